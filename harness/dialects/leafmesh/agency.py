@@ -1,8 +1,8 @@
-"""The agency of a mesh: the functions of its agents, and its tools, from the files that `auto_discover` finds.
+"""The agency of a mesh: the functions of its agents and its tools, from the files that `auto_discover` finds.
 
-A function belongs to the agent of its name. Modules are imported once in a process, as those of all dialects are, and
-keep their state between runs. Without imports (`harness validate`), names are looked up in the text of the files.
-spec: "Auto-discovery", "Tools"; NOTES 1.9, 8.
+`Agency.of` finds the files, checks them, and imports them; with `harness validate` it does not import them,
+but reads their source code. A function belongs to the agent of the same name. Modules are imported once per
+process and keep their state between runs, as in all dialects. spec: "Auto-discovery", "Tools"; NOTES 1.9, 8.
 """
 
 from __future__ import annotations
@@ -40,8 +40,8 @@ _IMPORT: Final = (ast.Import, ast.ImportFrom)
 class Agency:
     """The functions of a mesh's agents, by agent, and its tools, by name.
 
-    `is_complete` is False where the text of the files does not tell everything, and nothing was imported. What the
-    modules changed in the environment is noted for `import_folders`.
+    `is_complete` is False if the files were only read, not imported: then they may define more than is
+    listed. `import_folders` holds the directory that the modules were imported from.
     """
 
     functions: Mapping[str, AgentFunction] = field(default_factory=dict)
@@ -52,10 +52,10 @@ class Agency:
 
     @classmethod
     def of(cls, mesh: Mesh, document: Document, request: LoadRequest) -> Agency:
-        """The agency of a mesh; empty without `auto_discover` and a folder `agency` where it is documented to be.
+        """Return the agency of a mesh: empty without `auto_discover` and without the documented folder `agency`.
 
         Raises:
-            ManifestError: a file cannot be found or imported, or a name has two functions.
+            ManifestError: a file cannot be found or imported, or two functions or tools have the same name.
         """
         discover = mesh.auto_discover or implied(mesh, request)
         if discover is None:
@@ -73,7 +73,7 @@ class Agency:
 
 
 class _Found:
-    """What the files of an agency define, each with its place."""
+    """Collects the functions and tools of an agency with their locations, and the problems found on the way."""
 
     def __init__(self, agents: Iterable[str], files: AgencyFiles, document: Document) -> None:
         self.functions: dict[str, AgentFunction] = {}
@@ -86,7 +86,7 @@ class _Found:
         self._tool_places: dict[str, Span] = {}
 
     def import_files(self) -> None:
-        """Import the files, and take the functions and tools from their modules."""
+        """Import the files, and add the functions and tools that their modules define."""
         with noting_environment(self._files.directory):
             problems = self._scope.import_modules([file.module for file in self._files.found])
         for problem in problems:
@@ -101,7 +101,7 @@ class _Found:
                 self._add_tool(tool, _place(tool.function, file))
 
     def look_up(self) -> None:
-        """Take what the text of the files tells."""
+        """Add the functions and tools that the source code defines, without importing it."""
         for file in self._files.found:
             for agent in sorted(self._agents & file.bindings.keys()):
                 statement = file.bindings[agent]
@@ -138,7 +138,7 @@ class _Found:
     def _add_function(
         self, agent: str, function: Callable[..., Any], file: PythonFile, is_defined: bool
     ) -> None:
-        """Add the function of an agent. One that its file only imports makes way for one that another defines."""
+        """Add the function of an agent. A definition replaces a function that another file only imports."""
         place = file.span(file.bindings[agent])
         if is_defined and agent in self._defined:
             text = f"agent '{agent}' has two functions: here and in {_line(self._defined[agent])}"
@@ -162,7 +162,7 @@ class _Found:
 
 
 def _place(function: Callable[..., Any], file: PythonFile) -> Span:
-    """The place of a function; of an object that can be called, the file it was found in."""
+    """The location of a function's code; for a callable object without code, the start of its file."""
     code = getattr(inspect.unwrap(function), "__code__", None)
     return (
         Span(shown_path(code.co_filename), code.co_firstlineno, 1)

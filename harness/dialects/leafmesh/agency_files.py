@@ -3,12 +3,12 @@
     configs/config.yaml     auto_discover: {directory: ./agency, pattern: "*_agent.py"}
     agency/desk_agent.py    found: the module `agency.desk_agent`
     agency/tools.py         found, whatever the pattern is
-    agency/prices.py        found if one of them imports it
+    agency/prices.py        found if one of the others imports it
 
-Without `auto_discover`, the documented layout is that of the example, with the folder `agency` and that pattern.
-The project's folder is the nearest that holds the mesh file and the directory. Modules are named from there, and
-searched there first, then in the directory. Files are parsed here, and nothing is imported. spec: "How This Project
-Works"; NOTES 1.9.
+A mesh without `auto_discover` uses the folder `agency` and the pattern `*_agent.py`, as in this example. The
+project folder is the nearest folder that holds both the mesh file and the directory; modules are named from
+it, and are searched there first, then in the directory. Files are parsed here, never imported. spec: "How
+This Project Works"; NOTES 1.9.
 """
 
 from __future__ import annotations
@@ -51,23 +51,23 @@ class PythonFile:
         return bindings(self.tree)
 
     def span(self, node: ast.stmt | ast.expr | ast.alias) -> Span:
-        """The span of a part of the file."""
+        """The location of a part of the file."""
         return Span(shown_path(self.path), node.lineno, node.col_offset + 1)
 
     @cached_property
     def imports(self) -> Sequence[ast.Import | ast.ImportFrom]:
-        """Its import statements, those inside of functions too."""
+        """All import statements of the file, also those inside functions."""
         return [node for node in ast.walk(self.tree) if isinstance(node, ast.Import | ast.ImportFrom)]
 
     @property
     def imports_lazily(self) -> bool:
-        """True if its functions import something while they run."""
+        """True if it has imports inside functions, which run only when the function is called."""
         at_once = set(_statements(self.tree.body))
         return any(statement not in at_once for statement in self.imports)
 
     @cached_property
     def names_of_package(self) -> Mapping[str, str]:
-        """What it calls `leafmesh` and its members, with what these are: `{"lm": "leafmesh", "t": "tool"}`."""
+        """Local names of `leafmesh` and its members, each with its original name: `{"t": "tool"}`."""
         found: dict[str, str] = {}
         for statement in self.imports:
             if isinstance(statement, ast.Import):
@@ -80,16 +80,18 @@ class PythonFile:
 
     @property
     def package(self) -> str:
-        """The package that its relative imports begin from."""
+        """The package that relative imports of this file start from."""
         return self.module if self.path.name == "__init__.py" else self.module.rpartition(".")[0]
 
 
 @dataclass(frozen=True)
 class AgencyFiles:
-    """The files of one agency.
+    """The Python files of one agency.
 
-    `found` are searched for the functions of agents, these and `imported` for tools; `folders` are where modules are
-    imported from, `directory` is that of `auto_discover`.
+    directory  the directory of `auto_discover`
+    found      files that are searched for functions of agents and for tools
+    imported   modules that these import, which are searched for tools only
+    folders    folders that modules are imported from
     """
 
     directory: Path
@@ -101,7 +103,7 @@ class AgencyFiles:
 
     @property
     def import_lazily(self) -> bool:
-        """True if functions in them import something while they run."""
+        """True if one of the files has imports inside functions."""
         return any(file.imports_lazily for file in self)
 
     def __iter__(self) -> Iterator[PythonFile]:
@@ -109,9 +111,10 @@ class AgencyFiles:
 
 
 def implied(mesh: Mesh, request: LoadRequest) -> AutoDiscover | None:
-    """The `auto_discover` of a mesh that leaves it out and has the documented layout; None for any other.
+    """Return the `auto_discover` of a mesh that has none but follows the documented layout; else None.
 
-    The folder `agency` stands beside the mesh file, or beside its folder if that is `configs`.
+    The folder `agency` is expected beside the mesh file or, if that is in a folder `configs`, beside this
+    folder.
     """
     base = request.base_path
     if base is None or "auto_discover" in mesh.model_fields_set:
@@ -125,10 +128,10 @@ def implied(mesh: Mesh, request: LoadRequest) -> AutoDiscover | None:
 
 
 def agency_files(discover: AutoDiscover, document: Document, request: LoadRequest) -> AgencyFiles:
-    """The Python files of a mesh.
+    """Find and parse the Python files of a mesh.
 
     Raises:
-        ManifestError: the directory is not there, or may not be read; or a file in it cannot be parsed.
+        ManifestError: the directory is missing or may not be read, or a file in it cannot be parsed.
     """
     listing = _listing(discover, document, request)
     project = _project(listing.path, request)
@@ -149,7 +152,7 @@ def agency_files(discover: AutoDiscover, document: Document, request: LoadReques
 
 
 def _listing(discover: AutoDiscover, document: Document, request: LoadRequest) -> FolderListing:
-    """The directory: beside the mesh file, or else beside the folder of the mesh file."""
+    """List the directory: looked up beside the mesh file, then beside the folder of the mesh file."""
     written, base, span = discover.directory, request.base_path, document.span(AT)
     if base is not None and not (base / written).is_dir():
         request.record(base / written)
@@ -186,14 +189,14 @@ def _nothing_found(discover: AutoDiscover, document: Document) -> Problem:
 
 
 class _Reader:
-    """Parses files. `problems` are those of files that cannot be."""
+    """Parses files, and collects the problems of those that cannot be parsed in `problems`."""
 
     def __init__(self, span: Span) -> None:
         self._span = span
         self.problems: list[Problem] = []
 
     def read_found(self, path: Path, project: Path) -> PythonFile | None:
-        """A file that is named from the folder of the project; None where there is a problem."""
+        """Parse a file and name its module relative to the project folder; None if there is a problem."""
         parts = path.relative_to(project).with_suffix("").parts
         if any("." in part for part in parts):
             text = f"'{path.relative_to(project)}' cannot be imported: the name of a module has no dot in it"
@@ -202,7 +205,7 @@ class _Reader:
         return self.read(path, ".".join(parts[:-1] if parts[-1] == "__init__" else parts))
 
     def read(self, path: Path, module: str) -> PythonFile | None:
-        """The file; None where there is a problem."""
+        """Parse a file; None if there is a problem."""
         try:
             return PythonFile(path, module, ast.parse(path.read_bytes(), str(path)))
         except (OSError, SyntaxError, ValueError, RecursionError, MemoryError) as error:
@@ -214,7 +217,7 @@ class _Reader:
 def _imported(
     found: Sequence[PythonFile | None], folders: Sequence[Path], reader: _Reader
 ) -> Sequence[PythonFile]:
-    """The modules in these folders that the files import, and those that these import, and so on."""
+    """Parse the modules of these folders that the files import, directly or through one another."""
     known = {file.path for file in found if file}
     queue = [file for file in found if file]
     imported = []
@@ -230,7 +233,7 @@ def _imported(
 
 
 def _names_imported(file: PythonFile) -> Iterator[str]:
-    """Dotted names that may be modules. Imports inside of functions are left out."""
+    """Yield the dotted names that the file imports at import time and that may be modules."""
     for statement in _statements(file.tree.body):
         if isinstance(statement, ast.Import):
             yield from (alias.name for alias in statement.names)

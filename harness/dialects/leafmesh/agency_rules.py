@@ -1,4 +1,4 @@
-"""Rules for the Python files of a mesh that their text is enough for. spec: "Decorators", "Auto-discovery"."""
+"""Rules for the Python files of a mesh, checked on their source code. spec: "Decorators", "Auto-discovery"."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ _PIPELINES: Final = ("pre_compose", "chain", "chain_with_results", "conditional_
 
 
 def problems_of(files: AgencyFiles, agents: Mapping[str, AnyAgent]) -> Iterator[Problem]:
-    """What is wrong with the files."""
+    """Yield errors and warnings: bad imports and decorators, unused functions, wrong parameters."""
     for file in files:
         yield from _imports(file)
         yield from _decorators(file, agents)
@@ -41,7 +41,10 @@ def problems_of(files: AgencyFiles, agents: Mapping[str, AnyAgent]) -> Iterator[
 
 
 def _imports(file: PythonFile) -> Iterator[Problem]:
-    """Names that cannot be imported. A file may try to import anything."""
+    """Yield names that cannot be imported from `leafmesh`.
+
+    Only top-level statements count: an import in a `try` may fail.
+    """
     for statement in file.tree.body:
         modules: list[str | None] = []
         if isinstance(statement, ast.Import):
@@ -71,7 +74,7 @@ def _decorators(file: PythonFile, agents: Collection[str]) -> Iterator[Problem]:
 
 
 def _agents_named(decorator: str, call: ast.Call | None) -> Iterator[tuple[str, ast.expr]]:
-    """The agents that `@compose` makes an input for or `allowed_agents` lists, where they are written out."""
+    """Yield the agents that `@compose` or `allowed_agents` names, as far as they are literals."""
     for keyword in call.keywords if call else ():
         if decorator == "compose" and keyword.arg is not None:
             yield keyword.arg, keyword.value
@@ -82,7 +85,10 @@ def _agents_named(decorator: str, call: ast.Call | None) -> Iterator[tuple[str, 
 
 
 def _arguments(file: PythonFile, function: Function) -> Iterator[Problem]:
-    """Decorators that are not LeafMesh's may change what a function takes."""
+    """Warn if an agent's function does not take three arguments.
+
+    Functions with decorators of others are skipped, since these may change the parameters.
+    """
     if len(list(decorators_of(file, function))) == len(function.decorator_list) and not _takes_three(
         function
     ):

@@ -1,4 +1,4 @@
-"""The function of an agent, and what comes of calling it. NOTES 8."""
+"""The Python function of an agent: its `@pre_compose` processors, and the call itself. NOTES 8."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from harness.graph.to_json import to_json
 
 @dataclass(frozen=True)
 class Returned:
-    """The output of an agent's function, and what its `@compose` made, by agent. Both are JSON data."""
+    """The output of an agent's function, and the inputs that its `@compose` shaped, by agent: JSON data."""
 
     value: Mapping[str, Any]
     shaped: Mapping[str, Any]
@@ -23,7 +23,7 @@ class Returned:
 
 @dataclass(frozen=True)
 class AgentFunction:
-    """The function of an agent. It may change what it is given; what it returns shares nothing with anything."""
+    """The Python function of an agent. It gets copies, so it may change its arguments."""
 
     name: str
     function: Callable[..., Any]
@@ -32,13 +32,14 @@ class AgentFunction:
 
     @property
     def prepares(self) -> bool:
-        """True if something is called before the model."""
+        """True if the function has `@pre_compose` processors."""
         return bool(preparations(self.function))
 
     async def prepare(self, input_data: Mapping[str, Any], context: dict[str, Any]) -> dict[str, Any]:
-        """What the processors of `@pre_compose` return: `business_context`, `clean_user_input`, `others`.
+        """Call the `@pre_compose` processors; return their results by key of `prepared_data`.
 
-        What they put into `context` stays there for the function.
+        The keys are `business_context`, `clean_user_input` and `others`. Changes that the processors make to
+        `context` are kept for the function.
         """
         given, own, prepared = copied(input_data), copied(context), {}
         for preparation in preparations(self.function):
@@ -49,11 +50,13 @@ class AgentFunction:
         return prepared
 
     async def run(self, first: Any, input_data: Mapping[str, Any], context: Mapping[str, Any]) -> Returned:
-        """What the function makes of `first`: the model's reply, the connector's answer, or None. NOTES 8.1.
+        """Call the function as `f(first, input_data, context)` and return its output. NOTES 8.1.
+
+        `first` is the model's reply, the connector's response, or None for a plain programmatic agent.
 
         Raises:
-            TypeError: it is a generator.
-            Exception: what it raises.
+            TypeError: the function is a generator.
+            Exception: any exception of the function itself.
         """
         given = (copied(first), copied(input_data), copied(context))
         value, shaped = await self.caller(composed, self.function, self.agents, *given)

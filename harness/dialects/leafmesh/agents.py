@@ -1,4 +1,4 @@
-"""One run of an agent, of whatever type: its input, its own work, its yields. NOTES 3, 4, 6, 13.5."""
+"""One run of an agent of any type: its input, its own work, its yields. NOTES 3, 4, 6, 13.5."""
 
 from __future__ import annotations
 
@@ -22,20 +22,20 @@ from harness.errors import HarnessError
 from harness.graph.model import NodeFunction, State, Update
 
 SETTLED: Final = "__settled__"
-"""Under this key the router of an agent finds how it settled."""
+"""The key of the routing-only value that hands the agent's `Settled` result to its router."""
 BEGAN: Final = "__began__"
-"""Under this key a node that is started again finds the number of the first start of its call."""
+"""The state key under which a restarted node finds the number of its call's first start."""
 
 
 class AgentTimeout(HarnessError):
-    """Own work of an agent that takes longer than `manager.agent_timeout_threshold`."""
+    """The agent's own work took longer than `manager.agent_timeout_threshold`."""
 
     code = "agent-timeout"
 
 
 @dataclass(frozen=True)
 class Settled:
-    """How an agent settled: its call, its output, and what `@compose` made of it for agents, by name."""
+    """The result of an agent that settled: its call, its output, and the inputs `@compose` shaped, by agent."""
 
     call: Call
     output: dict[str, Any]
@@ -44,7 +44,7 @@ class Settled:
 
 
 def agent_function(name: str, agent: doc.Agent, parts: Parts) -> NodeFunction:
-    """The function of an agent's node."""
+    """Return the node function of an agent."""
 
     async def run(state: State, ctx: NodeContext) -> Update:
         async def begin() -> Start:
@@ -60,7 +60,7 @@ def agent_function(name: str, agent: doc.Agent, parts: Parts) -> NodeFunction:
 
 
 def _as_mapping(value: Any) -> dict[str, Any]:
-    """What an agent made, as its output. NOTES 4.1."""
+    """Return an output as a mapping; any other value becomes `{result: value}`. NOTES 4.1."""
     return dict(value) if isinstance(value, Mapping) else {"result": value}
 
 
@@ -97,7 +97,7 @@ def _start(name: str, agent: doc.Agent, parts: Parts, state: State, ctx: NodeCon
 
 
 async def _in_time(agent: doc.Agent, parts: Parts, start: Start, ctx: NodeContext) -> Work:
-    """Own work, which has a limit unless a human does it. NOTES 13.5."""
+    """Do the agent's own work, limited in time for all types but `human`. NOTES 13.5."""
 
     async def work() -> Work:
         match agent:
@@ -118,10 +118,10 @@ async def _in_time(agent: doc.Agent, parts: Parts, start: Start, ctx: NodeContex
 
 
 def _checked(name: str, agent: doc.Agent, output: dict[str, Any], ctx: NodeContext) -> dict[str, Any]:
-    """The output with its yields filled in.
+    """Return the output after the yields check: filled in (lenient), or unchanged (strict).
 
     Raises:
-        YieldContractFailure: the agent is strict, and its output breaks its contract.
+        YieldContractFailure: the agent is strict, and its output violates its yields.
     """
     if agent.enforce_yields:
         broken = dict(violations(agent.yields, output))

@@ -1,4 +1,7 @@
-"""Messages to people and on-call systems: channels and webhooks. spec: "ChannelConfig"; NOTES 10.2, 13.3."""
+"""HTTP requests that post messages to chat channels, for human agents and escalations. NOTES 10.2, 13.3.
+
+spec: "ChannelConfig".
+"""
 
 from __future__ import annotations
 
@@ -15,13 +18,13 @@ _ADDRESSES: Final = {
     "whatsapp": "https://graph.facebook.com/v19.0/{to}/messages",
     "teams": "https://smba.trafficmanager.net/teams/v3/conversations/{to}/activities",
 }
-"""The public addresses of the providers. Tokens stand in headers only, never in an address."""
+"""The public API addresses of the providers. Tokens are sent in headers only, never in an address."""
 
 _SCHEMES: Final = {"discord": "Bot"}
 
 
 def message_call(provider: str, channel: Channel, to: str, body: Mapping[str, Any]) -> HTTPCall:
-    """The request that posts a message to a channel of a provider."""
+    """Return the request that posts `body` to the channel `to` of a provider."""
     headers = {}
     if channel.bot_token:
         headers["Authorization"] = f"{_SCHEMES.get(provider, 'Bearer')} {channel.bot_token}"

@@ -1,4 +1,4 @@
-"""A mesh compiled to an EventGraph: one node for each agent, entered at the agent that a request asks for."""
+"""Compiles a mesh to an EventGraph: one node per agent, entered at the entry point of the request."""
 
 from __future__ import annotations
 
@@ -31,14 +31,14 @@ from harness.graph.model import START, Channel, Edge, Lifecycle, Node, Rerun, St
 from harness.source.suggest import did_you_mean
 
 MOST_STARTS = 1000
-"""NOTES 2.5."""
+"""The most starts of agents in one run. NOTES 2.5."""
 
 
 def load(request: LoadRequest) -> EventGraph:
-    """The graph of a mesh, entered where the request says.
+    """Return the graph of a mesh, entered where the request says.
 
     Raises:
-        ManifestError: all mistakes in the mesh file; or a file of its agency cannot be imported.
+        ManifestError: lists all errors of the mesh file; or a file of its agency cannot be imported.
     """
     with refuse_deep_nesting(request.path, "its values are nested too deep"):
         opened = open_mesh(request)
@@ -48,7 +48,7 @@ def load(request: LoadRequest) -> EventGraph:
 
 
 def _entry(opened: Opened, request: LoadRequest) -> EntryPoint:
-    """The entry point of a request; an agent that is none can be entered by its name. NOTES 3.1."""
+    """Return the entry point that the request names; the name of an agent enters that agent. NOTES 3.1."""
     mesh, wanted = opened.mesh, request.agent
     by_name = {entry.name: entry for entry in mesh.entry_points}
     where = request.agent_at or opened.document.span()
@@ -118,7 +118,7 @@ def _graph(opened: Opened, entry: EntryPoint, agency: Agency) -> EventGraph:
 
 
 def _joins(mesh: Mesh) -> dict[str, Join]:
-    """The fan-in agents. spec: "Fan-In Patterns (wait_for)"."""
+    """Return the join of each fan-in agent. spec: "Fan-In Patterns (wait_for)"."""
     return {
         name: Join(requirement, agent.wait_for_timeout, WaitForTimeout)
         for name, agent in mesh.agents.items()
@@ -127,7 +127,7 @@ def _joins(mesh: Mesh) -> dict[str, Join]:
 
 
 def _limits(mesh: Mesh) -> tuple[ConcurrencyLimit, ...]:
-    """How many runs of an agent there may be at once. spec: `parallel`, `max_concurrent`; NOTES 2.4."""
+    """Return the limits on concurrent calls of one agent. spec: `parallel`, `max_concurrent`; NOTES 2.4."""
     at_once = {name: agent.max_concurrent if agent.parallel else 1 for name, agent in mesh.agents.items()}
     return tuple(
         ConcurrencyLimit(most, frozenset({name})) for name, most in at_once.items() if most is not None

@@ -1,7 +1,8 @@
-"""Warnings of valid conditions that probably mean something else: they read a field that nothing declares.
+"""Warnings about valid conditions that probably contain a mistake: they read a field that nothing declares.
 
-A missing field is null, so such a condition holds for no output, without an error. An agent may put out other fields
-than its `yields`, so a name is doubtful only if it is nearly another, or looks like a text without its quotes.
+A missing field is null, so such a condition is false for every output, without an error. An output may have
+fields beyond the agent's `yields`; so only names are reported that resemble a known one or look like text
+without quotes.
 """
 
 from __future__ import annotations
@@ -23,7 +24,7 @@ _LIKE_ELSE: Final = ("else", "otherwise", "default")
 
 
 def doubtful_conditions(mesh: Mesh, document: Document) -> Iterator[Problem]:
-    """A warning for each doubtful name in a condition."""
+    """Yield a warning for each suspicious name in a condition."""
     for name, agent in mesh.agents.items():
         for at, call in enumerate(agent.can_call):
             where = document.span(("agents", name, "can_call", at, "condition"))
@@ -35,7 +36,7 @@ def doubtful_conditions(mesh: Mesh, document: Document) -> Iterator[Problem]:
 
 
 def _declared_output(agent: Agent) -> list[str]:
-    """The fields of an agent's output that are known before it runs."""
+    """Return the output fields of an agent that are known before it runs."""
     known = list(agent.yields)
     if isinstance(agent, HumanAgent):
         known += output_of({}, "", "")
@@ -48,7 +49,10 @@ def _declared_output(agent: Agent) -> list[str]:
 def _doubts(
     condition: Condition, roots: Collection[str], known: Collection[str], where: Span
 ) -> Iterator[Problem]:
-    """The doubts of a condition; `roots` are the words for the whole output or input, `known` are fields of it."""
+    """Yield the warnings for one condition.
+
+    `roots` are the names that stand for the whole output or input, `known` are its declared fields.
+    """
     for first, *rest in condition.paths:
         if first in known:
             continue

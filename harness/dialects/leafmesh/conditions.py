@@ -1,7 +1,7 @@
-"""Conditions of `can_call` and of entry points. spec: "Condition Syntax"; NOTES 5.
+"""Conditions of `can_call` entries and of entry points. spec: "Condition Syntax"; NOTES 5.
 
-A condition is a text over a mapping: the output of the agent that calls, or the input of an entry point. It is parsed
-once, when the mesh is loaded; nothing is ever evaluated as Python.
+A condition is evaluated on a mapping: the output of the calling agent, or the input of an entry point. It is
+parsed once, when the mesh is loaded, and never evaluated as Python.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from harness.units import is_number
 
 OUTPUT: Final = "calling_agent_response"
 INPUT: Final = "input_data"
-"""What stands for the whole mapping: the first in any condition, the second in that of an entry point too."""
+"""Names of the whole mapping: `OUTPUT` in every condition, `INPUT` also in the condition of an entry point."""
 
 Evaluate = Callable[[Mapping[str, Any]], Any]
 
@@ -70,9 +70,11 @@ _ORDERS: Final[Mapping[str, Callable[[Any, Any], bool]]] = {
 
 @dataclass(frozen=True)
 class Condition:
-    """A condition: its text, None if it always holds, and the paths of fields it reads.
+    """A parsed condition.
 
-    `words` are the fields of one word that another field is compared with: they may be texts without their quotes.
+    text   its source text; None if it always holds
+    paths  the fields it reads, as keys
+    words  single-word fields that another field is compared with, which may be texts without their quotes
     """
 
     text: str | None
@@ -81,15 +83,18 @@ class Condition:
     _evaluate: Evaluate
 
     def holds(self, values: Mapping[str, Any]) -> bool:
-        """True if it holds for an output, or for an input. It never fails: a field that is missing is null."""
+        """True if the condition holds for this output or input. Never raises: a missing field is null."""
         return truth(self._evaluate(values))
 
 
 def parse(written: str | bool, *, of_input: bool = False) -> Condition:
-    """The condition that a manifest has, over an output or (`of_input`) over the input of an entry point.
+    """Parse a condition of a mesh file.
+
+    With `of_input` it is the condition of an entry point, on its input; else of a `can_call` entry, on an
+    output.
 
     Raises:
-        LanguageError: it is not one.
+        LanguageError: the text is not a condition.
     """
     text = ("true" if written else "false") if isinstance(written, bool) else written.strip()
     return _parse(text, of_input)
@@ -110,12 +115,12 @@ def _parse(text: str, of_input: bool) -> Condition:
 
 
 def truth(value: Any) -> bool:
-    """The truth of a value: null, false, 0 and what is empty are false."""
+    """The truth value of an operand: null, false, 0 and empty values are false."""
     return bool(value)
 
 
 def compare(left: Any, sign: str, right: Any) -> bool:
-    """A comparison, which never converts: a boolean is no number, and what has no order is not ordered."""
+    """Compare two values without conversion: a boolean is no number, and values without an order give False."""
     if sign in ("==", "!="):
         return same(left, right) == (sign == "==")
     if not (is_number(left) and is_number(right)) and not (isinstance(left, str) and isinstance(right, str)):
@@ -124,7 +129,7 @@ def compare(left: Any, sign: str, right: Any) -> bool:
 
 
 def same(left: Any, right: Any) -> bool:
-    """True if two values are equal, without a conversion at any depth."""
+    """True if two values are equal, without type conversion at any depth."""
     if isinstance(left, bool) or isinstance(right, bool):
         return left is right
     if isinstance(left, Mapping) and isinstance(right, Mapping):
@@ -135,7 +140,12 @@ def same(left: Any, right: Any) -> bool:
 
 
 class _Part(NamedTuple):
-    """A part of a condition, the paths it reads, and the words it compares with; `word` if it is one itself."""
+    """A compiled part of a condition.
+
+    paths  the fields it reads
+    words  single-word fields that it compares with
+    word   the part itself, if it is such a field
+    """
 
     value: Evaluate
     paths: tuple[tuple[str, ...], ...] = ()
@@ -155,7 +165,7 @@ def _at(values: Any, keys: tuple[str, ...]) -> Any:
 
 @v_args(inline=True)
 class _Parts(Transformer[Any, Any]):
-    """Makes a function of each part of a condition. `roots` are the names of the whole mapping."""
+    """Compiles the parse tree of a condition, bottom up. `roots` are the names of the whole mapping."""
 
     def __init__(self, roots: Collection[str]) -> None:
         super().__init__()
@@ -194,7 +204,7 @@ class _Parts(Transformer[Any, Any]):
 
 
 def _read(parts: tuple[_Part, ...]) -> tuple[tuple[tuple[str, ...], ...], tuple[str, ...]]:
-    """The paths and the words of several parts."""
+    """Concatenate the paths and the words of several parts."""
     return (
         tuple(path for part in parts for path in part.paths),
         tuple(word for part in parts for word in part.words),

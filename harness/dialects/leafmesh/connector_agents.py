@@ -1,4 +1,4 @@
-"""Connectors: agents that another system answers. spec: "External Agent Fields"; NOTES 9."""
+"""Agents that an external system answers, through a connector. spec: "External Agent Fields"; NOTES 9."""
 
 from __future__ import annotations
 
@@ -20,17 +20,17 @@ from harness.graph.effects import AgentCall, HTTPReply, MCPCall, MCPEndpoint, ht
 from harness.graph.to_json import error_text, from_json, to_json
 
 CALLBACK_BASE: Final = "http://127.0.0.1:18820/callback/"
-"""Where the other system posts its result. spec: "Sync vs Callback Mode"."""
+"""The URL prefix to which the external system posts its result. spec: "Sync vs Callback Mode"."""
 
 
 class ConnectorError(HarnessError):
-    """The other system cannot be reached, or answers with an error."""
+    """The external system cannot be reached, or answers with an error."""
 
     code = "connector"
 
 
 class ConnectorTimeout(HarnessError):
-    """The other system takes longer than its connector's timeout."""
+    """The external system takes longer than the timeout of the connector."""
 
     code = "connector-timeout"
 
@@ -42,11 +42,11 @@ class CallbackTimeout(HarnessError):
 
 
 async def connect(agent: doc.Agent, parts: Parts, start: Start, ctx: NodeContext) -> Work:
-    """The answer of the other system, as the function of the agent makes it.
+    """Call the external system, and pass its response through the agent's function if there is one.
 
     Raises:
-        ConnectorError, ConnectorTimeout, CallbackTimeout: see there.
-        Exception: the function failed.
+        ConnectorError, ConnectorTimeout, CallbackTimeout: see these classes.
+        Exception: any exception of the function.
     """
     connector = parts.connectors[ctx.name]
     exchange = _called_back if connector.mode == "callback" else _answered
@@ -55,7 +55,7 @@ async def connect(agent: doc.Agent, parts: Parts, start: Start, ctx: NodeContext
 
 
 def data_of(agent: doc.Agent, start: Start, *, rerun: bool = True) -> dict[str, Any]:
-    """The data that is sent, as JSON: the input, cut to the declared `inputs`. NOTES 9.2."""
+    """Return the data to send, as JSON: the input, reduced to the declared `inputs`. NOTES 9.2."""
     data = {
         key: value
         for key, value in start.plain_input.items()
@@ -67,7 +67,7 @@ def data_of(agent: doc.Agent, start: Start, *, rerun: bool = True) -> dict[str, 
 
 
 def is_answered_whole(connector: connector_document.Connector) -> bool:
-    """True if only a stub under `agents:` can answer: the wire form of the connector is not documented. NOTES 9.1."""
+    """True if only an `agents:` stub can answer: the wire format is not documented. NOTES 9.1."""
     match connector:
         case connector_document.Composio() | connector_document.Custom():
             return True
@@ -80,7 +80,7 @@ def is_answered_whole(connector: connector_document.Connector) -> bool:
 async def _answered(
     agent: doc.Agent, connector: connector_document.Connector, start: Start, ctx: NodeContext
 ) -> Any:
-    """The response of a sync exchange."""
+    """Return the response of a synchronous exchange."""
 
     async def body() -> Any:
         whole = AgentCall(name=ctx.name, args={"input": data_of(agent, start)})
@@ -100,7 +100,7 @@ async def _answered(
 async def _called_back(
     agent: doc.Agent, connector: connector_document.Connector, start: Start, ctx: NodeContext
 ) -> Any:
-    """The result of a callback, which comes after the answer of the request. NOTES 9.4."""
+    """Return the result of the callback, which arrives after the response to the request. NOTES 9.4."""
     data = data_of(agent, start)
     if not is_answered_whole(connector) and not isinstance(
         connector, connector_document.MCP | connector_document.Zapier
@@ -119,7 +119,7 @@ async def _called_back(
 
 
 async def _whole(effect: AgentCall, ctx: NodeContext) -> Any:
-    """The answer of a stub for the whole agent; an exception of a type of its own stays what it is."""
+    """Return the answer of an `agents:` stub. Errors of stubs become ConnectorError; others keep their type."""
     try:
         return await ctx.perform(effect)
     except Exception as error:
@@ -130,7 +130,7 @@ async def _whole(effect: AgentCall, ctx: NodeContext) -> Any:
 
 @contextmanager
 def _transport(ctx: NodeContext) -> Iterator[None]:
-    """What fails on the way to the other system is a ConnectorError."""
+    """Turn failures of the transport into ConnectorError."""
     try:
         yield
     except Exception as error:
@@ -164,7 +164,7 @@ def _address(connector: connector_document.Connector) -> str:
 
 
 def _headers(connector: connector_document.Connector) -> dict[str, str]:
-    """The authentication of a connector. spec: "connector_config fields per framework"."""
+    """Return the authentication headers of a connector. spec: "connector_config fields per framework"."""
     match connector:
         case connector_document.CrewAI():
             key = connector.user_api_key or connector.api_key
@@ -186,14 +186,14 @@ def _headers(connector: connector_document.Connector) -> dict[str, str]:
 
 
 def mcp_tool(connector: connector_document.MCP | connector_document.Zapier) -> str:
-    """The name of the tool that a connector calls. spec: "mcp", "zapier"."""
+    """Return the name of the MCP tool that a connector calls. spec: "mcp", "zapier"."""
     if isinstance(connector, connector_document.MCP):
         return connector.tool_name
     return "_".join(filter(None, (connector.connection, connector.action)))
 
 
 def mcp_endpoint(agent: str, connector: connector_document.MCP | connector_document.Zapier) -> MCPEndpoint:
-    """The MCP server of a connector, whose id is the name of the agent. NOTES 9.1."""
+    """Return the MCP server of a connector; its id is the name of the agent. NOTES 9.1."""
     if isinstance(connector, connector_document.Zapier):
         return MCPEndpoint(id=agent, transport="streamable_http", url="https://mcp.zapier.com/api/mcp")
     if connector.transport == "stdio":
@@ -208,7 +208,7 @@ def mcp_endpoint(agent: str, connector: connector_document.MCP | connector_docum
 async def _mcp(
     connector: connector_document.MCP | connector_document.Zapier, args: Mapping[str, Any], ctx: NodeContext
 ) -> Any:
-    """The result of the connector's tool: its structured content, else its text, as JSON where it is JSON."""
+    """Call the connector's tool; return its structured content, else its text, parsed if it is JSON."""
     endpoint = mcp_endpoint(ctx.name, connector)
     result = await ctx.perform(MCPCall(name=mcp_tool(connector), endpoint=endpoint, args=args))
     text = "\n".join(mcp_texts(result.content))
@@ -220,5 +220,8 @@ async def _mcp(
 
 
 def _read(text: str, value: Any) -> Any:
-    """The value of a JSON text, or the text of what is no JSON; the value of both is None."""
+    """Return the JSON value of a reply, or its text if it is not JSON.
+
+    `value` is None for the text `null` and for a text that is not JSON.
+    """
     return text if value is None and text.strip() != "null" else value

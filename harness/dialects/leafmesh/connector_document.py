@@ -1,4 +1,4 @@
-"""The fields of `connector_config`, in the order of the field reference. Times are in seconds.
+"""The fields of `connector_config` per framework, in the order of the field reference. Times are in seconds.
 
 spec: "connector_config fields per framework".
 """
@@ -16,9 +16,9 @@ Integration = Literal["zapier", "composio", "n8n", "mcp"]
 
 
 class Connector(Section, title="a connector_config"):
-    """The fields of every connector. spec: "Common connector_config fields". Times are in seconds.
+    """Base class: the fields of every connector. spec: "Common connector_config fields".
 
-    `limit_field` is how long a sync exchange may take; `required` are the fields it cannot do without.
+    `limit_field` names the field that limits a synchronous exchange; `required` are the fields that must be set.
     """
 
     limit_field: ClassVar[str] = "timeout"
@@ -29,7 +29,7 @@ class Connector(Section, title="a connector_config"):
 
     @property
     def limit_s(self) -> float:
-        """How long a sync exchange may take, in virtual seconds."""
+        """The time limit of a synchronous exchange, in virtual seconds."""
         return float(getattr(self, self.limit_field))
 
 
@@ -137,7 +137,7 @@ class N8n(Connector, title="a connector_config for n8n"):
 
 
 class Custom(Connector, title="a connector_config for custom"):
-    """A connector that is not documented. spec: `framework`, `custom`."""
+    """A connector with undocumented fields. spec: `framework`, `custom`."""
 
     has_own_keys = True
 
@@ -155,4 +155,4 @@ CONNECTORS: Final[dict[str, type[Connector]]] = {
     "n8n": N8n,
     "custom": Custom,
 }
-"""The fields of `connector_config`, by framework or integration."""
+"""The models of `connector_config`, by framework or integration."""

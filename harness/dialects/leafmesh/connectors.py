@@ -1,4 +1,4 @@
-"""The connectors of external agents and of programmatic ones with an integration. NOTES 1.7.
+"""The connectors of external agents and of programmatic agents with an integration. NOTES 1.7.
 
 spec: "connector_config fields per framework".
 """
@@ -28,7 +28,7 @@ CONFIG: Final = "connector_config"
 
 
 def connectors(document: Document, env: Mapping[str, str]) -> tuple[dict[str, Connector], list[Problem]]:
-    """The connectors by agent, and what is wrong with them."""
+    """Return the connectors by agent, and their errors and warnings. Fallback variables come from `env`."""
     found: dict[str, Connector] = {}
     problems = Problems()
     for path, agent in matches(document.value, "agents", EACH):
@@ -46,7 +46,7 @@ def connectors(document: Document, env: Mapping[str, str]) -> tuple[dict[str, Co
 
 
 def _kind(agent: Any) -> str | None:
-    """The framework of an external agent, the integration of a programmatic one; None for others."""
+    """Return the framework of an external agent, the integration of a programmatic one; else None."""
     match agent:
         case {"agent_type": "external", "framework": str(kind)} if kind in get_args(Framework):
             return kind
@@ -75,7 +75,7 @@ def _missing(
 
 
 def _needed(connector: Connector) -> Iterator[tuple[str, ...]]:
-    """The fields without which nothing can be sent; of each tuple one is enough."""
+    """Yield the fields that a connector needs for sending; one field of each tuple is enough."""
     for field in connector.required:
         yield (field,)
     if isinstance(connector, MCP):

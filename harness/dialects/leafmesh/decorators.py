@@ -1,8 +1,9 @@
 """The decorators of agent functions. spec: "Decorators -- The 5 Pipelines"; NOTES 8.2-8.7.
 
-An agent's function is called as `f(first, input_data, context)`. Decorators that work after it wrap it, so that
-other decorators may stand between them, and the lowest works first. What works before the model (`pre_compose`) is
-written on the function, and `functools.wraps` carries it upward.
+An agent's function is called as `f(first, input_data, context)`. A decorator that post-processes the result
+wraps the function, so other decorators may stand in between, and the lowest runs first. The processors of
+`pre_compose` run before the model: they are stored in an attribute of the function, which `functools.wraps`
+copies upward.
 """
 
 from __future__ import annotations
@@ -16,7 +17,7 @@ from typing import Any, Final, NamedTuple
 
 Function = Callable[..., Any]
 Work = Generator[Any, Any, Any]
-"""Yields what functions return, awaitable or not, and is sent the values."""
+"""A generator that yields what functions return, awaitable or not, and receives the awaited values."""
 
 
 # ---------------------------------------------------------------- before the model
@@ -38,7 +39,7 @@ def pre_compose(
     input_processor: Function | None = None,
     others_processor: Function | None = None,
 ) -> Function:
-    """Call these before the model; the function finds their results in `context["prepared_data"]`."""
+    """Call these processors before the model; their results are in `context["prepared_data"]`."""
     processors = Preparation(context_processor, input_processor, others_processor)
     check_functions("pre_compose", [each for each in processors if each is not None])
 
@@ -51,7 +52,7 @@ def pre_compose(
 
 
 def preparations(function: Function) -> tuple[Preparation, ...]:
-    """The preparations of a function, the lowest `@pre_compose` first."""
+    """Return the processors of a function's `@pre_compose` decorators, the lowest first."""
     found: tuple[Preparation, ...] = getattr(function, _PREPARATIONS, ())
     return found
 
@@ -71,7 +72,10 @@ def chain(*steps: Function) -> Function:
 
 
 def chain_with_results(*steps: Function) -> Function:
-    """As `chain`; the output has also what the function (`main_result`) and each step (`chain_results`) returned."""
+    """Run the steps as `chain` does; add intermediate results to the output.
+
+    `main_result` is the return value of the function, `chain_results` are those of the steps.
+    """
 
     def after(result: Any, context: Any) -> Work:
         main, results = copied(result), []
@@ -84,7 +88,7 @@ def chain_with_results(*steps: Function) -> Function:
 
 
 def conditional_chain(condition: Function, *steps: Function) -> Function:
-    """As `chain`, if `condition(result, context)` holds; else the result stays as it is."""
+    """Run the steps as `chain` does if `condition(result, context)` is true; else keep the result."""
 
     def after(result: Any, context: Any) -> Work:
         if (yield condition(result, context)):
@@ -96,9 +100,9 @@ def conditional_chain(condition: Function, *steps: Function) -> Function:
 
 
 def compose(**shapers: Function) -> Function:
-    """Make the input of agents: that of `agent` is `shaper(result, context)`, instead of the whole result.
+    """Shape the input of agents: that of `agent` is `shaper(result, context)` instead of the whole result.
 
-    A key that is no agent's name puts its function into `context`.
+    A key that is not the name of an agent puts its function into `context`.
     """
 
     def before(context: Any) -> None:
@@ -118,7 +122,7 @@ def compose(**shapers: Function) -> Function:
 
 @dataclass
 class Composing:
-    """One call of an agent's function: the agents of its mesh, and what `@compose` makes for them."""
+    """The state of `@compose` in one call of an agent's function: the mesh's agents, and the shaped inputs."""
 
     agents: Collection[str]
     shaped: dict[str, Any] = field(default_factory=dict)
@@ -128,7 +132,7 @@ _composing: ContextVar[Composing | None] = ContextVar("_composing", default=None
 
 
 async def composed(function: Function, agents: Collection[str], *given: Any) -> tuple[Any, Mapping[str, Any]]:
-    """What a function returns, and what its `@compose` made, by agent."""
+    """Call a function; return its result, and the inputs that its `@compose` shaped, by agent."""
     running = Composing(agents)
     token = _composing.set(running)
     try:
@@ -144,7 +148,10 @@ def _working_after(
     functions: Collection[Function],
     before: Callable[[Any], None] = lambda _context: None,
 ) -> Function:
-    """A decorator. What it decorates stays synchronous if all functions that it calls are."""
+    """Return a decorator that runs `before` and `after` around the function.
+
+    The decorated function stays synchronous if it and all `functions` are.
+    """
     check_functions(name, functions)
 
     def decorate(function: Function) -> Function:
@@ -175,7 +182,7 @@ def _working_after(
 
 
 def _run(work: Work) -> Any:
-    """The result of the work; an awaitable of it as soon as the work yields an awaitable."""
+    """Run the generator to its end and return the result, or an awaitable of it once an awaitable is yielded."""
     value = None
     try:
         while True:
@@ -200,10 +207,10 @@ def _unchanged(result: Any, context: Any) -> Work:
 
 
 def check_functions(name: str, functions: Collection[Any]) -> None:
-    """Refuse what a decorator cannot call.
+    """Check the arguments of a decorator.
 
     Raises:
-        TypeError: one of these is no function.
+        TypeError: one of them is not callable.
     """
     for function in functions:
         if not callable(function):
@@ -211,12 +218,12 @@ def check_functions(name: str, functions: Collection[Any]) -> None:
 
 
 def as_mapping(value: Any) -> Mapping[str, Any]:
-    """An output, which is always a mapping. NOTES 4.1."""
+    """Return an output as a mapping. NOTES 4.1."""
     return value if isinstance(value, Mapping) else {"result": value}
 
 
 def copied(value: Any) -> Any:
-    """The value with copies of the lists and mappings in it; anything else is shared."""
+    """Return the value with copies of its lists and mappings; other objects are shared."""
     if isinstance(value, dict):
         return {key: copied(item) for key, item in value.items()}
     if isinstance(value, list | tuple):

@@ -1,4 +1,4 @@
-"""The dialect LeafMesh: the members of `harness.dialects.dialect.Dialect`. The rest is imported when it is used."""
+"""The dialect LeafMesh: the members of `harness.dialects.dialect.Dialect`. Other modules are imported lazily."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ _OF_MESHES: Final = frozenset(
 
 
 def locate(path: Path) -> Sequence[Path]:
-    """The `config.yaml` of a project's folder; a file stands for itself. spec: "How This Project Works"."""
+    """Return the `config.yaml` of a project folder; a file stands for itself. spec: "How This Project Works"."""
     if not os.path.isdir(path):
         return (path,)
     found = (path / file for file in _IN_FOLDER)
@@ -38,7 +38,7 @@ def locate(path: Path) -> Sequence[Path]:
 
 
 def detect(document: Document) -> bool:
-    """True if a document is a mesh: a mapping `agents`, and a key that only a mesh has, or one of its agents."""
+    """True if a document is a mesh: it has a mapping `agents`, and keys that only a mesh or its agents have."""
     value = document.value
     agents = value.get("agents") if isinstance(value, dict) else None
     if not isinstance(agents, dict) or "manifest_version" in value:
@@ -48,7 +48,7 @@ def detect(document: Document) -> bool:
 
 
 def agents(document: Document) -> list[str]:
-    """The entry points; the agents where there are none. Every agent can be entered, and is in every graph."""
+    """Return the names of the entry points; of the agents if there are none, since any agent can be entered."""
     entries = [text for _, text in texts(document.value, "entry_points", EACH, "name")]
     defined = document.value.get("agents") if isinstance(document.value, dict) else None
     return list(dict.fromkeys(entries or (defined if isinstance(defined, dict) else ())))

@@ -1,4 +1,4 @@
-"""The fields of a mesh file, in the order of the field reference. Rules between them are in modules of their own.
+"""The models of a mesh file, in the order of the field reference. Rules between fields are in other modules.
 
 spec: "Complete Agent Config Field Reference".
 """
@@ -48,7 +48,7 @@ Fields = dict[str, FieldType | Nested]
 
 
 class CanCall(Section, extra="forbid", title="an entry of can_call"):
-    """spec: "`can_call` Format". Without a condition it always holds; so a misspelt one is refused."""
+    """spec: "`can_call` Format". Unknown keys are refused: a misspelt `condition` would always hold."""
 
     agent: str = Field(examples=["agent: writer"])
     condition: str | StrictBool = True
@@ -112,13 +112,13 @@ class Agent(Section):
 
     @property
     def shown_knowledge(self) -> Knowledge | None:
-        """Its knowledge, if that is enabled."""
+        """The agent's knowledge, if it is enabled."""
         knowledge = self.knowledge
         return knowledge if isinstance(knowledge, Knowledge) and knowledge.enabled else None
 
     @property
     def posts_shown(self) -> int:
-        """How many posts of its memory it is shown. spec: "Memory Config"; `memory_limit` is the older field."""
+        """The number of memory posts in the context; `memory_limit` is the legacy field for it."""
         if isinstance(self.memory, Memory):
             is_older = "memory_limit" in self.model_fields_set and "limit" not in self.memory.model_fields_set
             return self.memory_limit if is_older else self.memory.limit
@@ -163,7 +163,7 @@ class WebhookConfig(Section, title="a webhook_config"):
 
 
 class Channel(Section, title="a channel"):
-    """spec: "ChannelConfig". Providers have fields of their own."""
+    """spec: "ChannelConfig". Providers have additional fields."""
 
     has_own_keys = True
 
@@ -213,11 +213,11 @@ AGENT_TYPES: Final[dict[str, type[Agent]]] = {
     "programmatic": ProgrammaticAgent,
     "external": ExternalAgent,
 }
-"""The fields of agents, by their type."""
+"""The models of agents, by `agent_type`."""
 
 
 def _typed(agent: Any) -> Any:
-    """The agent with its type; without one it is an LLM agent."""
+    """Return the agent with its type, `llm` by default."""
     return {"agent_type": "llm", **agent} if isinstance(agent, dict) else agent
 
 
@@ -262,7 +262,7 @@ class Escalation(Section, title="an escalation"):
 
 
 class Routing(Section, title="a routing"):
-    """spec: "`routing` Fields". It changes nothing in a simulated run."""
+    """spec: "`routing` Fields". It has no effect in a simulated run."""
 
     mode: Literal["static", "learning"] = "static"
     memory_size: Whole = Field(default=100, ge=1, le=1000)
@@ -272,7 +272,7 @@ class Routing(Section, title="a routing"):
 
 
 class HumanInputRules(Section, title="human_input_rules"):
-    """spec: "`human_input_rules` (Defaults)". Like the three after it, it changes nothing in a simulated run."""
+    """spec: "`human_input_rules` (Defaults)". This and the next three sections have no effect in a run."""
 
     max_concurrent_requests: Count = 3
     max_agent_requests: Count = 5

@@ -1,4 +1,4 @@
-"""`${VAR}` and `${VAR:default}`, replaced in the text of a mesh file before it is parsed. NOTES 1.1."""
+"""Substitution of `${VAR}` and `${VAR:default}` in the text of a mesh file, before it is parsed. NOTES 1.1."""
 
 from __future__ import annotations
 
@@ -19,22 +19,22 @@ from harness.source.rewriting import Replacement, Rewritten
 _OPENING: Final = re.compile(r"\$\{([A-Za-z_][A-Za-z0-9_]*)([:}])")
 _END: Final = re.compile(r"[}\r\n]")
 _SHELL_OPERATORS: Final = ("-", "=", "?", "+")
-"""The characters between the colon and the default in a shell: `${VAR:-default}`."""
+"""Operators after the colon of a shell default, as in `${VAR:-default}`."""
 _NUMBER: Final = re.compile(r"[-+][\d .()/-]*\d")
-_HARMLESS: Final = 3  # characters; a value that short is no secret
+_HARMLESS: Final = 3  # characters; values up to this length are not treated as secrets
 _LOADER: Final[Any] = getattr(pyyaml, "CSafeLoader", pyyaml.SafeLoader)
 
 
 class Environment:
-    """The variables that a mesh file may use; nothing else is looked up. `names` are those it has."""
+    """The variables that a mesh file may use. `names` are the variables found so far, in order."""
 
     def __init__(self, values: Mapping[str, str]) -> None:
         self._values = values
         self.names: dict[str, None] = {}
-        self._doubts: dict[str, tuple[_Reference, str, str]] = {}  # where each is first used, a text, a hint
+        self._doubts: dict[str, tuple[_Reference, str, str]] = {}  # first use, message and hint of a warning
 
     def rewrite(self, text: str) -> Rewritten:
-        """The text with each variable replaced by its value or its default, else by nothing. Comments stay."""
+        """Replace each variable by its value, else its default, else nothing. Comments are left alone."""
         found = _outside_comments(text)
         return Rewritten(text, [Replacement(each.start, each.end, self._value(each)) for each in found])
 
@@ -47,7 +47,7 @@ class Environment:
         return found.default or ""
 
     def warnings(self, document: Document) -> Iterator[Problem]:
-        """A warning for each variable without a value, at its first use without a default, or with a doubtful one."""
+        """Yield a warning for each variable that is not set and has no default or a suspicious one."""
         lines = Lines(document.text)
         for found, text, hint in self._doubts.values():
             where = lines.span(document.file, found.start, found.end)
@@ -55,14 +55,14 @@ class Environment:
 
     @contextmanager
     def values_hidden(self) -> Iterator[None]:
-        """Errors that are raised inside do not show values of variables, which may be secrets."""
+        """Hide values of variables, which may be secrets, in manifest errors raised inside the block."""
         try:
             yield
         except ManifestError as error:
             raise ManifestError(map(self.hidden, error.problems)) from None
 
     def hidden(self, problem: Problem) -> Problem:
-        """The problem with names of variables in its message instead of their values, whole or clipped."""
+        """Return the problem with values of variables replaced by their names, also where a value is clipped."""
         message = problem.message
         values = [(form, name) for name in self.names for form in _shown_forms(self._values.get(name, ""))]
         for value, name in sorted(values, key=lambda pair: -len(pair[0])):
@@ -71,7 +71,7 @@ class Environment:
 
 
 def _shown_forms(value: str) -> Iterator[str]:
-    """A value as a message may show it: whole, on one line, or a line of it; each as Python writes it, too."""
+    """Yield the forms in which messages may show a value: whole, on one line, one line of it; also as repr."""
     forms = [value, " ".join(value.split()), *(line.strip() for line in value.splitlines())]
     for form in dict.fromkeys([*forms, *(repr(form)[1:-1] for form in forms)]):
         if len(form.strip()) > _HARMLESS:
@@ -79,7 +79,7 @@ def _shown_forms(value: str) -> Iterator[str]:
 
 
 def _without_beginning(message: str, value: str, name: str) -> str:
-    """The message with the name for the longest beginning of the value that an ellipsis follows."""
+    """Replace the longest prefix of the value that an ellipsis follows by the name."""
     for end in (found.start() for found in re.finditer("…", message)):
         for length in range(min(len(value), end), _HARMLESS, -1):
             if message.endswith(value[:length], 0, end):
@@ -88,7 +88,7 @@ def _without_beginning(message: str, value: str, name: str) -> str:
 
 
 class _Reference(NamedTuple):
-    """`text[start:end]` is a variable; `default` is None if it has none."""
+    """A variable at `text[start:end]`; `default` is None if it has none."""
 
     start: int
     end: int
@@ -97,7 +97,7 @@ class _Reference(NamedTuple):
 
 
 def _doubt(found: _Reference) -> tuple[str, str] | None:
-    """The text and the hint of the warning of a variable without a value; None if it has a plain default."""
+    """Return message and hint of the warning about a variable that is not set; None if its default is plain."""
     unset = f"the environment variable {found.name} is not set"
     if found.default is None:
         hint = "give it a value under 'env' in the scenario, or a default: ${NAME:default}"
@@ -113,14 +113,14 @@ def _doubt(found: _Reference) -> tuple[str, str] | None:
 
 
 def _references(text: str) -> Iterator[_Reference]:
-    """The variables of a text. A default ends at the first `}`, in its line."""
+    """Yield the variables of a text. A default ends at the first `}` of its line."""
     at, end = 0, None
     while opening := _OPENING.search(text, at):
         start, at = opening.span()
         if opening[2] == "}":
             yield _Reference(start, at, opening[1], None)
             continue
-        if end is None or end.start() < at:  # else it was looked up for an opening before this one
+        if end is None or end.start() < at:  # otherwise the previous search still applies
             end = _END.search(text, at)
         if end is None:
             return
@@ -136,7 +136,7 @@ def _outside_comments(text: str) -> Iterator[_Reference]:
         line_start = text.rfind("\n", after, found.start) + 1
         in_doubt = (in_doubt and not line_start) or text.find("#", line_start or after, found.start) >= 0
         after = found.end
-        if in_doubt:  # a '#' stands before it in its line
+        if in_doubt:  # a '#' precedes it on its line
             tokens = _tokens(text) if tokens is None else tokens
             at = bisect_right(tokens, (found.start, len(text))) - 1
             if found.start >= tokens[at][1]:
@@ -145,9 +145,9 @@ def _outside_comments(text: str) -> Iterator[_Reference]:
 
 
 def _tokens(text: str) -> list[tuple[int, int]]:
-    """Where the tokens of a YAML text are, in order, each variable read as a word.
+    """Return the spans of a YAML text's tokens, in order, with variables read as plain words.
 
-    What cannot be read is one token to the end.
+    After a syntax error, the rest of the text is one token.
     """
     words = Rewritten(
         text, [Replacement(each.start, each.end, "x" * (each.end - each.start)) for each in _references(text)]
@@ -156,7 +156,7 @@ def _tokens(text: str) -> list[tuple[int, int]]:
     try:
         for token in pyyaml.scan(words.text, Loader=_LOADER):
             start, end = token.start_mark.index, token.end_mark.index
-            if getattr(token, "style", None) in ("|", ">"):  # a comment may stand in its first line
+            if getattr(token, "style", None) in ("|", ">"):  # its first line may hold a comment
                 start = max(text.find("\n", start, end), start)
             tokens.append((start, end))
     except pyyaml.YAMLError:

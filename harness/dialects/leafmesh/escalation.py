@@ -1,4 +1,4 @@
-"""Escalation: who hears that an agent failed for good. spec: "EscalationTarget"; NOTES 13.3."""
+"""Escalation of a final failure to its targets. spec: "EscalationTarget"; NOTES 13.3."""
 
 from __future__ import annotations
 
@@ -22,11 +22,11 @@ FIELDS: Final = (
     *("error_type", "error_message", "agent_name", "session_id", "retry_exhausted"),
     *("message", "severity", "severity_level", "incident_id"),
 )
-"""The fields that fill `payload_template` and `message_template`."""
+"""The fields that `payload_template` and `message_template` may use."""
 
 
 def called_agent(target: EscalationTarget, mesh: Mesh) -> str | None:
-    """The agent that a target of type `human_agent` calls."""
+    """Return the agent that a target of type `human_agent` calls; None for other types."""
     if target.type != "human_agent":
         return None
     if target.agent is not None:
@@ -35,7 +35,7 @@ def called_agent(target: EscalationTarget, mesh: Mesh) -> str | None:
 
 
 def escalation_edges(mesh: Mesh) -> list[Edge]:
-    """The edges from every agent to those that an escalation calls."""
+    """Return the edges from every agent to the agents that an escalation calls."""
     if not mesh.manager.enabled or mesh.manager.escalation is None:
         return []
     called = dict.fromkeys(called_agent(target, mesh) for target in mesh.manager.escalation.targets)
@@ -50,7 +50,7 @@ def escalation_edges(mesh: Mesh) -> list[Edge]:
 def escalated(
     parts: Parts, escalation: Escalation, failure: NodeFailure, session: Session, run: RunContext
 ) -> Detour:
-    """The calls of all targets of an escalation, in one wave; messages are sent beside them."""
+    """Return the calls of all targets, in one wave; messages are sent concurrently with them."""
     error = failure.error
     failed: dict[str, Any] = {
         "error_type": type(error).__name__,
@@ -96,7 +96,7 @@ def _message(target: EscalationTarget, failed: dict[str, Any], mesh: Mesh) -> HT
 
 
 def _channel(provider: str, mesh: Mesh) -> Channel:
-    """The channel of that provider that a human agent has, which has the token."""
+    """Return the first channel of the provider that a human agent configures, which holds the token."""
     channels: Sequence[Channel] = [
         channel
         for agent in mesh.agents.values()
@@ -108,7 +108,7 @@ def _channel(provider: str, mesh: Mesh) -> Channel:
 
 
 async def _send(call: HTTPCall, failure: NodeFailure, run: RunContext) -> None:
-    """Send a message. One that fails is a warning."""
+    """Send a message; a failure is only a warning."""
     try:
         reply = await run.perform(call, failure.state, failure.node)
         problem = f"status {reply.status}" if reply.status >= 400 else ""

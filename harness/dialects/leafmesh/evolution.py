@@ -1,4 +1,4 @@
-"""The section `evolution` of a mesh, and its test scenarios as scenarios. NOTES 15.1."""
+"""The `evolution` section of a mesh, and its test scenarios as scenarios of the harness. NOTES 15.1."""
 
 from __future__ import annotations
 
@@ -13,10 +13,10 @@ from harness.source.document import Document
 
 
 def scenarios(request: LoadRequest) -> Sequence[Document]:
-    """`evolution.test_scenarios`. spec: "`test_scenarios` — Scenario Dict Fields".
+    """Return `evolution.test_scenarios` as scenario documents. spec: "`test_scenarios` — Scenario Dict Fields".
 
     Raises:
-        ManifestError: the mesh is refused, or one of them enters it where it has no entry.
+        ManifestError: the mesh is invalid, or a test scenario names an unknown entry point.
     """
     opened = open_mesh(request)
     nowhere = [problem for problem in opened.warnings if problem.code == "unknown-entry-point"]
@@ -31,17 +31,17 @@ def scenarios(request: LoadRequest) -> Sequence[Document]:
             "input": test.input,
             "weight": test.weight,
             "timeout": test.timeout,
-            "expect": {"output": to_json(test.expected_outcome)},  # outputs have no dates
+            "expect": {"output": to_json(test.expected_outcome)},  # an output is JSON, so dates become texts
         }
         found.append(at.moved("expected_outcome", "expect", "output").with_value(values))
     return found
 
 
 def section(request: LoadRequest) -> Document | None:
-    """The section as it is written; None where a mesh has none. spec: "EvolutionConfig".
+    """Return the section as it is written; None if the mesh has none. spec: "EvolutionConfig".
 
     Raises:
-        ManifestError: the mesh is refused.
+        ManifestError: the mesh is invalid.
     """
     document = open_mesh(request).document
     return document.at(("evolution",)) if isinstance(document.value.get("evolution"), dict) else None

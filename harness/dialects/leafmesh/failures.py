@@ -1,4 +1,4 @@
-"""Failures: attempts anew, escalation, and the failure of the run. spec: "EscalationConfig"; NOTES 6.3, 13."""
+"""Failures of agents: retries, escalation, failure of the run. spec: "EscalationConfig"; NOTES 6.3, 13."""
 
 from __future__ import annotations
 
@@ -21,27 +21,27 @@ from harness.graph.model import Routes
 from harness.graph.to_json import error_text
 
 ATTEMPTS: Final = "__attempts__"
-"""Under this key a node that is started again finds how often its call failed, and in which way."""
+"""The state key under which a restarted node finds the `Attempts` of its call."""
 
 _TIMEOUTS: Final = (AgentTimeout, HumanTimeout, ConnectorTimeout, CallbackTimeout)
 
 
 class WaitForTimeout(RunError):
-    """A fan-in agent that waited in vain for longer than its `wait_for_timeout`."""
+    """The join of a fan-in agent did not hold within its `wait_for_timeout`."""
 
     code = "wait-for-timeout"
 
 
 @dataclass(frozen=True)
 class Attempts:
-    """How often a call failed: by breaking its contract, and by errors."""
+    """The numbers of failed attempts of a call: contract violations, and errors."""
 
     contracts: int = 0
     errors: int = 0
 
 
 async def run_failure(parts: Parts, failures: Sequence[NodeFailure], run: RunContext) -> NodeFailure | None:
-    """The first failure that is neither handled nor tolerated; the others are warnings. NOTES 13.4."""
+    """Return the first failure that is neither handled nor tolerated; warn about the others. NOTES 13.4."""
     task = session_of(run).task
     chosen = None
     for failure in failures:
@@ -60,7 +60,7 @@ async def run_failure(parts: Parts, failures: Sequence[NodeFailure], run: RunCon
 
 
 async def handle(parts: Parts, failure: NodeFailure, run: RunContext) -> Routes | Restart | Detour:
-    """What follows a failure: another attempt, the targets of the escalation, or nothing. NOTES 6.3, 13.2."""
+    """Decide what follows a failure: a retry, the targets of the escalation, or nothing. NOTES 6.3, 13.2."""
     session = session_of(run)
     error, attempts = failure.error, failure.state.get(ATTEMPTS, Attempts())
     escalation = parts.mesh.manager.escalation if parts.mesh.manager.enabled else None
@@ -107,7 +107,7 @@ def _count(failure: NodeFailure, session: Session) -> None:
 
 
 def is_timeout(error: Exception) -> bool:
-    """True for the errors that count as time-outs. NOTES 13.2."""
+    """True for errors that count as timeouts. NOTES 13.2."""
     return isinstance(error, _TIMEOUTS) or type(error).__name__ == "timeout"
 
 

@@ -1,6 +1,6 @@
-"""The kinds of values in a mesh file, and the base class of its parts.
+"""Types of the values in a mesh file, and the base class of its sections.
 
-Values are read as leniently as the reference does, so that a number may be written as text; a boolean is no number.
+Values are parsed as leniently as in LeafMesh: a number may be written as text. A boolean is not a number.
 """
 
 from __future__ import annotations
@@ -32,20 +32,20 @@ Seconds = Annotated[Number, Field(gt=0)]
 Name = Annotated[str, Field(min_length=1)]
 Texts = dict[str, str]
 JSON = Annotated[dict[str, Any], AfterValidator(to_json)]
-"""A mapping whose dates are texts, as they are in JSON."""
+"""A mapping in JSON form: dates are converted to texts."""
 
 
 class Fallback:
-    """The variables that stand in for a field, the first that is set. spec: "Env Fallback"."""
+    """Environment variables that replace a missing field; the first that is set counts. spec: "Env Fallback"."""
 
     def __init__(self, *names: str) -> None:
         self.names = names
 
 
 class Section(BaseModel, extra="allow"):
-    """Base class of the parts of a mesh file. A key that is not known is ignored, with a warning.
+    """Base class of the sections of a mesh file. Unknown keys are ignored, with a warning.
 
-    `has_own_keys`: any key may be there, for somebody else to read.
+    `has_own_keys`: any key is allowed, without a warning.
     """
 
     has_own_keys: ClassVar[bool] = False
@@ -55,7 +55,7 @@ Filled = TypeVar("Filled", bound=Section)
 
 
 def with_fallbacks(section: Filled, env: Mapping[str, str]) -> Filled:
-    """The section with the values of variables in fields that the file leaves out, or leaves empty."""
+    """Return the section with fields that are missing or empty filled from their fallback variables."""
     values = {}
     for field, info in type(section).model_fields.items():
         for fallback in (item for item in info.metadata if isinstance(item, Fallback)):

@@ -1,4 +1,4 @@
-"""Human agents: requests, answers, time-outs. spec: "Human-in-the-Loop (HITL)"; NOTES 10."""
+"""Human agents: requests, replies, timeouts. spec: "Human-in-the-Loop (HITL)"; NOTES 10."""
 
 from __future__ import annotations
 
@@ -21,22 +21,22 @@ from harness.graph.to_json import error_text, to_json
 
 
 class HumanTimeout(HarnessError):
-    """No answer within `human_timeout_seconds`, and no fallback."""
+    """Nobody answered within `human_timeout_seconds`, and there is no fallback."""
 
     code = "human-timeout"
 
 
 class WebhookDeliveryError(HarnessError):
-    """A request that could not be delivered."""
+    """The request to the human could not be delivered."""
 
     code = "webhook-delivery"
 
 
 async def ask(agent: HumanAgent, start: Start, ctx: NodeContext) -> Work:
-    """What a human says: the input, where they come by themselves, else the answer to a request.
+    """Return the human's reply: the input if the agent was entered directly, else the answer to a request.
 
     Raises:
-        WebhookDeliveryError, HumanTimeout: see there.
+        WebhookDeliveryError, HumanTimeout: see these classes.
     """
     if start.is_entered:
         reply: Any = start.input
@@ -53,7 +53,7 @@ async def ask(agent: HumanAgent, start: Start, ctx: NodeContext) -> Work:
 
 
 def output_of(reply: Any, name: str, caller: str) -> dict[str, Any]:
-    """The output of a human agent. spec: "How from_agent Routing Works"; NOTES 10.4."""
+    """Return the output of a human agent for a reply. spec: "How from_agent Routing Works"; NOTES 10.4."""
     said = dict(reply) if isinstance(reply, Mapping) else {"message": reply}
     return {
         **said,
@@ -67,12 +67,12 @@ def output_of(reply: Any, name: str, caller: str) -> dict[str, Any]:
 
 
 def _first(said: Mapping[str, Any], *keys: str, otherwise: Any) -> Any:
-    """The value of the first key that says something."""
+    """Return the value of the first key that is neither missing, null nor empty text."""
     return next((said[key] for key in keys if said.get(key) not in (None, "")), otherwise)
 
 
 async def _answer(agent: HumanAgent, start: Start, request: Mapping[str, Any], ctx: NodeContext) -> Any:
-    """The answer of the scenario's people; without any, of whoever resumes the run. NOTES 10.3, 10.5, 10.6."""
+    """Return the answer of a `human` stub; if the scenario has none, pause the run. NOTES 10.3, 10.5, 10.6."""
     value: dict[str, Any] = {"agent": ctx.name, "from_agent": start.caller, "input": dict(request)}
     if agent.human_prompt_template is not None:
         value["prompt"] = filled(agent.human_prompt_template, request)
@@ -80,7 +80,7 @@ async def _answer(agent: HumanAgent, start: Start, request: Mapping[str, Any], c
     if start.rerun is not None:
         value[RERUN] = start.rerun
     effect = HumanCall(name=ctx.name, args={"value": to_json(value)})
-    # Where no stub answers, a recording may, or somebody at a terminal.
+    # Without stubs, the answer may come from a recording or a terminal.
     if not ctx.run.world.answers_for(effect) and not ctx.has_answer(effect):
         return await ctx.pause(value)
     limit, what = agent.human_timeout_seconds, f"human agent '{ctx.name}'"
@@ -107,11 +107,11 @@ async def _perform(effect: HumanCall, ctx: NodeContext) -> Any:
     except TimeoutError as error:
         if ctx.is_fatal(error):
             raise
-        await asyncio.Event().wait()  # `error: timeout` is a person who never answers
+        await asyncio.Event().wait()  # `error: timeout` means a person who never answers
 
 
 async def _deliver(agent: HumanAgent, start: Start, request: Mapping[str, Any], ctx: NodeContext) -> None:
-    """Send the request: to the channels in order until one takes it, else to the webhook. NOTES 10.2."""
+    """Send the request: to the channels in order until one accepts it, else to the webhook. NOTES 10.2."""
     body: dict[str, Any] = {
         "session_id": start.context["session_id"],
         "agent_name": ctx.name,
@@ -137,7 +137,7 @@ async def _deliver(agent: HumanAgent, start: Start, request: Mapping[str, Any], 
 
 
 async def _refusal(call: HTTPCall, ctx: NodeContext, limit_s: float | None = None) -> str:
-    """Why a request was not taken; empty if it was."""
+    """Send a request; return the reason why it was not delivered, or ""."""
     try:
         reply: HTTPReply = await with_timeout(lambda: ctx.perform(call), ctx, limit_s, call.name)
     except Exception as error:

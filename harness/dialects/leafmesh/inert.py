@@ -1,4 +1,4 @@
-"""What a mesh file says that changes nothing in a simulated run, for `harness validate` to tell. NOTES 17."""
+"""Notes about fields of a mesh file that have no effect in a simulated run, for `harness validate`. NOTES 17."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ _VALUES: Final[Mapping[Sequence[Any], Sequence[str]]] = {
     ("manager", "routing", "mode"): ("learning",),
     ("agents", EACH, "memory", "strategy"): ("relevance", "hybrid"),
 }
-"""Fields of which these values mean the same as the default."""
+"""Fields for which these values behave like the default."""
 _NEEDED: Final[Mapping[str, tuple[str, Any, str]]] = {
     "max_concurrent": ("parallel", False, "parallel: true"),
     "wait_for_timeout": ("wait_for", None, "wait_for"),
@@ -54,11 +54,11 @@ _NEEDED: Final[Mapping[str, tuple[str, Any, str]]] = {
     "fallback_response": ("fallback_on_timeout", True, "fallback_on_timeout: true"),
     "memory_limit": ("memory", False, "memory"),
 }
-"""Fields of an agent that count only beside another: that one, its default, and how it is to be written."""
+"""Agent fields that count only together with another: its name, its default, and the required setting."""
 
 
 def inert_notes(mesh: Mesh, document: Document) -> Iterator[Problem]:
-    """A note for each such section and field, at its first place."""
+    """Yield a note for each section and field without effect, at its first occurrence."""
     for section, keys in _FIELDS.items():
         for key in keys:
             yield from _note(document, [p for p in matches(document.value, *section, key) if p.value])
@@ -80,7 +80,7 @@ def inert_notes(mesh: Mesh, document: Document) -> Iterator[Problem]:
 
 
 def _of_a_connector(document: Document, path: DocumentPath, config: Any) -> Iterator[Problem]:
-    """Notes of keys for the other mode or the other transport. spec: "Common connector_config fields", "mcp"."""
+    """Yield notes for keys of the other mode or transport. spec: "Common connector_config fields", "mcp"."""
     if not isinstance(config, dict):
         return
     needed = {"callback_timeout": ("mode", "sync", "callback")}
@@ -93,7 +93,7 @@ def _of_a_connector(document: Document, path: DocumentPath, config: Any) -> Iter
 
 
 def _of_the_manager(mesh: Mesh, document: Document) -> Iterator[Problem]:
-    """Notes of keys for a manager that is enabled, and for its Summarizer. spec: "Narration Routing"."""
+    """Yield notes for keys that need an enabled manager or its Summarizer. spec: "Narration Routing"."""
     narrating = [("agents", name, "narration") for name, agent in mesh.agents.items() if agent.narration]
     if not reads_narrations(mesh):
         needed = "manager.can_intervene" if mesh.manager.enabled else "manager.enabled"

@@ -1,4 +1,4 @@
-"""The sections of a mesh file that say where a mesh runs: they are checked, and change nothing in a simulated run."""
+"""The infrastructure sections of a mesh file: they are validated, and have no effect in a simulated run."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Knowledge: what a retrieval finds, before the model is asked and when it asks. spec: "Knowledge Config"."""
+"""Knowledge retrieval, before the model is called and as its tool. spec: "Knowledge Config"."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from harness.graph.effects import RetrievalCall, RetrievalReply
 
 
 async def query(knowledge: Knowledge, text: str, ctx: NodeContext) -> str:
-    """The passages for a query, as one text. NOTES 14.3."""
+    """Return the passages found for a query, as one text. NOTES 14.3."""
     args = {"query": text, "group": knowledge.groupName}
     found: RetrievalReply = await ctx.perform(RetrievalCall(name=knowledge.serviceName, args=args))
     return found.context

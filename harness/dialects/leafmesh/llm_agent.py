@@ -1,4 +1,4 @@
-"""LLM agents: messages, tools, structured output. spec: "LLM Agent Fields"; NOTES 7, 14."""
+"""LLM agents: messages, the tool loop, structured output. spec: "LLM Agent Fields"; NOTES 7, 14."""
 
 from __future__ import annotations
 
@@ -31,31 +31,31 @@ CONTEXT_PARTS: Final[Mapping[str, str]] = {
     "guardrails": "SAFETY GUARDRAILS",
     "flows": "FLOW INSTRUCTIONS",
 }
-"""The labels of context parts, in the order in which models see them. spec: "`context_parts` Keys"."""
+"""The labels of the built-in context parts, in message order. spec: "`context_parts` Keys"."""
 
 
 MOST_TURNS: Final = 200
-"""So often one run of an agent asks its model, as a guard against scripts that always call a tool."""
+"""The most model calls in one run of an agent; stops stub lists that call a tool forever."""
 
 
 class TooManyTurns(HarnessError):
-    """A model that still asks for tools after `MOST_TURNS` calls."""
+    """The model still asks for tools after `MOST_TURNS` calls."""
 
     code = "too-many-turns"
 
 
 class ResponseFormatError(HarnessError):
-    """A final reply that is no JSON of the agent's `response_format`."""
+    """The final reply is not JSON that matches the agent's `response_format`."""
 
     code = "response-format"
 
 
 async def call_model(agent: LLMAgent, parts: Parts, start: Start, ctx: NodeContext) -> Work:
-    """Ask the model until it calls no more tools, and hand its reply to the function of the agent.
+    """Call the model until it asks for no more tools, then pass its reply to the agent's function.
 
     Raises:
-        ResponseFormatError, TooManyTurns: see there.
-        Exception: the model cannot be asked, or the function failed.
+        ResponseFormatError, TooManyTurns: see these classes.
+        Exception: the model call or the function failed.
     """
     function = parts.agency.functions.get(ctx.name)
     if function is not None and function.prepares:
@@ -74,7 +74,7 @@ async def call_model(agent: LLMAgent, parts: Parts, start: Start, ctx: NodeConte
 
 
 def _system_messages(agent: LLMAgent, start: Start, retrieved: str) -> list[BaseMessage]:
-    """The messages before that of the user, in their order. NOTES 7.1."""
+    """Return the system messages, in order. NOTES 7.1."""
     given = agent.context_parts or {}
     labels = {
         **CONTEXT_PARTS,
@@ -99,7 +99,7 @@ def _labelled(label: str, text: str) -> str:
 
 
 def _correction(rerun: Any) -> str:
-    """The note of a run that is done again. NOTES 6.4."""
+    """Return the correction note of a retry or rerun. NOTES 6.4."""
     return _labelled("CORRECTION", f"This is another attempt, after this one failed:\n{as_text(rerun)}")
 
 
@@ -122,13 +122,13 @@ async def _converse(
 
 
 def _named_by_kind(error: Exception) -> Exception:
-    """The error of a model under the name of its kind, such as `rate_limit`. NOTES 13.6."""
+    """Return a copy of a model error whose class is named after its kind, such as `rate_limit`. NOTES 13.6."""
     named: Exception = type(str(getattr(error, "kind", "")), (type(error),), {})(str(error))
     return named
 
 
 def _checked(agent: LLMAgent, text: str, ctx: NodeContext) -> Any:
-    """The reply as a function gets it: a JSON object as a mapping, else its text. NOTES 7.3, 7.4."""
+    """Return `llm_response`: a mapping if the reply is a JSON object, else its text. NOTES 7.3, 7.4."""
     try:
         value: Any = json.loads(strip_code_fence(text), parse_constant=_no_json)
     except (ValueError, RecursionError):
@@ -150,7 +150,7 @@ def _no_json(word: str) -> NoReturn:
 
 
 def schema_of(response_format: Mapping[str, Any]) -> Mapping[str, Any]:
-    """The JSON Schema of a `response_format`, in its long form or bare. spec: "`response_format`"."""
+    """Return the JSON Schema of a `response_format`, bare or wrapped. spec: "`response_format`"."""
     if response_format.get("type") == "json_schema":
         wrapped = response_format.get("json_schema")
         schema = wrapped.get("schema") if isinstance(wrapped, Mapping) else None

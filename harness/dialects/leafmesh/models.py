@@ -1,4 +1,4 @@
-"""Models: who provides one, and the call of one turn. spec: "LLM Providers", "Model List"."""
+"""The provider of a model, and the effects of its calls. spec: "LLM Providers", "Model List"."""
 
 from __future__ import annotations
 
@@ -24,9 +24,10 @@ _HOSTED: Final = ("bedrock", "vertex", "foundry")
 
 
 def provider_of(model: str, providers: Providers | None = None) -> tuple[str, str]:
-    """The provider of a model, and its name there.
+    """Return the provider of a model, and the model's name there.
 
-    A name of no known prefix is "any model ID" of the provider that the section `mesh` configures, else a local one.
+    A name without a known prefix belongs to the provider that the section `mesh` configures, else to a local
+    one.
     """
     hosted, slash, name = model.partition("/")
     if slash and hosted in _HOSTED:
@@ -39,7 +40,7 @@ def provider_of(model: str, providers: Providers | None = None) -> tuple[str, st
 def model_call(
     agent: LLMAgent, mesh: Mesh, messages: Sequence[BaseMessage], tools: Sequence[ToolSpec]
 ) -> LLMCall:
-    """The effect of one turn of an agent's model."""
+    """Return the effect of one model call of an agent."""
     params: dict[str, Any] = {"temperature": agent.temperature}
     if agent.max_completion_tokens is not None:
         params["max_completion_tokens"] = agent.max_completion_tokens
@@ -61,7 +62,7 @@ def turn(
     tools: Sequence[ToolSpec] = (),
     response_format: Any = None,
 ) -> LLMCall:
-    """The effect of one turn of a model."""
+    """Return the effect of one model call."""
     provider, name = provider_of(model, mesh.mesh)
     local = mesh.mesh.local if provider == "local" else None
     return LLMCall(

@@ -1,6 +1,6 @@
-"""From the text of a mesh file to a checked mesh: its fields, and the rules between them.
+"""Reads and validates a mesh file: its fields, and the rules between them.
 
-Nothing is imported, and nothing is compiled.
+Nothing is imported or compiled here.
 """
 
 from __future__ import annotations
@@ -32,11 +32,11 @@ _WHAT: Final = "a LeafMesh mesh"
 
 @dataclass(frozen=True)
 class Opened:
-    """A mesh without errors, and its document.
+    """A valid mesh, and its document.
 
-    connectors  by agent, of each that has a framework or an integration; env fallbacks are filled in
+    connectors  by agent, for agents with a framework or an integration; fallback variables are filled in
     warnings    in the order of the file
-    notes       what of it changes nothing in a simulated run
+    notes       fields that have no effect in a simulated run
     """
 
     mesh: Mesh
@@ -47,10 +47,10 @@ class Opened:
 
 
 def open_mesh(request: LoadRequest) -> Opened:
-    """The mesh of a request.
+    """Read and validate the mesh file of a request.
 
     Raises:
-        ManifestError: with all errors, in the order of the file.
+        ManifestError: lists all errors, in the order of the file.
     """
     environment = Environment(request.env)
     with environment.values_hidden():
@@ -77,16 +77,16 @@ def _open(request: LoadRequest, environment: Environment) -> Opened:
     problems.add(_default_entry(mesh, document))
     problems.add(doubtful_conditions(mesh, document))
     local = with_fallbacks(mesh.mesh.local or Local(), request.env)
-    if local.model_fields_set:  # an empty section would make it the provider of all models
+    if local.model_fields_set:  # setting an empty section would select this provider
         mesh.mesh.local = local
     warnings = map(environment.hidden, in_file_order(problems.warnings))
     return Opened(mesh, document, found, tuple(warnings), tuple(in_file_order(inert_notes(mesh, document))))
 
 
 def _may_be_why(warning: Problem, errors: Sequence[Problem]) -> bool:
-    """True if a warning may say why there are errors.
+    """True if a warning may explain errors, so that it is shown with them.
 
-    A key that is missing may be there, but misspelt; a value may be wrong since a variable in its line is not set.
+    A missing key may be misspelt; a value may be wrong because a variable on its line is not set.
     """
     if warning.code == "missing-variable" and warning.span is not None:
         return any(error.span is not None and error.span.line == warning.span.line for error in errors)
@@ -94,17 +94,17 @@ def _may_be_why(warning: Problem, errors: Sequence[Problem]) -> bool:
 
 
 def _document(request: LoadRequest, environment: Environment) -> Document:
-    """The file with its variables replaced.
+    """Return the file with its variables replaced.
 
     Raises:
-        ManifestError: it cannot be read. The hint says so if the values of variables are to blame.
+        ManifestError: it cannot be parsed. The hint says so if it could be without the values of its variables.
     """
     try:
         return only_document(request, what=_WHAT, rewrite=environment.rewrite)
     except ManifestError as error:
         problems = error.problems
     if environment.names and problems[0].span is not None:
-        only_document(request, what=_WHAT, yaml="templated")  # else it is not for them that it cannot be read
+        only_document(request, what=_WHAT, yaml="templated")  # raises if the values are not the cause
         names = ", ".join(f"${{{name}}}" for name in environment.names)
         hint = f"the file can be read as it is written, but not with the values of its variables: {names}"
         problems = tuple(replace(problem, hint=hint) for problem in problems)
@@ -112,7 +112,7 @@ def _document(request: LoadRequest, environment: Environment) -> Document:
 
 
 def _default_entry(mesh: Mesh, document: Document) -> Iterator[Problem]:
-    """The default entry point leads to an agent that need not be there: then there is none, with a warning."""
+    """Remove the default entry point if its agent does not exist, with a warning."""
     if "entry_points" not in mesh.model_fields_set and mesh.entry_points[0].target not in mesh.agents:
         text = f"there are no entry_points, and no agent '{mesh.entry_points[0].target}' for the default one"
         hint = "a scenario can name an agent to enter"

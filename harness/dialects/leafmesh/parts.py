@@ -1,4 +1,4 @@
-"""What the agents of a mesh are made of, and what one start of an agent is given."""
+"""The parts of a runnable mesh, and the data that calls pass to agents."""
 
 from __future__ import annotations
 
@@ -19,12 +19,12 @@ UPSTREAM: Final = "upstream_yields"
 INPUT: Final = "input_data"
 
 ARRIVED: Final = "__arrived__"
-"""Under this key of its state a node finds what it was handed."""
+"""The state key under which a node finds its `Arrived`."""
 
 
 @dataclass(frozen=True)
 class Parts:
-    """A mesh that can run: its file, its Python, its connectors by agent, and the joins of its fan-in agents."""
+    """A runnable mesh: the mesh file, its Python, its connectors by agent, and its joins by fan-in agent."""
 
     mesh: Mesh
     agency: Agency
@@ -34,14 +34,14 @@ class Parts:
 
 @dataclass(frozen=True)
 class Handover:
-    """What a call hands to the agent it calls.
+    """The data that a call passes to the called agent.
 
-    input     its input, before the keys that every callee gets
-    whole     the whole output of the caller; None where an entry point calls
-    caller    the call that settled, or failed; None where an entry point calls
-    position  of the can_call entry; None where the Summarizer or an escalation calls
-    repeated  the last start of an agent that is run again, where it had one
-    rerun     the feedback for an agent that is run again, if any
+    input     its input, before the keys that every callee gets are added
+    whole     the whole output of the caller; None for an entry point
+    caller    the call that settled or failed; None for an entry point
+    position  of the can_call entry; None for calls by the Summarizer or an escalation
+    repeated  the last start of an agent that is rerun, if it ran before
+    rerun     the feedback for an agent that is rerun, if any
     """
 
     input: Output
@@ -55,29 +55,29 @@ class Handover:
 
 @dataclass(eq=False)
 class Arrived:
-    """What one start of an agent was handed, in order of arrival, and the call it became when it started."""
+    """The handovers of one start of an agent, in order of arrival, and its call once it has started."""
 
     handovers: tuple[Handover, ...]
     call: Call | None = None
 
     @property
     def is_escalation(self) -> bool:
-        """True if an escalation calls."""
+        """True if the call comes from an escalation."""
         return any(handover.is_escalation for handover in self.handovers)
 
     @property
     def callers(self) -> list[Call]:
-        """The calls that settled and led here; none of an entry point or an escalation."""
+        """The calls that settled and called this agent; entry points and escalations are not among them."""
         return [each.caller for each in self.handovers if each.caller is not None and not each.is_escalation]
 
 
 def handing(edge: Edge, handover: Handover) -> Dispatch:
-    """The call of an agent along an edge."""
+    """Return the dispatch of a handover along an edge."""
     return Dispatch(edge, {ARRIVED: handover})
 
 
 def input_of(arrivals: Sequence[Arrival], state: State) -> State:
-    """The state of a node: what agents put out so far, and its input, merged in order of arrival. NOTES 3.3."""
+    """Return the state of a node: outputs so far, and its input, merged in order of arrival. NOTES 3.3."""
     handovers = tuple(arrival.state[ARRIVED] for arrival in arrivals if arrival.state is not None)
     merged = {key: value for handover in handovers for key, value in handover.input.items()}
     return {**state, INPUT: merged, ARRIVED: Arrived(handovers)}

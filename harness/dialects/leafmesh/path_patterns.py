@@ -1,4 +1,4 @@
-"""The values at the places of a document that a pattern names, whatever else is wrong with it."""
+"""Lookup of values in a document by path patterns; works on invalid documents too."""
 
 from __future__ import annotations
 
@@ -8,18 +8,18 @@ from typing import Any, Final, NamedTuple
 from harness.source.document import DocumentPath
 
 EACH: Final = object()
-"""In a pattern, every item of a list or every value of a mapping."""
+"""In a pattern: every item of a list, or every value of a mapping."""
 
 
 class Match(NamedTuple):
-    """A value, and its path."""
+    """A value and its path."""
 
     path: DocumentPath
     value: Any
 
 
 def matches(value: Any, *pattern: Any, path: DocumentPath = ()) -> Iterator[Match]:
-    """The values that exist at a pattern of keys, indices and `EACH`, in order."""
+    """Yield the existing values at a pattern of keys, indices and `EACH`, in order."""
     if not pattern:
         yield Match(path, value)
         return
@@ -35,5 +35,5 @@ def matches(value: Any, *pattern: Any, path: DocumentPath = ()) -> Iterator[Matc
 
 
 def texts(value: Any, *pattern: Any) -> Iterator[Match]:
-    """Those of the `matches` that are texts."""
+    """Yield the `matches` that are texts."""
     return (match for match in matches(value, *pattern) if isinstance(match.value, str))

@@ -1,4 +1,4 @@
-"""Plain programmatic agents: a Python function, or a stub in its place. spec: "Agent Types"; NOTES 8.8."""
+"""Plain programmatic agents: a Python function, or a stub for it. spec: "Agent Types"; NOTES 8.8."""
 
 from __future__ import annotations
 
@@ -12,11 +12,11 @@ from harness.graph.effects import ScriptCall
 
 
 async def run_function(parts: Parts, start: Start, ctx: NodeContext) -> Work:
-    """What the function of the agent returns, or the answer of a stub under `scripts:`.
+    """Return the result of the agent's function, or of a stub under `scripts:`.
 
     Raises:
         UnscriptedCall: the agent has neither.
-        Exception: what the function raised.
+        Exception: any exception of the function.
     """
     function = parts.agency.functions.get(ctx.name)
     shaped: dict[str, Any] = {}

@@ -1,7 +1,7 @@
-"""The prompts of a mesh, as data.
+"""The prompts of a mesh, as data for `harness prompts`.
 
-Ids: `<agent>.prompt`, `<agent>.context_parts.<key>`, `<agent>.narration`; and `manager.prompt`. Variables stay as
-they are written.
+Ids: `<agent>.prompt`, `<agent>.context_parts.<key>`, `<agent>.narration` and `manager.prompt`. Variables are
+not replaced.
 """
 
 from __future__ import annotations
@@ -18,10 +18,10 @@ from harness.source.models import describe
 
 
 def prompts(request: LoadRequest) -> list[Prompt]:
-    """The prompts in the order of the file.
+    """Return the prompts in the order of the file.
 
     Raises:
-        ManifestError: the file cannot be read, or its agents are not as they should be.
+        ManifestError: the file cannot be parsed, or `agents` is not a mapping.
     """
     document = only_document(request, what="a LeafMesh mesh", yaml="templated")
     agents = document.value.get("agents", {}) if isinstance(document.value, dict) else document.value
@@ -36,7 +36,7 @@ def prompts(request: LoadRequest) -> list[Prompt]:
 
 
 def _texts(document: Document) -> Iterator[tuple[list[str], str, Match]]:
-    """The id, the kind and the place of each prompt."""
+    """Yield the id, the kind and the match of each prompt."""
     patterns = [
         ("agents", EACH, "prompt"),
         ("agents", EACH, "context_parts", EACH),

@@ -1,4 +1,4 @@
-"""Names that must lead to an agent, and the texts that contain them: conditions and `wait_for`. NOTES 1.8."""
+"""References to agents and entry points, and the syntax of conditions and `wait_for`. NOTES 1.8."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ _ESCALATION: Final = ("manager", "escalation", "targets", EACH)
 
 
 class Names:
-    """The names of a mesh: those it defines, and those it uses."""
+    """The names that a mesh defines, to check the names that it uses."""
 
     def __init__(self, document: Document) -> None:
         self.document = document
@@ -28,7 +28,7 @@ class Names:
         }
 
     def problems(self) -> Iterator[Problem]:
-        """What is defined twice, or used and not defined; and conditions that cannot be read."""
+        """Yield duplicate and unknown names, and conditions and `wait_for` expressions with syntax errors."""
         yield from self._duplicates()
         yield from self._unknown_agents("the entry point's target", "entry_points", EACH, "target")
         yield from self._unknown_agents("can_call", "agents", EACH, "can_call", EACH, "agent")
@@ -52,7 +52,7 @@ class Names:
             first.setdefault(name, where.line)
 
     def _test_scenarios(self) -> Iterator[Problem]:
-        """A warning, since the mesh runs without them."""
+        """Warn about unknown entry points of test scenarios; the mesh itself runs without them."""
         for path, scenario in matches(self.document.value, "evolution", "test_scenarios", EACH):
             name = scenario.get("entry_point", "test") if isinstance(scenario, dict) else None
             if isinstance(name, str) and name not in self.entry_points and name not in self.agents:

@@ -1,4 +1,4 @@
-"""Tools: functions that `@tool` or `@global_tool` decorates. spec: "Tools"."""
+"""Tools: functions with the decorator `@tool` or `@global_tool`. spec: "Tools"."""
 
 from __future__ import annotations
 
@@ -19,11 +19,13 @@ _TOOLS: Final = "__leafmesh_tools__"
 
 @dataclass(frozen=True)
 class RegisteredTool:
-    """A function that is a tool.
+    """A function that is registered as a tool.
 
-    `described` is the description it was given; else it is the docstring. `allowed_agents` is None where all are,
-    `timeout_s` (in virtual seconds) where it has no limit of its own. Runs do not ask for confirmation. `others` are
-    arguments of the decorator that mean nothing here.
+    described             the description passed to the decorator, else the docstring
+    allowed_agents        None if all agents may use it
+    timeout_s             its own time limit in virtual seconds, if any
+    requires_confirmation has no effect: runs do not ask for confirmation
+    others                arguments of the decorator that are unknown here
     """
 
     function: Function
@@ -38,18 +40,18 @@ class RegisteredTool:
 
     @property
     def description(self) -> str:
-        """Its description for models."""
+        """The description that models see."""
         return self.spec.description
 
     @cached_property
     def spec(self) -> ToolSpec:
-        """The tool as a model sees it; its parameters are those of the function."""
+        """The tool as models see it, with the parameters of the function."""
         from harness.dialects.kit.tool_specs import spec_of_function
 
         return spec_of_function(self.function, self.name, self.described)
 
     async def call(self, args: Mapping[str, Any]) -> Any:
-        """What the function returns."""
+        """Call the function with copies of the arguments and return its result."""
         return await self.caller(self.function, **copied(dict(args)))
 
 
@@ -62,7 +64,7 @@ def global_tool(
     requires_confirmation: bool = False,
     **others: Any,
 ) -> Any:
-    """Register a function as a tool, under its own name unless it is given another. May stand without parentheses."""
+    """Register a function as a tool, named `name` or else as the function. Parentheses are optional."""
     if callable(name):
         return global_tool()(name)
     allowed = (allowed_agents,) if isinstance(allowed_agents, str) else allowed_agents
@@ -86,6 +88,6 @@ def global_tool(
 
 
 def registered_tools(found: Any) -> tuple[RegisteredTool, ...]:
-    """The tools that an object was registered as."""
+    """Return the tools that an object is registered as."""
     tools: tuple[RegisteredTool, ...] = getattr(found, "__dict__", {}).get(_TOOLS, ())
     return tools

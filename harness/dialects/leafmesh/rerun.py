@@ -1,4 +1,4 @@
-"""An agent that is run again in its session, with feedback or with another input. spec: "Rerunning an agent"."""
+"""Rerun of an agent in its session, with feedback or a new input. spec: "Rerunning an agent"."""
 
 from __future__ import annotations
 
@@ -12,16 +12,16 @@ from harness.graph.model import START, Dispatch, Edge, Rerun
 
 
 class LeafMeshError(HarnessError):
-    """An agent that cannot be run again, since it never ran and no input is given."""
+    """An agent cannot be rerun: it has not run before, and no input is given."""
 
     code = "no-stored-input"
 
 
 def repeating(rerun: Rerun, session: Session) -> Dispatch:
-    """The call that runs the agent again. What it puts out is stored and routed as ever.
+    """Return the call that reruns the agent. Its output is stored and routed as usual.
 
     Raises:
-        LeafMeshError: see there.
+        LeafMeshError: the agent has no stored input.
     """
     before = session.starts.get(rerun.node)
     if rerun.input is not None:
@@ -39,10 +39,10 @@ def repeating(rerun: Rerun, session: Session) -> Dispatch:
 
 
 def out_of_reach(name: str, called: Mapping[str, Sequence[str]], parts: Parts) -> frozenset[str]:
-    """The fan-in agents whose joins the rerun of an agent cannot complete; `called` has the callees of each agent.
+    """Return the fan-in agents whose joins cannot be completed by the rerun of an agent.
 
-    These joins have fired in the session, and would wait in vain for their other members. A narration may lead to any
-    agent.
+    Their joins have fired in this session, and a new join would wait in vain for the members that do not
+    rerun. `called` has the callees of each agent. None are returned if a narration may call any agent.
     """
     mesh, joins = parts.mesh, parts.joins
     reached: set[str] = set()

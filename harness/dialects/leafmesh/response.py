@@ -1,4 +1,4 @@
-"""The response of a mesh: what the agent at its entry answers. spec: "Communication Types"; NOTES 4.2, 4.3."""
+"""The response of a mesh: that of the agent at its entry. spec: "Communication Types"; NOTES 4.2, 4.3."""
 
 from __future__ import annotations
 
@@ -10,14 +10,14 @@ from harness.dialects.leafmesh.session import Call, Task
 
 
 def response(mesh: Mesh, task: Task, *, whole: bool = False) -> dict[str, Any] | None:
-    """The response of the entry agent; None if it failed, and empty if nothing was started.
+    """Return the response of the entry agent: None if it failed, empty if nothing was started.
 
-    With `whole`, None if something that it waits for has not settled.
+    With `whole`, also None if an agent that the response waits for has not settled.
     """
     if not task.calls:
         return {}
     made: dict[Call, dict[str, Any] | None] = {}
-    for call in reversed(task.calls):  # whom a call calls starts after it
+    for call in reversed(task.calls):  # callees start after their callers
         made[call] = _response(mesh, call, made, whole)
     first = task.calls[0]
     return next((made[call] for call in reversed(task.calls) if call.began == first.began), None)

@@ -1,4 +1,4 @@
-"""The rules for `response_format` of agents: a JSON Schema, bare or inside `json_schema`.
+"""Validation of `response_format`: a JSON Schema, bare or inside `json_schema`.
 
 spec: "`response_format` — Structured Output".
 """
@@ -18,7 +18,7 @@ from harness.source.suggest import did_you_mean
 
 
 def response_format_problems(document: Document) -> Iterator[Problem]:
-    """Errors of the schemas of agents, and warnings of keywords that are misspelt."""
+    """Yield errors in the schemas of agents, and warnings of misspelt keywords."""
     for path, written in matches(document.value, "agents", EACH, "response_format"):
         if not isinstance(written, dict):
             continue
@@ -31,7 +31,7 @@ def response_format_problems(document: Document) -> Iterator[Problem]:
             text = "response_format: of type json_schema, it needs a mapping 'schema' inside 'json_schema'"
             yield Problem("missing-key", text, document.span(at))
         else:
-            yield from _of_schema(to_json(schema), document, at)  # dates are texts in a reply
+            yield from _of_schema(to_json(schema), document, at)  # replies are JSON, so dates become texts
 
 
 def _of_schema(schema: Mapping[str, Any], document: Document, at: DocumentPath) -> Iterator[Problem]:
@@ -43,7 +43,7 @@ def _of_schema(schema: Mapping[str, Any], document: Document, at: DocumentPath) 
     for lost in unresolved_references(schema):
         text = f"response_format: the reference '{lost.reference}' {lost.why}"
         hint = did_you_mean(lost.reference, defined) if lost.why == NO_TARGET else ""
-        # A model may be given a schema that stands elsewhere; here the reply could not be held against it.
+        # A provider may resolve an external schema; replies cannot be validated against it here.
         severity: Severity = "warning" if lost.why == EXTERNAL else "error"
         yield Problem("bad-schema", text, document.span((*at, *lost.path)), hint, severity)
     for keyword in misspelt_keywords(schema):

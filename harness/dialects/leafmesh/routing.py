@@ -1,6 +1,7 @@
-"""Edges, and whom an agent calls when it has settled. spec: "`can_call` Format", "Narration Routing"; NOTES 4, 11.
+"""Edges of a mesh, and the routers that call agents. NOTES 4, 11.
 
-The routers see how the agent settled (`agents.Settled`): they store its output for others, and hand it on.
+The router of an agent gets its `agents.Settled` result: it stores the output and passes it to the called
+agents. spec: "`can_call` Format", "Narration Routing".
 """
 
 from __future__ import annotations
@@ -30,7 +31,7 @@ _ALWAYS: Final = conditions.parse(True)
 
 @dataclass(frozen=True)
 class Entry:
-    """An entry of an agent's `can_call`, or one that a fan-in implies, at its position."""
+    """An entry of an agent's `can_call`, written or implied by a fan-in agent (NOTES 11.3)."""
 
     position: int
     edge: Edge
@@ -38,9 +39,9 @@ class Entry:
 
 
 def entries(mesh: Mesh, joins: Mapping[str, Join], document: Document) -> dict[str, list[Entry]]:
-    """Whom each agent may call, in order: its can_call, then the fan-in agents that wait for it. NOTES 11.3.
+    """Return the `can_call` entries of each agent: the written ones, then those that fan-in agents imply.
 
-    An agent that waits for itself calls itself where its `can_call` says so only: else it would never end.
+    No entry is implied for an agent that waits for itself: it would run forever. NOTES 11.3.
     """
     found: dict[str, list[Entry]] = {}
     for name, agent in mesh.agents.items():
@@ -59,7 +60,7 @@ def entries(mesh: Mesh, joins: Mapping[str, Join], document: Document) -> dict[s
 
 
 def entering(entry: EntryPoint, edge: Edge, own: Mapping[str, Sequence[Entry]], parts: Parts) -> Router:
-    """The router of the start: the target gets the input, if the entry point's condition holds. NOTES 3.1, 3.2."""
+    """Return the start router: it calls the target if the entry point's condition holds. NOTES 3.1, 3.2."""
     condition = conditions.parse(entry.condition, of_input=True)
 
     async def enter(_state: State, run: RunContext) -> Routes:
@@ -81,7 +82,7 @@ def entering(entry: EntryPoint, edge: Edge, own: Mapping[str, Sequence[Entry]], 
 
 
 def settling(name: str, own: Sequence[Entry], parts: Parts) -> Router:
-    """The router of an agent: store its output, and call those whose conditions hold. NOTES 4."""
+    """Return the router of an agent: it stores the output and calls the targets of its conditions. NOTES 4."""
     agent = parts.mesh.agents[name]
 
     async def settle(state: State, run: RunContext) -> Routes:
@@ -109,7 +110,7 @@ def settling(name: str, own: Sequence[Entry], parts: Parts) -> Router:
 
 
 def narrating(name: str, own: Sequence[Entry], parts: Parts) -> Router:
-    """The late router of an agent with a narration: those whom the Summarizer adds. NOTES 12."""
+    """Return the late router of an agent with a narration: it calls what the Summarizer adds. NOTES 12."""
 
     async def add(state: State, run: RunContext) -> Routes:
         settled: Settled = state[SETTLED]
@@ -121,7 +122,7 @@ def narrating(name: str, own: Sequence[Entry], parts: Parts) -> Router:
 
 
 def _called(own: Sequence[Entry], output: Mapping[str, Any]) -> list[Entry]:
-    """The entries whose condition holds, each agent once."""
+    """Return the entries whose condition holds, the first for each target."""
     called: dict[str, Entry] = {}
     for entry in own:
         if entry.condition.holds(output):
@@ -130,14 +131,14 @@ def _called(own: Sequence[Entry], output: Mapping[str, Any]) -> list[Entry]:
 
 
 def handed(edge: Edge, settled: Settled, position: int | None = None) -> Dispatch:
-    """A call, with the output, or with what `@compose` made of it for this agent. NOTES 8.6."""
+    """Return a call with the caller's output, or the input that `@compose` shaped for the target. NOTES 8.6."""
     shaped = settled.shaped.get(edge.target, settled.output)
     given = shaped if isinstance(shaped, Mapping) else {"result": shaped}
     return handing(edge, Handover(given, settled.output, settled.call, position))
 
 
 def start_edges(mesh: Mesh, document: Document) -> dict[str, Edge]:
-    """The edges from the start to the target of each entry point, by its name, which labels it."""
+    """Return the edges from the start to the target of each entry point, by the name of the entry point."""
     edges = {}
     for at, entry in enumerate(mesh.entry_points):
         condition = conditions.parse(entry.condition, of_input=True)

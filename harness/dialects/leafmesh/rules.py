@@ -1,6 +1,6 @@
-"""Rules for values that the kinds of their fields do not tell. NOTES 1.3, 1.5.
+"""Rules for values that the types of the models cannot express. NOTES 1.3, 1.5.
 
-Each looks at the file as it is written, so that all faults are found at once.
+Each rule checks the raw file, so all errors are found at once.
 """
 
 from __future__ import annotations
@@ -30,11 +30,11 @@ _NEEDED: Final[Mapping[str, Sequence[tuple[str, ...]]]] = {
     "webhook": (("url",),),
     "channel": (("provider",), ("channel_id",)),
 }
-"""The fields an escalation target cannot do without, by its type; of each tuple one is enough."""
+"""The required fields of an escalation target, by its type; one field of each tuple is enough."""
 
 
 def rule_problems(document: Document) -> Iterator[Problem]:
-    """What breaks a rule, and what may be a mistake."""
+    """Yield errors for violated rules, and warnings about probable mistakes."""
     yield from _names(document)
     yield from _escalation_targets(document)
     yield from response_format_problems(document)
@@ -43,7 +43,7 @@ def rule_problems(document: Document) -> Iterator[Problem]:
 
 
 def _names(document: Document) -> Iterator[Problem]:
-    """Names of agents: "Unique agent name within the mesh", which is the key of the agent."""
+    """Check the names of agents: the `name` of an agent is its key."""
     for path, agent in matches(document.value, "agents", EACH):
         key = path[-1]
         name = agent.get("name") if isinstance(agent, dict) else None
@@ -61,7 +61,7 @@ def _names(document: Document) -> Iterator[Problem]:
 
 
 def _escalation_targets(document: Document) -> Iterator[Problem]:
-    """spec: "EscalationTarget", "Applies To"."""
+    """Check the fields of escalation targets. spec: "EscalationTarget", "Applies To"."""
     for path, target in matches(document.value, "manager", "escalation", "targets", EACH):
         kind = target.get("type") if isinstance(target, dict) else None
         if not isinstance(kind, str) or kind not in _OF_TARGET:
@@ -85,7 +85,7 @@ def _escalation_targets(document: Document) -> Iterator[Problem]:
 
 
 def _fields_of_no_object(document: Document) -> Iterator[Problem]:
-    """spec: "`yields` and `inputs` Type Strings": only an object has sub-fields."""
+    """Warn about sub-fields of a type other than object. spec: "`yields` and `inputs` Type Strings"."""
     for key in ("yields", "inputs"):
         fields = [
             place for each in matches(document.value, "agents", EACH, key, EACH) for place in _nested(each)
@@ -97,7 +97,7 @@ def _fields_of_no_object(document: Document) -> Iterator[Problem]:
 
 
 def _nested(place: Match) -> Iterator[Match]:
-    """A field that is written as a mapping, and those inside it."""
+    """Yield a field that is written as a mapping, and those inside it."""
     if isinstance(place.value, dict):
         yield place
         for path, value in matches(place.value, "fields", EACH):
@@ -119,7 +119,7 @@ _CRON_PART: Final = re.compile(r"(?:[*?]|(?P<first>\w+)(?:-(?P<last>\w+))?)(?:/(
 
 
 def _schedules(document: Document) -> Iterator[Problem]:
-    """A warning, since no schedule is followed here, and a scheduler may know more than is known here."""
+    """Warn about invalid cron expressions; not an error, since schedules are not run here."""
     for path, written in texts(document.value, "agents", EACH, "wake_up"):
         if fault := _cron_fault(written):
             text = f"wake_up: '{written}' is not a cron expression: {fault}"
@@ -128,7 +128,7 @@ def _schedules(document: Document) -> Iterator[Problem]:
 
 
 def _cron_fault(written: str) -> str:
-    """Why a text is no cron expression; "" if it is one, or a name such as @daily."""
+    """Return the reason why a text is not a cron expression; "" if it is one, or a name such as @daily."""
     if re.fullmatch(r"@[a-z]+", written):
         return ""
     parts = written.lower().split()

@@ -1,4 +1,4 @@
-"""A session: what agents said in it, and the calls of its present task. NOTES 3.4, 4, 10.7, 14."""
+"""The session of a run: its memory, and the calls of its current task. NOTES 3.4, 4, 10.7, 14."""
 
 from __future__ import annotations
 
@@ -14,16 +14,17 @@ from harness.graph.model import Rerun
 Output = Mapping[str, Any]
 
 SESSION: Final = "session"
-"""The resource of a run that holds its session."""
+"""The key of the session in the resources of a run."""
 
 
 @dataclass(eq=False)
 class Call:
-    """One start of an agent.
+    """A call of an agent, one per start.
 
-    `number` counts the starts of a task from 1, and `began` is the number of the first attempt of the same call.
-    `callees` are the calls its can_call entries made, by the position of the entry. `output` stays None until it
-    settles, and for ever if it fails.
+    number   counts the starts of a task from 1
+    began    number of the first start of the same call; differs from `number` for retries
+    callees  the calls that its can_call entries made, by position of the entry
+    output   None until the agent settles, and forever if it fails
     """
 
     agent: str
@@ -36,12 +37,12 @@ class Call:
 
 @dataclass(frozen=True)
 class Start:
-    """One start of an agent.
+    """The arguments of one start of an agent.
 
-    input       `input_data`, with the keys that every callee gets and, after a failure, `_rerun_context`
-    caller      who called it, the last of several; empty where an entry point did
-    is_entered  True if an entry point did
-    rerun       the `_rerun_context` of a rerun or a second try; a field of that name in the input is not one
+    input       `input_data`, with the keys that every callee gets and, on a retry, `_rerun_context`
+    caller      the agent that called it, the last of several; "" if an entry point did
+    is_entered  True if an entry point called it
+    rerun       the `_rerun_context` of a retry or rerun; not a field of the input that has this name
     context     the `context` of Python functions. NOTES 3.5
     """
 
@@ -54,13 +55,16 @@ class Start:
 
     @property
     def plain_input(self) -> dict[str, Any]:
-        """Its input without the feedback of a rerun."""
+        """The input without the feedback of a retry or rerun."""
         return {key: value for key, value in self.input.items() if key != RERUN or self.rerun is None}
 
 
 @dataclass(frozen=True)
 class Round:
-    """A join that started its agent, with the members that arrived, or (None) that timed out, at this start."""
+    """One round of a join: its fan-in agent started at call number `at`.
+
+    `members` are the members that had arrived; None if the join timed out.
+    """
 
     at: int
     members: frozenset[str] | None
@@ -68,7 +72,11 @@ class Round:
 
 @dataclass
 class Task:
-    """What one input set off. `rounds` are by fan-in agent, `left_alone` are those that a rerun cannot call."""
+    """The run of a mesh on one input.
+
+    rounds      the rounds of joins, by fan-in agent
+    left_alone  fan-in agents whose joins the rerun cannot complete
+    """
 
     input: Output = field(default_factory=dict)
     rerun: Rerun | None = None
@@ -78,7 +86,7 @@ class Task:
     rounds: defaultdict[str, list[Round]] = field(default_factory=lambda: defaultdict(list))
 
     def started(self, agent: str, began: int | None, joined: frozenset[str] | None) -> Call:
-        """A new call, or a new attempt of the call that began at `began`."""
+        """Record a new call, or a retry of the call that began at `began`."""
         number = len(self.calls) + 1
         call = Call(agent, number, began or number, joined)
         self.calls.append(call)
@@ -87,21 +95,22 @@ class Task:
         return call
 
     def join_timed_out(self, agent: str, arrived: Iterable[Call]) -> Call:
-        """The join of an agent is over without a start of it. Returns the call that is not made, of no number."""
+        """Record that a join timed out. Returns a call with number 0 for its agent, which never started."""
         self.rounds[agent].append(Round(len(self.calls) + 1, None))
         return Call(agent, 0, min(call.began for call in arrived))
 
     def goes_on_without(self, failed: Call, fan_in: str) -> bool:
-        """True if a fan-in agent started in the round of this failed call, and without it. NOTES 13.4."""
+        """True if, in the round of this failed call, the fan-in agent started without it. NOTES 13.4."""
         of_it = next((each for each in self.rounds[fan_in] if each.at > failed.began), None)
         return of_it is not None and of_it.members is not None and failed.agent not in of_it.members
 
 
 @dataclass
 class Session:
-    """What lasts over the turns of a run.
+    """The state that is kept between the turns of a run.
 
-    `timeouts` counts those of an agent since it last settled, `starts` has the last start of each.
+    timeouts  timeouts of each agent since it last settled
+    starts    the last start of each agent
     """
 
     id: str
@@ -112,7 +121,7 @@ class Session:
     starts: dict[str, Start] = field(default_factory=dict)
 
     def remember(self, agent: str, user: str, assistant: str) -> None:
-        """Add the two posts of a run of an agent. NOTES 14.1."""
+        """Add the two memory posts of a run of an agent. NOTES 14.1."""
         about = {"agent_name": agent, "session_id": self.id}
         self.posts[agent] += [
             {"role": "user", "content": user, **about},
@@ -120,11 +129,11 @@ class Session:
         ]
 
     def recalled(self, agent: str, most: int) -> Sequence[dict[str, Any]]:
-        """The last posts of an agent."""
+        """Return the last `most` posts of an agent."""
         return [dict(post) for post in self.posts[agent][-most:]] if most else []
 
 
 def session_of(run: RunContext) -> Session:
-    """The session of a run."""
+    """Return the session of a run."""
     session: Session = run.resources.setdefault(SESSION, Session(run.thread_id))
     return session

@@ -1,8 +1,8 @@
-"""The module that agency files import as `leafmesh`. It is ours; the package is never looked at.
+"""The stand-in module that agency files import as `leafmesh`; an installed package of that name is never used.
 
-It offers what the documents define: decorators, errors, a logger, and of the SDK what marks functions. Other public
-names that they mention can be imported, and refuse to be called. It is found only while agency files are imported,
-and while their functions and tools run.
+It has what the documentation defines: decorators, errors, a logger, and those parts of the SDK that mark
+functions. Other public names can be imported, but raise an error when called. The module is visible only
+while agency files are imported and while their functions and tools run.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from harness.errors import HarnessError
 
 
 class NotInStandIn(HarnessError):
-    """A part of the LeafMesh SDK that is used where only the stand-in is."""
+    """A part of the LeafMesh SDK was used that the stand-in does not implement."""
 
     code = "not-in-stand-in"
 
@@ -36,11 +36,11 @@ class LeafMeshError(Exception):
 
 
 class YieldContractFailure(LeafMeshError):
-    """An output that does not fit the `yields` of its agent."""
+    """An output does not match the `yields` of its agent."""
 
 
 class LeafMeshLogger:
-    """A logger of the standard library; fields may be given by keyword."""
+    """A logger of the standard library; keyword arguments are logged as fields."""
 
     def __init__(self, name: str = "leafmesh", *_given: Any, **_named: Any) -> None:
         self._logger = logging.getLogger(name)
@@ -59,22 +59,22 @@ class LeafMeshLogger:
 
 
 class LeafMesh:
-    """The SDK as agency files see it: what is registered is kept, and nothing can be started."""
+    """The SDK object in agency files: registrations are accepted, everything else refuses to run."""
 
     def __init__(self, *_given: Any, **_named: Any) -> None:
         self.human_handlers: dict[str, Any] = {}
 
     @classmethod
     def from_yaml(cls, *_given: Any, **_named: Any) -> LeafMesh:
-        """The SDK for a mesh file, which is not read."""
+        """Return an SDK object. The mesh file is not read."""
         return cls()
 
     def intelligence(self, *given: Any) -> Any:
-        """Mark the function of an agent: that of its own name."""
+        """Mark the function of an agent; the function's name decides which."""
         return given[0] if given and callable(given[0]) else lambda function: function
 
     def register_human_handler(self, agent: str, handler: Any) -> None:
-        """Keep the handler. In a run the scenario answers for people."""
+        """Keep the handler. It is never called: the scenario answers for people."""
         self.human_handlers[agent] = handler
 
     def __getattr__(self, name: str) -> Any:
@@ -91,7 +91,7 @@ def _refusing(what: str) -> Callable[..., NoReturn]:
 
 
 def _processor_of(integration: str) -> Callable[..., Any]:
-    """A helper such as `zapier(...)`, whose result is a processor for `@pre_compose`."""
+    """Return the helper of an integration, such as `zapier(...)`; the processor that it makes refuses to run."""
 
     def helper(*_given: Any, **_named: Any) -> Any:
         return _refusing(f"{integration}(…) as a processor of @pre_compose")
@@ -101,7 +101,7 @@ def _processor_of(integration: str) -> Callable[..., Any]:
 
 
 class _Module(ModuleType):
-    """The module itself. A class of the SDK that is not documented is made when it is first asked for."""
+    """The stand-in module. Undocumented classes of the SDK are created on first access."""
 
     def __getattr__(self, name: str) -> Any:
         if not may_have(name):
@@ -111,12 +111,12 @@ class _Module(ModuleType):
 
 
 def may_have(name: str) -> bool:
-    """True if the stand-in offers this name. Any name of a class is: functions are annotated with them."""
+    """True if the stand-in has this name. Every class name exists, since annotations may use it."""
     return name in NAMES or _CLASS.fullmatch(name) is not None
 
 
 def _placeholder(name: str) -> type:
-    """A class of the SDK that cannot be made, or an error, which can be."""
+    """Create a class of the SDK: an error that can be raised, or a class that cannot be instantiated."""
     if name.endswith(("Error", "Exception", "Failure")):
         return type(name, (LeafMeshError,), {"__module__": "leafmesh"})
     refuse = _refusing(f"leafmesh.{name}")
@@ -139,7 +139,7 @@ _OFFERED: Final[tuple[Any, ...]] = (
 )
 _MEMBERS: Final = {**{each.__name__: each for each in _OFFERED}, "tool": global_tool}
 NAMES: Final = tuple(_MEMBERS)
-"""The names that the stand-in offers, beside those of undocumented classes."""
+"""The names that the stand-in defines; undocumented classes come in addition."""
 
 
 def _stand_in() -> ModuleType:

@@ -1,4 +1,4 @@
-"""The decorators of LeafMesh in the text of a file, for names that are looked up without an import."""
+"""The LeafMesh decorators in source code, for functions that are not imported."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ TOOLS: Final = ("tool", "global_tool")
 
 
 def decorators_of(file: PythonFile, statement: ast.stmt) -> Iterator[tuple[str, ast.Call | None, ast.expr]]:
-    """The decorators of LeafMesh that a function of a file has: the name, the call if it is one, and the whole."""
+    """Yield the LeafMesh decorators of a function: the name, the call if it is one, and the whole expression."""
     names = file.names_of_package
     for decorator in statement.decorator_list if isinstance(statement, Function) else ():
         call = decorator if isinstance(decorator, ast.Call) else None
@@ -27,12 +27,12 @@ def decorators_of(file: PythonFile, statement: ast.stmt) -> Iterator[tuple[str, 
 
 
 def is_decorated(file: PythonFile, statement: ast.stmt, decorator: str) -> bool:
-    """True if the statement is a function with this decorator of LeafMesh."""
+    """True if the statement is a function with this LeafMesh decorator."""
     return any(name == decorator for name, *_ in decorators_of(file, statement))
 
 
 def tools_in(file: PythonFile) -> Iterator[tuple[RegisteredTool, ast.stmt]]:
-    """The tools that a file defines, as far as its text tells."""
+    """Yield the tools that a file defines, as far as their arguments are literals."""
     for statement in file.bindings.values():
         if isinstance(statement, Function):
             for decorator, call, _ in decorators_of(file, statement):
@@ -61,4 +61,4 @@ def _literal(expression: ast.expr) -> Any:
 
 
 def not_imported() -> None:
-    """Stands for a function that was only looked up."""
+    """Placeholder for a function that was found in source code and not imported."""

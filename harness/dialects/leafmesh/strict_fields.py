@@ -1,4 +1,4 @@
-"""Which fields an agent may have, by its `agent_type`; and a human agent, by its `human_interface`.
+"""The fields that an agent may have, by its `agent_type` and by the `human_interface` of a human agent.
 
 spec: "STRICT — fields by `agent_type`", "STRICT — `human_interface` rules"; NOTES 1.4, 1.6.
 """
@@ -22,20 +22,20 @@ _SENT: Final = ("webhook_config", "channels")
 
 
 def field_problems(document: Document) -> Iterator[Problem]:
-    """Fields that an agent may not have, and a human one without an address."""
+    """Yield fields that an agent may not have, and `webhook` humans without an address."""
     for path, agent in matches(document.value, "agents", EACH):
         if isinstance(agent, dict) and (kind := agent_type(agent)) is not None:
             yield from _of_agent(document, path, agent, kind)
 
 
 def agent_type(agent: Mapping[str, Any]) -> str | None:
-    """The type of an agent as it is written; None if there is no such type."""
+    """Return the type of an agent in the raw file; None if it is invalid."""
     kind = agent.get("agent_type", "llm")
     return kind if isinstance(kind, str) and kind in AGENT_TYPES else None
 
 
 def owners(key: str) -> list[str]:
-    """The types of agents that a field belongs to; none if it is not a field of a type."""
+    """Return the agent types that have a field of their own with this name."""
     return [kind for kind, fields in _OF_TYPE.items() if key in fields]
 
 

@@ -1,4 +1,4 @@
-"""The Summarizer, which reads narrations and adds agents to those of the conditions. spec: "Narration Routing"."""
+"""The Summarizer: reads narrations, and adds agents to those of the conditions. spec: "Narration Routing"."""
 
 from __future__ import annotations
 
@@ -18,20 +18,20 @@ from harness.graph.to_json import compact_json, error_text, from_json
 from harness.source.suggest import did_you_mean
 
 SUMMARIZER: Final = "summarizer"
-"""The node of its calls. It is no agent of the mesh: it is never in `path`. NOTES 2.3."""
+"""The node name of its model calls. It is not an agent of the mesh and never in `path`. NOTES 2.3."""
 
 
 def reads_narrations(mesh: Mesh) -> bool:
-    """True if narrations count. NOTES 12.4."""
+    """True if narrations have an effect. NOTES 12.4."""
     return mesh.manager.enabled and mesh.manager.can_intervene
 
 
 async def recommended(
     mesh: Mesh, name: str, output: Mapping[str, Any], state: State, run: RunContext
 ) -> list[str]:
-    """The agents of the mesh that the Summarizer recommends after an agent has settled, in its order.
+    """Ask the Summarizer after an agent has settled; return the agents it recommends, in its order.
 
-    A Summarizer that fails, or answers with something else, recommends nobody, with a warning.
+    If the call fails or the answer is malformed, the result is empty, with a warning.
     """
     agent = mesh.agents[name]
     call = turn(mesh.manager.model, mesh, _messages(mesh, name, agent, output))

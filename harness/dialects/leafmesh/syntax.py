@@ -1,4 +1,4 @@
-"""What the two small languages of a mesh file share: conditions and `wait_for`."""
+"""The parser that the two expression languages of a mesh file share: conditions and `wait_for`."""
 
 from __future__ import annotations
 
@@ -14,14 +14,14 @@ from harness.errors import HarnessError
 LONGEST: Final = 10_000
 DEEPEST: Final = 50
 LONGEST_SHOWN: Final = 200
-"""The most characters of a text that an error shows."""
+"""The most characters of an expression that an error shows."""
 
 _BRACKETS: Final = re.compile(r"""'(?:\\.|[^'\\])*'|"(?:\\.|[^"\\])*"|(?P<open>\()|(?P<close>\))""")
 _WORD: Final = re.compile(r"[\w.]+|[=!<>]+|&+|\|+|\S")
 
 
 class LanguageError(HarnessError):
-    """A text that is not of the language. `offset` counts characters from the start of the text."""
+    """A syntax error. `offset` is the index of the character in the text."""
 
     code = "syntax"
 
@@ -31,9 +31,9 @@ class LanguageError(HarnessError):
 
 
 class Language:
-    """A grammar, with a transformer that makes values of the parse tree.
+    """A grammar with a transformer from its parse tree to values.
 
-    `advice` is what to write instead of words of other languages, by the word.
+    `advice` maps words of other languages to the hint shown for them.
     """
 
     def __init__(self, grammar: str, transformer: Transformer[Any, Any], advice: Mapping[str, str]) -> None:
@@ -41,10 +41,10 @@ class Language:
         self._parser = Lark(grammar, parser="lalr", transformer=transformer)
 
     def parse(self, text: str) -> Any:
-        """The value of a text.
+        """Parse a text into its value.
 
         Raises:
-            LanguageError: the text is not of the language, longer than 10,000 characters, or nested over 50 deep.
+            LanguageError: a syntax error; the text is longer than 10,000 characters, or nested deeper than 50.
         """
         if len(text) > LONGEST:
             raise LanguageError(f"it is too long ({len(text)} characters; {LONGEST} are the most)")

@@ -1,4 +1,4 @@
-"""Texts: `{{field}}` in templates, and values as texts for models and people."""
+"""Templates with `{{field}}` placeholders."""
 
 from __future__ import annotations
 
@@ -14,12 +14,12 @@ _FIELD: Final = re.compile(r"\{\{\s*([\w.-]+)\s*\}\}")
 
 
 def fields_of(template: Any) -> list[str]:
-    """The fields that a template, or a mapping of templates, names."""
+    """Return the fields that a template, or a mapping of templates, uses."""
     return [found[1] for found in placeholders(template, _FIELD)]
 
 
 def filled(template: Any, values: Mapping[str, Any]) -> Any:
-    """A template, or a mapping of templates, with the fields of `values` in it. Unknown fields stay as they are."""
+    """Fill a template, or a mapping of templates. Placeholders of unknown fields are kept."""
 
     def text_of(found: re.Match[str]) -> str:
         value = _value(found[1], values)
@@ -29,7 +29,7 @@ def filled(template: Any, values: Mapping[str, Any]) -> Any:
 
 
 def unfilled(template: Any, values: Mapping[str, Any]) -> list[str]:
-    """The fields that a template names and `values` does not have, each once."""
+    """Return the fields that a template uses and `values` lacks, without duplicates."""
     return [name for name in dict.fromkeys(fields_of(template)) if _value(name, values) is _MISSING]
 
 

@@ -1,4 +1,4 @@
-"""The tools of an LLM agent, and the calls a model makes of them. spec: "Tools"; NOTES 7.5-7.7, 14.3."""
+"""The tools of an LLM agent, and the tool calls of its model. spec: "Tools"; NOTES 7.5-7.7, 14.3."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ QUERY_KNOWLEDGE: Final = ToolSpec(
 
 @dataclass(frozen=True)
 class Offered:
-    """A tool that a model is offered. `perform` does it, in at most `limit_s` virtual seconds."""
+    """A tool offered to a model. `perform` runs it, within `limit_s` virtual seconds."""
 
     spec: ToolSpec
     limit_s: float
@@ -39,14 +39,14 @@ class Offered:
 
 
 def may_call_tools(agent: LLMAgent) -> bool:
-    """True if an agent may call any tool."""
+    """True if the settings of an agent allow tool calls."""
     return agent.tool_choice != "none" and agent.max_tool_calls_per_message > 0
 
 
 def offered_names(name: str, agent: LLMAgent, registered: Mapping[str, RegisteredTool]) -> list[str]:
-    """The names of the tools that an agent is offered, in order, each once. NOTES 7.5.
+    """Return the names of the tools offered to an agent, in order and without duplicates. NOTES 7.5.
 
-    `query_knowledge` is among them only if it is listed; it "is stripped from agents without knowledge enabled".
+    `query_knowledge` is included only if `tools` lists it and the agent has knowledge.
     """
     if not may_call_tools(agent):
         return []
@@ -59,12 +59,12 @@ def offered_names(name: str, agent: LLMAgent, registered: Mapping[str, Registere
 
 
 def _may_have(name: str, tool: RegisteredTool | None) -> bool:
-    """True if an agent may have a tool; anybody may have one that the agency does not register."""
+    """True if an agent may use a tool. Tools that the agency does not register are open to all."""
     return tool is None or tool.allowed_agents is None or name in tool.allowed_agents
 
 
 class Toolbox:
-    """The tools that one run of an agent is offered."""
+    """The tools offered in one run of an agent."""
 
     def __init__(self, agent: LLMAgent, parts: Parts, ctx: NodeContext) -> None:
         self._agent, self._ctx = agent, ctx
@@ -78,11 +78,11 @@ class Toolbox:
 
     @property
     def specs(self) -> list[ToolSpec]:
-        """The tools as a model sees them."""
+        """The tools as models see them."""
         return [tool.spec for tool in self._offered.values()]
 
     async def answers(self, reply: LLMReply) -> list[BaseMessage]:
-        """The message of a reply that calls tools, and those that answer the calls."""
+        """Make the tool calls of a reply; return its message and the tool messages that answer it."""
         agent, ctx = self._agent, self._ctx
         message = to_ai_message(reply, ctx.new_id)
         most = agent.max_tool_calls_per_message

@@ -1,4 +1,4 @@
-"""The temperatures and lists of tools of LLM agents. spec: "LLM Agent Fields"."""
+"""The temperatures and tool lists of LLM agents, for `harness evolve`. spec: "LLM Agent Fields"."""
 
 from __future__ import annotations
 
@@ -13,10 +13,10 @@ _DEFAULT = 0.1
 
 
 def tunables(request: LoadRequest) -> Sequence[Tunable]:
-    """Those of the agents, in the order of the file. One that writes no temperature has the document's default.
+    """Return the tunable values, in file order. A missing temperature has the documented default.
 
     Raises:
-        ManifestError: the file cannot be read.
+        ManifestError: the file cannot be parsed.
     """
     document = only_document(request, what="a LeafMesh mesh", yaml="templated")
     written = document.value.get("agents") if isinstance(document.value, dict) else None

@@ -1,6 +1,6 @@
-"""Keys of a mesh file that mean nothing: each is kept and ignored, with a warning. NOTES 1.4.
+"""Warnings about unknown keys of a mesh file, which are kept and ignored. NOTES 1.4.
 
-The file is looked at as it is written: a key that is missing may be there, but misspelt.
+The raw file is checked, so a misspelt key can be reported together with the error that it causes.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ Steps = tuple[tuple[bool, str | int], ...]
 
 
 def unknown_keys(model: type[Section], document: Document, path: DocumentPath = ()) -> Iterator[Problem]:
-    """A warning for each key that is not known in a section of that model, and in everything inside it."""
+    """Yield a warning for each unknown key in the section at `path` and in the sections inside it."""
     value = document.value
     for step in path:
         value = value[step]
@@ -32,21 +32,21 @@ def unknown_keys(model: type[Section], document: Document, path: DocumentPath = 
 def _inside(
     value: Any, sections: Sequence[type[Section]], steps: Steps, document: Document, path: DocumentPath
 ) -> Iterator[Problem]:
-    """Those in a value; `steps` lead to it from one of these sections."""
+    """Yield the warnings for a value; `steps` lead to it from one of these sections."""
     if not isinstance(value, dict | list):
         return
     if isinstance(value, dict) and (found := _sections_at(value, sections, steps, path)):
         yield from _of_section(value, found, document, path)
         sections, steps = found, ()
     for key, item in value.items() if isinstance(value, dict) else enumerate(value):
-        step = (True, key if isinstance(key, str) else 0)  # all items of a list are of one kind
+        step = (True, key if isinstance(key, str) else 0)  # all items of a list have the same model
         yield from _inside(item, sections, (*steps, step), document, (*path, key))
 
 
 def _sections_at(
     value: dict[str, Any], sections: Sequence[type[Section]], steps: Steps, path: DocumentPath
 ) -> list[type[Section]]:
-    """The models of a mapping; none if it is no section."""
+    """Return the models of a mapping; empty if it is not a section."""
     if len(path) == 2 and path[0] == "agents":
         kind = agent_type(value)
         return [AGENT_TYPES[kind]] if kind else []

@@ -1,4 +1,4 @@
-"""Parts of a mesh that no run can come to: agents that nobody calls, joins that never hold, tools that nobody has."""
+"""Parts of a mesh that no run can use: agents without callers, joins that never hold, unused tools."""
 
 from __future__ import annotations
 
@@ -18,10 +18,10 @@ from harness.source.suggest import did_you_mean
 def unused_parts(
     opened: Opened, edges: Sequence[Edge], joins: Mapping[str, Join], agency: Agency
 ) -> Iterator[Problem]:
-    """A warning for each; `edges` are all there are."""
+    """Yield a warning for each unused part; `edges` are all edges of the mesh."""
     mesh, document = opened.mesh, opened.document
     reached = {edge.target for edge in edges}
-    # The Summarizer may send the report of a narrating agent to any agent.
+    # After an agent with a narration, the Summarizer may call any agent.
     goes_anywhere = reads_narrations(mesh) and any(agent.narration for agent in mesh.agents.values())
     for name in mesh.agents if mesh.entry_points and not goes_anywhere else ():
         if name not in reached:
@@ -38,7 +38,7 @@ def unused_parts(
 
 
 def _own_waits(opened: Opened, edges: Iterable[Edge], joins: Mapping[str, Join]) -> Iterator[Problem]:
-    """The joins that hold only after their own agent has run, which does not call itself."""
+    """Yield joins that need their own agent to run first, which does not call itself."""
     loops = {edge.source for edge in edges if edge.source == edge.target}
     for name, join in joins.items():
         if name not in loops and join.missing(join.members - {name}) is not None:
@@ -49,7 +49,7 @@ def _own_waits(opened: Opened, edges: Iterable[Edge], joins: Mapping[str, Join])
 
 
 def _tool_choices(opened: Opened, agency: Agency) -> Iterator[Problem]:
-    """The choices of agents that name none of their tools. spec: "`tool_choice`": auto, none, or a tool's name."""
+    """Yield values of `tool_choice` that name none of the agent's tools. spec: "`tool_choice`"."""
     for name, agent in opened.mesh.agents.items():
         if (
             not isinstance(agent, LLMAgent)
@@ -69,7 +69,7 @@ def _tool_choices(opened: Opened, agency: Agency) -> Iterator[Problem]:
 
 
 def _stripped(opened: Opened) -> Iterator[Problem]:
-    """The tool of knowledge, where an agent lists it and has none."""
+    """Yield agents that list `query_knowledge` and have no knowledge."""
     for name, agent in opened.mesh.agents.items():
         if (
             isinstance(agent, LLMAgent)
@@ -82,7 +82,7 @@ def _stripped(opened: Opened) -> Iterator[Problem]:
 
 
 def _categories(opened: Opened, agency: Agency) -> Iterator[Problem]:
-    """The categories of agents that no registered tool is of: they offer nothing."""
+    """Yield `tool_categories` that no registered tool has."""
     known = [tool.category for tool in agency.tools.values() if tool.category]
     for name, agent in opened.mesh.agents.items():
         for index, category in enumerate(agent.tool_categories if isinstance(agent, LLMAgent) else ()):
@@ -93,9 +93,9 @@ def _categories(opened: Opened, agency: Agency) -> Iterator[Problem]:
 
 
 def _tools(opened: Opened, agency: Agency) -> Iterator[Problem]:
-    """The tools of agents that are nearly one that the agency registers, and registered ones that no agent has.
+    """Yield probably misspelt tools of agents, and registered tools that no agent uses.
 
-    Of tools with other names nothing is said: a scenario answers for them.
+    Other unregistered tools are not reported: a scenario answers for them.
     """
     agents = {name: agent for name, agent in opened.mesh.agents.items() if isinstance(agent, LLMAgent)}
     for name, agent in agents.items():

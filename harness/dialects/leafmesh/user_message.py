@@ -1,4 +1,4 @@
-"""The user message of a run: what a model is asked, memory keeps, and knowledge is searched for."""
+"""The user message of a run: sent to the model, kept in memory, and used as the knowledge query."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from harness.graph.to_json import as_text, compact_json
 
 
 def user_message(start: Start) -> str:
-    """The user message: what `input_processor` made, else the input. NOTES 7.2."""
+    """Return the result of the `input_processor`, else the input. NOTES 7.2."""
     prepared = start.context["prepared_data"]
     if "clean_user_input" in prepared:
         return as_text(prepared["clean_user_input"])

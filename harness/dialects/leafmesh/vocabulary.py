@@ -1,4 +1,4 @@
-"""The names in a mesh: models, tools, MCP servers, connectors, functions, knowledge, and the Summarizer."""
+"""The names a scenario can refer to: models, tools, MCP servers, connectors, functions, knowledge."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from harness.graph.vocabulary import Vocabulary
 
 
 def vocabulary(parts: Parts) -> Vocabulary:
-    """The names of a mesh. A model may ask for tools that it is not offered."""
+    """Return the names of a mesh. Registered tools are included even if no agent is offered them."""
     mesh = parts.mesh
     llms = {name: agent for name, agent in mesh.agents.items() if isinstance(agent, doc.LLMAgent)}
     models = [provider_of(agent.model)[1] for agent in llms.values()]

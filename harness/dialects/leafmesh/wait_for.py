@@ -1,4 +1,4 @@
-"""`wait_for`: the members of a fan-in, as an expression or a list. spec: "`wait_for` Expression Syntax"; NOTES 11."""
+"""Parser of `wait_for`, an expression or a list. spec: "`wait_for` Expression Syntax"; NOTES 11."""
 
 from __future__ import annotations
 
@@ -29,12 +29,12 @@ _ADVICE: Final = {"&": "write AND", "&&": "write AND", ",": "write AND", "|": "w
 
 
 def parse(written: str | Sequence[str], names: Container[str] = ()) -> Requirement | None:
-    """The requirement of a fan-in; None if it waits for nobody. A list is AND of its items.
+    """Parse a `wait_for` into its requirement; None if it is empty. A list is the AND of its items.
 
-    An item of a list that is one of the `names` is that agent, whatever characters its name has.
+    An item of a list that is in `names` is taken as that agent, whatever characters its name has.
 
     Raises:
-        LanguageError: it is not one.
+        LanguageError: it has a syntax error.
     """
     if isinstance(written, str):
         return _parse(written) if written.strip() else None

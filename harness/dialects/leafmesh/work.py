@@ -1,4 +1,4 @@
-"""The result of an agent's own work, and the functions that have a say in it."""
+"""The raw output of an agent's own work."""
 
 from __future__ import annotations
 
@@ -14,14 +14,17 @@ from harness.interception.real_effects import within_effect
 
 @dataclass(frozen=True)
 class Work:
-    """What an agent made: a value, and what `@compose` made of it for agents, by name."""
+    """The raw output of an agent: a value, and the inputs that `@compose` shaped, by agent."""
 
     value: Any
     shaped: Mapping[str, Any] = field(default_factory=dict)
 
 
 async def processed(function: AgentFunction | None, first: Any, start: Start, otherwise: Any) -> Work:
-    """What the agent's function makes of `first`; without one, `otherwise`. HTTP of functions is intercepted."""
+    """Pass `first` to the agent's function; without one, return `otherwise`.
+
+    HTTP requests of the function are intercepted.
+    """
     if function is None:
         return Work(otherwise)
     returned = await contained(within_effect(lambda: function.run(first, start.input, start.context)))

@@ -1,4 +1,4 @@
-"""Yields: what an agent promises to put out, filled in or enforced. spec: "Yields Enforcement"; NOTES 6."""
+"""Yields: the declared output of an agent, filled in or enforced. spec: "Yields Enforcement"; NOTES 6."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ _DEFAULTS: Final[Mapping[str, Callable[[], Any]]] = {
 
 
 class YieldContractFailure(HarnessError):
-    """An output that breaks the contract of a strict agent. `violations` are texts by key, nested keys dotted."""
+    """The output of a strict agent violates its yields; `violations` are texts by (dotted) key."""
 
     code = "yield-contract"
 
@@ -31,7 +31,7 @@ class YieldContractFailure(HarnessError):
         super().__init__(f"'{agent}' breaks the contract of its yields: {'; '.join(violations.values())}")
 
     def rerun_context(self, attempt: int) -> dict[str, Any]:
-        """The `_rerun_context` of the next attempt."""
+        """Return the `_rerun_context` of the next attempt."""
         return {
             "previous_output": dict(self.output),
             "validation_errors": list(self.violations.values()),
@@ -40,7 +40,7 @@ class YieldContractFailure(HarnessError):
 
 
 def violations(fields: Fields, output: Mapping[str, Any], prefix: str = "") -> Iterator[tuple[str, str]]:
-    """The keys that are missing or of the wrong type, each with a text that says so; sub-fields too."""
+    """Yield the keys, sub-fields too, that are missing or have a wrong type, each with a message."""
     for key, declared in fields.items():
         name, type_ = f"{prefix}{key}", _type(declared)
         if key not in output:
@@ -52,7 +52,7 @@ def violations(fields: Fields, output: Mapping[str, Any], prefix: str = "") -> I
 
 
 def filled(agent: Agent, output: Mapping[str, Any]) -> tuple[dict[str, Any], list[str]]:
-    """The output with its missing keys filled in, and a text for each key that was missing or is of a wrong type."""
+    """Fill in the missing keys of an output; return it with a message per missing or mistyped key."""
     result = dict(output)
     notes = []
     for key, declared in agent.yields.items():
@@ -66,7 +66,7 @@ def filled(agent: Agent, output: Mapping[str, Any]) -> tuple[dict[str, Any], lis
 
 
 def declared_part(agent: Agent, output: Mapping[str, Any]) -> dict[str, Any]:
-    """What `upstream_yields` holds of an output: the declared keys, or all of it without any. NOTES 3.4."""
+    """Return the part of an output for `upstream_yields`: declared keys, or all if there are none. NOTES 3.4."""
     return {key: output[key] for key in agent.yields if key in output} if agent.yields else dict(output)
 
 
