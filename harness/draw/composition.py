@@ -1,4 +1,8 @@
-"""What a drawing of a graph consists of, and where: boxes, labels, and the lines of its edges, in pixels."""
+"""The positions and sizes of everything in a drawing of a graph: boxes, labels and edge lines, in pixels.
+
+`compose` prepares the graph (`harness.draw.sketch`), measures its texts, lays it out (`harness.draw.layout`) and
+returns a `Composition`, which `harness.draw.svg` and `harness.draw.geometry` read.
+"""
 
 from __future__ import annotations
 
@@ -22,7 +26,7 @@ _LOOP, _HEAD = 26.0, 6.0
 
 @dataclass(frozen=True)
 class Arrow:
-    """An edge, or the data from one node to another, and what is written on it line by line."""
+    """An edge or a group of data edges between two nodes, with the lines of its label."""
 
     source: str
     target: str
@@ -32,7 +36,7 @@ class Arrow:
 
     @property
     def rows(self) -> Sequence[str]:
-        """The lines as they are drawn: not too many, and none too long."""
+        """The lines of the label as they are drawn: at most `_MAX_ROWS`, each cut to `_LABEL_LENGTH` characters."""
         more = len(self.texts) - _MOST_ROWS + 1
         cut = [*self.texts[: _MOST_ROWS - 1], f"… {more} more"] if more > 1 else self.texts
         return [clip(printable(text), _LABEL_LENGTH) for text in cut]
@@ -40,11 +44,13 @@ class Arrow:
 
 @dataclass(frozen=True)
 class Composition:
-    """A graph laid out.
+    """A graph that has been laid out.
 
-    arrows  its edges, and after them its data
-    boxes   of the nodes, by name; a box has the centre of what it is of
-    labels  of the arrows, by their position
+    graph   the prepared graph
+    arrows  its edges, followed by its data edges
+    boxes   the box of each node, by name; its `x` and `y` are the centre
+    labels  the box of each label, by the position of its arrow in `arrows`
+    layout  the paths of the arrows and the total size
     """
 
     graph: Sketch
@@ -54,23 +60,23 @@ class Composition:
     layout: Layout
 
     def line(self, position: int) -> tuple[str, str]:
-        """The arrow's line and its head, as paths of SVG. An arrow without a path is a loop."""
+        """Return the SVG paths of the arrow's line and of its head. An arrow without a path is a self-loop."""
         arrow, path = self.arrows[position], self.layout.paths.get(position)
         return _curve(path) if path else _loop(self.boxes[arrow.source], -1 if arrow.data else 1)
 
     def caption(self, name: str) -> str:
-        """What stands under the name of a node."""
+        """Return the caption below the name of a node: its kind, and the conditions it waits for."""
         return _caption(self.graph, name)
 
     def caption_rows(self, name: str) -> Sequence[str]:
-        """The same line by line, as it is drawn: not too many, and none too long."""
+        """Return the caption as it is drawn: at most `_MAX_CAPTIONS` lines after the kind, each cut to fit."""
         return _caption_rows(self.graph, name)
 
 
 def compose(
     nodes: Sequence[NodeSpec], edges: Sequence[EdgeSpec], data: Sequence[DataEdge] = ()
 ) -> Composition:
-    """Lay the graph out, from top to bottom."""
+    """Lay out a graph from top to bottom."""
     graph = sketch(nodes, edges, data)
     arrows = _arrows(graph)
     labels = {i: _label_box(arrow) for i, arrow in enumerate(arrows) if arrow.texts}
@@ -87,7 +93,7 @@ def compose(
 
 
 def _arrows(graph: Sketch) -> list[Arrow]:
-    """In the order of `graph.arrows`."""
+    """Return one arrow for each entry of `graph.arrows`, in the same order."""
     edges = [
         Arrow(source, target, texts=(label,) if label else (), back=position in graph.back)
         for position, (source, target, label) in enumerate(graph.edges)
@@ -96,19 +102,19 @@ def _arrows(graph: Sketch) -> list[Arrow]:
 
 
 def _sides(arrows: Sequence[Arrow], loops: Sequence[int], labels: Mapping[int, Box]) -> list[list[Box]]:
-    """The labels of a node's edges to itself: to its right those of control, to its left those of data."""
+    """Return the labels of a node's self-loops: those of control edges (drawn on the right), then of data (left)."""
     return [[labels[i] for i in loops if i in labels and arrows[i].data == data] for data in (False, True)]
 
 
 def _text_width(text: str, letter: float) -> float:
-    """About how wide a text of the drawing is in pixels, where an ordinary small letter has `letter`."""
+    """Estimate the width of a text in pixels, where an average lower-case letter is `letter` wide."""
     broad = sum(c in "mwMW@%" for c in text) + sum(c.isupper() for c in text)
     narrow = sum(c in " .,:;!|'`ijl()[]" for c in text)
     return letter * (columns(text) + 0.3 * broad - 0.4 * narrow)
 
 
 def _position_loop_labels(node: Box, right: Sequence[Box], left: Sequence[Box]) -> None:
-    """Place the labels of loops beside their node, one below the other."""
+    """Place the labels of self-loops beside their node, one below the other."""
     for side, labels in ((1, right), (-1, left)):
         for row, label in enumerate(labels):
             label.x = node.x + side * ((node.width + label.width) / 2 + _LOOP - 4)
@@ -121,7 +127,7 @@ def _caption(graph: Sketch, name: str) -> str:
 
 
 def _caption_rows(graph: Sketch, name: str) -> Sequence[str]:
-    """The kind, and below it what the node waits for; not too many lines, and none too long."""
+    """Return the kind, then the wrapped conditions that the node waits for."""
     kind, *more = _caption(graph, name).split(CAPTION)
     if more and name in graph.unreachable:
         kind = CAPTION.join([kind, more.pop()])
@@ -131,7 +137,7 @@ def _caption_rows(graph: Sketch, name: str) -> Sequence[str]:
 
 
 def _node_box(graph: Sketch, name: str, sides: Sequence[Sequence[Box]]) -> Box:
-    """With room for the loops, on both sides as much as the wider one wants."""
+    """Return the box of a node. Both sides get the room that the wider side needs for its self-loops."""
     widest = max((label.width for side in sides for label in side), default=0.0)
     room = 30 + (2 * (_LOOP + widest) if sides else 0)
     headroom = max((sum(label.height for label in side) for side in sides), default=0.0)
@@ -150,7 +156,7 @@ def _label_box(arrow: Arrow) -> Box:
 
 
 def _curve(path: Sequence[Waypoint]) -> tuple[str, str]:
-    """The line and the arrow head at its end: cubic pieces through the points, with their slopes."""
+    """Return a smooth line of cubic Bézier segments through the points with their slopes, and its arrow head."""
     x, y, _ = path[-1]
     down = 1 if y > path[-2][1] else -1
     line = f"M{path[0][0]:.1f} {path[0][1]:.1f}"
@@ -165,12 +171,12 @@ def _curve(path: Sequence[Waypoint]) -> tuple[str, str]:
 
 
 def _lean(dx: float, dy: float, slope: float) -> tuple[float, float]:
-    """How far from the end of a cubic piece its control point is; level at the top of an arch."""
+    """Return the offset of a Bézier control point from the end of its segment; horizontal at the top of an arch."""
     return (copysign(dx / 2, slope), 0.0) if isinf(slope) else (slope * dy / 3, dy / 3)
 
 
 def _loop(box: Box, side: int) -> tuple[str, str]:
-    """The line from the node's right (1) or left (-1) border back to it, and its arrow head."""
+    """Return a line from the node's right (1) or left (-1) border back to it, and its arrow head."""
     border, top, bottom = box.x + side * box.width / 2, box.y - 9, box.y + 9
     out = border + side * _LOOP
     line = (

@@ -1,8 +1,7 @@
 """Pictures of a graph: a list for the terminal, a mermaid flowchart, an SVG drawing.
 
-All take nodes as (name, kind) and edges as (source, target, label or None), with `__start__` and `__end__`
-as the graph's ends, and draw the data edges they are given beside them. Names and labels may be any text;
-they are escaped.
+All functions take nodes as (name, kind), edges as (source, target, label or None), and optional data edges.
+`__start__` and `__end__` are the graph's ends. Names and labels may be any text; they are escaped.
 """
 
 from __future__ import annotations
@@ -22,10 +21,10 @@ _MERMAID_LENGTH = 120
 
 
 def text(nodes: Sequence[NodeSpec], edges: Sequence[EdgeSpec], data: Sequence[DataEdge] | None = None) -> str:
-    """Each node with its kind and the edges that leave it, from start to end; one paragraph a node.
+    """Return a paragraph for each node, from start to end: its name, its kind and its outgoing edges.
 
-    Back edges and unreachable nodes are marked. The data edges come last, or, where `data` is empty
-    and not None, a line that there are none.
+    Back edges and unreachable nodes are marked. Data edges come last. `data=None` shows none; an empty `data`
+    adds the line "no data edges".
     """
     graph = sketch(nodes, edges, data or ())
     paragraphs = [_paragraph(graph, name) for name in graph.kinds if name != END or _outgoing(graph, END)]
@@ -70,7 +69,7 @@ def _data(data: Sequence[DataEdge]) -> str:
 
 
 def _port(node: str, value: str) -> str:
-    """An output or an input of a node."""
+    """Return `node.value` for an input or an output of a node."""
     return f"{clip(_shown(node), _CONDITION_LENGTH)}.{clip(printable(value), _CONDITION_LENGTH)}"
 
 
@@ -79,9 +78,9 @@ def _shown(name: str) -> str:
 
 
 def mermaid(nodes: Sequence[NodeSpec], edges: Sequence[EdgeSpec], data: Sequence[DataEdge] = ()) -> str:
-    """A mermaid flowchart; back edges are dotted, unreachable nodes have a dashed border.
+    """Return a mermaid flowchart. Back edges are dotted, unreachable nodes have a dashed border.
 
-    Data edges are dotted too, and green; those between the same two nodes are one arrow with a line for each.
+    Data edges are dotted and green; those between the same two nodes are one arrow with a line for each.
     """
     graph = sketch(nodes, edges, data)
     ids = {name: f"n{i}" for i, name in enumerate(graph.kinds)}

@@ -1,6 +1,6 @@
-"""A graph as SVG: one file, styles inline, nothing loaded from elsewhere, no scripts.
+"""Draw a graph as one SVG element with inline styles: no scripts, and nothing loaded from elsewhere.
 
-Arrow heads are drawn as paths (and not as markers), so that several drawings can stand in one HTML page.
+Arrow heads are paths rather than markers: marker ids would clash when several drawings are in one HTML page.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from harness.source.display import clip, printable
 
 _FONT = "system-ui, -apple-system, 'Segoe UI', 'Helvetica Neue', Arial, sans-serif"
 _MARGIN = 14.0
-_PALETTE = (  # border and fill, given to kinds in the order they appear
+_PALETTE = (  # (border, fill) of each node kind, in order of appearance
     ("#4c6ef5", "#eef2ff"),
     ("#0f8a7c", "#e6f7f4"),
     ("#c2701c", "#fdf3e6"),
@@ -32,7 +32,7 @@ DATA_LINE, _DATA_INK = "#2f9e8f", "#17695e"
 
 
 def svg(nodes: Sequence[NodeSpec], edges: Sequence[EdgeSpec], data: Sequence[DataEdge] = ()) -> str:
-    """The drawing. Data edges are thin, dashed and green. Texts that are too long are cut, and whole in a tooltip."""
+    """Return the drawing. Data edges are thin, dashed and green. Long texts are cut; a tooltip has the whole text."""
     drawn = compose(nodes, edges, data)
     parts = [_line(drawn, i, arrow) for i, arrow in enumerate(drawn.arrows)]
     parts += [_label(drawn.arrows[i], box) for i, box in drawn.labels.items()]

@@ -1,4 +1,4 @@
-"""A graph laid out, as data: for who draws it himself, as report.html does."""
+"""A graph that has been laid out, as JSON data for the script of report.html, which draws it itself."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from harness.source.display import clip, printable
 
 
 def figure(nodes: Sequence[NodeSpec], edges: Sequence[EdgeSpec]) -> dict[str, Any]:
-    """{width, height, nodes, edges}, in pixels from the top left corner.
+    """Return {width, height, nodes, edges}, in pixels from the top left corner.
 
     nodes  {name, text, captions, kind: "start" | "end" | "node", x, y (of the centre), width, height}
     edges  {source, target, label, kind: "" | "back" | "error", line, head (paths of SVG), text: null or

@@ -1,12 +1,12 @@
-"""Where the nodes and edges of a graph go in a picture: layers from top to bottom.
+"""Layered layout of a graph, from top to bottom.
 
-The method is that of Sugiyama, Tagawa and Toda (1981). The layers come with the sketch; here
+The method is that of Sugiyama, Tagawa and Toda (1981). `harness.draw.sketch` has assigned the nodes to layers. Here,
 
-1. every edge gets a bend in each layer it crosses (and crosses at least one, where its label has room);
-2. `_order` sorts each layer by the barycentre of its members' neighbours;
-3. `_settle` moves the members as near to their neighbours as their widths permit (least squares).
+1. every edge gets a bend in each layer it crosses (at least one, which has room for its label);
+2. `_order` sorts each layer by the barycentre of its members' neighbours, to reduce crossings;
+3. `_settle` moves the members as close to their neighbours as their widths permit (least squares).
 
-The data between two nodes of one layer goes over them in an arch, with its top in the layer above.
+A data edge between two nodes of the same layer is an arch above them, with its top in the layer above.
 """
 
 from __future__ import annotations
@@ -24,23 +24,25 @@ Point = tuple[float, float]
 Waypoint = tuple[float, float, float]
 
 _SWEEPS, _SETTLING_TURNS, _LAST_TURNS = 12, 30, 10
-_LARGE = 3000  # from so many boxes on, a quarter of the effort has to do
+_LARGE = 3000  # boxes; larger graphs get a quarter of the iterations
 _LAYER_GAP = 18.0
 _PORT_GAP = 16.0
 _BEND_ROOM = 18.0
-_LOW = 20.0  # labels of one line are; higher layers are passed upright
-_STEEPEST = 0.25  # dx/dy of an edge between two nodes of a layer
+_LOW = 20.0  # height of a one-line label; edges cross higher layers almost vertically
+_STEEPEST = 0.25  # largest dx/dy of an edge between two nodes of a layer
 _DATA_WEIGHT, _ADRIFT_WEIGHT, _TO_THE_MIDDLE = 0.1, 1e-4, 0.8
-_STRAIGHTNESS = 4  # how much more bends are drawn to bends of the same edge than to nodes
+_STRAIGHTNESS = 4  # weight of a bend's neighbour that is a bend of the same edge; 1 for a node
 
 
 @dataclass(eq=False)
 class Box:
-    """A node, an edge's label or a bend of an edge: its centre `x`, `y`, and what is kept free for it.
+    """A node, an edge label, or a bend of an edge, with its centre `x`, `y`.
 
-    That is `room` in width, and `headroom` in height, if it is more than the height. `upright` holds for the
-    bends between the nodes or the high labels of a layer; `adrift` for what is not connected with the start:
-    it gives way, and stays near the middle. The lighter of two gives way to the other; data is light.
+    room      width reserved for it
+    headroom  height reserved for it, where that is more than `height`
+    weight    its resistance to being moved; of two neighbours the lighter gives way, and data edges are light
+    upright   for a bend: the edge passes between nodes or tall labels, so it is drawn almost vertically
+    adrift    not connected with the start: it gives way to everything else and stays near the middle
     """
 
     width: float
@@ -58,10 +60,10 @@ class Box:
 
 @dataclass(frozen=True)
 class Layout:
-    """The paths of the edges by position (self-loops have none), and the size of the whole, in pixels.
+    """The paths of the edges by position (self-loops have none), and the size of the drawing, in pixels.
 
-    A path is a list of points (x, y, dx/dy there) from the border of the source to the border of the target;
-    at the top of an arch dx/dy is infinite, with the sign of dx.
+    A path is a list of points (x, y, dx/dy) from the border of the source to the border of the target.
+    At the top of an arch dx/dy is infinite, with the sign of dx.
     """
 
     paths: Mapping[int, Sequence[Waypoint]]
@@ -70,7 +72,13 @@ class Layout:
 
 
 def arrange(graph: Sketch, nodes: Mapping[str, Box], labels: Mapping[int, Box]) -> Layout:
-    """Set `x` and `y` of all nodes, and labels by position in `graph.arrows`; the top left corner is 0, 0."""
+    """Set `x` and `y` of all nodes and labels, and return the paths. The top left corner is (0, 0).
+
+    Args:
+       graph: the prepared graph.
+       nodes: the box of each node, by name.
+       labels: the box of each label, by its position in `graph.arrows`.
+    """
     layers: list[list[Box]] = [[] for _ in range(2 * max(graph.layer.values()) + 1)]
     for name, box in nodes.items():
         layers[2 * graph.layer[name]].append(box)
@@ -102,12 +110,12 @@ def _chain(
     nodes: Mapping[str, Box],
     label: Box | None,
 ) -> list[Box]:
-    """From source to target with a box in every layer between; the label is the middle one."""
+    """Connect source and target by a box in every layer between them; the label is the middle one."""
     upper, lower = sorted(ends, key=layer.__getitem__)
     depths = range(2 * layer[upper] + 1, 2 * layer[lower])
     bends = [Box(0, 0, room=_BEND_ROOM, upright=depth % 2 == 0) for depth in depths]
     if label:
-        bends[len(bends) // 2 // 2 * 2] = label  # an even bend stands between two layers of nodes
+        bends[len(bends) // 2 // 2 * 2] = label  # bends with an even index are between two layers of nodes
     for depth, bend in zip(depths, bends, strict=True):
         layers[depth].append(bend)
     chain = [nodes[upper], *bends, nodes[lower]]
@@ -124,7 +132,7 @@ def _arch(
     nodes: Mapping[str, Box],
     label: Box | None,
 ) -> list[Box]:
-    """From source to target over the layer of both; it is not the first, where only the start may be."""
+    """Connect source and target by a box in the layer above theirs. The first layer needs none: it has one node."""
     top = label or Box(0, 0, room=_BEND_ROOM)
     layers[2 * layer[ends[0]] - 1].append(top)
     for name in ends:
@@ -149,7 +157,7 @@ def _effort(layers: Sequence[Sequence[Box]], turns: int) -> int:
 
 
 def _order(layers: list[list[Box]]) -> None:
-    """Sweep down and up, sorting by barycentre; the order with the fewest crossings stays."""
+    """Sweep down and up, sorting each layer by barycentre, and keep the order with the fewest crossings."""
     best, fewest = [list(layer) for layer in layers], _crossings(layers)
     for sweep in range(_effort(layers, _SWEEPS)):
         if not fewest:
@@ -164,7 +172,7 @@ def _order(layers: list[list[Box]]) -> None:
 
 
 def _sort_by_barycentre(layer: list[Box], fixed: Sequence[Box], downwards: bool) -> None:
-    """Members without neighbours in the fixed layer keep their rank."""
+    """Sort a layer by the mean rank of each member's neighbours. Members without neighbours keep their rank."""
     rank = {id(box): i for i, box in enumerate(fixed)}
     own = {id(box): i for i, box in enumerate(layer)}
 
@@ -176,7 +184,7 @@ def _sort_by_barycentre(layer: list[Box], fixed: Sequence[Box], downwards: bool)
 
 
 def _crossings(layers: Sequence[Sequence[Box]]) -> int:
-    """How many pairs of edge pieces cross: inversions between neighbouring layers."""
+    """Count the pairs of edge segments that cross: inversions between adjacent layers."""
     count = 0
     for upper, lower in pairwise(layers):
         rank = {id(box): i for i, box in enumerate(lower)}
@@ -190,9 +198,9 @@ def _crossings(layers: Sequence[Sequence[Box]]) -> int:
 
 
 def _settle(start: Box, layers: Sequence[Sequence[Box]]) -> None:
-    """Down and up in turns, each layer as near to the means of its neighbours as it gets; at last to both.
+    """Move each layer towards the means of its neighbours: of the layer above and below in turn, then of both.
 
-    Nothing holds the whole in its box, so it is put back with the start in the middle after each turn.
+    Nothing fixes the absolute position, so after each turn everything is shifted to put the start at 0.
     """
     for layer in layers:
         _spread(layer, [0.0] * len(layer))
@@ -207,7 +215,7 @@ def _settle(start: Box, layers: Sequence[Sequence[Box]]) -> None:
 
 
 def _mean_of_neighbours(box: Box, downwards: bool, both: bool) -> float:
-    """A node at the end of a single edge draws nobody: it follows."""
+    """Return the position that a box is drawn to. Neighbours with no other edge are ignored: they follow."""
     near = box.above if downwards else box.below
     if both or not near:
         near = box.above + box.below
@@ -220,7 +228,10 @@ def _mean_of_neighbours(box: Box, downwards: bool, both: bool) -> float:
 
 
 def _spread(layer: Sequence[Box], wanted: Sequence[float]) -> None:
-    """Least squares under minimum distances: pool adjacent violators, with the distances taken off first."""
+    """Place boxes near the wanted positions: least squares with minimum distances.
+
+    The algorithm is pool adjacent violators, on positions with the minimum distances subtracted.
+    """
     offsets = [0.0]
     for left, right in pairwise(layer):
         offsets.append(offsets[-1] + (left.room + right.room) / 2)
@@ -238,7 +249,7 @@ def _spread(layer: Sequence[Box], wanted: Sequence[float]) -> None:
 
 
 def _stack(layers: Sequence[Sequence[Box]]) -> float:
-    """Give the layers their y from top to bottom; the height of all comes back."""
+    """Set the y of each layer, from top to bottom, and return the total height."""
     y = -_LAYER_GAP
     for layer in layers:
         height = max((max(box.height, box.headroom) for box in layer), default=0.0)
@@ -253,7 +264,7 @@ def _stack(layers: Sequence[Sequence[Box]]) -> float:
 
 
 def _path(chain: Sequence[Box]) -> list[Waypoint]:
-    """Upright where it leaves and arrives, nearly so if it must be, elsewhere as smooth as it can be."""
+    """Return the path of an edge: vertical at both ends, almost vertical at upright bends, smooth elsewhere."""
     first, *bends, last = chain
     ends = [_port(first, bends[0]), _port(last, bends[-1])]
     centres = [ends[0], *((bend.x, bend.y) for bend in bends), ends[1]]
@@ -273,13 +284,13 @@ def _path(chain: Sequence[Box]) -> list[Waypoint]:
 
 
 def _slope(before: Point, at: Point, after: Point) -> float:
-    """dx/dy such that the curve never swings past the point (Fritsch and Carlson 1980)."""
+    """Return dx/dy such that the curve never overshoots the point (Fritsch and Carlson 1980)."""
     one, two = (at[0] - before[0]) / (at[1] - before[1]), (after[0] - at[0]) / (after[1] - at[1])
     return 2 * one * two / (one + two) if one * two > 0 else 0.0
 
 
 def _port(node: Box, neighbour: Box) -> Point:
-    """Where an edge meets its node: spread over the lower or upper border in the order of the neighbours."""
+    """Return the end point of an edge on its node: spread along the lower or upper border by neighbour."""
     below = neighbour.y > node.y
     side = sorted(node.below if below else node.above, key=lambda box: box.x)
     gap = min(_PORT_GAP, node.width * 0.6 / max(len(side) - 1, 1))

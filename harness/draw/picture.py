@@ -1,4 +1,4 @@
-"""A Graph as a picture: its nodes with what they wait for, its edges, and on demand its data edges."""
+"""Render a `Graph` as text, mermaid or SVG: nodes with the conditions they wait for, edges, optional data edges."""
 
 from __future__ import annotations
 
@@ -15,14 +15,14 @@ from harness.graph.observe import implied_ends
 Form = Literal["text", "mermaid", "svg"]
 
 MOST_DRAWN: Final = 2000
-"""Data edges in an SVG; more of them take too long to lay out, and show nothing."""
+"""The most data edges in an SVG. More would take too long to lay out and be unreadable."""
 
 
 def picture(graph: Graph, form: Form, *, data: bool = False) -> str:
-    """The graph in this form. With `data`, it shows also which output feeds which input.
+    """Return the graph in this format. With `data`, it also shows which output feeds which input.
 
     Raises:
-        FormatError: an SVG cannot show so many data edges.
+       FormatError: there are more data edges than an SVG can show (code `too-much-to-draw`).
     """
     said, limits = _limits(graph)
     nodes, edges = _nodes(graph, limits), _edges(graph, said)
@@ -37,17 +37,17 @@ def picture(graph: Graph, form: Form, *, data: bool = False) -> str:
         )
         hint = "--format text or mermaid, or no --data"
         raise FormatError(Problem("too-much-to-draw", message, hint=hint))
-    # character references: right in whatever encoding standard output has
+    # Character references are correct whatever the encoding of standard output.
     return diagram.svg(nodes, edges, data=data_edges).encode("ascii", "xmlcharrefreplace").decode()
 
 
 def captions(graph: Graph) -> dict[str, str]:
-    """What stands under each name: the kind of the node, and what it waits for."""
+    """Return the caption of each node, by name: its kind, and the conditions it waits for."""
     return dict(_nodes(graph, _limits(graph)[1]))
 
 
 def _nodes(graph: Graph, limits: Sequence[ConcurrencyLimit]) -> list[NodeSpec]:
-    """The nodes; with their kinds, what an event graph lets them wait for."""
+    """Return (name, caption) of each node. An event graph adds joins and concurrency limits to the kind."""
     nodes = [
         (node.name, CAPTION.join([node.kind, *_waits(graph, node.name, limits)])) for node in graph.nodes
     ]
@@ -58,7 +58,7 @@ def _waits(graph: Graph, node: str, limits: Sequence[ConcurrencyLimit]) -> Itera
     join = graph.joins.get(node) if isinstance(graph, EventGraph) else None
     if join is not None:
         limit = "" if join.timeout_s is None else f" at most {join.timeout_s:g} s"
-        yield f"waits{limit} for {join.requirement}"  # the limit first: a long requirement is cut
+        yield f"waits{limit} for {join.requirement}"  # the limit comes first, as a long requirement is cut
     for concurrency in limits:
         if concurrency.nodes is not None and node in concurrency.nodes:
             others = ", ".join(sorted(concurrency.nodes - {node}))
@@ -66,7 +66,10 @@ def _waits(graph: Graph, node: str, limits: Sequence[ConcurrencyLimit]) -> Itera
 
 
 def _limits(graph: Graph) -> tuple[str, Sequence[ConcurrencyLimit]]:
-    """What limits say of all nodes, and those worth saying of some: one run of each node at a time is not."""
+    """Return the limits on all nodes as a text, and the limits on some nodes that are worth showing.
+
+    A limit of one run at a time for every single node is the default, and is left out.
+    """
     limits = graph.limits if isinstance(graph, EventGraph) else ()
     said = [f"{limit.at_once} nodes at once" for limit in limits if limit.nodes is None]
     alone = [limit for limit in limits if limit.nodes is not None and len(limit.nodes) == 1 == limit.at_once]
@@ -75,7 +78,7 @@ def _limits(graph: Graph) -> tuple[str, Sequence[ConcurrencyLimit]]:
 
 
 def _edges(graph: Graph, said: str) -> list[EdgeSpec]:
-    """The edges, and one to any node. What is said of all nodes stands on the edges of the start."""
+    """Return the edges, including those to any node. Limits on all nodes label the edges from the start."""
     edges = [
         (edge.source, edge.target, edge.label or (edge.source == START and said) or None)
         for edge in (*graph.edges, *implied_ends(graph))

@@ -1,4 +1,4 @@
-"""A graph made ready to be drawn: nodes in layers, back edges and unreachable nodes found."""
+"""Prepare a graph for drawing: remove duplicates, assign layers, find back edges and unreachable nodes."""
 
 from __future__ import annotations
 
@@ -14,23 +14,23 @@ EdgeSpec = tuple[str, str, str | None]
 DataSpec = tuple[str, str, tuple[str, ...]]
 
 ANY_KIND: Final = "any node"
-"""The kind of what stands for all nodes; where it can be reached, they can."""
+"""The kind of the placeholder for all nodes. If it is reachable, every node is."""
 
 CAPTION: Final = " · "
-"""Between a node's kind and what else its caption says."""
+"""Separator between a node's kind and the other parts of its caption."""
 
 
 @dataclass(frozen=True)
 class Sketch:
-    """What every kind of picture starts from.
+    """A graph prepared for drawing, the input of every output format.
 
-    kinds        every node's kind, nodes in the order of their layers; a node that only an edge names is
-                 of the kind "undeclared"
-    edges        (source, target, label), none twice
-    data         (source, target, values): what goes from one node to another, joined to one arrow
-    back         positions in `edges` of those that lead back to a node on the path to them, or to itself
-    unreachable  nodes no edge leads to from the start
-    layer        length of the longest path to each node without back edges; the end stands below all others
+    kinds        kind of each node, in the order of the layers; a node that only an edge names has
+                the kind "undeclared"
+    edges        unique (source, target, label)
+    data         (source, target, values): all data edges between two nodes, joined into one arrow
+    back         positions in `edges` of back edges: to a node on the path that leads to them, or to itself
+    unreachable  nodes that cannot be reached from the start
+    layer        length of the longest path to each node without back edges; the end is below all others
     """
 
     kinds: Mapping[str, str]
@@ -42,14 +42,14 @@ class Sketch:
 
     @cached_property
     def arrows(self) -> Sequence[tuple[str, str]]:
-        """(source, target) of all edges, and after them of all data."""
+        """(source, target) of each edge, followed by those of each data arrow."""
         return [(source, target) for source, target, _ in (*self.edges, *self.data)]
 
 
 def sketch(nodes: Sequence[NodeSpec], edges: Sequence[EdgeSpec], data: Sequence[DataEdge] = ()) -> Sketch:
-    """The graph of these (name, kind), (source, target, label or None) and data edges.
+    """Prepare a graph of these (name, kind) nodes, (source, target, label or None) edges, and data edges.
 
-    `__start__` is always in it. Data edges move no node to another layer, and make none reachable.
+    `__start__` is always included. Data edges affect neither layers nor reachability.
     """
     unique = list(dict.fromkeys(edges))
     kinds = {START: "start"}
@@ -90,7 +90,7 @@ def _leaving(edges: Sequence[EdgeSpec]) -> dict[str, list[int]]:
 
 
 def _search(names: Sequence[str], edges: Sequence[EdgeSpec]) -> tuple[set[int], set[str]]:
-    """Depth first from the start, then from every node not yet seen: back edges, and what start reaches."""
+    """Search depth-first from the start, then from unseen nodes; return back edges, and all that the start reaches."""
     out = _leaving(edges)
     seen: set[str] = set()
     back = _descend(START, edges, out, seen)
@@ -102,7 +102,7 @@ def _search(names: Sequence[str], edges: Sequence[EdgeSpec]) -> tuple[set[int], 
 
 
 def _descend(root: str, edges: Sequence[EdgeSpec], out: Mapping[str, list[int]], seen: set[str]) -> set[int]:
-    """The back edges found from one root. A loop, not a recursion: graphs may be long chains."""
+    """Return the back edges found from one root. Iterative, since long chains would exceed the recursion limit."""
     back: set[int] = set()
     seen.add(root)
     path = {root: iter(out.get(root, ()))}
