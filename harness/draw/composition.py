@@ -161,7 +161,7 @@ def _curve(path: Sequence[Waypoint]) -> tuple[str, str]:
     down = 1 if y > path[-2][1] else -1
     line = f"M{path[0][0]:.1f} {path[0][1]:.1f}"
     for (x0, y0, slope0), (x1, y1, slope1) in pairwise([*path[:-1], (x, y - _HEAD * down, 0.0)]):
-        leaving, arriving = _lean(x1 - x0, y1 - y0, slope0), _lean(x1 - x0, y1 - y0, slope1)
+        leaving, arriving = _handle(x1 - x0, y1 - y0, slope0), _handle(x1 - x0, y1 - y0, slope1)
         line += (
             f" C{x0 + leaving[0]:.1f} {y0 + leaving[1]:.1f} {x1 - arriving[0]:.1f} {y1 - arriving[1]:.1f}"
             f" {x1:.1f} {y1:.1f}"
@@ -170,7 +170,7 @@ def _curve(path: Sequence[Waypoint]) -> tuple[str, str]:
     return line, f"M{x:.1f} {y:.1f} L{x - 3.6:.1f} {back:.1f} L{x + 3.6:.1f} {back:.1f} Z"
 
 
-def _lean(dx: float, dy: float, slope: float) -> tuple[float, float]:
+def _handle(dx: float, dy: float, slope: float) -> tuple[float, float]:
     """Return the offset of a Bézier control point from the end of its segment; horizontal at the top of an arch."""
     return (copysign(dx / 2, slope), 0.0) if isinf(slope) else (slope * dy / 3, dy / 3)
 

@@ -8,9 +8,9 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from harness.draw.drawing import DATA_LINE, svg
 from harness.draw.escaping import mermaid_label
 from harness.draw.sketch import EdgeSpec, NodeSpec, Sketch, sketch
+from harness.draw.svg import DATA_LINE, svg
 from harness.graph.model import END, START, DataEdge
 from harness.source.display import clip, columns, printable
 

@@ -30,7 +30,7 @@ _PORT_GAP = 16.0
 _BEND_ROOM = 18.0
 _LOW = 20.0  # height of a one-line label; edges cross higher layers almost vertically
 _STEEPEST = 0.25  # largest dx/dy of an edge between two nodes of a layer
-_DATA_WEIGHT, _ADRIFT_WEIGHT, _TO_THE_MIDDLE = 0.1, 1e-4, 0.8
+_DATA_WEIGHT, _DISCONNECTED_WEIGHT, _DISCONNECTED_PULL = 0.1, 1e-4, 0.8
 _STRAIGHTNESS = 4  # weight of a bend's neighbour that is a bend of the same edge; 1 for a node
 
 
@@ -42,7 +42,7 @@ class Box:
     headroom  height reserved for it, where that is more than `height`
     weight    its resistance to being moved; of two neighbours the lighter gives way, and data edges are light
     upright   for a bend: the edge passes between nodes or tall labels, so it is drawn almost vertically
-    adrift    not connected with the start: it gives way to everything else and stays near the middle
+    disconnected  no path connects it with the start: it gives way to everything else and stays near the middle
     """
 
     width: float
@@ -53,7 +53,7 @@ class Box:
     headroom: float = 0.0
     weight: float = 1.0
     upright: bool = False
-    adrift: bool = False
+    disconnected: bool = False
     above: list[Box] = field(default_factory=list)
     below: list[Box] = field(default_factory=list)
 
@@ -91,7 +91,7 @@ def arrange(graph: Sketch, nodes: Mapping[str, Box], labels: Mapping[int, Box]) 
             for bend in chain[1:-1]:
                 bend.weight = 1.0 if position < len(graph.edges) else _DATA_WEIGHT
             chains[position] = chain
-    _set_adrift(nodes[START], layers)
+    _mark_disconnected(nodes[START], layers)
     _order(layers)
     _settle(nodes[START], layers)
     height = _stack(layers)
@@ -141,7 +141,7 @@ def _arch(
     return [nodes[ends[0]], top, nodes[ends[1]]]
 
 
-def _set_adrift(start: Box, layers: Sequence[Sequence[Box]]) -> None:
+def _mark_disconnected(start: Box, layers: Sequence[Sequence[Box]]) -> None:
     connected = {id(start)}
     following = [start]
     for box in following:
@@ -149,7 +149,7 @@ def _set_adrift(start: Box, layers: Sequence[Sequence[Box]]) -> None:
         connected.update(map(id, new))
         following += new
     for box in (box for layer in layers for box in layer):
-        box.adrift = id(box) not in connected
+        box.disconnected = id(box) not in connected
 
 
 def _effort(layers: Sequence[Sequence[Box]], turns: int) -> int:
@@ -224,7 +224,7 @@ def _mean_of_neighbours(box: Box, downwards: bool, both: bool) -> float:
         return 0.0
     weights = [other.weight * (1 if box.width or other.width else _STRAIGHTNESS) for other in near]
     mean = sum(w * other.x for w, other in zip(weights, near, strict=True)) / sum(weights)
-    return mean * _TO_THE_MIDDLE if box.adrift else mean
+    return mean * _DISCONNECTED_PULL if box.disconnected else mean
 
 
 def _spread(layer: Sequence[Box], wanted: Sequence[float]) -> None:
@@ -237,7 +237,7 @@ def _spread(layer: Sequence[Box], wanted: Sequence[float]) -> None:
         offsets.append(offsets[-1] + (left.room + right.room) / 2)
     blocks: list[tuple[float, float, int]] = []
     for box, want, offset in zip(layer, wanted, offsets, strict=False):
-        weight, size = _ADRIFT_WEIGHT if box.adrift else box.weight, 1
+        weight, size = _DISCONNECTED_WEIGHT if box.disconnected else box.weight, 1
         total = weight * (want - offset)
         while blocks and blocks[-1][0] / blocks[-1][1] >= total / weight:
             more, heavier, count = blocks.pop()

@@ -90,7 +90,7 @@ def _leaving(edges: Sequence[EdgeSpec]) -> dict[str, list[int]]:
 
 
 def _search(names: Sequence[str], edges: Sequence[EdgeSpec]) -> tuple[set[int], set[str]]:
-    """Search depth-first from the start, then from unseen nodes; return back edges, and all that the start reaches."""
+    """Search depth-first from the start, then from unseen nodes; return back edges, and what the start reaches."""
     out = _leaving(edges)
     seen: set[str] = set()
     back = _descend(START, edges, out, seen)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any, Final
 
-from harness.draw.figure import figure
+from harness.draw.geometry import geometry
 from harness.graph.model import START
 from harness.report.formatting import score
 from harness.report.html.evolution_files import Genome
@@ -38,7 +38,7 @@ def first_parents(genomes: Mapping[str, Genome], of: str) -> list[Genome]:
 
 
 def picture(drawn: Sequence[Genome]) -> dict[str, Any] | None:
-    """These genomes as a picture: {width, height, margin, nodes, edges}, see `harness.draw.figure`.
+    """These genomes as a picture: {width, height, margin, nodes, edges}, see `harness.draw.geometry`.
 
     The arrow from the first parent says what the step changed. None where there is nothing to draw.
     """
@@ -53,4 +53,4 @@ def picture(drawn: Sequence[Genome]) -> dict[str, Any] | None:
         edges += [(name, each.id, label if at == 0 else None) for at, name in enumerate(parents)]
         if not parents:
             edges.append((START, each.id, None))
-    return {**figure(nodes, edges), "margin": _MARGIN}
+    return {**geometry(nodes, edges), "margin": _MARGIN}

@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any, Final
 
-from harness.draw.figure import figure
+from harness.draw.geometry import geometry
 from harness.draw.sketch import ANY_KIND
 from harness.graph.model import ANY_NODE, GOTO
 from harness.graph.observe import branch
@@ -108,7 +108,7 @@ def _figure(shape: Mapping[str, Any]) -> dict[str, Any] | None:
     if anywhere:
         drawn.append((ANY_NODE, ANY_KIND))
         arrows += [(node, ANY_NODE, GOTO) for node in anywhere]
-    return figure(drawn, arrows)
+    return geometry(drawn, arrows)
 
 
 def _labels(source: str, target: str, branches: list[str]) -> list[str]:

@@ -11,7 +11,7 @@ from harness.graph.model import END, START
 from harness.source.display import clip, printable
 
 
-def figure(nodes: Sequence[NodeSpec], edges: Sequence[EdgeSpec]) -> dict[str, Any]:
+def geometry(nodes: Sequence[NodeSpec], edges: Sequence[EdgeSpec]) -> dict[str, Any]:
     """Return {width, height, nodes, edges}, in pixels from the top left corner.
 
     nodes  {name, text, captions, kind: "start" | "end" | "node", x, y (of the centre), width, height}
