@@ -1,4 +1,8 @@
-"""The runs of one scenario, and what they count for: repeats that cannot differ are no more evidence than one."""
+"""Group the runs of a scenario, and count the independent ones: repeats that cannot differ count as one.
+
+`harness.report.stratum` adds each line of results.jsonl to the `Alike` it belongs to. The figures of a summary
+(`harness.report.group`) are computed from these counts.
+"""
 
 from __future__ import annotations
 
@@ -14,23 +18,23 @@ from harness.report.figures import ExactSum
 
 Line = Mapping[str, Any]
 Key = tuple[str, str]
-"""What tells scenarios apart: id and variant ("" for none)."""
+"""The id and the variant of a scenario ("" for no variant), which identify it within a run."""
 
 
 def label(id_: str, variant: str | None) -> str:
-    """What a scenario is called where variants stand side by side: its id, and its variant in brackets."""
+    """Return the name of a scenario among variants: its id, followed by its variant in brackets."""
     return f"{id_} [{variant}]" if variant else id_
 
 
 COUNTED: Final = {"passed": "passed", "failed": "failed", "error": "errors", "skipped": "skipped"}
 _RAN: Final = ("completed", "interrupted", "failed", "timeout")
 _DID: Final = ("verdict", "score", "status", "path", "output", "latency", "usage")
-"""What runs have in common that did the same."""
+"""Fields of a results line that are equal for two runs with the same behaviour."""
 
 
 @dataclass(slots=True)
 class Counts:
-    """How many runs had which verdict."""
+    """The number of runs with each verdict."""
 
     passed: int = 0
     failed: int = 0
@@ -39,12 +43,12 @@ class Counts:
 
     @property
     def judged(self) -> int:
-        """How many were not skipped."""
+        """The number of runs that were not skipped."""
         return self.passed + self.failed + self.errors
 
     @property
     def flaky(self) -> bool:
-        """Those that were judged had different verdicts."""
+        """True if the judged runs have different verdicts."""
         return self.judged not in (self.passed, self.failed, self.errors)
 
 
@@ -65,13 +69,14 @@ class _Repeats:
 
 @dataclass(slots=True)
 class Alike(Counts):
-    """Runs of one scenario with the same answers: from its stubs, or from one recording, in one run of scenarios.
+    """Runs of one scenario within one run of scenarios, with the same answers: from its stubs, or from one recording.
 
-    They count once if nothing real was asked, no fault was drawn, and all did the same, so that a tool that draws is
-    seen as soon as it shows. Digests cannot say so: ids come from the seed, which is another one in each repeat.
+    They count as one run if no real call was made, no fault was drawn at random, and all behaved the same. The last
+    condition exposes a tool that returns random values. Digests are no substitute: they contain ids made from the
+    seed, which differs between repeats.
 
-    did      what the first of them did, as a hash
-    differs  another did something else
+    did      hash of the behaviour of the first of them
+    differs  True if another one behaved differently, or might have
     """
 
     key: Key = ("", "")
@@ -81,7 +86,7 @@ class Alike(Counts):
     differs: bool = False
     did: bytes = b""
     _first: tuple[float, float | None, int] | None = None
-    _repeats: _Repeats | None = None  # most scenarios run once, and need none
+    _repeats: _Repeats | None = None  # created for the second run: most scenarios run once
 
     def add(self, line: Line) -> None:
         """Count a run."""
@@ -111,7 +116,7 @@ class Alike(Counts):
 
     @property
     def scores(self) -> Sequence[float]:
-        """Floats that add up to the scores of the runs."""
+        """Floats with the same exact sum as the scores of the runs."""
         if self._repeats is not None:
             return self._repeats.scores.parts
         return () if self._first is None else self._first[:1]
@@ -125,19 +130,19 @@ class Alike(Counts):
 
     @property
     def slowest(self) -> tuple[float, int] | None:
-        """Minus the seconds of the slowest run, and its repeat."""
+        """The negated seconds of the slowest run, and its repeat."""
         if self._repeats is not None:
             return self._repeats.slowest
         return (-self._first[1], self._first[2]) if self._first and self._first[1] is not None else None
 
     @property
     def distinct(self) -> tuple[int, int]:
-        """How many distinct runs there were, and how many of them passed."""
+        """The number of independent runs, and the number of those that passed."""
         return (self.judged, self.passed) if self.differs else (1, min(self.passed, 1))
 
 
 class Scenario(Counts):
-    """The runs of one scenario with several answers, or in several runs of scenarios."""
+    """All runs of one scenario, with different answers or from several runs of scenarios."""
 
     __slots__ = ("_parts", "key")
 
@@ -148,19 +153,19 @@ class Scenario(Counts):
         self.add(first)
 
     def add(self, part: Alike) -> None:
-        """Add runs of the scenario."""
+        """Add more runs of the scenario."""
         self._parts.append(part)
         for name in COUNTED.values():
             setattr(self, name, getattr(self, name) + getattr(part, name))
 
     @property
     def weight(self) -> float:
-        """The largest weight that it had."""
+        """The largest weight of its runs."""
         return max(part.weight for part in self._parts)
 
     @property
     def scores(self) -> Sequence[float]:
-        """Floats that add up to the scores of its runs."""
+        """Floats with the same exact sum as the scores of its runs."""
         return [score for part in self._parts for score in part.scores]
 
     @property
@@ -170,9 +175,9 @@ class Scenario(Counts):
 
     @property
     def distinct(self) -> tuple[int, int]:
-        """How many distinct runs there were, and how many of them passed.
+        """The number of independent runs, and the number of those that passed.
 
-        What did the same with the same answers in several runs of scenarios is no more evidence than one of them.
+        Runs from several runs of scenarios that had the same answers and behaved the same count as one.
         """
         same: dict[tuple[str | None, int | None], list[Alike]] = {}
         for part in self._parts:
@@ -190,12 +195,12 @@ class Scenario(Counts):
 
 
 def ran(line: Line) -> bool:
-    """The run began, came to an end, and was judged: its latency counts."""
+    """True if the run began, ended and was judged, so that its latency counts."""
     return line["verdict"] in ("passed", "failed") and line["status"] in _RAN
 
 
 def _did(line: Line) -> bytes:
-    """What a run did, as a hash; empty if another run of it may do something else."""
+    """Return a hash of a run's behaviour; empty if a repeat of it may behave differently."""
     if line.get("varies", True):
         return b""
     return blake2b(encode([line[name] for name in _DID]).encode(), digest_size=16).digest()

@@ -1,4 +1,4 @@
-"""Asking a person at the terminal, where a scenario that is being recorded comes by a question."""
+"""Ask a person at the terminal when a scenario that is being recorded pauses for an answer."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 
 def at_terminal(reporter: RunReporter) -> Callable[[str, Mapping[str, Any]], str] | None:
-    """Asks at the terminal, with the progress bar out of the way; None where there is no terminal."""
+    """Return a function that asks at the terminal and hides the progress bar meanwhile; None without a terminal."""
     if not sys.stdin.isatty():
         return None
 
@@ -30,10 +30,10 @@ def at_terminal(reporter: RunReporter) -> Callable[[str, Mapping[str, Any]], str
 
 
 def prompt(node: str, args: Mapping[str, Any]) -> str:
-    """Show a question and read a line.
+    """Show a question on stderr and return the line that is read from stdin.
 
     Raises:
-        EOFError: there is none.
+       EOFError: stdin is at its end.
     """
     question = args.get("question", args.get("value"))
     text = question if isinstance(question, str) else json.dumps(question, ensure_ascii=False, default=str)
@@ -43,7 +43,7 @@ def prompt(node: str, args: Mapping[str, Any]) -> str:
         click.echo(f"  one of: {', '.join(printable(str(option)) for option in options)}", err=True)
     click.echo("answer (text, or JSON): ", nl=False, err=True)
     with suppress(OSError, ValueError):
-        # Only then is standard input locked, which would be in the way of leaving.
+        # Wait before reading: readline holds the lock of stdin, which would delay the exit of the process.
         select([sys.stdin], [], [])
     answer = sys.stdin.readline()
     if not answer:

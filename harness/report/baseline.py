@@ -1,4 +1,4 @@
-"""A run held against another: which scenarios are new, broken or mended, and how the totals moved."""
+"""Compare a run with an earlier one for report.html: new, fixed and removed scenarios, and the earlier totals."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from harness.source.document import shown_path
 
 @dataclass(frozen=True)
 class Baseline:
-    """An earlier run: its name, its total (a group of summary.json), its scenarios."""
+    """An earlier run: its name, its total (a group of summary.json) and its scenarios."""
 
     name: str
     total: Mapping[str, Any]
@@ -27,10 +27,10 @@ class Baseline:
 
     @classmethod
     def read(cls, run: Path) -> Baseline:
-        """The run of a folder, or of a file with its results.
+        """Read a run from its folder or its results.jsonl.
 
         Raises:
-            FormatError: it cannot be read, or is a baseline file, which does not say what a page shows.
+           FormatError: the run cannot be read, or is a baseline file, which lacks the paths and totals of a report.
         """
         if is_baseline_file(run):
             message = f"{shown_path(run)} is a baseline file: it has no paths and no totals, which a report compares"
@@ -43,13 +43,13 @@ class Baseline:
         return cls(shown_path(run), sums.as_json()["total"], rows)
 
     def change(self, row: Row) -> str:
-        """In one word, what became of a scenario; "" where nothing did.
+        """Return the change of a scenario since this baseline as one word; "" for none.
 
-        new     it does not pass, and did; or was not there
-        still   it does not pass, and did not
-        fixed   it passes, and did not
-        added   it was not there
-        moved   it went another way
+        new     it does not pass, and passed before or did not exist
+        still   it does not pass, and did not pass before
+        fixed   it passes, and did not pass before
+        added   it passes or is skipped, and did not exist
+        moved   it has the same verdict and took another path
         """
         before = self.rows.get(row.key)
         fails = row.verdict in NOT_PASSED
@@ -63,7 +63,7 @@ class Baseline:
         return "moved" if list(before.path) != list(row.path) and before.verdict == row.verdict else ""
 
     def before(self, row: Row) -> dict[str, Any] | None:
-        """What the scenario was: {verdict, score, latency, path}; the path only where it is another."""
+        """Return the earlier {verdict, score, latency, path} of a scenario; `path` is None where it is unchanged."""
         found = self.rows.get(row.key)
         if found is None:
             return None
@@ -71,7 +71,7 @@ class Baseline:
         return {"verdict": found.verdict, "score": found.score, "latency": found.latency, "path": path}
 
     def removed(self, rows: Rows) -> Iterator[str]:
-        """The scenarios that are not there any more."""
+        """Yield the names of the scenarios that `rows` no longer has."""
         for row in self.rows:
             if rows.get(row.key) is None:
                 yield label(row.id, row.variant)

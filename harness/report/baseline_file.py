@@ -1,13 +1,13 @@
-"""The baseline file: a run in short, made to be committed, and its changes to be read.
+"""Read and write baseline files: a compact form of a run, made to be committed and to give readable diffs.
 
     {"format": "harness-baseline/1",
      "scenarios": [one a line, by id: {id, manifest, verdict, score, latency, tokens, cost, …}],
      "coverage": {manifest: {nodes: [taken, all], edges: …, branches: …}}}
 
 A scenario has `variant`, `tags`, `weight`, `varies`, `failed` (the checks that did not hold) and `expectations` (a
-digest of them) where there is something to say. Of several repeats verdict is the worst and the figures are means;
-`runs` has them all, each `[repeat, verdict, score, latency, tokens, cost]`. Nothing in it depends on the machine,
-or on when it was written.
+digest of them) unless they are empty or have their default. With several repeats, `verdict` is the worst of them, the
+figures are means, and `runs` lists each as `[repeat, verdict, score, latency, tokens, cost]`. Nothing in the file
+depends on the machine or on the time of writing.
 """
 
 from __future__ import annotations
@@ -33,10 +33,10 @@ _PARTS: Final = ("nodes", "edges", "branches")
 
 
 def baseline_text(run: Run) -> str:
-    """The baseline file of a run.
+    """Return the text of the baseline file of a run.
 
     Raises:
-        FormatError: files with scenarios could not be read, so that the run is not whole (code `baseline-refused`).
+       FormatError: files with scenarios could not be read, so the run is incomplete (code `baseline-refused`).
     """
     if run.unread:
         files = ", ".join(run.unread)
@@ -88,7 +88,7 @@ def _mean(values: list[float | None]) -> float | None:
 
 
 def is_baseline_file(path: Path) -> bool:
-    """True for a file that begins as baseline files do."""
+    """True if the file starts like a baseline file."""
     if not path.is_file():
         return False
     with path.open("rb") as file:
@@ -96,10 +96,10 @@ def is_baseline_file(path: Path) -> bool:
 
 
 def read_baseline(path: Path) -> Run:
-    """The run to compare with: a baseline file, a folder of results, or a results.jsonl.
+    """Read the run to compare with: a baseline file, a folder of results, or a results.jsonl.
 
     Raises:
-        FormatError: there is none (`baseline-missing`), it is damaged (`baseline-damaged`), or as `read_run`.
+       FormatError: there is none (`baseline-missing`), it is damaged (`baseline-damaged`), or `read_run` raises.
     """
     if not path.exists():
         hint = hint_for_missing(path) or "`harness baseline save FILE` writes one"
@@ -159,7 +159,11 @@ def _counts(manifest: str, counts: Any) -> tuple[int, int]:
 
 
 def _scenario(entry: Mapping[str, Any]) -> ScenarioRuns:
-    """The scenario of an entry, which must be just what is written of it: figures that were changed by hand show."""
+    """Return the scenario of an entry.
+
+    Raises:
+       ValueError: the entry is not what would be written for this scenario, as after an edit by hand.
+    """
     runs = entry.get("runs") or [[0, entry["verdict"], *(entry[name] for name in _FIGURES)]]
     scenario = ScenarioRuns(
         entry["id"],
@@ -194,10 +198,10 @@ def _repeat(verdict: str, score: float, latency: float | None, tokens: int, cost
 
 
 def _number(name: str, value: Any, largest: float) -> float:
-    """A figure of results, if it can be one.
+    """Return `value` if it can be a figure of results.
 
     Raises:
-        ValueError: it is no number, below 0, above `largest`, infinite or NaN.
+       ValueError: it is no number, negative, greater than `largest`, infinite or NaN.
     """
     if isinstance(value, bool) or not isinstance(value, int | float) or not 0 <= value <= largest:
         raise ValueError(f"{name} cannot be {value!r}")

@@ -1,10 +1,10 @@
-"""Why a run did not pass: the cause, and the failed checks that only follow from it.
+"""Find out why a run did not pass: the cause, and the failed checks that are only its consequences.
 
-A run that ended before its time fails most of its checks, and none of them says why. Then the cause is the error that
-ended it (or its `status`, where it paused or ran out of time), and the others follow, except those that an early end
-cannot explain: something that ran although it never should, a bound that was exceeded, a path that had gone astray
-before, and the turns before that one. Of a run that came to its end each failed check is a cause, but what repeats in
-other words that the path was not the expected one.
+A run that ends early fails most of its checks, and none of them explains why. The cause is then the error that ended
+it (or the check of `status`, if it paused or timed out). The other checks are consequences, except those that an
+early end cannot explain: something ran that never should, an upper bound was exceeded, the path had diverged before
+the end, or the check belongs to an earlier turn. If a run ends normally, each failed check is a cause, except those
+that only restate that the path was not the expected one.
 """
 
 from __future__ import annotations
@@ -22,18 +22,18 @@ from harness.scenario.verdict import could_not_be_judged
 
 _ENDS_EARLY: Final = ("failed", "timeout", "invalid", "interrupted")
 _UPPER_BOUNDS: Final = ("never", "max_visits", "never_calls", "latency", "usage", "never_warnings")
-"""Checks that fail for what did happen."""
+"""Checks that fail because of something that happened; an early end cannot cause them."""
 _OF_THE_PATH: Final = ("path_includes", "visits", "routes", "unused")
-"""Checks that say in other words that the path was another."""
+"""Checks whose failure only restates that the path was not the expected one."""
 _BY_ITS_CODE: Final = ("cassette-missing",)
-"""Faults that are the same whatever the message says."""
+"""Codes of faults that are the same fault whatever their message."""
 _EACH_ITS_OWN: Final = ("worker-died",)
 _LOOPS: Final = ("too-many-steps", "too-many-starts", "endless-loop")
-"""Errors of runs that went round: their path, and how often they were where, are no other fault."""
+"""Codes of endless loops: the path and the visit counts are consequences of the loop, not faults of their own."""
 _OF_A_LOOP: Final = ("path", "max_visits", "usage")
 
 _OF_AN_EARLIER_TURN: Final = ("not-interrupted",)
-"""Errors of a turn that begins where the one before it did not lead: the status of that one is the cause."""
+"""Codes of a turn that could not begin because the turn before it did not pause: that turn's status is the cause."""
 
 _TURN: Final = re.compile(r"turn (\d+): ")
 
@@ -42,10 +42,10 @@ _TURN: Final = re.compile(r"turn (\d+): ")
 class Reasons:
     """Why a run did not pass.
 
-    is_error    the error that ended the run is the cause
+    is_error    True if the error that ended the run is the cause
     checks      failed checks that are causes, or that nothing else explains
-    followers   failed checks that follow from the cause
-    cause       the one of `checks` that they follow from, where it is not the error
+    followers   failed checks that are consequences of the cause
+    cause       the check among `checks` that `followers` result from; None if that is the error
     """
 
     is_error: bool
@@ -55,7 +55,7 @@ class Reasons:
 
 
 def reasons(outcome: Outcome) -> Reasons:
-    """Why this run did not pass. What could not be evaluated goes first, `unused` last."""
+    """Return why a run did not pass. Checks that could not be evaluated come first, `unused` last."""
     failed = sorted((check for check in outcome.checks if not check.passed), key=_order)
     observed = outcome.observed
     ends = [check for check in failed if _key(check) == "status"] if observed.status in _ENDS_EARLY else []
@@ -82,9 +82,9 @@ def reasons(outcome: Outcome) -> Reasons:
 
 
 def fault(outcome: Outcome) -> str:
-    """The same text for all runs that failed for the same reason; "" where a run has reasons of its own.
+    """Return a key that is the same for all runs with the same fault; "" if a run has causes of its own.
 
-    A manifest that is refused, a module that is missing, a provider that is down, an exception at one line of code.
+    Such a fault is a refused manifest, a missing module, a provider that is down, or an exception from one line.
     """
     error, why = outcome.observed.error, reasons(outcome)
     if outcome.verdict not in NOT_PASSED or error is None or not why.is_error or why.checks:
@@ -105,7 +105,7 @@ def _without_names(message: str, outcome: Outcome) -> str:
 
 
 def _follows(check: CheckResult, since: int) -> bool:
-    """True if an early end in turn `since` (0: in a run without turns, or anywhere) explains the failed check."""
+    """True if an early end explains the failed check. `since` is the turn it ended in; 0 for a run without turns."""
     turn, key = _turn(check), _key(check)
     if key in _UPPER_BOUNDS or 0 < turn < since:
         return False
@@ -113,7 +113,7 @@ def _follows(check: CheckResult, since: int) -> bool:
 
 
 def _begins_with(expected: Any, actual: Any) -> bool:
-    """True if the run was on the expected path as far as it came. Of a superstep the order does not matter."""
+    """True if the run followed the expected path until it ended. The order within a superstep does not matter."""
     if not isinstance(expected, list | tuple) or not isinstance(actual, list):
         return True
     return [_step(step) for step in expected[: len(actual)]] == [_step(step) for step in actual]

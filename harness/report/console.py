@@ -1,7 +1,7 @@
-"""A run on the terminal: progress while it goes on, what failed, and one compact block at the end.
+"""Terminal output of a run: progress while it runs, then the failures, then a compact summary.
 
-Colours only on a terminal, and not with `NO_COLOR`. On a terminal lines fit its width; elsewhere they are as long as
-they are, and nothing is padded. Texts of scenarios and manifests are never read as markup.
+Colours are used on a terminal only, and not with `NO_COLOR`. On a terminal lines fit its width; elsewhere they are
+neither wrapped nor padded. Texts of scenarios and manifests are never interpreted as markup.
 """
 
 from __future__ import annotations
@@ -33,14 +33,14 @@ __all__ = ["ProgressReporter", "RunReporter", "failure_text", "open_console", "p
 _STYLES: Final = {"passed": "green", "failed": "red", "error": "magenta", "skipped": "yellow"}
 _MOST_FAILURES: Final = 20
 _FEWEST_CAUSE: Final = 24
-"""Columns that the cause of a failure needs beside the name; with less it is shown at the end only."""
+"""Columns needed to show a cause beside the name; with less room it is shown only at the end."""
 
 
 def open_console(file: IO[str] | None = None) -> Console:
-    """A console on this stream (standard output by default); characters it cannot show become escapes.
+    """Return a console on this stream (default: standard output). Unencodable characters become escapes.
 
-    With `NO_COLOR` no escape sequence is left: bold and the progress bar go, too. With `FORCE_COLOR` there are
-    colours away from a terminal, and nothing else that only a terminal understands.
+    `NO_COLOR` turns off all escape sequences, including bold and the progress bar. `FORCE_COLOR` turns on colours
+    where the output is no terminal, and no other escape sequence.
     """
     import os
 
@@ -61,9 +61,9 @@ def open_console(file: IO[str] | None = None) -> Console:
 def print_summary(
     summary: Mapping[str, Any], console: Console, *, coverage: bool = False, by: str | None = None
 ) -> None:
-    """What was lost and warned of, the suites, and the figures of a run.
+    """Print lost scores and warnings, the table of suites, and the totals of a run.
 
-    With `coverage`, also what no scenario took of each graph; `by` names other groups (`GROUPS`) than suites.
+    `coverage` adds the parts of each graph that no scenario took; `by` groups by another of `GROUPS` than suites.
     """
     from rich.text import Text
 
@@ -84,15 +84,15 @@ def print_summary(
 
 
 def terminal_width(console: Console) -> int | None:
-    """The columns of the terminal; None where the output is no terminal."""
+    """Return the columns of the terminal; None if the output is no terminal."""
     return console.width if console.is_terminal or console.file.isatty() else None
 
 
 class RunReporter:
-    """Shows a run while it goes on: `start`, `done` for each scenario, `finish` (or `stop`) at the end.
+    """Shows a run in progress: call `start`, `done` for each result, then `finish` (or `stop`).
 
-    On a terminal a progress bar, with a line above it for each scenario that did not pass, or passed below the full
-    score; elsewhere a line for each scenario. `report` is the folder for results.
+    A terminal gets a progress bar, and above it a line for each scenario that did not pass, or passed below the full
+    score. Other outputs get a line for each scenario. `report` is the results folder.
     """
 
     def __init__(
@@ -107,14 +107,14 @@ class RunReporter:
         self._not_passed = 0
         self._failures: dict[Any, tuple[Outcome, list[str]]] = {}
         self._progress: Progress | None = None
-        self._above = ""  # the fault of the line that was printed last
+        self._above = ""  # the fault shown on the previous line
 
     def start(self, total: int) -> None:
-        """Begin; so many runs are to come."""
+        """Begin a run with this total number of scenario runs."""
         self._progress = Progress(self._console, total)
 
     def done(self, outcome: Outcome) -> None:
-        """A scenario run has ended."""
+        """Show the result of a scenario run."""
         not_passed = outcome.verdict in NOT_PASSED
         redraws = self._progress is not None and self._progress.redraws
         if not redraws or not_passed or (outcome.passed and outcome.score < 1):
@@ -126,7 +126,7 @@ class RunReporter:
             self._progress.add(outcome.verdict)
 
     def narrate(self, outcome: Outcome) -> None:
-        """Show a run in words on standard error, where that was asked for; there is no progress bar then."""
+        """Print the narration of a run on standard error, if it was requested. There is no progress bar then."""
         if outcome.narration:
             self.stop()
             console = open_console(sys.stderr)
@@ -134,7 +134,7 @@ class RunReporter:
                 console.print(printable(text), style="dim", soft_wrap=True)
 
     def _keep(self, outcome: Outcome) -> None:
-        """Keep a failure for the end; of those with the same reason the first, and the names of the others."""
+        """Keep a failure for the end: the first of each fault, and the names of the others."""
         self._not_passed += 1
         reason = fault(outcome) or self._not_passed
         if reason in self._failures:
@@ -162,7 +162,7 @@ class RunReporter:
         self._console.print(line, soft_wrap=True)
 
     def _remark(self, outcome: Outcome) -> str:
-        """Why a run did not pass, or what one that passed has lost; "" for one without fault."""
+        """Return why a run did not pass, or what it lost below the full score; "" for a run with full score."""
         if outcome.verdict in NOT_PASSED:
             known = self._failures.get(fault(outcome))
             return failed_checks(outcome) if known is None else self._same_as(known[0])
@@ -171,7 +171,7 @@ class RunReporter:
         return ""
 
     def _same_as(self, first: Outcome) -> str:
-        """That a run failed as an earlier one did, which is named where other lines stand between."""
+        """Refer to an earlier run with the same fault, by name unless it is on the previous line."""
         return (
             "the same as above"
             if self._above == fault(first)
@@ -179,19 +179,19 @@ class RunReporter:
         )
 
     def stop(self) -> None:
-        """Take the progress bar away; needed only when `finish` is not called."""
+        """Remove the progress bar. Only needed when `finish` is not called."""
         if self._progress is not None:
             self._progress.stop()
             self._progress = None
 
     @contextmanager
     def aside(self) -> Iterator[None]:
-        """Keep the progress bar off the terminal, while somebody is asked there."""
+        """Hide the progress bar while something else uses the terminal."""
         with self._progress.aside() if self._progress is not None else nullcontext():
             yield
 
     def finish(self, summary: Mapping[str, Any]) -> None:
-        """End: what failed, whether runs are missing (Ctrl-C), and the summary."""
+        """Print the failures, the number of failures not shown, and the summary."""
         from rich.rule import Rule
         from rich.text import Text
 
@@ -210,19 +210,19 @@ class RunReporter:
 
 
 class ProgressReporter(RunReporter):
-    """Shows how far a run is, and nothing of what it came to."""
+    """Shows progress without results."""
 
     def done(self, outcome: Outcome) -> None:
-        """A scenario run has ended."""
+        """Count a scenario run."""
         if self._progress is not None:
             self._progress.add(outcome.verdict)
 
     def finish(self, summary: Mapping[str, Any]) -> None:
-        """End."""
+        """Remove the progress bar."""
         self.stop()
 
 
 def _whole_words(text: str, width: int) -> str:
-    """At most so many characters of a text, cut between words."""
+    """Return a text cut between words to at most `width` characters."""
     cut = clip(text, width)
     return cut if cut == text or " " not in cut else f"{cut.rpartition(' ')[0]} …"

@@ -1,8 +1,8 @@
-"""The trace of a run as a conversation: what each node was asked and said, whom it called, and where the run went on.
+"""Show the trace of a run as a conversation: prompts, replies, calls, updates and routes, grouped by node.
 
-`rows` says what is to be read, as data; `print_rows` puts it on a terminal of any width. The words for what happened
-are those of `harness.graph.narration`. What was shown before is not shown again: of the messages of a call those that
-are new, of an update what it changed.
+`rows` turns events into rows of data; `print_rows` prints them on a terminal of any width. The wording comes from
+`harness.graph.narration`. Nothing is shown twice: of the messages of a call only the new ones, of an update only the
+fields that changed.
 """
 
 from __future__ import annotations
@@ -21,27 +21,28 @@ if TYPE_CHECKING:
     from rich.console import Console
 
 _MARGIN: Final = 12
-"""Columns of the times."""
+"""Columns for times."""
 _LABEL: Final = 11
-"""Columns of what a text is."""
+"""Columns for labels."""
 _NARROW: Final = 60
-"""A terminal with fewer columns: less is indented there."""
+"""A terminal with fewer columns gets less indentation."""
 _NARROWEST: Final = 24
 _LONGEST: Final = 800
 _MOST_LINES: Final = 12
 _WORTH_FOLDING: Final = 40
-"""Characters below which it takes as much room to say that they are left out."""
+"""A text is only folded if that saves more characters than the note about it takes."""
 _STYLES: Final = {"": "", "node": "bold", "call": "cyan", "route": "magenta", "failure": "red"}
 _LABELS: Final = {"failure": "red"}
 
 
 class Row(NamedTuple):
-    """What is to be read.
+    """One row of the conversation.
 
-    at      when it happened, in virtual seconds
-    kind    node, call, route, failure, or "" for what belongs to the row before
-    depth   how far it stands to the right
-    label   what `text` is: `user`, `reply`, the name of a field; or ""
+    at      time of the event, in virtual seconds
+    kind    node, call, route, failure, or "" for a detail of the row above
+    depth   level of indentation
+    label   kind of `text`: `user`, `reply`, the name of a field; or ""
+    text    may have several lines
     """
 
     at: float
@@ -52,7 +53,7 @@ class Row(NamedTuple):
 
 
 def rows(events: Sequence[Event], kinds: Mapping[str, str]) -> Iterator[Row]:
-    """What happened, in order. `kinds` are those of the nodes, by name."""
+    """Yield the rows of a trace, in order. `kinds` maps node names to their kinds."""
     narrator = _Narrator(kinds)
     for event in events:
         yield from narrator.rows(event)
@@ -68,7 +69,7 @@ class _Narrator:
         self._state: dict[tuple[str, str], str] = {}
 
     def rows(self, event: Event) -> Iterator[Row]:
-        """What is to be read of an event."""
+        """Yield the rows of one event."""
         at, text = event["at"], sentence(event, self._kinds)
         match event["event"]:
             case "input" | "resume" if event["graph"] == "":
@@ -92,7 +93,7 @@ class _Narrator:
                 yield from _between_nodes(event, text)
 
     def _in(self, node: str, at: float) -> Iterator[Row]:
-        """A heading, where it was another node that had the word."""
+        """Yield a heading if the previous row was of another node."""
         if node != self._speaker:
             self._speaker = node
             yield Row(at, "node", 0, "", f"▸ {node} (goes on)")
@@ -104,7 +105,7 @@ class _Narrator:
         yield Row(at, "call", 1, "", f"▸ {text}")
         yield from self._messages(request.get("messages", ()), at)
         args = request.get("args")
-        if event["kind"] == "http" and isinstance(args, Mapping):  # its text is the JSON once more
+        if event["kind"] == "http" and isinstance(args, Mapping):  # `text` repeats `json`
             args = {
                 key: value
                 for key, value in args.items()
@@ -116,7 +117,7 @@ class _Narrator:
             yield Row(at, "", 2, "format", _plain(request["response_format"]))
 
     def _messages(self, messages: Sequence[Any], at: float) -> Iterator[Row]:
-        """Those that were not shown before."""
+        """Yield the messages that were not shown yet, and the number of those that were."""
         known = 0
         for message in [*messages, None]:
             if message is not None and id(message) in self._shown:
@@ -164,7 +165,7 @@ class _Narrator:
             yield Row(at, "", 1, "reply", text.rstrip() + (took if number == len(texts) else ""))
 
     def _update(self, event: Event) -> Iterator[Row]:
-        """What a node changed: of an update that repeats the whole state the rest is left out."""
+        """Yield the fields that a node changed; fields it wrote with an unchanged value are left out."""
         at, update, label = event["at"], event["update"], "sets"
         if update is None:
             return
@@ -183,7 +184,7 @@ class _Narrator:
 
 
 def _between_nodes(event: Event, text: str) -> Iterator[Row]:
-    """Where the run went on, and what went wrong on the way."""
+    """Yield the rows of routes, pauses, errors and warnings."""
     at = event["at"]
     match event["event"]:
         case "route":
@@ -222,7 +223,7 @@ def _is_message(value: Any) -> bool:
 
 
 def _texts(text: str, tool_calls: Sequence[Any]) -> list[str]:
-    """What a model said: its text, and the tools it asked for."""
+    """Return the text of a model message, and a text for each tool call it asks for."""
     asked = [f"asks for {_asked(call)}" for call in tool_calls]
     return [text, *asked] if text or not asked else asked
 
@@ -237,7 +238,7 @@ def _asked(call: Any) -> str:
 
 
 def _content(content: Any) -> str:
-    """The text of a message; of blocks those that are text, the others as JSON."""
+    """Return the text of message content. In a list of blocks, those without text become JSON."""
     if not isinstance(content, list):
         return _plain(content)
     return "\n".join(
@@ -247,14 +248,14 @@ def _content(content: Any) -> str:
 
 
 def _plain(value: Any) -> str:
-    """A text as it is, anything else as JSON."""
+    """Return a string as it is, anything else as JSON."""
     return value if isinstance(value, str) else encode(value)
 
 
 def print_rows(found: Iterable[Row], console: Console, width: int | None, *, whole: bool = False) -> None:
-    """Print rows, with their times in the margin; long texts are folded, unless the `whole` of them is wanted.
+    """Print rows with their times in the margin. Long texts are folded unless `whole` is true.
 
-    Lines fit a terminal of this width; None: there is none, and lines are as long as they are.
+    `width` is the number of columns to wrap at; None wraps nothing.
     """
     from rich.text import Text
 
@@ -277,7 +278,7 @@ def print_rows(found: Iterable[Row], console: Console, width: int | None, *, who
 
 
 def folded(text: str) -> str:
-    """The beginning of a long text, and how much more there is."""
+    """Return the beginning of a long text, and how many characters were left out."""
     lines = text.split("\n")
     kept = "\n".join(lines[:_MOST_LINES])
     kept = kept if len(kept) <= _LONGEST else kept[:_LONGEST]
@@ -286,7 +287,7 @@ def folded(text: str) -> str:
 
 
 def _label(name: str, width: int) -> str:
-    """What a text is, in a column of this width where it fits; a blank name leaves the column empty."""
+    """Return a label padded to `width`; a label of spaces leaves the column blank."""
     if not name:
         return ""
     shown = f"{printable(name)}: " if name.strip() else ""

@@ -1,4 +1,4 @@
-"""How much of each manifest's graph the scenarios went through."""
+"""Graph coverage: how many nodes, edges and branches of each manifest the scenarios took."""
 
 from __future__ import annotations
 
@@ -10,12 +10,16 @@ from typing import Any, Final
 PARTS: Final = ("nodes", "edges", "branches")
 
 Item = str | tuple[str, ...]
-"""A node or a branch by its name, an edge by its two ends."""
+"""A node or a branch by name, or an edge by its two ends."""
 
 
 @dataclass(slots=True)
 class _Graph:
-    """What is known of a graph, by part: its items with the place of each in the manifest, and what was taken."""
+    """The items of a graph and those that were taken, by part.
+
+    places  each item, with its "file:line" in the manifest or None
+    taken   items that a run took
+    """
 
     places: dict[str, dict[Item, str | None]] = field(default_factory=lambda: {part: {} for part in PARTS})
     taken: dict[str, set[Item]] = field(default_factory=lambda: {part: set() for part in PARTS})
@@ -24,16 +28,16 @@ class _Graph:
 
 
 class GraphCoverage:
-    """Collects, line by line, what each graph has and what of it was taken.
+    """Collects the items of each graph, and those that were taken, from lines of results.jsonl.
 
-    A manifest with several agents has several graphs: each is listed as `manifest#agent`.
+    A manifest with several agents has several graphs, listed as `manifest#agent`.
     """
 
     def __init__(self) -> None:
         self._graphs: dict[tuple[str, str], _Graph] = {}
 
     def add(self, line: Mapping[str, Any]) -> None:
-        """Count a line of results.jsonl. What was taken is part of the graph even where its shape lacks it."""
+        """Add a line of results.jsonl. Items that were taken belong to the graph even if its shape lacks them."""
         shape, taken = line.get("shape") or {}, line["coverage"]
         if not any(shape.get(part) or taken.get(part) for part in PARTS):
             return
@@ -41,7 +45,7 @@ class GraphCoverage:
         graph = self._graphs.get(key)
         if graph is None:
             graph = self._graphs[key] = _Graph()
-        if shape != graph.last_shape:  # most lines of a manifest have the same
+        if shape != graph.last_shape:  # nearly all lines of a manifest have the same shape
             graph.last_shape = shape
             _add_shape(graph, shape, line["manifest"])
         if taken != graph.last_taken:
@@ -50,14 +54,14 @@ class GraphCoverage:
                 graph.taken[part].update(_items(taken.get(part, ())))
 
     def name(self, manifest: str, agent: str) -> str:
-        """What a graph is listed as."""
+        """Return the name a graph is listed by."""
         several = sum(found == manifest for found, _ in self._graphs) > 1
         return f"{manifest}#{agent}" if several else manifest
 
     def summary(self) -> dict[str, Any]:
-        """By manifest, for nodes, edges and branches: {taken, all: counts, missing: those not taken, where}.
+        """Return, by graph, {nodes, edges, branches}, each {taken, all: counts, missing: items not taken, where}.
 
-        where has, for each that is missing, "file:line" of it, or null.
+        `where` has the "file:line" of each missing item, or None.
         """
         return {
             self.name(*key): {part: _counted(graph.places[part], graph.taken[part]) for part in PARTS}

@@ -1,8 +1,8 @@
-"""Values as JSON text that every reader accepts: strict JSON and valid UTF-8.
+"""Encode values as strict JSON in valid UTF-8, which every parser accepts.
 
-orjson writes plain data twenty times as fast as json does. What it would write otherwise than json (NaN as null,
-objects in ways of its own) is not plain for marshal, which knows only the types of Python itself, or stands out in
-what marshal writes.
+orjson is twenty times as fast as json, but encodes some values differently (NaN as null, some objects in its own
+way). It is used only for data without such values. marshal tells: it refuses objects other than Python's built-in
+types, and a NaN or an infinity can be recognised in its output.
 """
 
 from __future__ import annotations
@@ -22,13 +22,13 @@ _SETTINGS: dict[str, Any] = {"ensure_ascii": False, "allow_nan": False, "default
 _compact = json.JSONEncoder(**_SETTINGS, separators=(",", ":")).encode
 _indented = json.JSONEncoder(**_SETTINGS, indent=2).encode
 _NOT_FINITE: Final = re.compile(rb"[\xf0-\xff][\x7f\xff]")
-"""The end of an infinity or a NaN as marshal writes it; now and then that of something else."""
+"""The last bytes of an infinity or a NaN in the output of marshal. Other values may match by chance."""
 
 
 def encode(data: Any, *, indented: bool = False) -> str:
-    """JSON text of any value, converted by `to_json` where it is not JSON already; keys keep their order.
+    """Return any value as JSON text. Values that are not JSON are converted by `to_json`; keys keep their order.
 
-    Beyond that, lone surrogates become visible escapes.
+    Lone surrogates become visible escapes.
     """
     if not indented and (text := _quickly(data)) is not None:
         return text
@@ -36,15 +36,15 @@ def encode(data: Any, *, indented: bool = False) -> str:
     try:
         text = encoder(data)
         text.encode()
-    except (TypeError, ValueError, RecursionError):  # rare, so only then is every value looked at
+    except (TypeError, ValueError, RecursionError):  # rare, so the whole value is converted only now
         strict = _strict(to_json(data))
-        # orjson where it can: whoever reads this and writes it again gets the same digits of every number.
+        # Prefer orjson, so that reading the text and encoding it again yields the same digits of every number.
         return (None if indented else _quickly(strict)) or encoder(strict)
     return text
 
 
 def encode_each(values: Sequence[Any]) -> list[str]:
-    """The JSON text of each of these values, as `encode` gives it: many small ones are looked at together."""
+    """Return the JSON text of each value, as by `encode`. Faster for many small values: they are checked together."""
     if _is_plain(values):
         with suppress(TypeError):
             return [orjson.dumps(value).decode() for value in values]
@@ -52,17 +52,17 @@ def encode_each(values: Sequence[Any]) -> list[str]:
 
 
 def is_at_most(data: Any, length: int) -> bool:
-    """True if the JSON text of the data has so many characters or fewer, as far as that is quickly seen."""
+    """True if the JSON text has at most `length` characters. False if that cannot be told cheaply."""
     try:
-        return len(orjson.dumps(data)) <= length  # bytes, of which there are as many as characters or more
+        return len(orjson.dumps(data)) <= length  # its length in bytes is at least that in characters
     except TypeError:
         return False
 
 
 def _quickly(data: Any) -> str | None:
-    """The JSON text by orjson; None for what it would write otherwise, or refuses.
+    """Return the JSON text by orjson; None for data that it refuses or would encode differently from json.
 
-    It refuses keys that are no texts, integers of more than 64 bits, lone surrogates, and deep nesting.
+    orjson refuses keys that are not strings, integers of more than 64 bits, lone surrogates, and deep nesting.
     """
     if _is_plain(data):
         with suppress(TypeError):
@@ -71,7 +71,7 @@ def _quickly(data: Any) -> str | None:
 
 
 def _is_plain(data: Any) -> bool:
-    """True if there is nothing in the data but values of Python's own types, and no infinity or NaN."""
+    """True if the data consists of Python's built-in types only, without infinity and NaN."""
     try:
         plain = marshal.dumps(data)
     except ValueError:

@@ -1,4 +1,4 @@
-"""One scenario that did not pass, as text that explains the failure without another run."""
+"""Text that explains why a scenario run did not pass."""
 
 from __future__ import annotations
 
@@ -19,9 +19,9 @@ from harness.scenario.outcome import CheckResult, Outcome
 from harness.source.display import clip, printable
 
 Detail = Literal["short", "normal", "full"]
-"""short   the cause, without lines of files, and the command that runs it again
-normal  the cause with its lines, and what happened; what follows from the cause is only named
-full    every check that failed, and every frame of an exception"""
+"""short   the cause, without source lines, and the command that runs it again
+normal  the cause with its source lines, and what happened; consequences of the cause are only named
+full    every failed check, and every frame of an exception"""
 
 _MOST_LISTED: Final = 5
 _MOST_SCENARIOS: Final = 30
@@ -30,7 +30,7 @@ _WARNING_LENGTH: Final = 300
 _REASON_LENGTH: Final = 120
 
 _CUT_OFF: Final = ("real-timeout", "worker-died")
-"""Errors of runs that nobody could ask any more where they had been."""
+"""Codes of runs that were killed from outside, so that their path is unknown."""
 
 _PLACE: Final = re.compile(r"(.+):(\d+):(\d+)")
 
@@ -38,12 +38,17 @@ _PLACE: Final = re.compile(r"(.+):(\d+):(\d+)")
 def failure_text(
     outcome: Outcome, detail: Detail = "normal", same: Sequence[str] = (), report: Path | None = None
 ) -> str:
-    """Plain text without a final line break: why the scenario did not pass, where, and how to run it again.
+    """Return plain text without a final line break: why the run did not pass, where, and how to run it again.
 
-    In this order: the scenario and its score; the cause, which is the error that ended the run, or each check that
-    failed, with the lines that are to blame; the names of the checks that only follow from it; the warnings; the
-    path; the last calls; the command that runs it again, and the one that shows its trace where it is known which
-    folder has the `report`. `same` are ids of others that failed for the same reason.
+    In order: the scenario and its score; the cause (the error that ended the run, or each failed check) with source
+    lines; the names of the checks that are consequences; warnings; the path; the last calls; the command that runs
+    it again; the command that shows its trace.
+
+    Args:
+       outcome: the run.
+       detail: the amount of detail.
+       same: ids of other scenarios that failed for the same reason.
+       report: the results folder, for the trace command; None leaves that out.
     """
     why = reasons(outcome)
     if detail == "full":
@@ -57,18 +62,18 @@ def failure_text(
 
 
 def failed_checks(outcome: Outcome) -> str:
-    """The cause on one line: the error, what could not be evaluated, or the names of the checks that failed."""
+    """Return the cause on one line: the error, the check that could not be evaluated, or the failed checks' names."""
     why = reasons(outcome)
     error = outcome.observed.error
     if why.is_error and error is not None:
         text = str(error.get("message") or "")
-        # The text of a located problem, or of a call that nothing answers, says what it is.
+        # The message is clear without its type if it has a code: a located problem, or an unscripted call.
         text = text if error.get("code") else f"{error.get('type')}: {text}"
     elif broken := next((check for check in why.checks if check.broken), None):
         text = f"{short_name(broken.name)} {broken.message}"
     elif why.checks:
         text = ", ".join(short_name(check.name) for check in why.checks)
-    elif outcome.latency_penalty:  # every check holds, and what it took cost too much of the score
+    elif outcome.latency_penalty:  # every check holds, but the latency penalty lowered the score
         text = "latency.total"
     else:
         text = outcome.reason or "could not be judged"
@@ -76,13 +81,13 @@ def failed_checks(outcome: Outcome) -> str:
 
 
 def lost_checks(outcome: Outcome) -> str:
-    """What a run that passed has lost: the names of the checks that do not hold, or that it was too slow."""
+    """Return why a run that passed has less than the full score: failed checks, or the latency penalty."""
     names = [short_name(check.name) for check in outcome.checks if not check.passed]
     return ", ".join([*names, *(["latency.total"] if outcome.latency_penalty else [])])
 
 
 def title(outcome: Outcome) -> str:
-    """The scenario's name, with variant and repeat where it has them."""
+    """Return the scenario's name, with its variant and repeat if it has them."""
     more = [f"variant {outcome.variant}"] if outcome.variant else []
     more += [f"repeat {outcome.repeat}"] if outcome.repeat else []
     return printable(outcome.scenario + (f" [{', '.join(more)}]" if more else ""))
@@ -104,7 +109,7 @@ def _check(check: CheckResult, detail: Detail) -> str:
 
 
 def difference(expected: Any, actual: Any) -> str:
-    """What differs, for a check that says nothing itself."""
+    """Describe the difference between two values, for a check without a message."""
     from harness.errors import HarnessError
     from harness.scenario.diff import one_line, readable_diff
 
@@ -132,18 +137,18 @@ def _indented(text: str, by: int) -> list[str]:
 
 
 def _error(outcome: Outcome, detail: Detail) -> Iterator[str]:
-    """The error that ended the run: what, in which code of the user's, and for which node or line of a file."""
+    """Yield the error that ended the run, the frames in the user's code, and the node or line it concerns."""
     error = outcome.observed.error or {}
     code = f" ({error['code']})" if error.get("code") else ""
     node = f" in {short_name(error['node'])}" if error.get("node") else ""
     where = error.get("where")
-    # The message of a located problem begins with its place, which is shown below with its line.
+    # The message of a located problem begins with its location, which is shown below with the source line.
     message = short_words(str(error.get("message") or "")).removeprefix(f"{where}: ")
     yield printable(f"  {error.get('type')}{code}{node}")
     yield from (line for line in _indented(message, 4) if line)
     yield from _frames(outcome, detail)
     if where and where != error.get("node"):
-        # The line of a node says nothing that its name does not.
+        # The source line of a node adds nothing to its name.
         blamed = detail != "short" and (error.get("node") is None or error.get("code") == "world")
         yield from _indented(f"at {_place(str(where)) if blamed else where}", 4)
 
@@ -162,7 +167,7 @@ def _frames(outcome: Outcome, detail: Detail) -> Iterator[str]:
 
 
 def _place(where: str) -> str:
-    """`file:line:column`, and the line with a caret."""
+    """Return `file:line:column` with the source line and a caret; other texts unchanged."""
     found = _PLACE.fullmatch(where)
     if found is None:
         return where
@@ -201,7 +206,7 @@ def _same(ids: Sequence[str]) -> Iterator[tuple[str, str]]:
 
 
 def _last(label: str, items: Sequence[Any], shown: Callable[[Any], str]) -> Iterator[tuple[str, str]]:
-    """The last of these, each with how often it came in a row, and how many came before."""
+    """Return the last items under a label, with the number of consecutive repeats and of earlier items."""
     rows = [(item, len(list(alike))) for item, alike in groupby(items)]
     last = rows[-_MOST_LISTED:]
     before = len(items) - sum(times for _, times in last)
@@ -211,7 +216,7 @@ def _last(label: str, items: Sequence[Any], shown: Callable[[Any], str]) -> Iter
 
 
 def _raised(error: dict[str, Any]) -> str:
-    """An exception that did not end the run: what, and the line of the user's code that raised it."""
+    """Describe an exception that did not end the run, with the line of the user's code that raised it."""
     last = error["traceback"][-1]
     message = " ".join(f"{error['type']}: {error['message']}".split())
     place = f"{last['file']}:{last['line']} in {short_name(last['function'])}: {clip(last['source'], 100)}"
@@ -223,7 +228,7 @@ def _warning(text: str) -> str:
 
 
 def _ends(text: str) -> str:
-    """The text on one line; of many lines the first and the last, which says what a traceback ended with."""
+    """Return a text on one line; of a long one the first and the last line, which has the error of a traceback."""
     lines = [" ".join(line.split()) for line in text.splitlines() if line.strip()]
     shown = " ".join(lines)
     if len(shown) <= _REASON_LENGTH or len(lines) == 1:
@@ -232,7 +237,7 @@ def _ends(text: str) -> str:
 
 
 def _call(call: dict[str, Any], shown: Sequence[str]) -> str:
-    """A call and what became of it; why it failed, unless that is `shown` elsewhere."""
+    """Describe a call and its result. The reason of a failure is left out if it is in one of the `shown` texts."""
     from harness.scenario.diff import one_line
 
     parts = [f"{call.get('kind')} {short_name(call.get('name'))}"]

@@ -1,4 +1,4 @@
-"""Arithmetic of summaries that the order of its values does not change: exact sums, percentiles."""
+"""Arithmetic for summaries that does not depend on the order of values: exact sums, percentiles."""
 
 from __future__ import annotations
 
@@ -10,10 +10,10 @@ PERCENTILES: Final = {"p50": 0.5, "p90": 0.9, "p95": 0.95, "p99": 0.99, "max": 1
 
 
 class ExactSum:
-    """A sum of floats without any error: rounded once, where it is asked for, as by `math.fsum` of all of them.
+    """A sum of floats without rounding errors. It is rounded once, when read, like `math.fsum` of all values.
 
     Source: Shewchuk 1997, "Adaptive Precision Floating-Point Arithmetic and Fast Robust Geometric Predicates",
-    section 2.4 (Grow-Expansion): `parts` are floats that do not overlap, and add up to the sum.
+    section 2.4 (Grow-Expansion): `parts` are non-overlapping floats with the same exact sum.
     """
 
     __slots__ = ("parts",)
@@ -34,12 +34,12 @@ class ExactSum:
 
 
 def total(sums: Iterable[ExactSum]) -> float:
-    """What several sums add up to, rounded once."""
+    """Return the total of several sums, rounded once."""
     return fsum(part for each in sums for part in each.parts)
 
 
 def percentile(ordered: Sequence[float], share: float) -> float | None:
-    """The value below which this share lies, interpolated between the two nearest; None of no values."""
+    """Return a percentile of sorted values by linear interpolation; None if there are no values."""
     if not ordered:
         return None
     whole, part = divmod((len(ordered) - 1) * share, 1)
@@ -48,6 +48,6 @@ def percentile(ordered: Sequence[float], share: float) -> float | None:
 
 
 def percentiles(values: Iterable[float]) -> dict[str, Any]:
-    """{p50, p90, p95, p99, max} of these values; null of none."""
+    """Return {p50, p90, p95, p99, max} of the values; each is None if there are no values."""
     ordered = sorted(values)
     return {name: percentile(ordered, share) for name, share in PERCENTILES.items()}

@@ -1,8 +1,8 @@
-"""The figures of a group of runs: a suite, a tag, a manifest, all of them.
+"""The figures of a group of runs: a suite, a tag, a manifest, or all of them.
 
-A line goes to one `Stratum`, the runs of one suite, manifest, dialect, variant and set of tags, and there to one
-`Alike`, the runs of one scenario with the same answers. All that is kept of each line is its latency, in eight bytes.
-A group is a list of strata, and `figures` puts them together.
+Each line of results is added to a `Stratum`: the runs with the same suite, manifest, dialect, variant and tags. In
+it, it is added to an `Alike`: the runs of one scenario with the same answers. Of each line only its latency is kept,
+in eight bytes. A group is a list of strata, which `figures` combines.
 """
 
 from __future__ import annotations
@@ -25,18 +25,22 @@ _REPEATS: Final = (1, 2, 3, 5, 10, 20, 50, 100)
 
 
 def figures(strata: Sequence[Stratum]) -> dict[str, Any]:
-    """The figures of a group.
+    """Return the figures of a group, as they are in summary.json.
 
-    runs = passed + failed + errors + skipped; `scenarios` counts a scenario once for each variant.
-    distinct_runs counts repeats that could not differ once. Of these, without the skipped ones, is pass_rate: the
-    share that passed, with its 95 % Wilson interval; null when nothing was judged.
-    fitness is Σ weight × score ÷ Σ weight over scenarios, a scenario's score being the mean of its repeats,
-    so that repeating it does not make it heavier.
-    models has, by model, {llm_calls, input_tokens, output_tokens, cost}; a cost of null: it has no price, and
-    counts as 0 in the cost of the group. unpriced has the names of those.
-    latency has percentiles of the total virtual seconds of runs that were judged; wall is in real seconds.
-    flaky has at most `MOST_FLAKY` scenarios, the first by name.
-    pass_at_k and pass_hat_k have, by k, the mean over the scenarios with at least k distinct runs.
+    runs           passed + failed + errors + skipped
+    distinct_runs  as `runs`, but repeats that cannot differ count as one
+    scenarios      number of scenarios; one with several variants counts once for each
+    pass_rate      share of the judged distinct runs that passed; null if none was judged. `pass_rate_interval` is its
+                   95 % Wilson interval
+    fitness        Σ weight × score ÷ Σ weight over scenarios; the score of a scenario is the mean of its repeats, so
+                   that repeating it does not increase its weight
+    latency        percentiles of the total virtual seconds of judged runs
+    wall           real seconds
+    models         {llm_calls, input_tokens, output_tokens, cost} by model; a cost of null means that it has no price
+                   and counts as 0 in the cost of the group
+    unpriced       names of the models without a price
+    flaky          scenarios whose judged runs have different verdicts; at most `MOST_FLAKY`, the first by name
+    pass_at_k, pass_hat_k  by k, the mean over the scenarios with at least k distinct runs
     """
     everything = scenarios(strata)
     judged = [each for each in everything if each.judged]
@@ -78,12 +82,12 @@ def figures(strata: Sequence[Stratum]) -> dict[str, Any]:
 
 
 def flaky_left_out(strata: Sequence[Stratum]) -> int:
-    """How many flaky scenarios `figures` does not list."""
+    """Return the number of flaky scenarios that `figures` does not list."""
     return max(0, sum(each.judged > 0 and each.flaky for each in scenarios(strata)) - MOST_FLAKY)
 
 
 def scenarios(strata: Iterable[Stratum]) -> Collection[Alike | Scenario]:
-    """The scenarios of these strata."""
+    """Return the scenarios of these strata. A scenario in several strata is merged."""
     found: dict[Key, Alike | Scenario] = {}
     for part in chain.from_iterable(strata):
         other = found.setdefault(part.key, part)
@@ -96,7 +100,7 @@ def scenarios(strata: Iterable[Stratum]) -> Collection[Alike | Scenario]:
 
 
 def named(key: Key) -> dict[str, Any]:
-    """{id, variant} of a scenario."""
+    """Return {id, variant} of a scenario."""
     return {"id": key[0], "variant": key[1] or None}
 
 

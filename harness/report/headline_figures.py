@@ -1,4 +1,4 @@
-"""The figures of a run that move from run to run, each with how it is written and which way is better."""
+"""The main figures of a run, which are compared from run to run: name, format and direction."""
 
 from __future__ import annotations
 
@@ -9,7 +9,13 @@ from harness.report.formatting import cost, percent, score, seconds
 
 
 class Figure(NamedTuple):
-    """A figure: how it is called, where a group of summary.json has it, how it is written, whether more is better."""
+    """A figure of a run.
+
+    label           its name
+    of              reads it from a group of summary.json
+    text            formats it
+    more_is_better  True if a larger value is an improvement
+    """
 
     label: str
     of: Callable[[Mapping[str, Any]], float | None]

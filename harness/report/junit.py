@@ -1,4 +1,4 @@
-"""junit.xml: a run as build servers read it, a test case for each scenario.
+"""junit.xml: the run in the format of build servers, with one test case for each scenario.
 
 It has what pytest's `--junitxml` has (one case for all repeats, the same properties), whatever ran the scenarios.
 """
@@ -25,9 +25,9 @@ Line = Mapping[str, Any]
 
 
 def junit(lines: Iterable[Line], incomplete: str = "") -> Iterator[bytes]:
-    """The lines of a run as JUnit XML, in pieces: what is kept at a time is one suite.
+    """Yield the lines of a run as JUnit XML. Only one suite is held in memory at a time.
 
-    `lines` are sorted as in results.jsonl; `incomplete` says why they are not a whole run.
+    `lines` are in the order of results.jsonl. `incomplete` says why the run is incomplete; "" if it is not.
     """
     yield b'<?xml version="1.0" encoding="utf-8"?>\n<testsuites name="harness">\n'
     for suite, of_suite in groupby(lines, lambda line: str(line["suite"])):
@@ -53,7 +53,7 @@ def _suite(name: str, lines: Iterable[Line], incomplete: str) -> Iterator[bytes]
 
 
 def _case(runs: Sequence[Line]) -> tuple[str, str]:
-    """A scenario with all its repeats, and its result: the worst verdict of them."""
+    """Return the test case of a scenario with all its repeats, and its result: the worst of their verdicts."""
     first, found = runs[0], dict(properties(runs))
     result = found["verdict"]
     variant = f" [variant {first['variant']}]" if first["variant"] else ""
@@ -67,7 +67,7 @@ def _case(runs: Sequence[Line]) -> tuple[str, str]:
 
 
 def _ended(runs: Sequence[Line], result: str) -> str:
-    """The element that says why a scenario did not pass; none for one that did."""
+    """Return the element that says why a scenario did not pass; "" for one that did."""
     if result == "passed":
         return ""
     deciding = next(run for run in runs if run["verdict"] == result)
@@ -81,7 +81,7 @@ def _ended(runs: Sequence[Line], result: str) -> str:
 
 
 def place(where: str | None) -> tuple[str, int, int] | None:
-    """The file, line and column of a `file:line:column`; None of anything else."""
+    """Split `file:line:column`; None for any other text."""
     file, _, rest = (where or "").rpartition(":")
     file, _, line = file.rpartition(":")
     return (file, int(line), int(rest)) if file and line.isdecimal() and rest.isdecimal() else None
@@ -97,7 +97,7 @@ def _type(run: Line) -> str:
 
 
 def _failure(run: Line, *, numbered: bool) -> str:
-    """Why a run did not pass: its cause, the error with its line, and the checks that failed with theirs."""
+    """Describe why a run did not pass: its cause, its error and its failed checks, each with its location."""
     head = f"repeat {run['repeat']}: " if numbered else ""
     texts = [f"{head}score {run['score'] or 0:.2f}, {run['verdict']}: {_cause(run)}"]
     if error := run["error"]:
@@ -118,7 +118,7 @@ def _properties(pairs: Iterable[tuple[str, str]]) -> str:
 
 
 def _attributes(values: Mapping[str, str]) -> str:
-    """Attributes of an element. Their values are `printable`: XML cannot write every character."""
+    """Return attributes of an element. Values must be `printable`: XML does not allow every character."""
     return "".join(f' {name}="{escape(value, _IN_ATTRIBUTES)}"' for name, value in values.items())
 
 

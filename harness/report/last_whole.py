@@ -1,9 +1,10 @@
-"""The last whole run of a report folder, which stays while runs of a part come and go.
+"""Keep the last complete run of a results folder while later runs cover only some of the scenarios.
 
-    reports/latest/              the last run, of a part or whole
-    reports/latest/last-whole/   the last whole run, while the last run is none
+   reports/latest/              the last run, complete or not
+   reports/latest/last-whole/   the last complete run, unless it is the last run
 
-A run does not know whether it will be whole, so what is there is put aside when it starts, and goes when it was.
+Whether a run will be complete is not known at its start. So the previous run is moved to `last-whole` when a run
+starts, and removed from there once that run has turned out to be complete.
 """
 
 from __future__ import annotations
@@ -24,17 +25,17 @@ _SUMMARY: Final = "summary.json"
 
 
 def last_whole_run(folder: Path) -> Path | None:
-    """The folder of the last whole run: this one, or the one kept in it; None when there was none."""
+    """Return the folder of the last complete run: this one, or the one kept in it; None if there is none."""
     return next((at for at in (folder, folder / LAST_WHOLE) if _is_whole(at)), None)
 
 
 def put_aside(folder: Path, files: Sequence[str]) -> None:
-    """Keep the whole run that these files are of, if they are, and its traces.
+    """Move the run with these files, and its traces, to `last-whole`, if it is complete.
 
-    The summary goes last: without it nothing is whole.
+    The summary is moved last, since a folder without it does not count as a complete run.
 
     Raises:
-        OSError: they cannot be moved.
+       OSError: a file cannot be moved.
     """
     if not _is_whole(folder):
         return
@@ -46,15 +47,17 @@ def put_aside(folder: Path, files: Sequence[str]) -> None:
     for name in sorted(files, key=_SUMMARY.__eq__):
         if name == _SUMMARY:
             os.replace(folder / name, kept / name)
-        elif (folder / name).exists():  # one of them is open, so that it cannot be moved everywhere
+        elif (
+            folder / name
+        ).exists():  # copied: one of the files is open, and cannot be moved on every system
             shutil.copyfile(folder / name, kept / name)
 
 
 def forget(folder: Path, files: Sequence[str]) -> None:
-    """Remove what was put aside: the run that has ended was whole."""
+    """Remove the run in `last-whole`, after a complete run."""
     with suppress(
         OSError
-    ):  # there was none, or something else is in it; `last_whole_run` does not need it gone
+    ):  # nothing was kept, or the folder has other files; `last_whole_run` copes with both
         for name in files:
             (folder / LAST_WHOLE / name).unlink(missing_ok=True)
         remove_traces(folder / LAST_WHOLE)
@@ -62,7 +65,7 @@ def forget(folder: Path, files: Sequence[str]) -> None:
 
 
 def last_whole_summary(folder: Path) -> dict[str, Any] | None:
-    """The summary of the last whole run; None when there was none, or it is of another format."""
+    """Return the summary of the last complete run; None if there is none or it has another format."""
     run = last_whole_run(folder)
     summary = _summary(run) if run else None
     return summary if summary and summary.get("format") == FORMAT else None
