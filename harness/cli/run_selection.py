@@ -59,12 +59,12 @@ def run_selection(
         FormatError: results cannot be written, or two scenarios would write one cassette.
     """
     from harness.cli.session import Session
-    from harness.report.asking import at_terminal
     from harness.report.console import ProgressReporter, RunReporter, open_console
     from harness.report.github import tell_github
     from harness.report.history.file import writer_of
-    from harness.report.recorded import recorded_lines
+    from harness.report.recording_text import recorded_lines
     from harness.report.summary_text import places
+    from harness.report.terminal_prompt import terminal_asker
     from harness.scenario.redaction import secrets_of_process
     from harness.secrets.output import redacted_process
 
@@ -92,7 +92,7 @@ def run_selection(
         reporter = (ProgressReporter if scored else RunReporter)(
             console, coverage=verbose, detail="full" if debug else "normal", report=settings.report
         )
-        ask = at_terminal(reporter)
+        ask = terminal_asker(reporter)
         session = Session(
             projects,
             settings.report,

@@ -14,6 +14,7 @@ from harness.cli import exit_code
 from harness.cli.output import deliver_json, stdout_to_stderr
 from harness.cli.run_selection import Finished
 from harness.cli.score_plan import not_run, spent
+from harness.report.atomic_write import replace as replace_file
 from harness.report.formatting import plural
 from harness.report.html.page import write_page
 from harness.report.html.score_file import SCORE
@@ -21,7 +22,6 @@ from harness.report.reading import RESULTS
 from harness.report.scenario_runs import read_run
 from harness.report.summary import Summary
 from harness.report.summary_text import places
-from harness.report.whole_file import replace as replace_file
 from harness.settings import Projects, RecordMode
 from harness.source.display import printable
 from harness.variants.comparison import Score, compare

@@ -19,7 +19,7 @@ from harness.source.display import clip, columns, printable
 
 NAME_LENGTH = 30
 LABEL_ROW = CAPTION_ROW = 13
-_LABEL_LENGTH, _MOST_ROWS, _MOST_CAPTIONS = 34, 8, 4
+_LABEL_LENGTH, _MAX_ROWS, _MAX_CAPTIONS = 34, 8, 4
 _NAME_LETTER, _CAPTION_LETTER, _LABEL_LETTER = 8.3, 6.3, 6.6
 _LOOP, _HEAD = 26.0, 6.0
 
@@ -37,8 +37,8 @@ class Arrow:
     @property
     def rows(self) -> Sequence[str]:
         """The lines of the label as they are drawn: at most `_MAX_ROWS`, each cut to `_LABEL_LENGTH` characters."""
-        more = len(self.texts) - _MOST_ROWS + 1
-        cut = [*self.texts[: _MOST_ROWS - 1], f"… {more} more"] if more > 1 else self.texts
+        more = len(self.texts) - _MAX_ROWS + 1
+        cut = [*self.texts[: _MAX_ROWS - 1], f"… {more} more"] if more > 1 else self.texts
         return [clip(printable(text), _LABEL_LENGTH) for text in cut]
 
 
@@ -132,7 +132,7 @@ def _caption_rows(graph: Sketch, name: str) -> Sequence[str]:
     if more and name in graph.unreachable:
         kind = CAPTION.join([kind, more.pop()])
     rows = [row for part in more for row in wrap(part, NAME_LENGTH)]
-    cut = [*rows[: _MOST_CAPTIONS - 1], "…"] if len(rows) > _MOST_CAPTIONS else rows
+    cut = [*rows[: _MAX_CAPTIONS - 1], "…"] if len(rows) > _MAX_CAPTIONS else rows
     return [clip(row, NAME_LENGTH) for row in (kind, *cut)]
 
 

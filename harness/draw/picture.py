@@ -14,7 +14,7 @@ from harness.graph.observe import implied_ends
 
 Form = Literal["text", "mermaid", "svg"]
 
-MOST_DRAWN: Final = 2000
+MAX_DRAWN: Final = 2000
 """The most data edges in an SVG. More would take too long to lay out and be unreadable."""
 
 
@@ -31,10 +31,8 @@ def picture(graph: Graph, form: Form, *, data: bool = False) -> str:
         return diagram.text(nodes, edges, data_edges if data else None)
     if form == "mermaid":
         return diagram.mermaid(nodes, edges, data_edges)
-    if len(data_edges) > MOST_DRAWN:
-        message = (
-            f"an SVG shows at most {MOST_DRAWN:,} data edges, and '{graph.name}' has {len(data_edges):,}"
-        )
+    if len(data_edges) > MAX_DRAWN:
+        message = f"an SVG shows at most {MAX_DRAWN:,} data edges, and '{graph.name}' has {len(data_edges):,}"
         hint = "--format text or mermaid, or no --data"
         raise FormatError(Problem("too-much-to-draw", message, hint=hint))
     # Character references are correct whatever the encoding of standard output.

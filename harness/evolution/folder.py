@@ -11,7 +11,7 @@ from harness.evolution.arguments import check_same, earlier
 from harness.evolution.lineage import EVOLUTION, GENOMES, MUTATIONS, write_json
 from harness.evolution.patch import PATCH
 from harness.evolution.winner import VARIANTS
-from harness.report.whole_file import replace, unwritable
+from harness.report.atomic_write import replace, unwritable
 from harness.source.document import shown_path
 
 CONFIRMATION: Final = "confirmation"

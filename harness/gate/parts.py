@@ -7,9 +7,9 @@ from dataclasses import dataclass
 from typing import Any
 
 from harness.gate.policy import Scope
-from harness.report.alike import Key, Line
 from harness.report.coverage import GraphCoverage
 from harness.report.pairing import Pair, Pairing
+from harness.report.repeats import Key, Line
 from harness.report.scenario_runs import Run, ScenarioRuns
 
 

@@ -8,8 +8,8 @@ from math import isfinite
 from typing import Any
 
 from harness.gate.policy import Scope
-from harness.report.alike import label
 from harness.report.pairing import Pair
+from harness.report.repeats import label
 from harness.report.scenario_runs import ScenarioRuns
 
 

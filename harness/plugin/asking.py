@@ -27,7 +27,7 @@ def ask_past_capture(config: pytest.Config) -> Ask | None:
             return None
 
     def ask(node: str, args: Mapping[str, Any]) -> str:
-        from harness.report.asking import prompt
+        from harness.report.terminal_prompt import prompt
 
         with _uncaptured(config):
             return prompt(node, args)

@@ -8,10 +8,10 @@ from pathlib import Path
 from typing import Any
 
 from harness.errors import FormatError, Problem
-from harness.report.alike import label
 from harness.report.baseline_file import is_baseline_file
 from harness.report.html.scenarios import Row, Rows
 from harness.report.reading import read_lines
+from harness.report.repeats import label
 from harness.report.summary import Summary
 from harness.report.verdicts import NOT_PASSED
 from harness.source.document import shown_path

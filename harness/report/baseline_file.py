@@ -27,7 +27,7 @@ from harness.report.verdicts import WORST_FIRST
 from harness.source.document import hint_for_missing, shown_path
 
 FORMAT: Final = "harness-baseline/1"
-_LARGEST: Final = 500_000_000
+_MAX_BYTES: Final = 500_000_000
 _FIGURES: Final = ("score", "latency", "tokens", "cost")
 _PARTS: Final = ("nodes", "edges", "branches")
 
@@ -109,7 +109,7 @@ def read_baseline(path: Path) -> Run:
     name = shown_path(path)
     try:
         with path.open("rb") as file:
-            document = json.loads(file.read(_LARGEST))
+            document = json.loads(file.read(_MAX_BYTES))
     except OSError as error:
         message = f"the baseline {name} cannot be read: {error.strerror or error}"
         raise FormatError(Problem("baseline-damaged", message)) from None

@@ -44,13 +44,13 @@ class Reasons:
 
     is_error    True if the error that ended the run is the cause
     checks      failed checks that are causes, or that nothing else explains
-    followers   failed checks that are consequences of the cause
-    cause       the check among `checks` that `followers` result from; None if that is the error
+    consequences   failed checks that are consequences of the cause
+    cause       the check among `checks` that `consequences` result from; None if that is the error
     """
 
     is_error: bool
     checks: Sequence[CheckResult]
-    followers: Sequence[CheckResult]
+    consequences: Sequence[CheckResult]
     cause: CheckResult | None
 
 
@@ -77,8 +77,8 @@ def reasons(outcome: Outcome) -> Reasons:
         kept = [check for check in failed if not (_key(check) in _OF_THE_PATH and _turn(check) in astray)]
     kept.sort(key=_order)
     cause = next((check for check in kept if _key(check) in ("status", "path")), None)
-    followers = [check for check in failed if check not in kept]
-    return Reasons(is_error, kept, followers, None if is_error else cause)
+    consequences = [check for check in failed if check not in kept]
+    return Reasons(is_error, kept, consequences, None if is_error else cause)
 
 
 def fault(outcome: Outcome) -> str:

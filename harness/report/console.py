@@ -31,8 +31,8 @@ if TYPE_CHECKING:
 __all__ = ["ProgressReporter", "RunReporter", "failure_text", "open_console", "print_summary"]
 
 _STYLES: Final = {"passed": "green", "failed": "red", "error": "magenta", "skipped": "yellow"}
-_MOST_FAILURES: Final = 20
-_FEWEST_CAUSE: Final = 24
+_MAX_FAILURES: Final = 20
+_MIN_CAUSE: Final = 24
 """Columns needed to show a cause beside the name; with less room it is shown only at the end."""
 
 
@@ -139,7 +139,7 @@ class RunReporter:
         reason = fault(outcome) or self._not_passed
         if reason in self._failures:
             self._failures[reason][1].append(f"{outcome.suite}::{title(outcome)}")
-        elif len(self._failures) < _MOST_FAILURES:
+        elif len(self._failures) < _MAX_FAILURES:
             self._failures[reason] = (outcome, [])
 
     def _print_line(self, outcome: Outcome) -> None:
@@ -157,7 +157,7 @@ class RunReporter:
         name = keep_end(name, width - len(head))
         room = width - len(head) - len(name) - 2
         line = head + Text(name)
-        if more and room >= min(len(more), _FEWEST_CAUSE):
+        if more and room >= min(len(more), _MIN_CAUSE):
             line.append(f"  {_whole_words(more, room)}", "dim")
         self._console.print(line, soft_wrap=True)
 
@@ -185,9 +185,9 @@ class RunReporter:
             self._progress = None
 
     @contextmanager
-    def aside(self) -> Iterator[None]:
+    def suspended(self) -> Iterator[None]:
         """Hide the progress bar while something else uses the terminal."""
-        with self._progress.aside() if self._progress is not None else nullcontext():
+        with self._progress.suspended() if self._progress is not None else nullcontext():
             yield
 
     def finish(self, summary: Mapping[str, Any]) -> None:

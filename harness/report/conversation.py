@@ -26,9 +26,9 @@ _LABEL: Final = 11
 """Columns for labels."""
 _NARROW: Final = 60
 """A terminal with fewer columns gets less indentation."""
-_NARROWEST: Final = 24
-_LONGEST: Final = 800
-_MOST_LINES: Final = 12
+_MIN_WIDTH: Final = 24
+_MAX_LENGTH: Final = 800
+_MAX_LINES: Final = 12
 _WORTH_FOLDING: Final = 40
 """A text is only folded if that saves more characters than the note about it takes."""
 _STYLES: Final = {"": "", "node": "bold", "call": "cyan", "route": "magenta", "failure": "red"}
@@ -267,7 +267,7 @@ def print_rows(found: Iterable[Row], console: Console, width: int | None, *, who
         margin = f"{time:>{_MARGIN - 2}}  " + (" " if is_narrow else "  ") * row.depth
         label = _label(row.label, 0 if is_narrow else _LABEL)
         text = printable(row.text.rstrip() if whole else folded(row.text.rstrip()), keep_newlines=True)
-        room = None if width is None else max(width - len(margin) - len(label), _NARROWEST)
+        room = None if width is None else max(width - len(margin) - len(label), _MIN_WIDTH)
         for line in _lines(text, room):
             shown = Text.assemble(
                 (margin, "dim"), (label, _LABELS.get(row.kind, "dim")), (line, _STYLES[row.kind])
@@ -280,8 +280,8 @@ def print_rows(found: Iterable[Row], console: Console, width: int | None, *, who
 def folded(text: str) -> str:
     """Return the beginning of a long text, and how many characters were left out."""
     lines = text.split("\n")
-    kept = "\n".join(lines[:_MOST_LINES])
-    kept = kept if len(kept) <= _LONGEST else kept[:_LONGEST]
+    kept = "\n".join(lines[:_MAX_LINES])
+    kept = kept if len(kept) <= _MAX_LENGTH else kept[:_MAX_LENGTH]
     left = len(text) - len(kept)
     return text if left < _WORTH_FOLDING else f"{kept.rstrip()}\n… {left:,} more characters"
 

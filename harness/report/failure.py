@@ -23,8 +23,8 @@ Detail = Literal["short", "normal", "full"]
 normal  the cause with its source lines, and what happened; consequences of the cause are only named
 full    every failed check, and every frame of an exception"""
 
-_MOST_LISTED: Final = 5
-_MOST_SCENARIOS: Final = 30
+_MAX_LISTED: Final = 5
+_MAX_SCENARIOS: Final = 30
 _ARGS_LENGTH: Final = 60
 _WARNING_LENGTH: Final = 300
 _REASON_LENGTH: Final = 120
@@ -52,12 +52,12 @@ def failure_text(
     """
     why = reasons(outcome)
     if detail == "full":
-        why = Reasons(why.is_error, [*why.checks, *why.followers], (), None)
-    followers = f"\n{_followers(why.followers)}" if why.followers else ""
+        why = Reasons(why.is_error, [*why.checks, *why.consequences], (), None)
+    consequences = f"\n{_consequences(why.consequences)}" if why.consequences else ""
     blocks = [_header(outcome, len(same))]
     if why.is_error:
-        blocks.append("\n".join(_error(outcome, detail)) + followers)
-    blocks += [_check(check, detail) + (followers if check is why.cause else "") for check in why.checks]
+        blocks.append("\n".join(_error(outcome, detail)) + consequences)
+    blocks += [_check(check, detail) + (consequences if check is why.cause else "") for check in why.checks]
     return "\n\n".join([*blocks, "\n".join(_facts(outcome, detail, why, same, report))])
 
 
@@ -120,7 +120,7 @@ def difference(expected: Any, actual: Any) -> str:
     return found or f"expected {one_line(expected)}, was {one_line(actual)}"
 
 
-def _followers(checks: Sequence[CheckResult]) -> str:
+def _consequences(checks: Sequence[CheckResult]) -> str:
     names = ", ".join(short_name(check.name) for check in checks)
     return f"  and {plural(len(checks), 'check')} that {'follows' if len(checks) == 1 else 'follow'} from it: {names}"
 
@@ -199,16 +199,16 @@ def _facts(
 
 
 def _same(ids: Sequence[str]) -> Iterator[tuple[str, str]]:
-    for i, name in enumerate(ids[:_MOST_SCENARIOS]):
+    for i, name in enumerate(ids[:_MAX_SCENARIOS]):
         yield "" if i else "same", printable(name)
-    if len(ids) > _MOST_SCENARIOS:
-        yield "", f"… and {len(ids) - _MOST_SCENARIOS} more"
+    if len(ids) > _MAX_SCENARIOS:
+        yield "", f"… and {len(ids) - _MAX_SCENARIOS} more"
 
 
 def _last(label: str, items: Sequence[Any], shown: Callable[[Any], str]) -> Iterator[tuple[str, str]]:
     """Return the last items under a label, with the number of consecutive repeats and of earlier items."""
     rows = [(item, len(list(alike))) for item, alike in groupby(items)]
-    last = rows[-_MOST_LISTED:]
+    last = rows[-_MAX_LISTED:]
     before = len(items) - sum(times for _, times in last)
     texts = [f"… {before} earlier"] if before else []
     texts += [shown(item) + (f"  × {times}" if times > 1 else "") for item, times in last]

@@ -8,7 +8,7 @@ from typing import Any, Final
 
 from harness.source.display import printable
 
-_MOST_NAMES: Final = 5
+_MAX_NAMES: Final = 5
 _ANSWERS: Final = {"scripted": "scripted", "replayed": "replayed from recordings", "asked": "asked anew"}
 
 
@@ -92,7 +92,7 @@ def cost_of(total: Mapping[str, Any]) -> str:
 def unpriced(total: Mapping[str, Any]) -> str:
     """Which models of a group have no price, so that they count as 0 in its cost; "" where all have one."""
     names = [printable(name) for name, model in total.get("models", {}).items() if model["cost"] is None]
-    return f"no price of {some_of(names, _MOST_NAMES)}" if names else ""
+    return f"no price of {some_of(names, _MAX_NAMES)}" if names else ""
 
 
 def distinct(total: Mapping[str, Any]) -> str:

@@ -17,10 +17,10 @@ from harness.source.display import clip, printable
 from harness.source.workflow_commands import in_actions, let_through
 
 Line = Mapping[str, Any]
-_MOST: Final = 10
+_MAX_ANNOTATIONS: Final = 10
 """Annotations of one kind that GitHub shows of a step."""
-_LONGEST: Final = 1_000
-_LARGEST_SUMMARY: Final = 1 << 20
+_MAX_LENGTH: Final = 1_000
+_MAX_SUMMARY: Final = 1 << 20
 _LEFT_OUT: Final = b"\nAnother summary.md is left out here: the summary of a step may take 1 MiB.\n"
 
 
@@ -41,8 +41,8 @@ def tell_github(folder: Path, write: Callable[[str], object]) -> None:
 def _append(summary: Path, page: bytes) -> None:
     """Append a page to the summary of a step, or say that it is left out: GitHub shows nothing of one over 1 MiB."""
     taken = summary.stat().st_size if summary.exists() else 0
-    if taken + len(page) > _LARGEST_SUMMARY - len(_LEFT_OUT):
-        page = _LEFT_OUT if taken + len(_LEFT_OUT) <= _LARGEST_SUMMARY else b""
+    if taken + len(page) > _MAX_SUMMARY - len(_LEFT_OUT):
+        page = _LEFT_OUT if taken + len(_LEFT_OUT) <= _MAX_SUMMARY else b""
     with summary.open("ab") as file:
         file.write(page)
 
@@ -54,7 +54,7 @@ def commands(lines: Iterable[Line], root: Path) -> Iterator[str]:
         reason = line["fault"] or (line["id"], line["variant"])
         if line["verdict"] not in NOT_PASSED or reason in seen:
             continue
-        if len(seen) == _MOST:
+        if len(seen) == _MAX_ANNOTATIONS:
             more += 1
             continue
         seen.add(reason)
@@ -73,7 +73,7 @@ def _annotation(line: Line, root: Path) -> str:
     variant = f" [variant {line['variant']}]" if line["variant"] else ""
     title = printable(line["scenario"] + variant)
     texts = [f"{check['name']}: {check['message'] or 'not met'}" for check in named] or [line["cause"]]
-    text = printable(clip("\n".join(texts), _LONGEST), keep_newlines=True)
+    text = printable(clip("\n".join(texts), _MAX_LENGTH), keep_newlines=True)
     properties = ",".join(f"{name}={_property(value)}" for name, value in (found | {"title": title}).items())
     return f"::error {properties}::{_data(text)}"
 

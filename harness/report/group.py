@@ -1,8 +1,8 @@
 """The figures of a group of runs: a suite, a tag, a manifest, or all of them.
 
 Each line of results is added to a `Stratum`: the runs with the same suite, manifest, dialect, variant and tags. In
-it, it is added to an `Alike`: the runs of one scenario with the same answers. Of each line only its latency is kept,
-in eight bytes. A group is a list of strata, which `figures` combines.
+it, the line is added to a `RepeatGroup`: the runs of one scenario with the same answers. Of each line only its
+latency is kept, in eight bytes. A group is a list of strata, which `figures` combines.
 """
 
 from __future__ import annotations
@@ -15,12 +15,12 @@ from math import fsum
 from operator import attrgetter
 from typing import Any, Final
 
-from harness.report.alike import COUNTED, Alike, Key, Scenario
-from harness.report.figures import percentiles, total
+from harness.report.arithmetic import percentiles, total
+from harness.report.repeats import COUNTERS, Key, RepeatGroup, ScenarioRepeats
 from harness.report.stratum import Stratum, merged, models_of
 from harness.scenario.score import pass_at_k, pass_hat_k, suite_fitness, wilson
 
-MOST_FLAKY: Final = 1_000
+MAX_FLAKY: Final = 1_000
 _REPEATS: Final = (1, 2, 3, 5, 10, 20, 50, 100)
 
 
@@ -39,14 +39,14 @@ def figures(strata: Sequence[Stratum]) -> dict[str, Any]:
     models         {llm_calls, input_tokens, output_tokens, cost} by model; a cost of null means that it has no price
                    and counts as 0 in the cost of the group
     unpriced       names of the models without a price
-    flaky          scenarios whose judged runs have different verdicts; at most `MOST_FLAKY`, the first by name
+    flaky          scenarios whose judged runs have different verdicts; at most `MAX_FLAKY`, the first by name
     pass_at_k, pass_hat_k  by k, the mean over the scenarios with at least k distinct runs
     """
     everything = scenarios(strata)
     judged = [each for each in everything if each.judged]
     distinct = [each.distinct for each in judged]
     runs, passed = (sum(counts) for counts in zip(*distinct, strict=True)) if distinct else (0, 0)
-    counts = {name: sum(map(attrgetter(name), everything)) for name in COUNTED.values()}
+    counts = {name: sum(map(attrgetter(name), everything)) for name in COUNTERS.values()}
     latencies = array("d", chain.from_iterable(each.latencies for each in judged))
     usage = merged([each.usage for each in strata])
     models = models_of(strata)
@@ -74,7 +74,7 @@ def figures(strata: Sequence[Stratum]) -> dict[str, Any]:
         "warnings": sum(each.warnings for each in strata),
         "flaky": [
             {**named(each.key), "passed": each.passed, "runs": each.judged}
-            for each in nsmallest(MOST_FLAKY, (each for each in judged if each.flaky), key=attrgetter("key"))
+            for each in nsmallest(MAX_FLAKY, (each for each in judged if each.flaky), key=attrgetter("key"))
         ],
         "pass_at_k": _over_repeats(pass_at_k, distinct),
         "pass_hat_k": _over_repeats(pass_hat_k, distinct),
@@ -83,18 +83,18 @@ def figures(strata: Sequence[Stratum]) -> dict[str, Any]:
 
 def flaky_left_out(strata: Sequence[Stratum]) -> int:
     """Return the number of flaky scenarios that `figures` does not list."""
-    return max(0, sum(each.judged > 0 and each.flaky for each in scenarios(strata)) - MOST_FLAKY)
+    return max(0, sum(each.judged > 0 and each.flaky for each in scenarios(strata)) - MAX_FLAKY)
 
 
-def scenarios(strata: Iterable[Stratum]) -> Collection[Alike | Scenario]:
+def scenarios(strata: Iterable[Stratum]) -> Collection[RepeatGroup | ScenarioRepeats]:
     """Return the scenarios of these strata. A scenario in several strata is merged."""
-    found: dict[Key, Alike | Scenario] = {}
+    found: dict[Key, RepeatGroup | ScenarioRepeats] = {}
     for part in chain.from_iterable(strata):
         other = found.setdefault(part.key, part)
         if other is part:
             continue
-        if isinstance(other, Alike):
-            other = found[part.key] = Scenario(other)
+        if isinstance(other, RepeatGroup):
+            other = found[part.key] = ScenarioRepeats(other)
         other.add(part)
     return found.values()
 

@@ -18,7 +18,7 @@ from harness.source.display import clip, printable
 
 JUNIT: Final = "junit.xml"
 _COUNTED: Final = {"failed": "failures", "error": "errors", "skipped": "skipped"}
-_LONGEST_MESSAGE: Final = 2_000
+_MAX_MESSAGE: Final = 2_000
 _IN_ATTRIBUTES: Final = {'"': "&quot;", "\r": "&#13;", "\n": "&#10;", "\t": "&#09;"}
 
 Line = Mapping[str, Any]
@@ -88,7 +88,7 @@ def place(where: str | None) -> tuple[str, int, int] | None:
 
 
 def _cause(run: Line) -> str:
-    return printable(clip(run.get("cause") or run["reason"] or run["verdict"], _LONGEST_MESSAGE))
+    return printable(clip(run.get("cause") or run["reason"] or run["verdict"], _MAX_MESSAGE))
 
 
 def _type(run: Line) -> str:
@@ -107,7 +107,7 @@ def _failure(run: Line, *, numbered: bool) -> str:
         for check in run["checks"]
         if not check["passed"]
     ]
-    return "\n".join(printable(clip(text, _LONGEST_MESSAGE), keep_newlines=True) for text in texts)
+    return "\n".join(printable(clip(text, _MAX_MESSAGE), keep_newlines=True) for text in texts)
 
 
 def _properties(pairs: Iterable[tuple[str, str]]) -> str:

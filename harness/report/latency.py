@@ -6,7 +6,7 @@ from array import array
 from collections.abc import Callable, Mapping
 from typing import Any
 
-from harness.report.figures import percentiles
+from harness.report.arithmetic import percentiles
 
 
 class NodeLatencies:

@@ -15,9 +15,9 @@ from harness.report.suite_table import worst_first
 from harness.report.summary import GROUPS
 from harness.source.display import clip, printable
 
-_MOST_FAILURES: Final = 25
-_MOST_ROWS: Final = 50
-_MOST_CHECKS: Final = 5
+_MAX_FAILURES: Final = 25
+_MAX_ROWS: Final = 50
+_MAX_CHECKS: Final = 5
 _MESSAGE_LENGTH: Final = 300
 
 
@@ -69,9 +69,7 @@ def _flaky(entry: Mapping[str, Any]) -> str:
 
 def _groups(summary: Mapping[str, Any], by: str) -> str:
     groups, word = summary[by], GROUPS[by]
-    shown = (
-        sorted(groups.items(), key=worst_first)[:_MOST_ROWS] if len(groups) > _MOST_ROWS else groups.items()
-    )
+    shown = sorted(groups.items(), key=worst_first)[:_MAX_ROWS] if len(groups) > _MAX_ROWS else groups.items()
     rows = [(code(name), group) for name, group in shown]
     rows.append(("**total**", summary["total"]))
     head = f"| {word} | runs | passed | failed | errors | fitness | p95 |\n|---|--:|--:|--:|--:|--:|--:|"
@@ -92,7 +90,7 @@ def _failures(summary: Mapping[str, Any]) -> list[str]:
     by_fault: dict[Any, list[Mapping[str, Any]]] = {}
     for at, failure in enumerate(failures):
         by_fault.setdefault(failure["fault"] or at, []).append(failure)
-    shown = list(by_fault.values())[:_MOST_FAILURES]
+    shown = list(by_fault.values())[:_MAX_FAILURES]
     lines = [line for alike in shown for line in (_failure(*alike) if len(alike) == 1 else _fault(alike))]
     rest = len(failures) - sum(map(len, shown)) + _left_out(summary, "failures")
     return ["### Not passed", "\n".join([*lines, *_more(rest, "more run")])]
@@ -111,11 +109,11 @@ def _losses(summary: Mapping[str, Any]) -> list[str]:
     if not losses:
         return []
     lines = []
-    for loss in losses[:_MOST_FAILURES]:
+    for loss in losses[:_MAX_FAILURES]:
         lines += [f"- **{name_of(loss)}** score {loss['score']:.2f}", *_checks(loss["checks"])]
         if loss["latency_penalty"]:
             lines.append(f"  - over the bound of its latency, penalty {loss['latency_penalty']:.2f}")
-    rest = max(len(losses) - _MOST_FAILURES, 0) + _left_out(summary, "losses")
+    rest = max(len(losses) - _MAX_FAILURES, 0) + _left_out(summary, "losses")
     return ["### Passed below the full score", "\n".join([*lines, *_more(rest, "more run")])]
 
 
@@ -125,16 +123,16 @@ def _warnings(summary: Mapping[str, Any]) -> list[str]:
         return []
     lines = [
         f"- {_message(warning['text'])} ({plural(warning['scenarios'], 'scenario')})"
-        for warning in warnings[:_MOST_FAILURES]
+        for warning in warnings[:_MAX_FAILURES]
     ]
-    rest = max(len(warnings) - _MOST_FAILURES, 0)
+    rest = max(len(warnings) - _MAX_FAILURES, 0)
     return ["### Warnings", "\n".join([*lines, *_more(rest, "more text")])]
 
 
 def _fault(alike: Sequence[Mapping[str, Any]]) -> list[str]:
     """Runs that failed for the same reason."""
     noun = "scenario" if len({failure["id"] for failure in alike}) == len(alike) else "run"
-    names = [f"    - {name_of(failure)}" for failure in alike[:_MOST_FAILURES]]
+    names = [f"    - {name_of(failure)}" for failure in alike[:_MAX_FAILURES]]
     more = [f"    {line}" for line in _more(len(alike) - len(names), "more run")]
     head = f"- **{plural(len(alike), noun)}** {alike[0]['verdict']}, for the same reason"
     return [head, f"  - {_message(alike[0]['error'])}", *names, *more]
@@ -145,13 +143,13 @@ def _failure(failure: Mapping[str, Any]) -> list[str]:
     if failure["error"]:
         lines.append(f"  - {_message(failure['error'])}")
     if failure["fault"]:
-        names = listed((escape(check["name"]) for check in failure["checks"]), _MOST_CHECKS)
+        names = listed((escape(check["name"]) for check in failure["checks"]), _MAX_CHECKS)
         return [*lines, *([f"  - and what follows from it: {names}"] if names else [])]
     return [*lines, *_checks(failure["checks"])]
 
 
 def _checks(checks: Sequence[Mapping[str, Any]]) -> list[str]:
-    lines = [f"  - {escape(check['name'])}: {_message(check['message'])}" for check in checks[:_MOST_CHECKS]]
+    lines = [f"  - {escape(check['name'])}: {_message(check['message'])}" for check in checks[:_MAX_CHECKS]]
     return [*lines, *(f"  {line}" for line in _more(len(checks) - len(lines), "more check"))]
 
 
@@ -170,14 +168,14 @@ def _coverage(graphs: Mapping[str, Any]) -> list[str]:
     if not graphs:
         return []
     head = "| graph | nodes | edges | branches |\n|---|--:|--:|--:|"
-    least_first = sorted(graphs.items(), key=_share) if len(graphs) > _MOST_ROWS else graphs.items()
+    least_first = sorted(graphs.items(), key=_share) if len(graphs) > _MAX_ROWS else graphs.items()
     rows = [
         f"| {code(manifest)} | "
         + " | ".join(
             f"{parts[part]['taken']} of {parts[part]['all']}" for part in ("nodes", "edges", "branches")
         )
         + " |"
-        for manifest, parts in [*least_first][:_MOST_ROWS]
+        for manifest, parts in [*least_first][:_MAX_ROWS]
     ]
     rest = len(graphs) - len(rows)
     more = [f"… and {plural(rest, 'more graph')}, none taken less"] if rest else []
@@ -199,10 +197,8 @@ def _untaken(graphs: Mapping[str, Any]) -> list[str]:
             places = branches.get("where") or [None] * len(branches["missing"])
             missing = (_branch(*each) for each in zip(branches["missing"], places, strict=True))
             lines.append(f"- {code(manifest)}: {listed(missing)}")
-    more = _more(max(len(lines) - _MOST_FAILURES, 0), "more graph")
-    return (
-        ["### Branches that no scenario took", "\n".join([*lines[:_MOST_FAILURES], *more])] if lines else []
-    )
+    more = _more(max(len(lines) - _MAX_FAILURES, 0), "more graph")
+    return ["### Branches that no scenario took", "\n".join([*lines[:_MAX_FAILURES], *more])] if lines else []
 
 
 def _branch(branch: Any, place: str | None) -> str:

@@ -13,7 +13,7 @@ from harness.report.markdown_text import code, escape, listed
 if TYPE_CHECKING:
     from harness.report.compare.comparison import Change, Comparison
 
-_MOST: Final = 25
+_MAX_NAMES: Final = 25
 _WORDS: Final = {
     "worse": "got worse",
     "gone": "gone",
@@ -65,7 +65,7 @@ def _scenarios(comparison: Comparison) -> Iterator[str]:
             words = "not in this run, which is not whole"
         if changes:
             count = f"**{len(changes)} {words}**" if kind in ("worse", "gone") else f"{len(changes)} {words}"
-            yield f"{count}: {listed(map(_change, changes), _MOST)}"
+            yield f"{count}: {listed(map(_change, changes), _MAX_NAMES)}"
 
 
 def _change(change: Change) -> str:

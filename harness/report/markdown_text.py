@@ -23,9 +23,9 @@ _REFERENCE: Final = re.compile(r"@|#(?=\d)|\bGH-(?=\d)", re.IGNORECASE)
 """What notifies somebody (`@name`), or links an issue (`#12`, `GH-12`)."""
 _NOTHING: Final = "&#8203;"
 """A space without width, as GitHub's own bots write it."""
-_LONGEST_NAME: Final = 300
-_MOST_NAMES: Final = 30
-_LONGEST_PAGE: Final = 60_000
+_MAX_NAME: Final = 300
+_MAX_NAMES: Final = 30
+_MAX_PAGE: Final = 60_000
 
 
 def escape(text: str) -> str:
@@ -45,7 +45,7 @@ def code(text: str) -> str:
     >>> code("a.scenario.yaml::@octocat broke #12"), code("a|b `c`")
     ('`a.scenario.yaml::@octocat broke #12`', '<code>a\\|b \\`c\\`</code>')
     """
-    name = clip(printable(text), _LONGEST_NAME)
+    name = clip(printable(text), _MAX_NAME)
     plain = name.strip() == name != "" and not {"`", "|"} & set(name)
     return f"`{name}`" if plain else f"<code>{_literal(name)}</code>"
 
@@ -55,7 +55,7 @@ def _literal(text: str) -> str:
     return _SPECIAL.sub(lambda found: "\\" + found[0], safe)
 
 
-def listed(items: Iterable[str], most: int = _MOST_NAMES, left_out: int = 0) -> str:
+def listed(items: Iterable[str], most: int = _MAX_NAMES, left_out: int = 0) -> str:
     """These on one line, at most so many, and how many more there are, with those that were `left_out` before."""
     rest = iter(items)
     shown = [*islice(rest, most)]
@@ -65,6 +65,6 @@ def listed(items: Iterable[str], most: int = _MOST_NAMES, left_out: int = 0) -> 
 
 def bounded(page: str) -> str:
     """As many lines of the page as a comment on GitHub may have; it says so if that is not all."""
-    if len(page) <= _LONGEST_PAGE:
+    if len(page) <= _MAX_PAGE:
         return page
-    return page[: page.rindex("\n", 0, _LONGEST_PAGE)] + "\n\nThe rest is in report.html and summary.json.\n"
+    return page[: page.rindex("\n", 0, _MAX_PAGE)] + "\n\nThe rest is in report.html and summary.json.\n"

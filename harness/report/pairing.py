@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from harness.report.alike import Key
+from harness.report.repeats import Key
 from harness.report.scenario_runs import Repeat, Run, ScenarioRuns
 
 

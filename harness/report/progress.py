@@ -111,7 +111,7 @@ class Progress:
             self._live = None
 
     @contextmanager
-    def aside(self) -> Iterator[None]:
+    def suspended(self) -> Iterator[None]:
         """Keep the bar off the terminal, while somebody is asked there."""
         if self._live is None:
             yield

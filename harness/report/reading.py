@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, BinaryIO, Final, get_args
 
 from harness.errors import FormatError, Problem, Span
-from harness.report.misfit import misfit
+from harness.report.decoding_problem import decoding_problem
 from harness.scenario.outcome import Status, Verdict
 from harness.source.document import hint_for_missing, shown_path
 
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 FORMAT: Final = "harness-results/1"
 RESULTS: Final = "results.jsonl"
 
-_LONGEST: Final = 256 * 1024 * 1024
+_MAX_LINE: Final = 256 * 1024 * 1024
 """Bytes of a line that are read; one of ours has a few thousand."""
 _CHOICES: Final = {"verdict": get_args(Verdict), "status": get_args(Status)}
 
@@ -53,14 +53,14 @@ def read_lines(path: str | Path) -> Iterator[dict[str, Any]]:
 
 def _lines(file: BinaryIO, path: Path) -> Iterator[dict[str, Any]]:
     decode, number = _decoder().decode, 0
-    while raw := file.readline(_LONGEST):
+    while raw := file.readline(_MAX_LINE):
         number += 1
         if not raw.strip():
             continue
         try:
             line: Any = decode(raw)
         except (ValueError, RecursionError) as error:
-            if not raw.endswith(b"\n") and len(raw) < _LONGEST:
+            if not raw.endswith(b"\n") and len(raw) < _MAX_LINE:
                 warnings.warn(f"{path}:{number}: the last line was cut off and is left out", stacklevel=3)
                 return
             raise FormatError(_problem(raw, error, Span(str(path), number, 1))) from error
@@ -78,10 +78,10 @@ def _decoder() -> Decoder[Line]:
 
 def _problem(raw: bytes, error: Exception, span: Span) -> Problem:
     """Why a line is none of ours."""
-    if len(raw) >= _LONGEST:
+    if len(raw) >= _MAX_LINE:
         return Problem(
-            "results-line", f"a line of more than {_LONGEST // 1024**2} MB is not one of results", span
+            "results-line", f"a line of more than {_MAX_LINE // 1024**2} MB is not one of results", span
         )
-    found = misfit(raw, error, FORMAT, _CHOICES)
+    found = decoding_problem(raw, error, FORMAT, _CHOICES)
     text = f"not a line of {found.of or 'results'}: {found.text}"
     return Problem("results-line", text, Span(span.file, span.line, found.column), found.hint)

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any, BinaryIO, Final, NamedTuple, Self
 from msgspec.json import decode
 
 from harness.errors import FormatError, Problem
+from harness.report.atomic_write import replace, replace_in_chunks, unwritable
 from harness.report.cause import fault
 from harness.report.encoding import encode, is_at_most
 from harness.report.failure import failed_checks
@@ -24,7 +25,6 @@ from harness.report.reading import FORMAT, RESULTS, read_lines
 from harness.report.summary import Summary
 from harness.report.traces import TraceFolder, packed, remove_traces
 from harness.report.verdicts import NOT_PASSED
-from harness.report.whole_file import replace, replace_by_pieces, unwritable
 from harness.scenario.checks.finding import LONGEST_TEXT, trimmed
 from harness.scenario.outcome import JSON, CheckResult, Outcome
 from harness.source.display import beginning, clip
@@ -104,7 +104,7 @@ _LONG: Final = frozenset({"args", "prompt", "reply", "tool_calls"})
 """What of a call is cut where it is long."""
 
 
-_LONGEST: Final = 5_000
+_MAX_LENGTH: Final = 5_000
 """Characters of the arguments of a call, or of what a check expects, that are written as data."""
 
 
@@ -124,10 +124,10 @@ def _call(call: Mapping[str, Any]) -> dict[str, Any]:
 def _bounded(value: JSON) -> JSON:
     """The value with long texts and lists cut, or where that is not enough the beginning of its JSON text."""
     short = trimmed(value)
-    if not isinstance(short, dict | list) or is_at_most(short, _LONGEST):
+    if not isinstance(short, dict | list) or is_at_most(short, _MAX_LENGTH):
         return short
-    text = encode(beginning(short, _LONGEST))
-    if len(text) <= _LONGEST:
+    text = encode(beginning(short, _MAX_LENGTH))
+    if len(text) <= _MAX_LENGTH:
         return short
     cut = clip(text, LONGEST_TEXT)
     return {"…": cut} if isinstance(value, Mapping) else cut
@@ -244,7 +244,7 @@ class ResultsWriter:
         lines: Iterator[Mapping[str, Any]] = read_lines(self.path)
         if with_page:
             lines = contents.passed_on(lines)  # read once, for both
-        replace_by_pieces(self.path.with_name(JUNIT), junit(lines, incomplete))
+        replace_in_chunks(self.path.with_name(JUNIT), junit(lines, incomplete))
         history, unwritten = self._append_to_history(self._summary)
         if with_page:
             text = page(self.path, self._summary, history=history, contents=contents)
@@ -277,7 +277,7 @@ class ResultsWriter:
         order = sorted(range(len(self._order)), key=self._order.__getitem__)
         if order != list(range(len(order))):
             lines = self.path.read_bytes().splitlines(keepends=True)
-            replace_by_pieces(self.path, (lines[at] for at in order))
+            replace_in_chunks(self.path, (lines[at] for at in order))
 
 
 def opened_alone(path: Path) -> BinaryIO:

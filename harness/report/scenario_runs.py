@@ -12,10 +12,10 @@ from pathlib import Path
 from typing import Any, Final, NamedTuple
 
 from harness.errors import FormatError, Problem, Span
-from harness.report.alike import Key, Line, label
 from harness.report.coverage import GraphCoverage
 from harness.report.formatting import percent, plural
 from harness.report.reading import read_lines, results_file
+from harness.report.repeats import Key, Line, label
 from harness.report.run_summary import nothing_ran, summary_of, why_incomplete
 from harness.report.verdicts import NOT_PASSED, worst
 from harness.source.display import clip

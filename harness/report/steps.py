@@ -9,7 +9,7 @@ from harness.graph.periods import stretches
 from harness.report.formatting import plural
 from harness.report.shorten import short_name
 
-_LONGEST: Final = 30
+_MAX_STEPS: Final = 30
 
 
 def path_text(path: Sequence[Any]) -> str:
@@ -30,8 +30,8 @@ def path_text(path: Sequence[Any]) -> str:
             steps.append(f"{cycle if found.length == 1 else f'({cycle})'} × {found.rounds}")
             part = part[found.rounds * found.length + 1 :]
         steps += part
-    if len(steps) > _LONGEST:
-        steps = [f"… {plural(len(steps) - _LONGEST, 'step')}", *steps[-_LONGEST:]]
+    if len(steps) > _MAX_STEPS:
+        steps = [f"… {plural(len(steps) - _MAX_STEPS, 'step')}", *steps[-_MAX_STEPS:]]
     return " → ".join(steps)
 
 

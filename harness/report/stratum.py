@@ -7,14 +7,14 @@ from dataclasses import dataclass, field
 from itertools import chain
 from typing import Any, Final
 
-from harness.report.alike import Alike, Line
-from harness.report.figures import ExactSum, total
+from harness.report.arithmetic import ExactSum, total
+from harness.report.repeats import Line, RepeatGroup
 
 _USAGE: Final = ("llm_calls", "input_tokens", "output_tokens")
 
 
 @dataclass(slots=True)
-class Model:
+class ModelUsage:
     """What the calls of one model came to; `unpriced` if one of them has no price."""
 
     counts: list[int] = field(default_factory=lambda: [0] * len(_USAGE))
@@ -35,14 +35,14 @@ class Stratum:
     """Adds up the runs of one suite, manifest, dialect, variant and set of tags."""
 
     def __init__(self) -> None:
-        self._alike: dict[tuple[str | None, int | None], dict[str, Alike]] = {}
-        self.usage = Model()
-        self.models: dict[str, Model] = {}
+        self._groups: dict[tuple[str | None, int | None], dict[str, RepeatGroup]] = {}
+        self.usage = ModelUsage()
+        self.models: dict[str, ModelUsage] = {}
         self.wall = ExactSum()
         self.warnings = 0
 
-    def __iter__(self) -> Iterator[Alike]:
-        return chain.from_iterable(by_id.values() for by_id in self._alike.values())
+    def __iter__(self) -> Iterator[RepeatGroup]:
+        return chain.from_iterable(by_id.values() for by_id in self._groups.values())
 
     def add(self, line: Line, run: str | None) -> None:
         """Count a line."""
@@ -50,29 +50,29 @@ class Stratum:
         self.usage.add(usage, usage["cost"] or 0.0)
         for name, of_model in usage["by_model"].items():
             if name not in self.models:
-                self.models[name] = Model()
+                self.models[name] = ModelUsage()
             self.models[name].add(of_model, of_model.get("cost", 0.0))  # before there were prices it had none
         self.wall.add(line["wall"] or 0.0)
         self.warnings += len(line["warnings"])
         recording = line.get("recording")
-        by_id = self._alike.setdefault((run, recording), {})
+        by_id = self._groups.setdefault((run, recording), {})
         found = by_id.get(line["id"])
         if found is None:
             key = line["id"], line["variant"] or ""
-            found = by_id[line["id"]] = Alike(key=key, run=run, recording=recording)
+            found = by_id[line["id"]] = RepeatGroup(key=key, run=run, recording=recording)
         found.add(line)
 
 
 def models_of(strata: Iterable[Stratum]) -> dict[str, dict[str, Any]]:
     """What was asked of each model, by its name, see `merged`."""
-    by_name: dict[str, list[Model]] = {}
+    by_name: dict[str, list[ModelUsage]] = {}
     for stratum in strata:
         for name, model in stratum.models.items():
             by_name.setdefault(name, []).append(model)
     return {name: merged(parts) for name, parts in sorted(by_name.items())}
 
 
-def merged(parts: Sequence[Model]) -> dict[str, Any]:
+def merged(parts: Sequence[ModelUsage]) -> dict[str, Any]:
     """{llm_calls, input_tokens, output_tokens, cost} of these; a cost of null: one of them has no price."""
     counts = {name: sum(part.counts[at] for part in parts) for at, name in enumerate(_USAGE)}
     unpriced = any(part.unpriced for part in parts)

@@ -9,17 +9,17 @@ from harness.report.formatting import plural, score, seconds
 from harness.report.wrap import keep_end
 from harness.source.display import printable
 
-_MOST: Final = 10
+_MAX_SUITES: Final = 10
 _GAP: Final = "  "
 _HEAD: Final = ("passed", "fitness", "p95")
 _SUFFIX: Final = ".scenario.yaml"
-_NARROWEST: Final = 12
+_MIN_WIDTH: Final = 12
 """Columns for the name of a group."""
 
 
 def suite_table(suites: Mapping[str, Mapping[str, Any]], width: int | None = None) -> list[str]:
     """A line for each suite, as `group_table` has it; nothing where there is only one."""
-    return group_table("suite", suites, width, _MOST) if len(suites) > 1 else []
+    return group_table("suite", suites, width, _MAX_SUITES) if len(suites) > 1 else []
 
 
 def group_table(
@@ -62,7 +62,7 @@ def _columns(rows: list[tuple[str, ...]], width: int) -> list[str]:
     if widths[0] > width - figures:
         rows = [(row[0].removesuffix(_SUFFIX), *row[1:]) for row in rows]
         widths[0] = max(map(len, next(zip(*rows, strict=True))))
-    widths[0] = max(min(widths[0], width - figures), _NARROWEST)
+    widths[0] = max(min(widths[0], width - figures), _MIN_WIDTH)
     return [
         _GAP.join(
             [keep_end(row[0], widths[0]).ljust(widths[0])]

@@ -7,12 +7,12 @@ from heapq import nsmallest
 from itertools import chain
 from typing import Any, Final
 
-from harness.report.alike import Key, Line, ran
+from harness.report.arithmetic import percentiles
+from harness.report.bounded_lists import Entries, Warnings
 from harness.report.coverage import GraphCoverage
-from harness.report.figures import percentiles
 from harness.report.group import figures, flaky_left_out, named, scenarios
 from harness.report.latency import NodeLatencies
-from harness.report.listed import Entries, Warnings
+from harness.report.repeats import Key, Line, ran
 from harness.report.stratum import Stratum
 from harness.report.verdicts import NOT_PASSED
 
@@ -26,7 +26,7 @@ GROUPS: Final = {
 }
 """What runs are grouped by: the field of the summary, and the word for one of them."""
 _SLOWEST: Final = 5
-_MOST_SCENARIOS: Final = 1_000
+_MAX_SCENARIOS: Final = 1_000
 _MESSAGE_LENGTH: Final = 500
 
 
@@ -158,7 +158,7 @@ def _latency_by_scenario(strata: Iterable[Stratum]) -> tuple[list[dict[str, Any]
         if values and min(values) != max(values):
             found.append({**named(scenario.key), "runs": len(values), **percentiles(values)})
     found.sort(key=lambda entry: (-entry["p95"], entry["id"], entry["variant"] or ""))
-    return found[:_MOST_SCENARIOS], max(0, len(found) - _MOST_SCENARIOS)
+    return found[:_MAX_SCENARIOS], max(0, len(found) - _MAX_SCENARIOS)
 
 
 def _of_run(entry: dict[str, Any], run: str | None) -> dict[str, Any]:

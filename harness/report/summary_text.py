@@ -6,18 +6,18 @@ from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any, Final
 
-from harness.report.alike import label
 from harness.report.encoding import encode
 from harness.report.formatting import cost_of, distinct, percent, plural, seconds
+from harness.report.repeats import label
 from harness.report.shorten import short_name, short_words
 from harness.report.wrap import hanging, wrapped
 from harness.source.display import clip, printable
 from harness.source.document import shown_path
 
-_MOST_NAMES: Final = 3
-_MOST_LISTED: Final = 20
-_MOST_WARNINGS: Final = 10
-_MOST_LINES: Final = 6
+_MAX_NAMES: Final = 3
+_MAX_LISTED: Final = 20
+_MAX_WARNINGS: Final = 10
+_MAX_LINES: Final = 6
 _MESSAGE_LENGTH: Final = 300
 _PARTS: Final = {"nodes": "node", "edges": "edge", "branches": "branch"}
 
@@ -38,9 +38,9 @@ def failures(summary: Mapping[str, Any], width: int | None = None) -> list[str]:
     for entry in summary["failures"]:
         causes = entry["error"], *(check["name"] for check in entry["checks"])
         alike.setdefault(entry["fault"] or (entry["id"], entry["variant"], causes), []).append(entry)
-    lines = [_not_passed(same) for same in [*alike.values()][:_MOST_LISTED]]
+    lines = [_not_passed(same) for same in [*alike.values()][:_MAX_LISTED]]
     more = len(summary["failures"]) + summary["left_out"]["failures"]
-    more -= sum(len(same) for same in [*alike.values()][:_MOST_LISTED])
+    more -= sum(len(same) for same in [*alike.values()][:_MAX_LISTED])
     lines += [f"… and {plural(more, 'more run')} that did not pass"] if more else []
     return wrapped("\n".join(lines), width).split("\n") if lines else []
 
@@ -95,8 +95,8 @@ def places(report: Path) -> list[str]:
 
 def _runs(runs: Sequence[Mapping[str, Any]]) -> str:
     """The runs that were added up."""
-    names = [f"{printable(run['name'])} ({run['runs']:,})" for run in runs[:_MOST_NAMES]]
-    more = f", … and {len(runs) - _MOST_NAMES} more" if len(runs) > _MOST_NAMES else ""
+    names = [f"{printable(run['name'])} ({run['runs']:,})" for run in runs[:_MAX_NAMES]]
+    more = f", … and {len(runs) - _MAX_NAMES} more" if len(runs) > _MAX_NAMES else ""
     return f"of {len(runs)} together: {', '.join(names)}{more}"
 
 
@@ -108,17 +108,17 @@ def _losses(losses: Sequence[Mapping[str, Any]], left_out: int) -> Iterator[str]
     for loss in losses:
         alike.setdefault(encode({**loss, "repeat": 0}), []).append(loss)
     groups = list(alike.values())
-    for same in groups[:_MOST_LISTED]:
+    for same in groups[:_MAX_LISTED]:
         loss, times = same[0], f"  × {len(same)}" if len(same) > 1 else ""
         yield f"  {_name({**loss, 'repeat': 0} if times else loss)}  score {loss['score']:.2f}{times}"
         for check in loss["checks"]:
             first, *others = printable(short_words(check["message"]), keep_newlines=True).splitlines() or [""]
             yield f"    {short_name(check['name'])}: {first or 'does not hold'}"
-            yield from (f"    {line}" for line in others[:_MOST_LINES])
+            yield from (f"    {line}" for line in others[:_MAX_LINES])
         if loss["latency_penalty"]:
             yield f"    latency: over the bound of `latency.total`, penalty {loss['latency_penalty']:.2f}"
-    if len(groups) > _MOST_LISTED:
-        yield f"  … and {len(groups) - _MOST_LISTED} more"
+    if len(groups) > _MAX_LISTED:
+        yield f"  … and {len(groups) - _MAX_LISTED} more"
     if left_out:
         yield f"  {left_out:,} of them are not listed in summary.json either"
     yield ""
@@ -129,12 +129,12 @@ def _warnings(warnings: Sequence[Mapping[str, Any]], left_out: int) -> Iterator[
         return
     times = sum(warning["times"] for warning in warnings) + left_out
     yield plural(times, "warning") + (f", {len(warnings)} different:" if times > len(warnings) else ":")
-    for warning in warnings[:_MOST_WARNINGS]:
+    for warning in warnings[:_MAX_WARNINGS]:
         yield f"  {_one_line(warning['text'])}"
         count = "" if warning["scenarios"] == 1 else f"{plural(warning['scenarios'], 'scenario')}, such as "
         yield f"    {count}{printable(warning['names'][0])}"
-    if len(warnings) > _MOST_WARNINGS:
-        yield f"  … and {len(warnings) - _MOST_WARNINGS} more, in summary.json"
+    if len(warnings) > _MAX_WARNINGS:
+        yield f"  … and {len(warnings) - _MAX_WARNINGS} more, in summary.json"
     if left_out:
         yield f"  {left_out:,} of them are not listed in summary.json either"
     yield ""
@@ -174,12 +174,12 @@ def _traces(traces: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
 def _scenarios(summary: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
     """Scenarios worth a look: flaky ones, and the slowest."""
     flaky = summary["total"]["flaky"]
-    for i, entry in enumerate(flaky[:_MOST_NAMES]):
+    for i, entry in enumerate(flaky[:_MAX_NAMES]):
         yield "" if i else "flaky", f"{_name(entry)}  ({entry['passed']} of {entry['runs']} passed)"
-    more = len(flaky[_MOST_NAMES:]) + summary.get("left_out", {}).get("flaky", 0)
+    more = len(flaky[_MAX_NAMES:]) + summary.get("left_out", {}).get("flaky", 0)
     if more:
         yield "", f"… and {more} more"
-    slow = [entry for entry in summary["slowest"][:_MOST_NAMES] if entry["latency"] > 0]
+    slow = [entry for entry in summary["slowest"][:_MAX_NAMES] if entry["latency"] > 0]
     for i, entry in enumerate(slow if summary["total"]["runs"] > 1 else []):
         yield (
             "" if i else "slowest",

@@ -21,12 +21,12 @@ from pathlib import Path
 from typing import Any, Final, NamedTuple
 
 from harness.errors import FormatError, Problem
+from harness.report.atomic_write import replace as replace_file
+from harness.report.atomic_write import unwritable
 from harness.report.encoding import encode
 from harness.report.reading import RESULTS, read_lines
 from harness.report.results import Record, opened_alone
 from harness.report.traces import FOLDER, move_traces
-from harness.report.whole_file import replace as replace_file
-from harness.report.whole_file import unwritable
 
 FORMAT: Final = "harness-unfinished/1"
 UNFINISHED: Final = "unfinished.json"

@@ -43,7 +43,7 @@ def test_what_ran_and_never_should_does_not_follow_from_an_error(
 ) -> None:
     checks = [failed_check("status"), failed_check("never"), failed_check("usage"), failed_check("output")]
     why = reasons(outcome("failed", status="failed", error=BROKEN_CODE, checks=checks))
-    assert (why.is_error, names(why.checks), names(why.followers)) == (
+    assert (why.is_error, names(why.checks), names(why.consequences)) == (
         True,
         ["never", "usage"],
         ["status", "output"],
@@ -59,7 +59,7 @@ def test_a_path_that_was_right_as_far_as_it_went_follows_from_an_error(
     expected = ["a", ["b", "c"], "d"] if isinstance(ran[1], list) else ["a", "b", "d"]
     checks = [failed_check("status"), failed_check("path", expected=expected, actual=ran)]
     why = reasons(outcome("failed", status="failed", error=BROKEN_CODE, checks=checks))
-    assert ("path" in names(why.followers)) is follows
+    assert ("path" in names(why.consequences)) is follows
 
 
 def test_of_a_loop_the_path_is_no_other_fault_and_the_cycle_is_told_once(
@@ -121,7 +121,7 @@ def test_another_path_explains_the_checks_that_repeat_it(
 ) -> None:
     checks = [failed_check("unused"), failed_check("path"), failed_check("routes"), failed_check("state")]
     why = reasons(outcome("failed", checks=checks))
-    assert (names(why.checks), names(why.followers)) == (["path", "state"], ["routes", "unused"])
+    assert (names(why.checks), names(why.consequences)) == (["path", "state"], ["routes", "unused"])
 
 
 def test_what_could_not_be_evaluated_goes_first(outcome: MakeOutcome, failed_check: MakeCheck) -> None:

@@ -7,8 +7,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from harness.report.figures import ExactSum, total
-from harness.report.listed import Entries, Warnings
+from harness.report.arithmetic import ExactSum, total
+from harness.report.bounded_lists import Entries, Warnings
 from harness.report.markdown import markdown
 from harness.report.results import line
 from harness.report.summary import Summary, summarise
@@ -134,7 +134,7 @@ def test_a_scenario_with_different_verdicts_over_its_repeats_is_flaky(outcome: M
 def test_many_flaky_scenarios_are_counted_and_the_first_of_them_named(
     outcome: MakeOutcome, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("harness.report.group.MOST_FLAKY", 2)
+    monkeypatch.setattr("harness.report.group.MAX_FLAKY", 2)
     runs = [
         outcome(verdict, scenario=name, repeat=i)
         for name in "ebcda"

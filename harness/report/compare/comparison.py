@@ -13,9 +13,9 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, Final
 
-from harness.report.alike import Key
 from harness.report.baseline_file import is_baseline_file, read_baseline
 from harness.report.pairing import Pair, pair
+from harness.report.repeats import Key
 from harness.report.scenario_runs import Repeat, Run, ScenarioRuns, read_run
 from harness.report.summary import Summary
 

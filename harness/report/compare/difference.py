@@ -11,8 +11,8 @@ from harness.report.compare.words import diff_lines
 from harness.report.encoding import encode
 from harness.source.display import clip
 
-_LONGEST: Final = 400
-_LARGEST: Final = 10_000
+_MAX_LENGTH: Final = 400
+_MAX_VALUE: Final = 10_000
 
 
 class Part(NamedTuple):
@@ -83,12 +83,14 @@ class Difference:
 
 def _shown(value: Any) -> str:
     text = value if isinstance(value, str) else encode(value)
-    return clip(" ".join(text.split("\n")), _LONGEST)
+    return clip(" ".join(text.split("\n")), _MAX_LENGTH)
 
 
 def _bounded(value: Any) -> Any:
     """A value as JSON has it: the beginning of the text of one that is large."""
     text = value if isinstance(value, str) else encode(value)
     return (
-        value if len(text) <= _LARGEST else f"{text[:_LARGEST]}… ({len(text) - _LARGEST:,} more characters)"
+        value
+        if len(text) <= _MAX_VALUE
+        else f"{text[:_MAX_VALUE]}… ({len(text) - _MAX_VALUE:,} more characters)"
     )

@@ -9,11 +9,11 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from harness.errors import FormatError
-from harness.report.alike import Key
 from harness.report.compare.comparison import Change, Comparison
 from harness.report.compare.difference import Difference
 from harness.report.compare.first_difference import first_difference
 from harness.report.reading import read_lines
+from harness.report.repeats import Key
 from harness.report.trace_reader import RunTrace, read_trace
 from harness.report.verdicts import NOT_PASSED
 

@@ -20,7 +20,7 @@ from harness.report.compare.values import ABSENT, ValueChange, value_changes
 from harness.report.encoding import encode
 from harness.report.formatting import seconds
 
-_MOST_PARTS: Final = 8
+_MAX_PARTS: Final = 8
 
 
 def first_difference(before: Sequence[Event], after: Sequence[Event]) -> Difference | None:
@@ -89,7 +89,7 @@ def _difference(one: Event, other: Event, calls: tuple[_Calls, _Calls], slower: 
             kind, what = _SIMPLE[event]
             found = [*map(_part, value_changes(content(one), content(other)))]
             what = what.format(node=node)
-    shown, more = found[:_MOST_PARTS], max(0, len(found) - _MOST_PARTS)
+    shown, more = found[:_MAX_PARTS], max(0, len(found) - _MAX_PARTS)
     return Difference(kind, what, node, one["at"], other["at"], shown, more, edge, slower)
 
 

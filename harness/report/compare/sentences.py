@@ -10,7 +10,7 @@ from harness.graph.trace import Event
 from harness.report.encoding import encode
 from harness.source.display import clip
 
-_LONGEST: Final = 200
+_MAX_LENGTH: Final = 200
 _OF_NO_INTEREST: Final = frozenset({"at", "latency", "step", "invocation", "cut", "call"})
 """Fields that do not say what happened: when, and numbers that only count."""
 
@@ -27,21 +27,21 @@ def sentence(event: Event) -> str:
 
 def _call(event: Event) -> str:
     args = event["request"].get("args")
-    given = f" with {clip(encode(args), _LONGEST)}" if args is not None else ""
+    given = f" with {clip(encode(args), _MAX_LENGTH)}" if args is not None else ""
     return f"{event['node']} calls {event['kind']} {event['name']}{given}"
 
 
 def _answer(event: Event) -> str:
     value = event.get("value", event.get("error"))
     text = value.get("text") if isinstance(value, Mapping) and event.get("ok") else None
-    shown = clip(text if isinstance(text, str) and text else encode(value), _LONGEST)
+    shown = clip(text if isinstance(text, str) and text else encode(value), _MAX_LENGTH)
     word = "refused" if event.get("refused") else "answered" if event.get("ok") else "failed"
     return f"{word}: {shown}"
 
 
 def _end(event: Event) -> str:
     error = f": {encode(event['error'])}" if event.get("error") else ""
-    return f"the run ends: {event.get('status')}{clip(error, _LONGEST)}"
+    return f"the run ends: {event.get('status')}{clip(error, _MAX_LENGTH)}"
 
 
 def _plain(event: Event) -> str:
@@ -50,7 +50,7 @@ def _plain(event: Event) -> str:
         for key, value in content(event).items()
         if key not in ("event", "graph") and value is not None
     }
-    return f"{event['event'].replace('_', ' ')} {clip(encode(rest), _LONGEST)}"
+    return f"{event['event'].replace('_', ' ')} {clip(encode(rest), _MAX_LENGTH)}"
 
 
 _SENTENCES: Final[dict[str, Callable[[Event], str]]] = {

@@ -15,10 +15,10 @@ from harness.report.scenario_runs import ScenarioRuns
 from harness.report.shorten import short_name
 from harness.source.display import clip, printable
 
-_MOST_CHECKS: Final = 5
-_MOST_LINES: Final = 12
-_LONGEST: Final = 300
-_MOST_ALIKE: Final = 5
+_MAX_CHECKS: Final = 5
+_MAX_LINES: Final = 12
+_MAX_LENGTH: Final = 300
+_MAX_ALIKE: Final = 5
 
 Line = tuple[str, str]
 """A line and what it is: "" or bold, dim, worse, better, before, after, words."""
@@ -57,7 +57,7 @@ def _cautions(before: Side, after: Side) -> Iterator[Line]:
                 "dim",
             )
         if side.run.incomplete:
-            yield f"the {name} run is not whole: {printable(clip(side.run.incomplete, _LONGEST))}", "worse"
+            yield f"the {name} run is not whole: {printable(clip(side.run.incomplete, _MAX_LENGTH))}", "worse"
         for file in side.run.unread:
             yield f"the {name} run could not read {printable(file)}", "worse"
 
@@ -78,10 +78,10 @@ def entry_lines(found: Explained, alike: Sequence[Change] = ()) -> Iterator[Line
     change = found.change
     yield f"  {printable(change.scenario.label)}", ""
     yield f"    {_figures(change)}", _style(change)
-    for check in found.checks[:_MOST_CHECKS]:
+    for check in found.checks[:_MAX_CHECKS]:
         yield from _check(check)
-    if len(found.checks) > _MOST_CHECKS:
-        yield f"    … and {plural(len(found.checks) - _MOST_CHECKS, 'more check')}", "dim"
+    if len(found.checks) > _MAX_CHECKS:
+        yield f"    … and {plural(len(found.checks) - _MAX_CHECKS, 'more check')}", "dim"
     if change.before is None or change.after is None:
         if change.twin:
             state = "gone" if change.kind == "new" else "new"
@@ -98,14 +98,14 @@ def entry_lines(found: Explained, alike: Sequence[Change] = ()) -> Iterator[Line
         yield f"    {printable(found.unknown)}", "dim"
     if alike:
         yield f"    the same first difference: {plural(len(alike), 'more scenario')}", "dim"
-        yield from ((f"      {printable(each.scenario.label)}", "dim") for each in alike[:_MOST_ALIKE])
-        if len(alike) > _MOST_ALIKE:
-            yield f"      … and {len(alike) - _MOST_ALIKE} more", "dim"
+        yield from ((f"      {printable(each.scenario.label)}", "dim") for each in alike[:_MAX_ALIKE])
+        if len(alike) > _MAX_ALIKE:
+            yield f"      … and {len(alike) - _MAX_ALIKE} more", "dim"
 
 
 def _failed(scenario: ScenarioRuns) -> Iterator[Line]:
     """The checks that do not hold, where those of the other run are not known."""
-    for name, message in [*scenario.failed.items()][:_MOST_CHECKS]:
+    for name, message in [*scenario.failed.items()][:_MAX_CHECKS]:
         first = (printable(message, keep_newlines=True).splitlines() or ["does not hold"])[0]
         yield f"    {short_name(name)}: {first}", ""
 
@@ -157,15 +157,15 @@ def _check(check: CheckChange) -> Iterator[Line]:
         if check.before is not None and not check.before["passed"]:
             yield f"    {name}: holds now", "better"
         return
-    first, *others = printable(clip(check.after["message"], _LONGEST), keep_newlines=True).splitlines() or [
-        "does not hold"
-    ]
+    first, *others = printable(
+        clip(check.after["message"], _MAX_LENGTH), keep_newlines=True
+    ).splitlines() or ["does not hold"]
     yield f"    {name}: {first}", ""
-    yield from ((f"      {line}", "") for line in others[:_MOST_LINES])
+    yield from ((f"      {line}", "") for line in others[:_MAX_LINES])
 
 
 def _value(value: Any) -> str:
-    return printable(clip(value if isinstance(value, str) else encode(value), _LONGEST))
+    return printable(clip(value if isinstance(value, str) else encode(value), _MAX_LENGTH))
 
 
 def _repeats(change: Change) -> list[str]:
@@ -188,8 +188,8 @@ def _difference_lines(difference: Difference, where: str) -> Iterator[Line]:
     place = f"  {where}" if where else ""
     yield f"    first difference at {when}: {printable(difference.what)}{printable(place)}", ""
     lines = [*_parts(difference)]
-    yield from lines[:_MOST_LINES]
-    left = max(len(lines) - _MOST_LINES, 0)
+    yield from lines[:_MAX_LINES]
+    left = max(len(lines) - _MAX_LINES, 0)
     if left or difference.more:
         more = [plural(left, "more line")] if left else []
         more += [plural(difference.more, "more place")] if difference.more else []

@@ -14,7 +14,7 @@ class Absent:
 
 
 ABSENT: Final = Absent()
-_DEEPEST: Final = 50
+_MAX_DEPTH: Final = 50
 
 
 class ValueChange(NamedTuple):
@@ -33,10 +33,10 @@ def value_changes(before: Any, after: Any, path: str = "", depth: int = 0) -> It
     """
     if same(before, after):
         return
-    if depth < _DEEPEST and isinstance(before, dict) and isinstance(after, dict):
+    if depth < _MAX_DEPTH and isinstance(before, dict) and isinstance(after, dict):
         keys = dict.fromkeys([*before, *after])
         pairs = [(str(key), before.get(key, ABSENT), after.get(key, ABSENT)) for key in keys]
-    elif depth < _DEEPEST and isinstance(before, list) and isinstance(after, list):
+    elif depth < _MAX_DEPTH and isinstance(before, list) and isinstance(after, list):
         size = max(len(before), len(after))
         pairs = [(str(at), _item(before, at), _item(after, at)) for at in range(size)]
     else:

@@ -16,7 +16,7 @@ from harness.report.trace_reader import RunTrace
 from harness.source.display import printable
 
 _CONTEXT: Final = 2
-_MOST_COMPARED: Final = 10_000_000
+_MAX_COMPARED: Final = 10_000_000
 _MARGIN: Final = 10
 
 
@@ -79,6 +79,6 @@ def _row(sign: str, row: Row, unfolded: bool) -> Iterator[Line]:
 
 
 def _steps(one: Sequence[object], other: Sequence[object]) -> list[tuple[str, int, int, int, int]]:
-    if len(one) * len(other) > _MOST_COMPARED:  # too long to be compared line by line
+    if len(one) * len(other) > _MAX_COMPARED:  # too long to be compared line by line
         return [("replace", 0, len(one), 0, len(other))]
     return [*SequenceMatcher(None, one, other, autojunk=False).get_opcodes()]

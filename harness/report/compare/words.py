@@ -16,11 +16,11 @@ _CONTEXT: Final = 1
 """Lines before and after what changed."""
 _AROUND: Final = 40
 """Characters of a line before and after what changed in it."""
-_LONGEST: Final = 200
+_MAX_TEXT: Final = 200
 """Characters of a changed text that are shown."""
 _ALIKE: Final = 0.4
 """Share of two lines that must be the same for their words to be compared."""
-_MOST_COMPARED: Final = 1_000_000
+_MAX_COMPARED: Final = 1_000_000
 """Pairs of words, or of lines, that are compared."""
 
 Step = tuple[str, int, int, int, int]
@@ -91,7 +91,7 @@ def _steps(before: Sequence[str], after: Sequence[str]) -> list[Step]:
     tail = next((at for at in range(short - head) if before[-1 - at] != after[-1 - at]), short - head)
     one, other = before[head : len(before) - tail], after[head : len(after) - tail]
     found: list[Step] = [("equal", 0, head, 0, head)] if head else []
-    if one and other and len(one) * len(other) <= _MOST_COMPARED:
+    if one and other and len(one) * len(other) <= _MAX_COMPARED:
         matcher = SequenceMatcher(None, one, other, autojunk=False)
         found += [
             (kind, start + head, end + head, at + head, to + head)
@@ -128,4 +128,6 @@ def _around(text: str, *, first: bool, last: bool) -> str:
 
 
 def _clipped(text: str) -> str:
-    return text if len(text) <= _LONGEST else f"{text[:_LONGEST]}… ({len(text) - _LONGEST:,} more characters)"
+    return (
+        text if len(text) <= _MAX_TEXT else f"{text[:_MAX_TEXT]}… ({len(text) - _MAX_TEXT:,} more characters)"
+    )

@@ -20,7 +20,7 @@ from harness.report.history.revision import revision_of
 from harness.settings import Settings
 from harness.source.document import shown_path
 
-_LONGEST_LINE: Final = 200_000_000
+_MAX_LINE: Final = 200_000_000
 _BEGINNING: Final = f'{{"format":"{FORMAT}"'.encode()
 _PIECE: Final = 1 << 16
 _PATIENCE: Final = 10.0
@@ -51,7 +51,7 @@ class HistoryWriter:
                 raise OSError(errno.EINVAL, "it is no file" if not self.file.is_dir() else "it is a folder")
             with self.file.open("ab+") as file:
                 file.seek(0)
-                first = file.readline(_LONGEST_LINE)
+                first = file.readline(_MAX_LINE)
         except OSError as error:
             raise _unwritable(self.file, error) from None
         if first and not _is_cut(first):
@@ -158,7 +158,7 @@ def read_history(path: Path) -> Iterator[RunRecord]:
         raise FormatError(Problem("history-missing", message, hint=hint)) from None
     with file:
         number = 0
-        while raw := file.readline(_LONGEST_LINE):
+        while raw := file.readline(_MAX_LINE):
             number += 1
             if not raw.strip():
                 continue

@@ -17,8 +17,8 @@ from collections.abc import Iterable, Mapping
 from functools import lru_cache
 from typing import Any, Final, NamedTuple
 
-from harness.report.alike import label as label_of
 from harness.report.history.revision import Revision
+from harness.report.repeats import label as label_of
 from harness.report.verdicts import WORST_FIRST, worst
 from harness.units import is_number
 

@@ -8,7 +8,7 @@ from typing import Final, NamedTuple
 
 _COMMIT: Final = re.compile(r"[0-9a-f]{40}([0-9a-f]{24})?")
 _HEADS: Final = "refs/heads/"
-_LARGEST: Final = 50_000_000
+_MAX_BYTES: Final = 50_000_000
 """Bytes of a file of `.git` that are read: packed-refs has a line for each branch and tag."""
 
 
@@ -60,6 +60,6 @@ def _commit(text: str) -> str | None:
 def _text(file: Path) -> str:
     try:
         with file.open("rb") as opened:
-            return opened.read(_LARGEST).decode(errors="replace")
+            return opened.read(_MAX_BYTES).decode(errors="replace")
     except OSError:
         return ""

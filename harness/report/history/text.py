@@ -11,9 +11,9 @@ from harness.report.history.trends import Run, ScenarioTrend, Trends
 from harness.report.wrap import hanging
 from harness.source.display import clip, columns, printable
 
-_MOST_SCENARIOS: Final = 20
+_MAX_SCENARIOS: Final = 20
 _GAP: Final = "  "
-_NARROWEST: Final = 30
+_MIN_WIDTH: Final = 30
 _COMMIT: Final = 7
 _BARS: Final = "▁▂▃▄▅▆▇█"
 _ASCII_BARS: Final = "_.-:=+*#"
@@ -153,7 +153,7 @@ def _scenarios(trends: Trends, width: int | None, ascii_only: bool) -> Iterator[
         yield f"{plural(len(trends.scenarios), 'scenario')}: each passed in every run that had it"
         return
     state = ""
-    for trend in found[:_MOST_SCENARIOS]:
+    for trend in found[:_MAX_SCENARIOS]:
         if trends.state(trend) != state:
             state = trends.state(trend)
             count = sum(trends.state(each) == state for each in found)
@@ -163,8 +163,8 @@ def _scenarios(trends: Trends, width: int | None, ascii_only: bool) -> Iterator[
         marks = _ASCII_MARKS if ascii_only else _MARKS
         drawn = "".join(marks[verdict] for verdict in trend.recent)
         yield from _hanging(f"    {drawn}  {described(trend, state)}", width)
-    if len(found) > _MOST_SCENARIOS:
-        yield f"… and {plural(len(found) - _MOST_SCENARIOS, 'more scenario')} (--json has them)"
+    if len(found) > _MAX_SCENARIOS:
+        yield f"… and {plural(len(found) - _MAX_SCENARIOS, 'more scenario')} (--json has them)"
 
 
 def described(trend: ScenarioTrend, state: str) -> str:
@@ -192,4 +192,4 @@ def _at(run: Run | None) -> str:
 
 def _hanging(text: str, width: int | None) -> Iterator[str]:
     """The text within the width, its later lines under its beginning."""
-    yield from [text] if width is None else hanging(text, max(width, _NARROWEST))
+    yield from [text] if width is None else hanging(text, max(width, _MIN_WIDTH))

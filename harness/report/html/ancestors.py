@@ -10,7 +10,7 @@ from harness.graph.model import START
 from harness.report.formatting import score
 from harness.report.html.evolution_files import Genome
 
-MOST_DRAWN: Final = 24
+MAX_DRAWN: Final = 24
 """Ancestors in a picture; of more it shows the line of first parents."""
 _MARGIN: Final = 12
 

@@ -10,8 +10,8 @@ from harness.report.verdicts import NOT_PASSED
 
 Row = Mapping[str, Any]
 
-_MOST_CHECKS: Final = 3
-_MOST_MEMBERS: Final = 12
+_MAX_CHECKS: Final = 3
+_MAX_MEMBERS: Final = 12
 
 
 def by_cause(rows: Sequence[Row]) -> list[list[Row]]:
@@ -32,11 +32,11 @@ def cause(group: Sequence[Row], texts: Mapping[int, str]) -> dict[str, Any]:
     number = next(run[0] for run in first["runs"] if run[2] in NOT_PASSED)
     found = json.loads(texts.get(number, "{}"))
     failed = [check for check in found.get("checks", ()) if not check["passed"]]
-    checks = [] if first["fault"] else failed[:_MOST_CHECKS]
+    checks = [] if first["fault"] else failed[:_MAX_CHECKS]
     return {
-        "rows": group[:_MOST_MEMBERS],
+        "rows": group[:_MAX_MEMBERS],
         "count": len(group),
-        "more": max(0, len(group) - _MOST_MEMBERS),
+        "more": max(0, len(group) - _MAX_MEMBERS),
         "first": first,
         "new": _new(group),
         "error": found.get("error"),

@@ -6,18 +6,18 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any, Final
 
+from harness.report.atomic_write import replace
 from harness.report.compare.words import word_changes
 from harness.report.formatting import p_value, plural, score, with_interval
-from harness.report.html.ancestors import MOST_DRAWN, ancestors, first_parents, picture
+from harness.report.html.ancestors import MAX_DRAWN, ancestors, first_parents, picture
 from harness.report.html.evolution_files import Confirmation, Evolution, Genome, read_evolution
 from harness.report.html.plot import Scale
 from harness.report.html.template import asset, policy, safe, template
 from harness.report.html.words import dollars
-from harness.report.whole_file import replace
 
 PAGE: Final = "report.html"
-MOST_GENOMES: Final = 2_000
-MOST_SCENARIOS: Final = 200
+MAX_GENOMES: Final = 2_000
+MAX_SCENARIOS: Final = 200
 _WIDTH, _HEIGHT, _EDGE = 720, 220, 46
 _SERIES: Final = ("best", "mean", "worst")
 _FILES: Final = (
@@ -55,7 +55,7 @@ def evolution_page(found: Evolution, beside: Sequence[tuple[str, str]] = ()) -> 
     search, genomes = found.search, found.genomes
     winner = genomes.get(search.winner or "")
     line = ancestors(genomes, winner.id) if winner else []
-    drawn = line if len(line) <= MOST_DRAWN or winner is None else first_parents(genomes, winner.id)
+    drawn = line if len(line) <= MAX_DRAWN or winner is None else first_parents(genomes, winner.id)
     numbers = {name: at for at, name in enumerate(genomes)}
     listed = _most_wanted([*genomes.values()], {each.id for each in line})
     return template("evolution.html").render(
@@ -70,12 +70,12 @@ def evolution_page(found: Evolution, beside: Sequence[tuple[str, str]] = ()) -> 
         confirmation=_confirmation(search.confirmation),
         chart=_chart(found),
         line=line,
-        picture=picture(drawn[-MOST_DRAWN:]),
-        drawn=len(drawn[-MOST_DRAWN:]),
+        picture=picture(drawn[-MAX_DRAWN:]),
+        drawn=len(drawn[-MAX_DRAWN:]),
         prompts=_prompts(found, winner),
         settings=_settings(found, winner),
         scenarios=_scenarios(genomes, winner),
-        most_scenarios=MOST_SCENARIOS,
+        most_scenarios=MAX_SCENARIOS,
         genomes=listed,
         left_out=len(genomes) - len(listed),
         ancestry={each.id for each in line},
@@ -245,10 +245,10 @@ def _scenarios(genomes: Mapping[str, Genome], winner: Genome | None) -> list[tup
 
 def _most_wanted(genomes: Sequence[Genome], ancestry: set[str]) -> list[Genome]:
     """All genomes in their order; of too many the ancestors of the winner, and then the fittest."""
-    if len(genomes) <= MOST_GENOMES:
+    if len(genomes) <= MAX_GENOMES:
         return [*genomes]
     order = sorted(
         range(len(genomes)),
         key=lambda at: (genomes[at].id not in ancestry, -(genomes[at].fitness or 0.0), at),
     )
-    return [genomes[at] for at in sorted(order[:MOST_GENOMES])]
+    return [genomes[at] for at in sorted(order[:MAX_GENOMES])]

@@ -10,9 +10,9 @@ import msgspec
 from msgspec import Struct
 
 from harness.errors import FormatError, Problem, Span
+from harness.report.decoding_problem import decoding_problem
 from harness.report.html.score_file import Difference
 from harness.report.line import Amount, Count, Share
-from harness.report.misfit import misfit
 from harness.source.document import shown_path
 
 EVOLUTION: Final = "evolution.json"
@@ -145,7 +145,7 @@ def _genomes(file: Path) -> dict[str, Genome]:
 
 def _damaged(file: Path, raw: bytes, error: Exception, line: int | None = None) -> FormatError:
     """The error for a file that is none of an evolution, or for a line of its genomes."""
-    found = misfit(raw, error, None if line else "harness-evolution/1")
+    found = decoding_problem(raw, error, None if line else "harness-evolution/1")
     text = f"not {found.of or ('a genome' if line else 'an evolution')}: {found.text}"
     place = Span(shown_path(file), line or found.line, found.column)
     return FormatError(Problem("evolution-damaged", text, place, found.hint))

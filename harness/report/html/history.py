@@ -13,8 +13,8 @@ from harness.report.history.text import described, name_of
 from harness.report.history.trends import Run, Trends
 from harness.source.document import shown_path
 
-MOST_RUNS: Final = 100
-MOST_SCENARIOS: Final = 200
+MAX_RUNS: Final = 100
+MAX_SCENARIOS: Final = 200
 
 
 def history_data(file: Path) -> dict[str, Any]:
@@ -24,7 +24,7 @@ def history_data(file: Path) -> dict[str, Any]:
     runs       the last ones, the newest at the end; a figure is [number, text], or null where a run has none
     scenarios  those worth a look, the worst first: {id, state, recent: verdicts, when: when it changed, in words}
     """
-    trends = Trends(MOST_RUNS)
+    trends = Trends(MAX_RUNS)
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
         try:
@@ -40,7 +40,7 @@ def history_data(file: Path) -> dict[str, Any]:
         "figures": [figure.label for figure in FIGURES],
         "runs": [_run(run) for run in trends.runs],
         "steady": len(trends.scenarios) - len(found),
-        "more": max(0, len(found) - MOST_SCENARIOS),
+        "more": max(0, len(found) - MAX_SCENARIOS),
         "scenarios": [
             {
                 "id": trend.label,
@@ -48,7 +48,7 @@ def history_data(file: Path) -> dict[str, Any]:
                 "recent": list(trend.recent),
                 "when": described(trend, state),
             }
-            for trend in found[:MOST_SCENARIOS]
+            for trend in found[:MAX_SCENARIOS]
         ],
     }
 

@@ -18,7 +18,7 @@ Line = Mapping[str, Any]
 Key = tuple[str, str]
 """The path of a manifest, and the agent."""
 
-MOST_DRAWN: Final = 400
+MAX_DRAWN: Final = 400
 """Nodes and edges of a graph that is drawn: a larger one takes long, and shows nothing."""
 _PARTS: Final = ("nodes", "edges", "branches")
 
@@ -98,7 +98,7 @@ def _lines(shape: Mapping[str, Any], manifest: str) -> dict[str, str]:
 
 def _figure(shape: Mapping[str, Any]) -> dict[str, Any] | None:
     nodes, edges, branches = (shape.get(part, ()) for part in _PARTS)
-    if not nodes or len(nodes) + len(edges) + len(branches) > MOST_DRAWN:
+    if not nodes or len(nodes) + len(edges) + len(branches) > MAX_DRAWN:
         return None
     kinds = shape.get("kinds") or [""] * len(nodes)
     drawn = list(zip(nodes, kinds, strict=True))

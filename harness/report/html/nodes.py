@@ -7,8 +7,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any, Final
 
-from harness.report.alike import ran
-from harness.report.figures import percentiles
+from harness.report.arithmetic import percentiles
+from harness.report.repeats import ran
 
 Line = Mapping[str, Any]
 

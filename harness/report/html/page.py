@@ -8,7 +8,7 @@ from functools import cache, partial
 from pathlib import Path
 from typing import Any, Final
 
-from harness.report.alike import Key
+from harness.report.atomic_write import replace
 from harness.report.baseline import Baseline
 from harness.report.commands import report_argument
 from harness.report.encoding import encode
@@ -21,21 +21,21 @@ from harness.report.html.manifests import Manifests
 from harness.report.html.scenarios import Row, Rows
 from harness.report.html.score_file import Score, read_score
 from harness.report.html.template import asset, inert, policy, safe, template
-from harness.report.html.variants import MOST_CHANGED, as_data, changed_runs, scored
+from harness.report.html.variants import MAX_CHANGED, as_data, changed_runs, scored
 from harness.report.reading import read_lines, results_file
+from harness.report.repeats import Key
 from harness.report.run_summary import summary_of
 from harness.report.verdicts import NOT_PASSED
-from harness.report.whole_file import replace
 
 Line = Mapping[str, Any]
 
 PAGE: Final = "report.html"
-MOST_DETAILS: Final = 12_000_000
+MAX_DETAILS: Final = 12_000_000
 """Characters of the details of runs in a page; so much is read in about a second."""
-MOST_TRACES: Final = 10_000_000
+MAX_TRACES: Final = 10_000_000
 """Characters of the traces of runs in a page, packed."""
-MOST_ROWS: Final = 20_000
-_MOST_CAUSES: Final = 40
+MAX_ROWS: Final = 20_000
+_MAX_CAUSES: Final = 40
 _SCRIPTS: Final = (
     "base.js",
     "graph.js",
@@ -66,8 +66,8 @@ class Contents:
     def __init__(self, report: Path, score: Score | None = None) -> None:
         self.rows, self.manifests = Rows(), Manifests()
         self._changed = None if score is None else changed_runs(score)
-        self.embedded = Embedded(MOST_DETAILS, details_of)
-        self.traced = Embedded(MOST_TRACES, partial(trace_of, report))
+        self.embedded = Embedded(MAX_DETAILS, details_of)
+        self.traced = Embedded(MAX_TRACES, partial(trace_of, report))
 
     def passed_on(self, lines: Iterable[Line]) -> Iterator[Line]:
         """The lines, each of which is collected when it is asked for."""
@@ -81,9 +81,9 @@ class Contents:
 
     def most_wanted(self) -> Sequence[Row]:
         """All rows; where there are too many, those first that people look for."""
-        if len(self.rows) <= MOST_ROWS:
+        if len(self.rows) <= MAX_ROWS:
             return [*self.rows]
-        return sorted(self.rows, key=lambda row: not self._is_wanted(row.key, row.verdict))[:MOST_ROWS]
+        return sorted(self.rows, key=lambda row: not self._is_wanted(row.key, row.verdict))[:MAX_ROWS]
 
     def _is_wanted(self, key: Key, verdict: str) -> bool:
         return verdict in NOT_PASSED if self._changed is None else key in self._changed
@@ -156,7 +156,7 @@ def page(
         script=safe(_script()),
         data=inert(encode(data)),
         scored=compared,
-        most_changed=MOST_CHANGED,
+        most_changed=MAX_CHANGED,
         traces=list(conversations.items()),
         runs=[(number, inert(text)) for number, text in texts.items()],
         complete=summary["complete"],
@@ -170,8 +170,8 @@ def page(
         left_out=_left_out(len(rows) - len(listed), embedded.left_out, traced.left_out, score is not None),
         changes=[] if baseline is None else words.changes(rows, baseline),
         report=report,
-        causes=[cause(group, texts) for group in alike[:_MOST_CAUSES]],
-        more_causes=max(0, len(alike) - _MOST_CAUSES),
+        causes=[cause(group, texts) for group in alike[:_MAX_CAUSES]],
+        more_causes=max(0, len(alike) - _MAX_CAUSES),
         suites=summary["suites"],
     )
 

@@ -9,9 +9,9 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Final
 
-from harness.report.alike import Key, Line
 from harness.report.commands import rerun_text, trace_text
 from harness.report.failure import difference
+from harness.report.repeats import Key, Line
 from harness.report.verdicts import NOT_PASSED, worst
 
 _ELSEWHERE: Final = frozenset(

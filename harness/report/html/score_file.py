@@ -9,8 +9,8 @@ import msgspec
 from msgspec import Meta
 
 from harness.errors import FormatError, Problem, Span
+from harness.report.decoding_problem import decoding_problem
 from harness.report.line import Amount, Count, Share
-from harness.report.misfit import misfit
 from harness.source.document import shown_path
 
 SCORE: Final = "score.json"
@@ -91,7 +91,7 @@ def read_score(folder: Path) -> Score | None:
     try:
         return msgspec.json.decode(raw, type=Score)
     except (ValueError, RecursionError) as error:
-        found = misfit(raw, error, "harness-score/1")
+        found = decoding_problem(raw, error, "harness-score/1")
         text = f"not {found.of or 'a score'}: {found.text}"
         place = Span(shown_path(file), found.line, found.column)
         hint = found.hint or "run `harness score` again"

@@ -6,18 +6,18 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any, Final
 
-from harness.report.alike import Key
 from harness.report.formatting import answers, p_value, percent, plural, score, seconds, with_interval
 from harness.report.html.plot import Scale, labels
 from harness.report.html.score_file import Changed, Score, Variant
 from harness.report.html.words import dollars
+from harness.report.repeats import Key
 from harness.source.display import clip
 
-MOST_CHANGED: Final = 200
+MAX_CHANGED: Final = 200
 """Scenarios in the table that the page has without its script."""
-_MOST_CHECKS: Final = 4
-_LONGEST_CHECK: Final = 160
-_MOST_NAMED: Final = 3
+_MAX_CHECKS: Final = 4
+_MAX_CHECK: Final = 160
+_MAX_NAMED: Final = 3
 _INTERVAL: Final = 200
 """Width of a drawn interval; 0 is in its middle."""
 _WIDTH, _HEIGHT, _EDGE = 460, 250, 24
@@ -84,7 +84,7 @@ def _gain(found: Score, name: str) -> str:
 
 
 def _listed(names: Sequence[str]) -> str:
-    if len(names) > _MOST_NAMED:
+    if len(names) > _MAX_NAMED:
         return plural(len(names), "variant")
     return " and ".join(filter(None, (", ".join(names[:-1]), names[-1])))
 
@@ -162,7 +162,7 @@ def _checks(changed: Sequence[Changed]) -> str:
     counts = Counter(
         name for each in changed for name in {text.partition(":")[0] for text in each.get("checks", ())}
     )
-    parts = [f"{name} {count}" for name, count in counts.most_common(_MOST_CHECKS)]
+    parts = [f"{name} {count}" for name, count in counts.most_common(_MAX_CHECKS)]
     more = len(counts) - len(parts)
     return ", ".join([*parts, *([f"{more} more"] if more else [])])
 
@@ -230,7 +230,7 @@ def as_data(found: Score) -> dict[str, Any]:
         if texts:
             more = f" (and {len(texts) - 1} more)" if len(texts) > 1 else ""
             first = " ".join(texts[0].split())
-            checks.setdefault(each["variant"], {})[each["id"]] = clip(first, _LONGEST_CHECK) + more
+            checks.setdefault(each["variant"], {})[each["id"]] = clip(first, _MAX_CHECK) + more
     return {
         "names": [each["name"] for each in found["variants"]],
         "baseline": found["baseline"],

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 _PATH: Final = "/v1/traces"
 _LOCAL: Final = "http://localhost:4318"
-_LONGEST_TEXT: Final = 300
+_MAX_TEXT: Final = 300
 
 
 class Collector:
@@ -72,7 +72,7 @@ class _Last:
 
     def answered(self, response: Any) -> None:
         status = response.status_code
-        text = clip(printable(response.text.strip()), _LONGEST_TEXT) if status >= 400 else ""
+        text = clip(printable(response.text.strip()), _MAX_TEXT) if status >= 400 else ""
         self.why = f"it answered {status} {responses.get(status, '')}".rstrip() + (
             f": {text}" if text else ""
         )

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 _PURPOSE: Final = "to write runs as OpenTelemetry spans"
 _SCOPE: Final = "harness"
 _NANO: Final = 1_000_000_000
-_MOST_SPANS: Final = 500
+_MAX_SPANS: Final = 500
 _IDS: Final = ("traceId", "spanId", "parentSpanId")
 
 
@@ -53,7 +53,7 @@ def batches(runs: Iterable[RunSpans], start: int, *, content: bool) -> Iterator[
     batch: list[ReadableSpan] = []
     for run in runs:
         made = [_readable(run, span, start, resource, content) for span in run.spans]
-        if batch and len(batch) + len(made) > _MOST_SPANS:
+        if batch and len(batch) + len(made) > _MAX_SPANS:
             yield batch
             batch = []
         batch += made

@@ -17,7 +17,7 @@ from harness.report.trace_reader import RunTrace
 
 _FAILED: Final = ("failed", "timeout")
 _RESULTS: Final = {"passed": "pass", "failed": "fail", "error": "fail"}
-_LONGEST_MESSAGE: Final = 1_000
+_MAX_MESSAGE: Final = 1_000
 
 
 @dataclass
@@ -52,7 +52,7 @@ class Span:
     def fail(self, error: Mapping[str, Any]) -> None:
         """It ended with an error, such as that of an event."""
         self.error = str(error.get("type") or "_OTHER")
-        self.message = str(error.get("message") or "")[:_LONGEST_MESSAGE]
+        self.message = str(error.get("message") or "")[:_MAX_MESSAGE]
 
 
 @dataclass(frozen=True)

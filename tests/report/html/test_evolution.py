@@ -189,7 +189,7 @@ def test_every_genome_is_in_the_table_and_too_many_are_left_out_by_number(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     assert all(f"{name} " in section(evolution(tmp_path), "Genomes") for name in ("g0", "g1", "g2", "g3"))
-    monkeypatch.setattr(module, "MOST_GENOMES", 3)
+    monkeypatch.setattr(module, "MAX_GENOMES", 3)
     said = section(evolution(tmp_path), "Genomes")
     assert "Genomes: 4 1 genome of low fitness is left out" in said
     assert " g2 " not in said

@@ -121,12 +121,12 @@ def test_a_page_is_bounded_and_says_what_it_left_out(
         *(outcome(f"number {n}", output="long " * 1000) for n in range(20)),
         outcome("last", "failed", checks=[astray()]),
     )
-    monkeypatch.setattr(module, "MOST_DETAILS", 30_000)
+    monkeypatch.setattr(module, "MAX_DETAILS", 30_000)
     text = page(run, summary_of(run))
     kept = re.findall(r'id="run-(\d+)"', text)
     assert "20" in kept  # that did not pass comes first
     assert f"the details of {21 - len(kept)} runs" in text
-    monkeypatch.setattr(module, "MOST_ROWS", 5)
+    monkeypatch.setattr(module, "MAX_ROWS", 5)
     text = page(run, summary_of(run))
     assert "16 scenarios that passed" in text
     assert data_of(text)["rows"][0]["name"] == "last"

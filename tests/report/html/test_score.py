@@ -260,7 +260,7 @@ def test_five_variants_of_two_thousand_scenarios_open_at_once(page: Any, tmp_pat
 
 def test_what_changed_is_in_the_page_first(written: MakeRun, monkeypatch: pytest.MonkeyPatch) -> None:
     folder = written(*outcomes())
-    monkeypatch.setattr(module, "MOST_ROWS", 5)
+    monkeypatch.setattr(module, "MAX_ROWS", 5)
     text = scored(folder, SAYS | {"changed": [changed("b", "kind", 0.5, 1.0)]}).read_text()
     [data] = re.findall(r'id="data">(.*?)</script>', text, re.S)
     assert [(row["name"], row["variant"]) for row in json.loads(data)["rows"][:2]] == [
@@ -274,7 +274,7 @@ def test_conversations_are_side_by_side_where_the_details_were_left_out(
     page: Any, written: MakeRun, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     folder = written(*outcomes())
-    monkeypatch.setattr(module, "MOST_DETAILS", 10)
+    monkeypatch.setattr(module, "MAX_DETAILS", 10)
     page.goto(scored(folder).as_uri() + "#pair=triage.scenario.yaml%3A%3Ab&variant=kind")
     page.locator(".beside .apart").first.wait_for()
     assert "line 6 (plain) and line 8 (kind) of results.jsonl" in page.locator("#view").inner_text()
@@ -284,7 +284,7 @@ def test_conversations_that_were_left_out_are_read_from_a_folder_that_is_chosen(
     page: Any, written: MakeRun, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     folder = written(*outcomes())
-    monkeypatch.setattr(module, "MOST_TRACES", 10)
+    monkeypatch.setattr(module, "MAX_TRACES", 10)
     page.goto(scored(folder).as_uri() + "#pair=triage.scenario.yaml%3A%3Ab&variant=kind")
     page.locator("#trace-folder").set_input_files(folder / "traces")
     page.locator(".beside .apart").first.wait_for()
@@ -294,8 +294,8 @@ def test_where_nothing_of_a_run_is_in_the_page_the_command_that_prints_it_is(
     page: Any, written: MakeRun, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     folder = written(*outcomes())
-    monkeypatch.setattr(module, "MOST_TRACES", 10)
-    monkeypatch.setattr(module, "MOST_DETAILS", 10)
+    monkeypatch.setattr(module, "MAX_TRACES", 10)
+    monkeypatch.setattr(module, "MAX_DETAILS", 10)
     page.goto(scored(folder).as_uri() + "#pair=triage.scenario.yaml%3A%3Ab&variant=kind&run=1")
     command = page.locator("#view .rerun code")
     command.wait_for()

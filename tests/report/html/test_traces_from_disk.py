@@ -14,7 +14,7 @@ HERE = "#scenario=triage.scenario.yaml%3A%3Aa%20double%20charge"
 @pytest.fixture
 def report(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """A page without conversations."""
-    monkeypatch.setattr(module, "MOST_TRACES", 1)
+    monkeypatch.setattr(module, "MAX_TRACES", 1)
     outcomes = [
         outcome("a double charge", "failed", checks=[astray()], events=told(), digest="d1", traced=True),
         outcome("another", events=told("Nobody knows."), digest="d2", traced=True),

@@ -1,6 +1,6 @@
 """Group the runs of a scenario, and count the independent ones: repeats that cannot differ count as one.
 
-`harness.report.stratum` adds each line of results.jsonl to the `Alike` it belongs to. The figures of a summary
+`harness.report.stratum` adds each line of results.jsonl to the `RepeatGroup` it belongs to. The figures of a summary
 (`harness.report.group`) are computed from these counts.
 """
 
@@ -13,8 +13,8 @@ from hashlib import blake2b
 from itertools import chain
 from typing import Any, Final
 
+from harness.report.arithmetic import ExactSum
 from harness.report.encoding import encode
-from harness.report.figures import ExactSum
 
 Line = Mapping[str, Any]
 Key = tuple[str, str]
@@ -26,9 +26,9 @@ def label(id_: str, variant: str | None) -> str:
     return f"{id_} [{variant}]" if variant else id_
 
 
-COUNTED: Final = {"passed": "passed", "failed": "failed", "error": "errors", "skipped": "skipped"}
+COUNTERS: Final = {"passed": "passed", "failed": "failed", "error": "errors", "skipped": "skipped"}
 _RAN: Final = ("completed", "interrupted", "failed", "timeout")
-_DID: Final = ("verdict", "score", "status", "path", "output", "latency", "usage")
+_BEHAVIOUR: Final = ("verdict", "score", "status", "path", "output", "latency", "usage")
 """Fields of a results line that are equal for two runs with the same behaviour."""
 
 
@@ -53,7 +53,7 @@ class Counts:
 
 
 @dataclass(slots=True)
-class _Repeats:
+class _Figures:
     """Scores and latencies of several runs."""
 
     scores: ExactSum = field(default_factory=ExactSum)
@@ -68,15 +68,15 @@ class _Repeats:
 
 
 @dataclass(slots=True)
-class Alike(Counts):
+class RepeatGroup(Counts):
     """Runs of one scenario within one run of scenarios, with the same answers: from its stubs, or from one recording.
 
     They count as one run if no real call was made, no fault was drawn at random, and all behaved the same. The last
     condition exposes a tool that returns random values. Digests are no substitute: they contain ids made from the
     seed, which differs between repeats.
 
-    did      hash of the behaviour of the first of them
-    differs  True if another one behaved differently, or might have
+    fingerprint  hash of the behaviour of the first of them
+    differs      True if another one behaved differently, or might have
     """
 
     key: Key = ("", "")
@@ -84,13 +84,13 @@ class Alike(Counts):
     recording: int | None = None
     weight: float = 0.0
     differs: bool = False
-    did: bytes = b""
+    fingerprint: bytes = b""
     _first: tuple[float, float | None, int] | None = None
-    _repeats: _Repeats | None = None  # created for the second run: most scenarios run once
+    _repeats: _Figures | None = None  # created for the second run: most scenarios run once
 
     def add(self, line: Line) -> None:
         """Count a run."""
-        counted = COUNTED[line["verdict"]]
+        counted = COUNTERS[line["verdict"]]
         setattr(self, counted, getattr(self, counted) + 1)
         if counted == "skipped":
             return
@@ -101,16 +101,16 @@ class Alike(Counts):
             line["repeat"],
         )
         if not self.differs:
-            did = _did(line)
-            self.differs = not did or bool(self.did and did != self.did)
-            self.did = did
+            fingerprint = _fingerprint(line)
+            self.differs = not fingerprint or bool(self.fingerprint and fingerprint != self.fingerprint)
+            self.fingerprint = fingerprint
 
     def _add_figures(self, score: float, latency: float | None, repeat: int) -> None:
         if self._first is None:
             self._first = score, latency, repeat
             return
         if self._repeats is None:
-            self._repeats = _Repeats()
+            self._repeats = _Figures()
             self._repeats.add(*self._first)
         self._repeats.add(score, latency, repeat)
 
@@ -141,21 +141,21 @@ class Alike(Counts):
         return (self.judged, self.passed) if self.differs else (1, min(self.passed, 1))
 
 
-class Scenario(Counts):
+class ScenarioRepeats(Counts):
     """All runs of one scenario, with different answers or from several runs of scenarios."""
 
     __slots__ = ("_parts", "key")
 
-    def __init__(self, first: Alike) -> None:
+    def __init__(self, first: RepeatGroup) -> None:
         super().__init__()
         self.key = first.key
-        self._parts: list[Alike] = []
+        self._parts: list[RepeatGroup] = []
         self.add(first)
 
-    def add(self, part: Alike) -> None:
+    def add(self, part: RepeatGroup) -> None:
         """Add more runs of the scenario."""
         self._parts.append(part)
-        for name in COUNTED.values():
+        for name in COUNTERS.values():
             setattr(self, name, getattr(self, name) + getattr(part, name))
 
     @property
@@ -179,15 +179,15 @@ class Scenario(Counts):
 
         Runs from several runs of scenarios that had the same answers and behaved the same count as one.
         """
-        same: dict[tuple[str | None, int | None], list[Alike]] = {}
+        same: dict[tuple[str | None, int | None], list[RepeatGroup]] = {}
         for part in self._parts:
             if part.judged:
                 same.setdefault((part.run, part.recording), []).append(part)
         once = dict[tuple[int | None, bytes], bool]()
         runs = passed = 0
         for (_, recording), parts in same.items():
-            if len({part.did for part in parts}) == 1 and not any(part.differs for part in parts):
-                once[recording, parts[0].did] = parts[0].passed > 0
+            if len({part.fingerprint for part in parts}) == 1 and not any(part.differs for part in parts):
+                once[recording, parts[0].fingerprint] = parts[0].passed > 0
             else:
                 runs += sum(part.judged for part in parts)
                 passed += sum(part.passed for part in parts)
@@ -199,8 +199,8 @@ def ran(line: Line) -> bool:
     return line["verdict"] in ("passed", "failed") and line["status"] in _RAN
 
 
-def _did(line: Line) -> bytes:
+def _fingerprint(line: Line) -> bytes:
     """Return a hash of a run's behaviour; empty if a repeat of it may behave differently."""
     if line.get("varies", True):
         return b""
-    return blake2b(encode([line[name] for name in _DID]).encode(), digest_size=16).digest()
+    return blake2b(encode([line[name] for name in _BEHAVIOUR]).encode(), digest_size=16).digest()

@@ -7,8 +7,8 @@ from typing import Any, Final
 
 from harness.report.encoding import encode
 
-MOST_LISTED: Final = 5_000
-_MOST_NAMES: Final = 5
+MAX_LISTED: Final = 5_000
+_MAX_NAMES: Final = 5
 
 Entry = Mapping[str, Any]
 
@@ -16,7 +16,7 @@ Entry = Mapping[str, Any]
 class Entries:
     """Runs, one entry each: those with the lowest repeat of each scenario first, as many as are kept."""
 
-    def __init__(self, most: int = MOST_LISTED) -> None:
+    def __init__(self, most: int = MAX_LISTED) -> None:
         self._most = most
         self._kept: list[Entry] = []
         self.left_out = 0
@@ -41,7 +41,7 @@ class Entries:
 class Warnings:
     """The texts of warnings, each with the scenarios that raised it; where there are too many, the first by name."""
 
-    def __init__(self, most: int = MOST_LISTED) -> None:
+    def __init__(self, most: int = MAX_LISTED) -> None:
         self._most = most
         self._times: dict[str, int] = {}
         self._ids: dict[str, set[str]] = {}
@@ -63,7 +63,7 @@ class Warnings:
         found = []
         for text, times in sorted(self._times.items(), key=lambda item: (-item[1], item[0])):
             ids = sorted(self._ids[text])
-            found.append({"text": text, "times": times, "scenarios": len(ids), "names": ids[:_MOST_NAMES]})
+            found.append({"text": text, "times": times, "scenarios": len(ids), "names": ids[:_MAX_NAMES]})
         return found
 
     def _cut(self) -> None:

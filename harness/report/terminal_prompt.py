@@ -17,13 +17,13 @@ if TYPE_CHECKING:
     from harness.report.console import RunReporter
 
 
-def at_terminal(reporter: RunReporter) -> Callable[[str, Mapping[str, Any]], str] | None:
+def terminal_asker(reporter: RunReporter) -> Callable[[str, Mapping[str, Any]], str] | None:
     """Return a function that asks at the terminal and hides the progress bar meanwhile; None without a terminal."""
     if not sys.stdin.isatty():
         return None
 
     def ask(node: str, args: Mapping[str, Any]) -> str:
-        with reporter.aside():
+        with reporter.suspended():
             return prompt(node, args)
 
     return ask

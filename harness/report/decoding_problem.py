@@ -21,7 +21,7 @@ _KINDS: Final = {
 }
 
 
-class Misfit(NamedTuple):
+class DecodingProblem(NamedTuple):
     """What is wrong, where in the text, and what may be meant. `of` is what it is none of, if not of its type."""
 
     text: str
@@ -31,9 +31,9 @@ class Misfit(NamedTuple):
     column: int = 1
 
 
-def misfit(
+def decoding_problem(
     raw: bytes, error: Exception, format_: str | None, choices: Mapping[str, Sequence[str]] | None = None
-) -> Misfit:
+) -> DecodingProblem:
     """Why msgspec could not read this, as a document of a format if given. `choices` are values of fields."""
     from msgspec import ValidationError
     from msgspec.json import decode
@@ -44,14 +44,14 @@ def misfit(
         byte = re.search(r"\(byte (\d+)\)", str(broken))
         at = int(byte[1]) if byte else 0
         before, text = raw[:at].split(b"\n"), raw[at : at + _EXCERPT].decode(errors="replace")
-        return Misfit(_found(text), of="JSON", line=len(before), column=len(before[-1]) + 1)
+        return DecodingProblem(_found(text), of="JSON", line=len(before), column=len(before[-1]) + 1)
     found = parsed.get("format") if isinstance(parsed, dict) else parsed
     if format_ is not None and found != format_:
-        return Misfit(f"found {_found(found)}", of=f"the format {format_}")
+        return DecodingProblem(f"found {_found(found)}", of=f"the format {format_}")
     if not isinstance(error, ValidationError):
-        return Misfit(str(error))
+        return DecodingProblem(str(error))
     message, _, place = str(error).partition(" - at ")
-    return Misfit(
+    return DecodingProblem(
         *_wrong(message, place.strip("`").removeprefix("$").removeprefix("."), parsed, choices or {})
     )
 

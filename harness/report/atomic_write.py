@@ -17,10 +17,10 @@ def replace(path: Path, content: bytes) -> None:
     Raises:
         FormatError: it cannot be written (code `report-folder`).
     """
-    replace_by_pieces(path, [content])
+    replace_in_chunks(path, [content])
 
 
-def replace_by_pieces(path: Path, pieces: Iterable[bytes]) -> None:
+def replace_in_chunks(path: Path, chunks: Iterable[bytes]) -> None:
     """As `replace`, of what need not be in memory as a whole.
 
     Raises:
@@ -30,7 +30,7 @@ def replace_by_pieces(path: Path, pieces: Iterable[bytes]) -> None:
         handle, name = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.")
         try:
             with open(handle, "wb") as file:
-                file.writelines(pieces)
+                file.writelines(chunks)
             os.chmod(name, 0o644)
             os.replace(name, path)
         except BaseException:
