@@ -11,25 +11,25 @@ Call = Mapping[str, Any]
 """A tool call of an ai message: {name, args, id}."""
 
 
-def answered(call: Call, content: str | list[Any]) -> ToolMessage:
-    """The message with a tool's result."""
+def result_message(call: Call, content: str | list[Any]) -> ToolMessage:
+    """Return the message with a tool's result."""
     return ToolMessage(content=content, name=call["name"], tool_call_id=call["id"], status="success")
 
 
-def reported(call: Call, content: str | list[Any]) -> ToolMessage:
-    """The message with the text in which a tool reported its failure."""
+def error_message(call: Call, content: str | list[Any]) -> ToolMessage:
+    """Return the message with the error that a tool reported."""
     return ToolMessage(content=content, name=call["name"], tool_call_id=call["id"], status="error")
 
 
 def unknown_tool(call: Call, names: Iterable[str]) -> ToolMessage:
-    """The message for a tool that the model does not have. `names` are those it has."""
+    """Return the error message for a tool that the model does not have. `names` are the tools it has."""
     from langgraph.prebuilt.tool_node import INVALID_TOOL_NAME_ERROR_TEMPLATE as TEMPLATE
 
-    return reported(call, TEMPLATE.format(requested_tool=call["name"], available_tools=", ".join(names)))
+    return error_message(call, TEMPLATE.format(requested_tool=call["name"], available_tools=", ".join(names)))
 
 
 def bad_arguments(call: Call, why: object) -> ToolMessage:
-    """The message for arguments that the tool does not accept."""
+    """Return the error message for arguments that the tool does not accept."""
     from langgraph.prebuilt.tool_node import TOOL_INVOCATION_ERROR_TEMPLATE as TEMPLATE
 
-    return reported(call, TEMPLATE.format(tool_name=call["name"], tool_kwargs=call["args"], error=why))
+    return error_message(call, TEMPLATE.format(tool_name=call["name"], tool_kwargs=call["args"], error=why))

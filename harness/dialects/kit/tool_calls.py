@@ -14,7 +14,7 @@ from typing import Any, TypeVar
 from langchain_core.messages import ToolMessage
 
 from harness.engine.context import NodeContext
-from harness.engine.tool_messages import Call, answered, bad_arguments, reported, unknown_tool
+from harness.engine.tool_messages import Call, bad_arguments, error_message, result_message, unknown_tool
 from harness.graph.effects import Effect, ToolCall
 from harness.source.suggest import did_you_mean
 from harness.time.gather import gather
@@ -62,12 +62,12 @@ async def answer_call(
         refuse_unknown(call, tools, ctx)
         return unknown_tool(call, tools)
     try:
-        return answered(call, await use(tool, call["args"]))
+        return result_message(call, await use(tool, call["args"]))
     except BadArguments as error:
         ctx.refuse(error.effect, error)
         return bad_arguments(call, error)
     except ToolReportedError as error:
-        return reported(call, error.content or str(error))
+        return error_message(call, error.content or str(error))
 
 
 async def answer_calls(

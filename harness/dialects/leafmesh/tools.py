@@ -17,7 +17,7 @@ from harness.dialects.leafmesh.knowledge import query
 from harness.dialects.leafmesh.parts import Parts
 from harness.dialects.leafmesh.registered_tool import RegisteredTool
 from harness.engine.context import NodeContext
-from harness.engine.tool_messages import Call, reported
+from harness.engine.tool_messages import Call, error_message
 from harness.graph.effects import LLMReply, ToolCall, ToolSpec
 from harness.graph.to_json import as_text, error_text
 from harness.time.gather import gather
@@ -101,7 +101,7 @@ class Toolbox:
     def _not_made(self, call: Call) -> BaseMessage:
         text = f"not called: a message may call {self._agent.max_tool_calls_per_message} tools"
         refuse(call, RefusedCall(text), self._ctx)
-        return reported(call, text)
+        return error_message(call, text)
 
     async def _use(self, tool: Offered, args: Mapping[str, Any]) -> str:
         name, ctx = tool.spec.name, self._ctx
