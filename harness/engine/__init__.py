@@ -1,1 +1,1 @@
-"""The engine: visits of nodes, and who schedules them. LangGraph runs supersteps."""
+"""The engine: runs graphs, with LangGraph for supersteps and a scheduler of its own for events."""

@@ -1,4 +1,4 @@
-"""The activations of nodes in an event run, how many may run at once, and the error when there are too many."""
+"""Activations of nodes in an event run, and the limits on them: running at once, and started in total."""
 
 from __future__ import annotations
 
@@ -17,11 +17,11 @@ from harness.graph.model import Graph, Node, State
 
 @dataclass(eq=False)
 class Activation:
-    """A request that a node runs, made by another activation (`cause`), by a join, or by the input.
+    """A request to run a node, made by another activation (`cause`), by a join, or by the input.
 
-    `began` and `start` are the numbers of its first and its present start, counted over all nodes from 1, and
-    `attempt` is the number of its starts. `context` is laid over the input after a failure. `replay` is what its
-    visit kept when it paused.
+    `began` and `start` are the numbers of its first and its current start, counted over all nodes from 1;
+    `attempt` counts its starts. After a failure, `context` overrides values of the node's input. `replay` is the
+    saved state of its paused visit.
     """
 
     node: Node
@@ -36,12 +36,12 @@ class Activation:
     replay: Replay | None = None
 
     def count_start(self, number: int) -> None:
-        """Note that the activation starts, as the start of this number."""
+        """Record a start of the activation. `number` counts the starts of all nodes."""
         self.start, self.attempt = number, self.attempt + 1
         self.began = self.began or number
 
     def lineage(self) -> list[str]:
-        """The names of the nodes that led here, in order, each as often as it was started."""
+        """Return the nodes on the chain of causes up to this one, in order, each repeated for every start."""
         names: list[str] = []
         activation: Activation | None = self
         while activation is not None:
@@ -51,7 +51,7 @@ class Activation:
 
 
 class TooManyStarts(RunError):
-    """A run of more starts than it may make. The text names the nodes it went round."""
+    """A run that exceeded its limit of node starts. The message names the cycle."""
 
     code = "too-many-starts"
 
@@ -64,7 +64,7 @@ class TooManyStarts(RunError):
 
 
 class Limits:
-    """How many visits run under each limit."""
+    """The concurrency limits of a run, and the number of visits that currently count against each."""
 
     def __init__(self, limits: Iterable[ConcurrencyLimit], nodes: Iterable[str]) -> None:
         self._running = Counter[ConcurrencyLimit]()
@@ -74,7 +74,7 @@ class Limits:
                 self._of[node].append(limit)
 
     def acquire(self, node: str) -> bool:
-        """Count one more visit of the node. False if a limit does not allow it."""
+        """Count one more visit of the node and return True, or return False if a limit is reached."""
         limits = self._of[node]
         if any(self._running[limit] >= limit.at_once for limit in limits):
             return False
@@ -82,5 +82,5 @@ class Limits:
         return True
 
     def release(self, node: str) -> None:
-        """A visit of the node has ended."""
+        """Count a visit of the node as ended."""
         self._running.subtract(self._of[node])

@@ -1,8 +1,8 @@
-"""Calls of people's Python: functions and LangChain tools, in the task that awaits the result.
+"""Calls of user code: functions and LangChain tools, in the task that awaits the result.
 
-A synchronous function blocks the loop, so that no thread is involved and runs repeat exactly. What people's Python
-raises beside exceptions (`sys.exit()`, `CancelledError`, `GeneratorExit`, a group with a `KeyboardInterrupt`) would
-end the process and so the runs of others: `contained` makes it a failure of the code that raised it.
+A synchronous function blocks the event loop: no thread is involved, so runs repeat exactly. User code may also raise
+what is not an `Exception` (`sys.exit()`, `CancelledError`, `GeneratorExit`, a group with a `KeyboardInterrupt`). That
+would end the process, and other runs with it; `contained` turns it into a failure of the code that raised it.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ _RAISE_FROM_SIGNALS: Final = ("asyncio.runners", "signal")
 
 
 async def call_with(target: Any, args: Mapping[str, Any]) -> Any:
-    """The result of a LangChain tool, or of a function (synchronous or not), called with these arguments."""
+    """Call a LangChain tool or a function (synchronous or not) with keyword arguments and return its result."""
     from langchain_core.tools import BaseTool
 
     if isinstance(target, BaseTool):
@@ -31,13 +31,13 @@ async def call_with(target: Any, args: Mapping[str, Any]) -> Any:
 
 
 async def call(target: Any, *given: Any, **named: Any) -> Any:
-    """The result of a function, synchronous or not."""
+    """Call a function, synchronous or not, and return its result."""
     result = target(*given, **named)
     return await result if inspect.isawaitable(result) else result
 
 
 def _is_asynchronous(tool: Any) -> bool:
-    """True if a tool has an asynchronous implementation of its own; without one LangChain uses a thread."""
+    """True if a tool has its own asynchronous implementation; LangChain runs others in a thread."""
     from langchain_core.tools import BaseTool, StructuredTool, Tool
 
     inherited = (BaseTool._arun, StructuredTool._arun, Tool._arun)
@@ -45,48 +45,51 @@ def _is_asynchronous(tool: Any) -> bool:
 
 
 _raised: ContextVar[list[Exception] | None] = ContextVar("_raised", default=None)
-_MOST_NOTED: Final = 20
+_MOST_COLLECTED: Final = 20
 
 
 @contextmanager
-def noting_exceptions() -> Iterator[list[Exception]]:
-    """The exceptions that people's Python raises inside, those that a node or a dialect then makes good too."""
-    noted: list[Exception] = []
-    token = _raised.set(noted)
+def collect_exceptions() -> Iterator[list[Exception]]:
+    """Collect the exceptions that user code raises inside, including those that a node or a dialect handles.
+
+    At most the first 20 are kept.
+    """
+    collected: list[Exception] = []
+    token = _raised.set(collected)
     try:
-        yield noted
+        yield collected
     finally:
         _raised.reset(token)
 
 
 async def contained(work: Awaitable[T]) -> T:
-    """The result of people's Python.
+    """Await user code and return its result.
 
     Raises:
-        Exception: it failed; a RuntimeError stands for what is no Exception.
-        BaseException: the run is cancelled, interrupted or closed, or the harness itself ends what it does.
+        Exception: the code failed. If it raised something that is no `Exception`, a RuntimeError takes its place.
+        BaseException: the run was cancelled, interrupted or closed from outside the code.
     """
     task = asyncio.current_task()
     try:
         return await work
     except Exception as error:
-        noted = _raised.get()
-        if noted is not None and len(noted) < _MOST_NOTED and error not in noted:
-            noted.append(error)
+        collected = _raised.get()
+        if collected is not None and len(collected) < _MOST_COLLECTED and error not in collected:
+            collected.append(error)
         raise
     except BaseException as error:
         if _is_from_outside(error, task):
             raise
-        raise RuntimeError(_said(error)) from error
+        raise RuntimeError(_description(error)) from error
 
 
 def _is_from_outside(error: BaseException, task: asyncio.Task[Any] | None) -> bool:
-    """True if it is not people's Python that raised this, but what ends it."""
+    """True if the exception ends the user code from outside, and was not raised by it."""
     if type(error).__module__.startswith("harness."):
         return True
-    if isinstance(error, asyncio.CancelledError):  # people's Python may cancel what it waits for
+    if isinstance(error, asyncio.CancelledError):  # user code may cancel a task that it awaits
         return task is None or task.cancelling() > 0
-    if isinstance(error, GeneratorExit):  # a coroutine that is closed is no longer run by its task
+    if isinstance(error, GeneratorExit):  # when a coroutine is closed, its task is not running
         return asyncio._get_running_loop() is None or asyncio.current_task() is not task
     if isinstance(error, KeyboardInterrupt):
         *_, (innermost, _) = traceback.walk_tb(error.__traceback__)
@@ -95,7 +98,7 @@ def _is_from_outside(error: BaseException, task: asyncio.Task[Any] | None) -> bo
     return False
 
 
-def _said(error: BaseException) -> str:
+def _description(error: BaseException) -> str:
     if isinstance(error, SystemExit):
         return f"it called sys.exit({error.code!r})"
     text = error_text(error)

@@ -1,4 +1,4 @@
-"""Checkpoints in memory that keep the state by reference: nothing changes it in place."""
+"""A LangGraph checkpointer that keeps the state in memory, by reference: nothing changes the state in place."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from langgraph.checkpoint.memory import InMemorySaver
 
 
 class _ByReference:
-    """A serialiser that serialises nothing."""
+    """A LangGraph serialiser that returns values as they are."""
 
     def dumps_typed(self, value: Any) -> tuple[str, Any]:
         return ("reference", value)
@@ -20,7 +20,7 @@ class _ByReference:
 
 
 class Checkpoints(InMemorySaver):
-    """The checkpoints of one thread. LangGraph changes its own notes in place, so those are copied."""
+    """The checkpoints of one thread. LangGraph changes its bookkeeping in place, so that part is copied."""
 
     def __init__(self) -> None:
         super().__init__(serde=_ByReference())
@@ -38,7 +38,7 @@ class Checkpoints(InMemorySaver):
         found = super().get_tuple(config)
         if found is None:
             return None
-        # A list may be the answers to the pauses of a task, which grows.
+        # The list of answers to the pauses of a task grows later.
         writes = [
             (task, channel, list(value) if type(value) is list else value)
             for task, channel, value in found.pending_writes or ()

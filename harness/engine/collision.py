@@ -1,4 +1,4 @@
-"""The error of nodes that write one field in the same superstep: it names the field and the nodes."""
+"""The error for several nodes that write one field in the same superstep. It names the field and the nodes."""
 
 from __future__ import annotations
 
@@ -8,18 +8,21 @@ from typing import Final
 
 from langgraph import errors
 
-from harness.engine.cycles import some
+from harness.engine.cycles import abbreviated
 from harness.errors import RunError, Span
 from harness.graph.model import Graph
 
 Write = tuple[str, Collection[str]]
-"""A node that ended, and the fields that its update has."""
+"""The name of a node that ended, and the fields in its update."""
 
 _WHOLE_STATE: Final = ""
 
 
 class InvalidUpdateError(RunError, errors.InvalidUpdateError):
-    """Several writes of a field without a reducer in one superstep. The name and one of its bases are LangGraph's."""
+    """Several writes to a field without a reducer in one superstep.
+
+    It has the name of LangGraph's error, and is a subclass of it.
+    """
 
     code = "invalid-update"
 
@@ -28,22 +31,22 @@ class InvalidUpdateError(RunError, errors.InvalidUpdateError):
         super().__init__(text)
 
 
-def collision(graph: Graph, writes: Iterable[Write]) -> InvalidUpdateError | None:
-    """The error for these writes of one superstep; None, if each field can take them. Its place: the last writer."""
+def collision_error(graph: Graph, writes: Iterable[Write]) -> InvalidUpdateError | None:
+    """Return the error for conflicting writes of one superstep, located at the last writer, or None."""
     writers = _writers(graph, writes)
     fields = [field for field, nodes in writers.items() if len(nodes) > 1]
     if not fields:
         return None
-    more = some([f"'{field}'" for field in fields[1:]], ", ")
+    more = abbreviated([f"'{field}'" for field in fields[1:]], ", ")
     nodes = writers[fields[0]]
     what = "the whole state" if graph.open_state else f"field '{fields[0]}', which has no reducer"
-    text = f"{_named(nodes)} wrote in one superstep {what}" + (f" (nor has {more})" if more else "")
+    text = f"{_quoted(nodes)} wrote in one superstep {what}" + (f" (nor has {more})" if more else "")
     text += f"; {graph.collision_hint}" if graph.collision_hint else ""
     return InvalidUpdateError(text, next((n.span for n in graph.nodes if n.name == nodes[-1]), None))
 
 
 def _writers(graph: Graph, writes: Iterable[Write]) -> Mapping[str, Sequence[str]]:
-    """The nodes that wrote each field without a reducer, in the order of their names, as LangGraph applies them."""
+    """Map each field without a reducer to the nodes that wrote it, in the order of names that LangGraph uses."""
     plain = [_WHOLE_STATE] if graph.open_state else [c.name for c in graph.channels if c.reducer is None]
     ordered = sorted(writes, key=lambda write: write[0])
     return {
@@ -51,6 +54,8 @@ def _writers(graph: Graph, writes: Iterable[Write]) -> Mapping[str, Sequence[str
     }
 
 
-def _named(nodes: Iterable[str]) -> str:
+def _quoted(nodes: Iterable[str]) -> str:
     times = Counter(nodes)
-    return some([f"'{node}'" + (f" ({n} times)" if n > 1 else "") for node, n in times.items()], " and ")
+    return abbreviated(
+        [f"'{node}'" + (f" ({n} times)" if n > 1 else "") for node, n in times.items()], " and "
+    )

@@ -1,7 +1,7 @@
-"""What a running graph, and each visit of its nodes, may do: perform effects, wait, pause, warn, make ids.
+"""The interface between a graph and the engine: effects, waiting, pauses, warnings and ids.
 
-`RunContext` is one graph running in a simulation, `NodeContext` one visit of a node. Graphs that run inside a visit
-are in `harness.engine.nested`.
+`RunContext` belongs to one running graph, `NodeContext` to one visit of a node. Graphs that run inside a visit are
+in `harness.engine.nested`.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from typing import Any, TypeVar
 
 from harness.engine.pauses import Paused, Pauses, Replay
 from harness.engine.simulation import EffectType, Simulation
-from harness.engine.standstill import Instant
+from harness.engine.standstill import LoopDetector
 from harness.errors import WorldError
 from harness.graph.effects import Effect, World
 from harness.graph.model import Edge, Graph, NodeEntry, State
@@ -28,9 +28,14 @@ T = TypeVar("T")
 class Caller:
     """The node that a nested graph runs inside.
 
-    `path` has the nodes that lead there (`outer/`), and `top` the first of them; `node` is the node of effects.
-    `calls` and `inside` count the levels of `run_nested` and of `run_inside`. With `attribute_to_caller`, the effects
-    of the nested graph carry the name of this node.
+    Attributes:
+        path: the names of the nodes that lead to the nested graph, each followed by `/` (`outer/`).
+        top: the first of these names: the node in the outermost graph.
+        name: the name of the node in its own graph.
+        node: the name that the node's own effects carry (`RunContext.effect_node`).
+        calls: the number of `run_nested` levels.
+        inside: the number of `run_inside` levels.
+        attribute_to_caller: the effects of the nested graph carry `node`, as if this node performed them.
     """
 
     path: str
@@ -43,10 +48,11 @@ class Caller:
 
 
 class RunContext:
-    """One graph running in a simulation. `resources` holds what the dialect prepared for this run.
+    """One graph running in a simulation.
 
-    `failure` is the first error of the current invocation with the node it came from. `stops` are the exceptions
-    that interrupt a visit and are no failure: the scheduler adds those of its library.
+    `resources` holds what the dialect prepared for this run. `failure` is the first error of the current invocation
+    and the node that raised it. `stops` are the exceptions that interrupt a visit without failing it: `Paused`, and
+    those that the scheduler adds for its library.
     """
 
     def __init__(self, graph: Graph, simulation: Simulation, *, caller: Caller | None = None) -> None:
@@ -60,7 +66,7 @@ class RunContext:
         self.failure: tuple[Exception, str] | None = None
         self._entries: Counter[str] = Counter()
         self._began = self.now
-        self._instant = Instant(simulation, graph)
+        self._loop_detector = LoopDetector(simulation, graph)
         self.stops: tuple[type[Exception], ...] = (Paused,)
 
     @property
@@ -74,32 +80,32 @@ class RunContext:
         return self.simulation.now
 
     def warn(self, text: str, node: str = "") -> None:
-        """Raise a warning: it stands in the trace, and with the place of the node, if there is one, in `warnings`."""
-        self.simulation.warn(text, next((each.span for each in self.graph.nodes if each.name == node), None))
+        """Add a warning to the trace, and to the result's `warnings` with the location of `node`, if given."""
+        self.simulation.warn(text, next((n.span for n in self.graph.nodes if n.name == node), None))
 
     def new_id(self, prefix: str) -> str:
-        """An id that comes from the seed."""
+        """Return a new id, derived from the seed."""
         return self.simulation.new_id(prefix)
 
     def begin(self) -> None:
-        """Note that there is a new input: entries, time and rounds count from here."""
+        """Begin a new input: reset the count of entries, the time, and the loop detector."""
         self._entries.clear()
         self._began = self.now
-        self._instant.begin()
+        self._loop_detector.reset()
 
     def enter(self, node: str, step: tuple[int, int]) -> None:
         """Count a visit that is about to start. Nodes with the same `step` run side by side.
 
         Raises:
-            EndlessLoop: the graph goes round while the clock stands still. The run ends, whatever catches this.
+            EndlessLoop: the graph loops while the virtual clock stands still. The run ends, even if this is caught.
         """
-        error = self._instant.enter(node, step)
+        error = self._loop_detector.enter(node, step)
         if error is not None:
             self.simulation.abort(error, self.caller.top if self.caller else "")
             raise error
 
     def refusal(self, node: str) -> Exception | None:
-        """Count a visit that is about to start; the error with which the graph's guard refuses it, if it does."""
+        """Count a visit that is about to start. Return the error if the graph's guard refuses it, else None."""
         guard = self.graph.lifecycle.guard
         if guard is None:
             return None
@@ -107,7 +113,7 @@ class RunContext:
         return guard(NodeEntry(node, self._entries[node], round(self.now - self._began, PRECISION)))
 
     def fail(self, error: Exception, node: str) -> None:
-        """Note that a node failed. Of nodes that fail side by side, the first counts."""
+        """Record the failure of a node. Only the first failure of an invocation is kept."""
         self.failure = self.failure or (error, node)
 
     def record(self, event: str, **data: Any) -> None:
@@ -115,34 +121,34 @@ class RunContext:
         self.simulation.trace.record(event, self.now, graph=self.prefix, **data)
 
     def record_routes(self, edges: Sequence[Edge]) -> None:
-        """Put the transitions that are taken into the trace."""
+        """Add the transitions that are taken to the trace."""
         for edge in edges:
             self.record("route", source=edge.source, target=edge.target, condition=edge.label)
 
     def effect_node(self, node: str) -> str:
-        """The node of effects that a node of this graph performs: `outer/inner` in a nested graph."""
+        """Return the name that effects of a node of this graph carry: `outer/inner` in a nested graph."""
         caller = self.caller
         if caller is None:
             return node
         return caller.node if caller.attribute_to_caller else f"{caller.node}/{node}"
 
-    def own(self, effect: EffectType, node: str) -> EffectType:
-        """The effect as a node makes it: with the name of the node, and with what the variant changes."""
-        return self.simulation.varied(dataclasses.replace(effect, node=self.effect_node(node)))
+    def attributed(self, effect: EffectType, node: str) -> EffectType:
+        """Return the effect with the name of the node that performs it, and with the changes of the variant."""
+        return self.simulation.with_variant(dataclasses.replace(effect, node=self.effect_node(node)))
 
     async def perform(self, effect: Effect, state: State, node: str, replay: Replay | None = None) -> Any:
-        """Have the world answer an effect, and record both.
+        """Perform an effect: ask the world, wait for the answer's latency, and return the answer's value.
 
-        Returns the answer's value. An effect that runs a graph inside the visit may pause with it: the re-run, which
-        passes its `replay`, performs it again as the same call.
+        The effect and its answer are recorded in the trace. If a graph that runs inside the effect pauses, the effect
+        stays open: the re-run of the node, which passes its `replay`, continues the same call.
 
         Raises:
-            WorldError: nothing answers. The run ends, whatever catches this.
+            WorldError: nothing answers. The run ends, even if this is caught.
             Exception: the answer is an error.
         """
         simulation = self.simulation
         simulation.raise_if_aborted()
-        effect = self.own(effect, node)
+        effect = self.attributed(effect, node)
         key = (effect.kind, effect.name)
         call, started = replay.open_calls.pop(key, (0, 0.0)) if replay else (0, 0.0)
         if not call:
@@ -173,10 +179,9 @@ class RunContext:
         return value
 
     def refuse(self, effect: Effect, why: Exception, node: str) -> None:
-        """Record an effect that a model asked for and that cannot be made."""
+        """Record an effect that a model asked for and that cannot be performed, with the error."""
         simulation = self.simulation
-        effect = self.own(effect, node)
-        simulation.trace.refused(effect, simulation.now, why)
+        simulation.trace.refused(self.attributed(effect, node), simulation.now, why)
 
 
 def _ignore(_answered: int) -> None:
@@ -184,9 +189,14 @@ def _ignore(_answered: int) -> None:
 
 
 class NodeContext:
-    """One visit of a node. `name` is its name in its own graph; `state` what it was given.
+    """One visit of a node: the interface through which a node does anything but compute.
 
-    `replay` is what the visit kept when it paused; see `Pauses` for `on_replay`.
+    Args:
+        run: the running graph.
+        name: the name of the node in its own graph.
+        state: the state that the node receives.
+        replay: the saved state of the visit, if it paused before.
+        on_replay: see `Pauses`.
     """
 
     def __init__(
@@ -210,67 +220,67 @@ class NodeContext:
 
     @property
     def failed_attempts(self) -> int:
-        """How many attempts of this visit failed, before it paused as well."""
+        """The number of failed attempts of this visit, including those before it paused."""
         return self.pauses.replay.failed_attempts
 
     def attempt_failed(self) -> None:
-        """Note that what this visit did so far failed, and that it may be done again from its start.
+        """Mark the current attempt of this visit as failed, before another one starts over.
 
-        A node that is resumed must begin with the attempt that paused: `failed_attempts` says which it is.
+        A node that is resumed must continue with the attempt that paused: `failed_attempts` is its index.
         """
         self.pauses.attempt_failed()
 
     async def perform(self, effect: Effect) -> Any:
-        """Have the world answer an effect; see `RunContext.perform`."""
+        """Perform an effect and return the answer's value; see `RunContext.perform`."""
         return await self.run.perform(effect, self.state, self.name, self._replay)
 
     def refuse(self, effect: Effect, why: Exception) -> None:
-        """Record an effect that a model asked for and that cannot be made."""
+        """Record an effect that a model asked for and that cannot be performed, with the error."""
         self.run.refuse(effect, why, self.name)
 
     def uses_backend(self, effect: Effect) -> bool:
-        """True if the real thing, or its recording, would answer an effect, and no stub."""
-        effect = self.run.own(effect, self.name)
+        """True if the live backend or its recording would answer the effect, and no stub."""
+        effect = self.run.attributed(effect, self.name)
         return self.run.world.uses_backend(effect, self.state)
 
     def has_answer(self, effect: Effect) -> bool:
-        """True if the world would answer an effect; uses nothing up."""
-        effect = self.run.own(effect, self.name)
+        """True if the world has an answer to the effect. Consumes no answer."""
+        effect = self.run.attributed(effect, self.name)
         return self.run.world.has_answers([effect], self.state)
 
     def asks_live(self, effect: Effect) -> bool:
-        """True if the real thing would answer an effect, and nothing of it is recorded."""
-        effect = self.run.own(effect, self.name)
+        """True if the live backend would answer the effect, and no recording."""
+        effect = self.run.attributed(effect, self.name)
         return self.run.world.asks_live(effect, self.state)
 
     async def sleep(self, seconds: float) -> None:
-        """Wait, in virtual seconds."""
+        """Wait for a number of virtual seconds."""
         await asyncio.sleep(seconds)
 
     async def pause(self, value: Any, *, partial_update: Mapping[str, Any] | None = None) -> Any:
-        """Interrupt the run with a value and return the answer it is resumed with.
+        """Interrupt the run with a value, and return the answer that it is resumed with.
 
-        A resumed node runs again from its start, and this call then returns. `partial_update` is what the node has
-        written so far: the state shows it while the run is paused, but only what the node returns is kept.
+        A resumed node runs again from its start, and this call then returns the answer. `partial_update` is the
+        node's update so far: the state shows it while the run is paused, but only the returned update is kept.
         """
         return await self.pauses.answer(self.pauses.reach("pause"), value, partial_update)
 
     async def once(self, key: str, make: Callable[[], Awaitable[T]]) -> T:
-        """The result of `make`, called only once in this visit, however often the node is re-run after pauses.
+        """Call `make` once in this visit, and return its result in every re-run of the node after a pause.
 
-        Keys belong to the visit. The result of a call that fails, or has not returned when the visit pauses, is not
-        kept; `make` itself cannot pause, nor run graphs inside the visit.
+        `key` identifies the result within the visit. Nothing is kept if the call fails, or has not returned when the
+        visit pauses. `make` itself cannot pause or run graphs inside the visit.
         """
         return await self.pauses.once(key, make)
 
     def warn(self, text: str) -> None:
-        """Raise a warning: it stands in the trace, and with the place of the node in `warnings`."""
+        """Add a warning to the trace, and to the result's `warnings` with the location of the node."""
         self.run.warn(text, self.name)
 
     def new_id(self, prefix: str) -> str:
-        """An id that comes from the seed."""
+        """Return a new id, derived from the seed."""
         return self.run.new_id(prefix)
 
     def is_fatal(self, error: Exception) -> bool:
-        """True for a pause, or an error that must end the run: retries and fallbacks let it pass."""
+        """True for a pause, or an error that must end the run: retries and fallbacks must re-raise it."""
         return isinstance(error, (*self.run.stops, WorldError)) or self.run.simulation.fatal is not None

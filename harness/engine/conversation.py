@@ -1,6 +1,7 @@
-"""One thread of a graph: inputs and answers go in, an ending comes out. A scheduler runs what is in between.
+"""One thread of a graph: it takes inputs and answers, and returns an `Ending` for each.
 
-A `Conversation` is driven from inside an event loop; `harness.time` has the virtual one.
+`Conversation` calls the hooks of the graph's dialect (`Lifecycle`) before and after a run; a scheduler runs the
+nodes. It is used inside an event loop: `harness.time` has the one with virtual time.
 """
 
 from __future__ import annotations
@@ -22,11 +23,11 @@ from harness.graph.to_json import error_text, to_json
 
 @dataclass(frozen=True)
 class Ending:
-    """How an invocation ended.
+    """The result of an invocation (an input, or a resume).
 
-    `state` is the last one reached; of an interrupted run, with the partial updates of its paused nodes
-    (`NodeContext.pause`). `node` is where it failed, where that is known. `output` is None unless it completed, or
-    `Lifecycle.salvage` or `so_far` made one.
+    `state` is the last state reached. That of an interrupted run includes the partial updates of its paused nodes
+    (`NodeContext.pause`). `node` is the node that failed, if known. `output` is None unless the run completed, or
+    `Lifecycle.salvage` or `so_far` returned one.
     """
 
     status: Literal["completed", "interrupted", "failed"]
@@ -37,25 +38,25 @@ class Ending:
 
 
 class NotInterrupted(RunError):
-    """A resume of a run that does not wait for an answer."""
+    """An attempt to resume a run that is not interrupted."""
 
     code = "not-interrupted"
 
 
 class NotAnEdit(RunError):
-    """A resume of a run that is paused at a static breakpoint, with something that is no mapping."""
+    """An attempt to resume a run at a static breakpoint with a value that is not a mapping."""
 
     code = "not-an-edit"
 
 
 class Conversation:
-    """One thread of a graph: `prepare` it, then `send` inputs and `resume` pauses, in any number.
+    """One thread of a graph: call `prepare`, then `send` inputs and `resume` pauses, as often as needed.
 
     Args:
-        graph: what runs.
+        graph: the graph to run.
         simulation: the world, clock, seed and trace it runs in.
-        caller: the node it runs inside, for a nested graph.
-        single: only one input will be sent.
+        caller: for a nested graph, the node it runs inside.
+        single: only one input will be sent, so checkpoints may not be needed.
     """
 
     def __init__(
@@ -68,42 +69,45 @@ class Conversation:
 
     @property
     def state(self) -> State:
-        """The state reached so far; while the run is paused, with the partial updates of its paused nodes."""
+        """The state reached so far. While the run is paused, it includes the partial updates of paused nodes."""
         return self._scheduler.state
 
     @property
     def pending(self) -> Mapping[str, Question]:
-        """The questions that wait for an answer, in order, by id."""
+        """The questions that have no answer yet, by id, in order."""
         return self._scheduler.pending
 
     async def prepare(self) -> None:
-        """Do what the dialect does before a run.
+        """Call the dialect's `Lifecycle.prepare`.
 
         Raises:
-            ManifestError: the manifest is refused after all (an MCP server that cannot be reached).
+            ManifestError: the manifest turns out to be unusable (an MCP server that cannot be reached).
         """
         await self.graph.lifecycle.prepare(self.run)
 
     async def send(self, value: Any, *, ask: bool = True) -> Ending:
-        """Start at the entry with an input; on a thread that ran before, the state is kept.
+        """Run the graph from its entry with an input. A thread that ran before keeps its state.
 
-        Pauses are answered by the world's people as long as they have answers, unless `ask` is False.
+        While the world's people have answers, they answer the pauses, unless `ask` is False.
         """
         self.run.begin()
         recorded = getattr(value, "recorded", None)
         self.run.record("input", value=to_json(recorded() if callable(recorded) else value))
-        return await self._ending(self._start(value, self._people if ask else None))
+        return await self._run_and_record(self._start(value, self._people if ask else None))
 
     async def resume(self, *values: Any, ask: bool = True) -> Ending:
-        """Answer the pending pauses and go on: one value answers all of them, else each has its own, in order.
+        """Answer the pending pauses and continue. One value answers all of them; several are matched in order.
 
-        Static breakpoints ask nothing. When nothing else is pending, None or an empty mapping goes on, and a mapping
-        first updates the state of this graph (`Lifecycle.update_state`): as the last node that ran would write it,
-        whose router is asked again. A node in which a nested graph paused then starts anew.
+        A static breakpoint asks nothing. If only breakpoints are pending, None or an empty mapping continues. Any
+        other mapping first updates the state of this graph (`Lifecycle.update_state`): it is written as if by the
+        last node that ran, and that node's router is asked again. A node in which a nested graph paused then starts
+        over.
+
+        A resume that is refused (`NotInterrupted`, `NotAnEdit`) returns a failed `Ending`.
         """
         for value in values:
             self.run.record("resume", value=to_json(value))
-        return await self._ending(self._resume(values, self._people if ask else None))
+        return await self._run_and_record(self._resume(values, self._people if ask else None))
 
     async def _start(self, value: Any, people: People | None) -> None:
         update = await self.graph.lifecycle.accept(value, self.run) or {}
@@ -135,9 +139,9 @@ class Conversation:
             )
         return update
 
-    async def _ending(self, going: Awaitable[None]) -> Ending:
-        """Have the run go as far as it can, and record how it ended."""
-        ending = await self._reached(going)
+    async def _run_and_record(self, running: Awaitable[None]) -> Ending:
+        """Await the run, and record its end."""
+        ending = await self._ending(running)
         error = ending.error
         shown = None if error is None else {"type": type(error).__name__, "message": error_text(error)}
         self.run.record(
@@ -149,12 +153,12 @@ class Conversation:
         )
         return ending
 
-    async def _reached(self, going: Awaitable[None]) -> Ending:
+    async def _ending(self, running: Awaitable[None]) -> Ending:
         run = self.run
         run.failure = None
         try:
-            await going
-            run.simulation.raise_if_aborted()  # something in between may have caught it
+            await running
+            run.simulation.raise_if_aborted()  # the graph may have caught the error
         except Exception as raised:
             error, node = run.failure or (raised, None)
             return await self._failed(run.simulation.fatal or error, node)
@@ -184,7 +188,7 @@ class Conversation:
 
 
 def _scheduler(run: RunContext, single: bool) -> Scheduler:
-    """What runs the graph, as it says. Imported when it is needed first: LangGraph takes its time."""
+    """Return the scheduler for the kind of graph. It is imported here because importing LangGraph is slow."""
     if isinstance(run.graph, EventGraph):
         from harness.engine.event import EventScheduler
 

@@ -1,4 +1,4 @@
-"""The error of a graph that exceeds its recursion limit: it names the cycle, or the last steps."""
+"""The error of a graph that exceeds its recursion limit. It names the cycle, or the last steps."""
 
 from __future__ import annotations
 
@@ -12,7 +12,10 @@ from harness.errors import RunError
 
 
 class GraphRecursionError(RunError, errors.GraphRecursionError):
-    """A graph that did not end within its recursion limit. The name is LangGraph's, and so is one of its bases."""
+    """A graph that did not end within its recursion limit.
+
+    It has the name of LangGraph's error, and is a subclass of it.
+    """
 
     code = "too-many-steps"
 
@@ -22,8 +25,8 @@ class GraphRecursionError(RunError, errors.GraphRecursionError):
         super().__init__(text)
 
 
-def in_own_words(error: Exception, run: RunContext, supersteps: Iterable[Sequence[str]]) -> Exception:
-    """An error that LangGraph raised while a graph ran; for too many steps, one that names the last of them."""
+def with_last_steps(error: Exception, run: RunContext, supersteps: Iterable[Sequence[str]]) -> Exception:
+    """Return an error of LangGraph as it is, but a `GraphRecursionError` as one that names the last steps."""
     if not isinstance(error, errors.GraphRecursionError) or isinstance(error, RunError):
         return error
     last = last_steps(list(supersteps), run.graph)

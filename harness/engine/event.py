@@ -1,38 +1,39 @@
-"""The event scheduler: a node starts when what it waits for has settled, while others still run.
+"""The event scheduler: a node starts as soon as its predecessors have settled, while other nodes still run.
 
 Theory of operation
 -------------------
-An *activation* is a request that a node runs. It waits in the queue, *starts*, does its *own work* (one visit of the
-node), and *settles*: its update is merged into the state of the run, and its routers choose which nodes it activates.
+An *activation* is a request to run a node. It waits in the queue, *starts*, does its *work* (one visit of the node),
+and *settles*: its update is merged into the state of the run, and its routers choose the nodes that it activates.
 A run is a discrete-event simulation in virtual time, in waves:
 
-1. Start the queued activations, in queue order. One over a limit (`EventGraph.limits`) stays in its place, and those
-   behind it that can start do. Each sets out when the one before has ended or waits for the clock, so those that take
-   no time act one after the other.
+1. Start the queued activations, in queue order. An activation over a limit (`EventGraph.limits`) keeps its place in
+   the queue, and later ones that can start do. Each starts after the one before has ended or waits for the clock, so
+   visits that take no time run one after the other.
 2. Settle the activations whose work ends at this instant, in the order of their starts. That queues others.
-3. If no work ends at this instant: the joins whose time is up fail, in the order of their first arrivals.
-4. If there are none: move the clock to the next end of work or timer.
+3. If no work ends at this instant, fail the joins that time out now, in the order of their first arrivals.
+4. If there are none, move the clock to the next end of work or timer.
 
-*Joins.* Where a node has a join, an edge from one of its members is an arrival. The node is queued once, when the
-requirement holds, and gets all that has arrived until it starts. `harness.engine.joins` says which arrivals are late.
+*Joins.* If a node has a join, an edge from one of the join's members is an arrival. The node is queued once, when the
+requirement holds, and receives everything that arrives until it starts. `harness.engine.joins` defines which arrivals
+are late.
 
-*Input.* `EventGraph.input_of` makes it from the arrivals and from the state of the run as they are at the start.
+*Input.* `EventGraph.input_of` makes a node's input from the arrivals and the state of the run at the start.
 
-*Routes.* Routers are asked when an activation settles, with its update in the state. A router that takes its time, as
-those of `EventGraph.late_routers` may, delays only the nodes that it chooses itself.
+*Routes.* Routers are asked when an activation settles, with its update in the state. A router that takes time, as
+those of `EventGraph.late_routers` may, delays only the nodes that it chooses.
 
-*Failures.* `EventGraph.on_failure` restarts the activation (as the last of the queue), goes on elsewhere (and may
-have work done beside that), or ends the branch; the others go on. When nothing is left to do,
-`EventGraph.run_failure` chooses the failure that is the run's. These end the run at once: an effect that the world
-cannot answer, an error of a router, a handler or `input_of`, too many starts.
+*Failures.* `EventGraph.on_failure` restarts the activation (at the end of the queue), follows other edges (and may do
+more work concurrently), or ends the branch; other branches continue. When nothing is left to do,
+`EventGraph.run_failure` chooses the failure of the run. These end the run at once: an effect that the world cannot
+answer, an error of a router, a handler or `input_of`, too many starts.
 
-*People.* When a visit pauses and somebody has the answer, they are asked at once and the others go on meanwhile; with
-the answer, the node is re-run. A pause that nobody answers interrupts the run when everything else is worked off,
-except the timers of joins: while a run waits for somebody outside, its clock stands still, also where it runs inside
-another that goes on. A paused visit keeps its place under the limits and in the order of starts.
+*People.* If a visit pauses and somebody has the answer, they are asked at once, while other nodes run; with the
+answer, the node is re-run. A pause without an answer interrupts the run when nothing else is left to do, timers of
+joins excepted: while a run waits for an answer from outside, its clock stands still, even if it runs inside a run
+that continues. A paused visit still counts against the limits, and keeps its place in the order of starts.
 
-*Order.* Nothing depends on which of two tasks the event loop happens to run first: what ends at an instant is
-collected until nothing is ready any more (`harness.time.clock.end_of_instant`), and then taken in order of starts.
+*Order.* The order in which the event loop runs two ready tasks has no effect: the ends of an instant are collected
+until nothing is ready any more (`harness.time.clock.end_of_instant`), and then processed in the order of starts.
 """
 
 from __future__ import annotations
@@ -60,14 +61,17 @@ T = TypeVar("T")
 
 
 class _Work(NamedTuple):
-    """A task of an activation: its visit, its question to a person, or a router; and what settles it."""
+    """The activation that a task works for, and the method that processes the task's result.
+
+    The task is a visit, a question to a person, a router, or the handling of a failure.
+    """
 
     activation: Activation
     settle: Callable[[Activation, asyncio.Task[Any]], Awaitable[None]]
 
 
 class _Pause(NamedTuple):
-    """An activation whose visit has paused. `is_asked`: a person is about to answer."""
+    """An activation whose visit has paused. With `is_asked`, a person is being asked for the answer."""
 
     activation: Activation
     question: Question
@@ -75,7 +79,7 @@ class _Pause(NamedTuple):
 
 
 class EventScheduler:
-    """Runs one thread of an `EventGraph`; see the module, and `harness.engine.scheduler` for its interface."""
+    """Runs one thread of an `EventGraph`: see the module; `harness.engine.scheduler` describes the interface."""
 
     def __init__(self, run: RunContext, graph: EventGraph) -> None:
         if graph.has_breakpoints:
@@ -90,7 +94,7 @@ class EventScheduler:
         self._reset()
 
     def _reset(self) -> None:
-        """Nothing is queued, running, paused or waited for."""
+        """Forget everything that is queued, running, paused or waited for."""
         self._starts = 0
         self._limits = Limits(self._graph.limits, self._nodes)
         self._queue: list[Activation] = []
@@ -113,7 +117,7 @@ class EventScheduler:
         return {id_: pause.question for id_, pause in self._paused.items() if not pause.is_asked}
 
     async def start(self, update: Mapping[str, Any], people: People | None) -> None:
-        """See `harness.engine.scheduler`. Activations, joins and failures of an earlier input are forgotten."""
+        """See `harness.engine.scheduler`. Discards the activations, joins and failures of an earlier input."""
         self._joins.discard()
         self._reset()
         self._invocation += 1
@@ -122,7 +126,7 @@ class EventScheduler:
         else:
             self._state = merged(self._graph, self._state, update)
         self._follow(await next_edges(self._run, START, self._state), None)
-        await self._work_off(people)
+        await self._run_until_idle(people)
 
     async def resume(self, answers: Mapping[str, Any], people: People | None) -> None:
         """See `harness.engine.scheduler`."""
@@ -130,22 +134,22 @@ class EventScheduler:
             activation, question, _ = self._paused.pop(id_)
             question.answer(answer)
             self._resumed.append(activation)
-        await self._work_off(people)
+        await self._run_until_idle(people)
 
     async def update_state(self, update: Mapping[str, Any], people: People | None) -> None:
-        """See `harness.engine.scheduler`: the paused nodes start anew, on the new state."""
+        """See `harness.engine.scheduler`. The paused nodes start over, with the new state."""
         self._state = merged(self._graph, self._state or {}, update)
         for id_ in self.pending:
             activation = self._paused.pop(id_).activation
             self._limits.release(activation.node.name)
             self._queue.append(replace(activation, replay=None))
-        await self._work_off(people)
+        await self._run_until_idle(people)
 
-    async def _work_off(self, people: People | None) -> None:
-        """Wave by wave, until nothing can go on.
+    async def _run_until_idle(self, people: People | None) -> None:
+        """Run waves until nothing can continue.
 
         Raises:
-            Exception: the run has failed.
+            Exception: the failure of the run.
         """
         self._people = people
         self._joins.start_clock()
@@ -162,7 +166,7 @@ class EventScheduler:
             await self._conclude()
 
     async def _wave(self) -> bool:
-        """Start what can start; then the first of these that there is: ends, time-outs, a later instant."""
+        """Run one wave (see the module). False if nothing was left to do."""
         await self._start_queued()
         await end_of_instant()
         ended, self._ended = [task for task in self._ended if task in self._work], []
@@ -171,7 +175,7 @@ class EventScheduler:
                 await self._settle(task)
         elif timed_out := self._joins.timed_out():
             for opened in timed_out:
-                with self._ending_the_run(opened.node):
+                with self._failing_the_run(opened.node):
                     await self._fail_join(opened)
         elif self._work or (self._joins.are_timed and not self._paused):
             await self._wake.wait()
@@ -181,7 +185,7 @@ class EventScheduler:
         return True
 
     async def _stop(self) -> None:
-        """Cancel all work: the run has failed, or its time has run out. Nobody waits for an answer any more."""
+        """Cancel all work and drop all pauses: the run has failed, or was cut off."""
         self._joins.discard()
         for task in self._work:
             task.cancel()
@@ -190,8 +194,8 @@ class EventScheduler:
         self._paused.clear()
 
     @contextmanager
-    def _ending_the_run(self, node: str) -> Iterator[None]:
-        """What is raised inside is the failure of the run, and of this node, whichever branches failed before."""
+    def _failing_the_run(self, node: str) -> Iterator[None]:
+        """Make an exception that is raised inside the failure of the run, at this node, in place of earlier ones."""
         try:
             yield
         except Exception as error:
@@ -199,8 +203,8 @@ class EventScheduler:
             raise
 
     async def _conclude(self) -> None:
-        """Raise what the run fails with, if it does."""
-        self._run.failure = None  # those of branches are not the run's
+        """Raise the failure of the run, if `EventGraph.run_failure` returns one."""
+        self._run.failure = None  # the failure of a branch is not that of the run
         failure = await self._graph.run_failure(self._failures, self._run)
         if failure is not None:
             self._run.fail(failure.error, failure.node)
@@ -209,7 +213,7 @@ class EventScheduler:
     # Activations
 
     def _follow(self, routes: Routes, source: Activation | None) -> None:
-        """Activate the targets of the chosen edges. The input (None) is no member of any join."""
+        """Activate the targets of the chosen edges. `source` is None for the input, which no join waits for."""
         self._run.record_routes([item.edge if isinstance(item, Dispatch) else item for item in routes])
         for item in routes:
             edge, state = (item.edge, item.state) if isinstance(item, Dispatch) else (item, None)
@@ -230,14 +234,14 @@ class EventScheduler:
         queue, self._queue = self._queue, []
         for activation in queue:
             if self._limits.acquire(activation.node.name):
-                with self._ending_the_run(activation.node.name):
+                with self._failing_the_run(activation.node.name):
                     self._start(activation)
                 await self._spawn(activation, self._visit(activation), self._settle_visit)
             else:
                 self._queue.append(activation)
 
     def _start(self, activation: Activation) -> None:
-        """Number an activation and make its input. Its join takes no more arrivals of those that began before."""
+        """Number an activation, close its join to arrivals that began earlier, and make its input."""
         self._run.simulation.raise_if_aborted()
         self._starts += 1
         activation.count_start(self._starts)
@@ -251,15 +255,15 @@ class EventScheduler:
 
     async def _visit(self, activation: Activation) -> Update:
         replay, step = activation.replay, activation.start
-        is_listed_again = replay is not None and replay.continues_after_breakpoint
-        if is_listed_again:
+        is_new_start = replay is not None and replay.continues_after_breakpoint
+        if is_new_start:
             self._starts += 1
             step = self._starts
-        resumed = replay is not None and not is_listed_again
+        resumed = replay is not None and not is_new_start
         ctx = NodeContext(self._run, activation.node.name, activation.state, replay)
         return await visit(ctx, activation.node.run, step=step, invocation=self._invocation, resumed=resumed)
 
-    # Work, and how it is settled
+    # Work and its results
 
     async def _spawn(
         self,
@@ -267,7 +271,7 @@ class EventScheduler:
         work: Awaitable[T],
         settle: Callable[[Activation, asyncio.Task[T]], Awaitable[None]],
     ) -> asyncio.Task[T]:
-        """Begin work for an activation, and wait until it has ended or waits for the clock."""
+        """Start a task for an activation, and wait until it has ended or waits for the clock."""
         with inside():
             task = asyncio.ensure_future(work)
         self._work[task] = _Work(activation, settle)
@@ -277,14 +281,14 @@ class EventScheduler:
 
     def _on_end(self, task: asyncio.Task[Any]) -> None:
         if not task.cancelled():
-            task.exception()  # a run that ends at once does not look at all of them, and asyncio would complain
+            task.exception()  # a run that ends early never reads it, and asyncio would log an error
         self._ended.append(task)
         self._wake.set()
 
     async def _settle(self, task: asyncio.Task[Any]) -> None:
         activation, settle = self._work.pop(task)
         self._run.simulation.raise_if_aborted()  # the node may have caught it
-        with self._ending_the_run(activation.node.name):
+        with self._failing_the_run(activation.node.name):
             await settle(activation, task)
 
     async def _spawn_and_settle(
@@ -293,7 +297,7 @@ class EventScheduler:
         work: Awaitable[T],
         settle: Callable[[Activation, asyncio.Task[T]], Awaitable[None]],
     ) -> None:
-        """Do work that belongs to settling: its result counts at once, unless it takes its time."""
+        """Do work that is part of settling. Its result is processed at once, unless it takes virtual time."""
         task = await self._spawn(activation, work, settle)
         if task.done():
             await self._settle(task)
@@ -322,7 +326,7 @@ class EventScheduler:
     # Failures
 
     async def _fail_join(self, opened: OpenJoin) -> None:
-        """A join's time is up."""
+        """Fail a node whose join has timed out."""
         self._joins.close(opened, self._starts)
         error = opened.error()
         self._run.record(
@@ -365,7 +369,7 @@ class EventScheduler:
             await self._spawn(activation, self._ask(activation, question, people), self._settle_visit)
 
     async def _ask(self, activation: Activation, question: Question, people: People) -> Update:
-        """The rest of the visit after a person's answer. An answer that is an error fails the node."""
+        """Ask a person, then re-run the visit with the answer. An answer that is an error fails the node."""
         try:
             question.answer(await people.answer(question, self.state))
         finally:

@@ -1,4 +1,4 @@
-"""Fields of the state whose names LangGraph reserves are renamed for it; nobody else sees the other names."""
+"""Translation of field names that LangGraph reserves. The other names are seen by LangGraph only."""
 
 from __future__ import annotations
 
@@ -16,29 +16,29 @@ _RESERVED: Final = re.compile(
 
 
 class FieldNames:
-    """The names of a graph's fields in LangGraph."""
+    """The translation of a graph's field names to LangGraph's and back."""
 
     def __init__(self, graph: Graph) -> None:
         reserved = [channel.name for channel in graph.channels if _RESERVED.fullmatch(channel.name)]
-        self._called = {name: f"field {name}" for name in reserved}
-        self._named = {called: name for name, called in self._called.items()}
+        self._inner = {name: f"field {name}" for name in reserved}
+        self._outer = {inner: name for name, inner in self._inner.items()}
 
-    def called(self, name: str) -> str:
-        """The name of a field in LangGraph."""
-        return self._called.get(name, name)
+    def inner_name(self, name: str) -> str:
+        """Return the name of a field in LangGraph."""
+        return self._inner.get(name, name)
 
-    def inside(self, values: Mapping[str, Any]) -> Mapping[str, Any]:
-        """Values by field, with LangGraph's names."""
-        return _renamed(values, self._called) if self._called else values
+    def to_langgraph(self, values: Mapping[str, Any]) -> Mapping[str, Any]:
+        """Return values by field, with LangGraph's names."""
+        return _renamed(values, self._inner) if self._inner else values
 
-    def outside(self, values: Mapping[str, Any]) -> Mapping[str, Any]:
-        """Values by field, with the graph's own names."""
-        return _renamed(values, self._named) if self._named else values
+    def from_langgraph(self, values: Mapping[str, Any]) -> Mapping[str, Any]:
+        """Return values by field, with the graph's own names."""
+        return _renamed(values, self._outer) if self._outer else values
 
 
 @lru_cache(maxsize=256)
 def field_names(graph: Graph) -> FieldNames:
-    """The field names of a graph, made once. LangGraph knows no fields of an open state."""
+    """Return the field names of a graph, cached. With an open state, LangGraph sees no fields."""
     return FieldNames(graph)
 
 

@@ -12,7 +12,7 @@ from harness.graph.joins import Join
 
 @dataclass(eq=False)
 class OpenJoin:
-    """The arrivals of a node since its join last started it, or timed out."""
+    """The arrivals at a node's join since it last started the node, or timed out."""
 
     node: str
     join: Join
@@ -23,7 +23,7 @@ class OpenJoin:
     timer: asyncio.TimerHandle | None = None
 
     def add(self, arrival: Arrival) -> bool:
-        """Add an arrival; True if it makes the requirement hold, which stops the timer."""
+        """Add an arrival. True if the requirement holds now, and did not before; the timer is then stopped."""
         self.arrivals.append(arrival)
         self.sources.add(arrival.source)
         if self.holds or self.join.missing(self.sources) is not None:
@@ -33,24 +33,24 @@ class OpenJoin:
         return True
 
     def stop_timer(self) -> None:
-        """The join no longer times out."""
+        """Cancel the time-out of the join."""
         self.is_due = False
         if self.timer is not None:
             self.timer.cancel()
             self.timer = None
 
     def error(self) -> Exception:
-        """The error of the node when the time is up."""
+        """Return the error of a node whose join has timed out."""
         missing = self.join.missing(self.sources)
         return self.join.timed_out(f"'{self.node}' waited {self.join.timeout_s:g} s in vain for {missing}")
 
 
 class Joins:
-    """The open join of each node.
+    """The open joins of a run, by node.
 
-    `began` and `starts` are numbers of starts, counted over all nodes from 1. An activation that began before the
-    join was closed is late, and its arrival is ignored. One that began later opens the join anew, so that loops wait
-    again.
+    `began` and `starts` are numbers of starts, counted over all nodes from 1. The arrival of an activation that began
+    before the join was closed is late, and ignored. One that began later opens the join again, so that in a loop the
+    node waits again.
     """
 
     def __init__(self, joins: Mapping[str, Join], on_timeout: Callable[[], None]) -> None:
@@ -65,7 +65,7 @@ class Joins:
         return node in self._joins and source in self._joins[node].members
 
     def arrive(self, node: str, arrival: Arrival, began: int) -> OpenJoin | None:
-        """Add an arrival. Returns the join if this arrival makes it hold."""
+        """Add an arrival from an activation. Return the join if its requirement holds now, and did not before."""
         if began <= self._closed.get(node, 0):
             return None
         opened = self._open.get(node)
@@ -76,14 +76,14 @@ class Joins:
         return opened if opened.add(arrival) else None
 
     def stop_clock(self) -> None:
-        """The run waits for somebody outside. Time that goes by for others meanwhile does not count."""
+        """Suspend all timers: the run waits for an answer from outside, and this time does not count."""
         self._stopped_at = asyncio.get_running_loop().time()
         for opened in self._open.values():
             if opened.timer is not None:
                 opened.timer.cancel()
 
     def start_clock(self) -> None:
-        """The run goes on, and so do the timers."""
+        """Continue the timers where `stop_clock` suspended them."""
         if self._stopped_at is None:
             return
         waited, self._stopped_at = asyncio.get_running_loop().time() - self._stopped_at, None
@@ -92,28 +92,28 @@ class Joins:
                 self._set_timer(opened, opened.timer.when() + waited)
 
     def _set_timer(self, opened: OpenJoin, due: float) -> None:
-        opened.timer = asyncio.get_running_loop().call_at(due, self._time_is_up, opened)
+        opened.timer = asyncio.get_running_loop().call_at(due, self._on_timer, opened)
 
-    def _time_is_up(self, opened: OpenJoin) -> None:
+    def _on_timer(self, opened: OpenJoin) -> None:
         opened.is_due = True
         self._on_timeout()
 
     @property
     def are_timed(self) -> bool:
-        """True if a join has a timer that runs."""
+        """True if a join has a running timer."""
         return any(opened.timer is not None for opened in self._open.values())
 
     def timed_out(self) -> list[OpenJoin]:
-        """The joins whose time is up, in the order of their first arrivals."""
+        """Return the joins that have timed out, in the order of their first arrivals."""
         return [opened for opened in self._open.values() if opened.is_due]
 
     def close(self, opened: OpenJoin, starts: int) -> None:
-        """The node starts, or its join timed out: what began up to here is late from now on."""
+        """Close a join, as its node starts or the join times out. Arrivals that began up to here are late."""
         del self._open[opened.node]
         self._closed[opened.node] = starts
 
     def discard(self) -> None:
-        """Forget all arrivals and stop the timers."""
+        """Drop all arrivals and stop all timers."""
         for opened in self._open.values():
             opened.stop_timer()
         self._open.clear()

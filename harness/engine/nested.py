@@ -13,27 +13,27 @@ from harness.engine.pauses import PausePoint
 from harness.errors import RunError
 from harness.graph.model import Graph, State
 
-# Sub-agents that call each other for ever are stopped here.
 MAX_CALLS = 10
+"""The most levels of `run_nested`: sub-agents that call each other in a circle are stopped here."""
 
-# What a manifest nests comes to an end by itself, and a graph that nests itself is stopped here.
 MAX_INSIDE = 100
+"""The most levels of `run_inside`: a graph that contains itself is stopped here."""
 
-# A level takes some thirty frames of Python's stack, which has a thousand.
-LEVELS_OF_A_STACK = 8
+LEVELS_PER_STACK = 8
+"""Levels that share a stack. One takes some 30 frames, and Python allows 1000."""
 
 PartialUpdate = Callable[[State], Mapping[str, Any]]
 
 
 class NestingError(RunError):
-    """Graphs nested too deep: agents that call each other in a circle, or too many graphs in each other."""
+    """Graphs nested too deep: agents that call each other in a circle, or too many graphs inside each other."""
 
     code = "nesting"
 
 
 @dataclass
 class Nested:
-    """A graph that runs as a part of a visit. `answered` counts those of its pauses that got an answer."""
+    """A graph that runs inside a visit. `answered` is the number of its pauses that were answered."""
 
     caller: Caller
     conversation: Conversation
@@ -47,8 +47,8 @@ async def run_nested(ctx: NodeContext, graph: Graph, value: Any) -> Ending:
     A pause ends it with the status `interrupted`.
 
     Raises:
-        NestingError: deeper than `MAX_CALLS` levels.
-        Exception: what ended the nested run, if it failed.
+        NestingError: it would be deeper than `MAX_CALLS` levels.
+        Exception: the error of the nested run, if it failed.
     """
     caller = _caller(ctx, calls=1)
     if caller.calls > MAX_CALLS:
@@ -56,7 +56,7 @@ async def run_nested(ctx: NodeContext, graph: Graph, value: Any) -> Ending:
             f"agents call each other more than {MAX_CALLS} levels deep: {caller.path}{graph.name}"
         )
     conversation = await _prepared(ctx, graph, caller)
-    return _not_failed(await _on_the_stack(conversation.send(value, ask=False), caller))
+    return _checked(await _with_stack(conversation.send(value, ask=False), caller))
 
 
 async def run_inside(
@@ -68,23 +68,23 @@ async def run_inside(
     attribute_to_caller: bool = False,
     partial_update: PartialUpdate | None = None,
 ) -> Ending:
-    """Run another graph as a part of this visit: when it pauses and nobody answers, this node pauses.
+    """Run another graph as a part of this visit: if it pauses and nobody answers, this node pauses.
 
-    When the node is resumed and reaches this call again, the nested run goes on where it was. Several may run side by
-    side (`harness.time.gather`): the node pauses when each has ended or paused, for the first of them.
+    When the node is resumed and reaches this call again, the nested run continues where it paused. Several may run
+    side by side (`harness.time.gather`): the node pauses when each has ended or paused, for the first of them.
 
     Args:
         ctx: the visit.
-        graph: what runs, on a thread of its own, in this world, clock and trace.
-        value: its input.
-        key: tells nested runs apart that may be reached in another order when the node is re-run.
-        attribute_to_caller: its effects carry this node's name, as if this node made them.
-        partial_update: what this node leaves while it is paused, made from the nested run's state; see
-            `NodeContext.pause`.
+        graph: the graph, which runs on a thread of its own, in this visit's world, clock and trace.
+        value: the input of the graph.
+        key: identifies the nested run if a re-run of the node may reach its nested runs in another order.
+        attribute_to_caller: the graph's effects carry this node's name, as if this node performed them.
+        partial_update: makes this node's partial update while it is paused (see `NodeContext.pause`) from the state
+            of the nested run.
 
     Raises:
-        NestingError: deeper than `MAX_INSIDE` levels.
-        Exception: what ended the nested run, if it failed.
+        NestingError: it would be deeper than `MAX_INSIDE` levels.
+        Exception: the error of the nested run, if it failed.
     """
     pauses = ctx.pauses
     point = pauses.reach(f"inside {key}")
@@ -97,30 +97,30 @@ async def run_inside(
             )
         with pauses.running():
             conversation = await _prepared(ctx, graph, caller)
-            nested = Nested(caller, conversation, await _on_the_stack(conversation.send(value), caller))
+            nested = Nested(caller, conversation, await _with_stack(conversation.send(value), caller))
         pauses.replay.nested[point] = nested
     else:
         pauses.replayed(nested.answered)
     while nested.ending.status == "interrupted":
         await _answer(ctx, nested, point, partial_update)
-    return _not_failed(nested.ending)
+    return _checked(nested.ending)
 
 
 async def _answer(
     ctx: NodeContext, nested: Nested, point: PausePoint, partial_update: PartialUpdate | None
 ) -> None:
-    """Pause for each pause of a nested run, one after the other, and have it go on with the answers."""
+    """Pause for each pause of a nested run, one after the other, and resume it with the answers."""
     pauses, conversation = ctx.pauses, nested.conversation
     partial = partial_update(conversation.state) if partial_update else None
     questions = dict(conversation.pending)
     if all(question.breakpoint for question in questions.values()):
-        questions = dict([questions.popitem()])  # they ask nothing, so that one stands for all
+        questions = dict([questions.popitem()])  # breakpoints ask nothing: one pause stands for all of them
     answers = [
         await pauses.answer(point, question.value, partial, asked=id_, breakpoint=question.breakpoint)
         for id_, question in questions.items()
     ]
     with pauses.running():
-        nested.ending = await _on_the_stack(conversation.resume(*answers), nested.caller)
+        nested.ending = await _with_stack(conversation.resume(*answers), nested.caller)
     nested.answered += len(answers)
     for id_ in questions:
         del pauses.replay.answers[point, id_]
@@ -129,7 +129,7 @@ async def _answer(
 def _caller(
     ctx: NodeContext, *, calls: int = 0, inside: int = 0, attribute_to_caller: bool = False
 ) -> Caller:
-    """This visit as the caller of a graph, so many levels further down."""
+    """Return this visit as the caller of a nested graph. `calls` and `inside` are the levels to add."""
     above = ctx.run.caller
     return Caller(
         path=f"{ctx.run.prefix}{ctx.name}/",
@@ -143,20 +143,20 @@ def _caller(
 
 
 async def _prepared(ctx: NodeContext, graph: Graph, caller: Caller) -> Conversation:
-    """A conversation with another graph, ready for its input."""
+    """Return a conversation with a nested graph that is ready for its input."""
     conversation = Conversation(graph, ctx.run.simulation, caller=caller, single=True)
     await conversation.prepare()
     return conversation
 
 
-async def _on_the_stack(going: Coroutine[Any, Any, Ending], caller: Caller) -> Ending:
-    """Await a nested run; every so many levels in a task of its own, whose stack is new."""
-    if (caller.calls + caller.inside) % LEVELS_OF_A_STACK:
-        return await going
-    return await asyncio.create_task(going)
+async def _with_stack(running: Coroutine[Any, Any, Ending], caller: Caller) -> Ending:
+    """Await a nested run; every `LEVELS_PER_STACK` levels in a new task, which has a new stack."""
+    if (caller.calls + caller.inside) % LEVELS_PER_STACK:
+        return await running
+    return await asyncio.create_task(running)
 
 
-def _not_failed(ending: Ending) -> Ending:
+def _checked(ending: Ending) -> Ending:
     if ending.error is not None:
         raise ending.error
     return ending

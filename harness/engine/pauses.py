@@ -1,8 +1,8 @@
-"""Pauses of a node visit, and what must not happen twice when the node runs again from its start.
+"""Pauses of a node visit, and the results that a re-run of the node restores instead of computing them again.
 
-A paused node is re-run from its start, and its pauses that have answers return them. Graphs that run side by side
-inside a visit may reach their pauses in another order when they are resumed, so an answer is kept by the pause
-point it belongs to, and not by the order in which it was asked for.
+A paused node is re-run from its start; pauses that were answered return their answers. Graphs that run side by side
+inside a visit may reach their pauses in another order in a re-run, so answers are stored by pause point, and not by
+the order of the questions.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ T = TypeVar("T")
 
 
 class PausePoint(NamedTuple):
-    """Where a visit pauses or runs a graph: the `nth` time, from 1, that it reaches `what`."""
+    """A point in a visit that pauses or runs a graph: the `nth` time, from 1, that the visit reaches `what`."""
 
     what: str
     nth: int
@@ -26,9 +26,9 @@ class PausePoint(NamedTuple):
 
 @dataclass
 class Pause:
-    """A pause without an answer. `asked` is its id within a nested run.
+    """A pause without an answer. `asked` is its id in a nested run, or empty.
 
-    A static `breakpoint` of a nested graph asks nothing.
+    `breakpoint` marks a static breakpoint of a nested graph, which asks nothing.
     """
 
     point: PausePoint
@@ -42,9 +42,17 @@ class Pause:
 class Replay:
     """State of a paused node visit, restored when the node is re-run.
 
-    `pause` is where the visit stopped. `answers`, `nested` (the runs inside the visit, `harness.engine.nested`),
-    `kept` (results of `NodeContext.once`, by key) and `open_calls` (effects in which a nested run paused, with their
-    numbers in the trace and when they began) belong to the attempt that paused.
+    All but `node` and `failed_attempts` belongs to the attempt that paused.
+
+    Attributes:
+        node: the name of the node.
+        answers: by pause point and id in the nested run.
+        nested: the runs inside the visit (`harness.engine.nested`), by pause point.
+        kept: results of `NodeContext.once`, by key.
+        open_calls: effects in which a nested run paused, by kind and name, each with its number in the trace and the
+            virtual time when it began.
+        pause: the pause at which the visit stopped.
+        failed_attempts: the number of attempts that failed before this one.
     """
 
     node: str
@@ -64,9 +72,10 @@ class Replay:
 
 @dataclass
 class Question:
-    """A pause of a run that waits for an answer; `replay` is that of the visit it belongs to.
+    """A pause of a run that waits for an answer. `replay` belongs to the visit that paused.
 
-    A static `breakpoint`, of this graph or inside its node, asks nothing and waits until the run is resumed.
+    `breakpoint` marks a static breakpoint, of this graph or of one inside the node: it asks nothing, and waits until
+    the run is resumed.
     """
 
     replay: Replay
@@ -79,14 +88,14 @@ class Question:
         return self.replay.node
 
     def answer(self, answer: Any) -> None:
-        """Keep the answer for when the node is re-run."""
+        """Store the answer for the re-run of the node."""
         pause = self.replay.pause
         if pause is not None:
             self.replay.answers[pause.point, pause.asked] = None if self.breakpoint else answer
 
 
 class Paused(Exception):
-    """A visit stopped at a pause that has no answer. It carries the questions, and what the re-run restores."""
+    """Raised when a visit stops at a pause without an answer. Carries the questions and the state for the re-run."""
 
     def __init__(self, replay: Replay, values: Sequence[Any]) -> None:
         super().__init__(replay.node)
@@ -96,11 +105,12 @@ class Paused(Exception):
         self.questions = [Question(replay, value, at_breakpoint) for value in values]
 
 
-_making: ContextVar[Pauses | None] = ContextVar("_making", default=None)
+_in_once: ContextVar[Pauses | None] = ContextVar("_in_once", default=None)
+"""The visit that is running a function of `NodeContext.once`."""
 
 
 class Pauses:
-    """The pauses of a visit that runs: which have answers, and at which of the others the visit stops.
+    """The pauses of a running visit. It returns known answers, and stops the visit at a pause without one.
 
     `on_replay` is called with the number of pauses that a re-run passes because they have answers.
     """
@@ -112,11 +122,11 @@ class Pauses:
         self._times: dict[str, int] = {}
         self._waiting: dict[PausePoint, Pause | None] = {}  # in program order
         self._running = 0
-        self._standstill = asyncio.Event()
+        self._all_stopped = asyncio.Event()
 
     def reach(self, what: str) -> PausePoint:
-        """The next pause point of this kind."""
-        if _making.get() is self:  # a re-run would not reach it, and number the points after it differently
+        """Return the next pause point of this kind."""
+        if _in_once.get() is self:  # a re-run would not reach it, and would number later points differently
             raise RuntimeError("what is made once cannot pause, nor run graphs inside")
         self._times[what] = self._times.get(what, 0) + 1
         point = PausePoint(what, self._times[what])
@@ -131,18 +141,21 @@ class Pauses:
         asked: str = "",
         breakpoint: bool = False,
     ) -> Any:
-        """The answer to a pause. Without one the visit stops, once no nested graph is running any more.
+        """Return the answer to a pause. Without one, stop the visit as soon as no nested graph is running.
 
         Of several pauses without an answer, the earliest in program order is asked.
+
+        Raises:
+            Paused: there is no answer yet.
         """
         if (point, asked) in self.replay.answers:
             self.replayed(1)
             return self.replay.answers[point, asked]
         self._waiting[point] = Pause(point, asked, value, partial_update, breakpoint)
         if self.replay.nested:
-            await asyncio.sleep(0)  # those that were started together with this one set out first
+            await asyncio.sleep(0)  # nested runs started together with this one begin first
         while self._running:
-            await self._standstill.wait()
+            await self._all_stopped.wait()
         self._stop()
 
     def _stop(self) -> NoReturn:
@@ -153,16 +166,16 @@ class Pauses:
         """See `NodeContext.once`."""
         kept = self.replay.kept
         if key not in kept:
-            token = _making.set(self)
+            token = _in_once.set(self)
             try:
                 kept[key] = await make()
             finally:
-                _making.reset(token)
+                _in_once.reset(token)
         made: T = kept[key]
         return made
 
     def attempt_failed(self) -> None:
-        """Forget the answers and nested runs of an attempt of the visit that failed; another may follow."""
+        """Forget the answers and nested runs of a failed attempt, as another attempt may follow."""
         self.replay.failed_attempts += 1
         self.replay.answers.clear()
         self.replay.nested.clear()
@@ -172,17 +185,17 @@ class Pauses:
         self._waiting.clear()
 
     def replayed(self, answered: int) -> None:
-        """Tell the scheduler that the re-run passed pauses that have answers."""
+        """Tell the scheduler that the re-run passed this number of answered pauses."""
         self._on_replay(answered)
 
     @contextmanager
     def running(self) -> Iterator[None]:
-        """While a nested graph runs, the visit does not stop."""
+        """Keep the visit from stopping while a nested graph runs."""
         self._running += 1
-        self._standstill.clear()
+        self._all_stopped.clear()
         try:
             yield
         finally:
             self._running -= 1
             if not self._running:
-                self._standstill.set()
+                self._all_stopped.set()

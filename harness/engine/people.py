@@ -1,4 +1,4 @@
-"""The world's people, who answer the pauses of a run."""
+"""Answers to the pauses of a run, from the people of the simulated world."""
 
 from __future__ import annotations
 
@@ -13,21 +13,21 @@ from harness.graph.to_json import to_json
 
 
 class People:
-    """Asks the world's people the questions of a run. A scheduler says when."""
+    """Asks the world's people the questions of a run. The scheduler decides when."""
 
     def __init__(self, run: RunContext) -> None:
         self._run = run
 
     def can_answer(self, questions: Iterable[Question], state: State) -> bool:
-        """True if the world has an answer to each of the questions, of which none is a static breakpoint."""
+        """True if there are questions and the world has an answer to each. None may be a static breakpoint."""
         calls = [self._call(question) for question in questions]
         return bool(calls) and self._run.world.has_answers(calls, state)
 
     async def answer(self, question: Question, state: State) -> Any:
-        """The answer of a person, in the form the paused node receives (`Lifecycle.answer`).
+        """Return the answer of a person, in the form that the paused node receives (`Lifecycle.answer`).
 
         Raises:
-            Exception: the world's answer is an error; the run has noted it with the node that asked.
+            Exception: the world's answer is an error. It is recorded in `RunContext.failure`.
         """
         run = self._run
         try:
@@ -41,7 +41,7 @@ class People:
         run, node = self._run, question.node
         name = run.caller.name if run.caller and run.caller.attribute_to_caller else node
         value = to_json(question.value)
-        # `{question, options}` where the pause has them, else `{value}`.
+        # `{question, options}` if the pause has a question, else `{value}`.
         if isinstance(value, dict) and "question" in value:
             args = {key: value[key] for key in ("question", "options") if key in value}
         else:

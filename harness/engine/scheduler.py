@@ -1,22 +1,20 @@
-"""How a scheduler plugs into a conversation.
+"""The interface of a scheduler, which decides which node is visited when.
 
-A `Conversation` accepts inputs and answers and turns what happens into an ending; a scheduler decides which node
-is visited when. It is made once for a thread, with the run, and keeps the thread's state between calls:
+A `Conversation` makes one scheduler for a thread, according to the kind of its graph, and turns inputs and answers
+into calls of it. The scheduler keeps the state of the thread between these calls:
 
-    start(update, people)    a new input: apply it to the state, go from START, and return when nothing can go on
-    resume(answers, people)  keep each answer (`Question.answer`), re-run the paused visits, and return likewise
-    state                    the state reached so far, readable at any time (a time-out cuts a run off); while the run
-                             is paused, with what paused visits have written (`harness.engine.state`)
-    pending                  the questions that nobody has answered, by an id of the scheduler's; it is empty when the
-                             run came to its end
+    start(update, people)    apply a new input to the state, run from START, and return when nothing can continue
+    resume(answers, people)  store each answer (`Question.answer`), re-run the paused visits, and return likewise
+    state                    the state reached so far, readable at any time (a time-out may cut a run off); while the
+                             run is paused, with the partial updates of paused visits (`harness.engine.state`)
+    pending                  the questions without an answer, by an id that the scheduler chooses; empty when the run
+                             has ended
 
-`start` and `resume` return when every path has ended or is paused; they raise when the run fails. The error to
-report and its node are `RunContext.failure`, which `visit`, `next_edges` and `People` set; an exception without it is
-reported without a node. The scheduler calls `visit` for each visit (see there for pauses), records the routes it
-follows (`RunContext.record_routes`), and asks `people`, unless they are None, when its semantics say so: the
-supersteps when all stand still and everybody has an answer, the events as soon as a visit pauses.
-
-The kind of the graph decides which scheduler runs it, and `harness.engine.conversation` makes it.
+`start` and `resume` return when every path has ended or is paused, and raise if the run fails. The error to report
+and its node are in `RunContext.failure`, which `visit`, `next_edges` and `People` set; an exception that is not
+recorded there is reported without a node. The scheduler calls `visit` for each visit (see there for pauses) and
+records the routes it follows (`RunContext.record_routes`). It asks `people`, unless that is None: the superstep
+scheduler when no node can run and every question has an answer, the event scheduler as soon as a visit pauses.
 """
 
 from __future__ import annotations
@@ -39,17 +37,17 @@ class Scheduler(Protocol):
 
     @property
     def pending(self) -> Mapping[str, Question]:
-        """The questions that wait for an answer, in order, by id."""
+        """The questions without an answer, by id, in order."""
         ...
 
     async def start(self, update: Mapping[str, Any], people: People | None) -> None:
-        """Go from START with an input; on a thread that ran before, the state is kept."""
+        """Run from START with an input. A thread that ran before keeps its state."""
         ...
 
     async def resume(self, answers: Mapping[str, Any], people: People | None) -> None:
-        """Go on with answers, by the ids of `pending`; static breakpoints are answered with None."""
+        """Continue with answers, by the ids of `pending`. The answer to a static breakpoint is None."""
         ...
 
     async def update_state(self, update: Mapping[str, Any], people: People | None) -> None:
-        """Go on after static breakpoints with an update of the state, made as if by the last node that ran."""
+        """Continue after static breakpoints with an update of the state, written as if by the last node that ran."""
         ...

@@ -1,4 +1,4 @@
-"""What a run and all runs nested in it share: one world, one clock, one seed, one trace."""
+"""The environment that a run shares with all runs nested in it: one world, one clock, one seed, one trace."""
 
 from __future__ import annotations
 
@@ -19,10 +19,17 @@ EffectType = TypeVar("EffectType", bound=Effect)
 class Simulation:
     """One world, clock, seed and trace.
 
-    `now` is in virtual seconds since the simulation began. `visits` counts those of all graphs. `fatal` is the error
-    that ends the run whatever catches it, and `fatal_in` the node of the top graph in which it arose.
-    `resources` holds what dialects keep for the whole run. `models` stand for others that the graph names, and
-    `params` are added to those of every model, until `settle`.
+    Attributes:
+        visits: the number of node visits in all graphs.
+        fatal: the error that ends the run, even if the graph catches it.
+        fatal_in: the node of the outermost graph in which that error arose.
+        resources: what dialects keep for the whole run.
+
+    Args:
+        world: answers the effects.
+        seed: of the random numbers that ids are made from.
+        models: a variant's models, by the name in the graph that each replaces.
+        params: a variant's parameters, added to those of every model call.
     """
 
     def __init__(
@@ -49,35 +56,35 @@ class Simulation:
     def now(self) -> float:
         """Virtual seconds since the simulation began."""
         at = self._time()
-        if at != self._at:  # dozens of events may have one time, and to round takes longer than to compare
+        if at != self._at:  # many events share one time, and rounding is slower than comparing
             self._at, self._now = at, round(at - self._began, PRECISION)
         return self._now
 
-    def varied(self, effect: EffectType) -> EffectType:
-        """The effect with the model and the parameters that the variant has, if it is a call of a model."""
+    def with_variant(self, effect: EffectType) -> EffectType:
+        """Return the effect; a model call with the model and the parameters of the variant."""
         if not isinstance(effect, LLMCall) or not (self._models or self._params):
             return effect
         name = self._models.get(effect.name, effect.name)
         return replace(effect, name=name, params={**effect.params, **self._params})
 
-    def settle(self) -> None:
-        """The graph is done: what is asked now, to judge it, is the same in all variants."""
+    def end_variant(self) -> None:
+        """Stop applying the variant: the graph has ended, and judges are the same for all variants."""
         self._models, self._params = {}, {}
 
     def abort(self, error: HarnessError, node: str) -> None:
-        """Note an error that must end the run, and the node of the top graph. Only the first counts."""
+        """Record an error that must end the run, and the node of the outermost graph. Only the first is kept."""
         if self.fatal is None:
             self.fatal, self.fatal_in = error, node
 
     def raise_if_aborted(self) -> None:
-        """Raise the error of `abort`, if there was one: nothing goes on after it, whoever caught it."""
+        """Raise the error passed to `abort`, if any: the run must end, even if the graph caught the error."""
         if self.fatal is not None:
             raise self.fatal
 
     def new_id(self, prefix: str) -> str:
-        """An id that depends on nothing but the seed and how many were made before."""
+        """Return an id that depends only on the seed and on the number of ids made before."""
         return f"{prefix}-{self.random.getrandbits(64):016x}"
 
     def warn(self, text: str, span: Span | None = None) -> None:
-        """Raise a warning: it stands in the trace, and with its place, if it has one, in `warnings`."""
+        """Add a warning to the trace, and to the result's `warnings` with its location, if it has one."""
         self.trace.warn(text, self.now, span)

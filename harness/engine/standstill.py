@@ -1,11 +1,12 @@
-"""The end of a run that goes round while the virtual clock stands still.
+"""Detection of endless loops: graphs that loop while the virtual clock stands still.
 
-Most loops end by themselves, or by the limit of steps of their dialect. Some limits are so high, and some states grow
-so fast, that memory or patience ends first. So what a graph does at one instant is bounded: its visits, those of the
-graphs inside it, and what all of them write. Only counts decide, so that a run ends in the same place on every rerun.
+Most loops end by themselves, or by the step limit of their dialect. Some limits are so high, and some states grow so
+fast, that memory runs out first. So the work of a graph at one instant of virtual time is limited: its visits, those
+of the graphs inside it, and the size of what they write. Only counts decide, and no real time, so that every rerun
+ends in the same place.
 
-A graph that does not go round is never stopped, however much it does: a fan-out may have any width. Nor is a loop
-stopped for the number of its rounds alone, unless it is far above any dialect's own limit.
+A graph without a loop is never stopped: a fan-out may have any width. A loop is not stopped for the number of its
+rounds alone, unless that is far above every dialect's own limit.
 """
 
 from __future__ import annotations
@@ -21,23 +22,23 @@ if TYPE_CHECKING:
     from harness.engine.simulation import Simulation
 
 ROUNDS: Final = 10
-"""A graph goes round when a node of it begins more often than this at one instant."""
+"""A graph counts as looping when one of its nodes starts more often than this at one instant."""
 
 MOST_WORK: Final = 12_000
-"""Visits at one instant after which a graph that goes round is stopped: more than LangGraph allows by itself."""
+"""Visits at one instant after which a looping graph is stopped. It is more than LangGraph's own default limit."""
 
 ITEMS_WRITTEN: Final = 2_000
-"""So many items that nodes and the world write (of lists and mappings, or pieces of texts) count as a visit."""
+"""Items (of lists and mappings, or pieces of text) that, written by nodes and the world, count as one visit."""
 
 ITEMS_AT_ONCE: Final = 200
-"""The same for the largest value: a state that doubles is as large as memory after few rounds."""
+"""The same for the largest single value, as a state that doubles in size fills the memory after a few rounds."""
 
 STEPS_KEPT: Final = 200
-"""So many steps are kept, to find the cycle in."""
+"""The number of last steps that are searched for the cycle."""
 
 
 class EndlessLoop(RunError):
-    """A graph that went round while the virtual clock stood still. `way` has the nodes of a round."""
+    """A graph that looped while the virtual clock stood still. `way` has the nodes of the cycle."""
 
     code = "endless-loop"
 
@@ -50,27 +51,30 @@ class EndlessLoop(RunError):
         )
 
 
-class Instant:
-    """What one running graph did since the virtual clock last moved, or since its last input."""
+class LoopDetector:
+    """Counts the work of one running graph since the virtual clock last moved, or since its last input."""
 
     def __init__(self, simulation: Simulation, graph: Graph) -> None:
         self._simulation = simulation
         self._graph = graph
-        self.begin()
+        self.reset()
 
-    def begin(self) -> None:
-        """Count anew."""
+    def reset(self) -> None:
+        """Start counting from zero."""
         self._at = self._simulation.now
-        self._work = self._done()
+        self._work_before = self._total_work()
         self._rounds: dict[str, int] = {}
         self._number: tuple[int, int] | None = None
         self._steps: deque[list[str]] = deque(maxlen=STEPS_KEPT)
 
     def enter(self, node: str, number: tuple[int, int]) -> EndlessLoop | None:
-        """Count a visit in the step of this number; the error that must end the run, if it stands still."""
+        """Count a visit. Return the error that must end the run if the graph is in an endless loop, else None.
+
+        Nodes that run side by side have the same `number`: the invocation, and the step in it.
+        """
         self._simulation.visits += 1
         if self._simulation.now != self._at:
-            self.begin()
+            self.reset()
         if number != self._number:
             self._number = number
             self._steps.append([])
@@ -78,13 +82,13 @@ class Instant:
         if node not in step:
             self._rounds[node] = self._rounds.get(node, 0) + 1
         step.append(node)
-        if self._rounds[node] <= ROUNDS or self._done() - self._work <= MOST_WORK:
+        if self._rounds[node] <= ROUNDS or self._total_work() - self._work_before <= MOST_WORK:
             return None
         way = last_steps(list(self._steps)[:-1], self._graph, self._rounds)
         return EndlessLoop(self._graph.name, way, self._rounds[node] - 1, self._at)
 
-    def _done(self) -> int:
-        """All that the simulation did so far, in visits."""
+    def _total_work(self) -> int:
+        """Return all work of the simulation so far, in units of visits."""
         snapshots = self._simulation.trace.snapshots
         written = snapshots.size // ITEMS_WRITTEN + snapshots.largest // ITEMS_AT_ONCE
         return self._simulation.visits + written

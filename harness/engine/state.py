@@ -1,4 +1,4 @@
-"""How updates change the state of a graph, where it is not LangGraph that applies them."""
+"""Application of updates to the state of a graph, for the cases that LangGraph does not handle."""
 
 from __future__ import annotations
 
@@ -10,15 +10,15 @@ from harness.graph.model import Graph, State
 
 
 def initial_state(graph: Graph, update: Mapping[str, Any]) -> dict[str, Any]:
-    """The state a thread starts with: the channels' initial values, and the first input on top."""
+    """Return the first state of a thread: the channels' initial values, updated with the first input."""
     defaults = {channel.name: channel.initial() for channel in graph.channels if channel.initial}
     return merged(graph, defaults, update)
 
 
 def merged(graph: Graph, state: State, update: Mapping[str, Any]) -> dict[str, Any]:
-    """The state with an update: reduced, where the channel has a reducer and a value. Other keys are dropped.
+    """Return the state with an update: reduced, if the channel has a reducer and a value. Unknown keys are dropped.
 
-    An update of an open state is the whole new state.
+    With an open state, the update is the whole new state.
     """
     if graph.open_state:
         return dict(update)
@@ -31,7 +31,7 @@ def merged(graph: Graph, state: State, update: Mapping[str, Any]) -> dict[str, A
 
 
 def with_partial_updates(graph: Graph, state: State, questions: Iterable[Question]) -> State:
-    """The state with what paused visits have written so far, in the order of the graph's nodes."""
+    """Return the state with the partial updates of paused visits, applied in the order of the graph's nodes."""
     order = {node.name: rank for rank, node in enumerate(graph.nodes)}
     paused = {id(question.replay): question.replay for question in questions}
     partial = [

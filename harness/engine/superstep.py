@@ -1,7 +1,7 @@
 """The superstep scheduler: LangGraph's own channels, reducers, `Send`, interrupts and breakpoints.
 
-Nodes that are ready run side by side, and their updates are applied when all have ended. When no node can run,
-people are asked everything that is pending at once, if each question has an answer.
+Nodes that are ready run side by side, and their updates are applied when all have ended. When no node can run, the
+world's people are asked all pending questions, if they have an answer to each.
 """
 
 from __future__ import annotations
@@ -16,9 +16,9 @@ from langgraph.types import Command
 from langsmith import tracing_context
 
 from harness.engine.checkpoints import Checkpoints
-from harness.engine.collision import collision
+from harness.engine.collision import collision_error
 from harness.engine.context import RunContext
-from harness.engine.endless import in_own_words
+from harness.engine.endless import with_last_steps
 from harness.engine.field_names import field_names
 from harness.engine.pauses import Question, Replay
 from harness.engine.people import People
@@ -28,12 +28,12 @@ from harness.engine.translation import build, node_names
 from harness.engine.visit import follows_all_edges
 from harness.graph.model import START, State
 
-# The id of the one question that stands for a static breakpoint of this graph; interrupts have ids of LangGraph's.
 BREAKPOINT: Final = "breakpoint"
+"""The id of the question for a static breakpoint of this graph. Interrupts have LangGraph's ids."""
 
 
 class SuperstepScheduler:
-    """Runs one thread on LangGraph. With `single`, only one input will come: checkpoints may not be needed."""
+    """Runs one thread on LangGraph. With `single`, only one input will be sent, so checkpoints may not be needed."""
 
     def __init__(self, run: RunContext, *, single: bool = False) -> None:
         graph = run.graph
@@ -55,35 +55,35 @@ class SuperstepScheduler:
 
     @property
     def pending(self) -> Mapping[str, Question]:
-        """The questions that wait for an answer, by id."""
+        """The questions without an answer, by id."""
         return self._thread.pending
 
     async def start(self, update: Mapping[str, Any], people: People | None) -> None:
-        """Go from START with an input; see `Scheduler`."""
+        """Run from START with an input; see `Scheduler`."""
         self._thread.replays.clear()
-        self._thread.updates.clear()  # of nodes beside one that failed
+        self._thread.updates.clear()  # left over from nodes that ran beside one that failed
         self._thread.last.enter(None)
         if not self._started:
             update = self.state = self._reached = initial_state(self._graph, update)
             self._started = True
         if follows_all_edges(self._graph, START):
             self._thread.record_routes(self._graph.edges_from(START))
-        await self._go(self._fields.inside(dict(update)), people)
+        await self._go(self._fields.to_langgraph(dict(update)), people)
 
     async def resume(self, answers: Mapping[str, Any], people: People | None) -> None:
-        """Go on with answers; see `Scheduler`."""
+        """Continue with answers; see `Scheduler`."""
         await self._go(self._command(answers), people)
 
     async def update_state(self, update: Mapping[str, Any], people: People | None) -> None:
-        """Update the state as the last node that ran would, ask its router again, and go on.
+        """Update the state as if by the last node that ran, ask its router again, and continue.
 
         Raises:
-            InvalidUpdateError: several nodes ran in the last superstep.
+            InvalidUpdateError: several nodes ran in the last superstep, so the update has no single writer.
         """
         thread = self._thread
         try:
             with _untraced(), updating_state(thread):
-                await self._compiled.aupdate_state(self._config, self._fields.inside(dict(update)))
+                await self._compiled.aupdate_state(self._config, self._fields.to_langgraph(dict(update)))
         except InvalidUpdateError:
             if self._run.failure is not None:  # a router's
                 raise
@@ -95,13 +95,13 @@ class SuperstepScheduler:
         await self._go(None, people)
 
     def _command(self, answers: Mapping[str, Any]) -> Command[Any] | None:
-        """What makes LangGraph go on, with the answers kept for the nodes that asked."""
+        """Store the answers for the nodes that asked, and return LangGraph's command to resume."""
         for id_, answer in answers.items():
             self.pending[id_].answer(answer)
         return None if BREAKPOINT in answers else Command(resume=answers)
 
     async def _go(self, given: Any, people: People | None) -> None:
-        """Invoke LangGraph, ask people, invoke it again, until the graph ends or nobody answers."""
+        """Invoke LangGraph and ask people in turn, until the graph ends or a question has no answer."""
         while True:
             await self._invoke(given)
             self._run.simulation.raise_if_aborted()
@@ -116,7 +116,7 @@ class SuperstepScheduler:
             given = self._command(answers)
 
     async def _ask(self, people: People) -> dict[str, Any] | None:
-        """People's answers to all questions, or None if one of them has no answer."""
+        """Return the answers to all questions by id, or None if people do not have all of them."""
         questions = {id_: question for id_, question in self.pending.items() if not question.breakpoint}
         try:
             if not people.can_answer(questions.values(), self.state):
@@ -138,20 +138,20 @@ class SuperstepScheduler:
             with _untraced():
                 async for state in self._compiled.astream(given, config, context=thread, **self._options):
                     state.pop("__interrupt__", None)
-                    self.state = self._reached = self._fields.outside(state)
+                    self.state = self._reached = self._fields.from_langgraph(state)
         except InvalidUpdateError as error:
-            raise collision(self._graph, thread.last.writes) or error from None
+            raise collision_error(self._graph, thread.last.writes) or error from None
         except Exception as error:
-            raise in_own_words(error, run, thread.steps.values()) from None
+            raise with_last_steps(error, run, thread.steps.values()) from None
 
     async def _stop_at_breakpoint(self) -> None:
-        """Note that LangGraph stopped before or after nodes, if it did.
+        """Add a question and record a pause if LangGraph stopped at a static breakpoint.
 
-        After the end of a run there is a breakpoint only where the run is inside another, which goes on behind it.
+        A breakpoint after the last node of a graph pauses only a nested run, as the outer graph continues after it.
         """
         run, graph, last = self._run, self._graph, self._thread.last
         follow = (await self._compiled.aget_state(self._config)).next
-        if not follow and (run.caller is None or not last.ends_before(graph.pause_after)):
+        if not follow and (run.caller is None or not last.stops_at_end(graph.pause_after)):
             return
         when, nodes = "after", sorted(graph.pause_after.intersection(last.nodes))
         if not nodes:
@@ -162,5 +162,5 @@ class SuperstepScheduler:
 
 
 def _untraced() -> AbstractContextManager[Any]:
-    """LangSmith stays off, whatever the environment says."""
+    """Turn LangSmith tracing off, even if the environment turns it on."""
     return tracing_context(enabled=False)

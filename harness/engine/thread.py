@@ -1,8 +1,8 @@
-"""What the nodes and routers of a LangGraph thread share with its scheduler: LangGraph's runtime context.
+"""The runtime context of a LangGraph thread: data that its nodes and routers share with the scheduler.
 
-LangGraph takes an update of the state between two supersteps as written by the last node that ran: the routes chosen
-after the last superstep are void, and the router of that node is asked again. LangGraph passes it no runtime context
-then, so the router finds the thread in a context variable.
+LangGraph treats an update of the state between two supersteps as written by the last node that ran: it discards the
+routes chosen after the last superstep, and asks that node's router again. It passes no runtime context then, so the
+router finds the thread in a context variable.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from harness.graph.model import Edge, Update
 
 @dataclass
 class Superstep:
-    """The last superstep of a thread: its nodes, what they wrote, and the routes that nothing followed yet."""
+    """The last superstep of a thread: its nodes, their writes, and the chosen routes that were not followed yet."""
 
     number: int | None = None
     nodes: list[str] = field(default_factory=list)
@@ -29,13 +29,13 @@ class Superstep:
     ended: bool = False
 
     def enter(self, number: int | None, *nodes: str) -> None:
-        """A node starts in a superstep, or goes on in it; None: nothing has run, there is a new input."""
+        """Add nodes that start or resume in a superstep. The number None begins a new input, before any superstep."""
         if number is None or number != self.number:
             self.number, self.nodes, self.writes, self.routes, self.ended = number, [], [], [], False
         self.nodes.extend(nodes)
 
-    def ends_before(self, breakpoints: frozenset[str]) -> bool:
-        """True if a run that has ended stops at a breakpoint after one of its last nodes. It does so once."""
+    def stops_at_end(self, breakpoints: frozenset[str]) -> bool:
+        """True if a run that has ended stops at a breakpoint after one of its last nodes. True only once."""
         stops_here = not self.ended and not breakpoints.isdisjoint(self.nodes)
         self.ended = True
         return stops_here
@@ -45,12 +45,14 @@ class Superstep:
 class Thread:
     """A thread of a run.
 
-    invocation   counts how often LangGraph was invoked, from 1
-    replays      of paused visits, by LangGraph's id of the task
-    pending      the questions that wait for an answer, by LangGraph's id of the interrupt
-    updates      of nodes whose router was not asked yet, by LangGraph's id of the task
-    steps        the nodes of each superstep of this invocation
-    last         the last superstep
+    Attributes:
+        run: the context of the run.
+        invocation: the number of LangGraph invocations so far, this one included.
+        replays: the saved states of paused visits, by LangGraph's task id.
+        pending: the questions without an answer, by LangGraph's interrupt id.
+        updates: the updates of nodes whose router was not asked yet, by LangGraph's task id.
+        steps: the nodes of each superstep of this invocation.
+        last: the last superstep.
     """
 
     run: RunContext
@@ -62,14 +64,14 @@ class Thread:
     last: Superstep = field(default_factory=Superstep)
 
     def record_routes(self, edges: Sequence[Edge]) -> None:
-        """Note and record the transitions that are taken after the last superstep."""
+        """Record the transitions that are taken after the last superstep."""
         self.last.routes += edges
         self.run.record_routes(edges)
 
 
 @dataclass
 class StateUpdate:
-    """An update of the state of a thread, and the routes its router chose."""
+    """An update of the state of a thread, and the routes that the router chose for it."""
 
     thread: Thread
     routes: list[Edge] = field(default_factory=list)
@@ -79,13 +81,16 @@ _UPDATE: ContextVar[StateUpdate | None] = ContextVar("_UPDATE", default=None)
 
 
 def current_state_update() -> StateUpdate | None:
-    """The update of the state for which a router is asked, if it is not asked after its node."""
+    """Return the state update for which a router is being asked, or None if it is asked after its node."""
     return _UPDATE.get()
 
 
 @contextmanager
 def updating_state(thread: Thread) -> Iterator[None]:
-    """While the state of a thread is updated. In the trace, routes that change replace the earlier ones."""
+    """Make an update of the thread's state available to its router, and record the new routes afterwards.
+
+    If they differ from those chosen before, they replace them in the trace (`reroute`).
+    """
     update = StateUpdate(thread)
     token = _UPDATE.set(update)
     try:

@@ -1,8 +1,8 @@
-"""Graph to LangGraph: channels, then nodes, then edges, then `compile()`.
+"""Translation of a `Graph` to LangGraph: channels, nodes, edges, `compile()`.
 
-A Graph is translated once, whatever its dialect. What belongs to one run (its world, clock and trace) reaches the
-nodes as LangGraph's runtime context, a `Thread`. LangGraph refuses some names of nodes and fields, so both are
-renamed for it; nobody else sees the other names.
+A graph is translated once, whatever its dialect. The data of one run (its world, clock and trace) reaches the nodes
+as LangGraph's runtime context, a `Thread`. LangGraph refuses some names of nodes and fields, so both have other names
+inside LangGraph, which appear nowhere else.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ Builder = StateGraph[Any, Any, Any, Any]
 
 @lru_cache(maxsize=256)
 def build(graph: Graph) -> Compiled:
-    """The LangGraph graph that runs `graph`, without a checkpointer. Made once for each graph."""
+    """Return the LangGraph graph that runs `graph`, without a checkpointer. Cached."""
     schema = dict if graph.open_state else _schema(graph)
     builder: Builder = StateGraph(schema, context_schema=Thread)
     names = node_names(graph)
@@ -50,24 +50,25 @@ def build(graph: Graph) -> Compiled:
 
 
 def node_names(graph: Graph) -> dict[str, str]:
-    """The names of the nodes in LangGraph, which applies the updates of one superstep in their order."""
+    """Return the names of the nodes in LangGraph, which applies the updates of one superstep in name order."""
     return {name: f"{rank:06}" for rank, name in enumerate(sorted(node.name for node in graph.nodes))}
 
 
 def _schema(graph: Graph) -> Any:
-    """Native channels: LastValue for plain fields, BinaryOperatorAggregate for reduced ones.
+    """Return the state schema, for which LangGraph makes its own channels.
 
-    `Any` cannot be constructed, which is how LangGraph leaves a field absent until it is written.
+    They are LastValue for plain fields and BinaryOperatorAggregate for reduced ones. The type of all is `Any`, which
+    cannot be constructed: LangGraph then leaves a field absent until it is written.
     """
-    called = field_names(graph).called
-    fields = {called(c.name): Annotated[Any, c.reducer] if c.reducer else Any for c in graph.channels}
+    inner = field_names(graph).inner_name
+    fields = {inner(c.name): Annotated[Any, c.reducer] if c.reducer else Any for c in graph.channels}
     return TypedDict("State", fields, total=False)  # type: ignore[operator]
 
 
 def _step(node: Node, graph: Graph) -> Callable[..., Awaitable[Mapping[str, Any]]]:
-    """A node as LangGraph calls it."""
+    """Return the function that LangGraph calls for a node."""
     fields = field_names(graph)
-    # A node named `__start__` is not the start, and has no edges.
+    # A node named `__start__` is not the graph's START, and has no edges.
     edges = graph.edges_from(node.name) if node.name != START else ()
     has_choice = node.name != START and not follows_all_edges(graph, node.name)
 
@@ -75,19 +76,19 @@ def _step(node: Node, graph: Graph) -> Callable[..., Awaitable[Mapping[str, Any]
         try:
             return await node.run(state, ctx)
         except GraphInterrupt as raised:
-            # People's code called LangGraph's `interrupt` by itself.
+            # User code called LangGraph's `interrupt` directly.
             raise Paused(ctx.pauses.replay, [item.value for item in raised.args[0]]) from raised
 
     async def step(state: State, config: RunnableConfig) -> Mapping[str, Any]:
         runtime = get_runtime(Thread)
         thread = runtime.context
-        # For people's code. LangGraph itself needs it with checkpoints only, and would copy it into much more.
+        # User code may read it. LangGraph needs it with checkpoints only, and would then copy it in many places.
         config["configurable"].setdefault("thread_id", thread.run.thread_id)
         task, number = _task(runtime), config["metadata"]["langgraph_step"]
         thread.steps.setdefault(number, []).append(node.name)
         thread.last.enter(number, node.name)
         replay = thread.replays.pop(task, None)
-        ctx = NodeContext(thread.run, node.name, fields.outside(state), replay, _pass_answers)
+        ctx = NodeContext(thread.run, node.name, fields.from_langgraph(state), replay, _pass_answers)
         resumed = replay is not None and not replay.continues_after_breakpoint
         try:
             update = await visit(ctx, run_node, step=number, invocation=thread.invocation, resumed=resumed)
@@ -104,38 +105,40 @@ def _step(node: Node, graph: Graph) -> Callable[..., Awaitable[Mapping[str, Any]
             thread.updates[task] = update
         else:
             thread.record_routes(edges or (Edge(node.name, END),))
-        return fields.inside(update.values)
+        return fields.to_langgraph(update.values)
 
     return step
 
 
 def _pass_answers(answered: int) -> None:
-    """LangGraph counts the pauses that have answers, for code that calls `interrupt` by itself."""
+    """Advance LangGraph's count of answered interrupts, for user code that calls `interrupt` directly."""
     for _ in range(answered):
         interrupt(None)
 
 
 def _interrupt(paused: Paused) -> NoReturn:
-    """Stop the task: LangGraph returns the answers it has; the pause after those is this one."""
+    """Stop the task at this pause: `interrupt` first returns the answers that LangGraph has, then raises."""
     if isinstance(paused.__cause__, GraphInterrupt):
         raise paused.__cause__
     while True:
         interrupt(paused.questions[0].value)
 
 
-def _connect(builder: Builder, graph: Graph, source: str, called: str, targets: Mapping[str, str]) -> None:
-    """Static edges stay LangGraph's own; a router, a fallback or a goto becomes one conditional edge."""
+def _connect(
+    builder: Builder, graph: Graph, source: str, inner_name: str, targets: Mapping[str, str]
+) -> None:
+    """Add a node's edges: static ones as they are; a router, fallback or goto as one conditional edge."""
     if follows_all_edges(graph, source):
         for edge in graph.edges_from(source):
-            builder.add_edge(called, targets[edge.target])
+            builder.add_edge(inner_name, targets[edge.target])
     else:
-        builder.add_conditional_edges(called, Untraced(_choice(graph, source, targets)))
+        builder.add_conditional_edges(inner_name, Untraced(_choice(graph, source, targets)))
 
 
 def _choice(
     graph: Graph, source: str, targets: Mapping[str, str]
 ) -> Callable[..., Awaitable[list[str | Send]]]:
-    """Where to go from `source`, as LangGraph asks."""
+    """Return the function that LangGraph calls to choose the targets after `source`."""
     fields = field_names(graph)
 
     async def choose(state: State, _config: RunnableConfig) -> list[str | Send]:
@@ -143,7 +146,7 @@ def _choice(
         runtime: Runtime[Thread] = get_runtime()
         thread = runtime.context if state_update is None else state_update.thread
         update = thread.updates.pop(_task(runtime), None) if state_update is None else None
-        chosen = await next_edges(thread.run, source, fields.outside(state), update)
+        chosen = await next_edges(thread.run, source, fields.from_langgraph(state), update)
         taken = [item.edge if isinstance(item, Dispatch) else item for item in chosen]
         if state_update is not None:
             state_update.routes += taken
@@ -160,6 +163,6 @@ def _choice(
 
 
 def _task(runtime: Runtime[Any]) -> str:
-    """LangGraph's id of the running task: the same for a node and the edges after it, and after a resume."""
+    """Return LangGraph's id of the running task: one for a node and the edges after it, kept by a resume."""
     info = runtime.execution_info
     return info.task_id if info is not None else ""

@@ -1,10 +1,10 @@
-"""Nodes and routers that LangGraph awaits as they are, without LangChain's callbacks, to which nobody listens.
+"""Nodes and routers that LangGraph awaits directly, without LangChain's callbacks, to which nothing listens.
 
-LangGraph wraps a node and its writers in a sequence, and a router in a function; both start a task and report to
-callback managers at each call, which is a tenth of what a run costs.
+LangGraph wraps a node and its writers in a sequence, and a router in a function. Both start a task and report to
+callback managers at each call, which takes a tenth of the time of a run.
 
-Nodes that run side by side take turns as they do in tasks of their own: each node, each router and what follows a
-node begin when the others that are ready have had their turn (`sleep(0)`).
+Nodes that run side by side are scheduled as if in LangGraph's own tasks: each node, each router, and the writers
+after a node begin when the others that are ready have run (`sleep(0)`).
 """
 
 from __future__ import annotations
@@ -21,12 +21,12 @@ Compiled = CompiledStateGraph[Any, Any, Any, Any]
 
 
 class _Awaited(Runnable[Any, Any]):
-    """Something for LangGraph to await, with the state and its configuration."""
+    """A runnable that LangGraph awaits with the state and its configuration."""
 
     name = None
 
     def invoke(self, input: Any, config: RunnableConfig | None = None, **_: Any) -> NoReturn:
-        """Nothing here is synchronous."""
+        """Not supported: the engine calls LangGraph asynchronously only."""
         raise NotImplementedError
 
 
@@ -37,7 +37,7 @@ class Untraced(_Awaited):
         self._function = function
 
     async def ainvoke(self, input: Any, config: RunnableConfig | None = None, **_: Any) -> Any:
-        """Await the function; LangGraph's `get_runtime` and `interrupt` find the configuration inside."""
+        """Await the function, with the configuration set for LangGraph's `get_runtime` and `interrupt`."""
         config = config or {}
         token = var_child_runnable_config.set(config)
         try:
@@ -48,13 +48,13 @@ class Untraced(_Awaited):
 
 
 class _Sequence(_Awaited):
-    """A node, and after it its writers."""
+    """A node, followed by its writers."""
 
     def __init__(self, *steps: Runnable[Any, Any]) -> None:
         self._steps = steps
 
     async def ainvoke(self, input: Any, config: RunnableConfig | None = None, **_: Any) -> Any:
-        """Await the steps in order, each with what the one before returned."""
+        """Await the steps in order, each with the result of the one before."""
         for step in self._steps:
             input = await step.ainvoke(input, config)
         await asyncio.sleep(0)
@@ -62,7 +62,7 @@ class _Sequence(_Awaited):
 
 
 def unwrap_nodes(compiled: Compiled) -> None:
-    """Have LangGraph await each `Untraced` node, and its writers, in the task that it starts for the node."""
+    """Make LangGraph await each `Untraced` node and its writers in the task that it starts for the node."""
     for node in compiled.nodes.values():
         if isinstance(node.bound, Untraced):
             node.node = _Sequence(node.bound, *node.flat_writers)

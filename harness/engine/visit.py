@@ -1,15 +1,16 @@
-"""One visit of a node, the same whoever schedules it.
+"""One visit of a node, the same for all schedulers.
 
-A scheduler calls `visit` with the state a node is given. The visit records `node_start` (`node_resume` for a re-run
-after a pause), runs the node with a `NodeContext`, and records how it ended:
+A scheduler calls `visit` with the state for the node. The visit records `node_start` (`node_resume` for a re-run
+after a pause), runs the node with a `NodeContext`, and records the result:
 
     node_end     the update, restricted to the graph's channels, is returned
-    node_pause   `Paused` is raised; it has the questions, and the replay to give to the re-run
-    node_error   the node's exception is raised; the run has noted it with the node (`RunContext.failure`)
+    node_pause   `Paused` is raised, with the questions, and the replay to pass to the re-run
+    node_error   the node's exception is raised, and recorded in `RunContext.failure`
 
-A visit that the graph's guard refuses (`Lifecycle.guard`) fails in the same way, but is not recorded.
+A visit that the graph's guard refuses (`Lifecycle.guard`) fails in the same way, but the trace has no event for it.
 
-`next_edges` says where the run goes from there. When it does, and what runs side by side, is the scheduler's matter.
+`next_edges` then chooses the edges to follow. The scheduler decides when they are followed, and which nodes run side
+by side.
 """
 
 from __future__ import annotations
@@ -27,7 +28,7 @@ from harness.units import PRECISION
 
 
 class UnknownTarget(RunError):
-    """A node named a target (`Update.goto`) that it cannot go on to."""
+    """A node returned a target (`Update.goto`) that it may not go to."""
 
     code = "unknown-target"
 
@@ -35,19 +36,19 @@ class UnknownTarget(RunError):
 async def visit(
     ctx: NodeContext, run_node: NodeFunction, *, step: int, invocation: int, resumed: bool = False
 ) -> Update:
-    """Run a node once and record it.
+    """Run a node once, record it, and return its update.
 
     Args:
-        ctx: the visit: its run, node and state, and what it kept if it paused before.
-        run_node: what runs.
-        step: nodes with the same `step` and `invocation` ran side by side, for whoever reads the trace.
-        invocation: counts how often the scheduler set out anew.
+        ctx: the visit: its run, node and state, and its replay if it paused before.
+        run_node: the function of the node.
+        step: nodes with the same `step` and `invocation` run side by side. Both are recorded in the trace.
+        invocation: the number of the scheduler's invocation.
         resumed: this is the re-run of a visit that paused.
 
     Raises:
         Paused: the node stopped at a pause without an answer.
-        EndlessLoop: the graph goes round while the clock stands still.
-        Exception: the node failed, or the visit was refused.
+        EndlessLoop: the graph loops while the virtual clock stands still.
+        Exception: the node failed, or the guard refused the visit.
     """
     run, name = ctx.run, ctx.name
     run.enter(name, (invocation, step))
@@ -88,7 +89,7 @@ def _since(started: float, run: RunContext) -> float:
 
 
 def declared(graph: Graph, values: Mapping[str, Any]) -> dict[str, Any]:
-    """The values of a graph's channels; with an open state, all of them."""
+    """Return the values that belong to the graph's channels; with an open state, all values."""
     if graph.open_state:
         return dict(values)
     names = _channels(graph)
@@ -108,19 +109,19 @@ def follows_all_edges(graph: Graph, source: str) -> bool:
 
 
 async def next_edges(run: RunContext, source: str, state: State, update: Update | None = None) -> Routes:
-    """The edges to follow after a node: that of `Update.goto`, else those its router chooses, else all of them.
+    """Return the edges to follow after a node: that of `Update.goto`, else those its router chooses, else all.
 
     Args:
         run: the run.
-        source: the node.
-        state: the state with the updates of the node.
-        update: what the node returned, where its `goto` and `routing_values` count.
+        source: the name of the node.
+        state: the state with the update of the node.
+        update: the update that the node returned, for its `goto` and `routing_values`.
 
     Raises:
-        UnknownTarget: `goto` is not where this node may go on.
+        UnknownTarget: the node may not go to the target in `goto`.
         Exception: the router failed.
 
-    The run has noted an error that is raised.
+    An error that is raised is recorded in `RunContext.failure`.
     """
     graph = run.graph
     router = graph.routers.get(source)
@@ -138,7 +139,7 @@ async def next_edges(run: RunContext, source: str, state: State, update: Update 
 
 
 def _goto(graph: Graph, source: str, target: str) -> Edge:
-    """The fallback of a node to a target, else the edge to any node, where the node may take it."""
+    """Return the node's fallback edge to the target, or, for a node that may go anywhere, a new edge to it."""
     for edge in graph.edges_from(source):
         if edge.on_error and edge.target == target:
             return edge

@@ -12,7 +12,7 @@ from collections.abc import Sequence
 from functools import partial
 from typing import TYPE_CHECKING, Final
 
-from harness.engine.callables import noting_exceptions
+from harness.engine.callables import collect_exceptions
 from harness.engine.conversation import Conversation, Ending
 from harness.engine.simulation import Simulation
 from harness.errors import ManifestError
@@ -80,7 +80,7 @@ class _Run:
         self.events_of_turns: list[tuple[int, int]] = []
 
     async def result(self) -> RunResult:
-        with noting_exceptions() as raised:
+        with collect_exceptions() as raised:
             return await self._result(raised)
 
     async def _result(self, raised: list[Exception]) -> RunResult:
@@ -120,7 +120,7 @@ class _Run:
 
     async def _grade(self, whole: Observed) -> None:
         """Have models grade the outputs. What they are asked is the same in all variants, and no part of the run."""
-        self.simulation.settle()
+        self.simulation.end_variant()
         trace = self.simulation.trace
         asked = [*self.turns, (whole, self.scenario.expect)]
         spans = [*self.events_of_turns, (0, len(trace.events))]
