@@ -1,4 +1,4 @@
-"""The dialects: one front end each. `DIALECTS` is the one table that names them."""
+"""The front ends of the dialects, a package each, and `DIALECTS`, the table of those that come with the harness."""
 
 from __future__ import annotations
 
@@ -12,4 +12,4 @@ DIALECTS: Final[Mapping[str, str]] = {
     "yagra": "harness.dialects.yagra.dialect",
     "agentspec": "harness.dialects.agentspec.dialect",
 }
-"""The module of each dialect, which has the members of `harness.dialects.dialect.Dialect`."""
+"""The module that implements `harness.dialects.dialect.Dialect`, by the name of the dialect."""

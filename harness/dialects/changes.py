@@ -1,7 +1,7 @@
-"""What is different when a manifest is loaded as a variant: texts by their place, and a JSON Patch of the manifest.
+"""The changes with which a variant of a manifest is loaded: replaced texts, and a JSON Patch of the manifest.
 
-Front ends read their files with `LoadRequest.read` and `LoadRequest.read_text`, which apply the changes: the files
-themselves stay as they are, and problems are at the places of the files.
+Front ends read their files with `LoadRequest.read` and `LoadRequest.read_text`, which apply the changes in memory.
+The files are not written, and problems are located in them.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ _LONGEST: Final = 200
 
 @dataclass(frozen=True)
 class TextReplacement:
-    """A text of a file, by its place, and what stands there instead. `file` is absolute, without links."""
+    """A new text for the one that begins at a line and column of a file. `file` is absolute, its links resolved."""
 
     file: Path
     line: int
@@ -32,10 +32,12 @@ class TextReplacement:
 
 @dataclass(frozen=True)
 class Changes:
-    """The changes to a manifest and to the files that it is made of.
+    """The changes to a manifest and to the files that it refers to.
 
-    texts  replace texts; one at the first line and column of a file that is no document replaces all of it
-    patch  operations of a JSON Patch (RFC 6902) on the manifest at `patched`; `patch_at` is where they are written
+    texts     the replaced texts; in a file that is not YAML or JSON, one at line 1, column 1 replaces the whole file
+    patch     operations of a JSON Patch (RFC 6902)
+    patch_at  the location of the patch, for messages
+    patched   the manifest that the patch applies to
     """
 
     texts: tuple[TextReplacement, ...] = ()
@@ -44,7 +46,7 @@ class Changes:
     patched: Path | None = None
 
     def apply(self, document: Document, path: Path) -> Document:
-        """The document of the file at `path`, with the changes.
+        """Return `document`, read from the file at `path`, with the changes to that file.
 
         Raises:
             ManifestError: an operation of the patch cannot be applied (`bad-patch`).
@@ -56,7 +58,7 @@ class Changes:
         return self._patched(document) if self.patch and file == self.patched else document
 
     def text(self, path: Path) -> str | None:
-        """The text instead of that of a whole file; None where it stays."""
+        """Return the new text of a whole file; None if the file is unchanged."""
         file = real_path(path)
         return next(
             (each.text for each in self.texts if (each.file, each.line, each.column) == (file, 1, 1)), None
@@ -84,7 +86,10 @@ class Changes:
 
 
 def _refusal(value: Any, operation: Mapping[str, Any]) -> tuple[str, str] | None:
-    """Why an operation has nothing to work on in `value`, and the nearest name; None where that is not why."""
+    """Explain why an operation cannot be applied to `value`, with a hint.
+
+    Returns None unless a pointer leads nowhere or a `test` fails.
+    """
     op = operation["op"]
     for key in ("from", "path"):
         if key in operation:
@@ -99,7 +104,7 @@ def _refusal(value: Any, operation: Mapping[str, Any]) -> tuple[str, str] | None
 
 
 def _missing(value: Any, steps: Sequence[str]) -> tuple[str, str] | None:
-    """The first of these steps that leads nowhere, and the nearest one; None where all lead on."""
+    """Describe the first step of a JSON Pointer that does not exist in `value`, with a hint; None if all exist."""
     for number, step in enumerate(steps):
         at = "/" + "/".join(steps[: number + 1])
         if isinstance(value, Mapping):
@@ -120,7 +125,7 @@ def _unescaped(step: str) -> str:
 
 
 def faulty_operations(patch: Sequence[Mapping[str, Any]]) -> list[str]:
-    """What is wrong with operations as they are written, whatever they are applied to, each with its number."""
+    """Return a message for each malformed operation of a patch, with its number. No document is needed."""
     import jsonpatch
     import jsonpointer
 

@@ -1,4 +1,7 @@
-"""The interface of a dialect's front end, and its verification."""
+"""The interface of a front end, and the check that an object implements it.
+
+`Dialect` has the required members. The protocols derived from it add one optional member each.
+"""
 
 from __future__ import annotations
 
@@ -22,71 +25,71 @@ YamlVersion = Literal["1.1", "1.2", "templated"]
 class Dialect(Protocol):
     """A front end: a module, or any object, with these members. Importing it must be cheap.
 
-    Everything that reads a manifest raises `ManifestError` with all problems it found.
+    Members that take a request raise `ManifestError`, with all problems they found.
     """
 
     @property
     def name(self) -> str:
-        """The name in scenarios, and the name under which the dialect is registered."""
+        """The name of the dialect in scenarios and in the registry."""
 
     @property
     def title(self) -> str:
-        """What its manifests are, in a few words."""
+        """A description of its manifests in a few words."""
 
     @property
     def yaml(self) -> YamlVersion:
-        """The version of YAML its manifests are written in, known before one is parsed."""
+        """The version of YAML that its manifests are parsed as."""
 
     def locate(self, path: Path) -> Sequence[Path]:
-        """The files a path stands for: the manifest, then documents it draws components from.
+        """Return the files that a path stands for: the manifest, then documents that hold components of it.
 
-        A file stands for itself, whether it exists or not. Of a folder, the files of the manifest in it; none
-        where the dialect has no use for the folder. Nothing is parsed.
+        A file stands for itself, even if it does not exist. A folder stands for the files of the manifest in it;
+        the result is empty if the dialect does not read folders, or not this one. Nothing is parsed.
         """
 
     def detect(self, document: Document) -> bool:
-        """True if the document, of a located manifest, is of this dialect. Must not raise."""
+        """True if the document of a located manifest is written in this dialect. Must not raise."""
 
     def agents(self, document: Document) -> Sequence[str]:
-        """The names of the agents a manifest defines, in order; none where its sections are not as they should be."""
+        """Return the names of the agents that a manifest defines, in order; none if its sections are malformed."""
 
     def prompts(self, request: LoadRequest) -> Sequence[Prompt]:
-        """Every prompt of a manifest and of the manifests that are part of it, in the order of the files."""
+        """Return every prompt of a manifest and of the manifests nested in it, in the order of the files."""
 
     def load(self, request: LoadRequest) -> Graph:
-        """The compiled graph of the agent that a request asks for."""
+        """Compile the graph of the agent that a request names."""
 
 
 class WithScenarios(Dialect, Protocol):
-    """A dialect whose manifests have scenarios of their own."""
+    """A dialect whose manifests may contain scenarios."""
 
     def scenarios(self, request: LoadRequest) -> Sequence[Document]:
-        """The scenarios in a manifest, each a mapping with keys of docs/scenario-format.md, and their places."""
+        """Return the scenarios in a manifest, each a located mapping with the keys of docs/scenario-format.md."""
 
 
 class WithTunables(Dialect, Protocol):
-    """A dialect whose temperatures and lists of tools can be varied."""
+    """A dialect whose temperatures and tool lists can be varied."""
 
     def tunables(self, request: LoadRequest) -> Sequence[Tunable]:
-        """The temperatures and lists of tools of the main document of a manifest."""
+        """Return the temperatures and tool lists of the main document of a manifest."""
 
 
 class WithFragments(Dialect, Protocol):
-    """A dialect that has documents which are only parts of its manifests."""
+    """A dialect with documents that are only part of a manifest."""
 
     def fragment(self, document: Document) -> Problem | None:
-        """What keeps a document from being a manifest, if it is such a part; None for any other. Must not raise."""
+        """Return the problem with using such a part as a manifest; None for any other document. Must not raise."""
 
 
 class WithEvolution(Dialect, Protocol):
-    """A dialect whose manifests say how they are to be evolved."""
+    """A dialect whose manifests may configure their evolution."""
 
     def evolution(self, request: LoadRequest) -> Document | None:
-        """The section that says so, with the keys of LeafMesh's `evolution`; None where a manifest has none."""
+        """Return the section with the keys of LeafMesh's `evolution`; None if the manifest has none."""
 
 
 def lazy_function(path: str) -> Callable[[LoadRequest], Any]:
-    """A member that is a function of another module, `package.module:function`, imported when it is called."""
+    """Return a member that calls the function at `path` (`package.module:function`), imported at the first call."""
 
     def member(request: LoadRequest) -> Any:
         return resolve_name(path)(request)
@@ -95,8 +98,8 @@ def lazy_function(path: str) -> Callable[[LoadRequest], Any]:
 
 
 def single_file(path: Path) -> Sequence[Path]:
-    """`locate` of a dialect whose manifests are one file: the file itself, and nothing for a folder."""
-    return () if os.path.isdir(path) else (path,)  # of a name no file can have, Path.is_dir would raise
+    """Implement `locate` for a dialect whose manifests are single files: nothing is found for a folder."""
+    return () if os.path.isdir(path) else (path,)  # Path.is_dir raises for names that no file can have
 
 
 BROKEN_HINT: Final = "correct or uninstall it; where `dialect:` names another dialect, it is not needed"
@@ -118,7 +121,12 @@ _OPTIONAL: Final = {
 
 
 def verify(found: Any, name: str, origin: str) -> Dialect:
-    """The object as the dialect that is registered under `name`; `origin` says in messages who registers it.
+    """Return `found` if it implements the dialect registered under `name`.
+
+    Args:
+        found: the registered module or object.
+        name: the name under which it is registered.
+        origin: the package or module that registers it, for messages.
 
     Raises:
         ManifestError: members are missing or wrong (code `broken-dialect`), all of them in one error.
@@ -149,7 +157,7 @@ def _faults(found: Any, name: str) -> Iterator[str]:
 
 
 def _method_faults(member: str, found: Any, method: Any) -> Iterator[str]:
-    """The faults of a method; one without a signature in Python is not checked further."""
+    """Yield the faults of a method. Parameters are checked only if Python knows the signature."""
     if not callable(found):
         yield f"has a '{member}' that cannot be called: {found!r}"
         return

@@ -1,4 +1,8 @@
-"""From a manifest to a Graph, whatever its dialect; the same Graph again while nothing it was made of has changed."""
+"""Loading manifests of any dialect: graphs, prompts, scenarios, tunables and the files that are read.
+
+A request is located (the dialect says which files its path stands for) and handed to the front end. Graphs are
+cached until one of their files or folders changes.
+"""
 
 from __future__ import annotations
 
@@ -18,33 +22,33 @@ from harness.graph.model import Graph
 from harness.graph.names import names_of
 from harness.source.document import Document
 
-_MOST: Final = 128  # graphs that are kept
+_MAX_CACHED_GRAPHS: Final = 128
 
 
 def load_graph(request: LoadRequest, dialect: str | None = None) -> Graph:
-    """The compiled graph of a manifest; the same object while the files and folders it was made of are unchanged.
+    """Return the compiled graph of a manifest; the same object until one of its files or folders changes.
 
-    Python modules that a manifest names are imported once in a process, changed or not.
+    Python modules that a manifest names are imported once per process, even if they change later.
 
     Raises:
         ManifestError: the manifest is refused.
     """
     key = _Key(request, dialect, os.getcwd())
-    kept = _KEPT.get(key)
-    if kept is None or kept.is_stale():
-        kept = _KEPT[key] = _load(key)
-        if len(_KEPT) > _MOST:
-            del _KEPT[next(iter(_KEPT))]
-    return kept.graph
+    entry = _CACHE.get(key)
+    if entry is None or entry.is_stale():
+        entry = _CACHE[key] = _load(key)
+        if len(_CACHE) > _MAX_CACHED_GRAPHS:
+            del _CACHE[next(iter(_CACHE))]
+    return entry.graph
 
 
 @dataclass(frozen=True)
 class _Key:
-    """The inputs of a load: equal inputs and unchanged files make the same graph."""
+    """The key of a cached graph: everything but the files that a graph depends on."""
 
     request: LoadRequest
     dialect: str | None
-    working_folder: str  # what relative paths are relative to
+    working_folder: str  # the base of relative paths
 
     def __hash__(self) -> int:
         request = self.request
@@ -53,35 +57,35 @@ class _Key:
 
 
 @dataclass(frozen=True)
-class _Kept:
-    """A graph, and what the files and folders it was made of looked like."""
+class _CacheEntry:
+    """A graph, and the stamps of its files and folders when it was compiled."""
 
     graph: Graph
     stamps: Mapping[Path, Stamp | None]
 
     def is_stale(self) -> bool:
-        """True if one of them has changed. Sub-agents add theirs when they are first called."""
+        """True if a file or folder has changed. Sub-agents add their files when they are first called."""
         return any(stamp(path) != before for path, before in list(self.stamps.items()))
 
 
-_KEPT: Final[dict[_Key, _Kept]] = {}
+_CACHE: Final[dict[_Key, _CacheEntry]] = {}
 
 
 def load_prompts(request: LoadRequest, dialect: str | None = None) -> Sequence[Prompt]:
-    """Every prompt of a manifest and of the manifests that are part of it, in the order of the files.
+    """Return every prompt of a manifest and of the manifests nested in it, in the order of the files.
 
     Raises:
-        ManifestError: a prompt, or what leads to it, is not as it should be.
+        ManifestError: a prompt, or a part of the manifest that leads to one, is malformed.
     """
     found = _dialect(request, dialect)
     return found.prompts(_located(request, found))
 
 
 def load_scenarios(request: LoadRequest, dialect: str | None = None) -> Sequence[Document] | None:
-    """The scenarios in a manifest, as `WithScenarios` gives them; None where its dialect has no such thing.
+    """Return the scenarios in a manifest (see `WithScenarios`); None if its dialect has no scenarios in manifests.
 
     Raises:
-        ManifestError: the manifest, or what leads to it, is not as it should be.
+        ManifestError: the manifest is malformed.
     """
     found = _dialect(request, dialect)
     scenarios = getattr(found, "scenarios", None)
@@ -89,10 +93,10 @@ def load_scenarios(request: LoadRequest, dialect: str | None = None) -> Sequence
 
 
 def load_tunables(request: LoadRequest, dialect: str | None = None) -> Sequence[Tunable]:
-    """The temperatures and lists of tools of a manifest that can be varied; none where its dialect lists none.
+    """Return the temperatures and tool lists of a manifest that can be varied; none if its dialect has none.
 
     Raises:
-        ManifestError: the manifest is not as it should be.
+        ManifestError: the manifest is malformed.
     """
     found = _dialect(request, dialect)
     tunables = getattr(found, "tunables", None)
@@ -100,10 +104,10 @@ def load_tunables(request: LoadRequest, dialect: str | None = None) -> Sequence[
 
 
 def load_evolution(request: LoadRequest, dialect: str | None = None) -> Document | None:
-    """The section of a manifest that says how it is to be evolved; None where it, or its dialect, has none.
+    """Return the `evolution` section of a manifest; None if the manifest or its dialect has none.
 
     Raises:
-        ManifestError: the manifest is not as it should be.
+        ManifestError: the manifest is malformed.
     """
     found = _dialect(request, dialect)
     evolution = getattr(found, "evolution", None)
@@ -113,7 +117,7 @@ def load_evolution(request: LoadRequest, dialect: str | None = None) -> Document
 class FilesRead(NamedTuple):
     """The files that loading a manifest reads or looks for, and the folders that it lists.
 
-    refused  why there may be more: the manifest, or one inside it, cannot be loaded; "" otherwise
+    refused  the reason why there may be more: the manifest, or one nested in it, cannot be loaded; "" otherwise
     """
 
     files: tuple[Path, ...]
@@ -122,13 +126,13 @@ class FilesRead(NamedTuple):
 
 
 def files_read(request: LoadRequest, dialect: str | None = None) -> FilesRead:
-    """What the front end reads for a manifest, for those inside it, and for its prompts, scripts and skills."""
+    """Return the files of a manifest, of the manifests nested in it, and of its prompts, scripts and skills."""
     request = replace(request, stamps={})
     refused = ""
     try:
         found = _dialect(request, dialect)
         request = _located(request, found)
-        names = names_of(found.load(request))  # which loads the graphs inside
+        names = names_of(found.load(request))  # this loads the nested graphs too
         refused = next((why for why in names.open.values() if "cannot be read" in why), "") if names else ""
     except ManifestError as error:
         refused = error.problems[0].one_line
@@ -139,7 +143,7 @@ def files_read(request: LoadRequest, dialect: str | None = None) -> FilesRead:
     return FilesRead(request.files(), folders, refused)
 
 
-def _load(key: _Key) -> _Kept:
+def _load(key: _Key) -> _CacheEntry:
     dialect = _dialect(key.request, key.dialect)
     request = _located(key.request, dialect)
     for path in request.paths:
@@ -148,14 +152,14 @@ def _load(key: _Key) -> _Kept:
         graph = dialect.load(request)
     except ManifestError as error:
         raise _with_likely_dialect(error, request, key.dialect) from None
-    return _Kept(replace(graph, sources=request.files()), request.stamps)
+    return _CacheEntry(replace(graph, sources=request.files()), request.stamps)
 
 
 def _with_likely_dialect(error: ManifestError, request: LoadRequest, named: str | None) -> ManifestError:
-    """The error with the dialect that the manifest looks like, where another one is named."""
+    """Return the error, with a hint if the manifest looks like another dialect than the one `named`."""
     try:
         likely = dialect_of(request.path).name if named else named
-    except ManifestError:  # it looks like none
+    except ManifestError:  # no dialect recognizes it
         return error
     if likely == named:
         return error
@@ -169,7 +173,10 @@ def _dialect(request: LoadRequest, name: str | None) -> Dialect:
 
 
 def _located(request: LoadRequest, dialect: Dialect) -> LoadRequest:
-    """The request for the files that its path stands for. Modules beside a manifest in a folder can be imported."""
+    """Return the request with `paths` located by the dialect.
+
+    If the path is a folder, modules beside the manifest in it can be imported.
+    """
     located = tuple(dialect.locate(request.path)) or (request.path,)
     folders = request.folders if located[0] == request.path else (located[0].parent, *request.folders)
     return replace(request, paths=(*located, *request.paths[1:]), folders=folders, stamps={})

@@ -11,10 +11,10 @@ from harness.errors import Span
 class Prompt:
     """A text that a manifest gives to language models.
 
-    id     how variants name it; each dialect says how ids are made
-    kind   what the text is, in the word of the dialect's document, such as `system_prompt`
-    text   as it is written: neither variables nor placeholders are filled in
-    where  where the text stands, in the manifest or in a file of its own
+    id     the name by which variants refer to it; its form depends on the dialect
+    kind   the dialect's term for the text, such as `system_prompt`
+    text   the text as written, without variables or placeholders filled in
+    where  the location of the text, in the manifest or in a file of its own
     """
 
     id: str

@@ -1,7 +1,7 @@
-"""The registered dialects: those of the table, and those of installed packages (entry points `harness.dialects`).
+"""The registered dialects, by name or by the content of a manifest.
 
-The name of an entry point is the name of its dialect, its value the module or object that is the dialect. Each is
-imported, and verified, when it is first needed.
+Dialects come from `DIALECTS` and from installed packages (entry points in the group `harness.dialects`, the name
+of the dialect and the module or object that implements it). Each is imported and verified when it is first needed.
 """
 
 from __future__ import annotations
@@ -23,10 +23,10 @@ GROUP: Final = "harness.dialects"
 
 @cache
 def registered() -> Mapping[str, EntryPoint]:
-    """The entry points of the front ends by name: first those of packages, which never replace one of ours.
+    """Return the entry points of all dialects by name. A package cannot replace a dialect of `DIALECTS`.
 
     Raises:
-        ManifestError: two packages have a dialect of the same name (code `broken-dialect`).
+        ManifestError: two packages register the same name (code `broken-dialect`).
     """
     found: dict[str, EntryPoint] = {}
     for point in entry_points(group=GROUP):
@@ -43,16 +43,16 @@ def _origin(point: EntryPoint) -> str:
 
 
 def names() -> list[str]:
-    """The names of the dialects that can be run."""
+    """Return the names of the registered dialects."""
     return list(registered())
 
 
 @cache
 def dialect_named(name: str) -> Dialect:
-    """The dialect of that name.
+    """Import and verify the dialect with this name.
 
     Raises:
-        ManifestError: there is none (code `unknown-dialect`), or it is not as it should be (`broken-dialect`).
+        ManifestError: it is not registered (code `unknown-dialect`), or it is broken (`broken-dialect`).
     """
     if name not in registered():
         hint = did_you_mean(name, names())
@@ -61,17 +61,17 @@ def dialect_named(name: str) -> Dialect:
     origin = _origin(point)
     try:
         found = point.load()
-    except (Exception, SystemExit) as error:  # whatever a package does when it is imported
+    except (Exception, SystemExit) as error:  # importing a package can raise anything
         text = f"the dialect '{name}' of {origin} cannot be imported: {type(error).__name__}: {error}"
         raise ManifestError(Problem("broken-dialect", text, None, BROKEN_HINT)) from error
     return verify(found, name, origin)
 
 
 def dialect_of(path: Path, named_at: Span | None = None) -> Dialect:
-    """The dialect a manifest is written in, by its content.
+    """Return the dialect that recognizes the content of a manifest.
 
     Raises:
-        ManifestError: it cannot be read, or no dialect knows it.
+        ManifestError: it cannot be read, or no dialect recognizes it.
     """
     dialect, document = detect_dialect(path, map(dialect_named, names()), named_at)
     if dialect is None:
@@ -87,7 +87,7 @@ def dialect_of(path: Path, named_at: Span | None = None) -> Dialect:
 
 
 def _fragment(document: Document) -> Problem | None:
-    """The problem of a document that is a part of the manifests of some dialect."""
+    """Return the problem of a document that is only part of a manifest in some dialect; see `WithFragments`."""
     described = (getattr(dialect_named(name), "fragment", None) for name in names())
     return next((found for each in described if each and (found := each(document)) is not None), None)
 
@@ -99,13 +99,14 @@ def _is_scenario_file(document: Document) -> bool:
 def detect_dialect(
     path: Path, dialects: Iterable[Dialect], named_at: Span | None = None
 ) -> tuple[Dialect | None, Document]:
-    """The first of the dialects that recognizes a manifest, and the manifest as that dialect reads it.
+    """Return the first dialect that recognizes a manifest (None: no dialect does), and the parsed manifest.
 
-    A file is parsed at most once for each version of YAML.
+    A file is parsed at most once per version of YAML.
 
     Raises:
-        ManifestError: the manifest cannot be read in any version that one of the dialects is written in; or none
-            recognizes it, and it cannot be parsed in one of the versions, or is of a dialect as another one reads it.
+        ManifestError: the manifest cannot be read in any version of YAML that the dialects use. Or no dialect
+            recognizes it, and it is not valid YAML in one of the versions, or a dialect would recognize it if it
+            were parsed in another version.
     """
     dialects = tuple(dialects)
     documents: dict[tuple[Path, YamlVersion], Document | ManifestError] = {}
@@ -119,7 +120,7 @@ def detect_dialect(
     readable = [found for found in documents.values() if isinstance(found, Document)]
     for dialect in dialects:
         found = documents[manifest_at(path, dialect), dialect.yaml]
-        # A key `yes` is a boolean in one version of YAML and text in another.
+        # The manifest may be valid only in another version: a key `yes` is a boolean in YAML 1.1 and text in 1.2.
         if isinstance(found, ManifestError) and any(map(dialect.detect, readable)):
             raise found
     errors: dict[Path, ManifestError] = {}
@@ -133,13 +134,13 @@ def detect_dialect(
 
 
 def _in_both(first: ManifestError, second: ManifestError) -> ManifestError:
-    """What is wrong with a file in two versions of YAML; all that is wrong in the second if they share nothing."""
+    """Return the problems that a file has in both versions of YAML; if there are none, those of the second."""
     shared = [problem for problem in second.problems if problem in first.problems]
     return ManifestError(*shared) if shared else second
 
 
 def manifest_at(path: Path, dialect: Dialect) -> Path:
-    """The manifest that a path stands for in a dialect; the path itself where the dialect knows none."""
+    """Return the manifest that a path stands for in a dialect; the path itself if the dialect locates none."""
     return next(iter(dialect.locate(path)), path)
 
 

@@ -1,4 +1,4 @@
-"""The request to load a manifest, and the files and folders that a manifest may name."""
+"""The request to load a manifest: its options, its files, and the access rules for files and folders it names."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from harness.source.yaml import Version
 
 
 class Stamp(NamedTuple):
-    """The state of a file or folder. That of a folder changes when an entry is added or removed."""
+    """The modification stamp of a file or folder. A folder's stamp changes when an entry is added or removed."""
 
     modified_ns: int
     size: int
@@ -29,7 +29,7 @@ class Stamp(NamedTuple):
 
 
 def stamp(path: Path) -> Stamp | None:
-    """The stamp of what is at a path now; None if nothing is there."""
+    """Return the current stamp of the file or folder at a path; None if there is none."""
     try:
         status = os.stat(path)
     except (OSError, ValueError):  # ValueError: no file can have this name
@@ -48,19 +48,19 @@ class FolderListing(NamedTuple):
 class LoadRequest:
     """A manifest and the options for loading it.
 
-    paths     the manifest, then the documents it draws components from
-    agent     the agent, entry point or flow inside it; None where there is only one
-    env       values of `${VAR}`; nothing else is looked up
-    folders   where Python modules are imported from, in front of `sys.path`; files below them may be read
-    hooks     hooks the caller installs: import paths, or the hooks themselves
-    imports   whether Python objects that the manifest names are imported; else they are only looked up
-    allowed   further folders a manifest may read files from
-    named_at  the span that names the manifest, for the message that it does not exist
-    agent_at  the span that names the agent, or else the manifest, for the message that there is none
+    paths     the manifest, then the documents that hold components of it
+    agent     the agent, entry point or flow to load; None if the manifest has only one
+    env       the values of `${VAR}`; the environment itself is not read
+    folders   folders searched for Python modules before `sys.path`; files below them may be read
+    hooks     hooks installed by the caller: import paths, or the hooks themselves
+    imports   import Python objects that the manifest names; if False, they are looked up without running code
+    allowed   further folders that a manifest may read files from
+    named_at  the span that names the manifest, for messages that it does not exist
+    agent_at  the span that names the agent, or else the manifest, for messages that it does not exist
     hooks_at  the spans that name hooks, by import path
     text      the manifest itself, if it is not in a file; its paths are then relative to `base`
-    changes   what of its files is different from what they say
-    stamps    the files and folders that were resolved so far, each as it was then
+    changes   the changes of a variant to the files
+    stamps    the files and folders resolved so far, with their stamps at that time
     """
 
     paths: tuple[Path, ...]
@@ -85,25 +85,25 @@ class LoadRequest:
 
     @property
     def base_path(self) -> Path | None:
-        """The folder of relative paths in the manifest; None if it has no file and none was given."""
+        """The base of relative paths in the manifest; None if it has no file and no `base` was given."""
         return self.base if self.text is not None else real_path(self.path).parent
 
     def span_of_hook(self, hook: Any) -> Span | None:
-        """Where a hook is named, or else the manifest."""
+        """Return the span that names a hook, or else the manifest."""
         return self.hooks_at.get(hook, self.named_at) if isinstance(hook, str) else self.named_at
 
     def read(
         self, path: Path, *, yaml: Version, named_at: Span | None = None, rewrite: Rewrite | None = None
     ) -> Document:
-        """The document in a file of the manifest, with the changes; see `harness.source.document.read`.
+        """Parse a file of the manifest and apply the changes; see `harness.source.document.read`.
 
         Raises:
-            ManifestError: the file cannot be read, its text not be parsed, or a change not be made.
+            ManifestError: the file cannot be read or parsed, or a change cannot be applied.
         """
         return self.changes.apply(read(path, yaml=yaml, named_at=named_at, rewrite=rewrite), path)
 
     def read_text(self, path: Path) -> str:
-        """The text of a file of the manifest, with the changes.
+        """Return the text of a file of the manifest, with the changes applied.
 
         Raises:
             OSError, UnicodeDecodeError: it cannot be read as UTF-8.
@@ -112,10 +112,10 @@ class LoadRequest:
         return path.read_text(encoding="utf-8-sig") if changed is None else changed
 
     def resolve(self, written: str, where: Span) -> Path:
-        """The file that a manifest names at `where`. spec (sherma): base_path.
+        """Return the path of the file that a manifest names at `where`, and record it. spec (sherma): base_path.
 
         Raises:
-            ManifestError: it is not there, outside every folder that may be read, or relative to nothing.
+            ManifestError: the file does not exist, is outside the readable folders, or is relative without a base.
         """
         path = self._resolved(written, where)
         self.record(path)
@@ -126,13 +126,13 @@ class LoadRequest:
     def resolve_folder(
         self, written: str, where: Span, pattern: str = "*", *, recursive: bool = True
     ) -> FolderListing:
-        """The folder that a manifest names at `where`, with those of its files whose names match `pattern`.
+        """Return the folder that a manifest names at `where`, with its files whose names match `pattern`.
 
-        Hidden files and folders, and folders behind symbolic links, are left out.
+        Hidden files and folders are left out, and symbolic links to folders are not followed.
 
         Raises:
-            ManifestError: it is not there, outside every folder that may be read, or relative to nothing; or
-                one of its files is a link to a file outside.
+            ManifestError: the folder does not exist, is outside the readable folders, or is relative without a
+                base; or one of its files is a link to a file outside the readable folders.
         """
         folder = self._resolved(written, where)
         if not folder.is_dir():
@@ -171,25 +171,25 @@ class LoadRequest:
             raise ManifestError(Problem("path-outside", text, where, hint))
 
     def record(self, path: Path) -> None:
-        """Note that the graph depends on this file or folder, as it is now."""
+        """Record that the graph depends on this file or folder in its current state."""
         self.stamps.setdefault(path, stamp(path))
 
     def files(self) -> tuple[Path, ...]:
-        """The files that were resolved so far, in that order."""
+        """Return the files resolved so far, in that order."""
         return tuple(path for path, seen in self.stamps.items() if seen is None or not seen.is_folder)
 
     def may_read(self, path: Path) -> bool:
-        """True if a manifest may read what is at this (resolved) path."""
+        """True if a manifest may read the file or folder at this (resolved) path."""
         return any(path.is_relative_to(folder) for folder in self.readable_folders())
 
     def readable_folders(self) -> Sequence[Path]:
-        """The project the manifest stands in, the current folder, the import folders, and what was allowed."""
+        """Return the readable folders: the manifest's project, its folder, the current one, `folders`, `allowed`."""
         here = real_path(self.path).parent
         project = marked_root(here) or (here.parent if len(here.parents) > 2 else here)
         return [p.resolve() for p in (project, here, Path.cwd(), *self.folders, *self.allowed)]
 
     def for_manifest(self, path: Path, agent: str | None) -> LoadRequest:
-        """The request for another manifest, named by this one; without the hooks of the caller."""
+        """Return the request for another manifest that this one names, without the caller's hooks."""
         return replace(
             self, paths=(path,), agent=agent, agent_at=None, hooks=(), named_at=None, text=None, base=None
         )
@@ -211,5 +211,5 @@ def _refuse_unreadable(written: str, where: Span, error: OSError) -> NoReturn:
 
 
 def _is_content(name: str) -> bool:
-    """True unless a file or folder is hidden, or written by Python beside modules."""
+    """True unless the name is that of a hidden file or folder, or of Python's cache."""
     return not name.startswith(".") and name != "__pycache__"

@@ -1,4 +1,4 @@
-"""A value of a manifest that can be tuned: a temperature, or a list of tools."""
+"""A value of a manifest that a search can vary: a temperature, or a list of tools."""
 
 from __future__ import annotations
 
@@ -11,13 +11,13 @@ from harness.source.document import DocumentPath
 
 @dataclass(frozen=True)
 class Tunable:
-    """A temperature, or a list of tools, of the main document of a manifest.
+    """A temperature, or a list of tools, in the main document of a manifest.
 
     kind   `temperature` or `tools`
-    owner  the agent, node or model that it belongs to, by its name
-    path   where it is in the document; a temperature need not be written yet
+    owner  the name of the agent, node or model that it belongs to
+    path   its path in the document; a temperature need not be written yet
     value  the temperature (None: not written), or the names of the tools in order
-    pool   of tools: what the list may have, by name, as the document writes each
+    pool   for `tools`: the tools that the list may contain, by name, as they are written in the document
     """
 
     kind: Literal["temperature", "tools"]
