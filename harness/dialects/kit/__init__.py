@@ -1,1 +1,1 @@
-"""What several front ends share: mechanics, never a rule of one document. One concept a module."""
+"""Mechanics that several front ends share, one concept per module. Rules of one dialect's document are not here."""

@@ -1,4 +1,4 @@
-"""Attempts: what may fail is done again, after a wait in virtual time, a limited number of times."""
+"""Retries with back-off, and time limits, in virtual time."""
 
 from __future__ import annotations
 
@@ -13,17 +13,20 @@ from harness.time.idle import inside
 T = TypeVar("T")
 Attempt = Callable[[], Awaitable[T]]
 
-_MOST_DOUBLINGS = 1000  # a float holds no more
+_MAX_DOUBLINGS = 1000  # a float overflows soon after
 
 
 def backoff(first_s: float, *, exponential: bool = False, most_s: float = math.inf) -> Callable[[int], float]:
-    """The wait, in seconds, after each failure, by the number of failures so far (from 1).
+    """Return a function from the number of failures so far (from 1) to the delay before the next attempt.
 
-    Always `first_s`, or, if `exponential`, twice as long each time; never longer than `most_s`.
+    Args:
+        first_s: the first delay in seconds.
+        exponential: double the delay after each failure; otherwise it stays `first_s`.
+        most_s: the longest delay in seconds.
     """
 
     def delay_s(failures: int) -> float:
-        doublings = min(failures - 1, _MOST_DOUBLINGS) if exponential else 0
+        doublings = min(failures - 1, _MAX_DOUBLINGS) if exponential else 0
         return min(first_s * 2.0**doublings, most_s)
 
     return delay_s
@@ -38,19 +41,19 @@ async def with_retries(
     only: Callable[[Exception], bool] | None = None,
     restarts_visit: bool = False,
 ) -> T:
-    """What the first successful attempt returns. There is no wait after the last one.
+    """Call `attempt` until it succeeds, and return its result. There is no delay after the last attempt.
 
     Args:
         attempt: does the work once.
-        ctx: the visit.
-        attempts: how many there may be, the first included.
-        delay_s: see `backoff`; in virtual seconds.
-        only: after which errors there is another attempt; after any, without it.
-        restarts_visit: an attempt is all that the visit does. One that pauses is then resumed as the same attempt,
-            and a new one asks again what an earlier one asked.
+        ctx: the context of the visit.
+        attempts: the maximum number of attempts, the first included.
+        delay_s: the delay after each failure, in virtual seconds; see `backoff`.
+        only: a predicate of errors that are retried; by default all are.
+        restarts_visit: True if each attempt is the whole visit. An attempt that pauses is then resumed as the same
+            attempt, and a later attempt asks its questions anew.
 
     Raises:
-        Exception: what the last attempt raised; at once, pauses and what the world could not answer.
+        Exception: the error of the last attempt. Pauses and unanswered calls are raised at once.
     """
     first = ctx.failed_attempts + 1 if restarts_visit else 1
     for number in range(first, attempts):
@@ -74,14 +77,19 @@ async def with_timeout(
     *,
     late: Exception | None = None,
 ) -> T:
-    """What the attempt returns, if that takes it at most `timeout_s` virtual seconds (None: any number).
+    """Call `attempt` and return its result, with a time limit.
 
-    `deadline` keeps that time, for an attempt that moves it.
+    Args:
+        attempt: does the work.
+        ctx: the context of the visit.
+        timeout_s: the limit in virtual seconds; None for no limit.
+        what: the name of the work in the message of the TimeoutError.
+        deadline: the deadline to use, if the attempt reschedules it.
+        late: the error to raise instead of the TimeoutError.
 
     Raises:
-        TimeoutError: it takes longer, whatever it makes of being cancelled. `what` names it in the message. With
-            `late`, that is raised in its place.
-        Exception: what the attempt raised in time; pauses and what the world could not answer, at any time.
+        TimeoutError: the time is up, even if the attempt handles its cancellation and returns.
+        Exception: the error of the attempt, in time. Pauses and unanswered calls are raised at any time.
     """
     if timeout_s is None:
         return await attempt()
@@ -89,7 +97,7 @@ async def with_timeout(
     late = late or TimeoutError(f"{what} timed out after {timeout_s} s")
     try:
         async with deadline:
-            with inside():  # of two that end at one instant, the inner is the first
+            with inside():  # of two limits that end at the same instant, the inner one is first
                 result = await attempt()
     except Exception as error:
         if ctx.is_fatal(error) or not deadline.expired():

@@ -1,4 +1,4 @@
-"""Code fences: what models like to put around JSON."""
+"""Markdown code fences, which models often put around JSON."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ _FENCE: Final = re.compile(r"(`{3,})(?:[\w+-]+(?=[\s\[{\"]))?\s*(.*?)\s*\1", re.
 
 
 def strip_code_fence(text: str) -> str:
-    """The text, trimmed; if all of it is a Markdown code fence, what stands inside."""
+    """Return the trimmed text; if all of it is one code fence, the content of the fence."""
     text = text.strip()
     found = _FENCE.fullmatch(text)
     return found[2] if found else text

@@ -1,4 +1,4 @@
-"""What a scenario gives an agent to begin with."""
+"""The input that a scenario gives to an agent."""
 
 from __future__ import annotations
 
@@ -12,16 +12,16 @@ from harness.source.suggest import did_you_mean
 
 
 class BadInput(HarnessError):
-    """An input this agent cannot take."""
+    """An input that the agent cannot take."""
 
     code = "bad-input"
 
 
 def input_values(value: Any, text_key: str, expected: str) -> Mapping[str, Any]:
-    """An input as a mapping: text stands under `text_key`, nothing is an empty mapping.
+    """Return an input as a mapping: text becomes the value of `text_key`, None an empty mapping.
 
     Raises:
-        BadInput: it is neither; the message says what is `expected` ("an input is …").
+        BadInput: the input is none of these. The message begins with `expected` ("an input is …").
     """
     if value is None:
         return {}
@@ -33,7 +33,7 @@ def input_values(value: Any, text_key: str, expected: str) -> Mapping[str, Any]:
 
 
 def warn_dropped_inputs(names: Iterable[str], known: Iterable[str], why: str, run: RunContext) -> None:
-    """Warn of inputs that are dropped, with the known name that is nearest. `why` completes the sentence."""
+    """Warn that the inputs `names` are dropped. `why` completes the sentence; `known` names are suggested."""
     options = list(known)
     for name in names:
         hint = did_you_mean(str(name), options)

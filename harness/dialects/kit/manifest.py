@@ -1,4 +1,4 @@
-"""Opening a manifest: its document, the objects it imports, and everything that is wrong with it, raised once."""
+"""Opening a manifest: its document, the Python objects it names, and the collection of its problems."""
 
 from __future__ import annotations
 
@@ -21,10 +21,16 @@ from harness.source.yaml import Version
 def only_document(
     request: LoadRequest, *, what: str, yaml: Version = "1.1", rewrite: Rewrite | None = None
 ) -> Document:
-    """The one document of a request, from its file or its text; `rewrite` changes the text before it is parsed.
+    """Parse the only document of a request, from its file or its text.
+
+    Args:
+        request: the request.
+        what: the kind of manifest, for the message that there are several files.
+        yaml: the version of YAML.
+        rewrite: changes the text before it is parsed.
 
     Raises:
-        ManifestError: it cannot be read, or there are several; `what` names it in the message.
+        ManifestError: it cannot be read, or the request has several files.
     """
     if len(request.paths) > 1:
         text = f"{what} is a single file, and several are named"
@@ -37,11 +43,7 @@ def only_document(
 
 @contextmanager
 def refuse_deep_nesting(path: Path, text: str) -> Iterator[None]:
-    """Refuse a manifest whose parts are nested deeper than Python can follow.
-
-    Raises:
-        ManifestError: with this text, instead of a RecursionError.
-    """
+    """Raise a ManifestError with this text instead of a RecursionError in the block."""
     try:
         yield
     except RecursionError:
@@ -50,9 +52,10 @@ def refuse_deep_nesting(path: Path, text: str) -> Iterator[None]:
 
 @dataclass(frozen=True)
 class UnimportedObject:
-    """An object that is there, and was not imported.
+    """A Python object that exists in a source file and was not imported.
 
-    `tool_name` is its name for models, if that can be known; `is_function`: it is a function without decorators.
+    tool_name    its name for models, if the source tells
+    is_function  True if it is a function without decorators
     """
 
     tool_name: str | None = None
@@ -60,12 +63,13 @@ class UnimportedObject:
 
 
 def load_object(dotted: str, folders: Sequence[Path], span: Span, *, imports: bool = True) -> Any:
-    """The Python object of an import path that stands at `span`, with `folders` searched before everything else.
+    """Import the Python object at the import path `dotted`, which is written at `span`.
 
-    Without `imports` it is only looked up, and stands there as `UnimportedObject`.
+    `folders` are searched before `sys.path`. If `imports` is False, the object is looked up in the source without
+    running it, and an `UnimportedObject` is returned.
 
     Raises:
-        ManifestError: it is not there, or cannot be imported.
+        ManifestError: it does not exist, or cannot be imported.
     """
     try:
         return _found(dotted, folders, imports)
@@ -81,7 +85,7 @@ def _found(dotted: str, folders: Sequence[Path], imports: bool) -> Any:
 
 
 def load_hook(hook: Any, request: LoadRequest) -> Any:
-    """A hook that the caller installs: the object of its import path, as `load_object` gives it, or the hook itself.
+    """Return a hook that the caller installs: the object at its import path (see `load_object`), or itself.
 
     Raises:
         ManifestError: it cannot be imported.
@@ -94,7 +98,7 @@ def load_hook(hook: Any, request: LoadRequest) -> Any:
 
 
 class Problems:
-    """What is wrong with a manifest, as far as it has been read: `errors` refuse it, `warnings` do not."""
+    """The problems of a manifest collected so far. `errors` refuse it, `warnings` do not."""
 
     def __init__(self, warnings: Iterable[Problem] = ()) -> None:
         self.errors: list[Problem] = []
@@ -105,23 +109,23 @@ class Problems:
         self.errors.append(Problem(code, text, span, hint))
 
     def add(self, problems: Iterable[Problem]) -> None:
-        """Add problems, each by its severity."""
+        """Add problems to the errors or the warnings, by their severity."""
         for problem in problems:
             (self.warnings if problem.severity == "warning" else self.errors).append(problem)
 
     @contextmanager
     def collecting(self) -> Iterator[None]:
-        """Add what a ManifestError inside tells, and go on after it."""
+        """Catch a ManifestError in the block and add its problems."""
         try:
             yield
         except ManifestError as error:
             self.errors += error.problems
 
     def raise_errors(self) -> None:
-        """End here if there is any error.
+        """Raise all errors, if there are any.
 
         Raises:
-            ManifestError: with all errors, in the order of the file.
+            ManifestError: with the errors in the order of the file.
         """
         if self.errors:
             raise ManifestError(in_file_order(self.errors))

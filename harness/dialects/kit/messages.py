@@ -1,4 +1,4 @@
-"""Messages as LangChain makes them, with ids that come from the seed."""
+"""LangChain messages with ids that are generated from the seed of the run."""
 
 from __future__ import annotations
 
@@ -11,18 +11,18 @@ from langchain_core.messages.ai import UsageMetadata
 from harness.graph.effects import LLMReply
 
 NewId = Callable[[str], str]
-"""Makes an id that starts with a prefix (`RunContext.new_id`)."""
+"""A function that generates an id with the given prefix (`RunContext.new_id`)."""
 
 AnyMessage = TypeVar("AnyMessage", bound=BaseMessage)
 
 
 def ensure_id(message: AnyMessage, new_id: NewId) -> AnyMessage:
-    """The message; a copy with an id if it has none."""
+    """Return the message if it has an id, else a copy with a new one."""
     return message if message.id else message.model_copy(update={"id": new_id("message")})
 
 
 def to_ai_message(reply: LLMReply, new_id: NewId) -> AIMessage:
-    """The message of a model's reply. Tool calls without an id get one."""
+    """Convert a model's reply to a message. Tool calls without an id get one."""
     calls = [
         {
             "name": call["name"],

@@ -1,4 +1,4 @@
-"""The nodes of a graph that can be reached from others."""
+"""Reachability in a graph."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ Node = TypeVar("Node", bound=Hashable)
 
 
 def reachable(start: Node, edges: Iterable[tuple[Node, Node]]) -> set[Node]:
-    """The start, and all nodes that edges (source, target) lead to from there."""
+    """Return `start` and all nodes reachable from it along the edges (source, target)."""
     targets: dict[Node, list[Node]] = {}
     for source, target in edges:
         targets.setdefault(source, []).append(target)

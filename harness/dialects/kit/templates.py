@@ -1,6 +1,6 @@
-"""Placeholders in the texts of a manifest, such as `{{name}}`: found, and filled.
+"""Finding and filling placeholders, such as `{{name}}`, in the texts of a manifest.
 
-The pattern of a placeholder, and the text that stands for it, are the dialect's own.
+The dialect gives the pattern of a placeholder and the text that replaces it.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ from typing import Any
 
 
 def placeholders(value: Any, pattern: re.Pattern[str]) -> Iterator[re.Match[str]]:
-    """The placeholders in a text, or in the texts of lists and mappings at any depth, keys included, in order."""
+    """Yield the placeholders in a text, or in the texts of lists and mappings at any depth, keys included."""
     if isinstance(value, str):
         yield from pattern.finditer(value)
     elif isinstance(value, Mapping):
@@ -24,9 +24,9 @@ def placeholders(value: Any, pattern: re.Pattern[str]) -> Iterator[re.Match[str]
 
 
 def fill(value: Any, pattern: re.Pattern[str], text_of: Callable[[re.Match[str]], str]) -> Any:
-    """The same text, list or mapping with `text_of` each placeholder in its place.
+    """Return a text, list or mapping with each placeholder replaced by `text_of` its match.
 
-    Placeholders in what is filled in stay as they are.
+    Placeholders in the inserted text are not expanded.
     """
     if isinstance(value, str):
         return pattern.sub(text_of, value)

@@ -1,9 +1,9 @@
-"""A model's tool calls, and the messages that answer them.
+"""Running a model's tool calls, and the messages that answer them.
 
-What a model gets wrong (a tool it does not have, arguments that do not fit), and a failure that a tool reports, goes
-back to it in a message. What a tool raises fails the node. The wording is LangGraph's (`engine.tool_messages`).
+Errors of the model (an unknown tool, wrong arguments) and failures that a tool reports are sent back to the model in
+a tool message. Exceptions of a tool fail the node. The wording is LangGraph's (`engine.tool_messages`).
 
-A call that cannot be made is refused: it is in the trace and among the calls of the run, with the reason.
+A call that cannot be made is refused: the trace and the calls of the run have it, with the reason.
 """
 
 from __future__ import annotations
@@ -22,23 +22,24 @@ from harness.time.gather import gather
 Tool = TypeVar("Tool")
 
 UseTool = Callable[[Tool, Mapping[str, Any]], Awaitable[str | list[Any]]]
-"""Runs a tool with the model's arguments. Returns the content of the answer: text, or content blocks.
+"""A function that runs a tool with the model's arguments and returns its result: text, or content blocks.
 
 Raises:
-    BadArguments, ToolReportedError: see there.
+    BadArguments: the tool does not take these arguments.
+    ToolReportedError: the tool reports a failure.
 """
 
 
 class RefusedCall(Exception):
-    """A call that cannot be made."""
+    """A tool call that cannot be made."""
 
 
 class UnknownTool(RefusedCall):
-    """A tool that the model does not have."""
+    """The call of a tool that the model does not have."""
 
 
 class BadArguments(RefusedCall):
-    """Arguments that the tool does not take; the model reads why. `effect` is the call that was asked for."""
+    """Arguments that the tool does not take. The message is sent to the model; `effect` is the requested call."""
 
     def __init__(self, message: str, effect: Effect) -> None:
         super().__init__(message)
@@ -46,7 +47,7 @@ class BadArguments(RefusedCall):
 
 
 class ToolReportedError(Exception):
-    """The tool reports that it failed; the model reads it. `content` has its content blocks, if it gave any."""
+    """A failure that the tool reports, which is sent to the model. `content` holds its content blocks, if any."""
 
     def __init__(self, message: str, content: Sequence[Mapping[str, Any]] = ()) -> None:
         super().__init__(message)
@@ -56,7 +57,7 @@ class ToolReportedError(Exception):
 async def answer_call(
     call: Call, tools: Mapping[str, Tool], use: UseTool[Tool], ctx: NodeContext
 ) -> ToolMessage:
-    """The message that answers one call. `tools` are those the model has, by name."""
+    """Run one tool call and return the message that answers it. `tools` are the model's tools by name."""
     tool = tools.get(call["name"])
     if tool is None:
         refuse_unknown(call, tools, ctx)
@@ -73,19 +74,19 @@ async def answer_call(
 async def answer_calls(
     calls: Iterable[Call], tools: Mapping[str, Tool], use: UseTool[Tool], ctx: NodeContext
 ) -> list[ToolMessage]:
-    """The messages that answer calls, in their order. The tools run side by side."""
+    """Run tool calls concurrently and return the messages that answer them, in the order of the calls."""
     return await gather(answer_call(call, tools, use, ctx) for call in calls)
 
 
 def refuse_unknown(call: Call, known: Iterable[str], ctx: NodeContext) -> None:
-    """Refuse the call of a tool that the model does not have; `known` are the names of those it has."""
+    """Refuse the call of an unknown tool. `known` are the names of the model's tools."""
     names = list(known)
     hint = did_you_mean(call["name"], names) if names else "it has none"
     refuse(call, UnknownTool(f"the model has no tool '{call['name']}'" + (f" ({hint})" if hint else "")), ctx)
 
 
 def refuse(call: Call, why: RefusedCall, ctx: NodeContext) -> None:
-    """Record a call that a model asked for and that cannot be made."""
+    """Record a call that the model requested and that cannot be made."""
     ctx.refuse(ToolCall(name=call["name"], args=call.get("args") or {}), why)
 
 
@@ -99,5 +100,5 @@ def refuse_all(calls: Sequence[Call], ctx: NodeContext) -> None:
 
 
 def mcp_texts(content: Iterable[Mapping[str, Any]]) -> list[str]:
-    """The texts among MCP content blocks."""
+    """Return the texts of the text blocks among MCP content blocks."""
     return [str(block["text"]) for block in content if block.get("type") == "text"]

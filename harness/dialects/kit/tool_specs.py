@@ -1,4 +1,4 @@
-"""Tools of Python as models see them."""
+"""Descriptions of Python tools for models: name, description and JSON Schema of the parameters."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from harness.graph.effects import ToolSpec
 
 
 def spec_of_tool(tool: BaseTool) -> ToolSpec:
-    """A tool's description for models, as LangChain makes it: without pydantic's titles, references resolved."""
+    """Describe a tool as LangChain does: without pydantic's titles, references resolved."""
     function = convert_to_openai_tool(tool)["function"]
     return ToolSpec(
         tool.name, function.get("description", ""), function.get("parameters", {"type": "object"})
@@ -21,15 +21,15 @@ def spec_of_tool(tool: BaseTool) -> ToolSpec:
 
 
 def spec_of_function(function: Callable[..., Any], name: str, description: str | None = None) -> ToolSpec:
-    """A function's description for models: by its signature, and its docstring unless a description is given.
+    """Describe a function by its signature, and by its docstring unless a description is given.
 
-    Annotations that no JSON Schema can express leave the parameters without types.
+    The parameters have no types if a JSON Schema cannot express the annotations.
     """
     text = description or inspect.getdoc(function) or ""
     try:
         spec = spec_of_tool(StructuredTool.from_function(func=function, name=name, description=text))
         return ToolSpec(name, text, spec.schema)
-    except Exception:  # annotations may be anything, and so may what pydantic makes of them
+    except Exception:  # annotations can be anything, and so can the errors of pydantic about them
         return ToolSpec(name, text, _untyped(function))
 
 
@@ -37,7 +37,7 @@ def _untyped(function: Callable[..., Any]) -> dict[str, Any]:
     variadic = (inspect.Parameter.VAR_POSITIONAL, inspect.Parameter.VAR_KEYWORD)
     try:
         signature = inspect.signature(function)
-    except ValueError:  # some functions of C have none
+    except ValueError:  # some C functions have no signature
         return {"type": "object"}
     parameters = [each for each in signature.parameters.values() if each.kind not in variadic]
     return {

@@ -1,6 +1,6 @@
-"""Finding the tunables of a manifest: what dialects have in common.
+"""Functions that find the tunables of a manifest.
 
-What cannot be tuned is left out here: the search says which kinds of change found nothing.
+Values that cannot be tuned are left out without a message: the search reports which kinds of change had no target.
 """
 
 from __future__ import annotations
@@ -11,11 +11,12 @@ from typing import Any
 from harness.dialects.tunable import Tunable
 from harness.source.document import DocumentPath
 
-Name = Callable[[Any], str | None]
+ToolName = Callable[[Any], str | None]
+"""A function from a tool as written to its name; None if it has none."""
 
 
 def mappings(value: Any) -> Iterator[tuple[Any, Mapping[str, Any]]]:
-    """The mappings in a mapping or a list, each with its key or place."""
+    """Yield the mappings in a mapping or a list, each with its key or index."""
     if isinstance(value, dict):
         items: Iterable[tuple[Any, Any]] = value.items()
     else:
@@ -24,7 +25,7 @@ def mappings(value: Any) -> Iterator[tuple[Any, Mapping[str, Any]]]:
 
 
 def temperature(owner: str, within: Any, path: DocumentPath, default: float | None = None) -> list[Tunable]:
-    """The temperature in the mapping at `path`; none where it is written as something else than a number."""
+    """Return the temperature of the mapping `within` at `path`, as a list of one; empty if it is not a number."""
     if not isinstance(within, dict):
         return []
     value = within.get("temperature")
@@ -36,11 +37,14 @@ def temperature(owner: str, within: Any, path: DocumentPath, default: float | No
 
 
 def tool_lists(
-    lists: Iterable[tuple[str, DocumentPath, Any]], name: Name, further: Iterable[Any] = ()
+    lists: Iterable[tuple[str, DocumentPath, Any]], name: ToolName, further: Iterable[Any] = ()
 ) -> list[Tunable]:
-    """Lists of tools, each with its owner, path and value. Each may have the tools of all, and `further` ones.
+    """Return the tunables of tool lists. The pool of each is the tools of all lists, and `further` ones.
 
-    `name` is the name of a tool as it is written; a list with a tool that has none is left out.
+    Args:
+        lists: the owner, path and value of each list. A list with a tool that has no name is left out.
+        name: returns the name of a tool.
+        further: tools that no list has.
     """
     found = [
         (owner, path, value)
@@ -58,5 +62,5 @@ def tool_lists(
 
 
 def plain_name(tool: Any) -> str | None:
-    """The name of a tool that is written as its name."""
+    """Return the name of a tool that is written as its name."""
     return tool if isinstance(tool, str) and tool else None
