@@ -1,6 +1,6 @@
 """Yagra: LangGraph workflows in YAML, with handlers in Python.
 
-Section of the documentation                    what it does
+Section of the documentation                    modules
 Top-Level Structure, Validation Rules           `document`, `rules`, `prompt_warnings`
 State Schema                                    `state`, `state_warnings`
 Node Specification, Node Handler Signature      `nodes`, `handlers`
@@ -9,5 +9,5 @@ Edge Specification, Fan-Out Edge                `routing`
 Resilience                                      `resilience`
 Subgraph Node                                   `subgraph`
 
-`compile` turns a workflow into a Graph; `lifecycle` has the start and the end of a run.
+`compile` turns a workflow into a Graph; `lifecycle` converts its input and its output.
 """

@@ -1,4 +1,8 @@
-"""A Yagra workflow compiled to a Graph: references, document, rules, subgraphs, then nodes and edges."""
+"""Compilation of a Yagra workflow to a Graph.
+
+The steps are in the order of `_load`: prompt references are resolved, the document is validated, then the rules
+between its sections; subgraphs are compiled, warnings are collected, and nodes and edges are made.
+"""
 
 from __future__ import annotations
 
@@ -17,7 +21,7 @@ from harness.dialects.yagra.routing import edges_and_routers
 from harness.dialects.yagra.rules import Rules
 from harness.dialects.yagra.state import StateKeys
 from harness.dialects.yagra.state_warnings import CARRIED_KEY_HINT, OPEN_STATE_HINT, state_warnings
-from harness.dialects.yagra.subgraph import Subgraphs, inner_warnings
+from harness.dialects.yagra.subgraph import Subgraphs, subgraph_warnings
 from harness.dialects.yagra.vocabulary import vocabulary
 from harness.errors import Problem
 from harness.graph.model import Graph, Node
@@ -25,16 +29,16 @@ from harness.source.document import Document
 from harness.source.models import validate
 from harness.source.sexagesimal import sexagesimals
 
-STEPS: Final = 10007
-"""The limit of supersteps of a run. A workflow cannot set it; this is LangGraph's own."""
+RECURSION_LIMIT: Final = 10007
+"""The maximum number of supersteps in a run: LangGraph's default, which a workflow cannot change."""
 
 
 def load(request: LoadRequest) -> Graph:
-    """The graph of a workflow.
+    """Compile a workflow.
 
     Raises:
-        ManifestError: the first reference that cannot be resolved; else all problems of the document; else all
-            broken rules; else the problems of its subgraphs.
+        ManifestError: with the first prompt reference that cannot be resolved; else all problems of the document;
+            else all broken rules; else the problems of its subgraphs.
     """
     with refuse_deep_nesting(request.path, "its subgraphs are nested too deep"):
         return _load(request, Subgraphs(_load, (request.path.resolve(),)))
@@ -61,7 +65,7 @@ def _load(request: LoadRequest, subgraphs: Subgraphs) -> Graph:
     ]
     for node in workflow.nodes:
         if node.id in inner:
-            warnings += inner_warnings(node, inner[node.id])
+            warnings += subgraph_warnings(node, inner[node.id])
     edges, routers = edges_and_routers(workflow, document)
     keys = StateKeys(workflow)
     name = request.path.name.removesuffix(request.path.suffix)
@@ -77,7 +81,7 @@ def _load(request: LoadRequest, subgraphs: Subgraphs) -> Graph:
         channels=keys.channels(),
         routers=routers,
         lifecycle=lifecycle(keys),
-        recursion_limit=STEPS,
+        recursion_limit=RECURSION_LIMIT,
         may_pause=bool(pause_before or pause_after) or any(graph.may_pause for graph in inner.values()),
         warnings=tuple(warnings),
         open_state=keys.is_open,
@@ -102,6 +106,8 @@ def _nodes(
         if node.id in subgraphs:
             run = subgraph_node(node, subgraphs[node.id], keys)
         else:
-            run = handler_node(node, params[at].values, keys, is_switch=workflow.is_switch(node.id))
+            run = handler_node(
+                node, params[at].values, keys, has_conditional_edges=workflow.has_conditional_edges(node.id)
+            )
         nodes.append(Node(node.id, node.handler, run, document.span(("nodes", at))))
     return tuple(nodes)

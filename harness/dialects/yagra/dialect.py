@@ -1,4 +1,4 @@
-"""The dialect Yagra: the members of `harness.dialects.dialect.Dialect`. The rest is imported when it is used."""
+"""The members of `harness.dialects.dialect.Dialect` for Yagra. Other modules are imported when they are used."""
 
 from __future__ import annotations
 
@@ -15,11 +15,11 @@ load = lazy_function("harness.dialects.yagra.compile:load")
 
 
 def detect(document: Document) -> bool:
-    """True if a document is a Yagra workflow: it has `nodes`, and says where they start or end."""
+    """True if a document is a Yagra workflow: it has `nodes`, and `start_at` or `end_at`."""
     value = document.value
     return isinstance(value, dict) and "nodes" in value and ("start_at" in value or "end_at" in value)
 
 
 def agents(document: Document) -> list[str]:
-    """A workflow defines one agent, which has no name."""
+    """Return no names: a workflow defines one agent without a name."""
     return []

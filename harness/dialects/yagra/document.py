@@ -1,4 +1,4 @@
-"""The sections of a Yagra workflow, in the order of its documentation ("Workflow YAML Reference").
+"""The sections of a Yagra workflow as pydantic models, in the order of the "Workflow YAML Reference".
 
 Unknown keys are refused everywhere but in `params`. Rules between sections are in `rules`.
 """
@@ -16,18 +16,18 @@ FIELD_TYPES: Final = ("str", "int", "float", "bool", "list", "dict", "messages")
 REDUCERS: Final = ("add",)
 REDUCIBLE: Final = ("list", "messages")
 _SYNONYMS: Final = {"object": "dict", "array": "list", "number": "float", "text": "str"}
-"""The names of some types in JSON Schema and elsewhere."""
+"""Types by their names in JSON Schema and elsewhere, for suggestions."""
 SUBGRAPH: Final = "subgraph"
 TEXT_INPUT: Final = "input"
-"""The key that an input of text becomes."""
+"""The state key that holds the input of a run, if it is text."""
 NEXT: Final = "__next__"
-"""The key of the state that holds the label of the branch to take."""
+"""The state key that holds the label of the conditional edge to follow."""
 ERROR: Final = "__error__"
-"""The key of the state that holds the text of the error a fallback is for."""
+"""The state key that holds the error text for a fallback node."""
 
 
 ParamsSection = Annotated[dict[str, Any], BeforeValidator(lambda value: {} if value is None else value)]
-"""Params of nodes; nothing is an empty mapping."""
+"""A mapping of params; null is an empty mapping."""
 
 
 class Section(BaseModel, extra="forbid"):
@@ -35,7 +35,7 @@ class Section(BaseModel, extra="forbid"):
 
 
 class StateField(Section, title="a state field"):
-    """spec: "State Schema". Types are documentation: no value is checked against them."""
+    """A field of `state_schema`. spec: "State Schema". Values are not checked against its type."""
 
     main_key: ClassVar[str] = "type"
 
@@ -61,12 +61,12 @@ class StateField(Section, title="a state field"):
 
     @property
     def is_reduced_list(self) -> bool:
-        """True if writes are appended to a list. `reducer: add` changes nothing for messages."""
+        """True if written lists are appended. `reducer: add` has no effect on messages."""
         return self.reducer is not None and self.type != "messages"
 
 
 class RetrySpec(Section, title="a retry block"):
-    """spec: "Resilience". `max_attempts` counts the first try; the delay is in seconds."""
+    """The `retry` block of a node. spec: "Resilience". `max_attempts` includes the first attempt."""
 
     main_key: ClassVar[str] = "max_attempts"
 
@@ -76,7 +76,10 @@ class RetrySpec(Section, title="a retry block"):
 
 
 class NodeSpec(Section, title="a node"):
-    """spec: "Node Specification". `params` are the node's own; `timeout_seconds` holds for each attempt."""
+    """A node. spec: "Node Specification".
+
+    `params` lacks the global parameters (see `prompts.Params`). `timeout_seconds` limits each attempt.
+    """
 
     id: str = Field(min_length=1)
     handler: str = Field(min_length=1)
@@ -87,7 +90,10 @@ class NodeSpec(Section, title="a node"):
 
 
 class FanOut(Section, title="a fan_out block"):
-    """spec: "Fan-Out Edge". The target runs once an item of `items_key` and sees `{item_key: item}`."""
+    """The `fan_out` block of an edge. spec: "Fan-Out Edge".
+
+    The target runs once per item of the list at `items_key`, with the state `{item_key: item}`.
+    """
 
     main_key: ClassVar[str] = "items_key"
 
@@ -96,7 +102,7 @@ class FanOut(Section, title="a fan_out block"):
 
 
 class EdgeSpec(Section, title="an edge"):
-    """spec: "Edge Specification". `condition` is a label, compared with `state["__next__"]`."""
+    """An edge. spec: "Edge Specification". `condition` is a label that is compared with `state["__next__"]`."""
 
     source: str = Field(min_length=1)
     target: str = Field(min_length=1)
@@ -104,7 +110,7 @@ class EdgeSpec(Section, title="an edge"):
     fan_out: FanOut | None = None
 
     @model_validator(mode="after")
-    def _one_way(self) -> EdgeSpec:
+    def _one_kind(self) -> EdgeSpec:
         if self.condition is not None and self.fan_out is not None:
             text = f"the edge '{self.source}' -> '{self.target}' has both 'condition' and 'fan_out': expected one"
             raise mistaken(Mistake(text, ("fan_out",), on_key=True, code="edge-kind"))
@@ -142,9 +148,9 @@ class Workflow(Section, title="a workflow"):
         return fields
 
     def edges_from(self, source: str) -> list[EdgeSpec]:
-        """The edges that leave a node, in order."""
+        """Return the edges whose source is a node, in order."""
         return [edge for edge in self.edges if edge.source == source]
 
-    def is_switch(self, node: str) -> bool:
-        """True if conditional edges leave a node."""
+    def has_conditional_edges(self, node: str) -> bool:
+        """True if a node is the source of conditional edges."""
         return any(edge.condition is not None for edge in self.edges_from(node))

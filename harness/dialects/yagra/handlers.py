@@ -1,6 +1,7 @@
-"""Handlers: the Python functions of nodes. spec: "Node Handler Signature".
+"""Calling the handlers of nodes. spec: "Node Handler Signature".
 
-A scenario names them, except for the built-in model nodes, which it may replace.
+A scenario provides handlers by name: Python functions or stubs. The handlers of model nodes are built in; a scenario
+may replace them.
 """
 
 from __future__ import annotations
@@ -33,40 +34,41 @@ BUILT_IN: Final[Mapping[str, BuiltIn]] = {
 
 
 class SignatureError(HarnessError):
-    """A handler that raises TypeError with its params and without, such as one that cannot be called so."""
+    """A handler that raises TypeError with both signatures, with params and without."""
 
     code = "handler-signature"
 
 
 class AnswerError(HarnessError):
-    """A handler that does not return keys of the state."""
+    """A handler that does not return a mapping of state keys."""
 
     code = "handler-answer"
 
 
 async def call_handler(node: NodeSpec, params: Params, state: State, ctx: NodeContext) -> Mapping[str, Any]:
-    """The return value of a node's handler: values for keys of the state.
+    """Call the handler of a node and return the state keys that it writes.
 
     Args:
-        node: the node; its `handler` is a name of the scenario's `handlers`, or built in.
-        params: the node's, prompts resolved. A model node returns its reply under `output_key`.
+        node: the node; its `handler` is a name in the scenario's `handlers`, or built in.
+        params: the params of the node, with resolved prompts.
         state: the node's input state. Handlers get shallow copies of it and of the params.
-        ctx: the visit.
+        ctx: the context of the visit.
 
     Raises:
-        UnscriptedCall: the world has no answer for the name.
-        SignatureError, AnswerError: see there.
-        Exception: what the handler raised.
+        UnscriptedCall: the world has no answer for the handler.
+        SignatureError: the handler raises TypeError with both signatures.
+        AnswerError: the handler does not return a mapping.
+        Exception: any other error of the handler.
     """
     built_in = BUILT_IN.get(node.handler)
-    # A change that a handler makes inside its params lasts for this run only.
+    # One deep copy per run: a handler may change values inside its params, and other runs must not see that.
     resources, key = ctx.run.resources, f"params of {node.id}"
     if key not in resources:
         resources[key] = copy.deepcopy(params)
     own: Params = resources[key]
 
     async def convention(handler: Any) -> Any:
-        return await _called(handler, state, own, node)
+        return await _call(handler, state, own, node)
 
     async def real() -> Any:
         return await built_in(node, own, state, ctx) if built_in else None
@@ -83,11 +85,11 @@ async def call_handler(node: NodeSpec, params: Params, state: State, ctx: NodeCo
     try:
         answer = await ctx.run.perform(effect, state, ctx.name)
     except TypeError:
-        # From a stub, which is called twice as well; `convention` handles those of real handlers.
+        # A stub raised it, and is called a second time like a handler. `convention` does this for real handlers.
         try:
             answer = await ctx.run.perform(effect, state, ctx.name)
         except TypeError as error:
-            raise SignatureError(_both_failed(node, error, error)) from error
+            raise SignatureError(_both_signatures_failed(node, error, error)) from error
     if not isinstance(answer, Mapping):
         raise AnswerError(
             f"handler '{node.handler}' of node '{node.id}' must answer with a mapping of state keys, "
@@ -96,7 +98,7 @@ async def call_handler(node: NodeSpec, params: Params, state: State, ctx: NodeCo
     return answer
 
 
-async def _called(handler: Any, state: State, params: Params, node: NodeSpec) -> Any:
+async def _call(handler: Any, state: State, params: Params, node: NodeSpec) -> Any:
     """spec: "Yagra tries calling with params first, falls back to state-only if that fails"."""
     try:
         return await call(handler, dict(state), dict(params))
@@ -105,10 +107,10 @@ async def _called(handler: Any, state: State, params: Params, node: NodeSpec) ->
     try:
         return await call(handler, dict(state))
     except TypeError as error:
-        raise SignatureError(_both_failed(node, with_params, error)) from error
+        raise SignatureError(_both_signatures_failed(node, with_params, error)) from error
 
 
-def _both_failed(node: NodeSpec, with_params: TypeError, without: TypeError) -> str:
+def _both_signatures_failed(node: NodeSpec, with_params: TypeError, without: TypeError) -> str:
     return (
         f"handler '{node.handler}' of node '{node.id}' raises TypeError with both signatures: "
         f"handler(state, params): {error_text(with_params)}; handler(state): {error_text(without)}"

@@ -1,4 +1,4 @@
-"""The start and the end of a run: its input becomes the first state, and the final state is the output."""
+"""The lifecycle of a run: its input becomes the first state, an edit updates it, the final state is the output."""
 
 from __future__ import annotations
 
@@ -14,13 +14,13 @@ from harness.source.models import describe
 
 
 def lifecycle(keys: StateKeys) -> Lifecycle:
-    """The lifecycle of a workflow with this state."""
+    """Return the lifecycle of a workflow with these state keys."""
 
     async def accept(value: Any, run: RunContext) -> Mapping[str, Any]:
         values = input_values(value, TEXT_INPUT, "an input is text or a mapping of state keys")
         return keys.kept(values, run.new_id)
 
-    async def edit(value: Any, run: RunContext) -> Mapping[str, Any]:
+    async def update_state(value: Any, run: RunContext) -> Mapping[str, Any]:
         if not isinstance(value, Mapping):
             raise BadInput(f"a run is resumed with a mapping of state keys, not {describe(value)}")
         return {**keys.dropped(value), **keys.kept(value, run.new_id)}
@@ -28,4 +28,4 @@ def lifecycle(keys: StateKeys) -> Lifecycle:
     async def finish(state: State, _run: RunContext) -> Any:
         return dict(state)
 
-    return Lifecycle(accept=accept, update_state=edit, finish=finish)
+    return Lifecycle(accept=accept, update_state=update_state, finish=finish)

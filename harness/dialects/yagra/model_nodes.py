@@ -1,4 +1,4 @@
-"""The handler `llm`, and what all model nodes share: their params, their prompts and their own attempts."""
+"""The handler `llm`, and the functions that all model nodes share: params, prompts and calls with retries."""
 
 from __future__ import annotations
 
@@ -20,21 +20,21 @@ from harness.graph.to_json import error_text
 from harness.source.models import describe
 
 ATTEMPTS: Final = 3
-"""The attempts of a node without `retry`, with waits of 1 s and 2 s."""
+"""The number of attempts for a node without `retry`, with delays of 1 s and 2 s."""
 
 OUTPUT_KEY: Final = "output_key"
 DEFAULT_OUTPUT_KEY: Final = "output"
 
 _NOT_SENT: Final = frozenset({"api_key", "drop_params", "metadata"})
-"""Settings that are not sent: keys are kept out of traces, the others are for LiteLLM itself."""
+"""Settings that are not sent: API keys stay out of traces, the others configure LiteLLM itself."""
 
-_WIDEST: Final = 1000
+_MAX_WIDTH: Final = 1000
 _NUMBER: Final = re.compile(r"\d+")
 _PLACEHOLDER: Final = re.compile(r"\{(\w+)\}")
 
 
 class ModelParamsError(HarnessError):
-    """Params that are not valid for a model node. `part` is the message that cannot be filled in."""
+    """Invalid params of a model node. `part` is `system` or `user` if that prompt cannot be filled."""
 
     code = "model-params"
 
@@ -44,14 +44,14 @@ class ModelParamsError(HarnessError):
 
 
 class ModelCallError(HarnessError):
-    """A model that failed in every attempt."""
+    """A model call that failed in every attempt."""
 
     code = "model-call"
 
 
 @dataclass(frozen=True)
 class Prompts:
-    """The two messages of a model node, filled in."""
+    """The texts of the two messages of a model node, as templates or filled."""
 
     system: str
     user: str
@@ -59,7 +59,7 @@ class Prompts:
 
 @dataclass(frozen=True)
 class Model:
-    """spec: "Node with Parameters", `model`. `settings` are its `kwargs`."""
+    """The `model` of a node. spec: "Node with Parameters". `settings` are its `kwargs`."""
 
     provider: str
     name: str
@@ -69,34 +69,34 @@ class Model:
 async def llm(
     node: NodeSpec, params: Mapping[str, Any], state: Mapping[str, Any], ctx: NodeContext
 ) -> Mapping[str, Any]:
-    """The text of the reply under `output_key`.
+    """Call the model and return the text of its reply under `output_key`.
 
     Raises:
         ModelParamsError: the params are not valid, or the prompt cannot be filled.
         ModelCallError: the model failed in every attempt.
     """
-    key, model, prompts = request_of(params, state)
-    return {key: (await ask(model, prompts, node, state, ctx)).text}
+    key, model, prompts = model_request(params, state)
+    return {key: (await call_model(model, prompts, node, state, ctx)).text}
 
 
-def request_of(params: Mapping[str, Any], state: Mapping[str, Any]) -> tuple[str, Model, Prompts]:
-    """The output key, the model and the prompts of a model node.
+def model_request(params: Mapping[str, Any], state: Mapping[str, Any]) -> tuple[str, Model, Prompts]:
+    """Return the output key, the model and the filled prompts of a model node.
 
     Placeholders are filled from the state; a missing key is empty text.
 
     Raises:
         ModelParamsError: a param is missing or malformed, or a placeholder is not a plain name.
     """
-    return output_key_of(params), model_of(params), filled(templates_of(params), state)
+    return output_key_of(params), model_of(params), fill_prompts(templates_of(params), state)
 
 
 def output_key_of(params: Mapping[str, Any]) -> str:
-    """The key of the state that a model node writes."""
+    """Return the state key that a model node writes."""
     return _text(params.get(OUTPUT_KEY, DEFAULT_OUTPUT_KEY), "'output_key'")
 
 
 def model_of(params: Mapping[str, Any]) -> Model:
-    """The model of a model node."""
+    """Return the model of a model node."""
     given = _mapping(params.get("model"), "'model'", " with provider and name")
     return Model(
         _text(given.get("provider"), "'model.provider'", empty=False),
@@ -106,31 +106,34 @@ def model_of(params: Mapping[str, Any]) -> Model:
 
 
 def templates_of(params: Mapping[str, Any]) -> Prompts:
-    """The prompts of a model node, not filled in yet."""
+    """Return the prompt templates of a model node."""
     given = _mapping(params.get("prompt"), "'prompt'", " with system and user")
     system, user = (_text(given.get(part, ""), f"'prompt.{part}'") for part in ("system", "user"))
     return Prompts(system, user)
 
 
-def filled(templates: Prompts, state: Mapping[str, Any]) -> Prompts:
-    """The prompts with the values of the state; see `request_of`."""
+def fill_prompts(templates: Prompts, state: Mapping[str, Any]) -> Prompts:
+    """Fill prompt templates from the state; see `model_request`."""
     values = {
         name: state.get(name, "") for name in _PLACEHOLDER.findall(f"{templates.system}\n{templates.user}")
     }
-    return Prompts(_filled(templates.system, values, "system"), _filled(templates.user, values, "user"))
+    return Prompts(_fill(templates.system, values, "system"), _fill(templates.user, values, "user"))
 
 
-def _filled(template: str, values: Mapping[str, Any], part: str) -> str:
-    """A filled prompt. It is a Python format string with the names that are plain `{name}` in either prompt.
+def _fill(template: str, values: Mapping[str, Any], part: str) -> str:
+    """Fill one template, a Python format string. `values` has the names that are a plain `{name}` in either prompt.
 
-    Attributes, and widths that would fill the memory, are refused: a format string reaches whatever its values do.
+    Attribute access is refused, because a format string could reach any object through it, and so are widths that
+    would exhaust the memory.
     """
     try:
         for _, field, width, _ in Formatter().parse(template):
             if "." in (field or ""):
                 raise ValueError(f"{{{field}}} reads an attribute")
-            if "{" in (width or "") or any(int(number) > _WIDEST for number in _NUMBER.findall(width or "")):
-                raise ValueError(f"{{{field}:{width}}} is wider than {_WIDEST} characters, or may be")
+            if "{" in (width or "") or any(
+                int(number) > _MAX_WIDTH for number in _NUMBER.findall(width or "")
+            ):
+                raise ValueError(f"{{{field}:{width}}} is wider than {_MAX_WIDTH} characters, or may be")
         return template.format(**values)
     except (LookupError, ValueError, AttributeError, TypeError) as error:
         why = f"no value is named {error}" if isinstance(error, KeyError) else str(error)
@@ -141,7 +144,7 @@ def _filled(template: str, values: Mapping[str, Any], part: str) -> str:
         ) from error
 
 
-async def ask(
+async def call_model(
     model: Model,
     prompts: Prompts,
     node: NodeSpec,
@@ -149,7 +152,7 @@ async def ask(
     ctx: NodeContext,
     response_format: Any = None,
 ) -> LLMReply:
-    """The model's reply. The attempts of the node's `retry` replace those made here.
+    """Call the model and return its reply. If the node has a `retry`, only one attempt is made here.
 
     Raises:
         ModelCallError: every attempt failed.
@@ -184,7 +187,7 @@ async def ask(
 
 
 def _connection(model: Model, *names: str) -> str | None:
-    """The first of these settings in the `kwargs` of a model that is text."""
+    """Return the first of these settings in the `kwargs` of a model that is non-empty text."""
     return next(
         (given for name in names if isinstance(given := model.settings.get(name), str) and given), None
     )

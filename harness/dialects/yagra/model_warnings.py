@@ -1,6 +1,6 @@
-"""Params that a built-in handler does not read, or will refuse when it runs.
+"""Warnings of params that a built-in handler does not read, or will refuse when it runs.
 
-They are warnings, since a scenario may replace a built-in handler.
+They are not errors, because a scenario may replace a built-in handler.
 """
 
 from __future__ import annotations
@@ -15,12 +15,12 @@ from harness.dialects.yagra.handlers import BUILT_IN
 from harness.dialects.yagra.model_nodes import (
     OUTPUT_KEY,
     ModelParamsError,
-    filled,
+    fill_prompts,
     model_of,
     output_key_of,
     templates_of,
 )
-from harness.dialects.yagra.prompts import PROMPT_REF, Params, ResolvedPrompt, first_odd_brace
+from harness.dialects.yagra.prompts import PROMPT_REF, Params, ResolvedPrompt, first_stray_brace
 from harness.dialects.yagra.structured import SCHEMA, schema_of
 from harness.errors import Problem, Span
 from harness.source.document import Document
@@ -37,7 +37,7 @@ _READ: Final[Mapping[str, Sequence[str]]] = {
 """The params that each built-in handler reads."""
 
 _KEYS_OF_A_MODEL: Final = ("provider", "name", "kwargs")
-_BESIDE_PARAMS: Final = frozenset(NodeSpec.model_fields) | {"timeout"}
+_NODE_KEYS: Final = frozenset(NodeSpec.model_fields) | {"timeout"}
 _SETTINGS: Final = frozenset(
     ("temperature", "max_tokens", "top_p", "stop", "seed", "n", "presence_penalty", "frequency_penalty")
 )
@@ -45,17 +45,17 @@ _MESSAGES: Final = ("system", "user")
 
 
 def model_warnings(workflow: Workflow, document: Document, params: Sequence[Params]) -> Iterator[Problem]:
-    """The warnings of all nodes with a built-in handler; one of the workflow's own `params` once."""
+    """Yield the warnings of all nodes with a built-in handler, each once: nodes share the global `params`."""
     found = (
         problem
         for at, node in enumerate(workflow.nodes)
         if node.handler in _READ
-        for problem in _OfNode(node, at, document, params[at]).warnings()
+        for problem in _NodeWarnings(node, at, document, params[at]).warnings()
     )
     yield from dict.fromkeys(found)
 
 
-class _OfNode:
+class _NodeWarnings:
     """The warnings of one node."""
 
     def __init__(self, node: NodeSpec, at: int, document: Document, params: Params) -> None:
@@ -74,7 +74,7 @@ class _OfNode:
             if name not in read:
                 text = f"node '{self.node.id}': its handler {self.node.handler} does not read '{name}'"
                 hint = did_you_mean(name, read)
-                if name in _BESIDE_PARAMS:
+                if name in _NODE_KEYS:
                     meant = nearest(name, sorted(NodeSpec.model_fields))
                     hint = f"'{meant}' stands beside params, not in them"
                 elif name in _SETTINGS and self.node.handler in BUILT_IN:
@@ -92,7 +92,7 @@ class _OfNode:
                 yield self._warning("unread-param", text, where, hint)
 
     def _refused(self) -> Iterator[Problem]:
-        """Warnings of params that fail with every state."""
+        """Yield warnings of params that are invalid whatever the state is."""
         values = self.params.values
         checks: dict[str, Callable[[], object]] = {
             OUTPUT_KEY: lambda: output_key_of(values),
@@ -127,21 +127,21 @@ class _OfNode:
         yield from self._unfillable(prompt)
 
     def _unfillable(self, prompt: ResolvedPrompt) -> Iterator[Problem]:
-        """The first message that cannot be filled in, whatever the values are."""
+        """Yield a warning of the first prompt that cannot be filled, whatever the state is."""
         try:
-            filled(templates_of(self.params.values), {})
+            fill_prompts(templates_of(self.params.values), {})
         except ModelParamsError as error:
             template = prompt.value.get(error.part)
             names = {name for name, _ in prompt.placeholders()}
             if template is not None and _always_fails(template, names):
-                yield self._refusal(error, prompt.span_of(error.part, first_odd_brace(template)))
+                yield self._refusal(error, prompt.span_of(error.part, first_stray_brace(template)))
 
     def _refusal(self, error: ModelParamsError, where: Span, hint: str = "") -> Problem:
         text = f"node '{self.node.id}': its handler {self.node.handler} will fail: {error}"
         return self._warning("model-params", text, where, hint)
 
     def _path(self, name: str) -> tuple[str | int, ...]:
-        """The path of a param, in the node or in the workflow."""
+        """Return the path of a param in the document: the node's own, or the global one."""
         inherited = name in self.params.values and name not in self.node.params
         return ("params", name) if inherited else ("nodes", self.at, "params", name)
 
@@ -154,7 +154,7 @@ def _setting(name: str) -> str:
 
 
 def _keys_hint(prompt: ResolvedPrompt) -> str:
-    """Which reference is probably meant: the one to a prompt inside."""
+    """Suggest the reference to a prompt nested in this one; empty if there is none."""
     inside: Any = prompt.value
     for name, value in inside.items():
         if isinstance(value, dict) and any(part in value for part in _MESSAGES):
@@ -164,9 +164,10 @@ def _keys_hint(prompt: ResolvedPrompt) -> str:
 
 
 def _always_fails(template: str, names: Collection[str]) -> bool:
-    """True if a template that cannot be filled with empty texts cannot be filled with anything else.
+    """True if a template that cannot be filled with empty texts fails with any values.
 
-    It names what no `{word}` does, or is no format string. Else it formats or indexes a value.
+    It is then no format string, reads an attribute, or has a field whose name is not among `names`. Any other
+    failure is of formatting or indexing an empty text, which may succeed with another value.
     """
     try:
         fields = [field for _, field, _, _ in Formatter().parse(template) if field is not None]

@@ -1,8 +1,8 @@
 """The prompts of a workflow and its subgraphs, as data.
 
-Ids: `<file>#<key>` for a text in a prompt file, the file from the folder of the outermost workflow, the key dotted;
-`<node>.prompt` (`<node>.prompt.system`, …) for a text inside the workflow. Prompts inside are listed although
-they are refused when the workflow is loaded.
+The id of a text in a prompt file is `<file>#<key>`, with the file relative to the folder of the outermost workflow
+and a dotted key. The id of a text in the workflow itself is `<node>.prompt` (`<node>.prompt.system`, …). Such
+prompts are listed, although loading the workflow refuses them.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from harness.dialects.kit.manifest import only_document
 from harness.dialects.prompt import Prompt
 from harness.dialects.request import LoadRequest
 from harness.dialects.yagra.document import SUBGRAPH
-from harness.dialects.yagra.prompts import PROMPT, Merged, PromptReferences
+from harness.dialects.yagra.prompts import PROMPT, MergedParams, PromptReferences
 from harness.source.document import Document, relative_path
 
 _MESSAGES: Final = ("system", "user")
@@ -25,10 +25,10 @@ _META: Final = "_meta"
 
 
 def prompts(request: LoadRequest) -> list[Prompt]:
-    """The prompts that nodes refer to or have, each once.
+    """Return the prompts that nodes refer to or contain, each once.
 
     Raises:
-        ManifestError: a reference cannot be followed, or nodes are not as they should be.
+        ManifestError: a reference cannot be resolved, or nodes are malformed.
     """
     listing = _Listing(request.path.resolve().parent)
     return list(dict.fromkeys(listing.of_workflow(request)))
@@ -43,12 +43,12 @@ class _Listing:
         self._seen.add(request.path.resolve())
         document = only_document(request, what="a Yagra workflow")
         references = PromptReferences(document, request)
-        for merged in references.merged():
+        for merged in references.merged_params():
             if merged.values.get(PROMPT) is not None:
-                path = (*merged.places[PROMPT], PROMPT)
+                path = (*merged.origins[PROMPT], PROMPT)
                 owner = "params" if path[0] == "params" else str(merged.node.get("id"))
                 yield from _texts(document.at(path), f"{owner}.{PROMPT}", ".")
-            elif (found := references.prompt(merged.values, merged.places)) is not None:
+            elif (found := references.prompt(merged.values, merged.origins)) is not None:
                 file = relative_path(Path(found.document.file).resolve(), self._top)
                 key = found.reference.key
                 yield from _texts(
@@ -57,17 +57,19 @@ class _Listing:
             if merged.node.get("handler") == SUBGRAPH:
                 yield from self._of_subgraph(merged, document, request)
 
-    def _of_subgraph(self, merged: Merged, document: Document, request: LoadRequest) -> Iterator[Prompt]:
+    def _of_subgraph(
+        self, merged: MergedParams, document: Document, request: LoadRequest
+    ) -> Iterator[Prompt]:
         reference = merged.values.get("workflow_ref")
         if isinstance(reference, str) and reference:
-            where = document.span((*merged.places["workflow_ref"], "workflow_ref"))
+            where = document.span((*merged.origins["workflow_ref"], "workflow_ref"))
             path = request.resolve(reference, where)
             if path not in self._seen:
                 yield from self.of_workflow(replace(request.for_manifest(path, None), named_at=where))
 
 
 def _texts(part: Document, id_: str, separator: str) -> Iterator[Prompt]:
-    """The texts of a prompt: itself, or those of a mapping such as `{system, user}`, at any depth."""
+    """Yield the texts of a prompt: the text itself, or those in a mapping such as `{system, user}`, at any depth."""
     if isinstance(part.value, str):
         last = re.split("[.#]", id_)[-1]
         yield Prompt(id_, last if last in _MESSAGES else PROMPT, part.value, part.span())

@@ -1,4 +1,7 @@
-"""Warnings of prompts: unknown placeholders, and versions other than the pinned ones. spec: validation rule 9."""
+"""Warnings of prompts: unknown placeholders, and versions that differ from the pinned ones.
+
+spec: validation rule 9.
+"""
 
 from __future__ import annotations
 
@@ -14,9 +17,9 @@ from harness.source.suggest import did_you_mean
 def prompt_warnings(
     workflow: Workflow, params: Sequence[Params], subgraphs: Mapping[str, Graph]
 ) -> Iterator[Problem]:
-    """The warnings of placeholders, and those of versions of prompts that differ from the pinned ones."""
+    """Yield the warnings of placeholders, then those of versions."""
     yield from _placeholders(workflow, params, subgraphs)
-    yield from _versions(params)
+    yield from _version_mismatches(params)
 
 
 def _placeholders(
@@ -25,7 +28,7 @@ def _placeholders(
     known = _state_keys(workflow, params, subgraphs)
     may_be_more = not workflow.state_schema and any(graph.open_state for graph in subgraphs.values())
     for node, resolved in zip(workflow.nodes, params, strict=True):
-        items, alone = _items(workflow, node.id)
+        items, alone = _item_keys(workflow, node.id)
         here = items if alone else known | items
         for name, where in resolved.prompt.placeholders() if resolved.prompt else ():
             if name in here or (may_be_more and not alone):
@@ -36,14 +39,14 @@ def _placeholders(
             text = f"node '{node.id}': nothing is known to set '{{{name}}}' of its prompt: {why}"
             hint = did_you_mean(name, sorted(here), listing=False)
             yield Problem("unknown-placeholder", text, where, hint, "warning")
-        for name, where in resolved.prompt.doubled() if resolved.prompt else ():
+        for name, where in resolved.prompt.doubled_placeholders() if resolved.prompt else ():
             if name in here:
                 text = f"node '{node.id}': '{{{{{name}}}}}' of its prompt is not filled in: doubled braces are text"
                 yield Problem("unknown-placeholder", text, where, f"write {{{name}}}", "warning")
 
 
 def _state_keys(workflow: Workflow, params: Sequence[Params], subgraphs: Mapping[str, Graph]) -> set[str]:
-    """The keys that a workflow is known to set."""
+    """Return the state keys that a workflow is known to set."""
     known = {*workflow.state_schema, *(resolved.output_key for resolved in params)}
     if any(node.fallback is not None for node in workflow.nodes):
         known.add(ERROR)
@@ -54,8 +57,8 @@ def _state_keys(workflow: Workflow, params: Sequence[Params], subgraphs: Mapping
     return known
 
 
-def _items(workflow: Workflow, id_: str) -> tuple[set[str], bool]:
-    """The item keys of the fan-outs that lead to a node, and whether nothing else does."""
+def _item_keys(workflow: Workflow, id_: str) -> tuple[set[str], bool]:
+    """Return the item keys of the fan-outs to a node, and True if the node is run by fan-outs only."""
     leading = [edge.fan_out for edge in workflow.edges if edge.target == id_]
     items = {fan_out.item_key for fan_out in leading if fan_out is not None}
     otherwise = (
@@ -64,8 +67,8 @@ def _items(workflow: Workflow, id_: str) -> tuple[set[str], bool]:
     return items, bool(items) and not otherwise
 
 
-def _versions(params: Sequence[Params]) -> Iterator[Problem]:
-    """Prompts whose file has another version than the reference pins."""
+def _version_mismatches(params: Sequence[Params]) -> Iterator[Problem]:
+    """Yield a warning of each prompt whose file has another version than the reference pins."""
     for resolved in params:
         prompt = resolved.prompt
         if prompt is None or prompt.reference.version in (None, prompt.version):

@@ -1,4 +1,4 @@
-"""External prompts: the targets of `prompt_ref`, and the resolved params of each node.
+"""The params of nodes: global parameters are merged in, and `prompt_ref` is replaced by the prompt it refers to.
 
 spec: "Node with Parameters" (prompt_ref), "Global Parameters", validation rule 5.
 """
@@ -38,14 +38,14 @@ class Reference:
 
     @classmethod
     def parse(cls, text: str) -> Reference:
-        """The parts of a `prompt_ref`. A missing file or key is empty."""
+        """Parse a `prompt_ref`. A missing file, and a missing key after `#`, is empty text."""
         file, hash_, rest = text.partition("#")
         name, version = _versioned(rest if hash_ else file)
         return cls(file.strip(), name, version) if hash_ else cls(name, None, version)
 
 
 def _versioned(text: str) -> tuple[str, str | None]:
-    """A name and the version after its last `@`; without both, the text and None."""
+    """Split text at its last `@` into a name and a version; without both, return the text and None."""
     name, _, version = text.rpartition("@")
     if name.strip() and version.strip():
         return name.strip(), version.strip()
@@ -54,7 +54,10 @@ def _versioned(text: str) -> tuple[str, str | None]:
 
 @dataclass(frozen=True)
 class ResolvedPrompt:
-    """A resolved prompt. `span` is the location of its reference; `path` leads to it in its own document."""
+    """A prompt that a node refers to.
+
+    `span` is the location of the reference, `path` the path of the prompt in `document`, the prompt file.
+    """
 
     reference: Reference
     document: Document
@@ -68,18 +71,18 @@ class ResolvedPrompt:
 
     @property
     def version(self) -> str | None:
-        """The `_meta.version` of its file."""
+        """The `_meta.version` of the prompt file; None if it has none."""
         value = self.document.value
         meta = value.get("_meta") if isinstance(value, dict) else None
         version = meta.get("version") if isinstance(meta, dict) else None
         return str(version) if isinstance(version, (str, int, float)) else None
 
     def placeholders(self) -> Iterator[tuple[str, Span]]:
-        """The names in `{word}` placeholders of its two messages, each once, with their locations."""
+        """Yield the names of the `{word}` placeholders in its two messages, each once, with their locations."""
         return self._each_once(_placeholders)
 
-    def doubled(self) -> Iterator[tuple[str, Span]]:
-        """The names in `{{word}}`, which stays text, of its two messages, each once, with their locations."""
+    def doubled_placeholders(self) -> Iterator[tuple[str, Span]]:
+        """Yield the names in `{{word}}` in its two messages, which are not filled in; each once, with locations."""
         return self._each_once(lambda text: ((found[1], found.start()) for found in _DOUBLED.finditer(text)))
 
     def _each_once(self, names: Callable[[str], Iterator[tuple[str, int]]]) -> Iterator[tuple[str, Span]]:
@@ -94,18 +97,18 @@ class ResolvedPrompt:
                     yield name, self.span_of(key, at)
 
     def span_of(self, key: str, at: int) -> Span:
-        """The location of a character of one of its messages."""
+        """Return the location of the character at offset `at` of the message `key`."""
         return self.document.span_in_text((*self.path, key), at)
 
 
 def _placeholders(template: str) -> Iterator[tuple[str, int]]:
-    """Each `{word}` and its offset; doubled braces are text."""
+    """Yield the name and offset of each `{word}`; doubled braces are text."""
     text = _BRACES.sub("  ", template)
     return ((found[1], found.start()) for found in _PLACEHOLDER.finditer(text))
 
 
-def first_odd_brace(template: str) -> int:
-    """The offset of the first brace that is neither doubled nor of a `{word}`; 0 without one."""
+def first_stray_brace(template: str) -> int:
+    """Return the offset of the first brace that is neither doubled nor part of a `{word}`; 0 if there is none."""
     text = _PLACEHOLDER.sub(lambda found: " " * len(found[0]), _BRACES.sub("  ", template))
     found = _BRACE.search(text)
     return found.start() if found else 0
@@ -113,45 +116,48 @@ def first_odd_brace(template: str) -> int:
 
 @dataclass(frozen=True)
 class Params:
-    """The params of a node: the workflow's, overridden by its own, with `prompt` instead of `prompt_ref`."""
+    """The resolved params of a node: the global ones, overridden by its own, with `prompt` for `prompt_ref`."""
 
     values: Mapping[str, Any] = field(default_factory=dict)
     prompt: ResolvedPrompt | None = None
 
     @property
     def output_key(self) -> str:
-        """The key of the state that a model node writes."""
+        """The state key that a model node writes."""
         return str(self.values.get("output_key") or "output")
 
 
-class Merged(NamedTuple):
-    """A node, and the workflow's params with its own over them; `places` says which mapping each key is from."""
+class MergedParams(NamedTuple):
+    """A node as written, with its params merged over the global ones.
+
+    `origins` has the path of the mapping that each key of `values` is from.
+    """
 
     node: Mapping[str, Any]
     values: dict[str, Any]
-    places: Mapping[str, DocumentPath]
+    origins: Mapping[str, DocumentPath]
 
 
 class PromptReferences:
-    """Resolves the references of one workflow."""
+    """A resolver of the prompt references of one workflow. Each prompt file is read once."""
 
     def __init__(self, document: Document, request: LoadRequest) -> None:
         self.document, self.request = document, request
         self._files: dict[Path, Document] = {}
 
     def params(self) -> list[Params]:
-        """The params of each node, in order; empty for a document without a list of nodes.
+        """Return the resolved params of each node, in order; empty for a document without a list of nodes.
 
         Raises:
             ManifestError: with the first reference that cannot be resolved.
         """
-        return [self._resolved(merged.values, merged.places) for merged in self.merged()]
+        return [self._resolved(merged.values, merged.origins) for merged in self.merged_params()]
 
-    def merged(self) -> Iterator[Merged]:
-        """What each node is given as params, before its reference is followed.
+    def merged_params(self) -> Iterator[MergedParams]:
+        """Yield the merged params of each node, with references not resolved.
 
         Raises:
-            ManifestError: a node, or its params, is no mapping.
+            ManifestError: a node, or its params, is not a mapping.
         """
         value = self.document.value
         if not isinstance(value, dict):
@@ -165,44 +171,44 @@ class PromptReferences:
                     "wrong-type", f"nodes[{at}]: expected a mapping, found {describe(node)}", *path
                 )
             own = self._mapping(node.get("params"), *path, "params")
-            places: dict[str, DocumentPath] = dict.fromkeys(shared, ("params",))
-            places.update(dict.fromkeys(own, (*path, "params")))
-            yield Merged(node, {**shared, **own}, places)
+            origins: dict[str, DocumentPath] = dict.fromkeys(shared, ("params",))
+            origins.update(dict.fromkeys(own, (*path, "params")))
+            yield MergedParams(node, {**shared, **own}, origins)
 
     def _mapping(self, value: Any, *path: str | int) -> Mapping[str, Any]:
         if value is not None and not isinstance(value, dict):
             raise self._fault("wrong-type", f"params: expected a mapping, found {describe(value)}", *path)
         return value or {}
 
-    def _resolved(self, params: dict[str, Any], places: Mapping[str, DocumentPath]) -> Params:
-        """The params with their prompt."""
+    def _resolved(self, params: dict[str, Any], origins: Mapping[str, DocumentPath]) -> Params:
+        """Replace the reference in merged params by its prompt."""
         if params.get(PROMPT) is not None:
             text = "a prompt inside the workflow is not supported"
             hint = "put it into a file of its own and refer to it: prompt_ref: prompts/mine.yaml#key"
-            raise self._fault("unsupported", text, *places[PROMPT], PROMPT, hint=hint, on_key=True)
-        prompt = self.prompt(params, places)
+            raise self._fault("unsupported", text, *origins[PROMPT], PROMPT, hint=hint, on_key=True)
+        prompt = self.prompt(params, origins)
         params.pop(PROMPT_REF, None)
         if prompt is not None:
             params[PROMPT] = prompt.value
         if MODEL_REF in params:
             hint = "describe the model in place: model: {provider: …, name: …}"
             text = "model_ref is not supported"
-            raise self._fault("unsupported", text, *places[MODEL_REF], MODEL_REF, hint=hint, on_key=True)
+            raise self._fault("unsupported", text, *origins[MODEL_REF], MODEL_REF, hint=hint, on_key=True)
         return Params(params, prompt)
 
-    def prompt(self, params: Mapping[str, Any], places: Mapping[str, DocumentPath]) -> ResolvedPrompt | None:
-        """The prompt that params refer to; None where they refer to none.
+    def prompt(self, params: Mapping[str, Any], origins: Mapping[str, DocumentPath]) -> ResolvedPrompt | None:
+        """Resolve the `prompt_ref` of merged params; None if there is none.
 
         Raises:
-            ManifestError: the reference cannot be followed.
+            ManifestError: the reference cannot be resolved.
         """
         reference = params.get(PROMPT_REF)
         if reference is not None and not isinstance(reference, str):
             text = f"prompt_ref: expected text, found {describe(reference)}"
-            raise self._fault("wrong-type", text, *places[PROMPT_REF], PROMPT_REF)
+            raise self._fault("wrong-type", text, *origins[PROMPT_REF], PROMPT_REF)
         if reference is None or not reference.strip():
             return None
-        return self._prompt(reference, self.document.span((*places[PROMPT_REF], PROMPT_REF)))
+        return self._prompt(reference, self.document.span((*origins[PROMPT_REF], PROMPT_REF)))
 
     def _prompt(self, written: str, where: Span) -> ResolvedPrompt:
         reference = Reference.parse(written)
@@ -229,7 +235,7 @@ class PromptReferences:
         return self._files[path]
 
     def _found(self, written: str, where: Span) -> Path:
-        """The file of a reference: a bare path is looked up beside the workflow, then in each parent folder."""
+        """Find the file of a reference. A bare path is searched beside the workflow, then in each parent folder."""
         base = self.request.base_path
         if base is not None and is_bare(written):
             for folder in (base, *base.parents):
@@ -246,6 +252,6 @@ class PromptReferences:
 
 
 def is_bare(written: str) -> bool:
-    """True if a path is neither absolute nor begins, or has inside, `./` or `../`."""
+    """True if a path is relative and none of its steps is `.` or `..`."""
     steps = re.split(r"[/\\]", written)
     return not Path(written).is_absolute() and "." not in steps and ".." not in steps

@@ -1,4 +1,4 @@
-"""Timeout, retry and fallback, in this order around what a node does. spec: "Resilience"."""
+"""Timeout, retry and fallback around the work of a node, from the inside out. spec: "Resilience"."""
 
 from __future__ import annotations
 
@@ -13,15 +13,17 @@ from harness.graph.to_json import error_text
 _ONCE = RetrySpec(max_attempts=1)
 
 
-async def resilient(node: NodeSpec, attempt: Callable[[], Awaitable[Update]], ctx: NodeContext) -> Update:
-    """The update of an attempt, made as often as `retry` says, each within `timeout_seconds` (virtual).
+async def with_resilience(
+    node: NodeSpec, attempt: Callable[[], Awaitable[Update]], ctx: NodeContext
+) -> Update:
+    """Run `attempt` under the node's `retry` and `timeout_seconds` (virtual), and return its update.
 
-    When all fail and the node has a fallback, the update goes on there: it is the state the node was given,
-    with the text of the last error under `__error__`.
+    If all attempts fail and the node has a fallback, the update goes to the fallback node. It is then the node's
+    input state with the text of the last error under `__error__`.
 
     Raises:
         TimeoutError: the last attempt took longer than `timeout_seconds`.
-        Exception: what the last attempt raised; pauses and what the world could not answer, at once.
+        Exception: the error of the last attempt. Pauses and unanswered calls are raised at once.
     """
 
     async def timed() -> Update:

@@ -1,4 +1,4 @@
-"""Edges: static ones, labels, fan-out, fallbacks and ends.
+"""The edges and routers of a workflow's graph.
 
 spec: "Edge Specification", "Start and End Points", "Resilience" (fallback).
 """
@@ -18,20 +18,20 @@ from harness.source.suggest import did_you_mean
 
 
 class NoRoute(HarnessError):
-    """A node after which no edge can be followed."""
+    """A node whose state selects no edge."""
 
     code = "no-route"
 
 
 def edges_and_routers(workflow: Workflow, document: Document) -> tuple[list[Edge], Mapping[str, Router]]:
-    """The edges of a workflow, and a router for each node whose edges depend on the state."""
+    """Return the edges of a workflow, and a router for each node whose edges depend on the state."""
     edges = [Edge(START, workflow.start_at, span=document.span(("start_at",)))]
     by_source: dict[str, list[Edge]] = {}
-    mapped: dict[str, FanOut] = {}
+    fan_outs: dict[str, FanOut] = {}
     for at, written in enumerate(workflow.edges):
         condition = written.condition
         if written.fan_out is not None:
-            mapped[written.source] = written.fan_out
+            fan_outs[written.source] = written.fan_out
             condition = f"each of {written.fan_out.items_key}"
         edge = Edge(written.source, written.target, condition, span=document.span(("edges", at)))
         known = by_source.setdefault(edge.source, [])
@@ -41,10 +41,10 @@ def edges_and_routers(workflow: Workflow, document: Document) -> tuple[list[Edge
         by_source.setdefault(id_, [Edge(id_, END, span=document.span(("end_at", at)))])
     routers: dict[str, Router] = {}
     for source, leaving in by_source.items():
-        if source in mapped:
-            routers[source] = _mapping(leaving[0], mapped[source])
-        elif workflow.is_switch(source):
-            routers[source] = _switch(source, {str(edge.condition): edge for edge in leaving})
+        if source in fan_outs:
+            routers[source] = _fan_out_router(leaving[0], fan_outs[source])
+        elif workflow.has_conditional_edges(source):
+            routers[source] = _conditional_router(source, {str(edge.condition): edge for edge in leaving})
         edges += leaving
     for at, node in enumerate(workflow.nodes):
         if node.fallback is not None:
@@ -53,8 +53,8 @@ def edges_and_routers(workflow: Workflow, document: Document) -> tuple[list[Edge
     return edges, routers
 
 
-def _switch(source: str, by_label: Mapping[str, Edge]) -> Router:
-    """spec: "Conditional Edge"."""
+def _conditional_router(source: str, by_label: Mapping[str, Edge]) -> Router:
+    """Return the router of a node with conditional edges. spec: "Conditional Edge"."""
     allowed = ", ".join(sorted(by_label))
 
     async def follow(state: State, _run: RunContext) -> Sequence[Edge | Dispatch]:
@@ -73,8 +73,8 @@ def _switch(source: str, by_label: Mapping[str, Edge]) -> Router:
     return follow
 
 
-def _mapping(edge: Edge, fan_out: FanOut) -> Router:
-    """spec: "Fan-Out Edge". The target sees its item, and nothing else of the state."""
+def _fan_out_router(edge: Edge, fan_out: FanOut) -> Router:
+    """Return the router of a fan-out edge. spec: "Fan-Out Edge". The target gets its item and no other state."""
 
     async def follow(state: State, _run: RunContext) -> Sequence[Edge | Dispatch]:
         items = state.get(fan_out.items_key)

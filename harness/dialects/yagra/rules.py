@@ -1,7 +1,7 @@
 """The rules between the sections of a workflow.
 
-spec: "Validation Rules" 2 to 4, 6 and 8, "Edge Specification", "Resilience". Each rule yields
-problems, located, with the id that was probably meant.
+spec: "Validation Rules" 2 to 4, 6 and 8, "Edge Specification", "Resilience". Each rule yields located problems,
+with a suggestion for a mistyped id.
 """
 
 from __future__ import annotations
@@ -16,21 +16,21 @@ from harness.graph.model import END, START
 from harness.source.document import Document
 from harness.source.suggest import did_you_mean, nearest
 
-LABELLESS: Final = ("structured_llm", "streaming_llm")
-"""Built-in handlers that never choose a branch."""
-_NOT_WRITTEN: Final = ("START", "END")
+HANDLERS_WITHOUT_LABEL: Final = ("structured_llm", "streaming_llm")
+"""Built-in handlers that never return `__next__`."""
+_LANGGRAPH_NAMES: Final = ("START", "END")
 """spec: "Do not write END explicitly"."""
 
 
 class Rules:
-    """The rules for one workflow."""
+    """The rules, applied to one workflow."""
 
     def __init__(self, workflow: Workflow, document: Document) -> None:
         self.workflow, self.document = workflow, document
         self.ids = [node.id for node in workflow.nodes]
 
     def problems(self) -> Iterator[Problem]:
-        """All errors."""
+        """Yield all errors."""
         yield from self._node_ids()
         yield from self._references()
         yield from self._fallbacks()
@@ -66,14 +66,14 @@ class Rules:
         if id_ not in self.ids:
             text = f"{what} must be the id of a node, and there is no node '{id_}'"
             hint = did_you_mean(id_, self.ids)
-            if id_ in _NOT_WRITTEN and nearest(id_, self.ids) is None:
+            if id_ in _LANGGRAPH_NAMES and nearest(id_, self.ids) is None:
                 hint = (
                     "START and END are not written: start_at and end_at name the first node and the last ones"
                 )
             yield self._problem("unknown-node", text, *path, hint=hint)
 
     def _fallbacks(self) -> Iterator[Problem]:
-        """spec: rule 8."""
+        """Rule 8."""
         for at, node in enumerate(self.workflow.nodes):
             path = ("nodes", at, "fallback")
             if node.fallback == node.id:
@@ -91,7 +91,7 @@ class Rules:
                 yield self._problem("end-node", text, "edges", at, "source", hint=hint)
 
     def _edge_kinds(self) -> Iterator[Problem]:
-        """spec: rule 6."""
+        """Rule 6."""
         for source, edges in self._by_source():
             kinds = sorted({_kind(edge) for _, edge in edges})
             if len(kinds) < 2:
@@ -123,13 +123,13 @@ class Rules:
 
     def _handlers(self) -> Iterator[Problem]:
         for at, node in enumerate(self.workflow.nodes):
-            if node.handler in LABELLESS and self.workflow.is_switch(node.id):
+            if node.handler in HANDLERS_WITHOUT_LABEL and self.workflow.has_conditional_edges(node.id):
                 text = f"conditional edges leave node '{node.id}', and its handler {node.handler} never gives a label"
                 hint = "use llm, or a handler of your own that returns __next__"
                 yield self._problem("no-label", text, "nodes", at, "handler", hint=hint)
 
     def _by_source(self) -> list[tuple[str, list[tuple[int, EdgeSpec]]]]:
-        """The edges with their numbers, by the node they leave."""
+        """Return the edges with their indexes, grouped by source."""
         by_source = sorted(enumerate(self.workflow.edges), key=lambda item: item[1].source)
         return [(source, list(found)) for source, found in groupby(by_source, lambda item: item[1].source)]
 
@@ -138,7 +138,7 @@ class Rules:
 
 
 def _kind(edge: EdgeSpec) -> str:
-    """The kind of an edge in rule 6."""
+    """Return the kind of an edge as rule 6 names it."""
     if edge.fan_out is not None:
         return "fan_out"
     return "unconditional" if edge.condition is None else "conditional"

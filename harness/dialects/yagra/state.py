@@ -1,6 +1,6 @@
 """The state of a workflow: its keys and their reducers.
 
-spec: "State Schema". Without a schema the state is one plain mapping that keeps every key.
+spec: "State Schema". Without a schema the state is a plain mapping that keeps every key (an open state).
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ class BadState(HarnessError):
 
 
 class StateKeys:
-    """The keys that the state of a workflow keeps; all keys if it `is_open`."""
+    """The keys that the state of a workflow keeps: the declared ones, or all if `is_open`."""
 
     def __init__(self, workflow: Workflow) -> None:
         self.fields = workflow.state_schema
@@ -34,14 +34,14 @@ class StateKeys:
         self._keeps_error = has_fallback and not self.is_open and ERROR not in self.fields
 
     def channels(self) -> tuple[Channel, ...]:
-        """The declared keys, and the error that a fallback reads."""
+        """Return the channels of the declared keys, and one for the error if a node has a fallback."""
         channels = [_channel(name, field) for name, field in self.fields.items()]
         if self._keeps_error:
-            channels.append(Channel(ERROR, reducer=_newest))
+            channels.append(Channel(ERROR, reducer=_replace))
         return tuple(channels)
 
     def kept(self, values: Mapping[str, Any], new_id: NewId) -> dict[str, Any]:
-        """The values that the state keeps, prepared for its reducers.
+        """Return the values that the state keeps, prepared for its reducers.
 
         Raises:
             BadState: the reducer of a key cannot merge its value.
@@ -49,13 +49,13 @@ class StateKeys:
         if self.is_open:
             return dict(values)
         return {
-            name: _written(name, field, values[name], new_id)
+            name: _prepared(name, field, values[name], new_id)
             for name, field in self.fields.items()
             if name in values
         }
 
     def dropped(self, values: Mapping[str, Any]) -> dict[str, Any]:
-        """The values that the state does not keep: only the edges after a node see them."""
+        """Return the values that the state does not keep. Only the edges after a node see them."""
         if self.is_open:
             return {}
         return {key: value for key, value in values.items() if key not in self.fields and key != ERROR}
@@ -63,11 +63,11 @@ class StateKeys:
 
 def _channel(name: str, field: StateField) -> Channel:
     if field.type == "messages":
-        return Channel(name, _merged, MessageLog)
-    return Channel(name, _appended, list) if field.is_reduced_list else Channel(name)
+        return Channel(name, _merge_messages, MessageLog)
+    return Channel(name, _append, list) if field.is_reduced_list else Channel(name)
 
 
-def _written(name: str, field: StateField, value: Any, new_id: NewId) -> Any:
+def _prepared(name: str, field: StateField, value: Any, new_id: NewId) -> Any:
     if field.type == "messages":
         return _messages(name, value, new_id)
     if field.is_reduced_list and not isinstance(value, list):
@@ -76,7 +76,7 @@ def _written(name: str, field: StateField, value: Any, new_id: NewId) -> Any:
 
 
 def _messages(name: str, value: Any, new_id: NewId) -> Any:
-    """Message objects with ids, from one or a list of `{role, content}`, `(role, text)`, text or messages."""
+    """Convert one or a list of `{role, content}`, `(role, text)`, text or messages to messages with ids."""
     if isinstance(value, MessageLog):
         return value
     try:
@@ -86,14 +86,14 @@ def _messages(name: str, value: Any, new_id: NewId) -> Any:
     return [ensure_id(message, new_id) for message in messages]
 
 
-def _appended(old: list[Any], new: list[Any]) -> list[Any]:
+def _append(old: list[Any], new: list[Any]) -> list[Any]:
     return [*old, *new]
 
 
-def _merged(old: MessageLog, new: Any) -> MessageLog:
-    """The reducer of messages; a node that returns them unchanged costs nothing."""
+def _merge_messages(old: MessageLog, new: Any) -> MessageLog:
+    """Append messages. A node usually writes back the unchanged log, which needs no work."""
     return old if new is old else append_messages(old, new)
 
 
-def _newest(_old: Any, new: Any) -> Any:
+def _replace(_old: Any, new: Any) -> Any:
     return new

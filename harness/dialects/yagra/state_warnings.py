@@ -1,4 +1,7 @@
-"""Warnings of writes that the state loses or cannot take. spec: validation rule 9, "Fan-Out Edge", "State Schema"."""
+"""Warnings of writes that are dropped, have the wrong type or collide.
+
+spec: validation rule 9, "Fan-Out Edge", "State Schema".
+"""
 
 from __future__ import annotations
 
@@ -23,20 +26,20 @@ CARRIED_KEY_HINT: Final = (
 
 
 def state_warnings(workflow: Workflow, document: Document, params: Sequence[Params]) -> Iterator[Problem]:
-    """The warnings of output keys, and of nodes of one superstep that write the same key."""
+    """Yield the warnings of output keys, and of nodes that write the same key in one superstep."""
     yield from _output_keys(workflow, document, params)
     if workflow.state_schema:
-        yield from _items(workflow, document)
+        yield from _kept_item_keys(workflow, document)
         yield from _mapped_outputs(workflow, document, params)
     else:
-        yield from _side_by_side(workflow, document)
+        yield from _parallel_nodes(workflow, document)
 
 
 def _output_keys(workflow: Workflow, document: Document, params: Sequence[Params]) -> Iterator[Problem]:
     fields = workflow.state_schema
     for at, (node, resolved) in enumerate(zip(workflow.nodes, params, strict=True)):
         has_prompt = resolved.prompt is not None and isinstance(resolved.prompt.value, dict)
-        if not (fields and has_prompt and _writes(workflow, node, resolved)):
+        if not (fields and has_prompt and _writes_output_key(workflow, node, resolved)):
             continue
         key, where = resolved.output_key, ("nodes", at, "params", "output_key")
         if key not in fields:
@@ -51,15 +54,15 @@ def _output_keys(workflow: Workflow, document: Document, params: Sequence[Params
             yield _warning("not-a-list", text, document, where, hint)
 
 
-def _writes(workflow: Workflow, node: NodeSpec, params: Params) -> bool:
-    """True if a node writes its output key: it says so, or a model node has it from its default."""
+def _writes_output_key(workflow: Workflow, node: NodeSpec, params: Params) -> bool:
+    """True if a node writes its output key: it is written in its params, or the default of a model node."""
     if "output_key" in params.values:
         return True
-    return node.handler in BUILT_IN and not workflow.is_switch(node.id)
+    return node.handler in BUILT_IN and not workflow.has_conditional_edges(node.id)
 
 
-def _items(workflow: Workflow, document: Document) -> Iterator[Problem]:
-    """Item keys that are kept: each mapped call writes back what it was given."""
+def _kept_item_keys(workflow: Workflow, document: Document) -> Iterator[Problem]:
+    """Yield a warning of each item key that the state keeps: every mapped call writes back its item."""
     subgraphs = {node.id for node in workflow.nodes if node.handler == SUBGRAPH}
     for at, edge in enumerate(workflow.edges):
         if edge.fan_out is None or edge.target in subgraphs:
@@ -73,12 +76,12 @@ def _items(workflow: Workflow, document: Document) -> Iterator[Problem]:
 
 
 def _mapped_outputs(workflow: Workflow, document: Document, params: Sequence[Params]) -> Iterator[Problem]:
-    """Output keys of mapped model nodes that take one value: each mapped call writes its own."""
+    """Yield a warning of each mapped model node whose output key has no reducer: every mapped call writes it."""
     mapped = {edge.target for edge in workflow.edges if edge.fan_out is not None}
     for at, (node, resolved) in enumerate(zip(workflow.nodes, params, strict=True)):
         field = workflow.state_schema.get(resolved.output_key)
         if node.id in mapped and node.handler in BUILT_IN and field is not None and field.reducer is None:
-            if field.type == "messages" or not _writes(workflow, node, resolved):
+            if field.type == "messages" or not _writes_output_key(workflow, node, resolved):
                 continue
             key = resolved.output_key
             text = f"'{key}' has no reducer, and each item of '{node.id}' writes it: they collide"
@@ -88,8 +91,8 @@ def _mapped_outputs(workflow: Workflow, document: Document, params: Sequence[Par
             yield _warning("collision", text, document, ("nodes", at, "params", "output_key"), hint)
 
 
-def _side_by_side(workflow: Workflow, document: Document) -> Iterator[Problem]:
-    """Nodes of one superstep, where the state is one value that each of them writes."""
+def _parallel_nodes(workflow: Workflow, document: Document) -> Iterator[Problem]:
+    """Yield a warning of each set of parallel nodes: without a schema, each of them writes the whole state."""
     targets: dict[str, set[str]] = {}
     for at, edge in enumerate(workflow.edges):
         if edge.fan_out is not None:

@@ -1,4 +1,4 @@
-"""The handler `streaming_llm`: a reply as a stream of texts."""
+"""The handler `streaming_llm`, which writes a reply as a stream of chunks."""
 
 from __future__ import annotations
 
@@ -7,12 +7,12 @@ from dataclasses import replace
 from typing import Any
 
 from harness.dialects.yagra.document import NodeSpec
-from harness.dialects.yagra.model_nodes import ask, request_of
+from harness.dialects.yagra.model_nodes import call_model, model_request
 from harness.engine.context import NodeContext
 
 
 class Stream(Iterator[str]):
-    """The chunks of a reply, which can be read once. Its `str` is the whole reply, at any time."""
+    """An iterator over the chunks of a reply, which can be read once. `str` gives the whole reply at any time."""
 
     __slots__ = ("_left", "_text")
 
@@ -30,13 +30,15 @@ class Stream(Iterator[str]):
 async def streaming_llm(
     node: NodeSpec, params: Mapping[str, Any], state: Mapping[str, Any], ctx: NodeContext
 ) -> Mapping[str, Any]:
-    """A `Stream` of the reply under `output_key`. Only failures before the stream begins are retried.
+    """Call the model and return a `Stream` of its reply under `output_key`.
+
+    Only failures before the stream begins are retried.
 
     Raises:
         ModelParamsError: the params are not valid, or the prompt cannot be filled.
         ModelCallError: the model failed in every attempt.
     """
-    key, model, prompts = request_of(params, state)
-    asked = replace(model, settings={"stream": True, **model.settings})
-    reply = await ask(asked, prompts, node, state, ctx)
+    key, model, prompts = model_request(params, state)
+    streamed = replace(model, settings={"stream": True, **model.settings})
+    reply = await call_model(streamed, prompts, node, state, ctx)
     return {key: Stream(reply.chunks or (reply.text,))}

@@ -1,4 +1,4 @@
-"""The handler `structured_llm`: a reply in JSON, validated with the schema of the node."""
+"""The handler `structured_llm`, which validates a JSON reply against the `schema_yaml` of the node."""
 
 from __future__ import annotations
 
@@ -16,8 +16,8 @@ from harness.dialects.yagra.model_nodes import (
     Model,
     ModelParamsError,
     Prompts,
-    ask,
-    request_of,
+    call_model,
+    model_request,
 )
 from harness.engine.context import NodeContext
 from harness.errors import FormatError, HarnessError
@@ -42,14 +42,14 @@ TYPES: Final[Mapping[str, Any]] = {
     "float | None": float | None,
     "bool | None": bool | None,
 }
-"""The types in `schema_yaml`. Those with None are optional and default to it."""
+"""The types that `schema_yaml` may name. Those with None are optional and default to None."""
 
 SCHEMA: Final = "schema_yaml"
 _RESPONSE_FORMAT: Final = "response_format"
 
 
 class ModelAnswerError(HarnessError):
-    """A reply that is not JSON, or does not match the schema."""
+    """A reply that is not JSON or does not match the schema."""
 
     code = "model-answer"
 
@@ -57,7 +57,7 @@ class ModelAnswerError(HarnessError):
 async def structured_llm(
     node: NodeSpec, params: Mapping[str, Any], state: Mapping[str, Any], ctx: NodeContext
 ) -> Mapping[str, Any]:
-    """An object with the fields of `schema_yaml` as attributes, under `output_key`.
+    """Call the model and return its reply under `output_key`, as an object with the fields of `schema_yaml`.
 
     Raises:
         ModelParamsError: the params are not valid, or the prompt cannot be filled.
@@ -65,31 +65,31 @@ async def structured_llm(
         ModelAnswerError: the reply does not match the schema.
     """
     schema = schema_of(params.get(SCHEMA))
-    key, model, prompts = request_of(params, state)
+    key, model, prompts = model_request(params, state)
     settings = dict(model.settings)
     response_format = settings.pop(_RESPONSE_FORMAT, {"type": "json_object"})
     model = Model(model.provider, model.name, settings)
-    reply = await ask(model, _with_schema(prompts, schema), node, state, ctx, response_format)
-    return {key: read(reply.text, schema)}
+    reply = await call_model(model, _with_schema(prompts, schema), node, state, ctx, response_format)
+    return {key: parse_reply(reply.text, schema)}
 
 
-def read(text: str, schema: type[BaseModel]) -> BaseModel:
-    """A reply as an instance of the schema's model.
+def parse_reply(text: str, schema: type[BaseModel]) -> BaseModel:
+    """Parse a reply as an instance of the pydantic model `schema`.
 
     Raises:
-        ModelAnswerError: it is not JSON, or does not match the schema; with every wrong field.
+        ModelAnswerError: it is not JSON, or does not match the schema. The message names every wrong field.
     """
     try:
         return schema.model_validate_json(text)
     except ValidationError as invalid:
         faults = [
-            ": ".join(filter(None, (".".join(map(str, fault["loc"])), _what(fault))))
+            ": ".join(filter(None, (".".join(map(str, fault["loc"])), _fault_text(fault))))
             for fault in invalid.errors(include_url=False)
         ]
         raise ModelAnswerError(f"the reply is not what schema_yaml asks for: {'; '.join(faults)}") from None
 
 
-def _what(fault: Mapping[str, Any]) -> str:
+def _fault_text(fault: Mapping[str, Any]) -> str:
     if fault["type"] == "missing":
         return "it is missing"
     return f"{fault['msg']}, found {describe(fault['input'])}"
@@ -102,10 +102,10 @@ def _with_schema(prompts: Prompts, schema: type[BaseModel]) -> Prompts:
 
 
 def schema_of(text: Any) -> type[BaseModel]:
-    """The pydantic model of a `schema_yaml`: lines of `field: type`.
+    """Return the pydantic model of a `schema_yaml`, a text with lines of `field: type`.
 
     Raises:
-        ModelParamsError: it is missing, cannot be read, or names an unknown type.
+        ModelParamsError: it is missing, cannot be parsed, or names an unknown type.
     """
     if not isinstance(text, str) or not text.strip():
         raise ModelParamsError(
@@ -125,7 +125,7 @@ def _schema(text: str) -> type[BaseModel]:
     declared = {name: _field(name, written) for name, written in fields.items()}
     try:
         with warnings.catch_warnings():
-            warnings.simplefilter("ignore")  # a field may have the name of an attribute of pydantic
+            warnings.simplefilter("ignore")  # pydantic warns of a field named like one of its attributes
             found: type[BaseModel] = create_model("Answer", **declared)
             return found
     except (NameError, TypeError, ValueError, RuntimeError) as error:
@@ -133,7 +133,7 @@ def _schema(text: str) -> type[BaseModel]:
 
 
 def _field(name: str, written: Any) -> Any:
-    """A field for pydantic: its type, and its default or `...`."""
+    """Return a field for pydantic: its type, and its default or `...`."""
     kind = TYPES.get(written.strip()) if isinstance(written, str) else None
     if kind is None:
         hint = did_you_mean(str(written), TYPES)

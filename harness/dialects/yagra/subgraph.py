@@ -1,4 +1,4 @@
-"""Workflows inside workflows: the file a node refers to, compiled. spec: "Subgraph Node"."""
+"""Compilation of the workflows that subgraph nodes refer to. spec: "Subgraph Node"."""
 
 from __future__ import annotations
 
@@ -19,9 +19,12 @@ Load = Callable[[LoadRequest, "Subgraphs"], Graph]
 
 
 class Subgraphs:
-    """Compiles the subgraphs of a workflow, at any depth; each file once.
+    """A compiler of the subgraphs of a workflow, at any depth. Each file is compiled once.
 
-    `within` are the files that are being compiled, the outermost first.
+    Args:
+        load: compiles a workflow with the given compiler of its subgraphs.
+        within: the files that are being compiled, the outermost first.
+        compiled: the graphs compiled so far.
     """
 
     def __init__(
@@ -33,7 +36,7 @@ class Subgraphs:
     def compile(
         self, node: NodeSpec, params: Params, at: int, document: Document, request: LoadRequest
     ) -> Graph:
-        """The compiled workflow of a subgraph node.
+        """Compile the workflow that the subgraph node at index `at` refers to.
 
         Raises:
             ManifestError: it does not exist, or has problems; each problem names the node.
@@ -48,11 +51,11 @@ class Subgraphs:
             hint = f"'{near}' stands there: did you mean 'workflow_ref'?" if near else ""
             raise ManifestError(Problem("no-workflow-ref", text, where, hint))
         try:
-            return self._at(request.resolve(reference, where), request, where)
+            return self._compile_file(request.resolve(reference, where), request, where)
         except ManifestError as error:
             raise ManifestError(_with_subgraph(node, error.problems)) from None
 
-    def _at(self, path: Path, request: LoadRequest, where: Span) -> Graph:
+    def _compile_file(self, path: Path, request: LoadRequest, where: Span) -> Graph:
         if path in self._within:
             circle = [*self._within[self._within.index(path) :], path]
             text = f"subgraphs contain each other: {' → '.join(map(shown_path, circle))}"
@@ -65,13 +68,16 @@ class Subgraphs:
         return self._compiled[path]
 
 
-def inner_warnings(node: NodeSpec, graph: Graph) -> list[Problem]:
-    """The warnings of a node's subgraph; without a schema, its placeholders may be filled from outside."""
+def subgraph_warnings(node: NodeSpec, graph: Graph) -> list[Problem]:
+    """Return the warnings of a node's subgraph.
+
+    Unknown placeholders are left out if it has no schema, since the outer state may fill them.
+    """
     return _with_subgraph(
         node, (w for w in graph.warnings if not (graph.open_state and w.code == "unknown-placeholder"))
     )
 
 
 def _with_subgraph(node: NodeSpec, problems: Iterable[Problem]) -> list[Problem]:
-    """The problems, each naming the subgraph node."""
+    """Prefix the message of each problem with the subgraph node."""
     return [replace(problem, message=f"subgraph '{node.id}': {problem.message}") for problem in problems]

@@ -1,4 +1,4 @@
-"""The temperatures of models, in the `kwargs` of a node's or the workflow's `params.model`. Yagra has no tools."""
+"""The tunables of a workflow: temperatures in `params.model.kwargs`, of nodes and global. Yagra has no tools."""
 
 from __future__ import annotations
 
@@ -12,20 +12,22 @@ from harness.source.document import DocumentPath
 
 
 def tunables(request: LoadRequest) -> Sequence[Tunable]:
-    """Those of the workflow's params (`params`), then those of its nodes, where the model has `kwargs`.
+    """Return the temperature of the global params (owner `params`), then those of the nodes.
+
+    A model without `kwargs` has none.
 
     Raises:
         ManifestError: the file cannot be read.
     """
     document = only_document(request, what="a Yagra workflow")
     workflow = document.value if isinstance(document.value, dict) else {}
-    found = _of(workflow, "params", ())
+    found = _temperature(workflow, "params", ())
     for at, node in mappings(workflow.get("nodes")):
-        found += _of(node, str(node.get("id")), ("nodes", at))
+        found += _temperature(node, str(node.get("id")), ("nodes", at))
     return found
 
 
-def _of(owner: object, name: str, path: DocumentPath) -> list[Tunable]:
+def _temperature(owner: object, name: str, path: DocumentPath) -> list[Tunable]:
     within = owner
     for step in ("params", "model", "kwargs"):
         within = within.get(step) if isinstance(within, dict) else None

@@ -1,4 +1,4 @@
-"""The names in the graph of a workflow: its handlers, the models of its model nodes, and its subgraphs."""
+"""The vocabulary of a workflow's graph: its handlers, the models of its model nodes, and its subgraphs."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from harness.graph.vocabulary import Inside, Vocabulary
 
 
 def vocabulary(workflow: Workflow, params: Sequence[Params], inner: Mapping[str, Graph]) -> Vocabulary:
-    """The names of a workflow's graph. `inner` are the graphs of its subgraph nodes. A pause has no value."""
+    """Return the vocabulary of a workflow. `inner` are the graphs of its subgraph nodes by node id."""
     pausing = [id_ for id_, graph in inner.items() if graph.may_pause]
     return Vocabulary(
         names={
@@ -31,7 +31,7 @@ def _inside(graph: Graph) -> Inside:
 
 
 def _models(workflow: Workflow, params: Sequence[Params]) -> Iterator[str]:
-    """The models of built-in handlers; params that are not as they should be fail their node."""
+    """Yield the names of the models of built-in handlers. Malformed params are skipped: they fail their node."""
     for node, resolved in zip(workflow.nodes, params, strict=True):
         model = resolved.values.get("model") if node.handler in BUILT_IN else None
         if isinstance(model, Mapping) and isinstance(model.get("name"), str):
