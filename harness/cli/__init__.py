@@ -1,1 +1,1 @@
-"""The command line: `main` is the command, one module each for what follows it. They parse, call and print."""
+"""The command line: `main` is the entry point; each subcommand is a module that parses, calls and prints."""

@@ -1,4 +1,4 @@
-"""`harness baseline save`: a run in short, to be committed and compared with."""
+"""`harness baseline save`: write a summary file of a run, to be committed and compared with later runs."""
 
 from __future__ import annotations
 
@@ -14,17 +14,17 @@ from harness.source.document import shown_path
 
 @click.group("baseline")
 def command() -> None:
-    """Keep a run to compare later ones with."""
+    """Save a run as a baseline for later comparisons."""
 
 
 @command.command("save")
 @click.argument("file", type=PATH)
 @run_argument
 def save(file: Path, run: Path | None) -> None:
-    """Write the baseline FILE from a run: what each scenario came to, one a line.
+    """Write the baseline FILE from a run: one line per scenario, with its result.
 
-    RUN is a folder with results (default: the last run of this project). It has to be whole. The same run
-    gives the same file, so that a commit shows what changed. `harness gate --baseline FILE` reads it.
+    RUN is a folder with results (default: the last run of this project). It must be a complete run. The same run
+    always gives the same file, so a diff of the commit shows what changed. `harness gate --baseline FILE` reads it.
     """
     from harness.report.baseline_file import baseline_text
     from harness.report.formatting import plural
@@ -37,9 +37,9 @@ def save(file: Path, run: Path | None) -> None:
         message = f"{read.name} makes no baseline, since it is not a whole run: {read.incomplete}"
         raise FormatError(Problem("partial-run", message, None, "run all scenarios, and save that"))
     text = baseline_text(read)
-    away = next((each.suite for each in read.scenarios.values() if Path(each.suite).is_absolute()), None)
-    if away:
-        click.echo(f"warning: {away} is named by its place on this machine; run from its project", err=True)
+    absolute = next((each.suite for each in read.scenarios.values() if Path(each.suite).is_absolute()), None)
+    if absolute:
+        click.echo(f"warning: {absolute} is an absolute path on this machine; run from its project", err=True)
     deliver(text, file)
     passed = sum(scenario.verdict == "passed" for scenario in read.scenarios.values())
     click.echo(f"{shown_path(file)}: {plural(len(read.scenarios), 'scenario')}, {passed} passed")

@@ -1,4 +1,4 @@
-"""`harness cassettes`: what is recorded, and what is wrong with it."""
+"""`harness cassettes`: list recordings and their problems."""
 
 from __future__ import annotations
 
@@ -17,22 +17,22 @@ if TYPE_CHECKING:
 
 _EXIT_CODES = """\b
 Exit codes:
-  0  every cassette replays, whole and unchanged
-  1  there is something to say about one of them
+  0  every cassette replays completely and is up to date
+  1  at least one cassette has a remark
   2  a file or an argument is wrong
 """
 
 
 @click.command("cassettes", epilog=_EXIT_CODES)
 @click.argument("paths", nargs=-1, metavar="[PATH...]")
-@click.option("--prune", is_flag=True, help="Remove the cassettes that no scenario names.")
+@click.option("--prune", is_flag=True, help="Delete the cassettes that no scenario names.")
 @click.option("--json", "as_json", is_flag=True, help="Print the list as JSON.")
 def command(paths: tuple[str, ...], prune: bool, as_json: bool) -> int:
-    """List recordings: their age, and which are stale, unused or orphaned.
+    """List recordings with their age, and those that are stale, unused or orphaned.
 
-    PATH is a scenario file or a folder of them (default: the whole project). Their scenarios that
-    have a cassette are replayed, offline, to see what of it they use. With PATH only cassettes that
-    these scenarios name are listed; a cassette that no scenario of the project names is orphaned.
+    PATH is a scenario file or a folder of them (default: the whole project). Scenarios with a cassette are
+    replayed, offline, to see which recorded calls they use. With PATH, only cassettes that these scenarios
+    name are listed. A cassette is orphaned if no scenario of the project names it.
     """
     from harness.cli.manifests import scenarios_below
     from harness.cli.selection import select

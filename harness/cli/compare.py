@@ -1,4 +1,4 @@
-"""`harness compare`: what differs between two runs, and where in their traces it began."""
+"""`harness compare`: list the differences between two runs, with the first event where their traces differ."""
 
 from __future__ import annotations
 
@@ -18,9 +18,9 @@ if TYPE_CHECKING:
     from harness.report.compare.text import Line
 
 _MOST_SHOWN: Final = 20
-"""Scenarios of each kind that are printed."""
+"""Number of scenarios of each kind that are printed."""
 _MOST_READ: Final = 100
-"""Scenarios of each kind whose traces are read, to tell which have the same first difference."""
+"""Number of scenarios of each kind whose traces are read, to group those with the same first difference."""
 _MOST_IN_JSON: Final = 2_000
 _STYLES: Final = {
     "": "",
@@ -41,24 +41,23 @@ Examples:
 
 \b
 Exit codes:
-  0  whatever differs: this is a view; `harness gate` decides
+  0  always, whatever differs (`harness gate` decides)
   2  a run cannot be read, or an argument is wrong
 """
 
 
 @click.command("compare", epilog=_EXAMPLES)
 @click.argument("arguments", nargs=-1, required=True, metavar="A [B] [FILE::NAME]")
-@click.option("--scenario", metavar="FILE::NAME", help="Tell this scenario in full.")
+@click.option("--scenario", metavar="FILE::NAME", help="Show this scenario in full, with both conversations.")
 @click.option("--json", "as_json", metavar="FILE", help="Write the comparison as JSON; - is stdout.")
-@click.option("-v", "--verbose", is_flag=True, help="Print long texts to their end.")
+@click.option("-v", "--verbose", is_flag=True, help="Do not shorten long texts.")
 def command(arguments: tuple[str, ...], scenario: str | None, as_json: str | None, verbose: bool) -> None:
-    """Tell what differs between two runs: what got worse, better, is new, gone, or changed all the same.
+    """List the differences between two runs: scenarios that are worse, better, new, gone, or otherwise changed.
 
     A and B are folders of results, or files of `harness baseline save` (default for B: the last run).
-    Each scenario has its verdict, score, latency, tokens and cost before and now, the checks that
-    changed, and the first event where the traces differ: a route, a prompt, a reply, a call, an update
-    of the state, with the line of the manifest. With FILE::NAME one scenario is shown in full, with both
-    conversations.
+    For each scenario: its verdict, score, latency, tokens and cost before and now, the checks that
+    changed, and the first event where the traces differ (a route, prompt, reply, call or state update),
+    with the line of the manifest. With FILE::NAME one scenario is shown in full, with both conversations.
     """
     from harness.report.compare.comparison import Side, compare
     from harness.report.compare.explained import explain
@@ -70,7 +69,7 @@ def command(arguments: tuple[str, ...], scenario: str | None, as_json: str | Non
         comparison = compare(*map(Side.read, runs))
         changes = [change for change in comparison.changes if change.kind != "same"]
         if scenario is not None:
-            changes = [_found(comparison, scenario)]
+            changes = [_change_of(comparison, scenario)]
         if as_json:
             kept = changes[:_MOST_IN_JSON]
             text = encode(
@@ -78,13 +77,13 @@ def command(arguments: tuple[str, ...], scenario: str | None, as_json: str | Non
             )
             deliver_json(text, as_json)
         elif scenario is not None:
-            _print(_in_full(comparison, changes[0], verbose))
+            _print(_full_lines(comparison, changes[0], verbose))
         else:
-            _print(_lines(comparison))
+            _print(_overview_lines(comparison))
 
 
 def _arguments(arguments: Sequence[str], scenario: str | None) -> tuple[list[Path], str | None]:
-    """The two runs, and the scenario that is asked for."""
+    """Split the arguments into the two runs and the scenario to show in full."""
     from harness.settings import load_settings
 
     named = [text for text in arguments if "::" in text and not Path(text).exists()]
@@ -99,11 +98,11 @@ def _arguments(arguments: Sequence[str], scenario: str | None) -> tuple[list[Pat
     return runs, asked[0] if asked else None
 
 
-def _found(comparison: Comparison, scenario: str) -> Change:
-    """The change of a scenario.
+def _change_of(comparison: Comparison, scenario: str) -> Change:
+    """Return the change of a scenario.
 
     Raises:
-        FormatError: no run has it.
+        FormatError: neither run has it, or it has several variants.
     """
     found = [
         change for change in comparison.changes if scenario in (change.scenario.id, change.scenario.label)
@@ -118,7 +117,7 @@ def _found(comparison: Comparison, scenario: str) -> Change:
     raise FormatError(Problem("unknown-scenario", message, hint=hint))
 
 
-def _lines(comparison: Comparison) -> Iterator[Line]:
+def _overview_lines(comparison: Comparison) -> Iterator[Line]:
     from harness.report.compare.comparison import KINDS
     from harness.report.compare.explained import explain
     from harness.report.compare.text import entry_lines, heading, section
@@ -130,7 +129,7 @@ def _lines(comparison: Comparison) -> Iterator[Line]:
         if not changes:
             continue
         yield from section(kind, len(changes), comparison)
-        groups = _grouped(each for each in explained if each.change.kind == kind)
+        groups = _group(each for each in explained if each.change.kind == kind)
         for first, *alike in groups[:_MOST_SHOWN]:
             yield from entry_lines(first, [each.change for each in alike])
         left = len(changes) - sum(map(len, groups[:_MOST_SHOWN]))
@@ -138,16 +137,16 @@ def _lines(comparison: Comparison) -> Iterator[Line]:
             yield f"  … and {left} more (--json has up to {_MOST_IN_JSON:,})", "dim"
 
 
-def _grouped(found: Iterable[Explained]) -> list[list[Explained]]:
-    """Those with the same first difference and the same changed checks together, in the order of the first."""
+def _group(found: Iterable[Explained]) -> list[list[Explained]]:
+    """Group scenarios with the same first difference and the same changed checks, in order of first appearance."""
     groups: dict[Any, list[Explained]] = {}
     for number, each in enumerate(found):
-        groups.setdefault(_likeness(each) or number, []).append(each)
+        groups.setdefault(_group_key(each) or number, []).append(each)
     return [*groups.values()]
 
 
-def _likeness(found: Explained) -> Any:
-    """What those have in common that are shown once; None for one that is shown by itself."""
+def _group_key(found: Explained) -> Any:
+    """Return the key by which scenarios are shown together, or None if this one is shown alone."""
     from harness.report.encoding import encode
 
     if found.difference is None:
@@ -157,7 +156,7 @@ def _likeness(found: Explained) -> Any:
     return encode([shown, checks])
 
 
-def _in_full(comparison: Comparison, change: Change, verbose: bool) -> Iterator[Line]:
+def _full_lines(comparison: Comparison, change: Change, verbose: bool) -> Iterator[Line]:
     from harness.report.compare.explained import explain, trace_of
     from harness.report.compare.text import heading
     from harness.report.compare.whole import whole_lines
@@ -175,7 +174,7 @@ def _in_full(comparison: Comparison, change: Change, verbose: bool) -> Iterator[
 
 
 def _print(lines: Iterable[Line]) -> None:
-    """Print lines, within the width of a terminal."""
+    """Print lines, wrapped to the width of the terminal."""
     from rich.text import Text
 
     from harness.report.console import open_console, terminal_width

@@ -1,6 +1,6 @@
-"""What Ctrl-C is, whatever has become of it. Nothing outside is imported here: it may come at any time."""
+"""Recognition of Ctrl-C in exceptions. This module imports nothing, since Ctrl-C may come during any import."""
 
 
 def is_interrupt(error: BaseException | None) -> bool:
-    """True if Ctrl-C is behind an error: a class that is being made turns it into a RuntimeError (Python 3.11)."""
+    """True if Ctrl-C caused this error. Python 3.11 turns it into a RuntimeError while a class is being created."""
     return error is not None and (isinstance(error, KeyboardInterrupt) or is_interrupt(error.__cause__))

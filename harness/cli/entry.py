@@ -1,6 +1,6 @@
-"""Where the installed command begins: Ctrl-C while it is still being imported ends it as it does later.
+"""Entry point of the installed command. It handles Ctrl-C that comes while the command is still being imported.
 
-Next to nothing is imported before: Python itself answers Ctrl-C there, with a traceback.
+It imports almost nothing itself: during its own imports Python would answer Ctrl-C with a traceback.
 """
 
 import sys
@@ -11,7 +11,7 @@ _INTERRUPTED = 3  # NOT_JUDGED of `harness.cli.exit_code`, which imports click
 
 
 def main() -> None:
-    """Run the command with the arguments of this process, and leave with its exit code."""
+    """Run the command with the arguments of this process, and exit with its exit code."""
     try:
         from harness.cli.main import main as command
 

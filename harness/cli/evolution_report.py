@@ -1,4 +1,4 @@
-"""What `harness evolve` shows: what it begins with, a line a generation, and what the search came to."""
+"""Terminal output of `harness evolve`: the setup, a line per generation, and the result."""
 
 from __future__ import annotations
 
@@ -29,14 +29,17 @@ _MOST_REASONS: Final = 3
 
 @dataclass
 class Report:
-    """Shows a search while it goes on. `echo` prints a line; with `err=True` on standard error."""
+    """Prints the progress and the result of a search.
+
+    `echo` prints a line; with `err=True`, on standard error.
+    """
 
     echo: Callable[..., object]
     _began: float = field(default_factory=time.monotonic)
     _scored: int = 0
 
     def start(self, study: Study) -> None:
-        """Say what is searched, with what, and what the result cannot show."""
+        """Print the search space, the settings and the limits of the result."""
         genes = study.space.genes
         kinds = [
             plural(count, noun)
@@ -59,7 +62,7 @@ class Report:
         self._scored = study.continues
 
     def generation(self, study: Study) -> None:
-        """Show a generation that has ended."""
+        """Print a line for the generation that has ended."""
         search = study.search
         last, best = search.generations[-1], search.best
         if len(search.individuals) < study.continues:
@@ -72,7 +75,7 @@ class Report:
         )
 
     def _left(self, study: Study) -> str:
-        """How long the rest may take at most, by what genomes took so far."""
+        """Return an upper bound of the remaining time, extrapolated from the genomes scored so far."""
         done = len(study.search.individuals) - self._scored
         left = study.config.generations - len(study.search.generations)
         if done <= 0 or left <= 0:
@@ -82,7 +85,7 @@ class Report:
         return f"  at most {_duration(seconds)} left"
 
     def finish(self, study: Study) -> None:
-        """Say what the search came to, and where its files are."""
+        """Print the result of the search and the paths of its files."""
         for text in _summary(study):
             self.echo(printable(text))
 

@@ -1,4 +1,4 @@
-"""The runs of scenarios that a search asks for: silent, and given back as lines of results."""
+"""The scenario runs of a search: silent, returned as lines of results."""
 
 from __future__ import annotations
 
@@ -18,29 +18,29 @@ from harness.settings import Projects, RecordMode
 from harness.workers.pool import WorkerPool
 
 
-class _KeptPool(WorkerPool):
-    """Processes that are kept from one session to the next."""
+class _PersistentPool(WorkerPool):
+    """A worker pool that several sessions share: `close` does nothing, `end` ends the processes."""
 
     def close(self) -> None:
-        """Keep them."""
+        """Do nothing: the next session uses the same processes."""
 
     def end(self) -> None:
-        """End them."""
+        """End the processes."""
         super().close()
 
 
 @dataclass
 class ScenarioRuns:
-    """Runs scenarios again and again, in this process or in so many others. Use as a context manager."""
+    """A callable that runs scenarios, in this process or in `jobs` others. Use it as a context manager."""
 
     projects: Projects
     jobs: int = 1
-    _workers: _KeptPool | None = None
+    _workers: _PersistentPool | None = None
     _folder: tempfile.TemporaryDirectory[str] = field(default_factory=tempfile.TemporaryDirectory)
 
     def __enter__(self) -> Self:
         if self.jobs > 1 and self.projects.record_mode is RecordMode.NONE:
-            self._workers = _KeptPool(self.jobs, self.projects, one_by_one=True)
+            self._workers = _PersistentPool(self.jobs, self.projects, one_by_one=True)
         return self
 
     def __exit__(self, *_: object) -> None:
@@ -49,7 +49,7 @@ class ScenarioRuns:
         self._folder.cleanup()
 
     def __call__(self, scenarios: Sequence[Scenario], folder: Path | None) -> Sequence[dict[str, Any]]:
-        """The lines of results of these scenarios, in order; they are also written into a folder, if one is given.
+        """Run scenarios and return their lines of results, in order. With `folder`, also write the results there.
 
         Raises:
             KeyboardInterrupt: the run was asked to end.
@@ -63,7 +63,7 @@ class ScenarioRuns:
         session = Session(
             self.projects,
             folder or Path(self._folder.name),
-            ProgressReporter(open_console()),  # which shows nothing where it is not started
+            ProgressReporter(open_console()),  # shows nothing unless it is started
             lines,
             quiet=True,
             workers=self._workers,

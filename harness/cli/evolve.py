@@ -31,10 +31,10 @@ if TYPE_CHECKING:
 
 _EXIT_CODES = """\b
 Exit codes, the first that applies:
-  2  a file or an argument is wrong, or no answer can depend on a genome
-  3  the manifest as it is could not be judged, the mutator gave no answer, or
-     the search was interrupted: the same command goes on with it
-  0  else, whether the winner was confirmed or not
+  2  a file or an argument is wrong, or no answer depends on what is varied
+  3  the unchanged manifest could not be judged, the mutator gave no answer, or
+     the search was interrupted (the same command continues it)
+  0  otherwise, whether the winner was confirmed or not
 """
 
 
@@ -46,27 +46,31 @@ Exit codes, the first that applies:
     "file",
     type=PATH,
     metavar="FILE",
-    help="A YAML file with the keys of LeafMesh's evolution section, over that of the manifest.",
+    help="A YAML file with the keys of LeafMesh's evolution section; its values override the manifest's.",
 )
-@click.option("--generations", type=click.IntRange(min=1), metavar="N", help="At most so many generations.")
-@click.option("--population", type=click.IntRange(min=1), metavar="N", help="Genomes of a generation.")
-@click.option("--seed", type=int, default=0, show_default=True, metavar="N", help="Seeds every decision.")
-@budget_option("spent, confirmation and mutator included")
+@click.option("--generations", type=click.IntRange(min=1), metavar="N", help="Maximum number of generations.")
+@click.option(
+    "--population", type=click.IntRange(min=1), metavar="N", help="Number of genomes per generation."
+)
+@click.option(
+    "--seed", type=int, default=0, show_default=True, metavar="N", help="Seed of all random decisions."
+)
+@budget_option("on the whole search, including confirmation and mutator")
 @click.option(
     "--holdout",
     type=click.FloatRange(0, 1, max_open=True),
     default=0.3,
     show_default=True,
     metavar="SHARE",
-    help="Share of the scenarios that only confirm the winner.",
+    help="Share of the scenarios that is kept out of the search, to confirm the winner.",
 )
-@click.option("--out", type=PATH, metavar="DIR", help="Folder (reports/evolution).")
-@click.option("--fresh", is_flag=True, help="Throw away the search that is in the folder.")
+@click.option("--out", type=PATH, metavar="DIR", help="Folder for results (default: reports/evolution).")
+@click.option("--fresh", is_flag=True, help="Discard the search in the folder and start a new one.")
 @words_option
 @tags_option
 @jobs_option
 @record_mode_option(
-    "What becomes of calls that no stub answers; each genome, and each question to the mutator, has "
+    "How to handle calls that no stub answers. Each genome, and each question to the mutator, has "
     "a cassette of its own."
 )
 def command(
@@ -87,12 +91,12 @@ def command(
 ) -> int:
     """Search for better prompts, temperatures and tool lists of an agent.
 
-    SCENARIOS are scenario files (*.scenario.yaml), folders of them, or FILE::NAME, that run MANIFEST; without any,
-    the test scenarios of a LeafMesh mesh. A part of them is held out: the winner is called better only if it is so
-    there. Prompts are rewritten by a model, asked as `mutator` (stubs under `llm: {mutator: [...]}` in scenario
-    files or in --config, or a model named there), or else by recombining sentences of the manifest.
+    SCENARIOS are scenario files (*.scenario.yaml), folders of them, or FILE::NAME, that run MANIFEST (default: the
+    test scenarios of a LeafMesh mesh). Some of them are held out of the search: the winner is called better only if
+    it is better on those. Prompts are rewritten by a model, called `mutator` (stubs under `llm: {mutator: [...]}`
+    in scenario files or in --config, or a model named there), or else by recombining sentences of the manifest.
 
-    A search that was killed or interrupted goes on when the same command is given again.
+    A search that was killed or interrupted continues when the same command is given again.
     """
     start_workers(jobs, RecordMode(record_mode))
 
@@ -106,11 +110,11 @@ def command(
     from harness.settings import Projects
 
     projects = Projects(chosen={"traces": "none"}, record_mode=RecordMode(record_mode))
-    _check_is_there(manifest)
-    selection = select(paths or _own(manifest), projects, words=words, tags=tags)
+    _check_exists(manifest)
+    selection = select(paths or _own_scenarios(manifest), projects, words=words, tags=tags)
     if selection.refused:
         raise FormatError([each for error in selection.refused.values() for each in error.problems])
-    scenarios = _of(manifest, [each.whole() for each in selection.scenarios])
+    scenarios = _scenarios_of(manifest, [each.whole() for each in selection.scenarios])
     config = _config(scenarios[0], projects, file, population, generations)
     folder = out or projects.common(selection.files).report.with_name("evolution")
     with ScenarioRuns(projects, jobs) as run:
@@ -149,7 +153,7 @@ def command(
     return exit_code.NOT_JUDGED if study.search.stopped == "interrupted" else exit_code.OK
 
 
-def _check_is_there(manifest: Path) -> None:
+def _check_exists(manifest: Path) -> None:
     from harness.errors import FormatError, Problem
     from harness.source.document import hint_for_missing, shown_path
 
@@ -158,11 +162,11 @@ def _check_is_there(manifest: Path) -> None:
         raise FormatError(Problem("missing-file", text, hint=hint_for_missing(manifest)))
 
 
-def _own(manifest: Path) -> tuple[str, ...]:
-    """The manifest as what the scenarios are read from.
+def _own_scenarios(manifest: Path) -> tuple[str, ...]:
+    """Return the manifest itself as the path to read scenarios from.
 
     Raises:
-        FormatError: it has none of its own, or is no manifest.
+        FormatError: it has no scenarios of its own, or is not a manifest.
     """
     from dataclasses import replace
 
@@ -188,8 +192,8 @@ def _own(manifest: Path) -> tuple[str, ...]:
     return (str(manifest),)
 
 
-def _of(manifest: Path, scenarios: Sequence[Scenario]) -> list[Scenario]:
-    """Those of the scenarios that run the manifest, and are not skipped.
+def _scenarios_of(manifest: Path, scenarios: Sequence[Scenario]) -> list[Scenario]:
+    """Return the scenarios that run the manifest and are not skipped.
 
     Raises:
         FormatError: there are none.

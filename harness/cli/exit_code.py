@@ -1,4 +1,4 @@
-"""The exit codes of commands, and the messages for exceptions."""
+"""Exit codes of commands, and the conversion of exceptions into messages and exit codes."""
 
 from __future__ import annotations
 
@@ -14,13 +14,13 @@ from harness.cli.ctrl_c import is_interrupt
 from harness.errors import HarnessError, SourceError
 
 OK: Final = 0
-FAILED: Final = 1  # a scenario did not hold
+FAILED: Final = 1  # a scenario failed
 BAD_INPUT: Final = 2  # a file or an argument is wrong
-NOT_JUDGED: Final = 3  # a world that cannot answer, an interrupted run, or a defect of the harness
+NOT_JUDGED: Final = 3  # a call that nothing answers, an interrupted run, or a defect of the harness
 
 
-def guarded(command: Callable[[], int | None], *, debug: bool = False) -> int:
-    """The exit code of a command, whatever it raises. A closed pipe (`| head`) ends it silently.
+def run_guarded(command: Callable[[], int | None], *, debug: bool = False) -> int:
+    """Run a command and return its exit code; print what it raises. A closed pipe (`| head`) ends it silently.
 
     Click's own exceptions (usage errors, `--help`) are left to click.
     """
@@ -35,14 +35,14 @@ def guarded(command: Callable[[], int | None], *, debug: bool = False) -> int:
         raise
     except KeyboardInterrupt:
         return interrupted()
-    except (BrokenPipeError, SystemExit):  # rich leaves by SystemExit when the reader of its output has gone
+    except (BrokenPipeError, SystemExit):  # rich raises SystemExit when its output is a closed pipe
         _drop_output()
         return NOT_JUDGED
     except OSError as error:
         if isinstance(error, HarnessError) or debug:
             _report_defect(error, debug)
             return NOT_JUDGED
-        _report_system(error)
+        _report_os_error(error)
         return BAD_INPUT
     except Exception as error:
         if is_interrupt(error):
@@ -52,20 +52,20 @@ def guarded(command: Callable[[], int | None], *, debug: bool = False) -> int:
 
 
 def interrupted() -> int:
-    """Say that a command was interrupted, and give its exit code."""
+    """Print that the command was interrupted, and return its exit code."""
     click.echo("interrupted", err=True)
     return NOT_JUDGED
 
 
 def _drop_output() -> None:
-    """Leave nothing to flush for the interpreter, which would report the closed pipe when it ends."""
-    nowhere = os.open(os.devnull, os.O_WRONLY)
+    """Redirect the output streams to devnull: flushing a closed pipe at exit would print an error."""
+    devnull = os.open(os.devnull, os.O_WRONLY)
     for stream in (sys.stdout, sys.stderr):
-        os.dup2(nowhere, stream.fileno())
+        os.dup2(devnull, stream.fileno())
 
 
-def _report_system(error: OSError) -> None:
-    """Print what the system refuses: a full disk, a name that is too long. Without a file it is the output."""
+def _report_os_error(error: OSError) -> None:
+    """Print an error of the operating system, such as a full disk; without a file name, one of standard output."""
     from harness.cli.problems import print_problems
     from harness.errors import Problem
 
@@ -77,7 +77,7 @@ def _report_system(error: OSError) -> None:
 
 
 def _report_defect(error: Exception, debug: bool) -> None:
-    """Print a defect: of the harness, or of a file whose problem it does not recognize."""
+    """Print an unexpected exception: a defect of the harness, or of its reading of some file."""
     if debug:
         import traceback
 

@@ -1,4 +1,4 @@
-"""`harness export`: a run as OpenTelemetry spans."""
+"""`harness export`: write a run as OpenTelemetry spans."""
 
 from __future__ import annotations
 
@@ -28,8 +28,8 @@ Examples:
 """
 
 
-def _moment(text: str) -> int:
-    """A moment, ISO 8601 or `now`, in nanoseconds since 1970."""
+def _parse_time(text: str) -> int:
+    """Parse a time, ISO 8601 or `now`, into nanoseconds since 1970."""
     if text == "now":
         return time.time_ns()
     try:
@@ -45,24 +45,26 @@ def _moment(text: str) -> int:
 
 @click.command("export", epilog=_EXAMPLES)
 @run_argument
-@click.option("--otlp", metavar="URL", help="Send the spans to this collector, by OTLP over HTTP.")
-@click.option("--file", metavar="FILE", help="Write them as OTLP JSON, a request a line; - is stdout.")
+@click.option("--otlp", metavar="URL", help="Send the spans to this OTLP/HTTP collector.")
 @click.option(
-    "--content", is_flag=True, help="With prompts, replies, arguments, results and texts of errors."
+    "--file", metavar="FILE", help="Write the spans as OTLP JSON, one request per line; - is stdout."
+)
+@click.option(
+    "--content", is_flag=True, help="Include prompts, replies, arguments, results and error messages."
 )
 @click.option(
     "--start",
-    type=Parsed("time", _moment),
+    type=Parsed("time", _parse_time),
     default=_START.isoformat(),
     metavar="TIME",
-    help="When virtual time begins: ISO 8601, or 'now' (default: 2000-01-01T00:00:00Z).",
+    help="Start of virtual time: ISO 8601, or 'now' (default: 2000-01-01T00:00:00Z).",
 )
 def command(run: Path | None, otlp: str | None, file: str | None, content: bool, start: int) -> None:
     """Write a run as OpenTelemetry spans, with the names of the GenAI semantic conventions.
 
-    RUN is a folder of results (default: the last run of this project). Each run of a scenario is a trace: the
-    run, a span for each node, a span for each call. They are made from traces/, and nothing is sent anywhere
-    unless --otlp says so. Needs: pip install "agent-scenarios[otel]"
+    RUN is a folder of results (default: the last run of this project). Each run of a scenario becomes a trace: a
+    span for the run, one for each node, and one for each call. They are made from traces/, and nothing is sent
+    anywhere unless --otlp is given. Needs: pip install "agent-scenarios[otel]"
     """
     from harness.report.formatting import plural
     from harness.report.otel.encoding import batches, json_line, require
@@ -72,7 +74,7 @@ def command(run: Path | None, otlp: str | None, file: str | None, content: bool,
     if (otlp is None) == (file is None):
         raise click.UsageError("say where the spans go: --otlp URL or --file FILE")
     require()
-    found = _Found(run or load_settings().report, content)
+    found = _Export(run or load_settings().report, content)
     requests = batches(found.runs(), start, content=content)
     if otlp is not None:
         from harness.report.otel.collector import Collector
@@ -97,11 +99,12 @@ def command(run: Path | None, otlp: str | None, file: str | None, content: bool,
 
 
 @dataclass
-class _Found:
-    """The runs of a report that have a trace, and what became of the others.
+class _Export:
+    """The runs of a report that have a trace, and counts of the others.
 
-    never_ran  how many were skipped or refused; not_kept  how many have no trace for another reason
-    damage     the first trace that could not be read to its end
+    never_ran  number of runs that were skipped or refused
+    not_kept   number of runs without a trace for another reason
+    damage     the first error in reading a trace
     """
 
     report: Path
@@ -113,7 +116,7 @@ class _Found:
     damage: FormatError | None = None
 
     def runs(self) -> Iterator[RunSpans]:
-        """The spans of each run.
+        """Yield the spans of each run.
 
         Raises:
             FormatError: there are no results, or they cannot be read.
@@ -147,7 +150,7 @@ class _Found:
             yield made
 
     def notes(self) -> Iterator[str]:
-        """What is not among the spans."""
+        """Yield a line for each reason why runs have no spans."""
         from harness.report.formatting import plural
 
         for count, why in ((self.never_ran, "never began"), (self.not_kept, "did not keep it")):

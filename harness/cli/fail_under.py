@@ -1,4 +1,4 @@
-"""`harness run --fail-under X`: the rule `min_fitness` of the gate alone, for the run that has just ended."""
+"""`harness run --fail-under X`: apply the gate's rule `min_fitness` alone to the run that has just ended."""
 
 from __future__ import annotations
 
@@ -12,11 +12,11 @@ from harness.cli import exit_code
 OPTION: Final = "--fail-under"
 
 
-def share(text: str) -> float:
-    """The share, from 0 to 1, that a text is.
+def parse_share(text: str) -> float:
+    """Parse a share from 0 to 1.
 
     Raises:
-        ValueError: it is none.
+        ValueError: the text is not one.
     """
     text = text.strip()
     try:
@@ -30,10 +30,12 @@ def share(text: str) -> float:
 
 
 def fail_under(report: Path, bound: float, *, to_stderr: bool = False) -> int:
-    """Hold the run in a folder to a fitness, whole or not; say what came of it, and give its exit code.
+    """Compare the fitness of the run in a folder with `bound`, print the verdict and return the exit code.
+
+    The run may be incomplete.
 
     Raises:
-        FormatError: nothing of the run can be judged.
+        FormatError: the run has no scenario that can be judged.
     """
     from harness.gate.judge import judge
     from harness.gate.policy import Policy, Rules

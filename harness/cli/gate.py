@@ -1,4 +1,4 @@
-"""`harness gate`: whether a run is good enough."""
+"""`harness gate`: decide if a run is good enough."""
 
 from __future__ import annotations
 
@@ -14,8 +14,8 @@ from harness.errors import FormatError
 
 _EXIT_CODES = """\b
 Exit codes, the first that applies:
-  2  a file or an argument is wrong: no run, no baseline, a rule with nothing to judge
-  3  scenarios could not be judged, more than max_errors
+  2  a file or an argument is wrong: no run, no baseline, a rule that applies to nothing
+  3  more scenarios than max_errors could not be judged
   1  a rule failed
   0  all rules hold
 """
@@ -27,17 +27,21 @@ Exit codes, the first that applies:
     "--baseline",
     type=PATH,
     metavar="RUN|FILE",
-    help="What to compare with: a folder of results, or a file of `harness baseline save`.",
+    help="The run to compare with: a folder of results, or a file of `harness baseline save`.",
 )
 @click.option(
     "--policy",
     type=PATH,
     metavar="FILE",
-    help="The rules, under `gate:` (default: [tool.harness.gate] in pyproject.toml).",
+    help="A YAML file with the rules, under `gate:` (default: [tool.harness.gate] in pyproject.toml).",
 )
-@click.option("--json", "as_json", metavar="FILE", help="Write the verdict to FILE; - is stdout.")
-@click.option("--markdown", metavar="FILE", help="Write it as a comment for a pull request; - is stdout.")
-@click.option("--partial", is_flag=True, help="Judge a run of a part, too: what it left out is not judged.")
+@click.option("--json", "as_json", metavar="FILE", help="Write the verdict as JSON; - is stdout.")
+@click.option(
+    "--markdown",
+    metavar="FILE",
+    help="Write the verdict as Markdown, for a comment on a pull request; - is stdout.",
+)
+@click.option("--partial", is_flag=True, help="Accept an incomplete run, and judge only what it ran.")
 def command(
     run: Path | None,
     baseline: Path | None,
@@ -46,10 +50,10 @@ def command(
     markdown: str | None,
     partial: bool,
 ) -> int:
-    """Hold a run to rules, also against an earlier run, and say which of them fail and why.
+    """Check a run against rules, and against an earlier run, and report the rules that fail.
 
-    RUN is a folder with results (default: the last run of this project). Without rules all scenarios have to
-    pass, and with a baseline none that passed there may fail or be missing.
+    RUN is a folder with results (default: the last run of this project). Without rules, all scenarios must pass;
+    with a baseline, no scenario that passed there may fail or be missing.
     """
     from harness.gate.judge import judge, refused_json
     from harness.gate.markdown import markdown as as_markdown
@@ -66,9 +70,7 @@ def command(
             verdict = judge(
                 run or settings.report, read_policy(policy, settings.project), baseline, partial=partial
             )
-    except (
-        FormatError
-    ) as error:  # nobody may take what an earlier gate has written for the verdict of this one
+    except FormatError as error:  # files of an earlier gate must not pass for the verdict of this one
         _write(as_json, _json_text(refused_json(error.problems)))
         _write(markdown, refused_markdown(error.problems))
         raise

@@ -1,4 +1,4 @@
-"""`harness history`: how the figures of a project moved from run to run, and which scenario changed when."""
+"""`harness history`: show the figures of a project from run to run, and when each scenario changed."""
 
 from __future__ import annotations
 
@@ -20,8 +20,8 @@ _SHOWN_IN_JSON = 1_000
 _EXAMPLES = """\b
 Examples:
   harness run scenarios/ --history history.jsonl     append a run
-  harness history --file history.jsonl               show them
-  harness history reports/monday reports/tuesday     of folders of results
+  harness history --file history.jsonl               show its runs
+  harness history reports/monday reports/tuesday     compare folders of results
   harness history --json - | jq '.scenarios[] | select(.state == "flaky").id'
 """
 
@@ -32,7 +32,7 @@ Examples:
     "--file",
     type=PATH,
     metavar="FILE",
-    help="The history that runs are appended to (default: `history` of [tool.harness]).",
+    help="The history file (default: `history` of [tool.harness]).",
 )
 @click.option(
     "--last",
@@ -42,11 +42,11 @@ Examples:
 )
 @click.option("--json", "as_json", metavar="FILE", help="Write the runs and scenarios as JSON; - is stdout.")
 def command(runs: tuple[Path, ...], file: Path | None, last: int | None, as_json: str | None) -> None:
-    """Show how the figures moved from run to run, and which scenario changed when.
+    """Show the figures from run to run, and when each scenario changed.
 
-    The runs are those of a history, which `harness run --history FILE` appends to, or folders of results
-    (RUN, the oldest first). Runs of a part are marked, and no run is held against them. All runs count
-    for what became of a scenario, also those that are not shown.
+    The runs are those of a history file, to which `harness run --history FILE` appends, or folders of results
+    (RUN, the oldest first). Incomplete runs are marked, and no run is compared with them. The state of a scenario
+    takes all runs into account, including those that are not shown.
     """
     from harness.report.console import open_console, terminal_width
     from harness.report.encoding import encode
@@ -56,17 +56,17 @@ def command(runs: tuple[Path, ...], file: Path | None, last: int | None, as_json
     if as_json:
         deliver_json(encode(trends.as_json(), indented=True), as_json)
         return
-    plain = not _can_show(sys.stdout.encoding)
+    plain = not _supports_curves(sys.stdout.encoding)
     console = open_console()
     for line in history_lines(trends, terminal_width(console), ascii_only=plain):
         console.out(line, highlight=False)
 
 
 def _read(runs: tuple[Path, ...], file: Path | None, last: int) -> Trends:
-    """The trends of these runs, or else of the history.
+    """Read the trends of these runs, or of the history if none are given.
 
     Raises:
-        FormatError: there is none, it cannot be read, or it has no runs.
+        FormatError: there is no history, it cannot be read, or it has no runs.
     """
     from harness.report.history.file import read_history
     from harness.report.history.folder import record_of
@@ -88,8 +88,8 @@ def _read(runs: tuple[Path, ...], file: Path | None, last: int) -> Trends:
     return trends
 
 
-def _can_show(encoding: str | None) -> bool:
-    """True if a terminal with this encoding has the characters of curves."""
+def _supports_curves(encoding: str | None) -> bool:
+    """True if this encoding has the characters of the curves."""
     try:
         "▁█✓✗".encode(encoding or "ascii")
     except (UnicodeError, LookupError):

@@ -1,4 +1,4 @@
-"""`harness init`: an agent and two scenarios, to start from."""
+"""`harness init`: write an agent and two scenarios, to start from."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ _TEMPLATES: Final = {
         "scenarios/shop.scenario.yaml": "leafmesh/shop.scenario.yaml.txt",
     },
 }
-"""The files of the example in each dialect, the manifest first: where they go, and where they are."""
+"""The files of the example in each dialect, the manifest first: target path to name of the template."""
 _SCHEMA: Final = "scenarios/scenario.schema.json"
 _SETTINGS: Final = """\
 [tool.harness]
@@ -59,15 +59,15 @@ _IGNORED: Final = ("reports/", "__pycache__/", ".pytest_cache/")
     type=click.Choice(list(_TEMPLATES)),
     default="sherma",
     show_default=True,
-    help="What it is written in: a sherma or Agent Spec agent with a tool, a Yagra workflow with handlers, a Loki "
+    help="Dialect of the example: a sherma or Agent Spec agent with a tool, a Yagra workflow with handlers, a Loki "
     "graph agent with a script, a LeafMesh mesh.",
 )
 def command(folder: Path, dialect: str) -> None:
-    """Write a small example that works, to start from.
+    """Write a small working example, to start from.
 
-    An agent, two scenarios, and the schema with which editors check scenario files. Files that are
-    there already are never overwritten: then nothing is written. Where no project is around DIR (no pyproject.toml,
-    no repository), DIR becomes one; the project's .gitignore gets lines for what runs leave behind.
+    It has an agent, two scenarios, and the JSON Schema with which editors check scenario files. Existing files
+    are never overwritten: if one is in the way, nothing is written. If DIR is not inside a project (a
+    pyproject.toml or a repository), it becomes one. The project's .gitignore gets the paths that runs write to.
     """
     texts = {folder / name: text for name, text in example(dialect).items()}
     project = marked_root(folder)
@@ -90,14 +90,14 @@ def command(folder: Path, dialect: str) -> None:
 
 
 def example(dialect: str = "sherma") -> dict[str, str]:
-    """The files of the example in a dialect: path to text."""
+    """Return the files of the example in a dialect, path to text."""
     folder = files("harness.cli") / "templates"
     texts = {name: (folder / file).read_text(encoding="utf-8") for name, file in _TEMPLATES[dialect].items()}
     return {**texts, _SCHEMA: schema_text()}
 
 
 def _ignore(path: Path) -> None:
-    """Have git ignore what runs leave behind, beside what it ignores already."""
+    """Add the paths that runs write to to a .gitignore, unless they are there."""
     try:
         text = path.read_text(encoding="utf-8") if path.exists() else ""
         known = {line.strip().strip("/").removesuffix("/*") for line in text.splitlines()}

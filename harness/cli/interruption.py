@@ -1,7 +1,7 @@
 """Ctrl-C and SIGTERM while scenarios run.
 
-A run is left between two scenarios, where nothing is half done. One that does not get there by itself, since a
-real tool in it waits, is left after a moment, or when it is asked a second time.
+A run stops between two scenarios, where nothing is half written. If a scenario does not end within a few seconds
+(a real tool in it blocks), or on a second signal, the run stops inside it.
 """
 
 from __future__ import annotations
@@ -15,44 +15,44 @@ from typing import Any, Final
 from harness.time.alarms import Alarm
 
 PATIENCE_S: Final = 3.0
-"""Real seconds a scenario has to end by itself."""
+"""Real seconds a scenario gets to end by itself."""
 
 _REQUESTS: Final = (signal.SIGINT, signal.SIGTERM)
 
 
 class Interruption:
-    """True if somebody has asked the run to end."""
+    """A flag that is set when the run has been asked to end."""
 
     def __init__(self) -> None:
         self._requested = False
         self._patience = Alarm(PATIENCE_S, lambda _frame: self.raise_if_requested())
 
     def raise_if_requested(self) -> None:
-        """Call this where the run can stop.
+        """Stop the run here if it has been asked to end.
 
         Raises:
-            KeyboardInterrupt: the run is asked to end.
+            KeyboardInterrupt: the run has been asked to end.
         """
         if self._requested:
             raise KeyboardInterrupt
 
     def on_signal(self, _signal: int, _frame: FrameType | None) -> None:
-        """Handle a signal: note the first, and raise KeyboardInterrupt after a moment; raise it at the second."""
+        """Handle a signal. The first sets the flag and starts the time-out; the second raises KeyboardInterrupt."""
         if self._requested:
             raise KeyboardInterrupt
         self._requested = True
         self._patience.start()
 
     def end(self) -> None:
-        """There is nothing left to interrupt."""
+        """Stop the time-out: there is nothing left to interrupt."""
         self._patience.stop()
 
 
 @contextmanager
 def between_scenarios() -> Iterator[Interruption]:
-    """Notes signals to end instead of raising KeyboardInterrupt at once.
+    """Set a flag on SIGINT and SIGTERM instead of raising KeyboardInterrupt at once.
 
-    A thread that is not the main one gets no signals: there it does nothing.
+    In threads other than the main one, which get no signals, this does nothing.
     """
     interruption = Interruption()
     before: dict[signal.Signals, Any] = {}

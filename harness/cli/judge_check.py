@@ -1,4 +1,4 @@
-"""`harness judge-check`: how far a judge agrees with people."""
+"""`harness judge-check`: measure how far a judge agrees with people."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ import click
 
 from harness.cli import exit_code
 from harness.cli.options import PATH, record_mode_option
-from harness.cli.output import check_place, deliver_json
+from harness.cli.output import check_writable, deliver_json
 from harness.settings import RecordMode
 from harness.source.document import shown_path
 
@@ -27,30 +27,32 @@ if TYPE_CHECKING:
 _EXIT_CODES = """\b
 Exit codes, the first that applies:
   2  a file or an argument is wrong
-  3  a row could not be judged, kappa is required and says nothing, or the
+  3  a row could not be judged, kappa is required but undefined, or the
      command was interrupted
-  1  agreement or kappa is below what is required
-  0  else
+  1  agreement or kappa is below the required value
+  0  otherwise
 """
 _SHARE = click.FloatRange(0, 1)
 
 
 @click.command("judge-check", epilog=_EXIT_CODES)
 @click.argument("file", type=PATH)
-@click.option("--metric", metavar="NAME", help="The ready judge to measure (`harness judges`).")
-@click.option("--rubric", metavar="TEXT", help="The rubric to measure, in place of a metric.")
-@click.option("--model", metavar="NAME", help="The model that judges (default: judge_model of the settings).")
-@click.option("--prompt", type=PATH, metavar="FILE", help="A prompt in place of the metric's own.")
+@click.option("--metric", metavar="NAME", help="The built-in judge to measure (see `harness judges`).")
+@click.option("--rubric", metavar="TEXT", help="A rubric to measure, instead of a metric.")
+@click.option("--model", metavar="NAME", help="The judge's model (default: judge_model of the settings).")
+@click.option("--prompt", type=PATH, metavar="FILE", help="A file with a prompt that replaces the metric's.")
 @click.option(
     "--threshold",
     type=click.FloatRange(0, 1, min_open=True),
     metavar="X",
-    help="The lowest grade that passes (default: 0.5).",
+    help="Minimum grade to pass (default: 0.5).",
 )
-@record_mode_option("What becomes of calls that the cassette beside FILE does not answer.")
-@click.option("--require-agreement", type=_SHARE, metavar="X", help="Exit with 1 when they agree in less.")
+@record_mode_option("How to handle calls that the cassette beside FILE does not answer.")
 @click.option(
-    "--require-kappa", type=click.FloatRange(-1, 1), metavar="X", help="Exit with 1 when kappa is lower."
+    "--require-agreement", type=_SHARE, metavar="X", help="Exit with 1 if the agreement is below X."
+)
+@click.option(
+    "--require-kappa", type=click.FloatRange(-1, 1), metavar="X", help="Exit with 1 if kappa is below X."
 )
 @click.option("--json", "json_", metavar="FILE", help="Write the figures as JSON to FILE; - is stdout.")
 def command(
@@ -64,28 +66,30 @@ def command(
     """Measure a judge against labels of people.
 
     FILE has a row for each output that people have labelled: CSV, JSON Lines, YAML or JSON with `output`, `label`
-    (pass or fail, true or false, or a grade from 0 to 1) and what else the judge needs: `input`, `context`, `tools`,
-    `tool_calls`. Which judge, the options say, or `judge` in FILE. What the judge answers is recorded in the folder
-    FILE.cassette with --record-mode=new_episodes, and replayed from then on.
+    (pass or fail, true or false, or a grade from 0 to 1), and the other inputs of the judge: `input`, `context`,
+    `tools`, `tool_calls`. The judge is chosen by the options, or by `judge` in FILE. Its answers are recorded in
+    the folder FILE.cassette with --record-mode=new_episodes, and replayed from then on.
     """
     from harness.calibration.document import read_labels
     from harness.scenario.redaction import secrets_of_process
     from harness.settings import Projects
 
-    check_place(json_)
+    check_writable(json_)
     settings = Projects(record_mode=RecordMode(record_mode)).of(file)
     labels = read_labels(file, options, settings)
     secrets = secrets_of_process(settings)
-    answers, figures = _measured(labels, settings, secrets, _to_record(file, options))
+    answers, figures = _ask_and_measure(labels, settings, secrets, _recording_command(file, options))
     if answers.stopped:
         click.echo(f"the judge cannot be asked: {secrets.text(answers.stopped)}", err=True)
         return exit_code.NOT_JUDGED
     _show(figures, answers, secrets, json_)
-    return _code(figures, require_agreement, require_kappa)
+    return _exit_code(figures, require_agreement, require_kappa)
 
 
-def _measured(labels: Labels, settings: Settings, secrets: Secrets, again: str) -> tuple[Answers, Figures]:
-    """Ask the judge, with progress on standard error, and keep what it answered whatever comes in between."""
+def _ask_and_measure(
+    labels: Labels, settings: Settings, secrets: Secrets, again: str
+) -> tuple[Answers, Figures]:
+    """Ask the judge, with progress on standard error, and save its answers even if it is interrupted."""
     from harness.calibration.asking import Answers, ask
     from harness.calibration.cassette import open_cassette
     from harness.calibration.measure import measure
@@ -109,8 +113,8 @@ def _measured(labels: Labels, settings: Settings, secrets: Secrets, again: str) 
     return answers, measure(labels, answers.graded)
 
 
-def _to_record(file: Path, options: Mapping[str, Any]) -> str:
-    """What to type to have the judge answer what it has not answered yet."""
+def _recording_command(file: Path, options: Mapping[str, Any]) -> str:
+    """Return the command that asks for the answers that are not recorded yet."""
     given = [f"--{name}={value}" for name, value in options.items() if value is not None]
     return shlex.join(["harness", "judge-check", shown_path(file), *given, "--record-mode=new_episodes"])
 
@@ -122,7 +126,7 @@ def _so_far(labels: Labels, answers: Answers) -> str:
 
 
 def _progress(rows: int) -> Any:
-    """A bar on standard error, where that is a terminal."""
+    """Return a progress bar on standard error, hidden unless that is a terminal."""
     hidden = not sys.stderr.isatty()
     return click.progressbar(length=rows, label="asking the judge", file=sys.stderr, hidden=hidden)
 
@@ -139,7 +143,7 @@ def _show(figures: Figures, answers: Answers, secrets: Secrets, json_: str | Non
         deliver_json(json.dumps(data, indent=2, ensure_ascii=False, allow_nan=False), json_)
 
 
-def _code(figures: Figures, require_agreement: float | None, require_kappa: float | None) -> int:
+def _exit_code(figures: Figures, require_agreement: float | None, require_kappa: float | None) -> int:
     if figures.missing:
         click.echo("some rows could not be judged", err=True)
         return exit_code.NOT_JUDGED

@@ -1,4 +1,4 @@
-"""`harness judges`: the ready judges of `expect.judge`, and their prompts."""
+"""`harness judges`: list the built-in judges of `expect.judge`, and print their prompts."""
 
 from __future__ import annotations
 
@@ -15,24 +15,24 @@ from harness.source.document import shown_path
 from harness.source.suggest import did_you_mean
 
 _OWN = """\b
-A prompt of your own, for all scenarios of a project:
+To use a prompt of your own, for all scenarios of a project:
   harness judges tone > judges/tone.txt
   # judge_prompts = "judges" in [tool.harness]
-and for one: judge: {metric: tone, prompt: {file: judges/tone.txt}}
+or for one: judge: {metric: tone, prompt: {file: judges/tone.txt}}
 """
 
 
 @click.command("judges", epilog=_OWN)
 @click.argument("name", required=False)
-@click.option("--library", is_flag=True, help="The prompts of this package, whatever the project has.")
+@click.option("--library", is_flag=True, help="Ignore the project's own prompts.")
 @click.option(
     "--json", "json_", is_flag=True, help="Print a JSON list of {name, high, sees, needs, file, prompt}."
 )
 def command(name: str | None, library: bool, json_: bool) -> None:
     """List the metrics that `judge: {metric: NAME}` may name, or print the prompt of one exactly as it is sent.
 
-    The prompt is the system message; the user message is a JSON object with what the judge sees of the run. Prompts
-    of the project around the current folder (`judge_prompts` in [tool.harness]) stand in place of the package's own.
+    The prompt is the system message; the user message is a JSON object with the parts of the run that the judge
+    sees. Prompts of the current project (`judge_prompts` in [tool.harness]) replace the built-in ones.
     """
     from harness.settings import load_settings
 

@@ -1,4 +1,4 @@
-"""The options of commands that read manifests, and the requests that are made of them."""
+"""Options of commands that read manifests, and the load requests made from them."""
 
 from __future__ import annotations
 
@@ -21,10 +21,10 @@ from harness.source.document import real_path
 
 @dataclass
 class LoadOptions:
-    """The options that manifests are loaded with: those of the command line, and of the scenarios that use them.
+    """The settings for loading manifests, from the command line and from the scenarios that use them.
 
-    `parts` are the documents a manifest draws components from; without any, those a scenario names with it. Without
-    `imports`, Python objects are only looked up.
+    `parts` are the documents that a manifest draws components from; if there are none, those that a scenario lists
+    after the manifest are used. With `imports` false, Python objects are looked up but not imported.
     """
 
     projects: Projects
@@ -35,13 +35,13 @@ class LoadOptions:
     imports: bool = True
     users: dict[Path, list[Scenario]] = field(default_factory=dict)
 
-    def used_by(self, scenario: Scenario) -> None:
-        """Record a scenario: its manifests get its `env` and hooks, and modules from its folder."""
+    def add_user(self, scenario: Scenario) -> None:
+        """Register a scenario: its manifests are loaded with its `env`, its hooks and the modules of its folder."""
         for path in scenario.manifests:
             self.users.setdefault(real_path(path), []).append(scenario)
 
     def request(self, path: Path, agent: str | None) -> LoadRequest:
-        """The request to load a manifest. The command line's values win over those of scenarios."""
+        """Return the request to load a manifest. Values of the command line override those of scenarios."""
         real = real_path(path)
         users = self.users.get(real, [])
         settings = self.projects.of(users[0].file if users else path)
@@ -74,7 +74,7 @@ agent_option = click.option("--agent", metavar="NAME", help="The agent inside th
 
 
 def load_options(command: Callable[..., Any]) -> Callable[..., Any]:
-    """Give a command the options of commands that read manifests, as one argument `options`."""
+    """Add the options of commands that read manifests to a command, passed as the one argument `options`."""
 
     @wraps(command)
     def with_options(
@@ -103,33 +103,37 @@ def _pairs(_ctx: click.Context, _option: click.Parameter, written: tuple[str, ..
 
 
 def _environment(env: dict[str, str], passed: Sequence[str]) -> dict[str, str]:
-    """The values of `${VAR}`: the named ones of the process, overridden by the given ones."""
+    """Return the values of `${VAR}`: the `passed` variables of this process, overridden by `env`."""
     return {name: os.environ[name] for name in passed if name in os.environ} | env
 
 
 def with_env_option(problem: Problem) -> Problem:
-    """The problem; that of a variable without a value also names the option that gives it one."""
+    """Return the problem; if a variable has no value, with a hint at `--env`."""
     if problem.code != "missing-variable" or not problem.hint:
         return problem
     return replace(problem, hint=f"{problem.hint}; here with --env NAME=value")
 
 
 _OPTIONS: Final = (
-    click.option("--dialect", metavar="NAME", help="The manifest's dialect (default: by its content)."),
+    click.option(
+        "--dialect", metavar="NAME", help="Dialect of the manifest (default: detected from its content)."
+    ),
     click.option(
         "--with",
         "parts",
         multiple=True,
         metavar="FILE",
         type=PATH,
-        help="A document the manifest draws components from.",
+        help="A document that the manifest takes components from.",
     ),
-    click.option("--env", "env", multiple=True, metavar="K=V", callback=_pairs, help="A value for ${K}."),
+    click.option(
+        "--env", "env", multiple=True, metavar="K=V", callback=_pairs, help="Value of ${K} in manifests."
+    ),
     click.option(
         "--env-passthrough",
         "passed",
         multiple=True,
         metavar="NAME",
-        help="Take ${NAME} from the environment; nothing else is looked up there.",
+        help="Take ${NAME} from the environment. No other variable is read from there.",
     ),
 )

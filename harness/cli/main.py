@@ -1,4 +1,4 @@
-"""The command `harness`. Each of its commands is a module, imported when it is called."""
+"""The command `harness`. Each subcommand is a module, imported when it is called."""
 
 from __future__ import annotations
 
@@ -12,45 +12,45 @@ from typing import Any, TextIO
 import click
 
 from harness import __version__
-from harness.cli.exit_code import guarded, interrupted
+from harness.cli.exit_code import interrupted, run_guarded
 from harness.workers.garbage import collect_rarely
 
 COMMANDS = {
-    "run": "Run scenarios and say which of them hold.",
-    "trace": "Tell what happened in a run, as a conversation.",
-    "score": "Say which variant of an agent is better, and how sure that is.",
+    "run": "Run scenarios and report which pass.",
+    "trace": "Print what happened in a run, as a conversation.",
+    "score": "Compare variants of an agent: which is better, and how certain that is.",
     "evolve": "Search for better prompts, temperatures and tools of an agent.",
-    "gate": "Say whether a run is good enough, also against an earlier one.",
-    "baseline": "Keep a run to compare later ones with.",
-    "record": "Ask the real thing once, to be replayed from then on.",
-    "cassettes": "List recordings, and what is wrong with them.",
-    "serve": "Answer any client from the stubs of a scenario.",
+    "gate": "Check a run against rules, and against an earlier run.",
+    "baseline": "Save a run as a baseline for later comparisons.",
+    "record": "Record calls to real models and services, to be replayed.",
+    "cassettes": "List recordings and their problems.",
+    "serve": "Serve the stubs of a scenario to any client.",
     "validate": "Check manifests and scenario files without running them.",
-    "compare": "Tell what differs between two runs, and where it began.",
-    "history": "Show how figures and scenarios changed from run to run.",
-    "summary": "Print the figures of a run, or of several together.",
-    "report": "Write the page of a run, also against an earlier one.",
+    "compare": "List the differences between two runs, and where they begin.",
+    "history": "Show figures, and changed scenarios, from run to run.",
+    "summary": "Print the figures of one run, or of several combined.",
+    "report": "Write the HTML report of a run, also compared with an earlier one.",
     "export": "Write a run as OpenTelemetry spans.",
     "show": "Draw the graph of a manifest.",
-    "prompts": "List the prompts of a manifest, with their places.",
-    "judges": "List the ready judges of scenarios, or print the prompt of one.",
-    "judge-check": "Measure a judge against labels of people.",
+    "prompts": "List the prompts of a manifest, with file and line.",
+    "judges": "List the built-in judges, or print the prompt of one.",
+    "judge-check": "Measure how far a judge agrees with labels of people.",
     "schema": "Print the JSON Schema of scenario files, for editors.",
-    "init": "Write a small example that works, to start from.",
+    "init": "Write a small working example, to start from.",
 }
 
 EXIT_CODES = """\b
 Exit codes:
-  0  all is well
+  0  success
   1  a scenario failed
   2  a file or an argument is wrong
-  3  something could not be judged: a call nothing answers, a run that was
-     interrupted, or a defect of the harness
+  3  something could not be judged: a call that nothing answers, a run that
+     was interrupted, or a defect of the harness
 """
 
 
 class LazyGroup(click.Group):
-    """Lists its commands without importing them, and turns what they raise into exit codes."""
+    """A command group that lists its commands without importing them, and turns their exceptions into exit codes."""
 
     def resolve_command(
         self, ctx: click.Context, args: list[str]
@@ -73,18 +73,18 @@ class LazyGroup(click.Group):
             from harness.secrets.output import redacted_streams
 
             with redacted_streams(_without_secrets):
-                ctx.exit(guarded(lambda: super(LazyGroup, self).invoke(ctx), debug=ctx.params["debug"]))
+                ctx.exit(run_guarded(lambda: super(LazyGroup, self).invoke(ctx), debug=ctx.params["debug"]))
         except KeyboardInterrupt:
             sys.exit(interrupted())
 
 
 def _without_secrets(text: str) -> str:
-    return _scrub()(text)
+    return _secret_remover()(text)
 
 
 @cache
-def _scrub() -> Callable[[str], str]:
-    """What takes the secrets of this process out of a text: found when something is printed, not before."""
+def _secret_remover() -> Callable[[str], str]:
+    """Return the function that removes the secrets of this process from a text. Called when something is printed."""
     from harness.errors import FormatError
     from harness.secrets import Secrets
     from harness.secrets.environment import variables_of_process
@@ -92,7 +92,7 @@ def _scrub() -> Callable[[str], str]:
 
     try:
         settings = load_settings()
-    except FormatError:  # said by the command itself
+    except FormatError:  # the command itself reports it
         return Secrets(variables_of_process()).text
     return Secrets(variables_of_process(settings.secrets, settings.public_env)).text
 
@@ -103,15 +103,15 @@ def _scrub() -> Callable[[str], str]:
     epilog=EXIT_CODES,
     context_settings={"help_option_names": ["-h", "--help"]},
 )
-@click.option("--debug", is_flag=True, envvar="HARNESS_DEBUG", help="Show the traceback of a defect.")
+@click.option("--debug", is_flag=True, envvar="HARNESS_DEBUG", help="Print tracebacks of internal errors.")
 @click.version_option(__version__, prog_name="harness", message="%(prog)s %(version)s")
 def cli(debug: bool) -> None:
-    """Run declarative LLM agents for real, offline, in a simulated world, and test what they do."""
+    """Run declarative LLM agents for real, offline, in a simulated environment, and test what they do."""
     click.get_current_context().call_on_close(_warn_of_misspelt_variables)
 
 
 def _warn_of_misspelt_variables() -> None:
-    """Say at the end, where it is seen, which settings of the environment were not read."""
+    """Warn of environment variables that look like misspelt settings, at the end of the output."""
     from harness.settings import misspelt_variables
 
     for text in misspelt_variables(os.environ):
@@ -119,13 +119,13 @@ def _warn_of_misspelt_variables() -> None:
 
 
 def main() -> None:
-    """Run the command with the arguments of this process, and leave with its exit code."""
+    """Run the command with the arguments of this process, and exit with its exit code."""
     for name, descriptor in (("stdin", 0), ("stdout", 1), ("stderr", 2)):
-        if getattr(sys, name) is None:  # closed by who started us (`>&-`)
-            setattr(sys, name, _nowhere(descriptor))
+        if getattr(sys, name) is None:  # closed by the parent process (`>&-`)
+            setattr(sys, name, _open_devnull(descriptor))
     for stream in (sys.stdout, sys.stderr):
         if hasattr(stream, "reconfigure"):
-            stream.reconfigure(errors="replace")  # a terminal without UTF-8 is no reason to break
+            stream.reconfigure(errors="replace")  # a terminal without UTF-8 is no error
     collect_rarely()
     signal.signal(signal.SIGTERM, signal.default_int_handler)  # both interrupts end a run the same way
     try:
@@ -136,21 +136,20 @@ def main() -> None:
         raise
 
 
-def _nowhere(descriptor: int) -> TextIO:
-    """A stream from or to nowhere in the place of a closed one; processes that are started have it, too."""
+def _open_devnull(descriptor: int) -> TextIO:
+    """Open devnull on the descriptor of a closed standard stream; child processes inherit it."""
     opened = os.open(os.devnull, os.O_RDWR)
     if opened == descriptor:
         os.set_inheritable(descriptor, True)
     else:
         os.dup2(opened, descriptor)
         os.close(opened)
-    return open(
-        descriptor, "w" if descriptor else "r", encoding="utf-8", closefd=False
-    )  # as long as the process
+    # Not closed: it is open as long as the process runs.
+    return open(descriptor, "w" if descriptor else "r", encoding="utf-8", closefd=False)
 
 
 def _leave_threads_behind(code: Any) -> None:
-    """Leave without waiting for threads of a run past its limit; Python would wait for them for ever."""
+    """Exit without waiting for the threads of a run past its real-time limit; Python would wait for them for ever."""
     from harness.scenario.real_limit import is_held_up
 
     if is_held_up():

@@ -1,4 +1,4 @@
-"""Manifests that commands are given: their dialects, their agents, and those in a folder."""
+"""Manifests given to commands: their dialects and agents, and the manifests in a folder."""
 
 from __future__ import annotations
 
@@ -19,14 +19,14 @@ from harness.source.document import read, shown_path
 
 _SUFFIXES: Final = (".yaml", ".yml", ".json")
 _BEGINNING: Final = 4096
-"""Characters of a file in which the keys of a scenario file are looked for: recordings may be long."""
+"""Number of characters searched for the keys of a scenario file. Recordings may be long."""
 
 
 def check_not_a_scenario(path: Path) -> None:
-    """Refuse a scenario file that is given as a manifest.
+    """Refuse a scenario file that was given as a manifest.
 
     Raises:
-        FormatError: it is one (code `not-a-manifest`).
+        FormatError: it is a scenario file (code `not-a-manifest`).
     """
     if path.name.endswith(SUFFIXES):
         message = f"{shown_path(path)} is a scenario file"
@@ -34,31 +34,31 @@ def check_not_a_scenario(path: Path) -> None:
 
 
 def agents_of(path: Path, dialect: str | None) -> tuple[Dialect, list[str]]:
-    """A manifest's dialect and the agents it defines, in order; none where its sections are not as they should be.
+    """Return a manifest's dialect and its agents, in order; no agents if its sections are malformed.
 
     Raises:
-        ManifestError: it cannot be read, or is no manifest.
+        ManifestError: the file cannot be read, or is not a manifest.
     """
     found = dialect_named(dialect) if dialect else dialect_of(path)
     return found, list(found.agents(read(manifest_at(path, found), yaml=found.yaml)))
 
 
 def agents_to_load(agents: Sequence[str], agent: str | None) -> list[str | None]:
-    """The agents to load: the one that was asked for, else all; None stands for the only agent of a manifest."""
+    """Return the agents to load: the requested one, else all. None stands for the only agent of a manifest."""
     return [agent] if agent else [*agents] or [None]
 
 
-class Found(NamedTuple):
-    """The manifests in a folder, and a warning for each file that could be one but cannot be read."""
+class FoundManifests(NamedTuple):
+    """The manifests in a folder, and a warning for each candidate file that cannot be read."""
 
     manifests: list[Path]
     unreadable: list[Problem]
 
 
-def manifests_below(folder: Path, dialect: str | None) -> Found:
-    """The files in a folder, at any depth, that a dialect detects, in order; hidden ones are left out."""
+def manifests_below(folder: Path, dialect: str | None) -> FoundManifests:
+    """Return the files in a folder, at any depth, that a dialect recognizes, in order. Hidden files are skipped."""
     dialects = [dialect_named(name) for name in ([dialect] if dialect else names())]
-    found = Found([], [])
+    found = FoundManifests([], [])
     for path in _candidates(folder):
         try:
             of_dialect, _ = detect_dialect(path, dialects)
@@ -73,7 +73,7 @@ def manifests_below(folder: Path, dialect: str | None) -> Found:
 
 
 def misnamed(folders: Iterable[Path]) -> list[Problem]:
-    """A warning for each scenario file in these folders that no command finds there: it has another file name."""
+    """Return a warning for each file in these folders that has the content, but not the name, of a scenario file."""
     found = []
     for path in (path for folder in folders for path in _candidates(folder)):
         begins = _beginning(path)
@@ -85,7 +85,7 @@ def misnamed(folders: Iterable[Path]) -> list[Problem]:
 
 
 def _beginning(path: Path) -> str:
-    """The first characters of a file; none of what is no file, or cannot be read."""
+    """Return the first characters of a file; "" if it is not a regular file or cannot be read."""
     try:
         if not path.is_file():
             return ""
@@ -96,7 +96,7 @@ def _beginning(path: Path) -> str:
 
 
 def scenarios_below(folder: Path) -> tuple[list[Scenario], list[Path]]:
-    """The scenarios that stand in the manifests in a folder, at any depth, and the manifests that are refused."""
+    """Return the scenarios inside the manifests in a folder, at any depth, and the manifests that are refused."""
     scenarios: list[Scenario] = []
     refused = []
     for path in manifests_below(folder, None).manifests:

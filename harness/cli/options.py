@@ -1,4 +1,4 @@
-"""The arguments and options that several commands have, and their types."""
+"""Arguments and options that several commands share, and their types."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ PATH: Final = click.Path(path_type=Path)
 
 
 class Parsed(click.ParamType[T]):
-    """The type of what a function makes of the text; the ValueErrors of the function are shown."""
+    """A parameter type whose values are parsed by a function; its ValueErrors become usage errors."""
 
     def __init__(self, name: str, parse: Callable[[str], T]) -> None:
         self.name, self._parse = name, parse
@@ -32,7 +32,7 @@ class Parsed(click.ParamType[T]):
 
 
 def _jobs(text: str) -> int:
-    """A number of processes, or `auto`: as many as this process may use processors."""
+    """Parse a number of processes; `auto` is the number of processors this process may use."""
     if text == "auto":
         return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
     if not text.isdecimal() or int(text) < 1:
@@ -47,30 +47,31 @@ words_option = click.option(
     "words",
     default="",
     metavar="EXPRESSION",
-    help="Only scenarios with these words in folder, file, name or tag, such as 'slow and not (mail or fax)'.",
+    help="Only scenarios whose folder, file, name or tags match, such as 'slow and not (mail or fax)'.",
 )
 tags_option = click.option(
-    "--tag", "tags", multiple=True, metavar="TAG", help="Only scenarios with this tag, or another given."
+    "--tag", "tags", multiple=True, metavar="TAG", help="Only scenarios with this tag; may be repeated."
 )
 shard_option = click.option(
     "--shard",
     type=Parsed("shard", Shard.parse),
     metavar="I/N",
-    help="Only the I-th of N parts: for N machines, which run everything together.",
+    help="Only the I-th of N parts, to spread the scenarios over N machines.",
 )
 changed_option = click.option(
     "--changed",
     is_flag=False,
     flag_value="HEAD",
     metavar="[REF]",
-    help="Only what a change touches: since REF was left, or what is not committed (the default).",
+    help="Only scenarios affected by changes since the commit REF (default: by uncommitted changes).",
 )
 
 
 def paths_and_ref(paths: tuple[str, ...], changed: str | None) -> tuple[tuple[str, ...], str | None]:
-    """The paths and the commit of a command line.
+    """Return the paths and the commit of a command line.
 
-    In `--changed scenarios/` a path stands where a commit may. As for git, what is no commit there is a path.
+    In `--changed scenarios/` click takes the path for the commit. As git does, this takes an argument that is not a
+    commit for a path.
 
     Raises:
         click.UsageError: there is no path.
@@ -93,24 +94,24 @@ jobs_option = click.option(
     type=Parsed("jobs", _jobs),
     default="1",
     metavar="N|auto",
-    help="Run scenarios in N processes at once; auto is one for each processor.",
+    help="Run scenarios in N parallel processes; auto is one per processor.",
 )
 repeat_option = click.option(
     "--repeat", type=click.IntRange(min=1), metavar="N", help="Run each scenario N times."
 )
 exit_first_option = click.option(
-    "-x", "--exit-first", is_flag=True, help="Stop after the first that does not pass."
+    "-x", "--exit-first", is_flag=True, help="Stop after the first scenario that does not pass."
 )
 quiet_option = click.option(
-    "-q", "--quiet", is_flag=True, help="Tell only of what did not pass, and the summary."
+    "-q", "--quiet", is_flag=True, help="Print only what did not pass, and the summary."
 )
 report_option = click.option("--report", type=PATH, metavar="DIR", help="Folder for results.")
 
 
 def start_workers(jobs: int, mode: RecordMode) -> bool:
-    """Start the process that workers are forked from, if there will be any: it imports more than the command does.
+    """Start the process that workers are forked from, if runs are parallel; return True if they are.
 
-    True if runs go on side by side.
+    It is started early because it imports more than the command does.
     """
     if jobs == 1 or mode is not RecordMode.NONE:
         return False
@@ -121,7 +122,7 @@ def start_workers(jobs: int, mode: RecordMode) -> bool:
 
 
 def record_mode_option(help: str) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
-    """The option `--record-mode`: every mode but that of `--live`."""
+    """Return the option `--record-mode`, with every mode but that of `--live`."""
     return click.option(
         "--record-mode",
         type=click.Choice([mode.value for mode in RecordMode if mode is not RecordMode.LIVE]),
@@ -132,12 +133,12 @@ def record_mode_option(help: str) -> Callable[[Callable[..., Any]], Callable[...
 
 
 def budget_option(spent_on: str) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
-    """The option `--budget`; its help ends with what is `spent_on`."""
+    """Return the option `--budget`; its help ends with `spent_on`."""
     return click.option(
         "--budget",
         type=Parsed("budget", parse_budget),
         metavar="CALLS|COST",
-        help=f"Model calls (200) or US dollars ($1.50) that may be {spent_on}.",
+        help=f"Limit, in model calls (200) or US dollars ($1.50), {spent_on}.",
     )
 
 

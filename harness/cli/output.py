@@ -1,4 +1,4 @@
-"""The output of a command: on standard output, or in a file."""
+"""Output of commands, to standard output or to a file."""
 
 from __future__ import annotations
 
@@ -32,18 +32,18 @@ def deliver(text: str, file: Path | None) -> None:
 
 
 def deliver_json(text: str, file: str) -> None:
-    """Print a text of JSON, for `-`, or write it to this file; raises as `deliver` does."""
+    """Print JSON text if `file` is `-`, else write it to the file. Raises as `deliver` does."""
     if file == "-":
         deliver(inert_json(text) + "\n", None)
     else:
         deliver(text + "\n", Path(file))
 
 
-def check_place(file: str | None) -> None:
-    """Refuse a file that cannot be written since its folder is not there, before models are asked for what it gets.
+def check_writable(file: str | None) -> None:
+    """Refuse an output file that cannot be written, before models are asked for its content.
 
     Raises:
-        FormatError: there is no such folder, or a folder where the file should be (code `cannot-write`).
+        FormatError: its folder does not exist, or it is a folder (code `cannot-write`).
     """
     if file is None or file == "-":
         return
@@ -55,7 +55,7 @@ def check_place(file: str | None) -> None:
 
 @contextmanager
 def stdout_to_stderr(active: bool = True) -> Iterator[None]:
-    """What is written to standard output inside goes to standard error: also by child processes and C code."""
+    """Redirect standard output to standard error, including the output of child processes and C code."""
     if not active:
         yield
     elif _are_descriptors():
@@ -87,7 +87,7 @@ def _descriptor_to_stderr() -> Iterator[None]:
 
 
 def _flush() -> None:
-    """Write what the streams of standard output hold; code that avoids `sys.stdout` writes to the other one."""
+    """Flush both streams of standard output: code that avoids `sys.stdout` writes to `sys.__stdout__`."""
     for stream in (sys.stdout, sys.__stdout__):
         if stream is not None:
             with suppress(OSError, ValueError):
@@ -96,7 +96,7 @@ def _flush() -> None:
 
 @contextmanager
 def warnings_at_end() -> Iterator[None]:
-    """Print the warnings that are given inside, each once, on standard error when the block has ended."""
+    """Collect the warnings raised in the block, and print each once, on standard error, when the block has ended."""
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
         yield
@@ -105,7 +105,7 @@ def warnings_at_end() -> Iterator[None]:
 
 
 def unwritable(file: Path, error: OSError | UnicodeDecodeError) -> FormatError:
-    """The error for a file that cannot be written."""
+    """Return the error for a file that cannot be written."""
     reason = getattr(error, "strerror", None) or str(error)
     if getattr(error, "errno", None) == errno.ENXIO:
         reason = "nobody reads from this pipe"

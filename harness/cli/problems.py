@@ -1,4 +1,4 @@
-"""Problems of files, as text and as JSON."""
+"""Text and JSON forms of problems in files."""
 
 from __future__ import annotations
 
@@ -14,13 +14,13 @@ from harness.source.excerpt import render
 
 
 def print_problems(problems: Iterable[Problem], *, err: bool = True) -> None:
-    """Print problems, on standard error unless they are the output of the command."""
+    """Print problems, on standard error unless `err` is false."""
     for problem in problems:
         click.echo(shown(problem), err=err)
 
 
 def shown(problem: Problem) -> str:
-    """`file:line:column: error: message [code]`, the line it is about with a caret, and the hint.
+    """Return `file:line:column: error: message [code]`, the source line with a caret, and the hint.
 
     A note is one line.
     """
@@ -29,7 +29,7 @@ def shown(problem: Problem) -> str:
 
 
 def as_json(problem: Problem, file: str) -> dict[str, Any]:
-    """{severity, code, message, hint, file, line, column}; line and column are null for a whole file."""
+    """Return {severity, code, message, hint, file, line, column}; line and column are null for a whole file."""
     span = problem.span
     return {
         "severity": problem.severity,

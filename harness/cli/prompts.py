@@ -1,4 +1,4 @@
-"""`harness prompts`: every prompt of a manifest, with its place."""
+"""`harness prompts`: list the prompts of a manifest."""
 
 from __future__ import annotations
 
@@ -26,11 +26,10 @@ from harness.source.display import printable
 @load_options
 @click.option("--json", "json_", is_flag=True, help="Print a JSON list of {id, kind, text, where}.")
 def command(manifest: Path, options: LoadOptions, json_: bool) -> None:
-    """List the prompts of a manifest: id, kind, place and text of each.
+    """List the prompts of a manifest: id, kind, location and text of each.
 
-    Texts are printed as they are written: no ${VAR} and no placeholder is filled in. Prompts in files of their
-    own, and those of manifests that are part of this one, are listed too. An id that several prompts have is a
-    warning.
+    Texts are printed as they are written; ${VAR} and placeholders are not filled in. Prompts in separate files, and
+    those of manifests that are part of this one, are listed too. It warns of ids that several prompts share.
     """
     check_not_a_scenario(manifest)
     found = load_prompts(options.request(manifest, None), options.dialect)
@@ -49,7 +48,7 @@ def command(manifest: Path, options: LoadOptions, json_: bool) -> None:
 
 
 def _ambiguous(prompts: Sequence[Prompt]) -> Iterator[Problem]:
-    """A warning for each id that several prompts have."""
+    """Yield a warning for each id that several prompts have."""
     places: dict[str, list[Prompt]] = {}
     for prompt in prompts:
         places.setdefault(prompt.id, []).append(prompt)
@@ -61,7 +60,7 @@ def _ambiguous(prompts: Sequence[Prompt]) -> Iterator[Problem]:
 
 
 def _shown(prompt: Prompt) -> str:
-    """A prompt as text for a terminal, its control characters escaped."""
+    """Return a prompt as text for a terminal, its control characters escaped."""
     head = printable(f"{prompt.id}  {prompt.kind}  {prompt.where}")
     body = printable(prompt.text.rstrip("\n"), keep_newlines=True)
     return f"{head}\n{indent(body, '    ')}"

@@ -1,4 +1,4 @@
-"""`harness record`: run scenarios against the real thing and record it, to be replayed."""
+"""`harness record`: run scenarios with real models and services, and record the calls for replay."""
 
 from __future__ import annotations
 
@@ -18,14 +18,14 @@ from harness.settings import RecordMode
 
 _MODES = """\b
 Record modes:
-  once          only scenarios that have no cassette yet
-  new_episodes  play what is recorded, and add what is not (the default)
-  all           ask anew for everything, and keep what was not asked for
-  rewrite       ask anew for everything, in place of the whole cassette
+  once          record only scenarios that have no cassette yet
+  new_episodes  replay recorded calls, and record the others (the default)
+  all           make every call again; keep recorded calls that did not occur
+  rewrite       make every call again, and replace the whole cassette
 
 \b
 Exit codes are those of `harness run`. A cassette is written when its scenario
-has ended, and stays as it was where the run broke off.
+has ended; if the run is cut off, it stays as it was.
 """
 
 
@@ -37,9 +37,9 @@ has ended, and stays as it was where the run broke off.
     "--record-mode",
     "--mode",
     type=click.Choice(["once", "new_episodes", "all", "rewrite"]),
-    help="What becomes of a cassette that is there.",
+    help="How to handle existing cassettes.",
 )
-@click.option("--rewrite", is_flag=True, help="Ask for everything again: --record-mode rewrite.")
+@click.option("--rewrite", is_flag=True, help="Make every call again; the same as --record-mode rewrite.")
 @exit_first_option
 @report_option
 @quiet_option
@@ -53,14 +53,13 @@ def command(
     report: Path | None,
     quiet: bool,
 ) -> int:
-    """Record scenarios against the real thing, to be replayed from then on.
+    """Run scenarios with real models and services, and record the calls for replay.
 
-    PATH is a scenario file (*.scenario.yaml), a folder of them, or FILE::NAME for one scenario.
-    The test scenarios in a LeafMesh mesh file have a cassette each, named after file and scenario.
-    Scenarios that have a cassette run with the network open: what neither a stub nor the cassette
-    answers is really asked, and goes to cassettes/NAME without secrets; with --rewrite all of it is
-    asked again. Keys are read from the environment, such as OPENAI_API_KEY. Where a person is asked
-    and there is a terminal, you are. At the end it says what was asked and what was written.
+    PATH is a scenario file (*.scenario.yaml), a folder of them, or FILE::NAME for one scenario. Each test scenario in
+    a LeafMesh mesh file has a cassette of its own, named after file and scenario. Scenarios that have a cassette run
+    with the network open: a call that neither a stub nor the cassette answers is made for real, and written to
+    cassettes/NAME without secrets. Keys are read from the environment, such as OPENAI_API_KEY. If the agent asks a
+    person and there is a terminal, you are asked. A summary at the end lists the calls made and the files written.
     """
     from harness.cli.run_selection import run_selection
     from harness.cli.selection import select

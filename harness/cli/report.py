@@ -1,4 +1,4 @@
-"""`harness report`: the page of a run, made again from its files."""
+"""`harness report`: write the HTML report of a run again from its files."""
 
 from __future__ import annotations
 
@@ -19,20 +19,26 @@ from harness.source.document import shown_path
     "--baseline",
     type=PATH,
     metavar="RUN",
-    help="An earlier run, to show what is new, fixed, or went another way since.",
+    help="An earlier run, to show what is new, fixed or took another path since.",
 )
 @click.option(
     "--history",
     type=PATH,
     metavar="FILE",
-    help="A history, for the view of earlier runs (default: `history` of [tool.harness]).",
+    help="A history file, for the view of earlier runs (default: `history` of [tool.harness]).",
 )
-@click.option("-o", "--output", type=PATH, metavar="FILE", help="Where to write the page.")
+@click.option(
+    "-o",
+    "--output",
+    type=PATH,
+    metavar="FILE",
+    help="The page to write (default: report.html in RUN).",
+)
 @click.option(
     "--markdown",
     "as_markdown",
     metavar="FILE",
-    help="Also write a page for a comment on a pull request, as summary.md of a run; - is stdout.",
+    help="Also write a Markdown summary for a comment on a pull request; - is stdout.",
 )
 def command(
     run: Path | None,
@@ -43,8 +49,8 @@ def command(
 ) -> None:
     """Write report.html of a run: one page that opens from disk, without a server.
 
-    RUN is a folder of results, or a results.jsonl (default: the last run of this project). A run writes its page
-    and its summary.md itself; this writes them again, held against a baseline, or to another file.
+    RUN is a folder of results, or a results.jsonl (default: the last run of this project). A run writes its page and
+    its summary.md itself; this command writes them again, compared with a baseline or to another file.
     """
     from harness.report.baseline import Baseline
     from harness.report.history.file import read_history
@@ -55,7 +61,9 @@ def command(
     settings = load_settings()
     run = run or settings.report
     if history is not None:
-        next(read_history(history), None)  # raises where it is none; of its later lines the page says it
+        next(
+            read_history(history), None
+        )  # raises if it is not a history; the page reports bad lines after the first
     elif settings.history is not None and settings.history.is_file():
         history = settings.history
     file = output or (run if run.is_dir() else run.parent) / PAGE

@@ -1,4 +1,4 @@
-"""`harness run`: scenarios without pytest."""
+"""`harness run`: run scenarios without pytest."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from harness.cli.fail_under import fail_under, share
+from harness.cli.fail_under import fail_under, parse_share
 from harness.cli.options import (
     PATH,
     Parsed,
@@ -34,10 +34,10 @@ if TYPE_CHECKING:
 
 _EXIT_CODES = """\b
 Exit codes, the first that applies:
-  2  a file or an argument is wrong (the other files run all the same)
+  2  a file or an argument is wrong (the other files are run)
   3  a scenario could not be judged, or the run was interrupted
   1  a scenario failed, or the fitness is below --fail-under
-  0  all passed, or nothing is left to run
+  0  all scenarios passed, or none was selected
 """
 
 
@@ -47,29 +47,33 @@ Exit codes, the first that applies:
 @tags_option
 @changed_option
 @shard_option
-@click.option("--watch", is_flag=True, help="Stay, and run again what a saved file touches; Ctrl-C ends.")
+@click.option(
+    "--watch", is_flag=True, help="Keep running: rerun the scenarios that a saved file affects. Ctrl-C ends."
+)
 @repeat_option
 @jobs_option
 @click.option(
     "--fail-under",
     "fitness",
-    type=Parsed("share", share),
+    type=Parsed("share", parse_share),
     metavar="X",
-    help="Exit with 1 if the fitness is below X (0 to 1): the rule min_fitness of `harness gate`.",
+    help="Exit with 1 if the fitness is below X (0 to 1), as the rule min_fitness of `harness gate`.",
 )
 @exit_first_option
-@click.option("--json", "lines", metavar="FILE", help="Also write the lines of results to FILE; - is stdout.")
+@click.option("--json", "lines", metavar="FILE", help="Also write results.jsonl to FILE; - is stdout.")
 @report_option
 @record_mode_option(
-    "What becomes of calls that no stub answers, in scenarios with a cassette; see `harness record`."
+    "How to handle calls that no stub answers, in scenarios with a cassette; see `harness record`."
 )
 @click.option(
-    "--live", is_flag=True, help="Ask the real thing where no stub answers; cassettes stay as they are."
+    "--live",
+    is_flag=True,
+    help="Make calls that no stub answers for real; cassettes are not used or written.",
 )
 @click.option(
     "--traces",
     type=click.Choice([kept.value for kept in Traces]),
-    help="Keep the traces of all runs (the default), of those that failed, or none; see `harness trace`.",
+    help="Which runs keep their traces, for `harness trace` (default: all).",
 )
 @click.option(
     "--history",
@@ -82,14 +86,14 @@ Exit codes, the first that applies:
     "-v",
     "--verbose",
     is_flag=True,
-    help="Also why --changed runs each scenario, and every node, edge and branch that none took.",
+    help="Also print why --changed runs each scenario, and every node, edge and branch without coverage.",
 )
 @click.option(
     "--narrate",
     is_flag=True,
-    help="Tell each run step by step on stderr, and how long its nodes took, the slowest first.",
+    help="Print each run step by step on stderr, and the time of its nodes, the slowest first.",
 )
-@click.option("--debug", is_flag=True, help="Of a failure every check and every frame of an exception.")
+@click.option("--debug", is_flag=True, help="Print every check of a failure, and complete tracebacks.")
 @click.pass_context
 def command(
     ctx: click.Context,
@@ -114,13 +118,13 @@ def command(
     narrate: bool,
     debug: bool,
 ) -> int:
-    """Run scenarios and say which of them hold.
+    """Run scenarios and report which pass.
 
     PATH is a scenario file (*.scenario.yaml), a folder of them, or FILE::NAME for one scenario.
     A LeafMesh mesh file runs its own test scenarios (evolution.test_scenarios).
-    Results are written to reports/latest in the project of the scenarios, or as --report or
-    [tool.harness] says; they are the same, and in the same order, however many jobs there
-    are. Scenarios that are recorded, or run live, run one at a time.
+    Results are written to reports/latest in the project of the scenarios, unless --report or
+    [tool.harness] says otherwise. They are the same, and in the same order, for any number of jobs.
+    Scenarios that are recorded, or run live, run one at a time.
     With --json - everything but the results goes to stderr.
     """
     if live and record_mode != "none":
@@ -132,7 +136,7 @@ def command(
 
     from harness.cli.manifests import misnamed
     from harness.cli.problems import print_problems
-    from harness.cli.run_selection import Finished, run_selection
+    from harness.cli.run_selection import FinishedRun, run_selection
     from harness.cli.selection import select
     from harness.settings import Projects
 
@@ -143,7 +147,7 @@ def command(
         "history": str(history) if history else None,
     }
 
-    def projects_anew() -> Projects:
+    def read_projects() -> Projects:
         given = {key: value for key, value in chosen.items() if value}
         return Projects(chosen=given, record_mode=mode, narrate=narrate)
 
@@ -153,7 +157,7 @@ def command(
         selection = select(paths, projects, words=words, tags=tags, changed=changed, shard=shard)
         return selection.repeated(repeat) if repeat is not None else selection
 
-    def run(selection: Selection, projects: Projects, workers: WorkerPool | None) -> Finished:
+    def run(selection: Selection, projects: Projects, workers: WorkerPool | None) -> FinishedRun:
         return run_selection(
             selection,
             projects,
@@ -169,14 +173,14 @@ def command(
         from harness.cli.watch import Watch
         from harness.errors import ExtraMissing, FormatError, Problem
 
-        def in_new_processes(selection: Selection, projects: Projects) -> Finished:
+        def in_new_processes(selection: Selection, projects: Projects) -> FinishedRun:
             return run(selection, projects, _pool(jobs, projects, None))
 
         try:
-            return Watch(projects_anew, choose, in_new_processes).loop()
+            return Watch(read_projects, choose, in_new_processes).loop()
         except ExtraMissing as error:
             raise FormatError(Problem(error.code, str(error))) from None
-    projects = projects_anew()
+    projects = read_projects()
     workers = _pool(jobs, projects, lines) if in_parallel else None
     selection = choose(projects)
     if workers is None and any(projects.isolates(file) for file in selection.files):

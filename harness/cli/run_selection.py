@@ -1,4 +1,4 @@
-"""Running what was selected: shown as it goes, written down, and with an exit code at the end."""
+"""Run the selected scenarios with progress output, results files and an exit code."""
 
 from __future__ import annotations
 
@@ -23,10 +23,10 @@ if TYPE_CHECKING:
     from harness.workers.pool import WorkerPool
 
 
-class Finished(NamedTuple):
-    """A run that has ended: its exit code, where its results are, and whether Ctrl-C ended it.
+class FinishedRun(NamedTuple):
+    """A run that has ended: its exit code, the folder of its results, and True if Ctrl-C ended it.
 
-    `refusals` are the errors of files that only a run shows, each with the variants it is of.
+    `refusals` maps errors in scenario files that only a run can detect to the variants that have them.
     """
 
     code: int
@@ -48,12 +48,14 @@ def run_selection(
     to_stderr: bool = False,
     scored: bool = False,
     schedule: Schedule | None = None,
-) -> Finished:
-    """Run what was selected, and show it.
+) -> FinishedRun:
+    """Run the selected scenarios and print progress and results.
 
-    `workers` run the scenarios, else this process does. `lines` is where lines of results go as well: a file, or `-`,
-    and then everything else goes `to_stderr`. What is `scored` shows its progress only: the caller shows the rest;
-    `schedule` says in which order it runs, and what of it.
+    workers    run the scenarios; None: this process does
+    lines      a file that also gets the lines of results; `-` is standard output, and implies `to_stderr`
+    to_stderr  print everything but the lines of results on standard error
+    scored     print progress only; the caller prints the results
+    schedule   the order in which scenarios run, and which are left out
 
     Raises:
         FormatError: results cannot be written, or two scenarios would write one cassette.
@@ -86,7 +88,7 @@ def run_selection(
         secrets = secrets_of_process(settings)
         open_files.enter_context(stdout_to_stderr(to_stderr))
         open_files.enter_context(redacted_process(secrets.text))
-        if to_stderr:  # standard output has lines of results alone
+        if to_stderr:  # standard output is for the lines of results
             open_files.enter_context(redirect_stdout(sys.stderr))
         console = open_console(sys.stderr if to_stderr else sys.stdout)
         reporter = (ProgressReporter if scored else RunReporter)(
@@ -121,16 +123,16 @@ def run_selection(
             click.echo(text, err=to_stderr)
     if not scored:
         tell_github(settings.report, lambda text: click.echo(text, err=to_stderr))
-    return Finished(code, settings.report, session.interrupted, session.refusals)
+    return FinishedRun(code, settings.report, session.interrupted, session.refusals)
 
 
 def _opened(file: str, open_files: ExitStack) -> IO[bytes]:
     if file == "-":
-        with suppress(OSError, ValueError):  # past what is done with the output of this process
+        with suppress(OSError, ValueError):  # a descriptor of its own: `sys.stdout` is redirected
             return open_files.enter_context(os.fdopen(os.dup(sys.stdout.fileno()), "wb"))
         return sys.stdout.buffer
     try:
-        if Path(file).is_fifo():  # to open a pipe waits for a reader, unless it is opened without
+        if Path(file).is_fifo():  # a blocking open would wait for a reader
             descriptor = os.open(file, os.O_WRONLY | os.O_NONBLOCK)
             os.set_blocking(descriptor, True)
             return open_files.enter_context(os.fdopen(descriptor, "wb"))

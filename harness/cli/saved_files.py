@@ -1,4 +1,4 @@
-"""The files that are saved below some folders, as they are saved (`watchfiles`)."""
+"""A watcher for files saved in a set of folders (`watchfiles`)."""
 
 from __future__ import annotations
 
@@ -11,18 +11,18 @@ from harness.source.document import real_path
 from harness.source.extras import import_extra
 
 _SETTLE_MS: Final = 60
-"""How long nothing more is saved before what was saved counts as one change."""
+"""Time without another save after which the saves so far count as one change."""
 _LOOK_UP_MS: Final = 200
-"""How long a watcher takes to begin, and to see that it is to end."""
+"""Time in which a watcher starts, and notices that it has to end."""
 _LEFT_OUT: Final = frozenset({"__pycache__", "node_modules"})
 _BESIDE: Final = (".swp", ".swx", ".tmp", ".pyc")
 _VIM_PROBE: Final = "4913"
 
 
 class SavedFiles:
-    """Watches folders, and all below them but hidden ones, installed packages and `reports`.
+    """A watcher of folders and everything below them but hidden folders, installed packages and `reports`.
 
-    It watches from the moment it is made, so that nothing is missed that is saved before `next` is called.
+    It watches from its creation, so no file saved before the first `next` is missed.
 
     Raises:
         ExtraMissing: `watchfiles` is not installed.
@@ -35,7 +35,7 @@ class SavedFiles:
         self._begin()
 
     def next(self) -> frozenset[Path]:
-        """Wait for files to be saved, made or removed, and give them.
+        """Wait until files are saved, created or removed, and return them.
 
         Raises:
             KeyboardInterrupt: Ctrl-C.
@@ -56,15 +56,17 @@ class SavedFiles:
             recursive=False,
             raise_interrupt=True,
         )
-        self._note(next(self._changes))  # it begins when it is asked first
+        self._note(next(self._changes))  # the generator starts watching on its first `next`
 
     def _note(self, changes: set[Any]) -> None:
         paths = {real_path(Path(path)) for _, path in changes}
         made = [path for path in paths - self._folders if path.is_dir() and self._is_watched(path)]
-        self._pending |= {path for path in paths if not path.is_dir() and self._counts(path)}
-        if made:  # nobody watched what was put into them
+        self._pending |= {path for path in paths if not path.is_dir() and self._is_relevant(path)}
+        if made:  # files put into new folders before they were watched
             for folder in self._below(made):
-                self._pending |= {path for path in folder.iterdir() if path.is_file() and self._counts(path)}
+                self._pending |= {
+                    path for path in folder.iterdir() if path.is_file() and self._is_relevant(path)
+                }
             self._changes.close()
             self._begin()
 
@@ -78,7 +80,7 @@ class SavedFiles:
         hidden = folder.name.startswith(".") or folder.name in _LEFT_OUT
         return not hidden and folder not in self._reports and not (folder / "pyvenv.cfg").exists()
 
-    def _counts(self, path: Path) -> bool:
-        """False for what editors and Python leave beside a file, and for reports."""
+    def _is_relevant(self, path: Path) -> bool:
+        """False for files that editors and Python leave beside a file, and for reports."""
         beside = path.suffix in _BESIDE or path.name.endswith("~") or path.name == _VIM_PROBE
         return not beside and self._reports.isdisjoint(path.parents)

@@ -18,14 +18,14 @@ whose first line names the schema:
 
 
 @click.command("schema", epilog=_EDITORS)
-@click.option("-o", "--output", type=PATH, metavar="FILE", help="Write it to a file.")
+@click.option("-o", "--output", type=PATH, metavar="FILE", help="Write the schema to a file.")
 def command(output: Path | None) -> None:
     """Print the JSON Schema (2020-12) of scenario files."""
     deliver(schema_text(), output)
 
 
 def schema_text() -> str:
-    """The schema as it is written to files."""
+    """Return the JSON Schema as the text of a file."""
     import json
 
     from harness.scenario.schema import schema

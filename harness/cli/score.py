@@ -1,4 +1,4 @@
-"""`harness score`: variants of an agent, each run through the scenarios and held against the baseline."""
+"""`harness score`: run scenarios with variants of their agents, and compare each with the baseline."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from harness.cli.options import (
     tags_option,
     words_option,
 )
-from harness.cli.output import check_place, stdout_to_stderr
+from harness.cli.output import check_writable, stdout_to_stderr
 from harness.settings import Projects, RecordMode
 
 if TYPE_CHECKING:
@@ -32,37 +32,36 @@ if TYPE_CHECKING:
 _EXIT_CODES = """\b
 Exit codes, the first that applies:
   2  a file or an argument is wrong
-  3  a scenario could not be judged, the run was interrupted or not begun, or the budget left something out
+  3  a scenario could not be judged, the run was interrupted or not started,
+     or the budget ran out
   1  the variant of --require is not the best, or not better than the baseline
-  0  else: scenarios that fail are what is scored
+  0  otherwise; failing scenarios only lower the fitness
 """
 
 
 @click.command("score", epilog=_EXIT_CODES)
 @click.argument("paths", nargs=-1, required=True, metavar="PATH...")
 @click.option("--variants", "file", type=PATH, required=True, metavar="FILE", help="The variants file.")
-@click.option(
-    "--variant", "names", multiple=True, metavar="NAME", help="Only this variant, or another given."
-)
+@click.option("--variant", "names", multiple=True, metavar="NAME", help="Only this variant; may be repeated.")
 @click.option("--require", metavar="NAME", help="Exit with 1 unless this variant is better than all others.")
 @words_option
 @tags_option
 @repeat_option
 @jobs_option
 @record_mode_option(
-    "What becomes of calls that no stub answers, in scenarios with a cassette; each variant has its own."
+    "How to handle calls that no stub answers, in scenarios with a cassette; each variant has its own."
 )
-@budget_option("asked anew; what is left is not run")
+@budget_option("on calls that are not replayed; the remaining scenarios are not run")
 @click.option(
     "--race",
     is_flag=True,
-    help="Stop variants that are beaten already: looked at after every 5 scenarios, in an order drawn by seed, "
-    "with at most 2.5 % false stops over all variants and looks.",
+    help="Stop variants early that another one has beaten. Tested after every 5 scenarios, in random order with a "
+    "fixed seed; the probability that any variant is stopped wrongly is at most 2.5 %.",
 )
-@click.option("--yes", is_flag=True, help="Ask models anew without asking whether to.")
-@click.option("--fresh", is_flag=True, help="Take nothing over from a scoring that was interrupted.")
+@click.option("--yes", is_flag=True, help="Do not ask for confirmation before calling models.")
+@click.option("--fresh", is_flag=True, help="Do not continue an interrupted scoring.")
 @click.option("--json", "json_", metavar="FILE", help="Write the score as JSON to FILE; - is stdout.")
-@click.option("--report", type=PATH, metavar="DIR", help="Folder for results (reports/score).")
+@click.option("--report", type=PATH, metavar="DIR", help="Folder for results (default: reports/score).")
 def command(
     paths: tuple[str, ...],
     file: Path,
@@ -80,22 +79,22 @@ def command(
     json_: str | None,
     report: Path | None,
 ) -> int:
-    """Say which variant of an agent is better, by how much, and how sure that is.
+    """Compare variants of an agent: which is better, by how much, and how certain that is.
 
     PATH is a scenario file (*.scenario.yaml), a folder of them, or FILE::NAME for one scenario. Each scenario runs
-    as the baseline and as each variant of FILE that changes something of its manifest: prompts, models, parameters,
-    variables, or the manifest itself. Fitness is compared scenario by scenario (95 % interval of a paired bootstrap;
-    verdicts are corrected for the number of variants).
+    with the baseline, and with each variant of FILE that changes something in its manifest: prompts, models,
+    parameters, variables, or the manifest itself. Fitness is compared scenario by scenario (95 % interval of a paired
+    bootstrap; verdicts are corrected for the number of variants).
 
-    Before models are asked anew (--record-mode), the number of calls and their cost are estimated and shown. A
-    scoring that was interrupted goes on where it stopped when it is started again.
+    Before models are called (--record-mode), the number of calls and their cost are estimated and shown. An
+    interrupted scoring continues when the same command is given again.
     """
     start_workers(jobs, RecordMode(record_mode))
 
     from harness.budget import Budget
     from harness.cli.problems import print_problems
     from harness.cli.run_selection import run_selection
-    from harness.cli.score_plan import goes_on, plan
+    from harness.cli.score_plan import confirm, plan
     from harness.cli.score_result import conclude
     from harness.cli.selection import select
     from harness.errors import FormatError
@@ -104,21 +103,21 @@ def command(
     from harness.variants.document import chosen, read_variants
     from harness.variants.unused_names import unused_names
 
-    check_place(json_)
+    check_writable(json_)
     variants = chosen(read_variants(file), (*names, *([require] if require and names else [])))
     if require is not None:
         chosen(variants, (require,))
     projects = Projects(record_mode=RecordMode(record_mode))
     selection = select(paths, projects, words=words, tags=tags)
-    if selection.refused:  # a variant that finds nothing in what is left would hide why
+    if selection.refused:  # variants that match nothing in the other files would hide the cause
         raise FormatError([problem for each in selection.refused.values() for problem in each.problems])
-    variants = _without_left_out(variants, selection, needed={*names, require})
+    variants = _applicable(variants, selection, needed={*names, require})
     folder = report or projects.common(selection.files).report.with_name("score")
     projects = Projects(chosen={"report": str(folder)}, record_mode=RecordMode(record_mode))
     if repeat is not None:
         selection = selection.repeated(repeat)
     to_stderr = json_ == "-"
-    with stdout_to_stderr(to_stderr):  # modules of tools may print when they are imported
+    with stdout_to_stderr(to_stderr):  # modules of tools may print on import
         scenarios = varied([each.whole() for each in selection.scenarios], variants, projects)
         print_problems(unused_names(variants, scenarios, projects))
         schedule, unfinished = plan(
@@ -130,7 +129,7 @@ def command(
             fresh=fresh,
             to_stderr=to_stderr,
         )
-    if not yes and not goes_on(schedule):
+    if not yes and not confirm(schedule):
         click.echo("nothing was run", err=True)
         return exit_code.NOT_JUDGED
     unfinished.begin()
@@ -148,13 +147,13 @@ def command(
     return conclude(finished, schedule, variants, projects, json_=json_, require=require)
 
 
-def _without_left_out(
+def _applicable(
     variants: list[Variant], selection: Selection, *, needed: Container[str | None]
 ) -> list[Variant]:
-    """The variants without those that are meant for scenarios that were not selected, of which it shows a note.
+    """Return the variants that can apply; print a note for each whose `only` matches unselected scenarios only.
 
     Raises:
-        FormatError: one of those is `needed`.
+        FormatError: one of those is `needed`, or is the baseline.
     """
     from harness.cli.problems import print_problems
     from harness.errors import FormatError, Problem
@@ -175,7 +174,7 @@ def _without_left_out(
 
 
 def _workers(jobs: int, projects: Projects, selection: Selection, *, to_stderr: bool) -> WorkerPool | None:
-    """The processes that run scenarios; None where this one does, as it must where something is asked anew."""
+    """Return the worker processes, or None if this process runs the scenarios, as it must while recording."""
     if projects.record_mode is not RecordMode.NONE:
         return None
     if jobs == 1 and not any(projects.isolates(file) for file in selection.files):

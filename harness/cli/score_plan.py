@@ -1,6 +1,6 @@
-"""What `harness score` runs, before it runs: what is taken over, what will be asked, and whether to go on.
+"""The plan of `harness score`: the runs to take over, the estimated calls, and the confirmation.
 
-what an interrupted scoring has made ──▶ the rest: its calls and their cost ──▶ asked at a terminal ──▶ Schedule
+runs of an interrupted scoring ──▶ the remaining runs: calls and cost ──▶ confirmed at a terminal ──▶ Schedule
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ from harness.variants.schedule import Schedule
 
 
 class Plan(NamedTuple):
-    """What is to run, and what is kept for the case that it is interrupted."""
+    """The scenarios to run, and the state that is kept in case the scoring is interrupted."""
 
     schedule: Schedule
     unfinished: Unfinished
@@ -45,17 +45,17 @@ def plan(
     fresh: bool,
     to_stderr: bool,
 ) -> Plan:
-    """The plan for scenarios as variants, with results in `folder`. Shows what is taken over, and what will be asked.
+    """Plan the run of scenarios with variants, with results in `folder`; print taken-over runs and the estimate.
 
     Raises:
-        FormatError: the results that are there are damaged.
+        FormatError: the results in the folder are damaged.
     """
     settings = projects.common([scenario.file for scenario in scenarios])
     price = PriceList(settings.prices).cost
     keys = [key_of(each.variant, each.id) for each in scenarios]
     if fresh:
         forget(folder)
-    earlier = _earlier(folder) if projects.record_mode is not RecordMode.NONE else []
+    earlier = _read_earlier_results(folder) if projects.record_mode is not RecordMode.NONE else []
     unfinished = Unfinished(
         folder,
         dict(zip(keys, fingerprints(scenarios, projects), strict=True)),
@@ -88,8 +88,8 @@ def plan(
     return Plan(schedule, unfinished)
 
 
-def goes_on(schedule: Schedule) -> bool:
-    """False where models will be asked anew, and someone at the terminal said not to."""
+def confirm(schedule: Schedule) -> bool:
+    """Ask at a terminal before models are called; return False if the answer is no."""
     if not schedule.estimate.asks or not _is_at_terminal():
         return True
     try:
@@ -102,8 +102,8 @@ def _is_at_terminal() -> bool:
     return not is_ci_machine() and sys.stdin.isatty() and sys.stderr.isatty()
 
 
-def not_run(schedule: Schedule, made: Mapping[str, int]) -> list[str]:
-    """A line for each variant that the budget left runs out of; `made` are the runs of each."""
+def over_budget_lines(schedule: Schedule, made: Mapping[str, int]) -> list[str]:
+    """Return a line for each variant with runs that the budget did not allow; `made` counts the runs per variant."""
     planned: dict[str, int] = {}
     for scenario in schedule.scenarios:
         name = scenario.variant
@@ -116,8 +116,8 @@ def not_run(schedule: Schedule, made: Mapping[str, int]) -> list[str]:
     return [f"the budget of {schedule.spending.budget} is spent:", *lines]
 
 
-def spent(spending: Spending) -> str:
-    """What was spent, on one line; "" for nothing."""
+def spending_line(spending: Spending) -> str:
+    """Return the spending as one line; "" if there was none."""
     if not spending.calls:
         return ""
     tokens = spending.input_tokens + spending.output_tokens
@@ -125,8 +125,8 @@ def spent(spending: Spending) -> str:
     return f"asked anew: {plural(spending.calls, 'call')}, {tokens:,} tokens, {cost(spending.cost)} USD{unpriced}"
 
 
-def _earlier(folder: Path) -> list[Mapping[str, Any]]:
-    """The results of the folder, as far as they can be read: an estimate needs none."""
+def _read_earlier_results(folder: Path) -> list[Mapping[str, Any]]:
+    """Return the results in the folder; none if they cannot be read, since the estimate can do without."""
     try:
         return list(read_lines(folder)) if (folder / RESULTS).is_file() else []
     except FormatError:

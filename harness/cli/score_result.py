@@ -1,4 +1,4 @@
-"""What a scoring came to: score.json, the table, the page, what was left out, and the exit code."""
+"""The result of a scoring: score.json, the table, the page, the remaining runs, and the exit code."""
 
 from __future__ import annotations
 
@@ -12,8 +12,8 @@ import click
 
 from harness.cli import exit_code
 from harness.cli.output import deliver_json, stdout_to_stderr
-from harness.cli.run_selection import Finished
-from harness.cli.score_plan import not_run, spent
+from harness.cli.run_selection import FinishedRun
+from harness.cli.score_plan import over_budget_lines, spending_line
 from harness.report.atomic_write import replace as replace_file
 from harness.report.formatting import plural
 from harness.report.html.page import write_page
@@ -35,7 +35,7 @@ _MOST_LINES: Final = 6
 
 
 def conclude(
-    finished: Finished,
+    finished: FinishedRun,
     schedule: Schedule,
     variants: Sequence[Variant],
     projects: Projects,
@@ -43,22 +43,24 @@ def conclude(
     json_: str | None,
     require: str | None,
 ) -> int:
-    """Write and show the score of a run that has ended, and give the exit code. `json_` is where it goes as well.
+    """Write and print the score of a run that has ended, and return the exit code.
+
+    `json_` is another file for the score.
 
     Raises:
-        FormatError: it cannot be written.
+        FormatError: a file cannot be written.
     """
     to_stderr, folder = json_ == "-", finished.report
     if finished.code == exit_code.BAD_INPUT:
         write_page(folder)
-        _say_what_was_refused(finished, variants)
+        _print_refusals(finished, variants)
         return finished.code
     if schedule.spending.calls:
-        click.echo(spent(schedule.spending), err=to_stderr)
+        click.echo(spending_line(schedule.spending), err=to_stderr)
     stopped = finished.interrupted or schedule.over_budget
     if stopped and not (folder / RESULTS).stat().st_size:
         write_page(folder)
-        _say_what_was_left_out(schedule, {})
+        _print_left_out(schedule, {})
         return exit_code.NOT_JUDGED
     with stdout_to_stderr(to_stderr):
         score = _score(folder, variants, schedule, projects)
@@ -72,10 +74,10 @@ def conclude(
     for place in places(folder):
         click.echo(place, err=to_stderr)
     if stopped:
-        _say_what_was_left_out(schedule, {each.name: each.group.get("runs", 0) for each in score.variants})
+        _print_left_out(schedule, {each.name: each.group.get("runs", 0) for each in score.variants})
         return exit_code.NOT_JUDGED
     if finished.code == exit_code.NOT_JUDGED:
-        _say_what_was_not_judged(folder)
+        _print_not_judged(folder)
         return finished.code
     if require is not None and not score.is_best(require):
         click.echo(f"'{require}' is not better than all others", err=True)
@@ -83,11 +85,11 @@ def conclude(
     return exit_code.OK
 
 
-def _say_what_was_refused(finished: Finished, variants: Sequence[Variant]) -> None:
+def _print_refusals(finished: FinishedRun, variants: Sequence[Variant]) -> None:
     refusals = list(finished.refusals.items())
     for message, of in refusals[:_MOST_REFUSALS]:
-        whom = [repr(variant.name) for variant in variants if variant.name in of]
-        click.echo(f"error: {message}\n    as {', '.join(whom)}", err=True)
+        names = [repr(variant.name) for variant in variants if variant.name in of]
+        click.echo(f"error: {message}\n    as {', '.join(names)}", err=True)
     if len(refusals) > _MOST_REFUSALS:
         click.echo(f"… {len(refusals) - _MOST_REFUSALS} more", err=True)
     click.echo("nothing is scored", err=True)
@@ -95,7 +97,7 @@ def _say_what_was_refused(finished: Finished, variants: Sequence[Variant]) -> No
         click.echo(place, err=True)
 
 
-def _say_what_was_not_judged(folder: Path) -> None:
+def _print_not_judged(folder: Path) -> None:
     causes: dict[str, list[str]] = {}
 
     def note(line: Any) -> None:
@@ -106,13 +108,13 @@ def _say_what_was_not_judged(folder: Path) -> None:
     read_run(folder, [note])
     click.echo("some runs could not be judged: see the results", err=True)
     for message, runs in list(causes.items())[:_MOST_REFUSALS]:
-        said = "\n".join(message.splitlines()[:_MOST_LINES])
-        whom = f"{plural(len(runs), 'run')}, such as {runs[0]}" if len(runs) > 1 else runs[0]
-        click.echo(printable(f"error: {said}\n    in {whom}", keep_newlines=True), err=True)
+        text = "\n".join(message.splitlines()[:_MOST_LINES])
+        where = f"{plural(len(runs), 'run')}, such as {runs[0]}" if len(runs) > 1 else runs[0]
+        click.echo(printable(f"error: {text}\n    in {where}", keep_newlines=True), err=True)
 
 
-def _say_what_was_left_out(schedule: Schedule, made: dict[str, int]) -> None:
-    for line in not_run(schedule, made) if schedule.over_budget else ():
+def _print_left_out(schedule: Schedule, made: dict[str, int]) -> None:
+    for line in over_budget_lines(schedule, made) if schedule.over_budget else ():
         click.echo(line, err=True)
     click.echo("start it again with the same arguments, and it goes on where it stopped", err=True)
 
@@ -124,7 +126,7 @@ def _score(folder: Path, variants: Sequence[Variant], schedule: Schedule, projec
 
     def count(line: Any) -> None:
         summary.add(line)
-        asked = line.get("varies") and asks  # runs in which faults are drawn vary as well
+        asked = line.get("varies") and asks  # runs with random faults vary, too
         kind = "replayed" if line.get("recording") is not None else "asked" if asked else "scripted"
         answers.setdefault(line["variant"], Counter())[kind] += 1
 

@@ -1,4 +1,4 @@
-"""Which scenarios a command line asks for."""
+"""The selection of scenarios from a command line."""
 
 from __future__ import annotations
 
@@ -25,10 +25,10 @@ from harness.source.suggest import did_you_mean, nearest, nearest_names
 class Selection:
     """The scenarios to run, in the order of their files.
 
-    refused  the files that cannot be used
-    files    all files that were looked through
-    part     what was said and leaves scenarios of these files out; "" when none is left out
-    reasons  why each scenario runs, where only those run that a change touches
+    refused   the files that cannot be used, each with its error
+    files     all files that were read
+    part      the options that left scenarios of these files out, as text; "" if none is left out
+    reasons   why each scenario runs, if `--changed` was given
     left_out  the manifests of scenarios that are left out
     """
 
@@ -41,15 +41,15 @@ class Selection:
 
     @property
     def runs(self) -> int:
-        """How many outcomes are to come."""
+        """The number of runs: a skipped scenario counts as one."""
         return sum(1 if scenario.skip is not None else scenario.repeat for scenario in self.scenarios)
 
     def repeated(self, times: int) -> Selection:
-        """The same scenarios, each run that often."""
+        """Return the same scenarios, each with this number of repeats."""
         return replace(self, scenarios=tuple(replace(each, repeat=times) for each in self.scenarios))
 
     def explained(self) -> Iterator[str]:
-        """A line for each scenario that runs because of a change."""
+        """Yield a line for each scenario that runs because of a change."""
         for scenario, reason in zip(self.scenarios, self.reasons, strict=False):
             yield f"{scenario.id}: {reason}"
 
@@ -63,27 +63,31 @@ def select(
     changed: str | None = None,
     shard: Shard | None = None,
 ) -> Selection:
-    """The scenarios of these files and folders; `FILE::NAME` is one scenario of a file, as results name it.
+    """Return the scenarios of these files and folders; `FILE::NAME` is one scenario of a file.
 
-    `words` is an expression over the words of a scenario (`harness.selection.keywords`); of `tags` a scenario has at
-    least one; `changed` is a commit, since which something changed that a scenario depends on; `shard` is the part
-    to take of what is then left. The last two may leave nothing.
+    Args:
+        paths: files, folders or `FILE::NAME`, as results name scenarios.
+        projects: give each file the settings of its project.
+        words: an expression over the words of a scenario (`harness.selection.keywords`).
+        tags: of which a scenario must have at least one.
+        changed: a commit; only scenarios that depend on something changed since are kept.
+        shard: the part to take of the scenarios that are then left.
 
     Raises:
-        FormatError: a path does not exist (`missing-file`), a NAME neither (`unknown-scenario`), `words` is no
-            expression (`bad-selection`), or nothing is left to run while no file is to blame (`no-scenarios`);
-            or git cannot tell what changed.
+        FormatError: a path does not exist (`missing-file`), or a NAME (`unknown-scenario`); `words` is not an
+            expression (`bad-selection`); nothing is left to run and no file is refused (`no-scenarios`), unless
+            `changed` or `shard` left nothing; or git cannot list the changes.
     """
     expression = parse(words) if words.strip() else None
-    asked = _asked(paths)
-    loaded, refused = _loaded(asked)
+    asked = _requested_names(paths)
+    loaded, refused = _load_all(asked)
     kept = [each for each in loaded if not asked[each.file] or each.name in asked[each.file]]
     if expression is not None:
         kept = [each for each in kept if expression.holds(keywords_of(each, projects.of(each.file).project))]
     kept = [each for each in kept if not tags or set(tags) & set(each.tags)]
     if not kept and not refused:
-        raise FormatError(_nothing(loaded, expression, tags))
-    said = [*_said(expression, tags), *(["FILE::NAME"] if any(asked.values()) else [])]
+        raise FormatError(_nothing_selected(loaded, expression, tags))
+    said = [*_options_given(expression, tags), *(["FILE::NAME"] if any(asked.values()) else [])]
     reasons: dict[int, str] = {}
     if changed is not None:
         found = changes((projects.of(file).project for file in asked), changed)
@@ -109,8 +113,8 @@ def _shard(scenarios: Sequence[Scenario], shard: Shard, projects: Projects) -> l
     return [scenarios[index] for index in shard.members(ids)]
 
 
-def _asked(paths: Sequence[str]) -> dict[Path, set[str]]:
-    """The files, each with the names asked for in it; none for all."""
+def _requested_names(paths: Sequence[str]) -> dict[Path, set[str]]:
+    """Return the files, each with the names requested in it; an empty set stands for all."""
     names: dict[Path, set[str | None]] = {}
     for path in paths:
         file, asked, name = path.partition("::")
@@ -131,14 +135,14 @@ def _asked(paths: Sequence[str]) -> dict[Path, set[str]]:
     }
 
 
-def _loaded(asked: Mapping[Path, set[str]]) -> tuple[list[Scenario], dict[Path, FormatError]]:
+def _load_all(asked: Mapping[Path, set[str]]) -> tuple[list[Scenario], dict[Path, FormatError]]:
     scenarios: list[Scenario] = []
     refused: dict[Path, FormatError] = {}
     for file, names in asked.items():
         try:
             found = load_file(file).scenarios
         except FormatError as error:
-            refused[file] = error if file.name.endswith(SUFFIXES) else _misnamed(file, error)
+            refused[file] = error if file.name.endswith(SUFFIXES) else _not_a_scenario_file(file, error)
             continue
         except ManifestError as error:
             refused[file] = FormatError(error.problems)
@@ -151,26 +155,28 @@ def _loaded(asked: Mapping[Path, set[str]]) -> tuple[list[Scenario], dict[Path, 
     return scenarios, refused
 
 
-def _misnamed(file: Path, error: FormatError) -> FormatError:
-    """The first problem of a file that is none of ours by its name, perhaps a manifest."""
+def _not_a_scenario_file(file: Path, error: FormatError) -> FormatError:
+    """Return the error of a file that is not named as a scenario file, perhaps a manifest: its first problem."""
     hint = f"scenario files end in {SUFFIXES[0]}; `harness validate` checks a manifest"
     first = error.problems[0]
     name = shown_path(file)
     return FormatError(Problem(first.code, f"{name} is no scenario file: {first.message}", first.span, hint))
 
 
-def _said(expression: Expression | None, tags: Sequence[str]) -> list[str]:
-    """The options that select, as they were given."""
+def _options_given(expression: Expression | None, tags: Sequence[str]) -> list[str]:
+    """Return the options that select by words and tags, as they were given."""
     return [*([f"-k '{expression.text}'"] if expression else []), *(f"--tag {tag}" for tag in tags)]
 
 
-def _nothing(scenarios: Sequence[Scenario], expression: Expression | None, tags: Sequence[str]) -> Problem:
+def _nothing_selected(
+    scenarios: Sequence[Scenario], expression: Expression | None, tags: Sequence[str]
+) -> Problem:
     known = sorted({tag for scenario in scenarios for tag in scenario.tags})
     hints = [did_you_mean(tag, known) for tag in tags if tag not in known]
     options = [*known, *(each for scenario in scenarios for each in (scenario.name, *scenario.name.split()))]
     near = [nearest(phrase, options) for phrase in (expression.phrases if expression else ())]
     hints += [f"did you mean '{name}'?" for name in near if name]
-    said = " and ".join(_said(expression, tags))
+    said = " and ".join(_options_given(expression, tags))
     message = (
         f"none of {plural(len(scenarios), 'scenario')} fits {said}" if said else "there are no scenarios"
     )

@@ -1,4 +1,4 @@
-"""`harness serve`: the stubs of a scenario as a server, for any client."""
+"""`harness serve`: serve the stubs of a scenario to any client."""
 
 from __future__ import annotations
 
@@ -23,18 +23,22 @@ if TYPE_CHECKING:
 @click.argument("target", metavar="FILE[::NAME]")
 @click.option("--host", default="127.0.0.1", show_default=True, help="Address to listen on.")
 @click.option(
-    "--port", type=click.IntRange(0, 65535), default=0, show_default=True, help="Port; 0 is any that is free."
+    "--port",
+    type=click.IntRange(0, 65535),
+    default=0,
+    show_default=True,
+    help="Port; 0 is any free port.",
 )
 @click.option(
     "--allow-host",
     "allow_hosts",
     metavar="NAME",
     multiple=True,
-    help="Answer requests to, or from pages of, this host too; '*' is any. May be repeated.",
+    help="Also answer requests with this Host or Origin; '*' is any. May be repeated.",
 )
-@click.option("--stdio", metavar="SERVER", help="Serve this MCP server on standard input and output instead.")
+@click.option("--stdio", metavar="SERVER", help="Serve only this MCP server, on standard input and output.")
 def command(target: str, host: str, port: int, allow_hosts: tuple[str, ...], stdio: str | None) -> None:
-    """Answer any client from the stubs of a scenario.
+    """Serve the stubs of a scenario to any client.
 
     FILE is a scenario file; NAME chooses one of several scenarios. Clients of OpenAI and Anthropic, of the
     scenario's MCP servers and of its HTTP services are answered by its `llm`, `mcp` and `http` stubs, until
@@ -43,28 +47,28 @@ def command(target: str, host: str, port: int, allow_hosts: tuple[str, ...], std
     from harness.serve.server import responder_for, serve_until_interrupted
 
     responder = responder_for(
-        target, on_request=lambda request: _say(str(request), to_stderr=stdio is not None)
+        target, on_request=lambda request: _print(str(request), to_stderr=stdio is not None)
     )
     if stdio is not None:
         _serve_stdio(responder, stdio)
-        _tell_unused(_of_server(responder, stdio), to_stderr=True)
+        _print_unused(_of_server(responder, stdio), to_stderr=True)
     else:
         try:
             serve_until_interrupted(responder, host=host, port=port, allow_hosts=allow_hosts, ready=_announce)
         except ExtraMissing as error:
             raise FormatError(Problem(error.code, str(error))) from None
-        _tell_unused(responder.unused(), to_stderr=False)
+        _print_unused(responder.unused(), to_stderr=False)
 
 
-def _say(line: str, *, to_stderr: bool = False) -> None:
+def _print(line: str, *, to_stderr: bool = False) -> None:
     click.echo(line, err=to_stderr)
 
 
 def _announce(server: Serving) -> None:
-    _say(f"OPENAI_BASE_URL={server.openai_url}")
-    _say(f"ANTHROPIC_BASE_URL={server.anthropic_url}")
+    _print(f"OPENAI_BASE_URL={server.openai_url}")
+    _print(f"ANTHROPIC_BASE_URL={server.anthropic_url}")
     for name, url in server.mcp_urls.items():
-        _say(f"MCP server {printable(name)}: {url}")
+        _print(f"MCP server {printable(name)}: {url}")
 
 
 def _serve_stdio(responder: StubResponder, name: str) -> None:
@@ -73,8 +77,8 @@ def _serve_stdio(responder: StubResponder, name: str) -> None:
     from harness.serve.mcp import serve_stdio
 
     def leave(_signal: int, _frame: FrameType | None) -> None:
-        _tell_unused(_of_server(responder, name), to_stderr=True)
-        os._exit(0)  # a thread reads standard input, and nothing else would end that
+        _print_unused(_of_server(responder, name), to_stderr=True)
+        os._exit(0)  # nothing else ends the thread that reads standard input
 
     for asked in (signal.SIGINT, signal.SIGTERM):
         signal.signal(asked, leave)
@@ -82,11 +86,11 @@ def _serve_stdio(responder: StubResponder, name: str) -> None:
 
 
 def _of_server(responder: StubResponder, name: str) -> list[str]:
-    """The stubs of this MCP server that were not used: nobody could ask for the others."""
+    """Return the unused stubs of this MCP server; clients could not reach the others."""
     return [text for text in responder.unused() if text.startswith(f"mcp.{name}.")]
 
 
-def _tell_unused(left: Sequence[str], *, to_stderr: bool) -> None:
-    _say(f"{plural(len(left), 'stub')} not used{':' if left else ''}", to_stderr=to_stderr)
+def _print_unused(left: Sequence[str], *, to_stderr: bool) -> None:
+    _print(f"{plural(len(left), 'stub')} not used{':' if left else ''}", to_stderr=to_stderr)
     for text in left:
-        _say(f"  {printable(text)}", to_stderr=to_stderr)
+        _print(f"  {printable(text)}", to_stderr=to_stderr)

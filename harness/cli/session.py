@@ -1,4 +1,4 @@
-"""One `harness run`: the scenarios run, shown as they end, and written down."""
+"""A session of `harness run`: run the scenarios, print each as it ends, and write the results."""
 
 from __future__ import annotations
 
@@ -34,18 +34,18 @@ if TYPE_CHECKING:
 
 @dataclass
 class Session:
-    """Runs a selection and reports it.
+    """A session that runs a selection and reports it.
 
     projects    give each scenario the settings of its project
     report      the folder for results
     lines       also gets the lines of results.jsonl, in the order of the scenarios
-    exit_first  ends the run after the first scenario that does not pass
-    quiet       shows only what did not pass
-    ask         asks a person, where a scenario is being recorded
+    exit_first  end the run after the first scenario that does not pass
+    quiet       print only what did not pass
+    ask         asks a person, while a scenario is recorded
     workers     run the scenarios; None: this process does
-    traces_limit  MB that all traces may take together
-    history     what the run is appended to
-    schedule    in which order scenarios run, and which do not; None: all, in the order of the selection
+    traces_limit  maximum size of all traces together, in MB
+    history     the history that the run is appended to
+    schedule    the order of the scenarios, and which are left out; None: all, in the order of the selection
     """
 
     projects: Projects
@@ -64,24 +64,24 @@ class Session:
     recorded: dict[Path, Recorded] = field(default_factory=dict)
     verdicts: set[str] = field(default_factory=set)
     refusals: dict[str, set[str | None]] = field(default_factory=dict)
-    """What scenarios say that their file alone does not show to be wrong, and the variants that it is wrong of."""
+    """Errors in scenarios that only a run can detect, each with the variants that have it."""
 
     def run(self, selection: Selection) -> int:
-        """Run, report, and give the exit code. Ctrl-C ends the run; what is done is reported and written.
+        """Run, report and return the exit code. Ctrl-C ends the run; the finished scenarios are reported and written.
 
         Raises:
             FormatError: the results cannot be written.
         """
         with ResultsWriter(self.report, traces_limit=self.traces_limit, history=self.history) as writer:
             for file, error in selection.refused.items():
-                self._write(writer, record(refused(file, error)), place=-1)
+                self._write(writer, record(refused_file(file, error)), place=-1)
             if not self.quiet:
                 self.reporter.start(selection.runs)
             try:
                 self._run_all(selection, writer)
             finally:
                 self.reporter.stop()
-            # A score is shown on the page, and is known only when its runs are written.
+            # The page of a scoring shows the score, which is computed from the written runs.
             summary = writer.finish(self._incomplete(selection), with_page=self.schedule is None)
             self.reporter.finish(summary)
         return self._exit_code(selection)
@@ -95,7 +95,7 @@ class Session:
                 contextlib.closing(self._ended(selection)) as ended,
             ):
                 for one in ended:
-                    if one.outcome is not None and self._counts(one.outcome, one.number):
+                    if one.outcome is not None and self._is_kept(one.outcome, one.number):
                         self._done(one.outcome, one.record, one.number, writer, interruption)
                     elif self.exit_first and not self.verdicts.isdisjoint(NOT_PASSED):
                         break
@@ -103,14 +103,14 @@ class Session:
             self.interrupted = True
 
     def _take_over(self, schedule: Schedule, writer: ResultsWriter) -> None:
-        """Write the runs that an interrupted scoring has made."""
+        """Write the runs of an interrupted scoring."""
         for number, line, made in schedule.taken_over():
             self.verdicts.add(line["verdict"])
             self.runs += 1
             self._write(writer, made, number)
 
-    def _counts(self, outcome: Outcome, number: int) -> bool:
-        """False for a run that is as if it had not begun."""
+    def _is_kept(self, outcome: Outcome, number: int) -> bool:
+        """Tell the schedule of a run that has ended; False if the run is to be treated as not started."""
         if self.schedule is None:
             return True
         if not self.schedule.keeps(outcome):
@@ -142,7 +142,7 @@ class Session:
                 yield Ended(number, None)
 
     def _incomplete(self, selection: Selection) -> str:
-        """Why this is not a whole run; "" if it is one."""
+        """Return the reasons why this is not a complete run; "" if it is."""
         reasons = [selection.part] if selection.part else []
         if self.runs < selection.runs:
             planned = self.schedule.why_incomplete(self.runs, selection.runs) if self.schedule else ""
@@ -177,7 +177,7 @@ class Session:
                 raise
             except OSError as error:
                 with contextlib.suppress(OSError):
-                    self.lines.close()  # what is left in its buffer cannot be written either
+                    self.lines.close()  # closing flushes its buffer, which fails again
                 file = self.lines.name if isinstance(self.lines.name, str) else "standard output"
                 raise unwritable(Path(file), error) from None
 
@@ -189,8 +189,8 @@ class Session:
         return exit_code.FAILED if "failed" in self.verdicts else exit_code.OK
 
 
-def refused(file: Path, error: FormatError) -> Outcome:
-    """The outcome that results list for a file that cannot be used."""
+def refused_file(file: Path, error: FormatError) -> Outcome:
+    """Return the outcome by which results list a file that cannot be used."""
     first = error.problems[0]
     shown: dict[str, Any] = {
         "type": type(error).__name__,

@@ -1,4 +1,4 @@
-"""`harness show`: the graph of a manifest, drawn."""
+"""`harness show`: draw the graph of a manifest."""
 
 from __future__ import annotations
 
@@ -28,9 +28,17 @@ _TITLES: Final[Mapping[str, Callable[[str], str]]] = {
 @click.argument("manifest", type=PATH)
 @agent_option
 @load_options
-@click.option("-f", "--format", "form", type=click.Choice(["text", "mermaid", "svg"]), default="text")
-@click.option("--data", is_flag=True, help="Draw also which output feeds which input (data edges).")
-@click.option("-o", "--output", type=PATH, metavar="FILE", help="Write it to a file.")
+@click.option(
+    "-f",
+    "--format",
+    "form",
+    type=click.Choice(["text", "mermaid", "svg"]),
+    default="text",
+    show_default=True,
+    help="Format of the drawing.",
+)
+@click.option("--data", is_flag=True, help="Also draw data edges: which output feeds which input.")
+@click.option("-o", "--output", type=PATH, metavar="FILE", help="Write the drawing to a file.")
 def command(
     manifest: Path,
     options: LoadOptions,
@@ -40,7 +48,8 @@ def command(
 ) -> None:
     """Draw the graph of a manifest: as text, as a mermaid flowchart, or as an SVG picture.
 
-    Of several agents all are drawn, one after the other, and those of the same graph once; an SVG shows one.
+    If there are several agents, all are drawn, one after the other; agents with the same graph are drawn once. An
+    SVG shows one agent.
     """
     check_not_a_scenario(manifest)
     found, agents = agents_of(manifest, options.dialect)

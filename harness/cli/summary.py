@@ -1,4 +1,4 @@
-"""`harness summary`: the figures of runs that have ended, of one or of several together."""
+"""`harness summary`: print the figures of one run, or of several combined."""
 
 from __future__ import annotations
 
@@ -14,8 +14,8 @@ from harness.report.summary import GROUPS
 _EXAMPLES = """\b
 Examples:
   harness summary                                 the last run
-  harness summary reports/monday reports/tuesday  both together
-  harness summary --by tag --markdown             for a comment
+  harness summary reports/monday reports/tuesday  both combined
+  harness summary --by tag --markdown             Markdown for a comment
   harness summary reports/* --json - | jq .total.pass_rate
 """
 _FIELDS = {word: field for field, word in GROUPS.items()}
@@ -23,20 +23,24 @@ _FIELDS = {word: field for field, word in GROUPS.items()}
 
 @click.command("summary", epilog=_EXAMPLES)
 @click.argument("runs", nargs=-1, type=PATH, metavar="[RUN]...")
-@click.option("--by", type=click.Choice([*_FIELDS]), help="A table of these instead of suites.")
-@click.option("--coverage", is_flag=True, help="Print what no scenario took of each graph.")
-@click.option("--markdown", "as_markdown", is_flag=True, help="Print Markdown, as summary.md has it.")
+@click.option("--by", type=click.Choice([*_FIELDS]), help="Group the table by this instead of by suite.")
 @click.option(
-    "--json", "as_json", metavar="FILE", help="Write all of it as JSON, as in summary.json; - is stdout."
+    "--coverage",
+    is_flag=True,
+    help="Print the nodes, edges and branches of each graph that no scenario covers.",
+)
+@click.option("--markdown", "as_markdown", is_flag=True, help="Print Markdown, as in summary.md.")
+@click.option(
+    "--json", "as_json", metavar="FILE", help="Write everything as JSON, as in summary.json; - is stdout."
 )
 def command(
     runs: tuple[Path, ...], by: str | None, coverage: bool, as_markdown: bool, as_json: str | None
 ) -> None:
-    """Print the figures of a run, or of several together.
+    """Print the figures of one run, or of several combined.
 
-    RUN is a folder of results, or a results.jsonl (default: the last run of this project). Lines of several
-    runs are added up: what ran in more than one of them counts as repeats. So they should be of the same
-    agents; `harness compare` tells what changed. Whatever failed, the exit code is 0: this is a view.
+    RUN is a folder of results, or a results.jsonl (default: the last run of this project). The results of several
+    runs are added up: a scenario in more than one of them counts as repeated. So they should be of the same
+    agents; `harness compare` shows changes. The exit code is 0 even if scenarios failed.
     """
     from harness.report.encoding import encode
     from harness.report.markdown import markdown

@@ -1,4 +1,4 @@
-"""`harness trace`: what happened in a run, as a conversation."""
+"""`harness trace`: print what happened in a run, as a conversation."""
 
 from __future__ import annotations
 
@@ -28,21 +28,27 @@ Line = dict[str, Any]
 @click.argument("scenario", metavar="FILE::NAME")
 @click.argument("run", required=False, type=PATH, metavar="[RUN]")
 @click.option(
-    "--repeat", type=click.IntRange(min=0), metavar="N", help="Of several repeats, that with number N."
+    "--repeat",
+    type=click.IntRange(min=0),
+    metavar="N",
+    help="The repeat to show, from 0 (default: the first that did not pass).",
 )
-@click.option("--variant", metavar="NAME", help="Of several variants, this one.")
+@click.option("--variant", metavar="NAME", help="The variant to show.")
 @click.option(
-    "--json", "as_json", is_flag=True, help="Print the events, one a line, with all messages in full."
+    "--json",
+    "as_json",
+    is_flag=True,
+    help="Print the events as JSON, one per line, with all messages in full.",
 )
-@click.option("-v", "--verbose", is_flag=True, help="Print long texts to their end.")
+@click.option("-v", "--verbose", is_flag=True, help="Do not shorten long texts.")
 def command(
     scenario: str, run: Path | None, repeat: int | None, variant: str | None, as_json: bool, verbose: bool
 ) -> None:
     """Print what happened in a run of a scenario, as a conversation.
 
-    Nodes, prompts, replies, calls and their results, and where the run went on and why; the virtual
+    It shows nodes, prompts, replies, calls and their results, and the routes with their conditions; the virtual
     time is in the margin. RUN is a folder with results (default: reports/latest in the project).
-    Of several repeats the first that did not pass is shown, or else the first.
+    Of several repeats, the first that did not pass is shown, or else the first.
     """
     from harness.report.console import open_console, terminal_width
     from harness.report.conversation import print_rows, rows
@@ -53,8 +59,8 @@ def command(
         hint = f"the scenario comes before the run: harness trace FILE::NAME {scenario}"
         raise FormatError(Problem("unknown-scenario", f"'{scenario}' is not FILE::NAME", hint=hint))
     folder = _folder(scenario, run)
-    lines = _found(scenario, folder, variant)
-    line = _chosen(lines, repeat)
+    lines = _lines_of(scenario, folder, variant)
+    line = _choose_repeat(lines, repeat)
     if line.get("trace") is None:
         raise FormatError(_not_kept(line, folder))
     trace = read_trace(folder / str(line["trace"]))
@@ -72,7 +78,7 @@ def command(
 
 
 def _folder(scenario: str, run: Path | None) -> Path:
-    """The folder of the run that is meant."""
+    """Return the folder of the run."""
     from harness.report.commands import usual_report
 
     if run is not None:
@@ -80,21 +86,23 @@ def _folder(scenario: str, run: Path | None) -> Path:
     return usual_report(Path(scenario.partition("::")[0]))
 
 
-def _found(scenario: str, folder: Path, variant: str | None) -> list[Line]:
-    """The lines of the repeats of a scenario.
+def _lines_of(scenario: str, folder: Path, variant: str | None) -> list[Line]:
+    """Return the result lines of a scenario: its repeats and variants.
 
     Raises:
-        FormatError: there is no such scenario in this run, several are meant, or nothing ran.
+        FormatError: the run has no such scenario, several match, or nothing ran.
     """
     file, separator, name = scenario.partition("::")
     named: list[Line] = []
-    known: dict[tuple[str, str], None] = {}  # of the others no more is kept: there may be many
+    known: dict[
+        tuple[str, str], None
+    ] = {}  # for error messages; lines of other scenarios are not kept, as there may be many
     for line in read_lines(folder):
         known[line["suite"], line["scenario"]] = None
         if line["scenario"] == name:
             named.append(line)
     found = [line for line in named if line["suite"] == file] or [
-        line for line in named if _ends_alike(line["suite"], file)
+        line for line in named if _may_be_same_file(line["suite"], file)
     ]
     if not known and not (folder / LAST_WHOLE).is_dir():
         raise nothing_ran(folder)
@@ -111,8 +119,8 @@ def _found(scenario: str, folder: Path, variant: str | None) -> list[Line]:
     return [line for line in found if variant is None or line["variant"] == variant]
 
 
-def _ends_alike(one: str, other: str) -> bool:
-    """True if two paths of a file, from two folders, may be of the same file: the longer ends in the shorter."""
+def _may_be_same_file(one: str, other: str) -> bool:
+    """True if two relative paths, from two folders, may be the same file: the longer ends with the shorter."""
     parts, others = Path(one).parts, Path(other).parts
     common = min(len(parts), len(others))
     return common > 0 and parts[-common:] == others[-common:]
@@ -123,7 +131,7 @@ def _unknown(scenario: str, folder: Path, known: Collection[tuple[str, str]]) ->
     whole = folder / LAST_WHOLE
     if (whole / RESULTS).is_file() and any(line["id"] == scenario for line in read_lines(whole)):
         hint = f"the last whole run has it: harness trace '{scenario}' {shown_path(whole)}"
-    elif names := [each for suite, each in known if _ends_alike(suite, file)]:
+    elif names := [each for suite, each in known if _may_be_same_file(suite, file)]:
         hint = nearest_names(name, names)
     else:
         hint = did_you_mean(file, [suite for suite, _ in known])
@@ -133,20 +141,20 @@ def _unknown(scenario: str, folder: Path, known: Collection[tuple[str, str]]) ->
     return Problem("unknown-scenario", message, hint=hint)
 
 
-def _chosen(lines: Sequence[Line], repeat: int | None) -> Line:
+def _choose_repeat(lines: Sequence[Line], repeat: int | None) -> Line:
     if repeat is None:
         return next((line for line in lines if line["verdict"] in NOT_PASSED), lines[0])
     found = next((line for line in lines if line["repeat"] == repeat), None)
     if found is None:
         message = f"'{lines[0]['id']}' has no repeat {repeat}"
-        known = dict.fromkeys(str(line["repeat"]) for line in lines)  # each variant has them
+        known = dict.fromkeys(str(line["repeat"]) for line in lines)  # each variant has the same repeats
         hint = f"repeats: {', '.join(known)}"
         raise FormatError(Problem("unknown-scenario", message, hint=hint))
     return found
 
 
 def _not_kept(line: Line, folder: Path) -> Problem:
-    """Why a run has no trace, as far as its results tell."""
+    """Return the problem that a run has no trace, with the reason if its results tell."""
     message = f"no trace of '{line['id']}' is in {shown_path(folder)}"
     if line["verdict"] == "skipped":
         return Problem("trace-missing", f"{message}: it was skipped", hint=line["reason"])

@@ -1,4 +1,4 @@
-"""`harness validate`: all problems of manifests and scenario files, without a run."""
+"""`harness validate`: report all problems of manifests and scenario files, without a run."""
 
 from __future__ import annotations
 
@@ -25,8 +25,8 @@ from harness.source.document import shown_path
 @click.argument("paths", nargs=-1, required=True, metavar="PATH...", type=PATH)
 @agent_option
 @load_options
-@click.option("--imports", is_flag=True, help="Import tools, handlers and hooks: this runs their modules.")
-@click.option("--strict", is_flag=True, help="Exit with 2 for warnings too.")
+@click.option("--imports", is_flag=True, help="Import tools, handlers and hooks; this runs their modules.")
+@click.option("--strict", is_flag=True, help="Treat warnings as errors.")
 @click.option("--json", "json_", is_flag=True, help="Print the problems as a JSON list.")
 def command(
     paths: tuple[Path, ...],
@@ -37,14 +37,13 @@ def command(
 ) -> int:
     """Check manifests and scenario files without running them.
 
-    PATH is a manifest, a scenario file (*.scenario.yaml), or a folder of both; in a folder, YAML and JSON
-    files that are no manifest are left out. All problems are reported at once. A ${VAR} without a value is one:
-    give it with --env, or check the scenario files that give it in the same call. Nothing is imported: tools,
-    handlers and hooks are looked up in the text of their modules, unless --imports is given. MCP servers are not
-    contacted.
+    PATH is a manifest, a scenario file (*.scenario.yaml), or a folder of both; in a folder, YAML and JSON files that
+    are not manifests are skipped. All problems are reported at once. A ${VAR} without a value is a problem: set it
+    with --env, or check the scenario files that set it in the same call. Nothing is imported unless --imports is
+    given: tools, handlers and hooks are looked up in the source of their modules. MCP servers are not contacted.
 
-    Exits with 2 when there are errors, with 0 when there are none or only warnings. With --strict warnings are
-    errors. A note tells of something that is checked and changes nothing in a run.
+    Exits with 2 if there are errors, else with 0. With --strict, warnings are errors. Notes are remarks without an
+    effect on runs.
     """
     options.imports = imports
     files = collect(paths, options.dialect)

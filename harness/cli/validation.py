@@ -1,4 +1,4 @@
-"""The files that `harness validate` checks, and the problems it finds."""
+"""Collect the files that `harness validate` checks, and find their problems."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ from harness.source.static_lookup import look_up
 
 @dataclass
 class Files:
-    """The files that the paths of a command line lead to, each once, and warnings about files that were left out."""
+    """The files found at the paths of a command line, each once, and warnings about skipped files."""
 
     scenarios: dict[Path, None] = field(default_factory=dict)
     manifests: dict[Path, None] = field(default_factory=dict)
@@ -33,10 +33,10 @@ class Files:
 
 
 def collect(paths: Sequence[Path], dialect: str | None) -> Files:
-    """Scenario files by their name; in folders manifests by their content; any other file must be a manifest.
+    """Collect the files: scenario files by name, manifests in folders by content; any other file must be a manifest.
 
     Raises:
-        FormatError: a path does not exist, or there is nothing to look at (code `nothing-to-validate`).
+        FormatError: a path does not exist, or there is nothing to check (code `nothing-to-validate`).
         ManifestError: there is no such dialect.
     """
     files = Files()
@@ -54,28 +54,31 @@ def collect(paths: Sequence[Path], dialect: str | None) -> Files:
 
 
 def problems(files: Files, options: LoadOptions) -> Iterator[tuple[Path | None, Problem]]:
-    """All problems of the files, each once, with the file that was checked. An error counts more than a warning."""
+    """Yield all problems of the files, each once, with the file that was checked.
+
+    If a problem is both an error and a warning, the error is kept.
+    """
     found: dict[tuple[str, object, str], tuple[Path | None, Problem]] = {}
-    for path, problem in _of_each(files, options):
+    for path, problem in _all_problems(files, options):
         same = (problem.code, problem.span, problem.message)
         if same not in found or found[same][1].severity != "error":
             found[same] = path, problem
     yield from found.values()
 
 
-def _of_each(files: Files, options: LoadOptions) -> Iterator[tuple[Path | None, Problem]]:
+def _all_problems(files: Files, options: LoadOptions) -> Iterator[tuple[Path | None, Problem]]:
     for problem in files.unreadable:
         yield None, problem
     for path in files.scenarios:
-        for problem in of_scenarios(path, options):
+        for problem in scenario_file_problems(path, options):
             yield path, problem
     for path in files.manifests:
-        for problem in of_manifest(path, options):
+        for problem in manifest_problems(path, options):
             yield path, problem
 
 
-def of_scenarios(path: Path, options: LoadOptions) -> Iterator[Problem]:
-    """The problems of a scenario file, and of the manifests its scenarios run."""
+def scenario_file_problems(path: Path, options: LoadOptions) -> Iterator[Problem]:
+    """Yield the problems of a scenario file, and of the manifests that its scenarios run."""
     try:
         loaded = load_file(path)
     except FormatError as error:
@@ -88,7 +91,7 @@ def of_scenarios(path: Path, options: LoadOptions) -> Iterator[Problem]:
         except FormatError as error:
             found |= dict.fromkeys(error.problems)
             continue
-        options.used_by(scenario)
+        options.add_user(scenario)
         found |= dict.fromkeys(scenario.warnings)
         graph = None
         if scenario.expect.values.get("status") != "invalid":
@@ -96,9 +99,8 @@ def of_scenarios(path: Path, options: LoadOptions) -> Iterator[Problem]:
                 graph = _graph(scenario, options)
             except ManifestError as error:
                 found |= dict.fromkeys(error.problems)
-        found |= dict.fromkeys(
-            _not_importable(scenario, options)
-        )  # what the manifest imports may be found by now
+        # After the graph is loaded, since a manifest may make modules importable.
+        found |= dict.fromkeys(_not_importable(scenario, options))
         if graph is None:
             continue
         settings = options.projects.of(scenario.file)
@@ -108,7 +110,7 @@ def of_scenarios(path: Path, options: LoadOptions) -> Iterator[Problem]:
 
 
 def _not_importable(scenario: Scenario, options: LoadOptions) -> Iterator[Problem]:
-    """The import paths of tools, handlers and custom checks that lead to nothing."""
+    """Yield a problem for each import path of a tool, handler or custom check that cannot be resolved."""
     folders = load_request(scenario, options.projects.of(scenario.file)).folders
     entries = (*scenario.world.tools.values(), *scenario.world.handlers.values())
     for dotted, span in [
@@ -126,14 +128,14 @@ def _not_importable(scenario: Scenario, options: LoadOptions) -> Iterator[Proble
 
 
 def _graph(scenario: Scenario, options: LoadOptions) -> Graph:
-    """The manifest as this scenario uses it."""
+    """Load the manifest of a scenario, with its settings."""
     request = load_request(scenario, options.projects.of(scenario.file))
     request = replace(request, env={**request.env, **options.env}, imports=options.imports)
     return load_graph(request, scenario.dialect)
 
 
-def of_manifest(path: Path, options: LoadOptions) -> Iterator[Problem]:
-    """The problems of a manifest, of its agents (or the one that is asked for), and of scenarios that stand in it."""
+def manifest_problems(path: Path, options: LoadOptions) -> Iterator[Problem]:
+    """Yield the problems of a manifest, its agents (or the chosen one), and the scenarios inside it."""
     found: dict[Problem, None] = {}
     try:
         dialect, agents = agents_of(path, options.dialect)

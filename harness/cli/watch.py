@@ -1,10 +1,10 @@
-"""`harness run --watch`: what is selected runs once, and from then on what a saved file touches.
+"""`harness run --watch`: run the selection once, then rerun the scenarios that saved files affect.
 
-    choose, run ─▶ wait for a file to be saved ─▶ choose again ─▶ which of them the files touch ─▶ run those ─▶ wait
+    select, run ─▶ wait for a file to be saved ─▶ select again ─▶ find affected scenarios ─▶ run them ─▶ wait
 
-Scenarios run in processes of their own, which import the modules of agents anew; this process imports none. What
-is saved while scenarios run is looked at when they have ended; of that only what they are known to depend on counts,
-since the rest may be what they have written. The exit code is that of the last verdict of every scenario.
+Scenarios run in worker processes, which import the modules of agents anew; this process imports none. Files saved
+while scenarios run are looked at when they have ended. Of those, only known inputs of scenarios count, since the
+others may be outputs of the run. The exit code is that of the last verdict of every scenario.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ import click
 
 from harness.cli import exit_code
 from harness.cli.problems import print_problems
-from harness.cli.run_selection import Finished
+from harness.cli.run_selection import FinishedRun
 from harness.cli.saved_files import SavedFiles
 from harness.cli.selection import Selection
 from harness.errors import SourceError
@@ -36,73 +36,77 @@ _MOST_SHOWN: Final = 10
 
 @dataclass
 class Watch:
-    """Runs a selection, and what of it a saved file touches, until Ctrl-C.
+    """A loop that runs a selection, and then the scenarios that saved files affect, until Ctrl-C.
 
-    projects  gives the settings as they are now; `choose` the selection; `run` runs one
+    projects  returns the current settings
+    choose    returns the selection
+    run       runs a selection
     """
 
     projects: Callable[[], Projects]
     choose: Callable[[Projects], Selection]
-    run: Callable[[Selection, Projects], Finished]
-    _standing: dict[str, str] = field(default_factory=dict)
-    """The last verdict of each scenario that ran, by its id."""
+    run: Callable[[Selection, Projects], FinishedRun]
+    _last_verdicts: dict[str, str] = field(default_factory=dict)
+    """The last verdict of each scenario that ran, by id."""
     _ids: frozenset[str] = frozenset()
-    """The scenarios that are selected now."""
+    """The ids of the scenarios that are selected now."""
     _ran: tuple[int, int] = (0, 0)
-    """When the last run began and ended, in the nanoseconds that files have."""
+    """Start and end of the last run, in nanoseconds as in file times."""
 
     def loop(self) -> int:
-        """Run until Ctrl-C, and give the exit code: of the run that it ended, else of all that ran.
+        """Run until Ctrl-C, and return the exit code: of the interrupted run, or else of all last verdicts.
 
         Raises:
-            SourceError: the selection is wrong from the start.
+            SourceError: the first selection fails.
             ExtraMissing: `watchfiles` is not installed.
         """
         projects = self.projects()
-        selection = self._chosen(projects)
+        selection = self._select(projects)
         try:
             saved_files = SavedFiles(_roots(selection, projects), _reports(selection, projects))
-            if self._runs_to_end(selection, projects):
+            if self._run_and_report(selection, projects):
                 return exit_code.NOT_JUDGED
             while True:
                 saved = saved_files.next()
                 click.echo(f"changed: {some_of([shown_path(path) for path in sorted(saved)], _MOST_SHOWN)}")
                 try:
                     projects = self.projects()
-                    selection = self._chosen(projects)
+                    selection = self._select(projects)
                     touched = self._touched(selection, projects, saved)
-                except SourceError as error:  # broken for a moment, perhaps
+                except SourceError as error:  # perhaps a half-edited file
                     print_problems(error.problems)
                     continue
-                if touched is not None and self._runs_to_end(touched, projects):
+                if touched is not None and self._run_and_report(touched, projects):
                     return exit_code.NOT_JUDGED
         except KeyboardInterrupt:
             click.echo()
-            return self._code(selection)
+            return self._exit_code(selection)
 
-    def _chosen(self, projects: Projects) -> Selection:
+    def _select(self, projects: Projects) -> Selection:
         selection = self.choose(projects)
         self._ids = frozenset(each.id for each in selection.scenarios)
         return selection
 
-    def _runs_to_end(self, selection: Selection, projects: Projects) -> bool:
-        """Run, and tell what of before still does not pass; True if Ctrl-C ended the run."""
+    def _run_and_report(self, selection: Selection, projects: Projects) -> bool:
+        """Run, and print the other scenarios that do not pass; return True if Ctrl-C ended the run."""
         began = time.time_ns()
         finished = self.run(selection, projects)
         self._ran = (began, time.time_ns())
         now: dict[str, set[str]] = {}
         for line in read_lines(finished.report):
             now.setdefault(line["id"], set()).add(line["verdict"])
-        others = [id_ for id_ in self._standing.keys() - now.keys() if self._standing[id_] in NOT_PASSED]
-        self._standing |= {id_: worst(verdicts) for id_, verdicts in now.items()}
+        others = [
+            id_ for id_ in self._last_verdicts.keys() - now.keys() if self._last_verdicts[id_] in NOT_PASSED
+        ]
+        self._last_verdicts |= {id_: worst(verdicts) for id_, verdicts in now.items()}
         if others := sorted(self._ids.intersection(others)):
             click.echo(f"{plural(len(others), 'other')} did not pass before: {some_of(others, _MOST_SHOWN)}")
         if not finished.interrupted:
             click.echo("watching; Ctrl-C ends")
         return finished.interrupted
 
-    def _code(self, selection: Selection) -> int:
-        verdicts = {verdict for id_, verdict in self._standing.items() if id_ in self._ids}
+    def _exit_code(self, selection: Selection) -> int:
+        verdicts = {verdict for id_, verdict in self._last_verdicts.items() if id_ in self._ids}
         if selection.refused:
             return exit_code.BAD_INPUT
         if "error" in verdicts:
@@ -110,8 +114,8 @@ class Watch:
         return exit_code.FAILED if "failed" in verdicts else exit_code.OK
 
     def _touched(self, selection: Selection, projects: Projects, saved: frozenset[Path]) -> Selection | None:
-        """The scenarios to run again, which are printed; None if there are none, and no file is wrong."""
-        meanwhile = frozenset(filter(self._is_of_the_run, saved))
+        """Return the scenarios to rerun, and print them; None if there are none and no file is refused."""
+        meanwhile = frozenset(filter(self._written_during_run, saved))
         why = InputFinder(projects, Changes("", saved), meanwhile).why(selection.scenarios)
         kept = [(each, reason) for each, reason in zip(selection.scenarios, why, strict=True) if reason]
         refused = {file: error for file, error in selection.refused.items() if real_path(file) in saved}
@@ -131,7 +135,7 @@ class Watch:
             click.echo(f"  … and {len(kept) - _MOST_SHOWN} more")
         return touched
 
-    def _is_of_the_run(self, path: Path) -> bool:
+    def _written_during_run(self, path: Path) -> bool:
         """True if a file was written while scenarios ran."""
         try:
             return self._ran[0] <= path.stat().st_mtime_ns <= self._ran[1]
@@ -140,7 +144,7 @@ class Watch:
 
 
 def _roots(selection: Selection, projects: Projects) -> list[Path]:
-    """The projects of the scenarios, and the folders outside them that settings and scenarios name."""
+    """Return the folders to watch: the projects of the scenarios, and folders that settings and scenarios name."""
     found: dict[Path, None] = {}
     for file in selection.files:
         settings = projects.of(file)

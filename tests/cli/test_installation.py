@@ -5,7 +5,7 @@ from importlib.metadata import PackageNotFoundError
 
 import pytest
 
-from harness.cli.exit_code import guarded
+from harness.cli.exit_code import run_guarded
 from harness.installation import why_not_importable
 
 
@@ -33,7 +33,7 @@ def test_a_missing_package_is_named(
     installed: dict[str, str | None], capsys: pytest.CaptureFixture[str]
 ) -> None:
     installed |= {"numpy": None, "click": "8.0.1"}
-    assert guarded(broken) == 3
+    assert run_guarded(broken) == 3
     error = capsys.readouterr().err
     assert "numpy is missing" in error
     assert "click is 8.0.1, and >=8.1 is needed" in error
@@ -42,7 +42,7 @@ def test_a_missing_package_is_named(
 
 
 def test_a_package_that_an_older_installation_does_not_list(capsys: pytest.CaptureFixture[str]) -> None:
-    assert guarded(lambda: broken(name="brand_new.part")) == 3
+    assert run_guarded(lambda: broken(name="brand_new.part")) == 3
     error = capsys.readouterr().err
     assert "the package of the module 'brand_new' is not installed" in error
     assert "install agent-scenarios again" in error

@@ -86,5 +86,5 @@ def test_what_cannot_be_listed_is_told(invoke: Invoke, write: WriteFile, args: A
 
 
 def test_the_command_is_listed_and_has_help(invoke: Invoke) -> None:
-    assert "List the prompts of a manifest, with their places." in invoke("--help").stdout
+    assert "List the prompts of a manifest, with file and line." in invoke("--help").stdout
     assert "Usage: harness prompts [OPTIONS] MANIFEST" in invoke("prompts", "--help").stdout
