@@ -1,7 +1,11 @@
-"""The backend of a world that is recorded, replayed, or live.
+"""The backend of a run that is recorded, replayed or live.
 
-In each of these the same clients ask (`harness.world.backend`). They differ below them, where HTTP and MCP traffic is
-recorded or replayed.
+    effect ──▶ LiveBackend: the providers' clients ──▶ HTTPRecorder ──▶ the recording, or the network
+               MCP sessions                        ──▶ MCPRecorder  ──▶ the recording, or a server
+               questions to people                 ──▶ HumanRecorder ──▶ the recording, or the terminal
+
+The same clients (`harness.world.backend`) make the requests in all three modes. Recording and replay happen below the
+clients, at the transport.
 """
 
 from __future__ import annotations
@@ -38,17 +42,17 @@ _CLIENTS: Final = r"(langchain_)?(openai|anthropic)\b"
 
 @dataclass(frozen=True)
 class BackendOptions:
-    """Where answers come from, in one run.
+    """The options of a `RecordedBackend`: which answers it may use in one run.
 
-    recorded     what was recorded before; None where nothing was
-    plays        whether that may answer
-    sends        whether what it does not answer goes to the real thing, and is recorded
-    cassette     the cassette's name, "" where there is none; `folder` its place
-    number       which of its recordings this is
-    record_command   the command that records it anew
-    scrubber     takes secrets out of what is compared and kept
-    environment  where the providers' keys and places are read from
-    ask          asks a person at the terminal; None where there is nobody
+    recorded     the existing recording; None if there is none
+    replays      True if `recorded` may answer
+    sends        True if calls without a recorded answer are really made, and recorded
+    cassette     name of the cassette, "" if there is none; `folder` holds its files
+    number       number of this recording in the cassette, from 1
+    record_command  shell command that records it again, shown in errors
+    scrubber     removes secrets from what is compared and saved
+    environment  variables with the providers' keys and addresses
+    ask          asks a person at the terminal; None if nobody can be asked
     """
 
     recorded: Recording | None = None
@@ -76,7 +80,7 @@ class RecordedBackend:
             InteractionIndex(self._playable.http, options.matcher, options.scrubber).find,
             sends=options.sends,
             mismatch_error=self._refusal,
-            # At once, so that what is found goes by the name it came with, here as on replay.
+            # Scrub at once: a secret gets the placeholder of the place where it was found first, as on replay.
             on_recorded=self._on_recorded,
             buffers_streams=bool(options.cassette),
             budget_error=self._spending.refusal if self._spending is not None else lambda _: None,
@@ -91,55 +95,58 @@ class RecordedBackend:
 
     @property
     def is_real(self) -> bool:
-        """Whether real things may be asked: the network is open, and time passes."""
+        """True if real systems may be called: the network is open, and real time passes."""
         return self._options.sends
 
     @property
     def is_live(self) -> bool:
-        """Whether real things answer everything, and nothing of it is recorded."""
+        """True if real systems answer everything and nothing is recorded."""
         return self.is_real and not self._options.cassette
 
     @property
     def number(self) -> int | None:
-        """Which recording of the cassette alone answers; None where the real thing may, or nothing is recorded."""
+        """The number of the recording that is replayed; None if real systems may be called or nothing is recorded."""
         return self._options.number if self._playable and not self.is_real else None
 
     @property
     def is_available(self) -> bool:
-        """Whether anything can answer: the real thing, or a recording."""
+        """True if a real system or a recording can answer."""
         return self.is_real or bool(self._playable)
 
     @property
     def metadata(self) -> RecordingMetadata:
-        """Where the recording that may answer comes from."""
+        """The metadata of the recording that is replayed."""
         return self._playable.metadata
 
     @property
     def places(self) -> dict[str, str]:
-        """The variables that said where providers are, without secrets."""
+        """The environment variables with provider addresses that were used, by name, without secrets."""
         url = self._options.scrubber.url
         return {name: url(value) for name, value in sorted(self._live.places.items())}
 
     @property
     def interceptor(self) -> Interceptor:
-        """Answers HTTP requests from the recording, or records them."""
+        """The interceptor that replays or records HTTP requests."""
         return self._http
 
     @contextmanager
     def intercepted(self, interceptor: Interceptor | None = None) -> Iterator[None]:
-        """Intercept the HTTP of this process, inside.
+        """Intercept the HTTP requests of this process within the context.
 
-        `interceptor` is asked first and passes on to this backend's; None: this backend's alone.
+        Args:
+            interceptor: is asked first and forwards to this backend's interceptor; None uses this backend's alone.
         """
         with intercepted(interceptor or self.interceptor), warnings.catch_warnings():
-            # Clients call models deprecated that are recorded; warnings that are errors must not end a replay.
+            # Clients warn of deprecated models. Where warnings are errors, that must not end a replay.
             warnings.filterwarnings("ignore", category=DeprecationWarning, module=_CLIENTS)
             yield
 
     def begin_turn(self, number: int, *, is_resumed: bool = False) -> None:
-        """What follows belongs to this input of the conversation, counted from 1.
+        """Start a turn: the calls that follow belong to it.
 
-        `is_resumed`: the next one answers what is asked in it, so that no person need be asked.
+        Args:
+            number: the number of the conversation's input, from 1.
+            is_resumed: True if the next input answers the questions of this turn, so that nobody is asked for them.
         """
         self._human.asks = not is_resumed
         self._turn = self._http.turn = self._human.turn = number
@@ -147,11 +154,11 @@ class RecordedBackend:
             recorder.turn = number
 
     async def answer(self, effect: Effect, state: State) -> Answer | None:
-        """Answer an effect; None when it is of a kind that nothing outside answers.
+        """Return the answer to an effect; None for a kind of effect that no backend answers.
 
         Raises:
-            CassetteError: it was not recorded.
-            ProviderError: it cannot be asked for real.
+            CassetteError: the call was not recorded.
+            ProviderError: the provider cannot be called.
         """
         if isinstance(effect, HumanCall):
             return await self._human.answer(effect)
@@ -162,11 +169,11 @@ class RecordedBackend:
         return await self._live.answer(effect, state)
 
     def can_answer(self, effects: Sequence[Effect], state: State) -> Sequence[bool]:
-        """For each, True if they are questions to a person that would all be answered; uses nothing up."""
+        """Return True for each effect if all are questions to a person and have a reply. Consumes nothing."""
         return [self._human.has_answers(effects)] * len(effects)
 
     def session(self, endpoint: MCPEndpoint) -> AbstractAsyncContextManager[MCPSession]:
-        """A session with an MCP server, real or replayed; see `MCPRecorder` for what it raises."""
+        """Return a session with an MCP server, real or replayed. `MCPRecorder` documents its exceptions."""
         options = self._options
         recorder = self._mcp.get(endpoint.id)
         if recorder is None:
@@ -187,7 +194,7 @@ class RecordedBackend:
         return recorder.extending(endpoint) if options.replays else recorder.recording(endpoint)
 
     def recording(self) -> Recording:
-        """What was asked and answered in this run, without secrets."""
+        """Return the calls of this run and their answers, without secrets."""
         mcp = {name: recorder.exchanges() for name, recorder in self._mcp.items()}
         recording = Recording(
             self._http.interactions(), {k: v for k, v in mcp.items() if v}, self._human.replies()
@@ -196,25 +203,26 @@ class RecordedBackend:
 
     @property
     def added(self) -> bool:
-        """Whether anything was asked for real."""
+        """True if a real system or a person was called."""
         return self._http.added or self._human.added or any(recorder.added for recorder in self._mcp.values())
 
     def traffic(self) -> Traffic:
-        """How much of it was asked for real."""
+        """Return the counts of the calls that were really made, replayed ones excluded."""
         exchanges = [exchange for recorder in self._mcp.values() for exchange in recorder.asked()]
         return traffic_of(self._http.asked(), exchanges, self._human.asked)
 
     def unused(self) -> Recording:
-        """What was recorded and not played."""
+        """Return the part of the recording that was not replayed."""
         mcp = {name: tuple(recorder.unused()) for name, recorder in self._mcp.items()}
         others = {name: of for name, of in self._playable.mcp.items() if name not in self._mcp}
         left = {name: of for name, of in {**others, **mcp}.items() if of}
         return Recording(tuple(self._http.unused()), left, tuple(self._human.unused()))
 
     def unused_warnings(self, *, named: bool = True) -> list[str]:
-        """A warning for what was recorded and not played, in a run that only plays.
+        """Return a warning for the unused part of the recording; empty unless the run only replays.
 
-        A cassette that is not recorded is worth a warning only if the scenario has `named` it.
+        Args:
+            named: True if the scenario names the cassette. Only then a cassette without a recording is warned of.
         """
         if self.is_real:
             return []
@@ -234,24 +242,24 @@ class RecordedBackend:
         return [f"cassette {self._options.cassette!r}: recorded and not used: {shown}"]
 
     def learn_secrets(self) -> None:
-        """Find what is secret in all that was asked and answered; `without_secrets` knows it from then on.
+        """Collect the secrets in all calls and answers of the run, for `without_secrets`.
 
-        In a run that only plays, what was recorded has none, and what is asked is looked through when it is asked.
+        In a run that only replays, the recording has no secrets in it, and each call was searched when it was made.
         """
         recording = self.recording() if self.is_real else self._playable
         self._limited = self._options.scrubber.limited(recording)
 
     def without_secrets(self, value: Any) -> Any:
-        """JSON of results without its secrets, known or by their names, as recordings have it.
+        """Return JSON of the results with its secrets replaced as in the recording.
 
-        It is the same wherever the recording is replayed, so that digests are.
+        The result is the same on every machine that replays the recording, and so is its digest.
         """
         if self._limited is None:
             self.learn_secrets()
         return self._limited(value) if self._limited is not None else value
 
     async def close(self) -> None:
-        """Close the clients; sessions close themselves."""
+        """Close the clients. Sessions close themselves."""
         await self._live.close()
 
     def _on_recorded(self, interaction: Interaction) -> None:

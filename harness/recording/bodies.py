@@ -1,6 +1,6 @@
-"""How a body is read for comparison: as JSON, multipart, a form, text, or bytes.
+"""Parses request bodies for comparison: as JSON, multipart, a form, text or bytes.
 
-The kind shows in the body itself, not in a header.
+The kind is detected from the body itself; headers are not read.
 """
 
 from __future__ import annotations
@@ -14,9 +14,10 @@ from urllib.parse import parse_qs
 
 
 def read_body(body: bytes) -> tuple[str, Any]:
-    """The kind of a body and its value.
+    """Return the kind of a body and its parsed value.
 
-    `empty`, `json`, `form` (a mapping), `multipart` (a list of parts), `text`, or `bytes`: their number and hash.
+    The kinds are `empty`, `json`, `form` (a mapping), `multipart` (a list of parts), `text`, and `bytes` (the value
+    is a text with their number and hash).
     """
     readings = ((kind, read(body)) for kind, read in _READERS)
     return next(found for found in readings if found[1] is not None)
@@ -36,7 +37,7 @@ def _json(body: bytes) -> Any:
 
 
 def number(text: str) -> int | float:
-    """A number of JSON; equal for all spellings of it."""
+    """Parse a JSON number, so that `1`, `1.0` and `1e0` are equal."""
     number = float(text)
     return int(number) if number.is_integer() else number
 
@@ -45,7 +46,7 @@ _BOUNDARY: Final = re.compile(rb"--([!-~][ -~]{0,69})\r\n")
 
 
 def _multipart(body: bytes) -> list[dict[str, Any]] | None:
-    """The parts, each with its headers and content; None when this is no multipart body."""
+    """Return the parts with their headers and contents; None if the body is not multipart."""
     found = _BOUNDARY.match(body)
     if found is None or not body.rstrip(b"\r\n").endswith(b"\r\n--" + found[1] + b"--"):
         return None

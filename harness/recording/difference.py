@@ -1,6 +1,7 @@
-"""What is different between two JSON values, for people: one line for each difference, the changed words marked.
+"""Describes the differences between a recorded and a requested JSON value, one line each, with changed words marked.
 
-`[-was recorded-]` and `{+was asked+}` mark changes, as in word diffs of git.
+`[-recorded-]` and `{+requested+}` mark changes, as in `git diff --word-diff`. Lists are aligned before they are
+compared, so that an inserted item is one difference.
 """
 
 from __future__ import annotations
@@ -17,71 +18,71 @@ from harness.source.display import clip, printable
 from harness.units import is_number
 
 _WORD: Final = re.compile(r"\w+|\s+|[^\w\s]")
-_CONTEXT: Final = 24  # characters of what is equal, on either side of a change
-_CHANGED: Final = 80  # characters of what changed
-_LINE: Final = 320  # characters of all changes of a text
-_MAX_WORDS: Final = 300  # compared word by word, from the first that differs
-_MAX_PAIRS: Final = 400  # of list items compared with each other
-_MAX_ITEMS: Final = 2_000  # of lists that are aligned
+_CONTEXT: Final = 24  # characters of unchanged text shown on either side of a change
+_CHANGED: Final = 80  # characters shown of one change
+_LINE: Final = 320  # characters shown of all changes of a text
+_MAX_WORDS: Final = 300  # words compared, from the first that differs
+_MAX_PAIRS: Final = 400  # pairs of list items whose similarity is computed
+_MAX_ITEMS: Final = 2_000  # items of lists that are aligned
 _MAX_DEPTH: Final = 100
-_BRIEF: Final = 120
-_SAMPLE: Final = 400
-_ALIKE: Final = 0.4
+_BRIEF: Final = 120  # characters shown of a value
+_SAMPLE: Final = 400  # characters of a text compared by `similarity`
+_MIN_SIMILARITY: Final = 0.4
 
 
 def differences(recorded: Any, asked: Any, *, path: str = "", limit: int = 100) -> list[str]:
-    """One line for each difference, at most `limit`; empty when the values are equal.
+    """Return one line for each difference, at most `limit`; an empty list if the values are equal.
 
-    Lists are aligned, so that an item put in or left out is one difference; a chat message is named by its role.
-    `path` is what stands before the paths of what is different, such as `body`.
+    An item inserted into or left out of a list is one difference. A chat message is named by its role. `path` is a
+    prefix for the paths in the lines, such as `body`.
     """
-    return [_line(at, tell()) for at, tell in islice(_differences(recorded, asked, path, 0), limit)]
+    return [_line(at, describe()) for at, describe in islice(_differences(recorded, asked, path, 0), limit)]
 
 
 def distance(recorded: Any, asked: Any, *, limit: int = 100) -> int:
-    """How many differences there are, at most `limit`; faster than telling them."""
+    """Return the number of differences, at most `limit`; faster than describing them."""
     return sum(1 for _ in islice(_differences(recorded, asked, "", 0), limit))
 
 
-_Difference = tuple[str, Callable[[], str]]  # the path, and what makes the text
+_Difference = tuple[str, Callable[[], str]]  # the path, and a function that makes the text
 
 
 def _differences(recorded: Any, asked: Any, path: str, depth: int) -> Iterator[_Difference]:
     if recorded is asked:
         return
     if depth < _MAX_DEPTH and isinstance(recorded, dict) and isinstance(asked, dict):
-        yield from _of_mappings(recorded, asked, path, depth)
+        yield from _mapping_differences(recorded, asked, path, depth)
     elif depth < _MAX_DEPTH and isinstance(recorded, list) and isinstance(asked, list):
-        yield from _of_lists(recorded, asked, path, depth)
+        yield from _list_differences(recorded, asked, path, depth)
     elif isinstance(recorded, str) and isinstance(asked, str):
         if recorded != asked:
             yield path, lambda: f'"{word_diff(recorded, asked)}"'
-    elif not _same(recorded, asked):
+    elif not _is_equal(recorded, asked):
         yield path, lambda: _changed(recorded, asked)
 
 
-def _same(one: Any, other: Any) -> bool:
+def _is_equal(one: Any, other: Any) -> bool:
     return bool(one == other) if is_number(one) and is_number(other) else _text(one) == _text(other)
 
 
-def _of_mappings(
+def _mapping_differences(
     recorded: dict[str, Any], asked: dict[str, Any], path: str, depth: int
 ) -> Iterator[_Difference]:
     for key in [*recorded, *(key for key in asked if key not in recorded)]:
         below = _below(path, key)
         if key not in asked:
-            yield below, _only(recorded[key])
+            yield below, _only_recorded(recorded[key])
         elif key not in recorded:
-            yield below, _new(asked[key])
+            yield below, _only_asked(asked[key])
         else:
             yield from _differences(recorded[key], asked[key], below, depth + 1)
 
 
-def _only(value: Any) -> Callable[[], str]:
+def _only_recorded(value: Any) -> Callable[[], str]:
     return lambda: f"only in the recording: {brief(value)}"
 
 
-def _new(value: Any) -> Callable[[], str]:
+def _only_asked(value: Any) -> Callable[[], str]:
     return lambda: f"not in the recording: {brief(value)}"
 
 
@@ -91,28 +92,28 @@ def _changed(recorded: Any, asked: Any) -> str:
 
 def _below(path: str, key: str) -> str:
     if key == "content" and path.endswith(")"):
-        return path  # `messages[0] (system)` says it
+        return path  # `messages[0] (system)` is clear without it
     shown = key if re.fullmatch(r"[\w-]{1,60}", key) else f'["{clip(key, 60)}"]'
     return f"{path}.{shown}" if path and not shown.startswith("[") else path + shown
 
 
-def _line(path: str, said: str) -> str:
-    return printable(f"{path}: {said}" if path else said)
+def _line(path: str, text: str) -> str:
+    return printable(f"{path}: {text}" if path else text)
 
 
 # ---------------------------------------------------------------- lists
 
 
-def _of_lists(recorded: list[Any], asked: list[Any], path: str, depth: int) -> Iterator[_Difference]:
+def _list_differences(recorded: list[Any], asked: list[Any], path: str, depth: int) -> Iterator[_Difference]:
     if not any(isinstance(item, str | list | dict) for item in (*recorded, *asked)):  # such as an embedding
         if recorded != asked:
             yield path, lambda: _changed(recorded, asked)
         return
     for first, second in _aligned(recorded, asked):
         if second is None and first is not None:
-            yield _item(path, first, recorded[first]), _only(recorded[first])
+            yield _item(path, first, recorded[first]), _only_recorded(recorded[first])
         elif first is None and second is not None:
-            yield _item(path, second, asked[second]), _new(asked[second])
+            yield _item(path, second, asked[second]), _only_asked(asked[second])
         elif first is not None and second is not None:
             below = _item(path, second, asked[second], recorded[first])
             yield from _differences(recorded[first], asked[second], below, depth + 1)
@@ -125,7 +126,7 @@ def _item(path: str, at: int, *items: Any) -> str:
 
 
 def _name(item: Any) -> str:
-    """What a message or tool is called."""
+    """Return the role of a message or the name of a tool; "" for anything else."""
     if not isinstance(item, dict):
         return ""
     function = item.get("function")
@@ -137,10 +138,10 @@ _Pair = tuple[int | None, int | None]
 
 
 def _aligned(recorded: Sequence[Any], asked: Sequence[Any]) -> Iterator[_Pair]:
-    """Which items belong together, by number, where they are not equal; None: has no counterpart."""
+    """Yield the indices of the items to compare, leaving out equal ones; None stands for a missing counterpart."""
     one, other = [_text(item) for item in recorded], [_text(item) for item in asked]
-    head = _common(one, other)
-    tail = _common(one[head:][::-1], other[head:][::-1])
+    head = _common_prefix_length(one, other)
+    tail = _common_prefix_length(one[head:][::-1], other[head:][::-1])
     one, other = one[head : len(one) - tail], other[head : len(other) - tail]
     if len(one) > _MAX_ITEMS or len(other) > _MAX_ITEMS:
         blocks: Sequence[tuple[str, int, int, int, int]] = [("replace", 0, len(one), 0, len(other))]
@@ -156,22 +157,21 @@ def _aligned(recorded: Sequence[Any], asked: Sequence[Any]) -> Iterator[_Pair]:
                 )
 
 
-def _common(one: Sequence[str], other: Sequence[str]) -> int:
-    """How many items both begin with."""
+def _common_prefix_length(one: Sequence[str], other: Sequence[str]) -> int:
     return next(
         (at for at, (a, b) in enumerate(zip(one, other, strict=False)) if a != b), min(len(one), len(other))
     )
 
 
 def _paired(one: Sequence[str], other: Sequence[str]) -> list[_Pair]:
-    """Changed items next to what they were, in order, those that are most alike together."""
+    """Pair changed items with their former versions, in order, so that the sum of the similarities is largest."""
     rows, columns = len(one), len(other)
     if rows == columns == 1 or rows * columns > _MAX_PAIRS:
         both = min(rows, columns)
         rest = [(at, None) for at in range(both, rows)] + [(None, at) for at in range(both, columns)]
         return [*((at, at) for at in range(both)), *rest]
-    # best[i][j]: how alike the items from i and from j on can be made by pairing them
-    alike = [[_alike(a, b) for b in other] for a in one]
+    # best[i][j]: the largest sum of similarities of pairs of one[i:] with other[j:]
+    alike = [[_pair_similarity(a, b) for b in other] for a in one]
     best = [[0.0] * (columns + 1) for _ in range(rows + 1)]
     for i in range(rows - 1, -1, -1):
         for j in range(columns - 1, -1, -1):
@@ -191,14 +191,14 @@ def _paired(one: Sequence[str], other: Sequence[str]) -> list[_Pair]:
     return pairs
 
 
-def _alike(one: str, other: str) -> float:
-    """0 for items that have little in common, else up to 1."""
+def _pair_similarity(one: str, other: str) -> float:
+    """Return the similarity of two items, 0 to 1; 0 for items with too little in common to be a pair."""
     found = similarity(one, other)
-    return found if found >= _ALIKE else 0.0
+    return found if found >= _MIN_SIMILARITY else 0.0
 
 
 def similarity(one: str, other: str, *, sample: int = _SAMPLE) -> float:
-    """How many words two texts share in their first `sample` characters, in whatever order: 0 to 1."""
+    """Return the share of common words in the first `sample` characters of two texts, in any order: 0 to 1."""
     first, second = (Counter(_WORD.findall(text[:sample])) for text in (one, other))
     total = first.total() + second.total()
     return 2 * (first & second).total() / total if total else 1.0
@@ -208,20 +208,20 @@ def similarity(one: str, other: str, *, sample: int = _SAMPLE) -> float:
 
 
 def word_diff(recorded: str, asked: str) -> str:
-    """The text with its changed words marked, and a little of what stands around them.
+    """Return the changed words, marked, with a little of the text around them.
 
     >>> word_diff("You are a helpful assistant", "You are a terse assistant")
     'You are a [-helpful-]{+terse+} assistant'
     """
     one, other = _WORD.findall(recorded), _WORD.findall(asked)
-    head = _common(one, other)
-    tail = _common(one[head:][::-1], other[head:][::-1])
+    head = _common_prefix_length(one, other)
+    tail = _common_prefix_length(one[head:][::-1], other[head:][::-1])
     before, after = "".join(one[:head]), "".join(one[len(one) - tail :])
     one, other = one[head : len(one) - tail], other[head : len(other) - tail]
     if max(len(one), len(other)) > _MAX_WORDS:
         one, other, after = one[:_MAX_WORDS], other[:_MAX_WORDS], "…"
     matcher = SequenceMatcher(str.isspace, one, other, autojunk=False)
-    if matcher.ratio() < _ALIKE:  # marking word by word would only confuse
+    if matcher.ratio() < _MIN_SIMILARITY:  # marking word by word would only confuse
         return _ending(before) + _marked("".join(one), "".join(other)) + _beginning(after)
     pieces = [_ending(before)]
     opcodes = matcher.get_opcodes()
@@ -238,7 +238,7 @@ def word_diff(recorded: str, asked: str) -> str:
 def _marked(recorded: str, asked: str) -> str:
     was, now = _cut(recorded), _cut(asked)
     if was == now:  # one long word, its difference cut off
-        start = max(_common(recorded, asked) - _CONTEXT, 0)
+        start = max(_common_prefix_length(recorded, asked) - _CONTEXT, 0)
         was, now = "…" + _cut(recorded[start:]), "…" + _cut(asked[start:])
     return (f"[-{was}-]" if recorded else "") + (f"{{+{now}+}}" if asked else "")
 
@@ -267,7 +267,7 @@ _BLANK: Final = re.compile("[\n\r\t\xa0\u1680\u2000-\u200d\u202f\u205f\u3000]")
 
 
 def _visible(text: str) -> str:
-    """Line breaks and unusual blanks as their escapes: they may be all that is different."""
+    """Replace line breaks and unusual blanks by their escapes: they may be the only difference."""
     return _BLANK.sub(lambda found: found[0].encode("unicode_escape").decode("ascii"), text)
 
 
@@ -275,7 +275,7 @@ def _visible(text: str) -> str:
 
 
 def brief(value: Any) -> str:
-    """The value as JSON, shortened."""
+    """Return the value as JSON, shortened."""
     return clip(_visible(_brief(value, 0)), _BRIEF)
 
 
@@ -292,7 +292,7 @@ def _brief(value: Any, depth: int) -> str:
 
 
 def _text(value: Any) -> str:
-    """A text that is the same for equal JSON, and for no other."""
+    """Return canonical JSON: equal for equal values only."""
     try:
         return json.dumps(value, sort_keys=True, ensure_ascii=False, default=repr)
     except RecursionError:

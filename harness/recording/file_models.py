@@ -1,6 +1,6 @@
-"""What the files of a recording may hold, as pydantic models: http.yaml, mcp.yaml and meta.yaml.
+"""Pydantic models of the files of a recording: http.yaml, mcp.yaml and meta.yaml.
 
-http.yaml may be of any version of vcrpy, and of any client that it records.
+http.yaml may have been written by any version of vcrpy, for any client that it records.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ class _Entry(BaseModel):
 
 
 def _as_text(value: Any) -> Any:
-    """Numbers as text, as cassettes written by hand have them."""
+    """Convert bytes and numbers to text: cassettes written by hand have unquoted numbers."""
     if isinstance(value, bytes):
         return value.decode("latin-1")
     return str(value) if isinstance(value, int | float) and not isinstance(value, bool) else value
@@ -63,7 +63,7 @@ _Version = Annotated[int | None, AfterValidator(_known_version)]
 
 
 class _Body(_Entry):
-    """A body, as vcrpy writes it (`string`), as VCR for Ruby does (`base64_string`), or bare."""
+    """A body as vcrpy writes it (`string`), as VCR for Ruby does (`base64_string`), or as the bare value."""
 
     model_config = ConfigDict(title="a body")
     string: str | bytes | None = None
@@ -89,7 +89,7 @@ class _Body(_Entry):
 
 
 class RequestEntry(_Entry):
-    """A request, in http.yaml or in meta.yaml."""
+    """A request in http.yaml or meta.yaml."""
 
     model_config = ConfigDict(title="a request")
     method: _Text
@@ -97,8 +97,8 @@ class RequestEntry(_Entry):
     body: _Body = _Body()
     headers: _Headers = {}
 
-    def data(self) -> Request:
-        """As the rest of the harness has it. Of a header that comes several times, the first."""
+    def to_request(self) -> Request:
+        """Return the `Request`, with the first value of each repeated header."""
         headers = {name.lower(): values[0] for name, values in reversed(self.headers.items()) if values}
         return Request(self.method, self.uri, headers, self.body.content())
 
@@ -115,7 +115,7 @@ class ResponseEntry(_Entry):
     status: _Status
     headers: _Headers
     body: _Body = _Body()
-    # In vcrpy's cassettes of some clients; nothing needs them.
+    # vcrpy writes these for some clients; they are not used.
     protocol: Any = None
     version: Any = None
     url: Any = None
@@ -128,8 +128,12 @@ class ResponseEntry(_Entry):
         status = {"code": value["status_code"]}
         return {"status": status, "headers": value.get("headers"), "body": value.get("content")}
 
-    def data(self) -> Response:
-        """As the rest of the harness has it, its body decompressed; raises ValueError where that is not possible."""
+    def to_response(self) -> Response:
+        """Return the `Response`, its body decompressed.
+
+        Raises:
+            ValueError: the body cannot be decompressed.
+        """
         headers = [(name.lower(), value) for name, values in self.headers.items() for value in values]
         content = self.body.content()
         if not self.body.is_text and content:
@@ -147,7 +151,7 @@ class InteractionEntry(_Entry):
 
 
 class HTTPFile(_Entry):
-    """http.yaml, a cassette of vcrpy. Without `version` it may be cut off, or written by hand."""
+    """http.yaml, a cassette of vcrpy. One without `version` was truncated, or written by hand."""
 
     model_config = ConfigDict(title="http.yaml")
     interactions: list[InteractionEntry]
@@ -157,7 +161,7 @@ class HTTPFile(_Entry):
 
 
 class ExchangeEntry(_Entry):
-    """A message to an MCP server in mcp.yaml, and what came back."""
+    """A message to an MCP server in mcp.yaml, and the messages received for it."""
 
     model_config = ConfigDict(title="an exchange")
     sent: dict[str, JsonValue]
@@ -173,7 +177,7 @@ class MCPFile(_Entry):
 
 
 class TimedEntry(_Entry):
-    """What meta.yaml says of an exchange in mcp.yaml. Durations are in seconds."""
+    """Turn and duration, in seconds, of an exchange in mcp.yaml; an entry of meta.yaml."""
 
     model_config = ConfigDict(title="an entry of mcp")
     duration_s: _Seconds
@@ -181,7 +185,7 @@ class TimedEntry(_Entry):
 
 
 class TimedHTTPEntry(TimedEntry):
-    """What meta.yaml says of an interaction in http.yaml; with `request`, of one that got no response."""
+    """Timing of an interaction in http.yaml, or with `request` an interaction without a response."""
 
     model_config = ConfigDict(title="an entry of http")
     chunks_s: list[_Seconds] = []
@@ -200,7 +204,7 @@ class ReplyEntry(_Entry):
 
 
 class MetaFile(_Entry):
-    """meta.yaml: what vcrpy's format has no place for."""
+    """meta.yaml: the data that vcrpy's format has no fields for."""
 
     model_config = ConfigDict(title="meta.yaml")
     format: Format
@@ -215,7 +219,11 @@ class MetaFile(_Entry):
 
 
 def _decompressed(body: bytes, encoding: str) -> bytes:
-    """The body without its compression; as it is when it turns out to have none."""
+    """Decompress a body; return it unchanged if it is not compressed.
+
+    Raises:
+        ValueError: the encoding is not supported, or the body is too large.
+    """
     encoding = encoding.strip().lower()
     if encoding in ("br", "zstd", "compress"):
         text = f"the body is compressed ('{encoding}'): record it with decode_compressed_response=True"

@@ -1,7 +1,7 @@
-"""The files of a recording: http.yaml, a cassette of vcrpy; mcp.yaml; and meta.yaml, what vcrpy has no place for.
+"""Writes the files of a recording: http.yaml (a vcrpy cassette), mcp.yaml, and meta.yaml for all other data.
 
-What differs between two recordings of the same traffic (durations, dates) is in meta.yaml alone.
-`harness.recording.reading` reads what this module writes.
+Everything that differs between two recordings of the same traffic, such as durations and dates, is in meta.yaml.
+`harness.recording.reading` reads these files.
 """
 
 from __future__ import annotations
@@ -26,10 +26,10 @@ FORMAT: Final[Format] = "harness-cassette/1"
 
 
 def write(recording: Recording) -> dict[str, bytes]:
-    """The files of a recording, by name; those that would hold nothing are left out.
+    """Return the content of a recording's files by file name, without files that would be empty.
 
     Raises:
-        CassetteError: something in it cannot be written, such as JSON that is nested too deeply.
+        CassetteError: a value cannot be written, such as JSON that is nested too deeply.
     """
     answered = [one for one in recording.http if one.response is not None]
     servers = {name: list(recording.mcp[name]) for name in sorted(recording.mcp) if recording.mcp[name]}
@@ -37,8 +37,8 @@ def write(recording: Recording) -> dict[str, bytes]:
     if answered:
         files[HTTP] = {"interactions": [_interaction(one) for one in answered], "version": 1}
     if servers:
-        said = {name: [_exchange(one) for one in exchanges] for name, exchanges in servers.items()}
-        files[MCP] = {"servers": said, "version": 1}
+        entries = {name: [_exchange(one) for one in exchanges] for name, exchanges in servers.items()}
+        files[MCP] = {"servers": entries, "version": 1}
     files[META] = _meta(recording, servers)
     try:
         return {name: dump(content) for name, content in files.items()}
@@ -84,7 +84,7 @@ _ESCAPED: Final = re.compile("[\x7f-\x9f\u2028\u2029\ud800-\udfff\ufeff\ufffe\uf
 
 
 def _indented(body: Block | bytes) -> Block | bytes:
-    """JSON over several lines, so that a changed prompt is a changed line; anything else as it is."""
+    """Indent a JSON body, so that a changed prompt is a changed line; return any other body unchanged."""
     if not isinstance(body, str) or not body.lstrip().startswith(("{", "[")):
         return body
     try:

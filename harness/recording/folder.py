@@ -1,7 +1,9 @@
-"""One cassette on disk: its recordings in the files of a folder, read and replaced as a whole.
+"""A cassette on disk: a folder with one or more recordings, read and replaced as a whole.
 
-The folder itself holds the first recording; `recording-2`, `recording-3` … in it hold the others. Older cassettes
-call them `take-2`, `take-3` …: these are read, and are renamed when the cassette is written. Other files stay.
+The folder itself holds the first recording; its subfolders `recording-2`, `recording-3` … hold the others. Older
+cassettes call them `take-2`, `take-3` …: these are read, and renamed when the cassette is written. Other files in the
+folder are left alone. A change is made through a journal (`harness.recording.journal`), so that a reader sees all of
+it or nothing.
 """
 
 from __future__ import annotations
@@ -32,10 +34,10 @@ _NUMBERED: Final = re.compile(r"(?:recording|take)-([2-9]|[1-9][0-9]{1,5})")
 
 
 class CassetteFolder:
-    """The cassette `name` below `root`, which need not exist yet.
+    """The cassette `name` below the folder `root`. Neither need exist yet.
 
     Raises:
-        CassetteError: no cassette can have this name, or a link leads it out of `root`.
+        CassetteError: the name is invalid, or a link leads out of `root`.
     """
 
     def __init__(self, root: Path, name: str) -> None:
@@ -50,10 +52,10 @@ class CassetteFolder:
             )
 
     def folder_of(self, number: int) -> Path:
-        """Where the files of a recording are, or would be written.
+        """Return the folder that holds the files of a recording, or will hold them.
 
         Raises:
-            ValueError: recordings are counted from 1.
+            ValueError: the number is less than 1.
         """
         folder, older = self._folder(number), self.path / f"take-{number}"
         return older if _has_files(older) and not _has_files(folder) else folder
@@ -64,7 +66,7 @@ class CassetteFolder:
         return self.path if number == 1 else self.path / f"recording-{number}"
 
     def exists(self) -> bool:
-        """Whether anything is recorded.
+        """Return True if the cassette has a recording.
 
         Raises:
             CassetteBroken: an interrupted change cannot be finished.
@@ -72,7 +74,7 @@ class CassetteFolder:
         return bool(self.numbers())
 
     def numbers(self) -> list[int]:
-        """The numbers of the recordings, from 1.
+        """Return the numbers of the recordings, in ascending order. The first is 1.
 
         Raises:
             CassetteBroken: an interrupted change cannot be finished.
@@ -81,16 +83,16 @@ class CassetteFolder:
             return self._numbers()
 
     def files(self) -> list[str]:
-        """The files that there are of its recordings, by their names in the folder, the first recording's first."""
+        """Return the existing files of the recordings as paths relative to the folder, in the order of recordings."""
         folders = [self.folder_of(number) for number in self.numbers()]
         paths = [folder / name for folder in folders for name in files.NAMES]
         return [self._from_here(path) for path in paths if path.is_file()]
 
     def load(self, number: int = 1) -> Recording | None:
-        """A recording, or None when there is none of this number.
+        """Return a recording; None if there is none with this number.
 
         Raises:
-            CassetteBroken: its files cannot be read, or do not hold one.
+            CassetteBroken: its files cannot be read, or are not valid.
         """
         with self._settled():
             folder = self.folder_of(number)
@@ -99,13 +101,13 @@ class CassetteFolder:
         return read(there) if there else None
 
     def save(self, recordings: Mapping[int, Recording]) -> bool:
-        """Make these, by number, the recordings of the cassette; others go. Whoever reads sees all of it or nothing.
+        """Replace all recordings of the cassette by these, by number, atomically.
 
         Returns:
-            False when the files would be as they are: they are not touched then.
+            True if files changed; False if they were up to date, and were not touched.
 
         Raises:
-            CassetteError: it cannot be written.
+            CassetteError: the files cannot be written.
         """
         new = {
             self._from_here(self._folder(number) / name): data
@@ -118,10 +120,10 @@ class CassetteFolder:
             raise CassetteError(f"the cassette '{self.name}' cannot be written: {_reason(error)}") from None
 
     def remove(self) -> None:
-        """Delete all recordings, and the folders that are then empty. What else is in the folder stays.
+        """Delete all recordings, and the folders that become empty. Other files stay.
 
         Raises:
-            CassetteError: it cannot be done.
+            CassetteError: the files cannot be deleted.
         """
         self.save({})
         for folder in (self.path, *self.path.parents):
@@ -129,15 +131,15 @@ class CassetteFolder:
                 break
             try:
                 folder.rmdir()
-            except OSError:  # it is not there, or something is still in it
+            except OSError:  # missing, or not empty
                 break
 
     @contextmanager
     def reserved(self) -> Iterator[None]:
-        """Keep other processes from recording this cassette for as long as this lasts.
+        """Reserve the cassette for recording by this process, within the context.
 
         Raises:
-            CassetteError: one does.
+            CassetteError: another process is recording it, or it cannot be locked.
         """
         with ExitStack() as held:
             try:
@@ -157,26 +159,26 @@ class CassetteFolder:
             return False
         self.path.mkdir(parents=True, exist_ok=True)
         with locked(self.path, "files"):
-            self._settle()
+            self._recover()
             folders = {*self._folders(), *((self.path / name).parent for name in new)}
             known = [self._from_here(folder / name) for folder in folders for name in files.NAMES]
-            journal.sweep(self.path, known)
+            journal.discard(self.path, known)
             for name in known:
                 path = self.path / name
                 if path.is_dir() or not self._is_inside(path.parent):
                     raise CassetteError(f"{shown_path(path)} is in the way of the cassette '{self.name}'")
-            put = {name: data for name, data in new.items() if not _holds(self.path / name, data)}
+            put = {name: data for name, data in new.items() if not _has_content(self.path / name, data)}
             remove = [name for name in known if name not in new and os.path.lexists(self.path / name)]
             if not put and not remove:
                 return False
-            journal.change(self.path, put, remove)
+            journal.commit(self.path, put, remove)
             return True
 
     def _from_here(self, path: Path) -> str:
         return path.relative_to(self.path).as_posix()
 
     def _folders(self) -> list[Path]:
-        """The folders that recordings may be in, as far as they exist, of both spellings."""
+        """Return the existing folders that may hold recordings, `take-N` included."""
         with os.scandir(self.path) as entries:
             numbered = [
                 Path(entry.path) for entry in entries if _NUMBERED.fullmatch(entry.name) and entry.is_dir()
@@ -192,28 +194,28 @@ class CassetteFolder:
 
     @contextmanager
     def _settled(self) -> Iterator[None]:
-        """No change of the files is going on, nor is one left unfinished."""
+        """Within the context, no change of the files is in progress. An interrupted one is completed first."""
         if not self.path.is_dir():
             yield
             return
         with _locked_if_possible(self.path, shared=True):
-            if not journal.is_open(self.path):
+            if not journal.is_pending(self.path):
                 yield
                 return
         with _locked_if_possible(self.path, shared=False):
             try:
-                self._settle()
+                self._recover()
             except OSError as error:
                 text = f"its recording was interrupted, and cannot be finished: {_reason(error)}"
                 raise CassetteBroken(text, self._at(self.path / journal.JOURNAL)) from None
             yield
 
-    def _settle(self) -> None:
-        if journal.is_open(self.path):
+    def _recover(self) -> None:
+        if journal.is_pending(self.path):
             path = self.path / journal.JOURNAL
             if path.is_symlink():
                 raise CassetteBroken("a journal is never a link; delete it", self._at(path))
-            journal.settle(self.path, shown_path(path), self._may_be_changed)
+            journal.recover(self.path, shown_path(path), self._may_be_changed)
 
     def _may_be_changed(self, name: str) -> bool:
         folder, _, file = name.rpartition("/")
@@ -221,7 +223,7 @@ class CassetteFolder:
         return file in files.NAMES and is_ours and self._is_inside((self.path / name).parent)
 
     def _document(self, path: Path) -> Document | None:
-        """A file of the cassette, None when there is no such file."""
+        """Read a file of the cassette; None if there is no such file."""
         try:
             info = path.stat()
             if not self._is_inside(path):
@@ -251,7 +253,7 @@ class CassetteFolder:
 
 
 def cassette_names(root: Path) -> list[str]:
-    """The cassettes below `root`, in the order of their names. Links are not followed."""
+    """Return the names of the cassettes below `root`, sorted. Links are not followed."""
     marks = {*files.NAMES, journal.JOURNAL}
     names = []
     for path, folders, there in os.walk(root):
@@ -264,7 +266,7 @@ def cassette_names(root: Path) -> list[str]:
 
 @contextmanager
 def _locked_if_possible(path: Path, *, shared: bool) -> Iterator[None]:
-    """The lock on a cassette's files; nothing where no lock can be had, since reading must not fail for that."""
+    """Lock a cassette's files within the context, if possible: a reader must not fail for want of a lock."""
     with ExitStack() as held:
         with suppress(OSError):
             held.enter_context(locked(path, "files", shared=shared))
@@ -275,7 +277,7 @@ def _has_files(folder: Path) -> bool:
     return any(os.path.lexists(folder / name) for name in files.NAMES)
 
 
-def _holds(path: Path, data: bytes) -> bool:
+def _has_content(path: Path, data: bytes) -> bool:
     try:
         return not path.is_symlink() and path.stat().st_size == len(data) and path.read_bytes() == data
     except OSError:

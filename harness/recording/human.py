@@ -1,4 +1,4 @@
-"""What people said: asked at the terminal while recording, and played from then on."""
+"""Replies of people: asked for at the terminal while recording, replayed from then on."""
 
 from __future__ import annotations
 
@@ -18,46 +18,49 @@ from harness.secrets.placeholders import revealed
 from harness.time.clock import real_wait
 
 Ask = Callable[[str, Mapping[str, Any]], str]
-"""Asks a person what a node wants to know, from its name and the question's `args`; gives what was typed.
+"""A function that asks a person. It gets the node's name and the question's `args`, and returns the text typed.
 
-Raises EOFError when nobody will answer. It is called in a thread that nothing waits for, so that a run can be left
-while somebody thinks.
+It raises EOFError if nobody will answer. It is called in a daemon thread, so that a run can end while a person
+thinks.
 """
 
 
 class HumanRecorder:
-    """The replies of one recording. `ask` asks for what was not recorded; None where there is nobody to ask.
+    """Replays the replies of one recording, and asks for those that are missing.
 
-    Questions are compared as `comparable` makes them.
+    Args:
+        recorded: the replies of the existing recording.
+        ask: asks a person a question without a recorded reply; None if nobody can be asked.
+        comparable: converts the `args` of a question to the form in which questions are compared.
     """
 
     def __init__(
         self, recorded: Sequence[HumanReply], ask: Ask | None, comparable: Callable[[Any], Any] = to_json
     ) -> None:
         self.turn = 1
-        self.asks = True  # whether what was not recorded is asked in this turn
+        self.asks = True  # False in a turn whose missing replies come with the next input
         self._comparable = comparable
         self._recorded = list(recorded)
         self._ask = ask
         self._replies: list[HumanReply] = []
-        self.asked = 0  # how often a person was asked
+        self.asked = 0  # number of questions put to a person
         self._one_at_a_time = Lock()
 
     def replies(self) -> tuple[HumanReply, ...]:
-        """What was said in this run, in order."""
+        """Return the replies of this run, in order, replayed ones included."""
         return tuple(self._replies)
 
     @property
     def added(self) -> bool:
-        """Whether a person was asked."""
+        """True if a person was asked."""
         return bool(self.asked)
 
     def unused(self) -> list[HumanReply]:
-        """What was recorded and not played."""
+        """Return the recorded replies that were not replayed."""
         return list(self._recorded)
 
     def has_answers(self, effects: Sequence[Effect]) -> bool:
-        """Whether each of these questions has a reply, recorded or from somebody who can be asked."""
+        """Return True if every question has a recorded reply, or a person can be asked for it. Consumes nothing."""
         if not all(isinstance(effect, HumanCall) for effect in effects):
             return False
         left = list(self._recorded)
@@ -70,7 +73,7 @@ class HumanRecorder:
         return True
 
     async def answer(self, effect: HumanCall) -> Answer | None:
-        """The reply to a question; None when there is none. Waiting for a person takes no virtual time.
+        """Return the reply to a question; None if there is none. Waiting for a person takes no virtual time.
 
         Raises:
             UnscriptedCall: the person did not answer.
@@ -86,7 +89,7 @@ class HumanRecorder:
                 hint = "nobody answered at the terminal"
                 raise UnscriptedCall(f"the question of node {effect.node!r}", None, hint) from None
             found = HumanReply(effect.node, to_json(effect.args), _read(typed), self.turn)
-            self._comparable(found.reply)  # what in it is secret goes by its name from now on
+            self._comparable(found.reply)  # the scrubber behind it learns the secrets in the reply
         else:
             return None
         self._replies.append(found)
@@ -96,7 +99,7 @@ class HumanRecorder:
         loop = asyncio.get_running_loop()
         answered: asyncio.Future[str] = loop.create_future()
 
-        def tell(typed: str, error: BaseException | None) -> None:
+        def resolve(typed: str, error: BaseException | None) -> None:
             if answered.done():
                 return
             if error is None:
@@ -111,8 +114,8 @@ class HumanRecorder:
                     typed = ask()
             except BaseException as raised:
                 error = raised
-            with suppress(RuntimeError):  # the run was left, and its loop is closed
-                loop.call_soon_threadsafe(tell, typed, error)
+            with suppress(RuntimeError):  # the run has ended and its loop is closed
+                loop.call_soon_threadsafe(resolve, typed, error)
 
         with real_wait(no_timeout=True):
             Thread(target=work, name="asks a person", daemon=True).start()
@@ -133,7 +136,7 @@ class HumanRecorder:
 
 
 def _read(typed: str) -> Any:
-    """Text, unless it is a JSON list or mapping, true or false."""
+    """Parse a JSON list, mapping or boolean; return any other text unchanged."""
     try:
         value = json.loads(typed)
     except ValueError:

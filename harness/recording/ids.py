@@ -1,8 +1,8 @@
-"""Takes ids that differ from run to run out of JSON: each becomes an ordinal, by first appearance.
+"""Replaces ids that differ from run to run by ordinals, so that requests can be compared.
 
-It still counts which reply belongs to which call. In conversations with models and in JSON-RPC these are all ids of
-calls and messages, and UUIDs; in other bodies, where an id may be what is asked for, only those of requests and
-traces.
+Each id becomes `<id N>`, numbered by first appearance, so that it still matters which reply belongs to which call.
+In conversations with models and in JSON-RPC, all ids of calls and messages and all UUIDs are replaced. In other
+bodies an id may be part of the question, so only ids of requests and traces are replaced.
 """
 
 from __future__ import annotations
@@ -27,34 +27,38 @@ _GENERATED: Final = re.compile(r"(?:call|toolu|chatcmpl|msg|resp|fc|rs|run|lc_ru
 _CONVERSATION: Final = re.compile("function|tool|call|message|reasoning|item", re.IGNORECASE)
 
 
-# What only the bodies of conversations have at the top.
-_OF_CONVERSATIONS: Final = frozenset({"messages", "input", "contents", "prompt", "jsonrpc"})
-_OF_TRACES: Final = frozenset(
+# Top-level keys that only conversations and JSON-RPC have.
+_CONVERSATION_KEYS: Final = frozenset({"messages", "input", "contents", "prompt", "jsonrpc"})
+_TRACE_KEYS: Final = frozenset(
     ["request_id", "client_request_id", "trace_id", "span_id", "requestId", "traceId", "spanId"]
 )
 
 
 def without_ids(value: Any, body: bytes) -> Any:
-    """JSON without the ids that differ from run to run; `body` is its text. The value is changed in place.
+    """Return parsed JSON with its variable ids replaced. Lists and mappings are changed in place.
+
+    Args:
+        value: the parsed JSON.
+        body: its text.
 
     Raises:
         RecursionError: nested more than 200 levels deep.
     """
-    if isinstance(value, dict) and _OF_CONVERSATIONS.intersection(value):
-        return _Ids(_is_id, has_uuids=_LIKE_UUID_BYTES.search(body) is not None).hidden(value)
-    return _Ids(lambda key, item, _: key in _OF_TRACES and isinstance(item, str)).hidden(value)
+    if isinstance(value, dict) and _CONVERSATION_KEYS.intersection(value):
+        return _IdReplacer(_is_id, has_uuids=_LIKE_UUID_BYTES.search(body) is not None).replace(value)
+    return _IdReplacer(lambda key, item, _: key in _TRACE_KEYS and isinstance(item, str)).replace(value)
 
 
-class _Ids:
-    """Puts ordinals in the place of ids: `<id 1>` for the first that comes, keys in alphabetical order."""
+class _IdReplacer:
+    """Replaces ids by `<id 1>`, `<id 2>` …, in the order of appearance with keys sorted."""
 
     def __init__(self, is_id: Callable[[str, Any, dict[str, Any]], bool], *, has_uuids: bool = False) -> None:
         self._is_id = is_id
         self._seen: dict[Any, str] = {}
         self._has_uuids = has_uuids
 
-    def hidden(self, value: Any, depth: int = 0) -> Any:
-        """The value without its ids. Lists and mappings are changed in place."""
+    def replace(self, value: Any, depth: int = 0) -> Any:
+        """Return the value with its ids replaced. Lists and mappings are changed in place."""
         if depth > _MAX_DEPTH:
             raise RecursionError
         if isinstance(value, str):
@@ -62,14 +66,14 @@ class _Ids:
         if isinstance(value, list):
             for at, item in enumerate(value):
                 if not isinstance(item, int):
-                    value[at] = self.hidden(item, depth + 1)
+                    value[at] = self.replace(item, depth + 1)
         elif isinstance(value, dict):
             for key in sorted(value):
                 item = value[key]
                 if self._is_id(key, item, value):
                     value[key] = self._ordinal(item)
                 else:
-                    value[key] = self.hidden(item, depth + 1)
+                    value[key] = self.replace(item, depth + 1)
         return value
 
     def _ordinal(self, given: Any) -> str:
@@ -82,10 +86,10 @@ class _Ids:
 
 
 def _is_id(key: str, value: Any, holder: dict[str, Any]) -> bool:
-    """Whether the value is an id that may differ from run to run.
+    """Return True if `holder[key]` is an id that may differ from run to run.
 
-    What stands under `id` may also be what is asked for (`{"id": 42}`, a customer's number): it counts as such unless
-    its neighbours show a piece of a conversation or of JSON-RPC, or it looks generated.
+    A value under `id` may also be part of the question, as in `{"id": 42}` for a customer. It is an id if the other
+    keys are those of a message or of JSON-RPC, or if it looks generated.
     """
     if key in _ALWAYS:
         return isinstance(value, str) and bool(value)

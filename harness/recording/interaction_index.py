@@ -1,4 +1,4 @@
-"""Which of the recorded interactions answers a request."""
+"""Finds the recorded interaction that answers a request."""
 
 from __future__ import annotations
 
@@ -16,10 +16,10 @@ from harness.secrets.placeholders import has_placeholder, revealed
 
 
 class InteractionIndex:
-    """Finds, for a request, the first unused recorded one of its turn that matches.
+    """Finds the first unused recorded interaction of the current turn that matches a request.
 
-    Of several that match, one that is equal also in what need not be (ids, the port) comes first. Where none does,
-    placeholders of secrets in a recorded request may stand for what is in this one, which is known as secret then.
+    Of several matches, one that is also equal in what is not compared (ids, the port) comes first. If none matches, a
+    placeholder of a secret in a recorded request may match any text in this one; the text is learnt as a secret.
     """
 
     def __init__(self, recorded: Sequence[Interaction], matcher: Matcher, scrubber: Scrubber) -> None:
@@ -28,18 +28,21 @@ class InteractionIndex:
         self._scrubber = scrubber
 
     def find(self, request: Request, turn: int, used: Container[int]) -> int | None:
-        """The index of the recorded interaction that answers; None when there is none."""
+        """Return the index of the interaction that answers a request in this turn; None if there is none.
+
+        Interactions whose index is in `used`, or that were recorded in another turn, do not answer.
+        """
         if not self._recorded:
             return None
         asked = self._scrubber.request(request)
-        alike = self._by_key.get(self._matcher.key(asked), ())
-        free = [index for index in alike if self._is_free(index, turn, used)]
+        matches = self._by_key.get(self._matcher.key(asked), ())
+        free = [index for index in matches if self._is_free(index, turn, used)]
         if len(free) > 1:
-            as_it_is = _as_it_is(asked)
-            free.sort(key=lambda index: _as_it_is(self._recorded[index].request) != as_it_is)
-        return free[0] if free else self._revealing(asked, turn, used)
+            exact = _exact_key(asked)
+            free.sort(key=lambda index: _exact_key(self._recorded[index].request) != exact)
+        return free[0] if free else self._find_by_placeholders(asked, turn, used)
 
-    def _revealing(self, asked: Request, turn: int, used: Container[int]) -> int | None:
+    def _find_by_placeholders(self, asked: Request, turn: int, used: Container[int]) -> int | None:
         canonical: Any = None
         for index in self._with_placeholders:
             if self._is_free(index, turn, used):
@@ -58,7 +61,7 @@ class InteractionIndex:
     def _by_key(self) -> dict[str, list[int]]:
         by_key: dict[str, list[int]] = {}
         for index, interaction in enumerate(self._recorded):
-            # As it would be recorded now: what is secret here need not have been one there.
+            # Scrub again: a text that is a secret here need not have been one where it was recorded.
             by_key.setdefault(self._matcher.key(self._scrubber.request(interaction.request)), []).append(
                 index
             )
@@ -75,8 +78,8 @@ class InteractionIndex:
                 yield index
 
 
-def _as_it_is(request: Request) -> tuple[str, Any]:
-    """What of a request is compared at last: its place with the port, its body with the ids."""
+def _exact_key(request: Request) -> tuple[str, Any]:
+    """Return what decides between several matches: the host with its port, and the body with its ids."""
     try:
         body = json.loads(request.body)
     except ValueError:

@@ -1,7 +1,7 @@
-"""What a cassette holds, as data: what was asked and answered, over HTTP, over MCP and by people.
+"""The content of a cassette as data: HTTP interactions, MCP exchanges and replies of people.
 
-Interactions stand in the order they were asked in. `turn` counts the inputs of a conversation from 1; None, as in
-cassettes recorded by others, is any. Durations are in seconds: real when recorded, virtual when replayed.
+Interactions are in the order of their requests. `turn` is the number of the conversation's input, from 1; None, as in
+cassettes recorded by vcrpy, matches any turn. Durations are in seconds: real when recorded, virtual when replayed.
 """
 
 from __future__ import annotations
@@ -15,12 +15,12 @@ from harness.interception.messages import Request, Response
 
 @dataclass(frozen=True)
 class Interaction:
-    """An HTTP request and what became of it.
+    """An HTTP request and its response or failure.
 
-    response     None when none came: see `failure`
-    failure      `ConnectError: refused`, the client's exception and its text; "" when it was given up waiting
-    chunks_s     when each part of a streamed body came, since the request
-    line         where it stands in http.yaml, from 1; 0 when it was not read from there
+    response     None if none arrived; then see `failure`
+    failure      the client's exception and its text, `ConnectError: refused`; "" if the client stopped waiting
+    chunks_s     arrival time of each part of a streamed body, in seconds since the request
+    line         line in http.yaml, from 1; 0 if not read from a file
     """
 
     request: Request
@@ -34,9 +34,9 @@ class Interaction:
 
 @dataclass(frozen=True)
 class Exchange:
-    """A JSON-RPC message sent to an MCP server, and all it sent from then until its response.
+    """A JSON-RPC message sent to an MCP server, and all messages received up to its response.
 
-    A notification has no response; a request that was given up has none in `received`.
+    `received` has no response for a notification, nor for a request that the client abandoned.
     """
 
     sent: Mapping[str, Any]
@@ -48,7 +48,7 @@ class Exchange:
 
 @dataclass(frozen=True)
 class HumanReply:
-    """What a person said to a question. `asked` is the effect's `args`, as plain data."""
+    """A person's reply to a question. `asked` is the `args` of the effect, as plain data."""
 
     node: str
     asked: Any
@@ -58,13 +58,13 @@ class HumanReply:
 
 @dataclass(frozen=True)
 class RecordingMetadata:
-    """Where a recording comes from.
+    """The origin of a recording.
 
-    recorded     the day of its oldest call, as 2026-01-31
-    manifests    the files the graph was loaded from, as the scenario names them, to the SHA-256 of their bytes
-    versions     of the packages that spoke
-    environment  variables that said where providers are, which are read from here on replay, and those that the
-                 manifest was given, which are where they are not set; without secrets
+    recorded     day of its oldest call, such as 2026-01-31
+    manifests    SHA-256 of each file the graph was loaded from, by the path that the scenario uses
+    versions     versions of the client packages, by name
+    environment  variables with provider addresses, which a replay takes from here, and variables that the manifest
+                 reads, which a replay takes from here if they are not set; without secrets
     """
 
     scenario: str = ""

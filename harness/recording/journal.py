@@ -1,7 +1,8 @@
-"""Several files of a folder changed together: all of them or none, even when the process is killed in between.
+"""Changes several files of a folder atomically, by a write-ahead journal, even if the process is killed.
 
-The new files are written beside the old ones as `NAME.new`. Then a journal that says which of them belong in place,
-and which old ones go, appears at once; from then on the change will happen, if need be when the folder is next used.
+The new files are written beside the old ones as `NAME.new`. Then a journal, which lists the files to replace and to
+remove, is put in place by one rename: from then on the change is committed. If the process is killed before it has
+been applied, `recover` applies it when the folder is next used.
 """
 
 from __future__ import annotations
@@ -20,16 +21,16 @@ _NEW: Final = ".new"
 _MAX_BYTES: Final = 1_000_000
 
 
-def is_open(folder: Path) -> bool:
-    """Whether a change was begun here and not finished."""
+def is_pending(folder: Path) -> bool:
+    """Return True if a committed change has not been applied."""
     return os.path.lexists(folder / JOURNAL)
 
 
-def change(folder: Path, put: Mapping[str, bytes], remove: Collection[str]) -> None:
-    """Put these files, by their paths from the folder, in place and remove those, all at once.
+def commit(folder: Path, put: Mapping[str, bytes], remove: Collection[str]) -> None:
+    """Write the files in `put` and remove those in `remove`, atomically. All paths are relative to the folder.
 
     Raises:
-        OSError: it cannot be done; nothing is changed then, unless it had been decided already (see `settle`).
+        OSError: the change failed. Either nothing is changed, or the change is committed and `recover` applies it.
     """
     try:
         for name, data in put.items():
@@ -42,54 +43,59 @@ def change(folder: Path, put: Mapping[str, bytes], remove: Collection[str]) -> N
         _write(folder / f"{JOURNAL}{_NEW}", plan)
         os.replace(folder / f"{JOURNAL}{_NEW}", folder / JOURNAL)
     except OSError:
-        sweep(folder, put)
+        discard(folder, put)
         raise
     _sync_folder(folder)
-    _put(folder, sorted(put), sorted(remove))
+    _apply(folder, sorted(put), sorted(remove))
 
 
-def settle(folder: Path, shown: str, known: Callable[[str], bool]) -> None:
-    """Finish the change that was begun. `known` says which names a journal may have, `shown` what messages call it.
+def recover(folder: Path, shown: str, is_known: Callable[[str], bool]) -> None:
+    """Apply a committed change that was interrupted.
+
+    Args:
+        folder: the folder with the journal.
+        shown: the path of the journal in error messages.
+        is_known: returns True for a path that a journal may change.
 
     Raises:
-        CassetteBroken: the journal is not one.
-        OSError: it cannot be done.
+        CassetteBroken: the journal is not valid.
+        OSError: the change cannot be applied.
     """
     with (folder / JOURNAL).open("rb") as file:
         data = file.read(_MAX_BYTES)
     try:
         plan = json.loads(data)
         put, remove = plan["put"], plan["remove"]
-        if all(isinstance(name, str) and known(name) for name in (*put, *remove)):
-            _put(folder, put, remove)
+        if all(isinstance(name, str) and is_known(name) for name in (*put, *remove)):
+            _apply(folder, put, remove)
             return
     except (ValueError, TypeError, KeyError, RecursionError):
         pass
     raise CassetteBroken("this is no journal of an interrupted recording; delete it", Span(shown, 1, 1))
 
 
-def sweep(folder: Path, names: Iterable[str]) -> None:
-    """Remove what an interrupted change of these files left beside them."""
+def discard(folder: Path, names: Iterable[str]) -> None:
+    """Remove the `.new` files that an uncommitted change of these files has left."""
     for name in (*names, JOURNAL):
         with suppress(FileNotFoundError, NotADirectoryError):
             (folder / f"{name}{_NEW}").unlink()
 
 
-def _put(folder: Path, put: Iterable[str], remove: Iterable[str]) -> None:
+def _apply(folder: Path, put: Iterable[str], remove: Iterable[str]) -> None:
     changed = {folder}
     for name in put:
         path = folder / name
         try:
             os.replace(path.with_name(path.name + _NEW), path)
         except FileNotFoundError:
-            continue  # put in place before the interruption
+            continue  # replaced before the interruption
         changed.add(path.parent)
     for name in remove:
         (folder / name).unlink(missing_ok=True)
         changed.add((folder / name).parent)
     for part in sorted(changed, reverse=True):  # the folder itself last
         if part != folder:
-            with suppress(OSError):  # something is still in it
+            with suppress(OSError):  # not empty
                 part.rmdir()
         _sync_folder(part)
     (folder / JOURNAL).unlink(missing_ok=True)
@@ -97,7 +103,7 @@ def _put(folder: Path, put: Iterable[str], remove: Iterable[str]) -> None:
 
 def _write(path: Path, data: bytes) -> None:
     path.unlink(missing_ok=True)
-    # Never through a link that somebody put there.
+    # O_EXCL: never write through a link.
     handle = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL | getattr(os, "O_BINARY", 0), 0o666)
     with open(handle, "wb") as file:
         file.write(data)
@@ -108,8 +114,8 @@ def _write(path: Path, data: bytes) -> None:
 def _sync_folder(folder: Path) -> None:
     try:
         handle = os.open(folder, os.O_RDONLY)
-    except OSError:  # folders cannot be opened on Windows, and one may be gone
+    except OSError:  # Windows cannot open folders, and the folder may have been removed
         return
-    with suppress(OSError):  # not every file system can
+    with suppress(OSError):  # not every file system supports it
         os.fsync(handle)
     os.close(handle)

@@ -1,4 +1,4 @@
-"""Locks between processes on one cassette. Their files are in the system's temporary folder, never in the project."""
+"""Locks on a cassette between processes. The lock files are in the system's temporary folder, not in the project."""
 
 from __future__ import annotations
 
@@ -12,11 +12,17 @@ from pathlib import Path
 
 @contextmanager
 def locked(path: Path, purpose: str, *, shared: bool = False, wait: bool = True) -> Iterator[None]:
-    """Hold the lock of this path for this purpose, alone or `shared`. Does nothing where there are no such locks.
+    """Hold a lock within the context. Does nothing on systems without `fcntl`.
+
+    Args:
+        path: what is locked; it need not exist.
+        purpose: locks on one path with different purposes are independent.
+        shared: allow other holders of a shared lock.
+        wait: wait for another holder.
 
     Raises:
-        BlockingIOError: another holds it, and `wait` is false.
-        OSError: the file of the lock cannot be opened.
+        BlockingIOError: another process holds it, and `wait` is false.
+        OSError: the lock file cannot be opened.
     """
     try:
         import fcntl
@@ -30,27 +36,26 @@ def locked(path: Path, purpose: str, *, shared: bool = False, wait: bool = True)
         handle = os.open(file, os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW | os.O_CLOEXEC, 0o600)
         try:
             fcntl.flock(handle, how)
-            if _is(handle, file):
+            if _is_same_file(handle, file):
                 break
         except BaseException:
             os.close(handle)
             raise
-        os.close(handle)  # whoever held it before has removed it
+        os.close(handle)  # the previous holder has removed the file
     try:
         yield
     finally:
         try:
             fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
-            if _is(
-                handle, file
-            ):  # nobody else holds it, and nobody can have it without seeing that it is gone
+            # The exclusive lock shows that nobody else holds it; whoever opened the file sees that it is removed.
+            if _is_same_file(handle, file):
                 file.unlink()
         except OSError:
             pass
         os.close(handle)
 
 
-def _is(handle: int, file: Path) -> bool:
+def _is_same_file(handle: int, file: Path) -> bool:
     try:
         return os.path.samestat(os.fstat(handle), file.stat(follow_symlinks=False))
     except FileNotFoundError:

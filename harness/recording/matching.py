@@ -1,7 +1,7 @@
-"""When a request is a recorded one: both have the same canonical form.
+"""Matches requests with recorded ones: two requests match if they have the same canonical form.
 
-Compared are method, host, path, query and body; a header, the scheme and the port never matter. In a JSON body
-the order of keys, the spelling of numbers and ids that differ from run to run (`ids`) do not matter either.
+Method, host, path, query and body are compared; headers, scheme and port are not. In a JSON body, the order of keys,
+the spelling of numbers and ids that differ from run to run (`harness.recording.ids`) are ignored.
 """
 
 from __future__ import annotations
@@ -21,14 +21,15 @@ FIELDS: Final = ("method", "host", "path", "query", "body")
 
 
 class Matcher:
-    """Tells equal requests from different ones.
+    """Compares requests.
 
-    `ignore` names what does not count: `host`, `query.ts`, `body.metadata.user`, `body.messages.*.name` (`*` is any
-    key or item, a number is an item), or all of `method`, `path`, `query` or `body`; of the params of MCP requests
-    `mcp.arguments.session`.
+    Args:
+        ignore: the parts that are not compared: `method`, `host`, `path`, `query` or `body` as a whole, one parameter
+            (`query.ts`), a value in the body (`body.metadata.user`, `body.messages.*.name`; `*` is any key or item, a
+            number is the index of an item), or a value in the params of MCP requests (`mcp.arguments.session`).
 
     Raises:
-        ValueError: something in `ignore` is none of these.
+        ValueError: an item of `ignore` has none of these forms.
     """
 
     def __init__(self, ignore: Sequence[str] = ()) -> None:
@@ -39,21 +40,22 @@ class Matcher:
         self._mcp = [path[1:] for path in paths if path[0] == "mcp"]
 
     def key(self, request: Request) -> str:
-        """A short text that is the same for requests that match, and for no others."""
+        """Return a hash of the request: equal for requests that match, and only for these."""
         canonical, kind = self._canonical(request)
         text = json.dumps([kind, canonical], sort_keys=True, separators=(",", ":"))
         return blake2b(text.encode("ascii"), digest_size=16).hexdigest()
 
     def canonical(self, request: Request) -> dict[str, Any]:
-        """`{method, host, path, query, body}` as plain data; what is ignored is None, or left out inside the body.
+        """Return `{method, host, path, query, body}` as plain data.
 
-        `query` is a list of sorted `[name, value]`. `body` is JSON, a form as a mapping, the parts of a multipart
-        body as a list, a text, or of other bytes their number and hash.
+        A part that is ignored is None; an ignored value inside the body is left out. `query` is a sorted list of
+        `[name, value]`. `body` is JSON, a form as a mapping, the parts of a multipart body as a list, a text, or the
+        number and hash of other bytes.
         """
         return self._canonical(request)[0]
 
     def params(self, params: Mapping[str, Any]) -> Any:
-        """The params of an MCP request as they are compared: JSON, equal for those that match."""
+        """Return the canonical params of an MCP request, as JSON data: equal for requests that match."""
         try:
             text = json.dumps(params, default=str)
             value = json.loads(text, parse_float=number)
@@ -90,7 +92,7 @@ class Matcher:
         return kind, value
 
 
-# ---------------------------------------------------------------- what is ignored
+# ---------------------------------------------------------------- ignored parts
 
 _IGNORABLE: Final = (
     "method",
@@ -108,7 +110,7 @@ _IGNORABLE: Final = (
 def _ignored(text: str) -> tuple[str, ...]:
     field, dot, rest = text.partition(".")
     if field == "query" and dot and rest:
-        return field, rest  # the name of a parameter may have dots
+        return field, rest  # a parameter name may contain dots
     path = tuple(text.split("."))
     known = (*FIELDS, "mcp")
     if field not in known or not all(path) or (field not in ("body", "mcp") and dot) or path == ("mcp",):
@@ -121,7 +123,7 @@ def _ignored(text: str) -> tuple[str, ...]:
 
 
 def _remove(value: Any, path: Sequence[str]) -> None:
-    """Take what is at `path` out of parsed data, in place. An item of a list becomes null: the others keep theirs."""
+    """Remove the value at `path` from parsed data, in place. A list item becomes None, so that indices are kept."""
     step, rest = path[0], path[1:]
     if step == "*" and not rest and isinstance(value, dict | list):
         value.clear()

@@ -1,4 +1,4 @@
-"""Why nothing recorded answers a request: the nearest that was recorded, and what is different."""
+"""The error for a request without a recorded answer: it shows the nearest recorded request and the differences."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from harness.source.document import shown_path
 
 _SHOWN: Final = 5
 _LIMIT: Final = 100  # differences counted
-_COMPARED: Final = 40  # interactions held against the request
+_COMPARED: Final = 40  # interactions compared with the request
 _URL: Final = 200
 _SAMPLE: Final = 20_000  # characters of a body
 
@@ -33,25 +33,25 @@ def mismatch_error(
     record_command: str,
     turn: int | None = None,
 ) -> CassetteMismatch:
-    """The error for a request that nothing in a cassette answers.
+    """Return the error for a request that no interaction of a cassette answers.
 
     Args:
-        request: As it would be recorded, its secrets replaced: parts of it are shown.
-        recorded: All the cassette has.
-        used: The numbers (from 0) of those that have answered already.
-        matcher: What was asked to find the request.
-        cassette: Its name.
-        folder: Where its http.yaml is.
-        record_command: The command that records it again, "" for none.
-        turn: The turn the request was made in, None when the recording does not tell turns apart.
+        request: the request with its secrets replaced, since parts of it are shown.
+        recorded: all interactions of the recording.
+        used: indices, from 0, of the interactions that were replayed already.
+        matcher: the matcher that did not find the request.
+        cassette: name of the cassette.
+        folder: folder of its http.yaml.
+        record_command: the command that records it again, "" for none.
+        turn: turn of the request; None if the recording has no turns.
     """
     lines = [f"nothing recorded in cassette '{printable(cassette)}' answers {_shown(request)}"]
     key = matcher.key(request)
     equal = [number for number, one in enumerate(recorded) if matcher.key(one.request) == key]
     if equal:
-        lines += _used_up(equal, recorded, used, folder, turn)
+        lines += _explain_equal(equal, recorded, used, folder, turn)
     elif recorded:
-        lines += _nearest(request, recorded, used, matcher, folder)
+        lines += _explain_nearest(request, recorded, used, matcher, folder)
     else:
         lines.append("  no HTTP request is recorded in it")
     if record_command:
@@ -60,33 +60,33 @@ def mismatch_error(
 
 
 def _shown(request: Request) -> str:
-    """Method and URL, without what may be secret in it."""
+    """Return method and URL, without user, password and query, which may be secret."""
     return printable(clip(f"{request.method} {bare_url(request.url)}", _URL))
 
 
 # ---------------------------------------------------------------- the same request
 
 
-def _used_up(
+def _explain_equal(
     equal: Sequence[int],
     recorded: Sequence[Interaction],
     used: Container[int],
     folder: Path,
     turn: int | None,
 ) -> list[str]:
-    """Why an equal request does not answer this one."""
+    """Return the reason why interactions with an equal request do not answer."""
     left = [number for number in equal if number not in used]
     if not left:
         times = f"{len(equal)} time{'s' * (len(equal) > 1)}"
-        said = f"recorded {times}, asked for {_a(len(equal) + 1)} time"
-        return [f"  {said}; last: {_place(equal[-1], recorded, folder)}"]
-    where = _place(left[0], recorded, folder)
+        text = f"recorded {times}, asked for {_ordinal(len(equal) + 1)} time"
+        return [f"  {text}; last: {_location(equal[-1], recorded, folder)}"]
+    where = _location(left[0], recorded, folder)
     other = recorded[left[0]].turn
     now = "another one" if turn is None else f"turn {turn}"
     return [f"  it was recorded in turn {other}, and asked in {now}: {where}"]
 
 
-def _a(number: int) -> str:
+def _ordinal(number: int) -> str:
     words = {2: "a second", 3: "a third", 4: "a fourth", 5: "a fifth"}
     if number in words:
         return words[number]
@@ -94,7 +94,7 @@ def _a(number: int) -> str:
     return f"the {number}{ending}"
 
 
-def _place(number: int, recorded: Sequence[Interaction], folder: Path) -> str:
+def _location(number: int, recorded: Sequence[Interaction], folder: Path) -> str:
     line = recorded[number].line
     where = f" ({printable(shown_path(folder / 'http.yaml'))}:{line})" if line else ""
     return f"interaction {number + 1} of {len(recorded)}{where}"
@@ -103,7 +103,7 @@ def _place(number: int, recorded: Sequence[Interaction], folder: Path) -> str:
 # ---------------------------------------------------------------- the nearest other request
 
 
-def _nearest(
+def _explain_nearest(
     request: Request,
     recorded: Sequence[Interaction],
     used: Container[int],
@@ -112,17 +112,21 @@ def _nearest(
 ) -> list[str]:
     asked = _Parts(matcher.canonical(request))
     others = [_Parts(matcher.canonical(one.request)) for one in recorded]
-    order = sorted(range(len(recorded)), key=lambda number: (asked.elsewhere(others[number]), number in used))
-    elsewhere = asked.elsewhere(others[order[0]])
-    compared = [number for number in order if asked.elsewhere(others[number]) == elsewhere][:_COMPARED]
+
+    def target_distance(number: int) -> int:
+        return asked.target_distance(others[number])
+
+    order = sorted(range(len(recorded)), key=lambda number: (target_distance(number), number in used))
+    least = target_distance(order[0])
+    compared = [number for number in order if target_distance(number) == least][:_COMPARED]
 
     def rank(number: int) -> tuple[int, bool, float, int]:
         other = others[number]
-        return asked.distance(other), number in used, -asked.likeness(other), number
+        return asked.distance(other), number in used, -asked.body_similarity(other), number
 
     best = min(compared, key=rank)
     found = asked.differences(others[best])
-    lines = [f"  nearest: {_place(best, recorded, folder)}{', which was used already' * (best in used)}"]
+    lines = [f"  nearest: {_location(best, recorded, folder)}{', which was used already' * (best in used)}"]
     lines += [f"    {difference}" for difference in found[:_SHOWN]]
     more = len(found) - _SHOWN
     if more > 0:
@@ -131,10 +135,10 @@ def _nearest(
 
 
 class _Parts:
-    """A canonical request, its parts in the form in which they are compared."""
+    """A canonical request, split into target, head and body for comparison."""
 
     def __init__(self, canonical: dict[str, Any]) -> None:
-        self._where = tuple(canonical[field] for field in ("path", "host", "method"))
+        self._target = tuple(canonical[field] for field in ("path", "host", "method"))
         query: dict[str, Any] = {}
         for name, value in canonical["query"] or ():
             query.setdefault(name, []).append(value)
@@ -143,19 +147,20 @@ class _Parts:
         }
         self._body = canonical["body"]
 
-    def elsewhere(self, recorded: _Parts) -> int:
-        """How much of method, host and path is different."""
-        return sum(one != other for one, other in zip(self._where, recorded._where, strict=True))
+    def target_distance(self, recorded: _Parts) -> int:
+        """Return how many of method, host and path differ: 0 to 3."""
+        return sum(one != other for one, other in zip(self._target, recorded._target, strict=True))
 
     def distance(self, recorded: _Parts) -> int:
-        """How many differences there are."""
+        """Return the number of differences."""
         return distance(recorded._head, self._head) + distance(recorded._body, self._body)
 
-    def likeness(self, recorded: _Parts) -> float:
-        """How much of the bodies is alike, for those with as many differences."""
+    def body_similarity(self, recorded: _Parts) -> float:
+        """Return the similarity of the bodies, 0 to 1; decides between requests with equally many differences."""
         return similarity(repr(recorded._body), repr(self._body), sample=_SAMPLE)
 
     def differences(self, recorded: _Parts) -> list[str]:
+        """Return one line for each difference."""
         path = "" if isinstance(self._body, dict) and isinstance(recorded._body, dict) else "body"
         head = differences(recorded._head, self._head)
         return [*head, *differences(recorded._body, self._body, path=path, limit=_LIMIT)][:_LIMIT]

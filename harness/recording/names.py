@@ -1,4 +1,4 @@
-"""Which names a cassette may have: portable paths below a folder."""
+"""Validates the names of cassettes: a name is a portable relative path."""
 
 from __future__ import annotations
 
@@ -14,7 +14,10 @@ _LONGEST: Final = 200
 
 
 def name_error(name: str) -> str:
-    """Why a name is no portable path below a folder, or what cassettes use themselves; "" for a good one."""
+    """Return why a cassette cannot have this name; "" if it can.
+
+    A name must be a portable relative path, and no part of it may be a file or folder name that cassettes use.
+    """
     if not name:
         return "it is empty"
     if not name.isprintable():
@@ -22,10 +25,10 @@ def name_error(name: str) -> str:
     found = _NOT_PORTABLE.search(name)
     if found:
         return f"'{found[0]}' is not possible in file names everywhere"
-    return next((flaw for part in name.split("/") if (flaw := _flaw_of_part(part))), "")
+    return next((error for part in name.split("/") if (error := _part_error(part))), "")
 
 
-def _flaw_of_part(part: str) -> str:
+def _part_error(part: str) -> str:
     if not part:
         return "it must be a relative path, such as 'weather' or 'weather/rain'"
     if part.startswith("."):

@@ -1,7 +1,7 @@
-"""Reads the files of a recording (`file_models`) into its data. Mistakes are refused, with their place.
+"""Reads the files of a recording (`file_models`) into a `Recording`. Errors have the location in the file.
 
-http.yaml may also be a cassette that vcrpy recorded alone, without meta.yaml: its interactions then took no time and
-answer in any turn.
+http.yaml may also be a cassette of plain vcrpy, without meta.yaml: its interactions then take no time and answer in
+any turn.
 """
 
 from __future__ import annotations
@@ -30,10 +30,10 @@ _M = TypeVar("_M", bound=BaseModel)
 
 
 def read(files: Mapping[str, Document]) -> Recording:
-    """The recording in these files, by name.
+    """Return the recording in these files, given by file name.
 
     Raises:
-        CassetteBroken: they do not hold one.
+        CassetteBroken: a file is not valid, or the files do not belong together.
     """
     http = _checked(HTTPFile, files[HTTP]) if HTTP in files else None
     answered = [
@@ -50,7 +50,7 @@ def read(files: Mapping[str, Document]) -> Recording:
     timed = _timed_http(meta, files[META], answered)
     for name, file in ((HTTP, http), (MCP, mcp)):
         if file is not None and file.version is None:
-            # The last text of a file that is cut off may look whole; what stands at the end tells.
+            # A truncated file may be valid YAML. `version` is written last, so it shows that the file is complete.
             _refuse(files[name], (), "'version' is missing, which stands at the end: is the file cut off?")
     return Recording(
         timed,
@@ -61,7 +61,7 @@ def read(files: Mapping[str, Document]) -> Recording:
 
 
 def broken(error: SourceError) -> CassetteBroken:
-    """The error of a cassette one of whose files cannot be used: the first problems, at the place of the first."""
+    """Return the error for a file of a cassette: its first three problems, at the location of the first."""
     texts = [f"{one.message} ({one.hint})" if one.hint else one.message for one in error.problems[:3]]
     return CassetteBroken(printable(clip("; ".join(texts), 400)), error.problems[0].span)
 
@@ -80,7 +80,9 @@ def _refuse(document: Document, path: DocumentPath, message: str) -> NoReturn:
 def _interaction(one: InteractionEntry, document: Document, number: int) -> Interaction:
     path = ("interactions", number)
     try:
-        return Interaction(one.request.data(), one.response.data(), line=document.span(path).line)
+        return Interaction(
+            one.request.to_request(), one.response.to_response(), line=document.span(path).line
+        )
     except ValueError as error:
         _refuse(document, (*path, "response"), str(error))
 
@@ -93,13 +95,13 @@ def _exchange(one: ExchangeEntry, document: Document, server: str, number: int) 
 def _timed_http(
     meta: MetaFile, document: Document, answered: Sequence[Interaction]
 ) -> tuple[Interaction, ...]:
-    """The interactions with what meta.yaml tells of them, among them requests that nothing answered."""
+    """Return the interactions with their timing from meta.yaml, and the requests without a response from there."""
     expected = sum(entry.request is None for entry in meta.http)
     _check_count(document, ("http",), HTTP, len(answered), expected)
     left = iter(answered)
     return tuple(
         replace(
-            next(left) if entry.request is None else Interaction(entry.request.data(), None),
+            next(left) if entry.request is None else Interaction(entry.request.to_request(), None),
             turn=entry.turn,
             duration_s=entry.duration_s,
             chunks_s=tuple(entry.chunks_s),
@@ -127,7 +129,7 @@ def _timed_mcp(
 
 
 def _check_count(document: Document, path: tuple[str, ...], file: str, there: int, expected: int) -> None:
-    """Both files tell of the same messages."""
+    """Raise CassetteBroken unless meta.yaml and the other file have the same number of entries."""
     if there != expected:
         key = ".".join(path)
         text = f"'{key}' tells of {expected} of what {file} holds, which is {there} (record it again)"

@@ -1,7 +1,7 @@
-"""One run's HTTP: played from what was recorded, or really sent and recorded.
+"""Replays and records the HTTP requests of one run.
 
-Requests come from the intercepted clients (`harness.interception`), which know how to send them. A recorded one
-answers once, the first that matches, in the order they were asked in.
+Requests come from the intercepted clients (`harness.interception`), which also send them. A recorded interaction
+answers once; of several that match a request, the one recorded first answers.
 """
 
 from __future__ import annotations
@@ -18,20 +18,21 @@ from harness.interception.real_effects import current_effects, refuse
 from harness.recording.interactions import Interaction
 
 Place = tuple[int, int]
-"""Where an interaction stands among the others: its effect, and its number."""
+"""The position of an interaction in the log: the number of its effect, and its own number."""
 
 
 class HTTPRecorder(Interceptor):
-    """The HTTP interactions of one recording.
+    """Replays the HTTP interactions of one recording, and records new ones.
 
     Args:
-        recorded: what may be played.
-        find: the index of the recorded interaction that answers a request in a turn, of those not yet used, if any.
-        sends: whether a request that nothing recorded matches is really sent.
-        refuse: makes the error for such a request where it is not sent, from it and the indices already used.
-        seen: gets each interaction that was recorded, as soon as it is over.
-        keeps: whether what is recorded is kept and played some day; otherwise streams may pass as they come.
-        spent: makes the error for a request that is not to be sent, since there is no budget for it.
+        recorded: the interactions that may be replayed.
+        find: returns the index of the recorded interaction that answers a request, from the request, the turn and the
+            indices already used; None if there is none.
+        sends: send a request that no recorded interaction answers.
+        mismatch_error: makes the error for such a request if it is not sent, from the request and the used indices.
+        on_recorded: called with each recorded interaction as soon as it is complete.
+        buffers_streams: read streamed bodies to their end, to save them; otherwise they are passed through.
+        budget_error: returns the error for a request that exceeds the budget; None if it may be sent.
     """
 
     def __init__(
@@ -55,35 +56,35 @@ class HTTPRecorder(Interceptor):
         self._budget_error = budget_error
         self._used: set[int] = set()
         self._places = count()
-        self._log: dict[Place, Interaction] = {}  # what was asked, with what was answered
-        self._lock = Lock()  # tools ask from threads
+        self._log: dict[Place, Interaction] = {}
+        self._lock = Lock()  # tools make requests from threads
 
     def interactions(self) -> tuple[Interaction, ...]:
-        """What was asked in this run and what was answered: effect by effect, of each in the order it was asked in.
+        """Return the interactions of this run, ordered by effect and then by request.
 
-        Clients of effects side by side may come in another order each time, since they use threads.
+        The order of requests of concurrent effects may differ from run to run, since clients use threads.
         """
         return tuple(self._log[place] for place in sorted(self._log))
 
     @property
     def added(self) -> bool:
-        """Whether anything was asked that was not played."""
+        """True if a request was made that was not replayed."""
         return len(self._log) > len(self._used)
 
     def asked(self) -> list[Interaction]:
-        """What was really sent."""
+        """Return the interactions that were really sent."""
         played = {id(interaction) for interaction in self._recorded}
         return [interaction for interaction in self._log.values() if id(interaction) not in played]
 
     def unused(self) -> list[Interaction]:
-        """What was recorded and not played."""
+        """Return the recorded interactions that were not replayed."""
         return [interaction for index, interaction in enumerate(self._recorded) if index not in self._used]
 
     def claim(self, request: Request) -> Interaction | None:
-        """The recorded interaction that answers, used up with this; None when the request is to be sent.
+        """Consume and return the recorded interaction that answers; None if the request is to be sent.
 
         Raises:
-            Unanswerable: nothing recorded answers, and nothing may be sent, or no budget is left for it.
+            Unanswerable: no recorded interaction answers, and the request may not be sent or exceeds the budget.
         """
         with self._lock:
             index = self._find(request, self.turn, self._used)
@@ -101,14 +102,17 @@ class HTTPRecorder(Interceptor):
         return effects[-1].number if effects else 0, next(self._places)
 
     def begin(self, request: Request) -> Place:
-        """A request is sent; gives its place. One that neither ends nor is dropped was given up."""
+        """Log a request that is being sent, and return its position.
+
+        If neither `end` nor `drop` follows, it is recorded as abandoned by its client.
+        """
         with self._lock:
             place = self._next_place()
             self._log[place] = Interaction(request, None, self.turn)
         return place
 
     def end(self, place: Place, sent: Sent, seconds: float) -> None:
-        """A request that was sent is over."""
+        """Log the result of a request that was sent, after so many real seconds."""
         with self._lock:
             self._log[place] = replace(
                 self._log[place],
@@ -120,6 +124,6 @@ class HTTPRecorder(Interceptor):
             self._on_recorded(self._log[place])
 
     def drop(self, place: Place) -> None:
-        """A request was not made after all, or nobody can tell what became of it."""
+        """Remove a request from the log: it was not made, or its result is unknown."""
         with self._lock:
             del self._log[place]

@@ -1,4 +1,4 @@
-"""Interactions without secrets: what is written, and what requests are compared as."""
+"""Removes secrets from recordings before they are saved, and from requests before they are compared."""
 
 from __future__ import annotations
 
@@ -15,30 +15,30 @@ from harness.secrets.placeholders import placeholders_in
 
 
 class Scrubber:
-    """Takes what `secrets` knows, and what it finds, out of the interactions of one run."""
+    """Replaces the secrets in the interactions of one run by placeholders: known ones, and those it finds there."""
 
     def __init__(self, secrets: Secrets | None = None) -> None:
         self._secrets = secrets or Secrets({})
 
     def learn(self, name: str, value: str | None) -> None:
-        """Take this for a secret from now on; `name` is what its placeholder says."""
+        """Treat this value as a secret from now on. `name` is the name in its placeholder."""
         if value:
             self._secrets.learn(name, value)
 
     def text(self, text: str) -> str:
-        """A text without secrets."""
+        """Return a text without secrets."""
         return self._secrets.text(text)
 
     def url(self, url: str) -> str:
-        """A URL without secrets."""
+        """Return a URL without secrets."""
         return self._secrets.url(url)
 
     def data(self, value: Any) -> Any:
-        """JSON without secrets."""
+        """Return JSON without secrets."""
         return self._secrets.data(value)
 
     def request(self, request: Request) -> Request:
-        """A request as it is kept."""
+        """Return a request as it is saved."""
         kept = kept_request_headers(request.headers)
         body = unpacked(request.body, kept.get("content-encoding", ""))
         if body != request.body:
@@ -51,14 +51,18 @@ class Scrubber:
         )
 
     def limited(self, recording: Recording) -> Callable[[Any], Any]:
-        """Takes out of JSON what has a placeholder in a recording, and what is a secret on every machine."""
+        """Return a function that scrubs JSON in the same way on every machine.
+
+        It replaces the secrets that have a placeholder in the recording and those that are secret everywhere, but no
+        other secrets of this machine.
+        """
         http = (part for one in recording.http for part in _texts(one))
         mcp = (str((one.sent, one.received)) for of in recording.mcp.values() for one in of)
         names = placeholders_in("\n".join([*http, *mcp, *map(str, recording.human)]))
         return self._secrets.limited(names).data
 
     def recording(self, recording: Recording) -> Recording:
-        """A recording as it is kept. What is found to be secret late in a run is taken out from its beginning on."""
+        """Return a recording as it is saved. Secrets that are found late in it are replaced from its beginning on."""
         self._recording(recording)
         return self._recording(recording)
 
@@ -71,7 +75,7 @@ class Scrubber:
         )
 
     def interaction(self, interaction: Interaction) -> Interaction:
-        """An interaction as it is kept."""
+        """Return an interaction as it is saved."""
         response = interaction.response
         return replace(
             interaction,

@@ -1,10 +1,10 @@
-"""What is spent on models that are really asked, and the budget that it must not pass.
+"""Counts the calls of models that are really made, their tokens and their cost, and enforces a budget.
 
-    HTTPRecorder: a request is to be sent ──▶ Spending.refusal: the budget is spent? ──▶ BudgetSpent ends the run
-                  it was answered          ──▶ Spending.add: one call, its tokens, what they cost
+    HTTPRecorder: before a request is sent ──▶ Spending.refusal: is the budget spent? ──▶ BudgetSpent ends the run
+                  after its response        ──▶ Spending.add: its tokens and its cost
 
-A call is a request to a model that leaves this process, also one that a client sends again. Requests of tools and
-MCP servers are none. What a call costs is known when it was answered: the last one may pass a budget of dollars.
+A call is a request to a model that leaves this process; each retry of a client is one. Requests of tools and to MCP
+servers are not counted. The cost of a call is known after its response: the last call may exceed a budget in dollars.
 """
 
 from __future__ import annotations
@@ -23,15 +23,18 @@ from harness.recording.interactions import Interaction
 from harness.recording.traffic import tokens_of
 
 Price = Callable[[str, int, int], float | None]
-"""What a call of a model costs in US dollars, from the tokens in and out; None where its price is not known."""
+"""A function that returns the cost of a call in US dollars, from the model and its input and output tokens.
 
-_ASKS: Final = ("messages", "input", "prompt", "contents")
-"""What of the body of a request is what a model is asked."""
+It returns None if the price of the model is not known.
+"""
+
+_PROMPT_KEYS: Final = ("messages", "input", "prompt", "contents")
+"""Keys of a request body that hold the prompt."""
 
 
 @dataclass
 class Spending:
-    """The calls that were asked anew, what they cost, and the models whose price is not known."""
+    """Counts of the calls that were really made, their cost, and the models without a known price."""
 
     price: Price
     budget: Budget = field(default_factory=Budget)
@@ -41,22 +44,22 @@ class Spending:
     cost: float = 0.0
     unpriced: set[str] = field(default_factory=set)
     refused: bool = False
-    """Whether a call was refused, since the budget was spent."""
+    """True if a call was refused because of the budget."""
     _lock: Lock = field(default_factory=Lock)
 
     @property
     def is_spent(self) -> bool:
-        """True if no call may be begun any more."""
+        """True if no further call may be made."""
         if self.budget.cost is not None:
             return self.cost >= self.budget.cost
         return not self.allows(Spent(1))
 
     def allows(self, more: Spent) -> bool:
-        """True if so much more may be spent."""
+        """Return True if the budget allows spending `more`."""
         return self.budget.allows(Spent(self.calls, self.cost) + more)
 
     def refusal(self, request: Request) -> BudgetSpent | None:
-        """Count a request that is to be sent; gives the error in its place where the budget is spent."""
+        """Count a request that is to be sent; return an error instead if the budget does not allow it."""
         model = model_of(request)
         if model is None:
             return None
@@ -74,7 +77,7 @@ class Spending:
         return None
 
     def add(self, interaction: Interaction) -> None:
-        """Count what a request that is over has taken."""
+        """Add the tokens and the cost of a completed request."""
         model = model_of(interaction.request)
         if model is None:
             return
@@ -89,12 +92,12 @@ class Spending:
 
 
 def model_of(request: Request) -> str | None:
-    """The model that a request asks; None where it asks none."""
+    """Return the model that a request calls; None if it calls none."""
     try:
         body = json.loads(request.body)
     except (ValueError, RecursionError):
         return None
-    if not isinstance(body, dict) or not any(key in body for key in _ASKS):
+    if not isinstance(body, dict) or not any(key in body for key in _PROMPT_KEYS):
         return None
     model = body.get("model")
     return model if isinstance(model, str) and model else None
@@ -104,13 +107,13 @@ _current: list[Spending] = []
 
 
 def current_spending() -> Spending | None:
-    """What counts the calls of the runs that begin now; None where nothing does."""
+    """Return the `Spending` that counts the calls of runs started now; None if they are not counted."""
     return _current[-1] if _current else None
 
 
 @contextmanager
 def count_spending(spending: Spending) -> Iterator[Spending]:
-    """Count the calls of all runs that begin inside, in this process, and hold them to the budget."""
+    """Count the calls of all runs that this process starts within the context, and enforce the budget."""
     _current.append(spending)
     try:
         yield spending

@@ -1,4 +1,4 @@
-"""The traffic of a recording: how much was really asked, and for how many tokens."""
+"""The traffic of a run while it is recorded: the numbers of requests that were really made, and their tokens."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ _OUTPUT: Final = ("completion_tokens", "output_tokens")
 
 @dataclass(frozen=True)
 class Traffic:
-    """How many HTTP requests, MCP requests and people were asked, and the tokens that models say they took."""
+    """Numbers of HTTP requests, MCP requests and questions to people, and the tokens that models report."""
 
     http: int = 0
     mcp: int = 0
@@ -31,7 +31,7 @@ class Traffic:
 
     @property
     def requests(self) -> int:
-        """Requests of both kinds."""
+        """The number of HTTP and MCP requests."""
         return self.http + self.mcp
 
     def _all(self) -> tuple[int, ...]:
@@ -39,7 +39,10 @@ class Traffic:
 
 
 def traffic_of(http: Iterable[Interaction], mcp: Iterable[Exchange], people: int) -> Traffic:
-    """What these interactions and exchanges amount to. Notifications, which nobody answers, are no requests."""
+    """Return the traffic of these interactions, exchanges and questions to people.
+
+    Notifications do not count as requests.
+    """
     sent = [*http]
     tokens = [usage for interaction in sent for usage in _usage(interaction)]
     return Traffic(
@@ -52,12 +55,12 @@ def traffic_of(http: Iterable[Interaction], mcp: Iterable[Exchange], people: int
 
 
 def tokens_of(interaction: Interaction) -> tuple[int, int]:
-    """The tokens in and out that the response to a request tells of; 0 where it tells of none."""
+    """Return the input and output tokens that a response reports; 0 for each that it does not report."""
     return next(_usage(interaction), (0, 0))
 
 
 def _usage(interaction: Interaction) -> Iterator[tuple[int, int]]:
-    """The tokens in and out that a response tells of; of a stream's events, the most that one of them tells."""
+    """Yield the input and output tokens of a response, if it is JSON; of a stream, the largest of its events."""
     found = [_tokens(event) for event in _bodies(interaction)]
     if found:
         yield max(used for used, _ in found), max(used for _, used in found)
@@ -74,7 +77,7 @@ def _bodies(interaction: Interaction) -> Iterator[Any]:
 
 
 def _tokens(body: Any) -> tuple[int, int]:
-    """Those of OpenAI's and Anthropic's `usage`, which Anthropic's first event has in its `message`."""
+    """Return the tokens in `usage`, of OpenAI or Anthropic; the first event of Anthropic has it in `message`."""
     message = body.get("message") if isinstance(body, dict) else None
     holders = [each for each in (body, message) if isinstance(each, dict)]
     usages = [each["usage"] for each in holders if isinstance(each.get("usage"), dict)]

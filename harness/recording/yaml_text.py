@@ -1,4 +1,4 @@
-"""Plain data as YAML that people review: stable, one thing a line, texts of several lines as they are."""
+"""Writes plain data as YAML for review by people: stable order, one value a line, multi-line texts as blocks."""
 
 from __future__ import annotations
 
@@ -17,24 +17,25 @@ _SURROGATE: Final = re.compile("[\ud800-\udfff]")
 
 
 class Block(str):
-    """A text to be written as a block of lines, even when it is one line."""
+    """A text that is written as a literal block, even if it is one line."""
 
     __slots__ = ()
 
 
 class FlowSequence(tuple[Any, ...]):
-    """A list of numbers to be written on one line."""
+    """A list of numbers that is written on one line."""
 
     __slots__ = ()
 
 
 def dump(value: Mapping[str, Any]) -> bytes:
-    """The mapping as a YAML document in UTF-8: JSON data, bytes, `Block` and `FlowSequence`. Keys keep their order.
+    """Return the mapping as a YAML document in UTF-8. Keys keep their order.
 
-    Half surrogates, which no file can have, become U+FFFD.
+    Values may be JSON data, bytes, `Block` and `FlowSequence`. Lone surrogates, which UTF-8 cannot encode, become
+    U+FFFD.
 
     Raises:
-        ValueError: nested more deeply than documents may be, or something in it is no plain data.
+        ValueError: nested more deeply than documents may be, or a value has another type.
     """
     _check_depth(value, 1)
     try:
@@ -45,7 +46,7 @@ def dump(value: Mapping[str, Any]) -> bytes:
         raise ValueError(str(error)) from None
 
 
-_NO_WRAPPING: Final = 2**31  # where a text is wrapped, a changed word moves the lines after it
+_NO_WRAPPING: Final = 2**31  # with wrapping, one changed word would move all lines after it
 
 
 def _check_depth(value: Any, depth: int) -> None:
@@ -57,13 +58,13 @@ def _check_depth(value: Any, depth: int) -> None:
 
 
 class _Dumper(yaml.SafeDumper):
-    """PyYAML's own, not libyaml's, which escapes emoji. Nothing is written as an alias of something else."""
+    """The pure-Python dumper (libyaml's escapes emoji), without aliases."""
 
     def ignore_aliases(self, data: Any) -> bool:
         return True
 
     def analyze_scalar(self, scalar: str) -> ScalarAnalysis:
-        # PyYAML takes a tab for a reason not to write a block, and looks at each character for a plain text.
+        # PyYAML would not write a text with tabs as a block, and its analysis of long texts is slow.
         if getattr(self.event, "style", None) == "|":
             return ScalarAnalysis(scalar, False, True, False, False, False, True, True)
         return super().analyze_scalar(scalar)

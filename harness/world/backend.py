@@ -59,7 +59,7 @@ class LiveBackend(Responder):
         replayed: nothing is sent, since a recording answers below the clients: then no key is needed.
     """
 
-    has_anything = True
+    is_available = True
 
     def __init__(self, environment: Mapping[str, str], *, replayed: bool = False) -> None:
         self.is_real = self.is_live = not replayed

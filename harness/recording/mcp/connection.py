@@ -1,4 +1,4 @@
-"""The connection to a real MCP server, in a task of its own, by the real clock."""
+"""The connection of a recording session to a real MCP server: a task of its own, whose timers use the real clock."""
 
 from __future__ import annotations
 
@@ -17,13 +17,13 @@ from harness.world.mcp.wire import Message, is_request, is_response, message_jso
 
 
 class MCPConnection:
-    """Carries messages of the SDK between this loop and a server until it is closed.
+    """Transports messages of the SDK to and from a server until it is closed.
 
     Args:
         streams: the SDK's transport, not yet entered.
-        handshake: the client's messages of the handshake that a recording answered; the server gets them first.
-        on_message: gets each message of the server, or the exception that one of its lines was read as.
-        on_close: called once with the reason when the connection ends, unless `close` ended it.
+        handshake: the client's handshake messages that a recording answered; they are sent to the server first.
+        on_message: called with each message of the server, or with the exception for a line that is no message.
+        on_close: called once with the reason if the connection ends before `close` is called.
     """
 
     def __init__(
@@ -49,12 +49,12 @@ class MCPConnection:
         self._is_closed = False
 
     def send(self, item: Any) -> None:
-        """Send a message, after all earlier ones. What is sent after the connection ended is lost."""
+        """Send a message, after all earlier ones. A message sent after the end of the connection is lost."""
         if not self._is_closed:
             self._to_send.send_nowait(item)
 
     async def run(self) -> None:
-        """Connect, and carry messages until `close`."""
+        """Connect, and transport messages until `close`."""
         import anyio
 
         self._state = "connecting"
@@ -78,7 +78,7 @@ class MCPConnection:
             self._ended.set()
 
     async def close(self) -> None:
-        """Close the connection and wait for the server to end; abort one that is still being opened."""
+        """Close the connection, or abort opening it, and wait for the server to exit."""
         import anyio
 
         self._closing.set()
@@ -118,9 +118,9 @@ class MCPConnection:
     async def _replay_handshake(self, reads: Any, writes: Any) -> None:
         for item in self._handshake:
             await writes.send(item)
-            said = message_json(item)
-            if is_request(said):
-                answer = await _answer_to(said, reads)
+            message = message_json(item)
+            if is_request(message):
+                answer = await _answer_to(message, reads)
                 if "error" in answer:
                     raise MCPFailure(str(answer["error"]["message"]))
 

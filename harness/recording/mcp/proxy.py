@@ -1,7 +1,7 @@
-"""The other end of the streams of an MCP client session: recorded exchanges answer it, or the real server does.
+"""The server end of an MCP client session: answers from recorded exchanges, or forwards to the real server.
 
-Messages pass here in the order the client sends them. An answer is given to the client when its time has come by the
-loop's clock, with all that the server sent before it, so that a session goes the same way live and replayed.
+Messages are handled in the order the client sends them. An answer is delivered when it is due by the loop's clock,
+together with all messages that the server sent before it, so that a session is the same live and replayed.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ from harness.world.mcp.wire import (
     session_message,
 )
 
-# Stands in `received` where the connection ended.
+# Marks the end of the connection in `received`.
 _CLOSED: Message = {"jsonrpc": "2.0", "method": "harness/connection-closed"}
 
 
@@ -41,50 +41,51 @@ class OpenExchange:
     duration_s: float = 0.0
 
     def exchange(self) -> Exchange:
-        """As it stands now."""
+        """Return the exchange recorded so far."""
         return Exchange(self.sent, tuple(self.received), self.turn, self.duration_s)
 
 
 class Recorder(Protocol):
-    """Plays and keeps the exchanges of a proxy."""
+    """Supplies recorded exchanges to a proxy, and stores new ones."""
 
-    def play(self, message: Message) -> Exchange | None:
-        """The recorded exchange that answers a message of the client, used up with this."""
+    def consume(self, message: Message) -> Exchange | None:
+        """Consume and return the recorded exchange that answers a message of the client; None if none does."""
         ...
 
-    def refusal(self, request: Message) -> CassetteError:
-        """Why nothing recorded answers a request."""
+    def mismatch_error(self, request: Message) -> CassetteError:
+        """Return the error for a request that no recorded exchange answers."""
         ...
 
-    def note(self, message: Message) -> OpenExchange:
+    def begin(self, message: Message) -> OpenExchange:
         """Begin an exchange with a message that is sent to the server."""
         ...
 
     def last(self) -> OpenExchange | None:
-        """The exchange that was begun last."""
+        """Return the exchange that was begun last; None if there is none."""
         ...
 
-    def hear(self, message: Message) -> None:
-        """See a message of the server, as soon as it is there."""
+    def on_message(self, message: Message) -> None:
+        """Handle a message of the server as soon as it arrives."""
         ...
 
 
 @dataclass
-class _Asked:
-    """A request that the server has not answered, or whose answer the client has not got yet."""
+class _PendingRequest:
+    """A request that the server has not answered, or whose answer has not been delivered to the client."""
 
     exchange: OpenExchange
     work: RealWork
-    held: list[Message] = field(default_factory=list)  # what the client gets with the answer
+    held: list[Message] = field(default_factory=list)  # messages to deliver together with the answer
 
 
 class Proxy:
-    """The server's end of one session.
+    """The server end of one session.
 
     Args:
-        recorder: gives recorded exchanges, and keeps new ones.
-        plays: whether recorded exchanges answer.
-        reach: opens the SDK's transport to the real server, for what they do not answer; None: nothing does.
+        recorder: supplies recorded exchanges, and stores new ones.
+        replays: answer from recorded exchanges.
+        reach: opens the SDK's transport to the real server, for messages that no recorded exchange answers; None if
+            the real server must not be called.
     """
 
     def __init__(
@@ -99,15 +100,15 @@ class Proxy:
         self._reach = reach
         self._connection: MCPConnection | None = None
         self._handshake: list[Any] = []
-        self._pending: dict[str, _Asked] = {}
-        self._answering: list[_Asked] = []
-        self._asked_by_server: set[str] = set()
+        self._pending: dict[str, _PendingRequest] = {}  # not answered by the server, by id
+        self._answering: list[_PendingRequest] = []  # answered, but not delivered to the client
+        self._server_requests: set[str] = set()  # ids of the server's own requests
         self._to_client: Any
         self._tasks: Any
 
     @asynccontextmanager
     async def streams(self) -> AsyncIterator[Any]:
-        """The client's ends: the stream it reads from, and the one it writes to."""
+        """Yield the client's streams: the one it reads from, and the one it writes to."""
         import anyio
 
         self._to_client, reads = anyio.create_memory_object_stream[Any](math.inf)
@@ -117,7 +118,7 @@ class Proxy:
             try:
                 yield reads, writes
             finally:
-                self._give_up()
+                self._abandon_pending()
                 if self._connection is not None:
                     await self._connection.close()
                 self._tasks.cancel_scope.cancel()
@@ -125,15 +126,15 @@ class Proxy:
     async def _listen(self, from_client: Any) -> None:
         async for item in from_client:
             message = message_json(item)
-            if is_response(message) and str(message.get("id")) in self._asked_by_server:
+            if is_response(message) and str(message.get("id")) in self._server_requests:
                 self._send(item, message)
-            elif self._replays and (exchange := self._recorder.play(message)) is not None:
+            elif self._replays and (exchange := self._recorder.consume(message)) is not None:
                 if message.get("method") in ("initialize", "notifications/initialized"):
                     self._handshake.append(item)
                 self._tasks.start_soon(self._replay, exchange, message)
             elif self._reach is None:
                 if is_request(message):
-                    self._refuse(message, self._recorder.refusal(message))
+                    self._send_error(message, self._recorder.mismatch_error(message))
             elif is_request(message) or self._connection is not None:
                 self._send(item, message)
 
@@ -145,109 +146,109 @@ class Proxy:
         except ValueError:
             broken = CassetteBroken(f"not JSON-RPC messages: {list(exchange.received)!r}")
             if is_request(asked):
-                self._refuse(asked, broken)
+                self._send_error(asked, broken)
 
     # ------------------------------------------------------------------ the real server
 
     def _send(self, item: Any, message: Message) -> None:
-        """Pass a message on to the real server, and record it. The connection is opened for the first."""
+        """Forward a message to the real server, and record it. The first message opens the connection."""
         if self._connection is None:
             assert self._reach is not None
             try:
                 streams = self._reach()
             except HarnessError as error:
-                self._refuse(message, error)
+                self._send_error(message, error)
                 return
             self._connection = MCPConnection(
                 streams, tuple(self._handshake), on_message=self._on_message, on_close=self._on_close
             )
             self._tasks.start_soon(self._connection.run)
-        exchange = self._recorder.note(message)
+        exchange = self._recorder.begin(message)
         if is_request(message):
-            self._pending[str(message["id"])] = _Asked(exchange, RealWork())
+            self._pending[str(message["id"])] = _PendingRequest(exchange, RealWork())
         elif message.get("method") == "notifications/cancelled":
-            given_up = self._pending.pop(str((message.get("params") or {}).get("requestId")), None)
-            if given_up is not None:
-                given_up.work.abandon()
+            cancelled = self._pending.pop(str((message.get("params") or {}).get("requestId")), None)
+            if cancelled is not None:
+                cancelled.work.abandon()
         self._connection.send(item)
 
     def _on_message(self, item: Any) -> None:
-        """Keep what the server sends until the answer it belongs to; give the client at once what belongs to none."""
+        """Hold a message of the server until the answer it belongs to; deliver one that belongs to none at once."""
         if isinstance(item, Exception):  # a line that is no message
             self._put(item)
             return
         message = message_json(item)
-        self._recorder.hear(message)
+        self._recorder.on_message(message)
         if is_response(message):
-            asked = self._pending.pop(str(message.get("id")), None)
-            if asked is not None:  # else nobody waits for it any more
-                self._answer_with(asked, message)
+            request = self._pending.pop(str(message.get("id")), None)
+            if request is not None:  # None: the client has cancelled it
+                self._answer_with(request, message)
             return
-        asked = self._occasion(message)
-        exchange = self._recorder.last() if asked is None else asked.exchange
+        request = self._related_request(message)
+        exchange = self._recorder.last() if request is None else request.exchange
         if exchange is not None:
             exchange.received.append(message)
         if is_request(message):
-            self._asked_by_server.add(str(message["id"]))
-        if asked is None or is_request(message):
+            self._server_requests.add(str(message["id"]))
+        if request is None or is_request(message):
             self._deliver(message)
         else:
-            asked.held.append(message)
+            request.held.append(message)
 
-    def _occasion(self, message: Message) -> _Asked | None:
-        """The request on whose occasion the server sends a message."""
+    def _related_request(self, message: Message) -> _PendingRequest | None:
+        """Return the request that a message of the server belongs to: by its progress token, else the last one."""
         open_requests = [*self._answering, *self._pending.values()]
         token = (message.get("params") or {}).get("progressToken")
-        for asked in open_requests:
-            if token is not None and token == progress_token(asked.exchange.sent):
-                return asked
+        for request in open_requests:
+            if token is not None and token == progress_token(request.exchange.sent):
+                return request
         return open_requests[-1] if open_requests else None
 
-    def _answer_with(self, asked: _Asked, *messages: Message) -> None:
-        asked.exchange.received.extend(messages)
-        asked.held.extend(messages)
-        self._answering.append(asked)
-        self._tasks.start_soon(self._answer, asked)
+    def _answer_with(self, request: _PendingRequest, *messages: Message) -> None:
+        request.exchange.received.extend(messages)
+        request.held.extend(messages)
+        self._answering.append(request)
+        self._tasks.start_soon(self._answer, request)
 
-    async def _answer(self, asked: _Asked) -> None:
-        asked.exchange.duration_s = await asked.work.end()
-        self._answering.remove(asked)
-        for message in asked.held:
+    async def _answer(self, request: _PendingRequest) -> None:
+        request.exchange.duration_s = await request.work.end()
+        self._answering.remove(request)
+        for message in request.held:
             self._deliver(message)
 
-    def _on_close(self, why: str) -> None:
-        """The connection is gone: fail what is asked, and whatever would be asked later."""
+    def _on_close(self, reason: str) -> None:
+        """Handle the end of the connection: fail the pending requests and, by closing the stream, all later ones."""
         pending = list(self._pending.values())
         self._pending.clear()
-        for asked in pending:
-            self._answer_with(asked, error_response(asked.exchange.sent, why), _CLOSED)
+        for request in pending:
+            self._answer_with(request, error_response(request.exchange.sent, reason), _CLOSED)
         if pending:
             return
         if self._answering:
-            asked = self._answering[-1]
-            asked.exchange.received.append(_CLOSED)
-            asked.held.append(_CLOSED)
+            request = self._answering[-1]
+            request.exchange.received.append(_CLOSED)
+            request.held.append(_CLOSED)
             return
         if (exchange := self._recorder.last()) is not None:
             exchange.received.append(_CLOSED)
         self._deliver(_CLOSED)
 
-    def _give_up(self) -> None:
-        """Wait for the server no longer."""
-        for asked in self._pending.values():
-            asked.work.abandon()
+    def _abandon_pending(self) -> None:
+        """Stop waiting for the server."""
+        for request in self._pending.values():
+            request.work.abandon()
         self._pending.clear()
 
     # ------------------------------------------------------------------ to the client
 
-    def _refuse(self, request: Message, error: HarnessError) -> None:
-        """Answer with an error of ours. The session raises the very object: see `session`."""
+    def _send_error(self, request: Message, error: HarnessError) -> None:
+        """Answer a request with an error of the harness; the session raises this very object."""
         self._deliver(error_response(request, str(error), error))
 
     def _deliver(self, message: Message) -> None:
         if message == _CLOSED:
             self._to_client.close()
-            self._give_up()
+            self._abandon_pending()
         else:
             self._put(session_message(message))
 

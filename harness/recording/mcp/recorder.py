@@ -1,4 +1,4 @@
-"""One run's traffic with an MCP server: played from what was recorded, or really sent and recorded."""
+"""Replays and records the traffic of one run with an MCP server."""
 
 from __future__ import annotations
 
@@ -12,27 +12,27 @@ from harness.graph.effects import MCPEndpoint
 from harness.recording.interactions import Exchange
 from harness.recording.matching import Matcher
 from harness.recording.mcp.proxy import OpenExchange, Proxy
-from harness.recording.mcp.replay import Recorded
+from harness.recording.mcp.replay import RecordedExchanges
 from harness.world.mcp.connect import connected, options_for, streams_to
 from harness.world.mcp.tools import MCPSession
 from harness.world.mcp.wire import Message
 
 
 class MCPRecorder:
-    """The exchanges with one server in one run. Sessions are opened on it one after the other.
+    """Replays and records the exchanges with one server in one run. Its sessions are opened one after the other.
 
-    A session raises, from `list_tools` and `call_tool` or on entering: `CassetteMismatch` for what no recorded
-    exchange of the current `turn` answers, `CassetteMissing` when nothing was recorded at all.
+    A session raises, on entering or from `list_tools` and `call_tool`: `CassetteMismatch` if no recorded exchange of
+    the current `turn` answers, `CassetteMissing` if there is no recording at all.
 
     Args:
-        exchanges: what was recorded before, in order.
-        server: the server's id, for people.
+        exchanges: the recorded exchanges, in order.
+        server: id of the server, shown in errors.
         hint: how to record it again, shown in errors.
-        file: where `exchanges` stand, for people.
-        matcher: tells which requests are the same.
-        comparable: makes of a message what recorded ones are compared with, without secrets as they are. It is
-            given all messages, in the order they come in.
-        learn: is given the name and value of a secret that stands where a recording has its placeholder.
+        file: path of the file with the exchanges, shown in errors.
+        matcher: compares requests.
+        comparable: converts a message to the form in which it is compared, without secrets. It is called with all
+            messages in the order they arrive.
+        learn: called with the name and value of a secret found at a placeholder of the recording.
     """
 
     def __init__(
@@ -49,45 +49,45 @@ class MCPRecorder:
         self.turn = 1
         self._comparable = comparable
         self._learn = learn
-        # As they would be recorded now: what is secret here need not have been one there.
+        # Scrub again: a text that is a secret here need not have been one where it was recorded.
         exchanges = [replace(each, sent=comparable(each.sent)) for each in exchanges]
-        self._recorded = Recorded(
+        self._recorded = RecordedExchanges(
             exchanges, server=server, hint=hint, file=file, matcher=matcher or Matcher()
         )
         self._log: list[Exchange | OpenExchange] = []
 
     def replaying(self, endpoint: MCPEndpoint) -> AbstractAsyncContextManager[MCPSession]:
-        """A session that what was recorded answers; no process and no socket is opened."""
+        """Return a session that recorded exchanges answer; no process and no socket is opened."""
         return self._session(endpoint, replays=True, reach=None)
 
     def recording(self, endpoint: MCPEndpoint) -> AbstractAsyncContextManager[MCPSession]:
-        """A session with the real server, recorded.
+        """Return a session with the real server, which is recorded.
 
         Raises (on entering):
             WorldError: the server wants a client certificate.
-            MCPFailure: there is no such process or address, or it does not speak MCP.
+            MCPFailure: the process or address does not exist, or does not speak MCP.
         """
         return self._session(endpoint, replays=False, reach=lambda: streams_to(endpoint))
 
     def extending(self, endpoint: MCPEndpoint) -> AbstractAsyncContextManager[MCPSession]:
-        """A session that what was recorded answers; for the rest the real server is asked, and recorded."""
+        """Return a session that recorded exchanges answer; for all other requests the real server is called."""
         return self._session(endpoint, replays=True, reach=lambda: streams_to(endpoint))
 
     def exchanges(self) -> tuple[Exchange, ...]:
-        """What was sent in this run, in order, with what came back; what was replayed as it was recorded."""
+        """Return the exchanges of this run, in order, replayed ones included."""
         return tuple(item.exchange() if isinstance(item, OpenExchange) else item for item in self._log)
 
     @property
     def added(self) -> bool:
-        """Whether the real server was asked."""
+        """True if the real server was called."""
         return any(isinstance(item, OpenExchange) for item in self._log)
 
     def asked(self) -> list[Exchange]:
-        """What the real server was asked."""
+        """Return the exchanges with the real server."""
         return [item.exchange() for item in self._log if isinstance(item, OpenExchange)]
 
     def unused(self) -> list[Exchange]:
-        """The requests that were recorded and not made."""
+        """Return the recorded requests that were not replayed."""
         return self._recorded.unused()
 
     def _session(
@@ -97,39 +97,42 @@ class MCPRecorder:
         replays: bool,
         reach: Callable[[], AbstractAsyncContextManager[Any]] | None,
     ) -> AbstractAsyncContextManager[MCPSession]:
-        # Nothing is outside: the recorder spends on the loop's clock what the server takes.
+        # is_external=False: the proxy itself advances the loop's clock by the time the server takes.
         options = options_for(endpoint, is_external=False)
         return connected(Proxy(self, replays=replays, reach=reach).streams(), options)
 
     # ------------------------------------------------------------------ for the proxy
 
-    def play(self, message: Message) -> Exchange | None:
-        """The recorded exchange that answers a message of the client, used up with this."""
+    def consume(self, message: Message) -> Exchange | None:
+        """Consume and return the recorded exchange that answers a message of the client; None if none does."""
         asked = self._comparable(message)
-        exchange = self._recorded.take(asked, self.turn)
-        if exchange is None and (revealed := self._recorded.reveal(asked, self.turn)) is not None:
-            exchange, secrets = revealed
+        exchange = self._recorded.consume(asked, self.turn)
+        if (
+            exchange is None
+            and (found := self._recorded.consume_by_placeholders(asked, self.turn)) is not None
+        ):
+            exchange, secrets = found
             for name, value in secrets.items():
                 self._learn(name, value)
         if exchange is not None:
             self._log.append(exchange)
         return exchange
 
-    def refusal(self, request: Message) -> CassetteError:
-        """Why nothing recorded answers a request."""
-        return self._recorded.refusal(self._comparable(request), self.turn)
+    def mismatch_error(self, request: Message) -> CassetteError:
+        """Return the error for a request that no recorded exchange answers."""
+        return self._recorded.mismatch_error(self._comparable(request), self.turn)
 
-    def note(self, message: Message) -> OpenExchange:
+    def begin(self, message: Message) -> OpenExchange:
         """Begin an exchange with a message that is sent to the server."""
-        self._comparable(message)
+        self._comparable(message)  # the scrubber behind it learns the secrets in the message
         exchange = OpenExchange(message, self.turn)
         self._log.append(exchange)
         return exchange
 
-    def hear(self, message: Message) -> None:
-        """See a message of the server, as soon as it is there."""
+    def on_message(self, message: Message) -> None:
+        """Handle a message of the server as soon as it arrives."""
         self._comparable(message)
 
     def last(self) -> OpenExchange | None:
-        """The exchange that was begun last."""
+        """Return the exchange that was begun last; None if there is none."""
         return next((item for item in reversed(self._log) if isinstance(item, OpenExchange)), None)

@@ -1,4 +1,4 @@
-"""Which recorded exchange answers a message to an MCP server, and what to say when none does."""
+"""Finds the recorded exchange that answers a message to an MCP server, and makes the error if none does."""
 
 from __future__ import annotations
 
@@ -14,12 +14,12 @@ from harness.recording.matching import Matcher
 from harness.secrets.placeholders import revealed
 from harness.world.mcp.wire import Message, handshake_versions, is_request, is_response
 
-# Versions of the SDK differ in how often they ask for these, and in what they say of themselves when they connect.
-_AGAIN = frozenset({"initialize", "tools/list"})
+# Versions of the SDK differ in how often they send these requests.
+_REPEATABLE = frozenset({"initialize", "tools/list"})
 
 
-class Recorded:
-    """What was recorded of a server. Each exchange answers once; a handshake and a listing may be had again."""
+class RecordedExchanges:
+    """The recorded exchanges with a server. Each answers once, except handshakes and lists of tools."""
 
     def __init__(
         self, exchanges: Sequence[Exchange], *, server: str, hint: str, file: str, matcher: Matcher
@@ -34,20 +34,24 @@ class Recorded:
         for index, exchange in enumerate(self._exchanges):
             self._by_key[message_key(exchange.sent, matcher)].append(index)
 
-    def take(self, message: Message, turn: int) -> Exchange | None:
-        """The exchange of this turn that answers, used up with this; None when there is none."""
-        alike = self._by_key.get(message_key(message, self._matcher), [])
-        for index in alike:
+    def consume(self, message: Message, turn: int) -> Exchange | None:
+        """Consume and return the exchange of this turn that answers a message; None if there is none."""
+        matches = self._by_key.get(message_key(message, self._matcher), [])
+        for index in matches:
             if self._is_free(index, turn):
                 self._used.add(index)
                 return self._exchanges[index]
-        if alike and message.get("method") in _AGAIN:
-            self._used.add(alike[-1])
-            return self._exchanges[alike[-1]]
+        if matches and message.get("method") in _REPEATABLE:
+            self._used.add(matches[-1])
+            return self._exchanges[matches[-1]]
         return None
 
-    def reveal(self, message: Message, turn: int) -> tuple[Exchange, dict[str, str]] | None:
-        """The exchange that answers but for placeholders of secrets, used up with this, and the secrets by name."""
+    def consume_by_placeholders(self, message: Message, turn: int) -> tuple[Exchange, dict[str, str]] | None:
+        """Consume the exchange that answers if its placeholders of secrets match any text.
+
+        Returns:
+            The exchange, and the texts at its placeholders by the names of the secrets; None if there is no match.
+        """
         for index, exchange in enumerate(self._exchanges):
             if self._is_free(index, turn) and exchange.sent.get("method") == message.get("method"):
                 found = revealed(_params(exchange.sent), _params(message))
@@ -60,59 +64,59 @@ class Recorded:
         return index not in self._used and self._exchanges[index].turn in (None, turn)
 
     def unused(self) -> list[Exchange]:
-        """The requests that were recorded and not made."""
+        """Return the recorded requests that were not replayed."""
         return [e for i, e in enumerate(self._exchanges) if i not in self._used and is_request(e.sent)]
 
-    def refusal(self, request: Message, turn: int) -> CassetteError:
-        """Why nothing answers a request: the nearest that was recorded, and what is different about it."""
+    def mismatch_error(self, request: Message, turn: int) -> CassetteError:
+        """Return the error for a request that no exchange answers, with the nearest one and the differences."""
         if not self._exchanges:
             return CassetteMissing(self._text(f"nothing was recorded of MCP server {self._server!r}", []))
-        asked = f"nothing recorded of MCP server {self._server!r} answers {_what(request)} in turn {turn}"
+        asked = f"nothing recorded of MCP server {self._server!r} answers {_describe(request)} in turn {turn}"
         near = self._nearest(request, turn)
         if near is None:
-            return CassetteMismatch(self._text(asked, [self._known(request)]))
+            return CassetteMismatch(self._text(asked, [self._known_methods(request)]))
         exchange = self._exchanges[near]
         place = ""
         if exchange.line:
             place = f" ({self._file}:{exchange.line})" if self._file else f", line {exchange.line}"
-        recorded = f"nearest recorded: {_what(exchange.sent)}{place}"
-        reasons = differences(_params(exchange.sent), _params(request)) or [self._why_not(near)]
+        recorded = f"nearest recorded: {_describe(exchange.sent)}{place}"
+        reasons = differences(_params(exchange.sent), _params(request)) or [self._unavailable_reason(near)]
         return CassetteMismatch(self._text(asked, [recorded, *(f"  - {reason}" for reason in reasons)]))
 
     def _text(self, asked: str, lines: list[str]) -> str:
         return "\n".join([asked, *(f"  {line}" for line in [*lines, self._hint] if line)])
 
     def _nearest(self, request: Message, turn: int) -> int | None:
-        """The recorded request of this method that resembles it most, of the same tool if there is any."""
-        asked = self._text_of(request)
+        """Return the index of the most similar recorded request of this method, of the same tool if there is one."""
+        asked = self._params_text(request)
 
-        def likeness(index: int) -> tuple[bool, float, bool, bool]:
+        def rank(index: int) -> tuple[bool, float, bool, bool]:
             exchange = self._exchanges[index]
-            alike = similarity(self._text_of(exchange.sent), asked)
-            of_turn = exchange.turn in (None, turn)
-            return _tool(exchange.sent) == _tool(request), alike, of_turn, index not in self._used
+            alike = similarity(self._params_text(exchange.sent), asked)
+            is_of_turn = exchange.turn in (None, turn)
+            return _tool(exchange.sent) == _tool(request), alike, is_of_turn, index not in self._used
 
         requests = ((index, e.sent) for index, e in enumerate(self._exchanges) if is_request(e.sent))
         candidates = [index for index, sent in requests if sent["method"] == request["method"]]
-        return max(candidates, key=likeness, default=None)
+        return max(candidates, key=rank, default=None)
 
-    def _why_not(self, index: int) -> str:
-        """Why an exchange of an equal request does not answer."""
+    def _unavailable_reason(self, index: int) -> str:
+        """Return the reason why an exchange with an equal request does not answer."""
         if index in self._used:
             times = len(self._by_key[message_key(self._exchanges[index].sent, self._matcher)])
             return f"it was recorded {'once' if times == 1 else f'{times} times'}, and is asked once more"
         return f"it was recorded in turn {self._exchanges[index].turn}"
 
-    def _text_of(self, request: Message) -> str:
+    def _params_text(self, request: Message) -> str:
         return _sorted_json(self._matcher.params(_params(request)))
 
-    def _known(self, request: Message) -> str:
+    def _known_methods(self, request: Message) -> str:
         methods = dict.fromkeys(str(e.sent["method"]) for e in self._exchanges if is_request(e.sent))
         return f"no {request['method']} was recorded, but {', '.join(methods)}"
 
 
 def message_key(message: Message, matcher: Matcher) -> str:
-    """Equal for messages that ask the same, whoever sends them and when."""
+    """Return a text that is equal for messages that match, whatever their ids."""
     if is_response(message):
         return _sorted_json([message.get("result"), message.get("error")])
     if message["method"] == "initialize":
@@ -125,11 +129,11 @@ def _sorted_json(value: Any) -> str:
 
 
 def adapted_answer(exchange: Exchange, asked: Message) -> list[Message]:
-    """What was recorded as received, as if in answer to `asked`: with its id, its progress token, its version."""
-    return [_fitted(message, exchange.sent, asked) for message in exchange.received]
+    """Return the received messages of an exchange as answers to `asked`: with its id, progress token and version."""
+    return [_adapted(message, exchange.sent, asked) for message in exchange.received]
 
 
-def _fitted(message: Message, sent: Message, asked: Message) -> Message:
+def _adapted(message: Message, sent: Message, asked: Message) -> Message:
     if is_response(message):
         answer = {**message, "id": asked.get("id")}
         result = message.get("result")
@@ -147,7 +151,7 @@ def _fitted(message: Message, sent: Message, asked: Message) -> Message:
 
 
 def progress_token(request: Message) -> Any:
-    """What a server is to name in telling of its progress with a request; None when it was not asked to."""
+    """Return the token by which a server reports progress with a request; None if it was not asked to."""
     return _mapping(_mapping(request, "params"), "_meta").get("progressToken")
 
 
@@ -164,6 +168,6 @@ def _tool(request: Message) -> Any:
     return _params(request).get("name")
 
 
-def _what(request: Message) -> str:
+def _describe(request: Message) -> str:
     tool = _tool(request) if request["method"] == "tools/call" else None
     return str(request["method"]) if tool is None else f"{request['method']} of {tool!r}"
