@@ -1,9 +1,7 @@
-"""Remote agents over A2A: one JSON-RPC message, as an `http` effect. spec: `sub_agents`, url.
+"""Remote agents over A2A: one JSON-RPC message, sent as an `http` effect. spec: `sub_agents`, url.
 
-Stubs answer at the agent's URL. A real agent has a card below that URL, with
-the address of its endpoint, and whether it streams.
-
-Source: Agent2Agent protocol 0.3, `message/send`, `message/stream`.
+Stubs answer at the agent's URL. A real agent has a card below that URL, which names its endpoint and says
+whether it streams. Source: Agent2Agent protocol 0.3, `message/send` and `message/stream`.
 """
 
 from __future__ import annotations
@@ -20,13 +18,13 @@ _CARD: Final = "/.well-known/agent-card.json"
 
 
 class RemoteAgentError(HarnessError):
-    """A remote agent answered with an error, or with something that is not an A2A response."""
+    """A remote agent answered with an error, or not with an A2A response."""
 
     code = "remote-agent"
 
 
 async def ask(agent_id: str, url: str, text: str, ctx: NodeContext) -> str | None:
-    """The text of a remote agent's answer; None if it has no text (it asks for input, say).
+    """Send text to a remote agent; return the text of its answer, or None if that has none.
 
     Raises:
         RemoteAgentError: the agent failed.
@@ -56,7 +54,7 @@ async def ask(agent_id: str, url: str, text: str, ctx: NodeContext) -> str | Non
 
 
 async def description(agent_id: str, url: str, ctx: NodeContext) -> str:
-    """The description in a remote agent's card, for models; empty where stubs answer for the agent.
+    """Return the description in a remote agent's card, for models; "" if stubs answer for the agent.
 
     Raises:
         RemoteAgentError: it has no card.
@@ -67,7 +65,7 @@ async def description(agent_id: str, url: str, ctx: NodeContext) -> str:
 
 
 async def _card(agent_id: str, url: str, ctx: NodeContext) -> Mapping[str, Any]:
-    """The agent's card, fetched once in a run."""
+    """Return the agent's card, which is fetched once per run."""
     cards = ctx.run.resources.setdefault("agent cards", {})
     if url not in cards:
         reply = await ctx.perform(_card_call(agent_id, url))
@@ -99,7 +97,7 @@ def _hint(agent_id: str) -> str:
 
 
 def _events(text: str) -> list[Any]:
-    """The JSON data of a stream of events; other data is left out."""
+    """Return the JSON data of a server-sent event stream; other data is skipped."""
     found = []
     for event in text.replace("\r\n", "\n").split("\n\n"):
         data = [line.removeprefix("data:") for line in event.splitlines() if line.startswith("data:")]
@@ -111,7 +109,7 @@ def _events(text: str) -> list[Any]:
 
 
 def _whole(results: list[Any]) -> Any:
-    """The result of a stream: a message, or a task completed by its updates."""
+    """Combine the results of a stream: a message, or a task with its updates applied."""
     first = results[0]
     if len(results) == 1 or not isinstance(first, Mapping) or first.get("kind") == "message":
         return first
@@ -128,7 +126,7 @@ def _whole(results: list[Any]) -> Any:
 
 
 def _with_artifact(artifacts: list[Any], new: Mapping[str, Any]) -> list[Any]:
-    """The artifacts with an update, which adds one, or adds parts to one of its id."""
+    """Apply an artifact update: extend the artifact of the same id, or add a new one."""
     for at, old in enumerate(artifacts):
         if old.get("artifactId") == new.get("artifactId"):
             joined = {**old, "parts": [*old.get("parts", ()), *new.get("parts", ())]}
@@ -137,7 +135,7 @@ def _with_artifact(artifacts: list[Any], new: Mapping[str, Any]) -> list[Any]:
 
 
 def _text(result: Any) -> str | None:
-    """The text of a message, or of a finished task: its artifacts, else its status message."""
+    """Return the text of a message, or of a task: its first artifact, else its status message."""
     if not isinstance(result, Mapping):
         return None
     if result.get("kind") == "message":

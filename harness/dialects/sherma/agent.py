@@ -1,4 +1,4 @@
-"""A compiled agent, and the session of one run of it, which its nodes share."""
+"""A compiled agent, and the session of one run, which its nodes share."""
 
 from __future__ import annotations
 
@@ -22,15 +22,19 @@ from harness.graph.model import State
 from harness.graph.vocabulary import Inside
 
 CallAgent = Callable[[str, NodeContext], Awaitable[str | None]]
-"""Sends text to an agent. Returns its text, or None if it has none (it paused)."""
+"""Sends text to an agent and returns its text, or None if it has none or paused."""
 
 
 @dataclass(frozen=True)
 class SubAgent:
-    """A declared sub-agent. `call` performs the `agent` effect; `url` is the address of a remote one.
+    """A declared sub-agent.
 
-    Models are given the `description`. `inside` is the graph of a local manifest; `is_python`: it is an object;
-    `is_unknown`: one that was not imported.
+    call         sends text to it, as an `agent` effect
+    url          address of a remote agent
+    description  shown to models
+    inside       the graph of a local manifest
+    is_python    True for a Python object
+    is_unknown   True for a Python object that was not imported
     """
 
     id: str
@@ -54,11 +58,13 @@ class MCPDeclaration:
 
 @dataclass(frozen=True)
 class Agent:
-    """One agent of a manifest, ready to run.
+    """A compiled agent of a manifest.
 
-    `variables` are the CEL names beside `state`. The cards of `remote_skills` are fetched when a run begins;
-    modules are imported from `folders`. `schema_places` says where `input_schema` and `output_schema` stand,
-    `expression_place` where an expression of a node failed.
+    variables         the CEL variables besides `state`
+    remote_skills     skills whose cards are fetched when a run begins
+    folders           folders that modules are imported from
+    schema_places     locations of `input_schema` and `output_schema`
+    expression_place  finds the location of a failed expression of a node
     """
 
     name: str
@@ -77,7 +83,7 @@ class Agent:
     expression_place: Callable[[str, ExpressionError], Span | None] = lambda _node, _error: None
 
     def evaluate(self, expression: str, state: State, **names: Any) -> Any:
-        """The value of a CEL expression. It is parsed here, so a syntax error fails the node, not the load.
+        """Evaluate a CEL expression. It is parsed here, so a syntax error fails the node, not the load.
 
         Raises:
             ExpressionError: it cannot be parsed or evaluated.
@@ -88,7 +94,7 @@ class Agent:
 
 @dataclass
 class AgentSession:
-    """One run of an agent: new instances of its hooks, and its tools, with those of MCP servers."""
+    """The state of one run of an agent: its hook instances, and its tools including those of MCP servers."""
 
     agent: Agent
     hooks: Hooks
@@ -97,20 +103,20 @@ class AgentSession:
     shown: dict[str, Any] = field(default_factory=dict)
 
     def shown_to_hooks(self, name: str, definition: Any) -> Any:
-        """A copy of a part of the manifest, for the hooks of this run."""
+        """Return a copy of a part of the manifest, made once per run."""
         if name not in self.shown:
             self.shown[name] = definition.model_copy(deep=True)
         return self.shown[name]
 
     @classmethod
     def of(cls, run: RunContext) -> AgentSession:
-        """The session of a run."""
+        """Return the session of a run."""
         session: AgentSession = run.resources["session"]
         return session
 
 
 def hook_state(state: State) -> dict[str, Any]:
-    """The state for hooks: a dict of copies, which they may change; `messages` is a list."""
+    """Return the state for hooks: copies, which they may change; `messages` is a list."""
     return {name: _copied(value) for name, value in state.items()}
 
 
@@ -119,5 +125,5 @@ def _copied(value: Any) -> Any:
         return [message.model_copy(deep=True) for message in value]
     try:
         return copy.deepcopy(value)
-    except Exception:  # a hook left something that cannot be copied, such as a lock
+    except Exception:  # a hook stored something that cannot be copied, such as a lock
         return value

@@ -1,4 +1,4 @@
-"""The call_llm node: prompt, tools, the model with its retries, `state_updates`. spec: `call_llm`."""
+"""The call_llm node: prompt, tools, the model call with retries, `state_updates`. spec: `call_llm`."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from harness.source.models import describe
 
 
 async def call_llm(visit: Visit) -> Result:
-    """spec: `call_llm`. Prompt, tools, the model call (with retries), then `state_updates` on the input state."""
+    """Run the node: prompt, tools, model call, then `state_updates` on the input state. spec: `call_llm`."""
     args: doc.CallLLM = visit.node.args
     messages, system = _prompt(visit, args)
     tools = _bound_tools(visit, args)
@@ -48,7 +48,10 @@ async def call_llm(visit: Visit) -> Result:
 
 
 def _refuse_lost(visit: Visit, args: doc.CallLLM, calls: list[Result]) -> None:
-    """Refuse the calls that no node will run. Hooks of custom nodes may run calls, too."""
+    """Refuse tool calls that no node will run.
+
+    Nothing is refused in a graph with custom nodes, whose hooks may run them.
+    """
     graph = visit.agent.definition.graph
     if any(node.type == "custom" for node in graph.nodes):
         return
@@ -67,10 +70,7 @@ def _tool_calls(response: Any) -> list[Result]:
 
 
 def _prompt(visit: Visit, args: doc.CallLLM) -> tuple[list[BaseMessage], list[str]]:
-    """spec: the `prompt` field. The messages of its items, in order; nothing else is added.
-
-    Also returns the texts of its system items.
-    """
+    """Return the messages of the prompt items, in order, and the texts of the system items."""
     messages: list[BaseMessage] = []
     system: list[str] = []
     kinds = {"system": SystemMessage, "human": HumanMessage, "ai": AIMessage}
@@ -87,7 +87,7 @@ def _prompt(visit: Visit, args: doc.CallLLM) -> tuple[list[BaseMessage], list[st
 
 
 def _spliced(visit: Visit, expression: str) -> Sequence[BaseMessage]:
-    """Messages from the state; for the expression `state.messages`, the message objects themselves."""
+    """Return the messages of a `role: messages` item; `state.messages` gives the stored objects themselves."""
     reference = compile_cel(expression, null_as_false=True).reference
     kept = visit.state.get("messages")
     if reference == ("state", "messages") and isinstance(kept, MessageLog):
@@ -96,7 +96,7 @@ def _spliced(visit: Visit, expression: str) -> Sequence[BaseMessage]:
 
 
 def _bound_tools(visit: Visit, args: doc.CallLLM) -> list[Tool]:
-    """spec: "Tool binding modes". Those of the flag first, then the explicit ones; one of each name."""
+    """Return the tools of the dynamic flags, then the explicit ones, one per name: "Tool binding modes"."""
     registry = visit.session.tools
     tools: list[Tool] = []
     if args.use_tools_from_registry:
@@ -112,7 +112,7 @@ def _bound_tools(visit: Visit, args: doc.CallLLM) -> list[Tool]:
 
 
 def _loaded_tools(visit: Visit) -> list[Tool]:
-    """The tools of loaded skills, with a warning for each that is not registered."""
+    """Return the tools of loaded skills, with a warning for each that is not registered."""
     tools = []
     for id_ in Loaded.of(visit.state).tools:
         try:
@@ -125,9 +125,10 @@ def _loaded_tools(visit: Visit) -> list[Tool]:
 async def _before_llm_call(
     visit: Visit, messages: list[BaseMessage], system: list[str], tools: list[Tool]
 ) -> tuple[list[BaseMessage], list[Tool]]:
-    """With hooks, the prompt's system items become one message at the front, which hooks may change.
+    """Run the `before_llm_call` hooks; return the messages and tools they leave.
 
-    System messages of the conversation are dropped then, as in sherma.
+    As in sherma, the prompt's system items become one message at the front, and system messages from the
+    conversation are dropped.
     """
     changed = await visit.fire(
         "before_llm_call",
@@ -144,7 +145,7 @@ async def _before_llm_call(
 async def _ask_model(
     visit: Visit, args: doc.CallLLM, messages: list[BaseMessage], tools: list[Tool]
 ) -> AIMessage:
-    """spec: on_error, retry. Only the model call is retried."""
+    """Call the model, with the retries of `on_error`; nothing else is retried. spec: on_error, retry."""
     manifest = visit.agent.manifest
     reference = args.llm or manifest.default_llm
     assert reference is not None  # checked when the manifest was compiled

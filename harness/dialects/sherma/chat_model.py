@@ -1,4 +1,7 @@
-"""The chat model that hooks get from `ctx.registries`. Importing LangChain's base class takes 0.1 s."""
+"""The chat model that hooks get from `ctx.registries`.
+
+A module of its own because importing LangChain's base class takes 0.1 s.
+"""
 
 from __future__ import annotations
 
@@ -21,14 +24,14 @@ from harness.graph.effects import ToolSpec
 
 
 class WorldChatModel(BaseChatModel):
-    """A LangChain chat model that the world of a run answers for. Asynchronous only."""
+    """A LangChain chat model that is answered by the world of a run. Asynchronous only."""
 
     model_name: str = ""
     _made_with: tuple[AgentSession, LLM, NodeContext] | None = None
 
     @classmethod
     def of(cls, session: AgentSession, llm: LLM, ctx: NodeContext) -> WorldChatModel:
-        """A declared model in a run, with its calls made by this node."""
+        """Return a declared model for a run; its calls are made by the node of `ctx`."""
         model = cls(model_name=model_call(session, llm, (), ()).name)
         model._made_with = (session, llm, ctx)
         return model
@@ -46,8 +49,8 @@ class WorldChatModel(BaseChatModel):
     def with_structured_output(
         self, schema: Any, *, include_raw: bool = False, **kwargs: Any
     ) -> Runnable[Any, Any]:
-        """A model whose answer is JSON of this schema: an instance of its class, or a mapping."""
-        del kwargs  # the method is the provider's own affair
+        """Return a model whose answer is JSON of this schema: an instance of its class, or a mapping."""
+        del kwargs  # `method` and the like concern providers only
 
         async def parsed(message: AIMessage) -> Any:
             try:
@@ -81,7 +84,7 @@ class WorldChatModel(BaseChatModel):
         tools = [_spec(tool["function"]) for tool in kwargs.get("tools", ())]
         call = model_call(session, llm, messages, tools, kwargs.get("response_format"))
         message = to_ai_message(await ctx.perform(call), ctx.new_id)
-        message.id = ctx.new_id("message")  # LangChain would draw one
+        message.id = ctx.new_id("message")  # LangChain would generate a random one
         return ChatResult(generations=[ChatGeneration(message=message)])
 
 

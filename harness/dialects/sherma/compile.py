@@ -1,4 +1,4 @@
-"""A sherma manifest compiled to a Graph. One function for each section of the documentation, in its order."""
+"""Compiles a sherma manifest to a Graph. One function per section of the documentation, in its order."""
 
 from __future__ import annotations
 
@@ -37,16 +37,16 @@ _COLLISION_HINT: Final = (
 
 
 def load(request: LoadRequest) -> Graph:
-    """The graph of the agent that a request names.
+    """Return the graph of the agent that a request names.
 
     Raises:
-        ManifestError: with all problems.
+        ManifestError: lists all problems.
     """
     document = substitute(only_document(request, what="a sherma manifest"), request.env)
     try:
         return _loaded(request, document)
     except ManifestError as error:
-        # What is missing may be there, but misspelt.
+        # A missing key may be misspelt: report unknown keys together with the errors.
         problems = [*error.problems, *unknown_keys(document)]
         raise ManifestError([_without_values(problem, request.env) for problem in problems]) from None
 
@@ -67,7 +67,7 @@ def _loaded(request: LoadRequest, document: Document) -> Graph:
 
 
 def _without_values(problem: Problem, env: Mapping[str, str]) -> Problem:
-    """The problem with the values of variables, which may be secrets, replaced by their names."""
+    """Return the problem with values of variables, which may be secrets, replaced by their names."""
     message = problem.message
     for name, value in env.items():
         if len(value) > 3:
@@ -76,7 +76,7 @@ def _without_values(problem: Problem, env: Mapping[str, str]) -> Problem:
 
 
 def chosen_agent(manifest: doc.Manifest, document: Document, wanted: str | None) -> str:
-    """The agent of that id; else the only one. spec: "id must match an agent key in the YAML"."""
+    """Return the agent with this id, else the only agent. spec: "id must match an agent key in the YAML"."""
     names = list(manifest.agents)
     if wanted in manifest.agents:
         return str(wanted)
@@ -115,7 +115,7 @@ def _graph(agent: Agent, document: Document, warnings: Sequence[Problem]) -> Gra
         routers=routers,
         lifecycle=lifecycle(agent),
         recursion_limit=limit or 25,
-        # A hook may pause a node by itself.
+        # Hooks may pause a node.
         may_pause=bool(agent.hooks) or any(node.kind == "interrupt" for node in nodes),
         warnings=tuple(warnings),
         collision_hint=_COLLISION_HINT,
@@ -124,13 +124,13 @@ def _graph(agent: Agent, document: Document, warnings: Sequence[Problem]) -> Gra
 
 
 def _injected(name: str, span: Span) -> Node:
-    """spec: "Auto-injected tool_node": serves every registered tool."""
+    """Return an injected tool node, which serves every registered tool. spec: "Auto-injected tool_node"."""
     definition = graph_doc.ToolNodeNode(name=name, type="tool_node", args=graph_doc.ToolNode())
     return Node(definition.name, "tool_node", node_function(definition, BODIES["tool_node"]), span)
 
 
 def _channels(definition: doc.Agent) -> Iterator[Channel]:
-    """spec: `state`. `messages` accumulates; other fields are replaced; a default is the initial value."""
+    """Yield the state channels: `messages` accumulates, other fields are replaced. spec: `state`."""
     for field in definition.state.fields_:
         if field.name == "messages" and definition.keeps_messages:
             yield Channel(field.name, append_messages, partial(_log, field.default))

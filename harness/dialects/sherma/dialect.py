@@ -1,4 +1,4 @@
-"""The dialect sherma: the members of `harness.dialects.dialect.Dialect`. The rest is imported when it is used."""
+"""The dialect sherma: the members of `harness.dialects.dialect.Dialect`. Other modules are imported lazily."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ load = lazy_function("harness.dialects.sherma.compile:load")
 
 
 def detect(document: Document) -> bool:
-    """True if a document is a sherma manifest: it says `manifest_version`, or its agents have graphs."""
+    """True if a document is a sherma manifest: it has `manifest_version`, or agents with a `graph`."""
     value = document.value
     if not isinstance(value, dict):
         return False
@@ -27,6 +27,6 @@ def detect(document: Document) -> bool:
 
 
 def agents(document: Document) -> list[str]:
-    """The names of the agents a manifest defines."""
+    """Return the names of the agents that a manifest defines."""
     defined = document.value.get("agents") if isinstance(document.value, dict) else None
     return list(defined) if isinstance(defined, dict) else []

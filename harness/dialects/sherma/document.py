@@ -1,8 +1,6 @@
-"""The sections of a sherma manifest, in the order of its documentation (manifest version 1).
+"""The models of a sherma manifest's sections, in the order of its documentation (manifest version 1).
 
-Sections: manifest_version, prompts, llms, tools, skills, hooks, sub_agents, mcp_servers, checkpointer,
-default_llm, agents (state, schemas); `graph_document` has the graph with its nodes and edges. Unknown
-keys are ignored, with a warning.
+`graph_document` has the models of the graph, its nodes and edges. Unknown keys are ignored, with a warning.
 """
 
 from __future__ import annotations
@@ -25,7 +23,7 @@ FIELD_TYPES: Final[Mapping[str, tuple[type, ...]]] = {
     "list": (list,),
     "dict": (dict,),
 }
-"""The types of state fields, and those of their values."""
+"""The types of state fields, each with the Python types of its values."""
 
 
 class Prompt(Section, title="a prompt"):
@@ -60,7 +58,7 @@ class LLM(Section, title="an llm"):
 
 
 class Tool(Section, title="a tool"):
-    """spec: `tools`. `import_path` names a LangChain tool, or a function that is made into one."""
+    """spec: `tools`. `import_path` names a LangChain tool, or a function that is turned into one."""
 
     id: str
     version: str = "*"
@@ -68,7 +66,7 @@ class Tool(Section, title="a tool"):
 
 
 class Skill(Section, title="a skill"):
-    """spec: `skills`. The card is a file beside the manifest, or remote."""
+    """spec: `skills`. The card is a local file or remote."""
 
     id: str
     version: str = "*"
@@ -84,7 +82,7 @@ class Skill(Section, title="a skill"):
 
 
 class Hook(Section, title="a hook"):
-    """spec: `hooks`. A class, or an object, by import path. The reference runtime also has remote ones."""
+    """spec: `hooks`. The import path of a class or an object; sherma's remote hooks are refused."""
 
     import_path: str
 
@@ -99,7 +97,7 @@ class Hook(Section, title="a hook"):
 
 
 class SubAgent(Section, title="a sub-agent"):
-    """spec: `sub_agents`. At most one source; none: the agent is expected in a registry."""
+    """spec: `sub_agents`. At most one source; without any, the agent is expected in a registry."""
 
     id: str
     version: str
@@ -142,15 +140,15 @@ class MCPServer(Section, title="an MCP server"):
 
 
 class Checkpointer(Section, title="a checkpointer"):
-    """spec: `checkpointer`. State is kept in memory, declared or not."""
+    """spec: `checkpointer`. State is always kept in memory."""
 
     type: Literal["memory"] = "memory"
 
 
 class StateField(Section, title="a state field"):
-    """spec: `state.fields`. A field without `default` is absent until something writes it.
+    """spec: `state.fields`. A field without `default` is absent until it is written.
 
-    Types are documentation: no value is checked against them.
+    Values are not checked against the type.
     """
 
     name: str
@@ -159,7 +157,7 @@ class StateField(Section, title="a state field"):
 
     @property
     def has_default(self) -> bool:
-        """True if `default` is written, be it null."""
+        """True if `default` is given, even as null."""
         return "default" in self.model_fields_set
 
 
@@ -170,7 +168,7 @@ class State(Section, title="a state"):
 
 
 class LangGraphConfig(Section, title="a langgraph_config"):
-    """Settings of the runtime. Not in the document. Tags and metadata are for traces, and have no effect."""
+    """Runtime settings, undocumented. `tags` and `metadata` have no effect here."""
 
     recursion_limit: int | None = Field(default=None, ge=1)
     tags: list[str] | None = None
@@ -178,7 +176,7 @@ class LangGraphConfig(Section, title="a langgraph_config"):
 
 
 class Agent(Section, title="an agent"):
-    """spec: `agents`. The schemas are JSON Schema; they hold at the agent's boundary."""
+    """spec: `agents`. The schemas are JSON Schemas for the agent's input and output."""
 
     state: State
     input_schema: dict[str, Any] | None = None
@@ -188,12 +186,12 @@ class Agent(Section, title="an agent"):
 
     @property
     def keeps_messages(self) -> bool:
-        """True if the state accumulates messages: it has a field of that name (which is always a list)."""
+        """True if the state has a field `messages`, which then accumulates."""
         return any(field.name == "messages" for field in self.state.fields_)
 
 
 class Manifest(Section, title="a manifest"):
-    """A whole manifest. `data` is not in the document; the reference runtime offers it to CEL."""
+    """A whole manifest. `data` is undocumented; sherma provides it to CEL."""
 
     manifest_version: int = Field(examples=[f"manifest_version: {MANIFEST_VERSION}"])
     prompts: list[Prompt] = Field(default_factory=list)

@@ -1,4 +1,4 @@
-"""Warnings of CEL expressions that will fail. sherma says nothing of them before they are evaluated. spec: CEL."""
+"""Warnings about CEL expressions that will fail; sherma reports them only when they are evaluated. spec: CEL."""
 
 from __future__ import annotations
 
@@ -16,12 +16,12 @@ from harness.source.suggest import did_you_mean
 
 _RESPONSE: Final = "llm_response"
 _WORDS: Final = re.compile(r"[A-Za-z][\w ,.;:!?'’-]{0,60}")
-"""An invalid expression that matches is probably text without its quotes."""
+"""Matches invalid expressions that are probably text without quotes."""
 _NAMES: Final = re.compile(r"\b(state|prompts|llms|skills|llm_response)\b")
 
 
 def expression_warnings(agent: Agent, document: Document, path: DocumentPath) -> Iterator[Problem]:
-    """All of an agent. `path` is that of its graph."""
+    """Yield the warnings for all expressions of an agent. `path` is that of its graph."""
     variables = ["state", *agent.variables]
     if agent.remote_skills and "skills" not in variables:
         variables.append("skills")
@@ -43,14 +43,17 @@ def expression_warnings(agent: Agent, document: Document, path: DocumentPath) ->
 
 
 def _as_text(text: str) -> str:
-    """spec: "String literals must be double-quoted inside the YAML string"."""
+    """Return a hint about missing quotes.
+
+    spec: "String literals must be double-quoted inside the YAML string".
+    """
     words = text.strip()
     is_text = _WORDS.fullmatch(words) and not _NAMES.search(words)
     return f"text needs quotes of its own: '\"{words}\"'" if is_text else ""
 
 
 def _meant(expression: Expression, agent: Agent) -> str:
-    """A hint for an unknown name. spec: "always accessed through the state prefix"."""
+    """Return a hint for an unknown name. spec: "always accessed through the state prefix"."""
     for field in agent.definition.state.fields_:
         if field.name in expression.names and field.name not in agent.variables:
             return f"fields are read from the state: state.{field.name}"
@@ -65,7 +68,7 @@ def _meant(expression: Expression, agent: Agent) -> str:
 def _undeclared(
     expression: Expression, agent: Agent, document: Document, place: DocumentPath
 ) -> Iterator[Problem]:
-    """spec: `prompts["prompt-id"]`, `llms["llm-id"]`, `skills["skill-id"]`."""
+    """Yield references to undeclared items in `prompts["id"]`, `llms["id"]` and `skills["id"]`."""
     declared = {
         "prompts": [prompt.id for prompt in agent.manifest.prompts],
         "llms": [llm.id for llm in agent.manifest.llms],

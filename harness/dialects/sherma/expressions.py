@@ -10,13 +10,16 @@ from harness.errors import ExpressionError, Span
 from harness.source.document import Document, DocumentPath
 
 BUILT_IN: Final = "has_tool_calls"
-"""The condition of a branch that is no CEL, as in manifests from before tool nodes were injected."""
+"""A branch condition that is not CEL, from manifests older than injected tool nodes."""
 
 
 def expression_place(
     agent: doc.Agent, document: Document, path: DocumentPath, node: str, error: ExpressionError
 ) -> Span | None:
-    """Where an expression of a node failed, by its text; `path` is that of the graph. None for texts of hooks."""
+    """Return the location of a failed expression of a node; None if it is not one of the manifest's.
+
+    `path` is that of the graph. The expression is found by its text.
+    """
     for below, text in cel_texts(agent):
         section, at = below[0], below[1]
         if text == error.source and section == "nodes" and agent.graph.nodes[int(at)].name == node:
@@ -25,7 +28,7 @@ def expression_place(
 
 
 def cel_texts(agent: doc.Agent) -> Iterator[tuple[DocumentPath, str]]:
-    """The CEL expressions of a graph, with their paths in it."""
+    """Yield the CEL expressions of a graph, with their paths in it."""
     for at, node in enumerate(agent.graph.nodes):
         args = ("nodes", at, "args")
         if node.type == "call_llm":

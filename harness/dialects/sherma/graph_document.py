@@ -1,4 +1,4 @@
-"""The section `graph` of a manifest: nodes of eight types, error handling, edges and branches."""
+"""The models of a manifest's `graph`: nodes of eight types, error handling, edges and branches."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ class PromptItem(Section, title="a prompt item"):
 
 
 class ResponseFormat(Section, title="a response format"):
-    """A structured answer: `schema` is JSON Schema. Not in the document; the reference runtime has it."""
+    """A structured answer; `schema` is JSON Schema. Undocumented, but part of sherma."""
 
     name: str
     description: str = ""
@@ -52,7 +52,7 @@ class CallLLM(Section, title="the args of a call_llm node"):
 
     @property
     def binds_tools(self) -> bool:
-        """True if the model is given any tools."""
+        """True if the model gets any tools."""
         return bool(self.tools or self.flags)
 
 
@@ -94,13 +94,13 @@ class LoadSkills(Section, title="the args of a load_skills node"):
 
 
 class Custom(Section, title="the args of a custom node"):
-    """spec: `custom`. `metadata` is for hooks, and may be anything."""
+    """spec: `custom`. `metadata` is for hooks and may be any value."""
 
     metadata: Any = Field(default_factory=dict)
 
 
 class Retry(Section, title="a retry policy"):
-    """spec: `on_error`, retry. `max_attempts` counts the first; delays are in seconds."""
+    """spec: `on_error`, retry. `max_attempts` includes the first attempt; delays are in seconds."""
 
     max_attempts: int = 3
     strategy: Literal["fixed", "exponential"] = "exponential"
@@ -214,9 +214,9 @@ class Graph(Section, title="a graph"):
 
     @cached_property
     def injected(self) -> Mapping[str, str]:
-        """spec: "Auto-injected tool_node". The name of the tool node after each call_llm node that gets one.
+        """The name of the injected tool node, by call_llm node. spec: "Auto-injected tool_node".
 
-        Those are the nodes with tools that have no branches of their own.
+        Nodes with tools and without branches of their own get one.
         """
         branching = {edge.source for edge in self.edges if edge.branches}
         return {
@@ -227,7 +227,7 @@ class Graph(Section, title="a graph"):
 
     @property
     def has_tool_node(self) -> bool:
-        """True if some node runs the calls of models, declared or injected."""
+        """True if the graph has a tool node, declared or injected."""
         return bool(self.injected) or any(node.type == "tool_node" for node in self.nodes)
 
     @model_validator(mode="after")

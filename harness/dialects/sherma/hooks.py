@@ -1,7 +1,7 @@
-"""Hooks: Python classes that see and change the steps of an agent.
+"""Hooks: Python classes that observe and change the steps of an agent.
 
 The contexts and their fields are sherma's public interface (spec: "Hooks", "custom", "on_node_error Hook"),
-so that its hook classes run unchanged (`stand_in` makes them importable).
+so its hook classes run unchanged; `stand_in` makes them importable.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ Context = TypeVar("Context")
 
 @dataclass
 class NodeInfo:
-    """The node a hook is called for: `node_def` is its definition (`node_def.args.metadata`, …)."""
+    """The node that a hook is called for; `node_def` is its definition (`node_def.args.metadata`, …)."""
 
     node_def: Any
     config: Any = None
@@ -119,7 +119,7 @@ class AfterInterruptContext(_NodeContext):
 
 @dataclass
 class OnNodeErrorContext(_NodeContext):
-    """`error` None swallows it: the node writes nothing and its edges are followed."""
+    """Setting `error` to None swallows it: the node writes nothing, and its edges are followed."""
 
     node_type: str
     error: BaseException | None
@@ -152,14 +152,14 @@ class BeforeSkillUnloadContext(_SkillContext):
 
 @dataclass
 class AfterSkillUnloadContext(_SkillContext):
-    """What was unloaded."""
+    """A skill was unloaded, with the tools listed."""
 
     tools_unloaded: list[str] = field(default_factory=list)
 
 
 @dataclass
 class ChatModelCreateContext:
-    """A model is declared. `model_name` and `kwargs` may be changed; the world answers, not `chat_model`."""
+    """A declared model is created; `model_name` and `kwargs` may be changed. `chat_model` is ignored."""
 
     llm_id: str
     provider: str
@@ -180,14 +180,14 @@ class GraphInvokeContext:
 
 @dataclass
 class AfterGraphInvokeContext(GraphInvokeContext):
-    """`result`, the final state, may be replaced for the agent's answer."""
+    """`result`, the final state that the agent's answer is taken from, may be replaced."""
 
     result: dict[str, Any]
 
 
 @dataclass
 class OnErrorContext(GraphInvokeContext):
-    """`error` None swallows it: the run completes with the state reached."""
+    """Setting `error` to None swallows it: the run completes with the state reached."""
 
     error: BaseException | None
 
@@ -218,9 +218,9 @@ POINTS: dict[str, type] = {
 
 
 class BaseHookExecutor:
-    """Base class of hooks, which override some of the points: `async def node_exit(self, ctx): …`.
+    """Base class of hooks. Subclasses override some points: `async def node_exit(self, ctx): …`.
 
-    A method gets a context and returns one, or None for the same.
+    A method gets a context and returns one; None stands for the same context.
     """
 
 
@@ -233,7 +233,7 @@ for _point in POINTS:
 
 
 class Hooks:
-    """The hooks of one run, in order: the caller's first, then the manifest's."""
+    """The hooks of one run, in order: those of the caller, then those of the manifest."""
 
     def __init__(self, executors: Sequence[Any]) -> None:
         self._executors = executors
@@ -242,7 +242,7 @@ class Hooks:
         return bool(self._executors)
 
     async def run(self, point: str, context: Context) -> Context:
-        """Run all hooks of a point; each gets the context that the one before returned."""
+        """Run the hooks of a point in order; each gets the context that the one before returned."""
         for executor in self._executors:
             method = getattr(executor, point, None)
             if method is None:
@@ -263,14 +263,14 @@ _KINDS: Final[dict[str, tuple[tuple[type, ...], str]]] = {
     "tools": ((list, tuple), "a list"),
     "version": ((str,), "text"),
 }
-"""The kinds of values that hooks may leave in fields of a context, and in words. Other fields may have any."""
+"""The types, with their description, that hooks may set in these fields; other fields may have any value."""
 
 
 def _check(context: Any, point: type, hook: str) -> None:
-    """See that a hook left a context that the rest can use.
+    """Check the context that a hook returned.
 
     Raises:
-        TypeError: it did not.
+        TypeError: a field is missing or has a wrong type.
     """
     for name in (each.name for each in fields(point)):
         if not hasattr(context, name):

@@ -1,4 +1,4 @@
-"""Warnings of keys that have no effect beside the others: of servers, of edges, and of nodes."""
+"""Warnings about keys without effect: of MCP servers, edges and nodes."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ _STDIO_KEYS: Final = ("args", "env")
 
 
 def idle_keys(agent: Agent, document: Document, path: DocumentPath) -> Iterator[Problem]:
-    """Warnings of all of them. `path` is that of the graph."""
+    """Yield the warnings of an agent. `path` is that of the graph."""
     yield from _of_servers(agent, document)
     if not agent.manifest.skills:
         yield from _of_skills(agent, document, path)
@@ -23,7 +23,7 @@ def idle_keys(agent: Agent, document: Document, path: DocumentPath) -> Iterator[
 
 
 def _of_servers(agent: Agent, document: Document) -> Iterator[Problem]:
-    """spec: `mcp_servers`, the table of fields: headers are for HTTP and SSE, args and env for stdio."""
+    """Check the keys of MCP servers: `headers` are for HTTP and SSE, `args` and `env` for stdio."""
     for at, server in enumerate(agent.manifest.mcp_servers):
         for key in _HTTP_KEYS if server.transport == "stdio" else _STDIO_KEYS:
             if getattr(server, key):
@@ -35,7 +35,7 @@ def _of_servers(agent: Agent, document: Document) -> Iterator[Problem]:
 
 
 def _of_skills(agent: Agent, document: Document, path: DocumentPath) -> Iterator[Problem]:
-    """spec: `load_skills`, "Tool binding modes". Skills and their tools come from the section `skills`."""
+    """Report nodes that use skills although none are declared. spec: `load_skills`, "Tool binding modes"."""
     for at, node in enumerate(agent.definition.graph.nodes):
         args = (*path, "nodes", at, "args")
         if node.type == "call_llm" and node.args.use_tools_from_loaded_skills:

@@ -1,4 +1,4 @@
-"""The hooks that a manifest or a scenario names: what they override, what is wrong with them, how a run makes them.
+"""The hooks that a manifest or a scenario installs: their points, problems and instances.
 
 spec: `hooks`, "Hooks".
 """
@@ -17,12 +17,12 @@ from harness.errors import ManifestError, Problem, Span
 from harness.source.suggest import did_you_mean, nearest
 
 _BASES: Final = ("BaseHookExecutor", "HookExecutor", "object")
-"""Classes whose methods do nothing, here and in the package."""
+"""Classes whose hook methods do nothing, here and in sherma."""
 
 
 @dataclass(frozen=True)
 class InstalledHook:
-    """A hook, as it was imported, with the name and the place it was given; objects have no name of their own."""
+    """An imported hook, with its name and location. Objects given by a caller are named after their type."""
 
     found: Any
     name: str
@@ -30,7 +30,7 @@ class InstalledHook:
 
     @cached_property
     def overridden(self) -> frozenset[str]:
-        """The points it does something at; all of them if it was not imported."""
+        """The hook points that it overrides; all points if it was not imported."""
         if isinstance(self.found, UnimportedObject):
             return frozenset(POINTS)
         inherited = {point for base in self._classes if base.__name__ in _BASES for point in vars(base)}
@@ -48,12 +48,12 @@ class InstalledHook:
 
     @property
     def _own(self) -> list[Any]:
-        """Its classes except the bases, and the object itself if it has attributes of its own."""
+        """The hook's classes without the base classes, and the object itself if it has attributes."""
         parts: list[Any] = [part for part in self._classes if part.__name__ not in _BASES]
         return [*parts, self.found] if hasattr(self.found, "__dict__") else parts
 
     def problems(self) -> Iterator[Problem]:
-        """An error if it is no hook; warnings of methods that nothing calls, and of a hook that does nothing."""
+        """Yield an error if it is not a hook; warnings about misspelt methods, and about a hook without any."""
         if isinstance(self.found, UnimportedObject):
             return
         if not any(hasattr(self.found, point) for point in POINTS):
@@ -69,7 +69,7 @@ class InstalledHook:
             yield Problem("not-a-hook", text, self.span, severity="warning")
 
     def _misspelt(self) -> Iterator[tuple[str, str]]:
-        """Its methods of one parameter that are named almost like a point it does not override, and that point."""
+        """Yield methods with one parameter whose name resembles a point that is not overridden, and the point."""
         methods = {
             name: value for part in self._own for name, value in vars(part).items() if isfunction(value)
         }
@@ -81,10 +81,10 @@ class InstalledHook:
                 yield method, point
 
     def made(self) -> Any:
-        """A new instance of a hook class; any other object itself.
+        """Return a new instance of a hook class; other objects are returned themselves.
 
         Raises:
-            ManifestError: the class cannot be called without arguments.
+            ManifestError: the class cannot be instantiated without arguments.
         """
         if not isclass(self.found):
             return self.found

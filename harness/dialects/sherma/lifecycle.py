@@ -1,4 +1,4 @@
-"""The start and the end of a run: hooks, MCP servers, the schemas of input and output, the answer.
+"""The start and end of a run: hooks, MCP servers, schemas of input and output, the answer.
 
 spec: "Agents" (input_schema, output_schema), "Hooks", `mcp_servers`.
 """
@@ -29,7 +29,7 @@ from harness.matchers.json_schema import schema_errors
 
 
 class SchemaValidationError(HarnessError):
-    """Data that does not match the agent's `input_schema` or `output_schema`."""
+    """Data does not match the agent's `input_schema` or `output_schema`."""
 
     code = "schema"
 
@@ -39,7 +39,7 @@ class SchemaValidationError(HarnessError):
 
 
 def lifecycle(agent: Agent) -> Lifecycle:
-    """The lifecycle of an agent."""
+    """Return the lifecycle of an agent."""
     boundary = _Boundary(agent)
     return Lifecycle(
         prepare=boundary.prepare,
@@ -55,7 +55,7 @@ class _Boundary:
         self.agent = agent
 
     async def prepare(self, run: RunContext) -> None:
-        """Create the run's hooks and models, fetch remote skills, list MCP servers, describe remote agents."""
+        """Create the run's session: hooks, models, remote skills, tools of MCP servers, remote agents."""
         hooks = hook.Hooks([installed.made() for installed in self.agent.hooks])
         session = AgentSession(self.agent, hooks, self.agent.tools.copy())
         run.resources["session"] = session
@@ -82,7 +82,7 @@ class _Boundary:
         await self._describe_remote_agents(session, run)
 
     async def _describe_remote_agents(self, session: AgentSession, run: RunContext) -> None:
-        """Add the descriptions of remote agents from their cards. An agent that a stub answers for has none."""
+        """Add tools for remote agents, described by their cards; skipped for agents that stubs answer for."""
         ctx = NodeContext(run, "__start__", {})
         for agent in self.agent.sub_agents.values():
             if agent.url is None or run.world.answers_for(AgentCall(name=agent.id)):
@@ -98,7 +98,7 @@ class _Boundary:
                 session.tools.add(sub_agent_tool(replace(agent, description=description)))
 
     async def _fetch_skills(self, session: AgentSession, run: RunContext) -> None:
-        """spec: `skills`, url. Adds these skills to those with local cards."""
+        """Fetch the cards of remote skills and add these to the local ones. spec: `skills`, url."""
         fetch = fetcher(NodeContext(run, "__start__", {}))
         fetched = []
         for declared, span in self.agent.remote_skills:
@@ -117,7 +117,7 @@ class _Boundary:
             session.tools.add(tool)
 
     async def _models(self, hooks: hook.Hooks) -> dict[str, tuple[str, dict[str, Any]]]:
-        """spec: on_chat_model_create. A hook may set the name and the parameters of a model; the world answers."""
+        """Return name and parameters of each model, which hooks may set. spec: on_chat_model_create."""
         models = {}
         for llm in self.agent.llms.values():
             made = hook.ChatModelCreateContext(
@@ -130,7 +130,7 @@ class _Boundary:
         return models
 
     async def accept(self, value: Any, run: RunContext) -> Mapping[str, Any]:
-        """The state update of an input: text is one human message, a mapping gives initial values."""
+        """Return the state update of an input: text is one human message, a mapping gives initial values."""
         session = AgentSession.of(run)
         ctx = NodeContext(run, "__start__", {})
         update = self._update(value, run, ctx)
@@ -150,7 +150,7 @@ class _Boundary:
     async def _before_invoke(
         self, session: AgentSession, run: RunContext, update: Mapping[str, Any]
     ) -> hook.GraphInvokeContext:
-        """spec: before_graph_invoke. Each input and each resume is an invocation of its own."""
+        """Run the hooks before an invocation; each input and each resume is one. spec: before_graph_invoke."""
         config = {"recursion_limit": run.graph.recursion_limit, "configurable": {"thread_id": run.thread_id}}
         context = hook.GraphInvokeContext(self.agent.name, run.thread_id, config, dict(update))
         invoked = await session.hooks.run("before_graph_invoke", context)
@@ -159,12 +159,12 @@ class _Boundary:
         return invoked
 
     def _invocation(self, session: AgentSession, run: RunContext) -> tuple[str, str, Any, Any]:
-        """The fields of `GraphInvokeContext` for the current invocation."""
+        """Return the fields of `GraphInvokeContext` for the current invocation."""
         invocation = session.invocation
         return self.agent.name, run.thread_id, invocation.get("config", {}), invocation.get("input", {})
 
     async def answer(self, value: Any, run: RunContext) -> Any:
-        """The answer for a paused node: `{messages: […]}` becomes message objects, any other value stays."""
+        """Return the answer for a paused node: `{messages: […]}` becomes messages, other values are kept."""
         session = AgentSession.of(run)
         if session.hooks:
             await self._before_invoke(session, run, {"messages": [value]})
@@ -174,7 +174,7 @@ class _Boundary:
         return value
 
     async def rescue(self, error: Exception, run: RunContext) -> Exception | None:
-        """spec: on_error hooks. They cannot swallow a SchemaValidationError."""
+        """Run the `on_error` hooks; None if they swallow the error. They never get a SchemaValidationError."""
         session = run.resources.get("session")
         if session is None or not session.hooks or isinstance(error, SchemaValidationError):
             return error
@@ -183,7 +183,7 @@ class _Boundary:
         return seen if seen is None or isinstance(seen, Exception) else error
 
     async def finish(self, state: State, run: RunContext) -> Any:
-        """The agent's answer: the content of the last message."""
+        """Return the agent's answer: the content of the last message."""
         session = AgentSession.of(run)
         result: Mapping[str, Any] = state
         if session.hooks:
@@ -194,7 +194,7 @@ class _Boundary:
         return messages[-1].content if messages else None
 
     def _check(self, messages: Any, mark: str, key: str) -> None:
-        """spec: DataParts tagged `agent_input` or `agent_output` are validated."""
+        """Validate DataParts tagged `agent_input` or `agent_output`. spec: input_schema, output_schema."""
         schema: Mapping[str, Any] | None = getattr(self.agent.definition, key)
         if schema is None:
             return

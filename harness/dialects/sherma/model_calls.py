@@ -1,4 +1,4 @@
-"""The call of a declared model: what the manifest says of it, and what `on_chat_model_create` hooks made of that."""
+"""The effect of a model call: settings of the manifest, changed by `on_chat_model_create` hooks."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ def model_call(
     tools: Sequence[ToolSpec],
     response_format: Any = None,
 ) -> LLMCall:
-    """The call of a model in a run."""
+    """Return the effect of calling a declared model in a run."""
     model, params = session.invocation.get("models", {}).get(llm.id, (llm.model_name, {}))
     return LLMCall(
         name=model,
@@ -37,6 +37,6 @@ def model_call(
 
 
 def _setting(params: Mapping[str, Any], names: Sequence[str]) -> str | None:
-    """The first of these settings that a hook gave to a model; keys may be pydantic's secrets."""
+    """Return the first of these settings that a hook gave to a model. Keys may be pydantic secrets."""
     value = next((params[name] for name in names if params.get(name)), None)
     return str(value.get_secret_value() if hasattr(value, "get_secret_value") else value) if value else None

@@ -1,4 +1,4 @@
-"""What each node type does: one function a type, from a visit to its updates. `BODIES` lists them all."""
+"""The node types: one function each, from a visit to the node's updates, listed in `BODIES`."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from harness.graph.messages import message_text
 
 
 async def call_agent(visit: Visit) -> Result:
-    """spec: `call_agent`. Sends the text of `input`, appends the answer."""
+    """Send the text of `input` to an agent, and append its answer. spec: `call_agent`."""
     args: doc.CallAgent = visit.node.args
     value = visit.evaluate(args.input)
     agent = visit.agent.sub_agents[args.agent.id]
@@ -36,7 +36,7 @@ async def call_agent(visit: Visit) -> Result:
 
 
 def _as_text(value: Any) -> str:
-    """What is sent to an agent: a message's text, text as it is, anything else in Python's spelling."""
+    """Return a value as text for an agent: a message's text, text as it is, other values as `str()`."""
     if isinstance(value, Mapping) and "content" in value and ("type" in value or "role" in value):
         value = value["content"]
         if isinstance(value, list) and all(isinstance(block, (str, dict)) for block in value):
@@ -48,14 +48,14 @@ def _as_text(value: Any) -> str:
 
 
 async def data_transform(visit: Visit) -> Result:
-    """spec: `data_transform`. A value that is no map is written to the field `result`."""
+    """Return the map of updates; any other value goes to the field `result`. spec: `data_transform`."""
     args: doc.DataTransform = visit.node.args
     value = visit.evaluate(args.expression)
     return value if isinstance(value, dict) else {"result": value}
 
 
 async def set_state(visit: Visit) -> Result:
-    """spec: `set_state`. All values are evaluated on the state before."""
+    """Evaluate all values on the state before the node. spec: `set_state`."""
     args: doc.SetState = visit.node.args
     return {field: visit.evaluate(expression) for field, expression in args.values.items()}
 
@@ -64,7 +64,7 @@ async def set_state(visit: Visit) -> Result:
 
 
 async def interrupt(visit: Visit) -> Result:
-    """spec: `interrupt`. Messages in the answer are kept as they are; anything else becomes a human one."""
+    """Pause; append the response: messages as they are, other values as a human message. spec: `interrupt`."""
     args: doc.Interrupt = visit.node.args
     value = visit.evaluate(args.value)
     if visit.session.hooks:
@@ -83,7 +83,10 @@ async def interrupt(visit: Visit) -> Result:
 
 
 async def load_skills(visit: Visit) -> Result:
-    """spec: `load_skills`. The messages are those a model would have made; what fails is skipped."""
+    """Load skills, and write the messages that a model loading them would produce. spec: `load_skills`.
+
+    Skills that fail to load are skipped with a warning.
+    """
     args: doc.LoadSkills = visit.node.args
     wanted = visit.evaluate(args.skill_ids)
     if not isinstance(wanted, list):
@@ -111,7 +114,7 @@ async def load_skills(visit: Visit) -> Result:
 
 
 async def _load_skill(visit: Visit, id_: str, version: str, loaded: Loaded) -> str:
-    """The SKILL.md of a skill, its tools noted as loaded; hooks may change what is loaded and its text."""
+    """Load a skill between its hooks; return its SKILL.md."""
     hooks = visit.session.hooks
     info = visit.info()
     before = await hooks.run("before_skill_load", hook.BeforeSkillLoadContext(info, id_, version))
@@ -128,7 +131,7 @@ async def _load_skill(visit: Visit, id_: str, version: str, loaded: Loaded) -> s
 
 
 async def custom(visit: Visit) -> Result:
-    """spec: `custom`. Nothing but what a `node_execute` hook does."""
+    """Run the `node_execute` hooks; the node does nothing else. spec: `custom`."""
     hooks = visit.session.hooks
     if not hooks:
         return {}
@@ -148,4 +151,4 @@ BODIES: Mapping[str, Callable[[Visit], Awaitable[Result]]] = {
     "load_skills": load_skills,
     "custom": custom,
 }
-"""What each node type of the document does."""
+"""The function of each node type."""

@@ -1,4 +1,4 @@
-"""The prompts of a manifest, and of the manifests of its sub-agents, as data. Ids are the prompts' own."""
+"""The prompts of a manifest and of its sub-agents' manifests, as data. Ids are those of the manifest."""
 
 from __future__ import annotations
 
@@ -19,19 +19,19 @@ from harness.source.models import validate
 
 
 class _Sections(Section, title="a manifest"):
-    """The sections that prompts come from."""
+    """The sections that contain prompts."""
 
     prompts: list[doc.Prompt] = Field(default_factory=list)
     sub_agents: list[doc.SubAgent] = Field(default_factory=list)
 
 
 def prompts(request: LoadRequest) -> list[Prompt]:
-    """The prompts in the order of the section `prompts`, then those of sub-agents that have a manifest here.
+    """Return the prompts of the manifest, in order, then those of sub-agents with a local manifest.
 
-    Texts keep their `${VAR}`s.
+    `${VAR}` in texts is not replaced.
 
     Raises:
-        ManifestError: one of the two sections, or a file they name, is not as it should be.
+        ManifestError: one of the two sections, or a file that they name, is invalid.
     """
     return list(_of_manifest(request, set()))
 
@@ -58,7 +58,7 @@ def _of_manifest(request: LoadRequest, seen: set[Path]) -> Iterator[Prompt]:
 
 
 def _sub_agent(declared: doc.SubAgent, part: Document, request: LoadRequest) -> LoadRequest | None:
-    """The request for the manifest of a sub-agent; None where its agent has none here. spec: `sub_agents`."""
+    """Return the request for a sub-agent's local manifest; None if it has none. spec: `sub_agents`."""
     if declared.yaml_path is not None:
         path = request.resolve(_substituted(part, "yaml_path", request), part.span(("yaml_path",)))
         return request.for_manifest(path, declared.id)
@@ -78,10 +78,10 @@ def _substituted(part: Document, key: str, request: LoadRequest) -> str:
 
 
 def read_instructions(path: Path, where: Span, request: LoadRequest) -> str:
-    """spec: `instructions_path`. The file's text word for word; nothing in it is substituted.
+    """Read the file of `instructions_path`, verbatim and without substitution. spec: `instructions_path`.
 
     Raises:
-        ManifestError: it is not UTF-8 text, or cannot be read.
+        ManifestError: it cannot be read, or is not UTF-8 text.
     """
     try:
         return request.read_text(path)

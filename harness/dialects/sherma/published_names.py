@@ -1,4 +1,4 @@
-"""The public modules of sherma 1.8.0, and the names in them. Those of its user interface are left out."""
+"""The public modules of sherma 1.8.0 and their public names, without those of its user interface."""
 
 from __future__ import annotations
 
@@ -126,4 +126,4 @@ MODULES: Final[dict[str, str]] = {
     "sherma.types": "Protocol EntityType Markdown",
     "sherma.version": "parse_version matches_specifier find_latest find_best_match WILDCARD",
 }
-"""The names of each module, parents before children."""
+"""The names of each module; parent modules come first."""

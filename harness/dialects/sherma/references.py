@@ -1,4 +1,4 @@
-"""References of nodes that the manifest shows to lead nowhere: to tools, and to versions of models and agents."""
+"""Warnings about references of nodes that do not resolve: to tools, and to versions of models and agents."""
 
 from __future__ import annotations
 
@@ -17,13 +17,16 @@ _NUMBERS = re.compile(r"\d+(\.\d+)*")
 
 
 def loose_references(agent: Agent, document: Document, path: DocumentPath) -> Iterator[Problem]:
-    """Warnings of all of them. `path` is that of the graph."""
+    """Yield the warnings of an agent. `path` is that of the graph."""
     yield from _tools(agent, document, path)
     yield from _versions(agent, document, path)
 
 
 def _tools(agent: Agent, document: Document, path: DocumentPath) -> Iterator[Problem]:
-    """spec: `call_llm`, `tool_node`, tools. Those of servers and of remote cards are known when it runs."""
+    """Check references to tools; skipped if MCP servers or remote cards may add tools during a run.
+
+    spec: `call_llm`, `tool_node`, tools.
+    """
     cards = [skill.card for skill in agent.skills.skills]
     if agent.mcp_servers or agent.remote_skills or any(card.mcps for card in cards):
         return
@@ -49,9 +52,9 @@ def _tool_references(agent: Agent) -> Iterator[tuple[DocumentPath, Ref]]:
 
 
 def _versions(agent: Agent, document: Document, path: DocumentPath) -> Iterator[Problem]:
-    """Models, and agents of call_agent nodes, are found by their id alone."""
+    """Check the versions of models and of called agents, which are looked up by id alone."""
     manifest = agent.manifest
-    sub_agents = manifest.sub_agents[::-1]  # of several with one id, the last is used
+    sub_agents = manifest.sub_agents[::-1]  # of several with the same id, the last is used
     default = manifest.default_llm
     if default is not None:
         yield from _version("llm", default, manifest.llms, document, ("default_llm",))
@@ -70,7 +73,7 @@ def _versions(agent: Agent, document: Document, path: DocumentPath) -> Iterator[
 def _version(
     what: str, reference: Ref, declared: Sequence[Any], document: Document, path: DocumentPath
 ) -> Iterator[Problem]:
-    """`declared`: of those with one id, the first is used."""
+    """Check one version. `declared`: of several with the same id, the first is used."""
     used = next((item.version for item in declared if item.id == reference.id), "*")
     is_plain = _NUMBERS.fullmatch(reference.version) is not None
     if is_plain and not same_version(used, reference.version):

@@ -1,6 +1,6 @@
-"""The registries of a `node_execute` hook's context: models, tools, prompts, skills and agents.
+"""The registries in the context of a `node_execute` hook: models, tools, prompts, skills and agents.
 
-spec: "node_execute", `NodeExecuteContext`. Models and agents answer from the world, like any node's.
+spec: "node_execute", `NodeExecuteContext`. Models and agents are answered by the world, as for any node.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
 
 class NotRegistered(HarnessError):
-    """An id that a registry does not have."""
+    """A registry has no item with this id or version."""
 
     code = "not-registered"
 
@@ -39,7 +39,7 @@ class Registry:
             self._items.setdefault(id_, {})[version] = item
 
     async def get(self, id_: str, version: str = "*") -> Any:
-        """The item of that id and version; `*` is the latest.
+        """Return the item with this id and version; `*` is the latest.
 
         Raises:
             NotRegistered: there is none.
@@ -57,7 +57,7 @@ class Registry:
 
 
 class RegisteredTool:
-    """A tool for a hook: `await tool.function.ainvoke({…})`. The world answers, as it does for a tool node."""
+    """A tool for a hook: `await tool.function.ainvoke({…})`. It is answered as in a tool node."""
 
     def __init__(self, tool: Tool, ctx: NodeContext) -> None:
         self.id, self.version = tool.id, tool.version
@@ -66,7 +66,7 @@ class RegisteredTool:
 
     @cached_property
     def function(self) -> BaseTool:
-        """The tool as LangChain knows it. Asynchronous only."""
+        """The LangChain tool. Asynchronous only."""
         from langchain_core.tools import StructuredTool
 
         async def call(**args: Any) -> Any:
@@ -82,7 +82,7 @@ class RegisteredTool:
 
 @dataclass(frozen=True)
 class RegistryBundle:
-    """spec: `ctx.registries`."""
+    """The value of `ctx.registries`."""
 
     tool_registry: Registry
     llm_registry: Registry
@@ -95,7 +95,7 @@ class RegistryBundle:
 
 
 def registries(session: AgentSession, ctx: NodeContext) -> RegistryBundle:
-    """The registries of a run, for a hook of the node of this context."""
+    """Return the registries of a run for a hook; calls are made by the node of `ctx`."""
     from harness.dialects.sherma.chat_model import WorldChatModel
 
     agent, manifest = session.agent, session.agent.manifest
@@ -116,5 +116,5 @@ def registries(session: AgentSession, ctx: NodeContext) -> RegistryBundle:
 
 
 def _with_text(prompt: Prompt, agent: Agent) -> Prompt:
-    """A prompt with its instructions, wherever they were written."""
+    """Return a prompt with its instructions, also those from a file."""
     return prompt.model_copy(update=agent.variables["prompts"][prompt.id])

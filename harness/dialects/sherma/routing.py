@@ -1,4 +1,7 @@
-"""Edges: static ones, branches, the entry, injected tool nodes and fallbacks. spec: "Edges", "Branches"."""
+"""Edges and routers: static edges, branches, the entry, injected tool nodes, fallbacks.
+
+spec: "Edges", "Branches".
+"""
 
 from __future__ import annotations
 
@@ -22,30 +25,30 @@ DEFAULT = "default"
 
 
 class NotABoolean(ExpressionError):
-    """A branch condition whose value is not a boolean."""
+    """The value of a branch condition is not a boolean."""
 
     code = "not-a-boolean"
 
 
 @dataclass(frozen=True)
 class Choice:
-    """The choice among the branches of an edge: the first whose condition holds, else the default."""
+    """The branches of an edge: the first whose condition holds is followed, else the default."""
 
     branches: tuple[tuple[Condition, Edge], ...]
     default: Edge
 
     def chosen(self, state: State, agent: Agent) -> Edge:
-        """The edge that is followed. Conditions after the first that holds are not looked at."""
+        """Return the edge to follow. Conditions after the first that holds are not evaluated."""
         return next((edge for holds, edge in self.branches if holds(state, agent)), self.default)
 
     @property
     def edges(self) -> list[Edge]:
-        """All of them."""
+        """All edges: those of the branches, and the default."""
         return [*(edge for _, edge in self.branches), self.default]
 
 
 def edges_and_routers(agent: Agent, document: Document) -> tuple[list[Edge], Mapping[str, Router]]:
-    """The edges of an agent's graph, and a router for each node where there is something to choose."""
+    """Return the edges of an agent's graph, and routers for the nodes that have conditional edges."""
     graph = agent.definition.graph
     edges: list[Edge] = []
     routers: dict[str, Router] = {}
@@ -71,14 +74,14 @@ def edges_and_routers(agent: Agent, document: Document) -> tuple[list[Edge], Map
 
 
 def _choices_after(agent: Agent, document: Document, source: str) -> list[Choice]:
-    """The choices after a node: one for each of its edges, and all are followed."""
+    """Return the choices after a node: one per edge, all of which are followed."""
     graph = agent.definition.graph
     places: DocumentPath = ("agents", agent.name, "graph", "edges")
     found = [(edge, (*places, at)) for at, edge in enumerate(graph.edges) if edge.source == source]
     choices = [_choice(document, edge, path) for edge, path in found]
     if source not in graph.injected:
         return choices
-    # spec: "Auto-injected tool_node": to the tools while the model asks for them, else the first edge.
+    # spec: "Auto-injected tool_node": to the tools on tool calls, otherwise along the first edge.
     after = choices[0].default.target if choices else END
     tools = Edge(source, graph.injected[source], HAS_TOOL_CALLS)
     return [Choice(((_has_tool_calls, tools),), Edge(source, after, DEFAULT)), *choices[1:]]
@@ -102,7 +105,10 @@ def _choice(document: Document, edge: doc.Edge, path: DocumentPath) -> Choice:
 
 
 def _condition(source: str, text: str, place: Callable[[int, int], Span]) -> Condition:
-    """spec: branches. A condition must be a boolean; anything else, and any CEL error, fails the run at its place."""
+    """Return the function of a branch condition. spec: branches.
+
+    A value that is not a boolean, or a CEL error, fails the run.
+    """
     if text.strip() == BUILT_IN:
         return _has_tool_calls
 

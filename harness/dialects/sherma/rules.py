@@ -1,7 +1,4 @@
-"""The rules of a graph beyond the types of its sections: one function for each rule of the document.
-
-Each yields located problems.
-"""
+"""Rules of a manifest that the types of the models cannot express: one method per rule of the document."""
 
 from __future__ import annotations
 
@@ -21,7 +18,7 @@ FALLBACK_TYPES = ("call_llm", "tool_node", "call_agent", "custom")
 
 
 class Rules:
-    """The rules for one agent of a manifest. `at` is the agent's path in the document."""
+    """The rules for one agent of a manifest. `at` is the path of the agent's graph in the document."""
 
     def __init__(self, manifest: doc.Manifest, name: str, document: Document) -> None:
         self.manifest, self.name, self.document = manifest, name, document
@@ -31,7 +28,7 @@ class Rules:
         self.names = [node.name for node in self.graph.nodes]
 
     def problems(self) -> Iterator[Problem]:
-        """All errors of the agent."""
+        """Yield all errors of the agent."""
         yield from self.distinct_names()
         yield from self.references()
         yield from self.state_fields()
@@ -46,7 +43,7 @@ class Rules:
         return Problem(code, message, self.document.span((*self.at, *path)), hint)
 
     def distinct_names(self) -> Iterator[Problem]:
-        """Node names are unique, and none is taken by an injected tool node."""
+        """Node names are unique and different from those of injected tool nodes."""
         seen: set[str] = set()
         for at, name in enumerate(self.names):
             if name in seen:
@@ -63,7 +60,10 @@ class Rules:
                 yield self._problem("duplicate-name", text, "nodes", at, "name")
 
     def references(self) -> Iterator[Problem]:
-        """spec: edges, `entry_point`, `__start__`, `__end__`. Every name leads to a node."""
+        """Every node name in an edge, the entry point or a fallback exists.
+
+        spec: edges, `entry_point`, `__start__`, `__end__`.
+        """
         if self.graph.entry_point is not None:
             yield from self._node(self.graph.entry_point, "entry point", "entry_point")
         for at, edge in enumerate(self.graph.edges):
@@ -88,7 +88,7 @@ class Rules:
             yield from self._node(name, what, *path, beside=END)
 
     def _node(self, name: str, what: str, *path: str | int, beside: str | None = None) -> Iterator[Problem]:
-        """`beside`: what is also right in this place, and no node."""
+        """Check the name of a node. `beside` is a special name that is allowed too."""
         known = [*self.names, *self.graph.injected.values()]
         if name not in known:
             hint = did_you_mean(name, known if beside is None else [*known, beside])
@@ -97,7 +97,7 @@ class Rules:
             )
 
     def state_fields(self) -> Iterator[Problem]:
-        """spec: State. Names are unique; call_llm and interrupt nodes need a `messages` field."""
+        """Field names are unique; call_llm and interrupt nodes need a field `messages`. spec: State."""
         seen: set[str] = set()
         for at, field in enumerate(self.agent.state.fields_):
             if field.name in seen:
@@ -113,7 +113,7 @@ class Rules:
                 return
 
     def models(self) -> Iterator[Problem]:
-        """spec: Default LLM. Each call_llm has an `llm`, or there is a `default_llm`; ids are declared."""
+        """Each call_llm has an `llm` or there is a `default_llm`, and it is declared. spec: Default LLM."""
         llms = [llm.id for llm in self.manifest.llms]
         for at, node in self._of_type("call_llm"):
             reference = node.args.llm or self.manifest.default_llm
@@ -128,7 +128,7 @@ class Rules:
                 yield Problem("unknown-llm", text, self.document.span(path), did_you_mean(reference.id, llms))
 
     def tool_binding(self) -> Iterator[Problem]:
-        """spec: "Tool binding modes". The dynamic flags exclude each other."""
+        """The dynamic flags are mutually exclusive. spec: "Tool binding modes"."""
         for at, node in self._of_type("call_llm"):
             flags = node.args.flags
             path = ("nodes", at, "args")
@@ -140,7 +140,7 @@ class Rules:
                 yield self._problem("tool-flags", text, *path, "response_format")
 
     def sub_agents(self) -> Iterator[Problem]:
-        """spec: Multi-Agent. Bound and called agents are declared."""
+        """Bound and called agents are declared. spec: Multi-Agent."""
         declared = [agent.id for agent in self.manifest.sub_agents]
         for at, node in self._of_type("call_llm"):
             chosen = node.args.use_sub_agents_as_tools
@@ -161,7 +161,7 @@ class Rules:
                 yield self._problem("unknown-agent", text, "nodes", at, "args", "agent", "id", hint=hint)
 
     def error_handling(self) -> Iterator[Problem]:
-        """spec: on_error, the table of node types: retry on call_llm, fallback on nodes that do IO."""
+        """Only call_llm has `retry`, and only IO-bound nodes have `fallback`. spec: on_error."""
         for at, node in enumerate(self.graph.nodes):
             if node.on_error is None:
                 continue
@@ -191,14 +191,14 @@ class Rules:
             yield self._problem("on-error", text, *path, "max_delay", hint=hint)
 
     def tool_nodes(self) -> Iterator[Problem]:
-        """A call_llm with tools and branches of its own needs a tool_node somewhere."""
+        """A call_llm with tools and branches of its own needs a tool_node in the graph."""
         for at, node in self._of_type("call_llm"):
             if node.args.binds_tools and not self.graph.has_tool_node:
                 text = f"call_llm node '{node.name}' has tools and branches of its own, but there is no tool_node"
                 yield self._problem("no-tool-node", text, "nodes", at)
 
     def schemas(self) -> Iterator[Problem]:
-        """spec: `input_schema`, `output_schema` are JSON Schema."""
+        """`input_schema` and `output_schema` are JSON Schemas."""
         schemas = {key: getattr(self.agent, key) for key in ("input_schema", "output_schema")}
         for key, schema in schemas.items():
             if schema is not None and (flaw := schema_flaw(schema)) is not None:

@@ -1,4 +1,4 @@
-"""The ground all parts of a manifest stand on."""
+"""Base types of the models of a manifest."""
 
 from __future__ import annotations
 
@@ -9,17 +9,15 @@ from pydantic import BaseModel, BeforeValidator
 from harness.source.models import Mistake, describe, mistaken
 
 INTERNAL: Final = "__sherma__"
-"""The field of the state that belongs to the runtime: the last error, and what is loaded of skills."""
+"""The state field of the runtime: the last error, loaded skills and their tools."""
 
 
 class Section(BaseModel, extra="ignore", defer_build=True):
-    """Base class of the sections of a manifest. Text that spells a number or a boolean is accepted for one, so that
-    `${VAR}` can be used there.
-    """
+    """Base class of the models. Text that spells a number or boolean is accepted as one, for `${VAR}`."""
 
 
 class Ref(Section, title="a reference"):
-    """A reference into a registry. `version` None or `*`: the latest."""
+    """A reference into a registry. Version `*` is the latest."""
 
     main_key: ClassVar[str] = "id"
 
@@ -35,4 +33,4 @@ def _unquoted(written: Any) -> Any:
 
 
 Expression = Annotated[str, BeforeValidator(_unquoted)]
-"""The text of a CEL expression."""
+"""The source text of a CEL expression."""

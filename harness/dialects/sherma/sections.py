@@ -1,4 +1,4 @@
-"""The sections of a manifest compiled: one method for each, in the order of the documentation."""
+"""Compiles the sections of a manifest: one method each, in the order of the documentation."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ class Sections:
         self.problems = Problems()
 
     def agent(self, name: str) -> Agent:
-        """The agent, with everything it can use."""
+        """Return the agent with everything it can use."""
         offer_stand_in()
         skills = self.skills()
         sub_agents = self.sub_agents()
@@ -66,14 +66,14 @@ class Sections:
         )
 
     def llms(self) -> Mapping[str, doc.LLM]:
-        """By id. Of several versions nodes get the first that is declared; in CEL, `llms` has the last (observed)."""
+        """Return the models by id. Of several versions, nodes use the first declared (observed in sherma)."""
         found: dict[str, doc.LLM] = {}
         for llm in self.manifest.llms:
             found.setdefault(llm.id, llm)
         return found
 
     def variables(self, skills: Skills) -> Mapping[str, Any]:
-        """spec: CEL, the variables `prompts`, `llms` and `skills` beside `state`."""
+        """Return the CEL variables besides `state`: `prompts`, `llms`, `skills`, `data`. spec: CEL."""
         variables: dict[str, Any] = {
             "prompts": {
                 prompt.id: {"instructions": self._instructions(prompt, at)}
@@ -88,7 +88,7 @@ class Sections:
         return variables
 
     def _instructions(self, prompt: doc.Prompt, at: int) -> str:
-        """spec: `instructions` or `instructions_path`."""
+        """Return the instructions of a prompt, inline or from the file of `instructions_path`."""
         if prompt.instructions_path is None:
             return prompt.instructions or ""
         where = self.document.span(("prompts", at, "instructions_path"))
@@ -99,7 +99,7 @@ class Sections:
         return text
 
     def tools(self) -> Iterator[Tool]:
-        """spec: `tools`."""
+        """Yield the tools of the section `tools`."""
         for at, tool in enumerate(self.manifest.tools):
             path = ("tools", at, "import_path")
             found = self._import(tool.import_path, path)
@@ -113,7 +113,7 @@ class Sections:
                     yield made
 
     def skills(self) -> Skills:
-        """spec: `skills`. Cards are read and their tools imported when the manifest is loaded."""
+        """Read the local skill cards and import their tools. spec: `skills`."""
         skills = Skills()
         for at, skill in enumerate(self.manifest.skills):
             if skill.skill_card_path is None:
@@ -125,7 +125,7 @@ class Sections:
         return skills
 
     def remote_skills(self) -> tuple[tuple[doc.Skill, Span], ...]:
-        """spec: `skills`, url. Their cards are fetched from the world when a run begins."""
+        """Return the skills with a `url`, whose cards are fetched when a run begins. spec: `skills`."""
         return tuple(
             (skill, self.document.span(("skills", at, "url")))
             for at, skill in enumerate(self.manifest.skills)
@@ -133,7 +133,7 @@ class Sections:
         )
 
     def hooks(self) -> tuple[InstalledHook, ...]:
-        """spec: `hooks`. The caller's hooks first, then the manifest's; a run gets fresh instances."""
+        """Return the hooks: the caller's, then the manifest's. Runs create instances. spec: `hooks`."""
         installed: list[InstalledHook] = []
         for given in self.request.hooks:
             with self.problems.collecting():
@@ -150,7 +150,7 @@ class Sections:
         return tuple(installed)
 
     def sub_agents(self) -> Mapping[str, SubAgent]:
-        """spec: `sub_agents`. Files must be there; they are parsed when they are first called."""
+        """Return the sub-agents. Files must exist, but are parsed at the first call. spec: `sub_agents`."""
         agents: dict[str, SubAgent] = {}
         for at, declared in enumerate(self.manifest.sub_agents):
             imported = None
@@ -167,7 +167,7 @@ class Sections:
         return agents
 
     def mcp_servers(self) -> tuple[MCPDeclaration, ...]:
-        """spec: `mcp_servers`. Their tools are listed by the world when a run begins."""
+        """Return the MCP servers, whose tools are listed when a run begins. spec: `mcp_servers`."""
         return tuple(
             MCPDeclaration(
                 server,
@@ -192,14 +192,17 @@ class Sections:
             )
 
     def _warn_of_function(self, dotted: str, found: Any, path: DocumentPath) -> None:
-        """spec: `tools`, "should point to a @tool-decorated function". sherma itself refuses anything else."""
+        """Warn about a plain function under `tools`, which sherma refuses.
+
+        spec: "should point to a @tool-decorated function".
+        """
         if isfunction(found) or (isinstance(found, UnimportedObject) and found.is_function):
             text = f"'{dotted}' is a plain function, which sherma refuses: decorate it with LangChain's @tool"
             warning = Problem("plain-function", text, self.document.span(path), severity="warning")
             self.problems.add([warning])
 
     def _made(self, make: Callable[[], T], path: DocumentPath) -> T | None:
-        """What `make` makes of a user's object; None, and a problem, if it fails."""
+        """Return the result of `make`; if it raises, record a problem and return None."""
         try:
             return make()
         except Exception as error:

@@ -1,4 +1,4 @@
-"""The tools of skills: seven by which a model finds and loads skills, and those of the skills themselves."""
+"""The tools of skills: the seven tools that find and load skills, and the tools that skills bring."""
 
 from __future__ import annotations
 
@@ -13,10 +13,10 @@ from harness.graph.effects import MCPEndpoint, http_call
 
 
 async def register_tools(visit: Visit, skill: Skill) -> list[str]:
-    """Register the tools of a skill. Returns their ids.
+    """Register the tools of a skill, and return their ids.
 
     Raises:
-        SkillNotFound: one of its MCP servers cannot be used, so the skill cannot be loaded.
+        SkillNotFound: an MCP server of the skill cannot be used.
     """
     ids = skill.tool_ids
     for server in skill.card.mcps.values():
@@ -40,7 +40,7 @@ def _endpoint(server: CardMCPServer) -> MCPEndpoint:
 
 
 def skill_tools(skills: Skills) -> list[Tool]:
-    """The seven tools of progressive disclosure. They are native: they need no stub."""
+    """Return the seven tools of progressive disclosure. They are native: they need no stub."""
 
     async def no_fetch(url: str) -> str:
         raise SkillNotFound(f"nothing to fetch {url} with")
@@ -58,7 +58,7 @@ def skill_tools(skills: Skills) -> list[Tool]:
 
 
 def fetcher(ctx: NodeContext) -> Fetch:
-    """A function that gets texts over HTTP, as effects of a node."""
+    """Return a function that fetches text over HTTP, as effects of a node."""
 
     async def fetch(url: str) -> str:
         hint = f"or give the skill a card in a file: {url}"
@@ -72,7 +72,7 @@ def fetcher(ctx: NodeContext) -> Fetch:
 
 
 def _functions(skills: Skills, fetch: Fetch) -> dict[str, Callable[..., Awaitable[Any]]]:
-    """The tools as functions, with signatures and docstrings for the model."""
+    """Return the seven tools as functions; models see their signatures and docstrings."""
 
     async def list_skills() -> list[dict[str, str]]:
         """List all available skills with their id, version, name and description."""
@@ -117,7 +117,7 @@ def _functions(skills: Skills, fetch: Fetch) -> dict[str, Callable[..., Awaitabl
 
 
 async def _file(skill: Skill, name: str, prefix: str, fetch: Fetch) -> str:
-    """The text of a listed file, or an error for the model with the listed names."""
+    """Return the text of a listed file, or an error text that names the listed files."""
     available = skill.files_under(prefix)
     if name not in available:
         return f"Error: '{name}' not found. Available: {', '.join(available) or 'none'}"

@@ -1,7 +1,7 @@
-"""Skills: cards, their files, and what a conversation has loaded.
+"""Skills: cards, their files, and the skills that a conversation has loaded.
 
-spec: `skills`, `load_skills`, "progressive disclosure". A skill card is JSON; `base_uri` and its files are
-relative to the card, and never outside its folder.
+spec: `skills`, `load_skills`, "progressive disclosure". A skill card is JSON; `base_uri` and the files are
+relative to the card, and may not be outside its folder.
 """
 
 from __future__ import annotations
@@ -27,13 +27,13 @@ from harness.source.suggest import did_you_mean
 
 
 class SkillNotFound(HarnessError):
-    """A skill that is not declared, or cannot be loaded."""
+    """A skill is not declared, or cannot be loaded."""
 
     code = "unknown-skill"
 
 
 class LocalTool(Section, title="a tool of a skill card"):
-    """A Python tool that comes with a skill."""
+    """A Python tool of a skill."""
 
     id: str
     version: str = "*"
@@ -41,7 +41,7 @@ class LocalTool(Section, title="a tool of a skill card"):
 
 
 class CardMCPServer(Section, title="an MCP server of a skill card"):
-    """An MCP server that comes with a skill; its tools are listed when the skill is loaded."""
+    """An MCP server of a skill, whose tools are listed when the skill is loaded."""
 
     id: str
     version: str = "*"
@@ -52,7 +52,7 @@ class CardMCPServer(Section, title="an MCP server of a skill card"):
 class Card(Section, title="a skill card"):
     """A skill card. `files` are relative to `base_uri`, which is relative to the card.
 
-    The id and version of a skill are those of the manifest.
+    The skill's id and version come from the manifest.
     """
 
     name: str
@@ -64,17 +64,17 @@ class Card(Section, title="a skill card"):
 
 
 Fetch = Callable[[str], Awaitable[str]]
-"""Gets the text at a URL, as an effect; raises SkillNotFound."""
+"""Fetches the text at a URL, as an effect; raises SkillNotFound."""
 
 
 @dataclass(frozen=True)
 class Folder:
-    """Files of a skill whose card is a local file."""
+    """The files of a skill with a local card."""
 
     path: Path
 
     async def read(self, name: str, _fetch: Fetch) -> str:
-        """The text of a file below the folder; any other path is refused."""
+        """Return the text of a file in the folder. Paths outside are refused."""
         path = (self.path / name).resolve()
         if not path.is_relative_to(self.path):
             raise SkillNotFound(f"'{name}' is outside the skill's folder")
@@ -86,18 +86,18 @@ class Folder:
 
 @dataclass(frozen=True)
 class Site:
-    """Files of a skill whose card, or whose `base_uri`, has a URL; fetched when they are read."""
+    """The files of a skill whose card or `base_uri` is a URL; fetched when they are read."""
 
     url: str
 
     async def read(self, name: str, fetch: Fetch) -> str:
-        """The text at a URL relative to the skill's own."""
+        """Return the text at a URL relative to the skill's."""
         return await fetch(urljoin(self.url, name))
 
 
 @dataclass(frozen=True)
 class Skill:
-    """A declared skill: its id and version in the manifest, its card, its files and its tools."""
+    """A declared skill: id and version from the manifest, card, files and tools."""
 
     id: str
     version: str
@@ -107,18 +107,18 @@ class Skill:
 
     @property
     def tool_ids(self) -> list[str]:
-        """The ids of its local tools; those of its MCP servers are known when they are listed."""
+        """The ids of its local tools; those of its MCP servers are not known yet."""
         return [tool.id for tool in self.card.local_tools.values()]
 
     def files_under(self, prefix: str) -> list[str]:
-        """The card's files in a folder such as `references/`."""
+        """Return the files of the card below a folder such as `references/`."""
         return [name for name in self.card.files if name.startswith(prefix)]
 
     async def text(self, name: str, fetch: Fetch) -> str:
-        """A file of the skill.
+        """Return the text of a file.
 
         Raises:
-            SkillNotFound: it is not there, not text, or outside the skill's folder.
+            SkillNotFound: it does not exist, is not text, or is outside the skill's folder.
         """
         try:
             return await self.files.read(name, fetch)
@@ -128,7 +128,7 @@ class Skill:
 
 @dataclass
 class Skills:
-    """The declared skills, in order; several versions of one id may be declared."""
+    """The declared skills, in order. An id may have several versions."""
 
     skills: list[Skill] = field(default_factory=list)
 
@@ -136,10 +136,10 @@ class Skills:
         return bool(self.skills)
 
     def get(self, id_: str, version: str = "*") -> Skill:
-        """A skill; `*` is the latest version.
+        """Return a skill; `*` is the latest version.
 
         Raises:
-            SkillNotFound: no such skill, or no such version.
+            SkillNotFound: no such skill or version.
         """
         versions = {skill.version: skill for skill in reversed(self.skills) if skill.id == id_}
         if not versions:
@@ -152,7 +152,7 @@ class Skills:
         return versions[found]
 
     def listed(self) -> list[dict[str, str]]:
-        """The result of `list_skills`."""
+        """Return the result of `list_skills`."""
         return [
             {
                 "id": skill.id,
@@ -165,10 +165,10 @@ class Skills:
 
 
 def read_skill(declared: doc.Skill, card_path: Path, request: LoadRequest) -> Skill:
-    """A skill from a card file. Its other files are beside the card, or where its `base_uri` is a URL, there.
+    """Read a skill from a local card. Its files are beside the card, or at `base_uri` if that is a URL.
 
     Raises:
-        ManifestError: the card is wrong, or a tool cannot be imported.
+        ManifestError: the card is invalid, or a tool cannot be imported.
     """
     document = read(card_path)
     card = validate(Card, document)
@@ -179,15 +179,15 @@ def read_skill(declared: doc.Skill, card_path: Path, request: LoadRequest) -> Sk
     if not request.may_read(folder):
         text = f"base_uri '{card.base_uri}' leads out of the folders a manifest may read"
         raise ManifestError(Problem("path-outside", text, document.span(("base_uri",))))
-    request.record(folder)  # its files are read while the agent runs
+    request.record(folder)  # its files are read during runs
     return Skill(declared.id, declared.version, card, Folder(folder), tools)
 
 
 def remote_skill(declared: doc.Skill, text: str, folders: Sequence[Path]) -> Skill:
-    """A skill from the text of a card at its `url`; `base_uri` is relative to that.
+    """Return a skill from the text of the card at its `url`; `base_uri` is relative to it.
 
     Raises:
-        ManifestError: the card is wrong, or a tool cannot be imported.
+        ManifestError: the card is invalid, or a tool cannot be imported.
     """
     url = declared.url or ""
     document = parse(text, file=url, json=True)
@@ -214,14 +214,14 @@ def _tools(
 
 @dataclass
 class Loaded:
-    """The skills and tools that a conversation has loaded, kept in `__sherma__`."""
+    """The skills and tools that a conversation has loaded, stored in `__sherma__`."""
 
     tools: list[str]
     skills: dict[str, dict[str, Any]]
 
     @classmethod
     def of(cls, state: Any) -> Loaded:
-        """What is loaded in a state."""
+        """Read them from a state."""
         internal = state.get(INTERNAL) or {}
         return cls(
             list(internal.get("loaded_tools_from_skills") or ()),
@@ -229,7 +229,7 @@ class Loaded:
         )
 
     def load(self, skill: Skill, version: str, tool_ids: Sequence[str]) -> None:
-        """Note a skill and its tools, in loading order and without duplicates."""
+        """Add a skill and its tools, in loading order and without duplicates."""
         self.tools += [id_ for id_ in tool_ids if id_ not in self.tools]
         self.skills[skill.id] = {"version": version, "tools": list(tool_ids)}
 
@@ -239,5 +239,5 @@ class Loaded:
         self.tools = [id_ for id_ in self.tools if id_ not in gone]
 
     def as_update(self) -> dict[str, Any]:
-        """The update of `__sherma__`."""
+        """Return the update of `__sherma__`."""
         return {"loaded_tools_from_skills": self.tools, "loaded_skills": self.skills}

@@ -1,11 +1,9 @@
-"""A stand-in for the package `sherma`, where it is not installed.
+"""A stand-in for the package `sherma`, used if that is not installed.
 
-Modules of hooks, tools and agents import from all over the package: `from sherma.hooks.executor import
-BaseHookExecutor`, `from sherma.registry.bundle import RegistryBundle`. With this they load without the runtime they
-were written for. What hooks and agents work with is there (`stand_in_parts`). Every other public name can be
-imported, annotated with and derived from; it refuses to be called.
-
-spec: "Hooks", "Using a declarative agent".
+Modules of hooks, tools and agents import from many places of the package: `from sherma.hooks.executor import
+BaseHookExecutor`, `from sherma.registry.bundle import RegistryBundle`. `stand_in_parts` implements the names
+that hooks and agents need. Every other public name can be imported, subclassed and used in annotations, but
+raises an error when called. spec: "Hooks", "Using a declarative agent".
 """
 
 from __future__ import annotations
@@ -20,13 +18,13 @@ from harness.errors import HarnessError
 
 
 class NotInStandIn(HarnessError):
-    """A part of sherma's runtime that is used where only the stand-in is."""
+    """A part of sherma's runtime was used that the stand-in does not implement."""
 
     code = "not-in-stand-in"
 
 
 class _Module(ModuleType):
-    """A module of the stand-in. Its members are made when they are first asked for."""
+    """A module of the stand-in. Its members are created on first access."""
 
     def __getattr__(self, name: str) -> Any:
         if name not in self.__dict__.get("__all__", ()):
@@ -54,7 +52,7 @@ def offer_stand_in() -> None:
 
 
 def _placeholder(module: str, name: str) -> type:
-    """A class for a class or a function of sherma that is not offered here."""
+    """Return a class that stands for a class or function of sherma that is not implemented."""
 
     def refuse(_class: type, *_given: Any, **_named: Any) -> NoReturn:
         raise NotInStandIn(

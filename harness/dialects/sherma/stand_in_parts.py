@@ -1,4 +1,4 @@
-"""What the stand-in for `sherma` offers for real: hooks, agents, errors, the models of a manifest."""
+"""The implemented names of the `sherma` stand-in: hooks, agents, errors, the models of a manifest."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from harness.dialects.sherma.section import INTERNAL, Ref
 
 
 def part(module: str, name: str) -> Any:
-    """The member of a module of sherma; None if it is not offered."""
+    """Return a member of a sherma module; None if it is not implemented."""
     if module == "sherma.langgraph.declarative.schema" and name in _SCHEMA:
         return _SCHEMA[name]
     return _PARTS.get(name)
@@ -26,7 +26,7 @@ def part(module: str, name: str) -> Any:
 
 
 class DeclarativeConfig:
-    """A manifest that is read before its agent is made."""
+    """A manifest that is read before its agent is created."""
 
     def __init__(self, *, yaml_path: Any = None, yaml_content: str | None = None) -> None:
         self.yaml_path = yaml_path
@@ -34,7 +34,7 @@ class DeclarativeConfig:
 
 
 class DeclarativeAgent:
-    """An agent by its manifest. Settings of the original runtime that have no meaning here are ignored."""
+    """An agent defined by its manifest. Other settings of sherma's constructor are ignored."""
 
     def __init__(
         self,
@@ -61,7 +61,7 @@ class ShermaError(Exception):
 
 
 class EntityNotFoundError(ShermaError):
-    """An id that a registry does not have."""
+    """A registry has no entity with this id."""
 
     def __init__(self, entity_id: str, version: str = "*") -> None:
         self.entity_id, self.version = entity_id, version
@@ -69,7 +69,7 @@ class EntityNotFoundError(ShermaError):
 
 
 class VersionNotFoundError(ShermaError):
-    """A version that a registry does not have."""
+    """A registry does not have this version."""
 
     def __init__(self, entity_id: str, version: str) -> None:
         self.entity_id, self.version = entity_id, version
@@ -77,7 +77,7 @@ class VersionNotFoundError(ShermaError):
 
 
 class RemoteEntityError(ShermaError):
-    """Something remote that cannot be fetched."""
+    """A remote entity cannot be fetched."""
 
     def __init__(self, entity_id: str, url: str, reason: str = "") -> None:
         self.entity_id, self.url = entity_id, url
@@ -95,7 +95,7 @@ _http_client: ContextVar[Any] = ContextVar("sherma_http_client", default=None)
 
 
 async def get_http_client(client: Any = None) -> Any:
-    """The HTTP client in use: the one given, or that a given function makes, else the last one, else a new one."""
+    """Return an HTTP client: the given one, one made by the given factory, the last one, or a new one."""
     import httpx
 
     if client is not None:
@@ -106,7 +106,7 @@ async def get_http_client(client: Any = None) -> Any:
 
 
 class Protocol(StrEnum):
-    """How a tool or an agent is reached."""
+    """The protocols of tools and agents."""
 
     A2A = "a2a"
     MCP = "mcp"
@@ -114,7 +114,7 @@ class Protocol(StrEnum):
 
 
 class EntityType(StrEnum):
-    """What a registry may hold."""
+    """The entity types of registries."""
 
     PROMPT = "prompt"
     LLM = "llm"
@@ -153,7 +153,7 @@ _SCHEMA: Final[dict[str, Any]] = {
     "CheckpointerDef": doc.Checkpointer,
     "MCPServerDef": doc.MCPServer,
 }
-"""The models of a manifest, which `node_def` and `config` of a hook's context are made of."""
+"""The models of a manifest, the types of `node_def` and `config` in hook contexts."""
 
 _PARTS: Final[dict[str, Any]] = {
     **{context.__name__: context for context in POINTS.values()},

@@ -1,6 +1,6 @@
-"""State fields that nodes write or read, and that the agent does not declare. spec: "State".
+"""Warnings about undeclared state fields that nodes write or read. spec: "State".
 
-sherma drops what is written to such a field, and it is never there to be read.
+sherma drops updates of such a field, and reading it is an error.
 """
 
 from __future__ import annotations
@@ -19,16 +19,16 @@ from harness.source.document import Document, DocumentPath
 from harness.source.suggest import did_you_mean
 
 WRITE_MESSAGES = ("tool_node", "call_agent", "load_skills")
-"""Node types that write `messages` by themselves. Others that do cannot be without the field."""
+"""Node types that write `messages` and do not require the field."""
 
 
 def declared_fields(agent: doc.Agent) -> list[str]:
-    """The fields that a node may write."""
+    """Return the fields that a node may write."""
     return [*(field.name for field in agent.state.fields_), INTERNAL]
 
 
 def undeclared_fields(agent: doc.Agent, document: Document, path: DocumentPath) -> Iterator[Problem]:
-    """Warnings of fields that the manifest shows to be written or read. `path` is that of the graph."""
+    """Yield warnings about undeclared fields in the manifest. `path` is that of the graph."""
     declared = declared_fields(agent)
 
     def warning(text: str, field: str, where: Span) -> Problem:
@@ -48,12 +48,12 @@ def undeclared_fields(agent: doc.Agent, document: Document, path: DocumentPath) 
 
 
 def dropped(node: str, field: str) -> str:
-    """The text of a warning that a node writes a field which the agent does not declare."""
+    """Return the text of the warning that an update of an undeclared field is dropped."""
     return f"node '{node}' writes '{field}', which the state does not declare: it is dropped"
 
 
 def dropped_while_running(node: str, field: str, agent: doc.Agent, graph: Graph) -> str:
-    """The warning when it happens: that of the load where there was one, else with the place of the node."""
+    """Return the warning of a run: the one reported at load if there was one, else with the node's location."""
     text = dropped(node, field)
     place = next((known.span for known in graph.nodes if known.name == node), None)
     found = Problem("undeclared-state", text, place, _hint(field, agent), "warning")
@@ -65,7 +65,7 @@ def _hint(field: str, agent: doc.Agent) -> str:
 
 
 def _written(node: Node) -> Iterator[tuple[str, DocumentPath]]:
-    """The fields that a node writes, with their paths below it."""
+    """Yield the fields that a node writes, with their paths below the node."""
     if node.type in WRITE_MESSAGES:
         yield "messages", ("name",)
     for section in ("state_updates", "values"):
@@ -76,7 +76,7 @@ def _written(node: Node) -> Iterator[tuple[str, DocumentPath]]:
             for field in sorted(written_keys(node.args.expression)):
                 yield field, ("args", "expression")
         except ExpressionError:
-            return  # there is a warning of its own
+            return  # reported by expression_warnings
 
 
 def _read(text: str) -> list[str]:

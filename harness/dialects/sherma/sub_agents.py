@@ -1,7 +1,8 @@
 """Sub-agents: other agents that this one calls, as tools or from call_agent nodes. spec: "Multi-Agent".
 
-Local ones (a manifest, a Python object) run for real, in the same world and clock, on a thread of their own.
-Remote ones are called over HTTP, unless the scenario answers for them. For agents of a registry it has to answer.
+Local agents (a manifest, a Python object) run for real, in the same world and clock, on a thread of their
+own. Remote agents are called over HTTP unless the scenario answers for them. For agents of a registry it must
+answer.
 """
 
 from __future__ import annotations
@@ -31,7 +32,7 @@ Load = Callable[[LoadRequest], Graph]
 
 
 class NotCallable(HarnessError):
-    """An imported agent of a type that cannot be run."""
+    """An imported agent object has a type that cannot be run."""
 
     code = "agent-object"
 
@@ -39,7 +40,10 @@ class NotCallable(HarnessError):
 def sub_agent(
     declared: doc.SubAgent, parent: LoadRequest, path: Path | None, imported: Any, where: Span, load: Load
 ) -> SubAgent:
-    """A declared sub-agent. `path` is set for `yaml_path`, `imported` for `import_path`; it is named at `where`."""
+    """Return a declared sub-agent.
+
+    `path` is set for `yaml_path`, `imported` for `import_path`; `where` is the location for problems.
+    """
     manifest = local_manifest(declared, parent, path, imported, where)
     compiled: list[Graph] = []
 
@@ -83,7 +87,7 @@ def sub_agent(
 
 
 def _warn_of_manifest(graph: Graph, ctx: NodeContext) -> None:
-    """Raise the warnings of a sub-agent's manifest, once a run: nobody sees them before it is called."""
+    """Report the warnings of a sub-agent's manifest, which is compiled at the first call, once per run."""
     simulation = ctx.run.simulation
     raised: set[Problem] = simulation.resources.setdefault(_RAISED, set())
     for warning in graph.warnings:
@@ -101,7 +105,7 @@ def _last_text(state: Any) -> str | None:
 
 
 async def _call_object(imported: Any, text: str, declared: doc.SubAgent) -> str | None:
-    """Call an imported object: a LangGraph graph, or a function of the text."""
+    """Call an imported object: a LangGraph graph, or a function that takes the text."""
     if hasattr(imported, "ainvoke"):
         from langchain_core.messages import HumanMessage
 
@@ -123,11 +127,10 @@ async def _call_object(imported: Any, text: str, declared: doc.SubAgent) -> str 
 def local_manifest(
     declared: doc.SubAgent, parent: LoadRequest, path: Path | None, imported: Any, where: Span
 ) -> LoadRequest | None:
-    """The manifest of a local sub-agent: a file, or that of a declarative agent object; None for other agents.
+    """Return the request for a local sub-agent's manifest: a file, or that of a `DeclarativeAgent`; else None.
 
-    What cannot be placed in it, as a file that is not there or an object among its hooks, is placed at `where`.
-
-    Variables, import folders and readable folders are those of the agent that calls.
+    Variables, import folders and readable folders are those of the parent. Problems without a place in the
+    manifest, such as a missing file or a bad hook object, are located at `where`.
     """
     if path is not None:
         return parent.for_manifest(path, declared.id)
@@ -145,7 +148,7 @@ def local_manifest(
 
 
 def sub_agent_tool(agent: SubAgent) -> Tool:
-    """The tool that calls a sub-agent, with one argument, `request`; no answer is empty text."""
+    """Return the tool that calls a sub-agent. Its one argument is `request`; no answer becomes ""."""
     schema = {
         "type": "object",
         "required": ["request"],

@@ -1,4 +1,4 @@
-"""The tool_node: the calls of the last ai message, and the messages that answer them. spec: `tool_node`."""
+"""The tool_node: runs the tool calls of the last ai message. spec: `tool_node`."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from harness.dialects.sherma.visit import Result, Visit
 
 
 async def tool_node(visit: Visit) -> Result:
-    """spec: `tool_node`. Answers the calls of the last ai message: side by side, in the order of the calls."""
+    """Run the calls of the last ai message concurrently; tool messages are in the order of the calls."""
     args: doc.ToolNode = visit.node.args
     registry = visit.session.tools
     refs = args.tools
@@ -47,11 +47,11 @@ async def tool_node(visit: Visit) -> Result:
 
 
 async def _note_skills(visit: Visit, calls: Sequence[Any], loaded: Loaded) -> None:
-    """Note the skills that `load_skill_md` and `unload_skill` calls loaded and unloaded."""
+    """Record the skills that `load_skill_md` and `unload_skill` calls loaded and unloaded."""
     for call in calls:
         skill_id = call["args"].get("skill_id")
         if not isinstance(skill_id, str):
-            continue  # the tool has refused these arguments
+            continue  # the tool refused these arguments
         version = str(call["args"].get("version") or "*")
         if call["name"] == "load_skill_md":
             try:
@@ -64,7 +64,7 @@ async def _note_skills(visit: Visit, calls: Sequence[Any], loaded: Loaded) -> No
 
 
 def _last_calls(visit: Visit) -> Sequence[Any] | None:
-    """The calls of the last ai message; None if there is no such message."""
+    """Return the tool calls of the last ai message; None if there is no such message."""
     messages = visit.state.get("messages", ())
     for message in reversed(messages):
         if isinstance(message, AIMessage):

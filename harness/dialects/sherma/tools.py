@@ -1,4 +1,4 @@
-"""Tools: the registry, tools of Python and of MCP servers, and the content of their results.
+"""Tools: the registry, Python tools, MCP tools, and the content of tool messages.
 
 spec: `tools`, `mcp_servers` (tool registration), `sub_agents` (wrapped as tools), "Tool binding modes".
 """
@@ -31,13 +31,13 @@ Arguments = Mapping[str, Any]
 
 
 class ToolNotFound(HarnessError):
-    """A reference to a tool that is not registered. It fails the node that uses it."""
+    """A reference to a tool that is not registered; it fails the node that uses it."""
 
     code = "unknown-tool"
 
 
 class Origin(IntEnum):
-    """The source of a tool. Models get all tools in this order."""
+    """The source of a tool; models get tools in this order."""
 
     SKILL = 0
     MCP_SERVER = 1
@@ -49,8 +49,9 @@ class Origin(IntEnum):
 class Tool:
     """A registered tool.
 
-    Manifests and scenarios call it by its `id`, models by `spec.name`. `call` performs it, as an effect of the node,
-    with a model's arguments, or raises BadArguments. `is_named`: its name for models is known.
+    id        its name in manifests and scenarios; models see `spec.name`
+    call      calls it as an effect of the node; raises BadArguments
+    is_named  True if its name for models is known
     """
 
     id: str
@@ -62,17 +63,17 @@ class Tool:
 
     @property
     def name(self) -> str:
-        """Its name for models and hooks."""
+        """The name that models and hooks see."""
         return self.spec.name
 
     @property
     def description(self) -> str:
-        """Its description for models."""
+        """The description that models see."""
         return self.spec.description
 
 
 class ToolRegistry:
-    """Tools by id and version, in the order they were registered. A later one of the same id and version wins."""
+    """Tools by id and version, in order of registration. A later tool of the same id and version wins."""
 
     def __init__(self, tools: Iterable[Tool] = ()) -> None:
         self._versions: dict[str, dict[str, Tool]] = {}
@@ -87,13 +88,13 @@ class ToolRegistry:
         return id_ in self._versions
 
     def copy(self) -> ToolRegistry:
-        """A new registry with the same tools."""
+        """Return a new registry with the same tools."""
         twin = ToolRegistry()
         twin._versions = {id_: dict(versions) for id_, versions in self._versions.items()}
         return twin
 
     def all(self) -> list[Tool]:
-        """Every version of every tool, by their origin, the latest of each first."""
+        """Return every version of every tool, by origin, the latest version first."""
         found = [
             versions[version]
             for versions in self._versions.values()
@@ -102,7 +103,7 @@ class ToolRegistry:
         return sorted(found, key=lambda tool: tool.origin)
 
     def get(self, id_: str, version: str = "*") -> Tool:
-        """A tool; `*` is its latest version. One that was declared without a version is of any.
+        """Return a tool; `*` is its latest version. A tool declared without a version matches any.
 
         Raises:
             ToolNotFound: no such tool, or no such version of it.
@@ -118,7 +119,7 @@ class ToolRegistry:
 
 
 def distinct(tools: Iterable[Tool]) -> list[Tool]:
-    """The tools, the first of each name."""
+    """Return the tools without duplicate names; the first of a name is kept."""
     return list({tool.name: tool for tool in reversed(list(tools))}.values())[::-1]
 
 
@@ -130,9 +131,9 @@ def python_tool(
     native: Callable[[NodeContext], Any] | None = None,
     origin: Origin = Origin.MANIFEST,
 ) -> Tool:
-    """A Python tool: a LangChain tool, or a function, which becomes one.
+    """Return a tool for a LangChain tool, or for a function, which is turned into one.
 
-    `native` makes the function that a visit calls: such tools belong to the dialect and need no stub.
+    `native` returns the function that a visit calls: such tools belong to the dialect and need no stub.
     """
     tool: BaseTool = found if isinstance(found, BaseTool) else as_tool(found)
     schema: Any = tool.tool_call_schema
@@ -151,7 +152,7 @@ def python_tool(
 def unimported_tool(
     id_: str, version: str, found: UnimportedObject, *, origin: Origin = Origin.MANIFEST
 ) -> Tool:
-    """A Python tool that was not imported: it can be named, and not called."""
+    """Return a tool that was not imported: it can be referenced, but not called."""
 
     async def call(_args: Arguments, _ctx: NodeContext) -> Any:
         raise ToolNotFound(f"tool '{id_}' was not imported")
@@ -161,10 +162,10 @@ def unimported_tool(
 
 
 def _checked(schema: Any, effect: ToolCall) -> ToolCall:
-    """The call with its arguments as plain data: defaults filled in, unknown ones dropped.
+    """Return the call with validated arguments: defaults are filled in, unknown arguments dropped.
 
     Raises:
-        BadArguments: they do not fit its signature.
+        BadArguments: they do not match the tool's signature.
     """
     if not (isinstance(schema, type) and issubclass(schema, BaseModel)):
         return effect
@@ -183,7 +184,7 @@ _SILENT: Final = "The tool failed, and did not say why."
 
 
 def mcp_tool(endpoint: MCPEndpoint, server_version: str, prefix: str, listed: ToolSpec) -> Tool:
-    """A tool of an MCP server; its arguments are checked by the server. spec: "Tool registration"."""
+    """Return a tool of an MCP server, which checks the arguments itself. spec: "Tool registration"."""
     name = prefix + listed.name
 
     async def call(args: Arguments, ctx: NodeContext) -> Any:
@@ -203,7 +204,7 @@ def mcp_tool(endpoint: MCPEndpoint, server_version: str, prefix: str, listed: To
 
 
 def _block(part: Mapping[str, Any]) -> Mapping[str, Any]:
-    """MCP's content as a content block of LangChain, which its clients translate for models. Audio stays."""
+    """Convert MCP content to a LangChain content block; audio is returned as it is."""
     mime_type = part.get("resource", part).get("mimeType")
     typed = {"mime_type": mime_type} if mime_type else {}
     kind = "image" if str(mime_type).startswith("image/") else "file"
@@ -221,7 +222,7 @@ def _block(part: Mapping[str, Any]) -> Mapping[str, Any]:
 
 def _mcp_spec(name: str, listed: ToolSpec) -> ToolSpec:
     def never() -> None:
-        """LangChain requires a function; this one is never called."""
+        """Never called: LangChain requires a function."""
 
     try:
         return spec_of_tool(
@@ -229,11 +230,11 @@ def _mcp_spec(name: str, listed: ToolSpec) -> ToolSpec:
                 name=name, description=listed.description, args_schema=dict(listed.schema), func=never
             )
         )
-    except (LookupError, ValueError, RecursionError):  # a reference LangChain cannot follow
+    except (LookupError, ValueError, RecursionError):  # LangChain cannot resolve a reference
         return ToolSpec(name, listed.description, listed.schema)
 
 
-# Content blocks a tool message may consist of; any other list is data.
+# Content blocks that a tool message may have; any other list is data.
 _BLOCK_TYPES = {
     "text",
     "image_url",
@@ -247,7 +248,7 @@ _BLOCK_TYPES = {
 
 
 def as_content(result: Any) -> str | list[Any]:
-    """The content of a tool message: text and content blocks stay, any other result becomes JSON."""
+    """Return the content of a tool message: text and content blocks as they are, other results as JSON."""
     if isinstance(result, str):
         return result
     if (
@@ -263,10 +264,10 @@ def as_content(result: Any) -> str | list[Any]:
 
 
 def to_tool(tool: Any) -> Tool:
-    """A tool from a hook's context, where it may have added one of LangChain, or a function.
+    """Return a tool for one that a hook put into its context: also a LangChain tool, or a function.
 
     Raises:
-        TypeError: it is neither.
+        TypeError: it is none of these.
     """
     if isinstance(tool, Tool):
         return tool
@@ -277,5 +278,5 @@ def to_tool(tool: Any) -> Tool:
 
 
 def bound_specs(tools: Sequence[Tool]) -> list[ToolSpec]:
-    """The descriptions of tools for the model."""
+    """Return the tool specs for the model."""
     return [tool.spec for tool in tools]

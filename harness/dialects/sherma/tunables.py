@@ -1,4 +1,4 @@
-"""The lists of tools of call_llm nodes. spec: `call_llm`. A sherma manifest has no temperatures."""
+"""The tool lists of call_llm nodes, for `harness evolve`. spec: `call_llm`. Manifests have no temperatures."""
 
 from __future__ import annotations
 
@@ -13,10 +13,10 @@ from harness.source.document import DocumentPath
 
 
 def tunables(request: LoadRequest) -> Sequence[Tunable]:
-    """The lists by `<agent>.<node>`; each may have what the section `tools` declares.
+    """Return the tool lists, named `<agent>.<node>`, with the tools of section `tools` as choices.
 
     Raises:
-        ManifestError: the file cannot be read.
+        ManifestError: the file cannot be parsed.
     """
     document = only_document(request, what="a sherma manifest")
     manifest = document.value if isinstance(document.value, dict) else {}

@@ -1,4 +1,4 @@
-"""Versions of tools, skills and other things that sherma keeps in registries."""
+"""Versions of tools, skills and other entities in sherma's registries."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ _PLAIN: Final = re.compile(r"\d+(\.\d+)*")
 
 
 def chosen_version(versions: Collection[str], wanted: str) -> str | None:
-    """The version that is wanted as it is written, else the latest that is the same; None if there is none."""
+    """Return the wanted version as written, else the latest equal version; None if there is none."""
     if wanted in versions and wanted != "*":
         return wanted
     fitting = [version for version in versions if same_version(version, wanted)]
@@ -18,7 +18,7 @@ def chosen_version(versions: Collection[str], wanted: str) -> str | None:
 
 
 def same_version(one: str, other: str) -> bool:
-    """True for `1.0` and `1.0.0`. `*` is the same as any version, both as what is wanted and as what is declared."""
+    """True if two versions are equal, such as `1.0` and `1.0.0`. `*` equals any version."""
     if one == other or not {"*", ""}.isdisjoint((one, other)):
         return True
     plain = all(_PLAIN.fullmatch(version) for version in (one, other))
@@ -26,7 +26,7 @@ def same_version(one: str, other: str) -> bool:
 
 
 def version_order(version: str) -> list[int]:
-    """A key that sorts versions by their numbers."""
+    """Return a sort key for versions: the numbers in it."""
     return [int(part) for part in re.findall(r"\d+", version)]
 
 

@@ -1,4 +1,4 @@
-"""A visit of a node: what its function receives, the hooks around it, and its error handling.
+"""A visit of a node: its data, the hooks around it, and its error handling.
 
 spec: "Hooks", "Error handling (on_error)", "on_node_error Hook".
 """
@@ -26,7 +26,7 @@ Result = dict[str, Any]
 
 @dataclass(frozen=True)
 class Visit:
-    """One visit of a node: its definition, its input state, its context and the session."""
+    """A visit of a node: the node's definition, the input state, the context and the session."""
 
     node: Any
     state: State
@@ -35,26 +35,26 @@ class Visit:
 
     @property
     def agent(self) -> Agent:
-        """The agent the node belongs to."""
+        """The agent that the node belongs to."""
         return self.session.agent
 
     @cached_property
     def hook_state(self) -> dict[str, Any]:
-        """The state for hooks. Those of one visit share it, so that they can leave notes in it."""
+        """The state for hooks. It is shared by the hooks of a visit, so one can leave data for another."""
         return hook_state(self.state)
 
     def evaluate(self, expression: str, **names: Any) -> Any:
-        """The value of a CEL expression on this visit's state."""
+        """Evaluate a CEL expression on the state of this visit."""
         return self.agent.evaluate(expression, self.state, **names)
 
     def info(self, bundle: Any = None) -> hook.NodeInfo:
-        """The node's description for hooks."""
+        """Return the description of the node for hooks."""
         node = self.session.shown_to_hooks(f"node {self.node.name}", self.node)
         manifest = self.session.shown_to_hooks("manifest", self.agent.manifest)
         return hook.NodeInfo(node, config=manifest, registries=bundle)
 
     async def fire(self, point: str, **fields: Any) -> Any:
-        """Run the hooks of a point. `fields` are those of its context, besides node and state."""
+        """Run the hooks of a point. `fields` are the fields of its context besides node and state."""
         context_class = hook.POINTS[point]
         context = context_class(
             node_context=self.info(), node_name=self.node.name, state=self.hook_state, **fields
@@ -63,7 +63,7 @@ class Visit:
 
 
 def node_function(node: Any, body: Callable[[Visit], Awaitable[Result]]) -> Callable[..., Awaitable[Update]]:
-    """The function of a node: `node_enter`, the body, `node_exit`, and error handling."""
+    """Return the function of a node: `node_enter`, the body, `node_exit`, and error handling."""
 
     async def run(state: State, ctx: NodeContext) -> Update:
         session = AgentSession.of(ctx.run)
@@ -92,7 +92,7 @@ def node_function(node: Any, body: Callable[[Visit], Awaitable[Result]]) -> Call
 
 
 def _warn_of_dropped(result: Mapping[str, Any], node: str, agent: Agent, ctx: NodeContext) -> None:
-    """Warn of updates of fields that the agent does not declare, which sherma drops."""
+    """Warn about updates of undeclared fields, which sherma drops."""
     declared = declared_fields(agent.definition)
     for field in result:
         if field not in declared:
@@ -100,7 +100,7 @@ def _warn_of_dropped(result: Mapping[str, Any], node: str, agent: Agent, ctx: No
 
 
 async def _failed(visit: Visit, error: Exception) -> Update:
-    """spec: on_error. Goes to the fallback; without one, `on_node_error` hooks may swallow the error."""
+    """Handle an error: route to the fallback, else let `on_node_error` hooks swallow it. spec: on_error."""
     on_error = visit.node.on_error
     if on_error is not None and on_error.fallback is not None:
         last_error = {
@@ -120,10 +120,10 @@ async def _failed(visit: Visit, error: Exception) -> Update:
 
 
 def written(result: Mapping[str, Any], agent: Agent, ctx: NodeContext) -> Result:
-    """A node's updates, ready for their channels: `messages` become message objects with ids.
+    """Return a node's updates for the channels: `messages` become message objects with ids.
 
     Raises:
-        ValueError: `messages` has something that is not a message.
+        ValueError: `messages` contains a value that is not a message.
     """
     update = dict(result)
     if agent.definition.keeps_messages and "messages" in update:

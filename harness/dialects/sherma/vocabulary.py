@@ -1,4 +1,4 @@
-"""The names in the graph of an agent: its models, tools, MCP servers and sub-agents, those of its skills included."""
+"""The names a scenario can refer to: models, tools, MCP servers and sub-agents, including those of skills."""
 
 from __future__ import annotations
 
@@ -10,11 +10,11 @@ from harness.graph.model import Node
 from harness.graph.vocabulary import KINDS, NODE, Vocabulary
 
 _CALLING = ("call_agent", "tool_node")
-"""The types of nodes that call sub-agents. With hooks, any node may."""
+"""Node types that call sub-agents. With hooks, any node may."""
 
 
 def vocabulary(agent: Agent, nodes: tuple[Node, ...]) -> Vocabulary:
-    """The names of an agent's graph."""
+    """Return the names of an agent's graph."""
     tools = list(_tools(agent))
     cards = [skill.card for skill in agent.skills.skills]
     inside = [sub.inside for sub in agent.sub_agents.values() if sub.inside is not None]
@@ -36,7 +36,7 @@ def vocabulary(agent: Agent, nodes: tuple[Node, ...]) -> Vocabulary:
 
 
 def _tools(agent: Agent) -> Iterator[Tool]:
-    """The tools that are called as tools: those of sub-agents are calls of agents, those of servers MCP."""
+    """Yield the tools whose calls are `tool` effects; sub-agents are `agent` effects, MCP tools `mcp`."""
     for tool in agent.tools.all():
         if tool.origin in (Origin.MANIFEST, Origin.SKILL):
             yield tool

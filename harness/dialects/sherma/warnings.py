@@ -1,4 +1,4 @@
-"""Warnings: what is legal in a manifest, but probably a mistake. One function for each kind."""
+"""Warnings about valid but probably mistaken manifests. One function per kind."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from harness.source.suggest import did_you_mean
 
 
 def unknown_keys(document: Document) -> Iterator[Problem]:
-    """Keys that are not in sherma's documentation, which sherma ignores."""
+    """Yield undocumented keys, which sherma ignores."""
     try:
         validate(doc.Manifest, document, extra="forbid")
     except ManifestError as refusal:
@@ -36,7 +36,7 @@ _BY_VERSION: Final = ("prompts", "llms", "tools", "skills")
 
 
 def declared_twice(manifest: doc.Manifest, document: Document) -> Iterator[Problem]:
-    """Second declarations of one id, or of one version of it: sherma's registries keep one."""
+    """Yield duplicate declarations of an id or a version: sherma's registries keep only one."""
     for section in (*_BY_VERSION, *_BY_ID):
         seen: set[tuple[str, str]] = set()
         for at, declared in enumerate(getattr(manifest, section)):
@@ -50,7 +50,7 @@ def declared_twice(manifest: doc.Manifest, document: Document) -> Iterator[Probl
 
 
 def agent_warnings(agent: Agent, document: Document) -> Iterator[Problem]:
-    """All warnings of an agent."""
+    """Yield all warnings of an agent."""
     definition = agent.definition
     graph: DocumentPath = ("agents", agent.name, "graph")
     yield from _field_types(definition, document, ("agents", agent.name, "state", "fields"))
@@ -79,7 +79,7 @@ def _field_types(agent: doc.Agent, document: Document, path: DocumentPath) -> It
 
 
 def _custom_nodes(agent: Agent, document: Document, path: DocumentPath) -> Iterator[Problem]:
-    """spec: `custom`. Hooks execute it: `node_execute`, and possibly `node_exit`."""
+    """Report custom nodes without a hook that executes them: `node_execute` or `node_exit`. spec: `custom`."""
     if any(not hook.overridden.isdisjoint(("node_execute", "node_exit")) for hook in agent.hooks):
         return
     why = (
@@ -103,7 +103,7 @@ def _unreachable_nodes(agent: doc.Agent, document: Document, path: DocumentPath)
 
 
 def _not_built(agent: doc.Agent, document: Document, path: DocumentPath) -> Iterator[Problem]:
-    """Warnings of what sherma's LangGraph refuses, and the document does not. It runs here."""
+    """Report graphs that sherma's LangGraph refuses although the document allows them. They run here."""
     for at, node in enumerate(agent.graph.nodes):
         if taken := sorted({":", "|"}.intersection(node.name)):
             text = f"sherma refuses '{taken[0]}' in the name of a node: '{node.name}'"
@@ -120,7 +120,7 @@ def _not_built(agent: doc.Agent, document: Document, path: DocumentPath) -> Iter
 
 
 def _transitions(graph: Graph) -> Iterator[tuple[str, str]]:
-    """The entry, all edges with their branches, the ways to injected tool nodes, and the fallbacks."""
+    """Yield the transitions of a graph: entry, edges, branches, injected tool nodes, fallbacks."""
     if graph.entry_point is not None:
         yield START, graph.entry_point
     for edge in graph.edges:
