@@ -153,7 +153,7 @@ class RunContext:
         call, started = replay.open_calls.pop(key, (0, 0.0)) if replay else (0, 0.0)
         if not call:
             started = simulation.now
-            call = simulation.trace.call(effect, started)
+            call = simulation.trace.record_call(effect, started)
         value: Any = None
         error: BaseException | None = None
         try:
@@ -175,13 +175,13 @@ class RunContext:
         finally:
             now = simulation.now
             if call:
-                simulation.trace.answered(call, now, round(now - started, PRECISION), value, error)
+                simulation.trace.record_answer(call, now, round(now - started, PRECISION), value, error)
         return value
 
     def refuse(self, effect: Effect, why: Exception, node: str) -> None:
         """Record an effect that a model asked for and that cannot be performed, with the error."""
         simulation = self.simulation
-        simulation.trace.refused(self.attributed(effect, node), simulation.now, why)
+        simulation.trace.record_refusal(self.attributed(effect, node), simulation.now, why)
 
 
 def _ignore(_answered: int) -> None:

@@ -8,7 +8,7 @@ from functools import lru_cache
 
 from harness.errors import ManifestError
 from harness.graph.model import Graph
-from harness.graph.vocabulary import KINDS, NODE, Inside
+from harness.graph.vocabulary import KINDS, NODE, NestedGraph
 
 
 @dataclass
@@ -41,7 +41,7 @@ def names_of(graph: Graph, *, inside: bool = True) -> Names | None:
     return found
 
 
-def calls_as(graph: Graph, node: str) -> bool:
+def has_caller(graph: Graph, node: str) -> bool:
     """True if the graph, or one that runs inside it, makes calls from a node of this name."""
     names = names_of(graph)
     callers = [*(each.name for each in graph.nodes), *(names.callers if names is not None else ())]
@@ -78,7 +78,7 @@ class _Collector:
             for each in graphs:
                 self.add_inside(each, f"{prefix}{node}", within)
 
-    def add_inside(self, each: Inside, node: str, within: tuple[Hashable, ...]) -> None:
+    def add_inside(self, each: NestedGraph, node: str, within: tuple[Hashable, ...]) -> None:
         """Add the names of a graph that runs inside this node."""
         if each.key in within:
             self.found.circular = True

@@ -67,7 +67,7 @@ def narration(events: Sequence[Event], graph: Graph) -> Iterator[str]:
                 began = event["at"]
                 yield f"{_MARK} graph: {graph.name} (resumed)"
             case "end" if event["graph"] == "":
-                yield f"{_MARK} graph {ended(event)} in {event['at'] - began:.2f}s"
+                yield f"{_MARK} graph {status_text(event)} in {event['at'] - began:.2f}s"
             case "route" if event["source"] == START or event["target"] == END:
                 pass
             case _ if text := sentence(event, kinds):
@@ -87,7 +87,7 @@ def kinds_of(graph: Graph) -> dict[str, str]:
     return {node.name: node.kind for node in graph.nodes}
 
 
-def ended(event: Event) -> str:
+def status_text(event: Event) -> str:
     """How a graph ended, in a word."""
     return "done" if event["status"] == "completed" else str(event["status"])
 

@@ -48,7 +48,7 @@ class Trace:
         self.snapshots = Snapshots()
         self.tools: dict[str, ToolSpec] = {}
         """The tools that models were offered, by name: no part of the events, which name them."""
-        self.places: dict[int, Span] = {}
+        self.spans: dict[int, Span] = {}
         """The places of warnings, by the id of the event: no part of the events, which are the same in any folder."""
         self.listener: Callable[[Event], None] | None = None
         self._numbers = count(1)
@@ -72,10 +72,10 @@ class Trace:
         """Add a warning, and note its place."""
         event = {"event": "warning", "at": at, "text": text}
         if span is not None:
-            self.places[id(event)] = span
+            self.spans[id(event)] = span
         self._add(event)
 
-    def call(self, effect: Effect, at: float) -> int:
+    def record_call(self, effect: Effect, at: float) -> int:
         """Record that an effect is performed; returns its number."""
         number = next(self._numbers)  # in one step: real tools ask from threads
         request = effect.recorded()
@@ -95,7 +95,7 @@ class Trace:
         )
         return number
 
-    def answered(
+    def record_answer(
         self, call: int, at: float, latency_s: float, value: Any, error: BaseException | None
     ) -> None:
         """Record the answer to an effect."""
@@ -110,9 +110,9 @@ class Trace:
         ok = not getattr(value, "is_error", False)
         self.record("answer", at, call=call, ok=ok, latency=latency_s, **data)
 
-    def refused(self, effect: Effect, at: float, why: Exception) -> None:
+    def record_refusal(self, effect: Effect, at: float, why: Exception) -> None:
         """Record an effect that was asked for and never made."""
-        call = self.call(effect, at)
+        call = self.record_call(effect, at)
         self.record("answer", at, call=call, ok=False, latency=0.0, error=_failure(why), refused=True)
 
     def rendered(self) -> Iterator[Event]:

@@ -19,7 +19,7 @@ NODE: Final = "node"
 
 
 @dataclass(frozen=True)
-class Inside:
+class NestedGraph:
     """A graph that runs inside a node. `graph` gives it, or raises a ManifestError.
 
     `key` is the same for the same graph, so that graphs which run each other in a circle come to an end here.
@@ -49,7 +49,7 @@ class Vocabulary:
     names: Mapping[str, Collection[str]] = field(default_factory=dict)
     aliases: Mapping[str, Mapping[str, str]] = field(default_factory=dict)
     open: Mapping[str, str] = field(default_factory=dict)
-    inside: Mapping[str, Sequence[Inside]] = field(default_factory=dict)
+    inside: Mapping[str, Sequence[NestedGraph]] = field(default_factory=dict)
     callers: Collection[str] = ()
     inputs: Collection[str] | None = None
     text_input: str = ""

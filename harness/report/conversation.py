@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
-from harness.graph.narration import ended, role_of, route_text, sentence
+from harness.graph.narration import role_of, route_text, sentence, status_text
 from harness.graph.trace import Event
 from harness.report.encoding import encode
 from harness.report.formatting import plural, seconds
@@ -204,7 +204,9 @@ def _between_nodes(event: Event, text: str) -> Iterator[Row]:
 
 def _end(event: Event) -> Iterator[Row]:
     at = event["at"]
-    yield Row(at, "node" if event["status"] == "completed" else "failure", 0, "", f"graph {ended(event)}")
+    yield Row(
+        at, "node" if event["status"] == "completed" else "failure", 0, "", f"graph {status_text(event)}"
+    )
     if event.get("error"):
         in_node = f"  (in {event['node']})" if event.get("node") else ""
         yield Row(at, "failure", 1, "error", f"{_error(event['error'])}{in_node}")

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any, Final
 
-from harness.graph.periods import stretches
+from harness.graph.periods import split_cycles
 from harness.report.formatting import plural
 from harness.report.shorten import short_name
 
@@ -23,12 +23,12 @@ def path_text(path: Sequence[Any]) -> str:
     if not path:
         return "(no node ran)"
     steps: list[str] = []
-    for found in stretches(path):
+    for found in split_cycles(path):
         part = [_step(step) for step in path[found.start : found.end]]
-        if found.length:
-            cycle = " → ".join(part[: found.length + 1])
-            steps.append(f"{cycle if found.length == 1 else f'({cycle})'} × {found.rounds}")
-            part = part[found.rounds * found.length + 1 :]
+        if found.period:
+            cycle = " → ".join(part[: found.period + 1])
+            steps.append(f"{cycle if found.period == 1 else f'({cycle})'} × {found.rounds}")
+            part = part[found.rounds * found.period + 1 :]
         steps += part
     if len(steps) > _MAX_STEPS:
         steps = [f"… {plural(len(steps) - _MAX_STEPS, 'step')}", *steps[-_MAX_STEPS:]]

@@ -10,7 +10,7 @@ from dataclasses import replace
 from typing import Final
 
 from harness.graph.model import Graph
-from harness.graph.names import calls_as
+from harness.graph.names import has_caller
 from harness.world.spec import Stub, WorldSpec
 
 MUTATOR_NODE: Final = "mutator"
@@ -25,6 +25,6 @@ def mutator_stubs(world: WorldSpec) -> tuple[Stub, ...]:
 def without_mutator(world: WorldSpec, graph: Graph) -> WorldSpec:
     """The world of a run of this graph, without the stubs of a mutator that is no node of it."""
     others = tuple(stub for stub in world.llm if MUTATOR_NODE not in stub.nodes)
-    if len(others) == len(world.llm) or calls_as(graph, MUTATOR_NODE):
+    if len(others) == len(world.llm) or has_caller(graph, MUTATOR_NODE):
         return world
     return replace(world, llm=others)

@@ -198,7 +198,7 @@ class _Run:
             error=error_json(ending.error, ending.node, self.graph) if ending and ending.error else None,
             frames=frames(ending.error) if ending and ending.error else [],
             interrupts=observe.interrupts(events),
-            warnings=observe.warnings(events, self.simulation.trace.places),
+            warnings=observe.warnings(events, self.simulation.trace.spans),
             latency=observe.latency(events, began, now, inside=self.graph.inside_is_own),
             usage=observe.usage(events, self.prices.cost),
             calls=observe.calls(events),

@@ -12,7 +12,7 @@ from typing import Final
 
 from harness.dialects.load import load_graph
 from harness.errors import ManifestError
-from harness.graph.names import calls_as
+from harness.graph.names import has_caller
 from harness.scenario.cassette import cassette_name
 from harness.scenario.judge import JUDGE_NODE
 from harness.scenario.model import Scenario
@@ -63,6 +63,6 @@ def _answers_agent(stub: Stub, scenario: Scenario, settings: Settings) -> bool:
     if other is None:
         return True
     try:
-        return calls_as(load_graph(load_request(scenario, settings), scenario.dialect), other)
+        return has_caller(load_graph(load_request(scenario, settings), scenario.dialect), other)
     except ManifestError:  # the run says what is wrong with it
         return False

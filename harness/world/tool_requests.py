@@ -156,7 +156,9 @@ class ToolRequests(Interceptor):
     ) -> _StubReply:
         """The reply as the client gets it, which the trace knows of from now on."""
         began = self._now(owner)
-        reply = _StubReply(self._trace.call(without_keys(effect), began), began, answer, answer.latency_s)
+        reply = _StubReply(
+            self._trace.record_call(without_keys(effect), began), began, answer, answer.latency_s
+        )
         failure = failure_of(answer)
         if request.timeout_s is not None and answer.latency_s > request.timeout_s:
             late = TimeoutError(f"timed out after {request.timeout_s:g} s")
@@ -171,8 +173,8 @@ class ToolRequests(Interceptor):
     def _record(self, effect: Effect, owner: RealEffect, answer: Answer) -> None:
         """Record a call that is over at once."""
         now = self._now(owner)
-        call = self._trace.call(without_keys(effect), now)
-        self._trace.answered(call, now, 0.0, answer.value, answer.error)
+        call = self._trace.record_call(without_keys(effect), now)
+        self._trace.record_answer(call, now, 0.0, answer.value, answer.error)
 
     def _now(self, owner: RealEffect) -> float:
         """The virtual time of an effect: that of the loop, and what its blocking clients have used up."""
@@ -210,7 +212,7 @@ class ToolRequests(Interceptor):
         at = round(self._now(RealEffect()) if at is None else at, PRECISION)
         latency_s = round(at - reply.began, PRECISION)
         error = cancelled or reply.answer.error
-        self._trace.answered(reply.call, at, latency_s, reply.answer.value, error)
+        self._trace.record_answer(reply.call, at, latency_s, reply.answer.value, error)
 
     # ------------------------------------------------------------ requests that are really sent
 

@@ -49,12 +49,14 @@ def test_a_call_that_failed_says_why(answer: Any, reason: str) -> None:
 
 def test_a_call_of_a_model_says_what_it_was_asked_and_answered() -> None:
     trace = Trace()
-    call = trace.call(LLMCall(name="m", messages=(SystemMessage("Sort."), HumanMessage("Twice!"))), 0.0)
+    call = trace.record_call(
+        LLMCall(name="m", messages=(SystemMessage("Sort."), HumanMessage("Twice!"))), 0.0
+    )
     reply = LLMReply(
         "billing", tool_calls=[{"name": "find", "args": {}, "id": "1"}], usage={"input_tokens": 9}
     )
-    trace.answered(call, 0.0, 0.0, reply, None)
-    trace.answered(trace.call(LLMCall(name="m"), 0.0), 0.0, 0.0, None, TimeoutError("late"))
+    trace.record_answer(call, 0.0, 0.0, reply, None)
+    trace.record_answer(trace.record_call(LLMCall(name="m"), 0.0), 0.0, 0.0, None, TimeoutError("late"))
     answered, failed = observe.calls(trace.events)
     assert {key: answered[key] for key in ("prompt", "reply", "tool_calls", "usage")} == {
         "prompt": "Twice!",

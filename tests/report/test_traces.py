@@ -60,8 +60,8 @@ def test_a_message_is_written_once_however_often_it_is_sent(tmp_path: Path, writ
     conversation = [HumanMessage(f"question {number}") for number in range(50)]
     trace = Trace()
     for length in range(1, 51):
-        call = trace.call(LLMCall(name="m", messages=tuple(conversation[:length])), 0.0)
-        trace.answered(call, 0.0, 0.0, LLMReply(f"answer {length}"), None)
+        call = trace.record_call(LLMCall(name="m", messages=tuple(conversation[:length])), 0.0)
+        trace.record_answer(call, 0.0, 0.0, LLMReply(f"answer {length}"), None)
     sent = [event for event in written(trace.events).events if event["event"] == "call"]
     assert [len(event["request"]["messages"]) for event in sent] == [*range(1, 51)]
     assert sent[49]["request"]["messages"][7]["content"] == "question 7"
@@ -243,6 +243,6 @@ def test_a_file_that_is_not_there(tmp_path: Path) -> None:
 def test_a_reply_that_came_in_pieces_is_kept_in_one(written: Written) -> None:
     """Nobody would find a secret that is split over them."""
     trace = Trace()
-    call = trace.call(LLMCall(name="m", messages=(HumanMessage("hi"), AIMessage("yes?"))), 0.0)
-    trace.answered(call, 0.0, 0.0, LLMReply("sesame", chunks=("ses", "ame")), None)
+    call = trace.record_call(LLMCall(name="m", messages=(HumanMessage("hi"), AIMessage("yes?"))), 0.0)
+    trace.record_answer(call, 0.0, 0.0, LLMReply("sesame", chunks=("ses", "ame")), None)
     assert written(trace.events).events[1]["value"] == {"text": "sesame", "chunks": 2}

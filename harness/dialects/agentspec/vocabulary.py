@@ -14,7 +14,7 @@ from harness.dialects.agentspec.llm_configs import LlmConfig
 from harness.dialects.agentspec.tools import ClientTool, MCPTool, ServerTool
 from harness.dialects.agentspec.transports import ClientTransport
 from harness.graph.model import Graph
-from harness.graph.vocabulary import KINDS, NODE, Inside, Vocabulary
+from harness.graph.vocabulary import KINDS, NODE, NestedGraph, Vocabulary
 
 
 def vocabulary(component: AgenticComponent, graph_of: Callable[[AgenticComponent], Graph]) -> Vocabulary:
@@ -35,7 +35,7 @@ def vocabulary(component: AgenticComponent, graph_of: Callable[[AgenticComponent
         aliases={"tool": _ids(tools), "agent": _ids(remote)},
         open=dict.fromkeys((NODE, *KINDS), "the node of a plugin may call any") if plugins else {},
         inside={
-            name: [Inside(inner, partial(graph_of, inner), attributed=not isinstance(inner, Flow))]
+            name: [NestedGraph(inner, partial(graph_of, inner), attributed=not isinstance(inner, Flow))]
             for name, inner in _inside(component)
         },
     )

@@ -26,7 +26,7 @@ from harness.engine.nested import run_inside
 from harness.errors import ManifestError, Problem
 from harness.graph.effects import AgentCall
 from harness.graph.model import Graph, State, Update
-from harness.graph.vocabulary import Inside
+from harness.graph.vocabulary import NestedGraph
 
 GRAPH: Final = "graph.yaml"
 CONFIG: Final = "config.yaml"
@@ -86,9 +86,9 @@ class Child:
                 self._graph = self.load(self.parent.for_manifest(folder / GRAPH, None))
         return self._graph
 
-    def inside(self) -> Inside:
+    def inside(self) -> NestedGraph:
         """Its graph, for the names in it."""
-        return Inside((str(self.parent.path.parent), self.name), self.graph, attributed=self.is_ordinary)
+        return NestedGraph((str(self.parent.path.parent), self.name), self.graph, attributed=self.is_ordinary)
 
     async def answer(self, prompt: str, ctx: NodeContext) -> str:
         """Its final text.

@@ -19,7 +19,7 @@ from harness.expressions.cel import compile as compile_cel
 from harness.graph.effects import MCPEndpoint
 from harness.graph.messages import MessageLog
 from harness.graph.model import State
-from harness.graph.vocabulary import Inside
+from harness.graph.vocabulary import NestedGraph
 
 CallAgent = Callable[[str, NodeContext], Awaitable[str | None]]
 """Sends text to an agent and returns its text, or None if it has none or paused."""
@@ -42,7 +42,7 @@ class SubAgent:
     call: CallAgent
     url: str | None = None
     description: str = ""
-    inside: Inside | None = None
+    inside: NestedGraph | None = None
     is_python: bool = False
     is_unknown: bool = False
 

@@ -26,7 +26,7 @@ from harness.errors import HarnessError, Problem, Span
 from harness.graph.effects import AgentCall, ToolSpec
 from harness.graph.messages import message_text
 from harness.graph.model import Graph
-from harness.graph.vocabulary import Inside
+from harness.graph.vocabulary import NestedGraph
 
 Load = Callable[[LoadRequest], Graph]
 
@@ -80,7 +80,7 @@ def sub_agent(
         ask,
         declared.url,
         str(getattr(card, "description", None) or ""),
-        inside=Inside((manifest.path, manifest.agent, manifest.text), graph) if manifest else None,
+        inside=NestedGraph((manifest.path, manifest.agent, manifest.text), graph) if manifest else None,
         is_python=imported is not None and manifest is None,
         is_unknown=isinstance(imported, UnimportedObject),
     )

@@ -8,7 +8,7 @@ from harness.dialects.yagra.document import SUBGRAPH, TEXT_INPUT, Workflow
 from harness.dialects.yagra.handlers import BUILT_IN
 from harness.dialects.yagra.prompts import Params
 from harness.graph.model import Graph
-from harness.graph.vocabulary import Inside, Vocabulary
+from harness.graph.vocabulary import NestedGraph, Vocabulary
 
 
 def vocabulary(workflow: Workflow, params: Sequence[Params], inner: Mapping[str, Graph]) -> Vocabulary:
@@ -26,8 +26,8 @@ def vocabulary(workflow: Workflow, params: Sequence[Params], inner: Mapping[str,
     )
 
 
-def _inside(graph: Graph) -> Inside:
-    return Inside(id(graph), lambda: graph)
+def _inside(graph: Graph) -> NestedGraph:
+    return NestedGraph(id(graph), lambda: graph)
 
 
 def _models(workflow: Workflow, params: Sequence[Params]) -> Iterator[str]:
