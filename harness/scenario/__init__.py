@@ -1,11 +1,11 @@
-"""Scenarios: reading their files, running them, and judging the runs."""
+"""The scenario format: reading scenario files, running scenarios, and evaluating the runs."""
 
 from __future__ import annotations
 
 from typing import Final
 
 SUFFIXES: Final = (".scenario.yaml", ".scenario.yml")
-"""The ends of the names of scenario files."""
+"""File name suffixes of scenario files."""
 
 YAML: Final = (".yaml", ".yml")
-"""The ends of the names of manifests that may have scenarios of their own, and of scenario files."""
+"""File name suffixes of scenario files, and of manifests that may contain scenarios."""

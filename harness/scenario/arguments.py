@@ -1,4 +1,4 @@
-"""The arguments of calls, for kinds of which all calls have the same."""
+"""Argument names of calls, for the kinds of calls whose arguments are fixed."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ _ARGUMENTS: Final = {
 
 
 def unknown_arguments(kind: str, args: Any) -> Iterator[tuple[str, str]]:
-    """The arguments that no call of this kind has, of those that are asked for; each with a hint."""
+    """Yield the names in expected arguments `args` that no call of this kind has, each with a hint."""
     known = _ARGUMENTS.get(kind, ())
     for name in written_arguments(args) if kind in _ARGUMENTS else ():
         if name not in known:
@@ -26,10 +26,10 @@ def unknown_arguments(kind: str, args: Any) -> Iterator[tuple[str, str]]:
 
 
 def written_arguments(args: Any) -> list[str]:
-    """The names of the arguments that are asked for; none if one matcher is for all of them."""
+    """Return the names of the expected arguments; none if one matcher applies to all of them."""
     return [str(name) for name in args] if isinstance(args, Mapping) and not is_matcher(args) else []
 
 
 def has_own_arguments(kind: str) -> bool:
-    """True if calls of this kind have arguments of their own, as those of tools do."""
+    """True if calls of this kind have arbitrary arguments, as calls of tools do."""
     return kind not in _ARGUMENTS

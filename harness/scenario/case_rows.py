@@ -1,4 +1,7 @@
-"""The rows of a table of cases, one after the other, with their places: CSV, JSON Lines, YAML, JSON, or a list."""
+"""Readers for tables of cases in CSV, JSON Lines, YAML, JSON, or a list in the scenario itself.
+
+Each yields one `Row` after the other, with its location, and raises a FormatError for a malformed table.
+"""
 
 from __future__ import annotations
 
@@ -23,7 +26,10 @@ _PLAIN: Final = re.compile(r"[^,\r\n]*")
 
 
 class Row(NamedTuple):
-    """The values of a row by column, and where it stands. `written`: all of them are texts, as CSV has them."""
+    """A row of a table: its values by column, and its location.
+
+    `written` is true if all values are text, as in CSV.
+    """
 
     values: Mapping[str, Any]
     span: Span
@@ -31,9 +37,9 @@ class Row(NamedTuple):
 
 
 def rows_of_csv(path: Path, named_at: Span) -> Iterator[Row]:
-    """The rows below the first, which names the columns."""
+    """Yield the rows of a CSV file; its first line names the columns."""
     name = shown_path(path)
-    row: list[str] = []  # the lines of the one that is being read
+    row: list[str] = []  # the lines of the row that is being read
     rows = csv.reader(_kept(_lines(path, named_at), row), strict=True)
     csv.field_size_limit(MAX_LINE)
     columns: list[str] | None = None
@@ -51,13 +57,14 @@ def rows_of_csv(path: Path, named_at: Span) -> Iterator[Row]:
 
 
 def _kept(lines: Iterator[str], row: list[str]) -> Iterator[str]:
+    """Yield the lines, and append each to `row`."""
     for line in lines:
         row.append(line)
         yield line
 
 
 def _flaw_of_csv(row: str, start: Span) -> Problem:
-    """Why a row that begins at `start` cannot be read."""
+    """Return the problem for a row, starting at `start`, that cannot be parsed."""
     at, text, hint = 0, "this row cannot be read", ""
     if len(row) > MAX_LINE:
         text, hint = "a cell of more than 1 MiB", 'perhaps its " is never closed'
@@ -109,7 +116,7 @@ def _counted(items: list[str], noun: str) -> str:
 
 
 def rows_of_json_lines(path: Path, named_at: Span) -> Iterator[Row]:
-    """The mapping of each line that is not empty."""
+    """Yield the mapping on each line that is not empty."""
     name = shown_path(path)
     for number, text in enumerate(_lines(path, named_at), start=1):
         if not text.strip():
@@ -126,7 +133,10 @@ def _no_constant(name: str) -> NoReturn:
 
 
 def _flaw_of_json(line: str, start: Span) -> Problem:
-    """Why a line cannot be read: the reader of documents is slower, and says where and why."""
+    """Return the problem for a line that is not JSON.
+
+    The line is parsed again with the slower reader of documents, which knows the location and the reason.
+    """
     try:
         load_located(line)
     except Unreadable as unreadable:
@@ -138,12 +148,12 @@ def _flaw_of_json(line: str, start: Span) -> Problem:
 
 
 def rows_of_document(path: Path, named_at: Span) -> Iterator[Row]:
-    """The mappings in the list that a YAML or JSON file is."""
+    """Yield the mappings of the list in a YAML or JSON file."""
     return rows_of_list(read(path, yaml="1.2", error=FormatError, named_at=named_at))
 
 
 def rows_of_list(at: Document) -> Iterator[Row]:
-    """The mappings in a list."""
+    """Yield the mappings of a list."""
     if not isinstance(at.value, list):
         text = f"expected a list of cases, each a mapping, found {describe(at.value)}"
         raise FormatError(Problem("wrong-type", text, at.span()))
@@ -159,10 +169,10 @@ def _row(value: Any, span: Span) -> Row:
 
 
 def _lines(path: Path, named_at: Span) -> Iterator[str]:
-    """The lines of a text file, one at a time.
+    """Yield the lines of a text file.
 
     Raises:
-        FormatError: it is not there, too large, or no text.
+        FormatError: the file does not exist, is too large, or is not text.
     """
     name = shown_path(path)
     try:
@@ -209,4 +219,4 @@ READERS: Final[Mapping[str, Callable[[Path, Span], Iterator[Row]]]] = {
     ".yml": rows_of_document,
     ".json": rows_of_document,
 }
-"""By the end of a file's name. Each raises a FormatError for a table that is not as it should be."""
+"""The reader for each file name suffix. It is given the path, and the location in the scenario that names it."""

@@ -1,7 +1,7 @@
 """The cases of a scenario: the rows of a table, each with a name and values.
 
-A row is named by its column `name`; without one, by the value of its first column; where that is no short text or
-number, by its number. Rows of a file are read once, and kept as they are written: what they make of the scenario is
+A row is named by its column `name`, or else by the value of its first column, or, if that is neither a number
+nor a short text, by its number. The rows of a file are read once and kept as written; the scenario of a row is
 built when it runs (`harness.scenario.cases`).
 """
 
@@ -24,21 +24,21 @@ from harness.source.suggest import did_you_mean
 from harness.units import MOST, is_number
 
 NAME, WEIGHT = "name", "weight"
-"""The columns with a meaning of their own."""
+"""Columns with a predefined meaning."""
 _SHOWN: Final = 20
-"""Problems of one table that are listed."""
+"""Maximum number of problems that are reported for one table."""
 _LONGEST_NAME: Final = 100
 _LONGEST_NUMBER: Final = 300
-"""Characters; what is longer is text."""
+"""In characters; anything longer is text."""
 _NUMBER: Final = re.compile(r"-?(0|[1-9]\d*)(\.\d+)?([eE][+-]?\d+)?")
 _WORDS: Final = {"true": True, "false": False, "null": None}
 
 
 @dataclass(frozen=True, slots=True)
 class Case:
-    """A row of a table, and where it stands.
+    """A row of a table, and its location.
 
-    `written` is true where the values are texts whose types can only be seen by what they look like (CSV).
+    `written` is true if the values are text whose type has to be inferred from its form (CSV).
     """
 
     name: str
@@ -47,19 +47,23 @@ class Case:
     written: bool = False
 
     def value(self, column: str) -> Any:
-        """The value with its type. In CSV: a number, `true`, `false`, `null`, `[a list]`, `{a: mapping}`, or text."""
+        """Return the typed value of a column.
+
+        In CSV, the text is read as a number, `true`, `false`, `null`, `[a list]` or `{a: mapping}` if it has
+        that form.
+        """
         value = self._at(column)
         return _typed(value) if self.written else value
 
     def text(self, column: str) -> str:
-        """The value as it is written inside a text."""
+        """Return the value of a column as text, to be inserted into longer text."""
         value = self._at(column)
         if self.written and column in self.values and isinstance(typed := _typed(value), str):
-            return typed  # without the quotes that keep a number a text
+            return typed  # without the quotes that mark a number as text
         return value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
 
     def has(self, column: str) -> bool:
-        """True if there is such a column, or such a part of one: `a.b` is the entry `b` of the column `a`."""
+        """True if the column exists, or the part of it that is meant: `a.b` is the entry `b` of the column `a`."""
         try:
             self._at(column)
         except LookupError:
@@ -67,7 +71,7 @@ class Case:
         return True
 
     def weight(self) -> Any:
-        """The value of the column `weight`, which replaces the scenario's; None where it has none."""
+        """Return the value of the column `weight`, which replaces the scenario's, or None if there is none."""
         value = self.value(WEIGHT) if WEIGHT in self.values else ""
         return None if isinstance(value, str) and not value else value
 
@@ -84,11 +88,16 @@ class Case:
 
 
 def cases_of(source: Any, at: Document, folder: Path) -> list[Case]:
-    """The rows that `cases` in a scenario means: a path from `folder`, or a list of mappings that stands at `at`.
+    """Return the cases that the key `cases` of a scenario defines.
+
+    Args:
+        source: the value of the key: a path relative to `folder`, or a list of mappings.
+        at: the location of the value.
+        folder: the folder of the scenario file.
 
     Raises:
-        FormatError: with what is wrong with the table: it is not there, cannot be read, has no rows, columns or rows
-            that do not fit, two rows of one name.
+        FormatError: with all problems of the table: it does not exist, cannot be read, has no rows, has columns or
+            rows that do not fit, or has two rows of the same name.
     """
     if isinstance(source, str):
         path = Path(folder, source)
@@ -108,7 +117,7 @@ def cases_of(source: Any, at: Document, folder: Path) -> list[Case]:
 
 
 def _why_none(path: Path) -> str:
-    """What a file of cases without any has instead."""
+    """Return the reason why a file has no cases."""
     if not path.read_bytes().strip():
         return "the file is empty"
     if path.suffix.lower() == ".csv":
@@ -117,7 +126,7 @@ def _why_none(path: Path) -> str:
 
 
 def unknown_column(column: str, case: Case) -> tuple[str, str]:
-    """The message and the hint for a column that a table does not have."""
+    """Return the message and the hint for a column that does not exist."""
     return f"no column '{clip(column, 60)}' in {case.span.file}", did_you_mean(column, case.values)
 
 

@@ -1,11 +1,12 @@
-"""A scenario with `cases`: one scenario for each row of a table, `${case.x}` in it being the row's value.
+"""Expansion of a scenario with `cases` into one scenario per row, with `${case.x}` replaced by the row's value.
 
-    document of the scenario ─┬─ expanded: the first row is built whole, so that mistakes show when the file is read;
-    rows of the table ────────┘            the others have what selects and reports them, and build the rest when they
-                                           run (`Scenario.whole`): a table may have 100,000 rows
+    document of the scenario ─┬─▶ expanded: the first row is built completely, so that mistakes are found when the
+    rows of the table ────────┘             file is read. Of the others only the keys that select and report them
+                                            are built, and the rest when they run (`Scenario.whole`), since a
+                                            table may have 100,000 rows.
 
-A text that is only `${case.x}` is the value with its type; inside longer text it is written out. Source:
-docs/scenario-format.md, "Cases".
+A text that consists only of `${case.x}` becomes the typed value; within longer text the value is inserted as
+text. Source: docs/scenario-format.md, "Cases".
 """
 
 from __future__ import annotations
@@ -27,17 +28,22 @@ from harness.source.document import Document, DocumentPath
 CASES: Final = "cases"
 _REFERENCE: Final = re.compile(r"\$\{case\.([^{}]+)\}")
 _LATE: Final = ("input", "turns", "expect", *WorldKeys.model_fields)
-"""The keys that are read when a scenario runs; the others select it, and say how it is reported."""
+"""Keys that are read when a scenario runs; the others are needed to select and report it."""
 
 Build = Callable[[Document], Scenario]
-"""Gives the scenario of a document without `cases`, or raises a FormatError."""
+"""Builds the scenario of a document without `cases`, or raises a FormatError."""
 
 
 def expanded(at: Document, build: Build, folder: Path) -> Iterator[Scenario]:
-    """The scenarios of the rows, in their order; `at` is a scenario with `cases`, which is in `folder`.
+    """Yield the scenario of each row, in order.
+
+    Args:
+        at: the scenario with its `cases`.
+        build: builds the scenario of one row.
+        folder: the folder of the scenario file.
 
     Raises:
-        FormatError: with what is wrong with the table, or with the scenario of its first row.
+        FormatError: with the problems of the table, or of the scenario of its first row.
     """
     rows = cases_of(at.value[CASES], at.at((CASES,)), folder)
     whole = _Template(at.without(CASES), build)
@@ -55,7 +61,7 @@ def expanded(at: Document, build: Build, folder: Path) -> Iterator[Scenario]:
 
 
 def stray_references(at: Document) -> list[Problem]:
-    """A problem for each `${case.x}` in a scenario that has no `cases`."""
+    """Return a problem for each `${case.x}` in a scenario without `cases`."""
     hint = "the scenario needs `cases`: a table, or a list of rows"
     return [
         Problem("no-cases", f"there are no cases to take '{clip(found[0], 60)}' from", at.span(path), hint)
@@ -66,21 +72,21 @@ def stray_references(at: Document) -> list[Problem]:
 
 @dataclass(frozen=True, eq=False)
 class _Template:
-    """A scenario as it is written, without its table."""
+    """A scenario document without its table, to be filled with one row at a time."""
 
     document: Document
     build: Build
 
     @property
     def refers(self) -> bool:
-        """True if something in it is taken from the row."""
+        """True if the document contains a reference to the row."""
         return any(_REFERENCE.search(text) for _, text in _texts(self.document.value))
 
     def scenario(self, case: Case) -> Scenario:
-        """The scenario of a row.
+        """Return the scenario of a row.
 
         Raises:
-            FormatError: it names a column that is not there, or a value does not fit where it is put.
+            FormatError: a column does not exist, or a value is invalid in its place.
         """
         try:
             built = self._built(case)
@@ -92,7 +98,7 @@ class _Template:
         try:
             return self.build(_Filling(self.document, case).filled())
         except FormatError as error:
-            # A cell of a CSV file that looks like a number may stand where only text fits.
+            # A CSV cell that looks like a number may stand where only text is valid: retry with text there.
             misfits = {problem.span for problem in error.problems if problem.span is not None}
             if not case.written or not misfits:
                 raise
@@ -111,17 +117,17 @@ def _of_case(problem: Problem, case: Case) -> Problem:
 
 @dataclass
 class _Filling:
-    """Puts the values of a row into a document; where a value is at one of `as_text`, as text."""
+    """Inserts the values of a row into a document, as text at the locations in `as_text`."""
 
     document: Document
     case: Case
     as_text: Collection[Span] = ()
 
     def filled(self) -> Document:
-        """The document with the row's values.
+        """Return the document with the row's values.
 
         Raises:
-            FormatError: the row has no such column.
+            FormatError: the row lacks a column.
         """
         self.problems: list[Problem] = []
         value = self._value(self.document.value, ())
@@ -157,7 +163,7 @@ class _Filling:
 
 
 def _texts(value: Any, path: DocumentPath = ()) -> Iterator[tuple[DocumentPath, str]]:
-    """All texts in plain data that may refer to a case, with where they are."""
+    """Yield each text that refers to a case, with its path."""
     if isinstance(value, str):
         if "${case." in value:
             yield path, value

@@ -1,4 +1,4 @@
-"""Which cassette a scenario has, and whether it is written: its name, the record mode that holds, the command."""
+"""Selection of a scenario's cassette: its name, the effective record mode, and the command that records it."""
 
 from __future__ import annotations
 
@@ -21,16 +21,17 @@ _VARIANTS: Final = "/variants/"
 
 
 def mode_of(settings: Settings) -> RecordMode:
-    """The record mode that holds. On a CI machine nothing that is missing is recorded, unless by `harness record`."""
+    """Return the effective record mode. On a CI machine only `harness record` records what is missing."""
     mode = settings.record_mode
     held_back = mode in ONLY_MISSING and not settings.record_in_ci and is_ci_machine()
     return RecordMode.NONE if held_back else mode
 
 
 def cassette_name(scenario: Scenario, settings: Settings) -> str | None:
-    """The cassette of a scenario; None when it has none. One that stands in a manifest has no other world.
+    """Return the name of a scenario's cassette, or None if it has none.
 
-    A variant has one of its own, below that of the scenario: what it asks is other than what the baseline asks.
+    Every scenario in a manifest has one, since its world can only come from a cassette. A variant has its own,
+    below that of the scenario, because its requests differ from the baseline's.
     """
     name = _own_cassette(scenario, settings)
     variant = scenario.variation
@@ -38,7 +39,7 @@ def cassette_name(scenario: Scenario, settings: Settings) -> str | None:
 
 
 def base_of(name: str) -> str:
-    """The cassette of the baseline, of one that a variant has; the same of another one."""
+    """Return the name of the baseline's cassette, given that of a variant; any other name is returned unchanged."""
     return name.partition(_VARIANTS)[0]
 
 
@@ -53,12 +54,15 @@ def _own_cassette(scenario: Scenario, settings: Settings) -> str | None:
 
 def _slug(text: str) -> str:
     short = re.sub(r"[^a-z0-9]+", "-", text.lower()).strip("-")[:60]
-    # Names that differ in what a folder cannot show have different folders all the same.
+    # Names that a folder name cannot distinguish get different hashes, and so different folders.
     return short if short == text else f"{short or 'x'}-{hashlib.sha256(text.encode()).hexdigest()[:6]}"
 
 
 def command_to_record(scenario: Scenario, *options: str) -> str:
-    """What to type to record a scenario anew; as a variant, by the command that runs variants."""
+    """Return the shell command that records a scenario again, as text for people.
+
+    A variant is recorded by the command that ran it, with another `--record-mode`.
+    """
     if scenario.variation is not None:
         return (
             f"the same command with --record-mode {'rewrite' if '--rewrite' in options else 'new_episodes'}"
@@ -67,10 +71,10 @@ def command_to_record(scenario: Scenario, *options: str) -> str:
 
 
 def check_cassettes(scenarios: Iterable[Scenario], projects: Projects) -> None:
-    """See that the settings are sound, and in modes that write that no two scenarios would write one cassette.
+    """Check the cassette settings and, in modes that write, that no two scenarios would write the same cassette.
 
     Raises:
-        FormatError: they are not, or there are such scenarios.
+        FormatError: with all problems that were found.
     """
     first: dict[Path, Scenario] = {}
     problems = []
@@ -92,10 +96,10 @@ def check_cassettes(scenarios: Iterable[Scenario], projects: Projects) -> None:
 
 
 def matcher_of(settings: Settings) -> Matcher:
-    """What requests are compared by.
+    """Return the request matcher that the settings define.
 
     Raises:
-        FormatError: the setting cannot be used.
+        FormatError: the setting `cassette_ignore` is invalid.
     """
     try:
         return Matcher(settings.cassette_ignore)

@@ -1,4 +1,4 @@
-"""Checks of your own (`expect.custom`): Python functions that look at a run and judge it.
+"""Custom checks (`expect.custom`): Python functions of the user that score a run.
 
     async? function(run, **args) ─▶ True or False, a number from 0 to 1, or (one of these, reason)
 
@@ -25,9 +25,9 @@ from harness.source.models import describe
 
 @dataclass(frozen=True)
 class Run:
-    """What a run did, as in its line of results.jsonl. All of it is JSON; times are virtual seconds.
+    """A run as custom checks see it, with the fields of its line in results.jsonl. Times are virtual seconds.
 
-    The values are copies: a function that changes them changes nothing. `run["output"]` is `run.output`.
+    All values are JSON and copies, so that changing them has no effect. `run["output"]` is `run.output`.
     """
 
     suite: str
@@ -60,7 +60,10 @@ _OBSERVED = tuple(name for name in _FIELDS if name in Observed.__dataclass_field
 async def judge_by_functions(
     observed: Observed, expect: Expectations, scenario: Scenario, seed: int, folders: Sequence[Path]
 ) -> None:
-    """Ask the function of each item of `custom`, into `observed.judged`. Modules come from `folders`."""
+    """Call the function of each item of `custom` and append its verdict to `observed.judged`.
+
+    Modules are imported from `folders`.
+    """
     for item in expect.values.get("custom", ()):
         did = {name: copy.deepcopy(getattr(observed, name)) for name in _OBSERVED}
         run = Run(

@@ -1,4 +1,4 @@
-"""What differs between an expected and an actual value, as text for people.
+"""Readable differences between an expected and an actual value.
 
     intent: expected billing, was refund
     order.total: expected {$gt: 10}, was 3 (is not > 10)
@@ -6,7 +6,7 @@
       expected: …your refund was issued today.
       actual:   …your refund was refused.
 
-Only what differs is shown, values in YAML on one line; two long texts from shortly before the first
+Only differences are shown, values as YAML on one line. Two long texts are shown from shortly before the first
 character that differs.
 """
 
@@ -27,7 +27,7 @@ CONTEXT = 20
 
 
 def readable_diff(expected: Any, actual: Any) -> str:
-    """The places where `actual` is not what `expected` says, one block a place; empty when there is none.
+    """Return one block of text for each place where `actual` does not match `expected`; empty if there is none.
 
     Raises:
         FormatError: a matcher in `expected` is malformed.
@@ -36,7 +36,7 @@ def readable_diff(expected: Any, actual: Any) -> str:
 
 
 def difference_text(compared: Comparison) -> str:
-    """The first places of a comparison that differ, and how many there are besides; empty when there is none."""
+    """Return the first mismatches of a comparison as text, and the number of further ones; empty if there is none."""
     blocks = [_block(mismatch) for mismatch in compared.mismatches[:MOST_MISMATCHES]]
     if compared.mismatch_count > MOST_MISMATCHES:
         blocks.append(f"… and {compared.mismatch_count - MOST_MISMATCHES} more")
@@ -44,7 +44,7 @@ def difference_text(compared: Comparison) -> str:
 
 
 def one_line(value: Any, width: int = WIDTH) -> str:
-    """A value as YAML on one line of at most `width` characters."""
+    """Return a value as YAML on one line of at most `width` characters."""
     return clip(_yaml(value), width)
 
 
@@ -63,7 +63,7 @@ def _block(mismatch: Mismatch) -> str:
 
 
 def _pair(expected: Any, actual: Any) -> tuple[str, str]:
-    """Both values as text; long texts start near their first difference."""
+    """Return both values as text; two long texts start near their first difference."""
     one, other = _text(expected), _text(actual)
     if isinstance(expected, str) and isinstance(actual, str) and max(len(one), len(other)) > WIDTH:
         start = max(0, _common(expected, actual) - CONTEXT)
@@ -76,7 +76,7 @@ def _pair(expected: Any, actual: Any) -> tuple[str, str]:
 
 
 def _common(one: str, other: str) -> int:
-    """How many characters both texts start with."""
+    """Return the length of the common prefix of two texts."""
     start, end = 0, min(len(one), len(other))
     while start < end:  # the texts are equal up to `start`, and not beyond `end`
         middle = (start + end + 1) // 2
@@ -92,7 +92,7 @@ def _text(value: Any) -> str:
 
 
 def _yaml(value: Any) -> str:
-    """The beginning of YAML flow style; of JSON where YAML would need several lines."""
+    """Return the beginning of a value in YAML flow style, or in JSON if YAML needs several lines."""
     value = beginning(value, 10 * WIDTH)
     try:
         text = yaml.safe_dump(

@@ -1,7 +1,8 @@
-"""A scenario file, as it may be written: pydantic models in the order of docs/scenario-format.md.
+"""The pydantic models of a scenario file, in the order of docs/scenario-format.md.
 
-`harness.scenario.load` validates files with them, `harness.scenario.schema` derives the JSON Schema. A validated
-model builds what it describes (`harness.scenario.model`), with the places of the document it was validated from.
+`harness.scenario.load` validates files with them, `harness.scenario.schema` derives the JSON Schema from them.
+A validated model builds the object that it describes (`harness.scenario.model`), with locations in the
+document.
 """
 
 from __future__ import annotations
@@ -52,14 +53,14 @@ EXCLUDED: Final = {
     "human": ("turns",),
     "test_scenario": ("agent", "entry_point", "weight", "timeout", "input", "turns", "expect"),
 }
-"""The keys that cannot stand beside a key of a scenario, nor `agent` beside `entry_point` in a file."""
+"""For each key, the keys that cannot stand beside it in a scenario, or (`agent`, `entry_point`) in a file."""
 NO_DEFAULT: Final = ("name", "test_scenario")
-"""The keys of a scenario that `defaults` cannot have."""
+"""Keys of a scenario that cannot be set in `defaults`."""
 _NOT_TAGS: Final = ("and", "or", "not", "True", "False", "None")
 
 
 def supported_version(value: int) -> int:
-    """The version that a file says it is of, if it can be read."""
+    """Return the format version of a file, or raise a mistake if it is not supported."""
     if value != FORMAT_VERSION:
         message = f"this file is of format version {value}; version {FORMAT_VERSION} can be read"
         raise mistaken(Mistake(message, code="format-version"))
@@ -167,7 +168,7 @@ class TurnKeys(WorldKeys):
         return Rerun(again.agent, again.input, again.feedback, again.reason)
 
     def spec(self, at: Document, folder: Path) -> model.Turn:
-        """The turn written at `at`, in a file of this folder; raises as `Expect.spec` does."""
+        """Return the turn written at `at` in a file of this folder. Raises the same errors as `Expect.spec`."""
         return model.Turn(
             input=self.input if self.written("input") else model.MISSING,
             resume=self.resume if self.written("resume") else model.MISSING,
@@ -229,7 +230,13 @@ class ScenarioKeys(WorldKeys):
     def spec(
         self, at: Document, file: Path, env_passthrough: Mapping[str, Span] | None = None
     ) -> model.Scenario:
-        """The scenario written at `at`, which has a manifest: its own, or that of `file`; raises as `Expect.spec`."""
+        """Return the scenario written at `at` in `file`. Raises the same errors as `Expect.spec`.
+
+        Args:
+            at: the merged document of the scenario, with the manifest and defaults of its file.
+            file: the scenario file, or the manifest that contains the scenario.
+            env_passthrough: names of environment variables to pass to the manifest, each with its location.
+        """
         manifests = [self.manifest] if isinstance(self.manifest, str) else self.manifest
         folder = os.path.dirname(file)
         return model.Scenario(
@@ -265,7 +272,7 @@ class ScenarioKeys(WorldKeys):
         )
 
     def _mentions(self, at: Document) -> Iterator[Mention]:
-        """The names in the scenario and in its turns."""
+        """Yield the names used in the scenario and in its turns."""
         yield from in_surroundings(at)
         for part in (at, *(at.at(("turns", number)) for number in range(len(self.turns or ())))):
             yield from in_world(part)
@@ -283,7 +290,7 @@ class ScenarioKeys(WorldKeys):
 
 
 class _Head(Strict):
-    """What stands before the scenarios."""
+    """The keys of a scenario file before its scenarios."""
 
     model_config = ConfigDict(title="a scenario file")
 
@@ -304,7 +311,7 @@ class _Head(Strict):
 
 
 class Head(_Head):
-    """A file without what its scenarios say: they are checked one by one, with the defaults under them."""
+    """A scenario file without its scenarios, which are validated one by one, merged with the defaults."""
 
     elsewhere: ClassVar[Mapping[str, str]] = {
         "tests": "did you mean 'scenarios'?",
@@ -314,7 +321,7 @@ class Head(_Head):
         },
     }
 
-    defaults: dict[str, Any] = LEFT_OUT  # no description: the JSON Schema is that of File
+    defaults: dict[str, Any] = LEFT_OUT  # without a description: the JSON Schema is derived from File
     scenarios: Annotated[list[dict[str, Any]], Field(min_length=1)] = Field(
         examples=["scenarios: [{name: …, input: …}]"]
     )

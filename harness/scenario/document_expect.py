@@ -1,4 +1,4 @@
-"""What a scenario file may expect: the keys of `expect`, one a check, in the order of the format's table.
+"""The pydantic models of `expect`: one key per check, in the order of the table in the format's documentation.
 
 Source: docs/scenario-format.md, "Expectations".
 """
@@ -38,7 +38,7 @@ from harness.units import MOST
 
 NOT_CHECKS: Final = ("weights", "calls_order")
 SEEN: Final = ("state", "output", "path", "calls", "visits", "latency", "usage", "error")
-"""What the conditions of `checks` see."""
+"""Variables that the conditions of `checks` can read."""
 CALL_KINDS: Final = ("llm", "tool", "mcp", "http", "agent", "script", "human", "retrieval")
 
 Bound = Annotated[float, Field(ge=0)]
@@ -59,7 +59,7 @@ class Route(Strict):
 
 
 class Call(Strict):
-    """A call that was made: one kind with the name it went to, and what more is known of it."""
+    """An expected call: its kind with the name that was called, and optionally its node, arguments and success."""
 
     model_config = ConfigDict(title="a call")
 
@@ -165,7 +165,7 @@ class Condition(Strict):
 
 
 class Custom(Strict):
-    """A check of the user's own."""
+    """A check that is a Python function of the user."""
 
     model_config = ConfigDict(title="a custom check")
 
@@ -187,7 +187,7 @@ MetricName = Annotated[
 
 
 class JudgeKeys(Strict):
-    """What a judge is asked, and which grade passes."""
+    """A question to a judge, and the grade that passes."""
 
     model_config = ConfigDict(title="a judge")
 
@@ -215,7 +215,7 @@ class JudgeKeys(Strict):
 
 
 class Judge(JudgeKeys):
-    """A grade a model gives to the output."""
+    """A grade that a model gives to the output."""
 
     weight: CheckWeight = Field(1.0, description="Its weight in the score.")
 
@@ -233,7 +233,7 @@ def _weights(weights: dict[str, float]) -> dict[str, float]:
 
 
 class Expect(Strict):
-    """What must hold. Each key is a check."""
+    """The expectations of a run. Each key is a check."""
 
     model_config = ConfigDict(title="'expect'")
 
@@ -312,9 +312,10 @@ class Expect(Strict):
     )
 
     def spec(self, at: Document, folder: Path) -> Expectations:
-        """The expectations written at `at`, in a file of this folder.
+        """Return the expectations written at `at` in a file of this folder.
 
-        Their values stay as they are written there: results show them. Only judges are a list, each with its model.
+        Values stay as written, since results show them; only judges are completed to a list in which each has a
+        model.
 
         Raises:
             FormatError: a judge has no model, or a prompt that cannot be used.
@@ -327,7 +328,7 @@ class Expect(Strict):
 
 
 def items_of(at: Document, key: str) -> list[Document]:
-    """The items of a check that are checks of their own; one that is written alone is a list of one."""
+    """Return the items of a check whose items are checks themselves; a single item is a list of one."""
     below = at.at((key,))
     return (
         [below.at((index,)) for index in range(len(below.value))]
@@ -337,7 +338,7 @@ def items_of(at: Document, key: str) -> list[Document]:
 
 
 def _spans(at: Document) -> Iterator[tuple[str, Span]]:
-    """The places of the checks: by key, and by `key[index]` where each item is a check."""
+    """Yield the locations of the checks: by key, and by `key[index]` where each item is a check."""
     for key in at.value:
         yield key, at.span((key,))
         if key in ITEMIZED:

@@ -1,4 +1,4 @@
-"""Stubs, as a scenario file may write them, and the `harness.world.Stub` that each becomes.
+"""The pydantic models of stubs, each of which builds a `harness.world.spec.Stub`.
 
 Source: docs/scenario-format.md, "The world".
 """
@@ -38,7 +38,7 @@ _BUILT_IN: Final = tuple(
 
 
 def _exception(name: str) -> str:
-    """A built-in exception, or the name of one of the agent's own (suites raise `LensDirty`, `ProviderError`)."""
+    """Check the name of a built-in exception, or of one of the agent's own (such as `LensDirty`, `ProviderError`)."""
     if name in _BUILT_IN:
         return name
     if not name.isidentifier() or hasattr(builtins, name):
@@ -81,14 +81,14 @@ Error = Annotated[
 
 
 def error_answer(error: ErrorKind | ErrorMapping | None) -> ErrorAnswer | None:
-    """The error that is answered; None where none is written."""
+    """Return the error that a stub answers with, or None if it has none."""
     if isinstance(error, ErrorMapping):
         return ErrorAnswer(error.kind, error.message, error.type, error.retry_after)
     return None if error is None else ErrorAnswer(error)
 
 
 class AnyStub(Strict):
-    """What every stub may say: when it answers, how slowly, and an error instead of an answer."""
+    """Keys that every stub has: matchers, latency, and an error instead of an answer."""
 
     node: str = Field(LEFT_OUT, description="The calling node (glob).")
     args: MatcherMapping = Field(LEFT_OUT, description="What the call's arguments contain; matchers apply.")
@@ -98,14 +98,14 @@ class AnyStub(Strict):
     error: Error = Field(LEFT_OUT, description="An error instead of an answer.")
 
     answers: ClassVar[tuple[str, ...]] = ()
-    """The keys of which a stub gives one."""
+    """The keys that are answers; a stub has one of them."""
     combinable: ClassVar[tuple[str, ...]] = ()
-    """Those that may stand together."""
+    """Those of `answers` that may stand together."""
     details: ClassVar[tuple[str, ...]] = ()
-    """What goes with an answer, but is none."""
+    """Keys that accompany an answer but are not one."""
     needs_answer: ClassVar[bool] = True
     matched: ClassVar[tuple[str, ...]] = ()
-    """What only calls of this kind have, to be matched."""
+    """Matchers that only calls of this kind have."""
     default_times: ClassVar[Literal[1, "any"]] = 1
 
     @model_validator(mode="after")
@@ -123,7 +123,7 @@ class AnyStub(Strict):
         return self
 
     def spec(self, at: Document, *nodes: str) -> Stub:
-        """The stub written at `at`. `nodes` are globs that its calls must match besides its own."""
+        """Return the stub written at `at`. `nodes` are globs that its calls must match in addition to its own."""
         return Stub(
             span=at.span(),
             nodes=nodes if self.node is None else (*nodes, self.node),
@@ -137,17 +137,17 @@ class AnyStub(Strict):
         )
 
     def arguments(self) -> dict[str, Any] | None:
-        """What the arguments of a call must contain."""
+        """Return the expected arguments of the call."""
         return self.args
 
     def answer(self, at: Document) -> dict[str, Any]:
-        """The keys of the answer, plain data as it is written."""
+        """Return the keys of the answer as they are written."""
         written = at.value
         return {key: written[key] for key in (*self.answers, *self.details) if key in written}
 
 
 def conflict(key: str, message: str) -> PydanticCustomError:
-    """The mistake of a key that stands beside others; `message` has a place for it."""
+    """Return the mistake for a key that cannot stand beside another; `message` contains `{}` for the key."""
     return mistaken(Mistake(message.format(key), (key,), on_key=True, code="conflicting-keys"))
 
 
@@ -166,7 +166,7 @@ class ReplyToolCall(Strict):
 
 
 class Usage(Strict):
-    """Tokens, as a provider reports them."""
+    """Numbers of tokens as a provider reports them."""
 
     model_config = ConfigDict(title="usage")
 
@@ -224,7 +224,7 @@ class MCPStub(AnyStub):
 
 
 class HTTPStub(AnyStub):
-    """A scripted HTTP response; without an answer it is an empty one with status 200."""
+    """A scripted HTTP response; without an answer, an empty one with status 200."""
 
     model_config = ConfigDict(title="a stub")
     answers: ClassVar[tuple[str, ...]] = ("json", "text")
@@ -254,7 +254,7 @@ class HTTPStub(AnyStub):
 
 
 class HumanStub(AnyStub):
-    """A person's answer: keys that are not the stub's own are the reply, unless `reply` gives it."""
+    """A person's answer. Keys that are not the stub's own are the reply, unless `reply` is given."""
 
     model_config = ConfigDict(title="a stub", extra="allow")
 
@@ -271,14 +271,14 @@ class HumanStub(AnyStub):
         return self
 
     def answer(self, at: Document) -> dict[str, Any]:
-        """The reply; without any it is an empty mapping."""
+        """Return the reply; an empty mapping if none is written."""
         if self.error is not None:
             return {}
         return {"reply": self.reply if self.written("reply") else dict(self.model_extra or {})}
 
 
 def spec_of(stub: str | AnyStub, at: Document, path: DocumentPath, *nodes: str) -> Stub:
-    """The stub written at `path` of `at`; a text is its reply."""
+    """Return the stub written at `path` of `at`; a text is its reply."""
     if isinstance(stub, str):
         return Stub(span=at.span(path), nodes=nodes, answer={"reply": stub})
     return stub.spec(at.at(path), *nodes)

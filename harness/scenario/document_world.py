@@ -1,6 +1,6 @@
-"""What a scenario file says about its world, as it may be written, and the `WorldSpec` that this becomes.
+"""The pydantic models of the world of a scenario, which build its `WorldSpec`.
 
-Source: docs/scenario-format.md, "The world". The shape of a value chooses between its short and long form.
+Source: docs/scenario-format.md, "The world". The shape of a value selects its short or long form.
 """
 
 from __future__ import annotations
@@ -61,7 +61,7 @@ def _callable(text: str) -> str:
 
 
 class Real(Strict):
-    """Another callable that is called instead."""
+    """An entry that is answered by a Python callable."""
 
     model_config = ConfigDict(title="an entry with 'real'")
 
@@ -99,7 +99,7 @@ class ScriptedMCPTool(Strict):
     stubs: list[MCPStub] = Field(LEFT_OUT, examples=["stubs: [{return: …}]"], description="What it answers.")
 
     def spec(self, at: Document) -> built.MCPToolSpec:
-        """The tool written at `at`."""
+        """Return the tool written at `at`."""
         schema = {"type": "object"} if self.input_schema is None else self.input_schema
         return built.MCPToolSpec(self.name, self.description, schema, _specs_below(self.stubs, at, "stubs"))
 
@@ -126,7 +126,7 @@ class ScriptedMCPServer(Strict):
         return self
 
     def spec(self, at: Document) -> built.MCPServerSpec:
-        """The server written at `at`."""
+        """Return the server written at `at`."""
         return built.MCPServerSpec(
             tools=_specs_below(self.tools, at, "tools"),
             latency_s=self.latency,
@@ -142,7 +142,7 @@ Server = Annotated[
 
 
 class Fault(Strict):
-    """A fault put around answers."""
+    """A fault that is injected into answers."""
 
     model_config = ConfigDict(title="a fault")
     triggers: ClassVar[tuple[str, ...]] = ("nth", "every", "rate")
@@ -172,7 +172,7 @@ class Fault(Strict):
         return self
 
     def spec(self, at: Document) -> built.FaultSpec:
-        """The fault written at `at`."""
+        """Return the fault written at `at`."""
         return built.FaultSpec(
             effect=self.effect,
             node=self.node,
@@ -188,7 +188,7 @@ class Fault(Strict):
 
 
 class WorldKeys(Strict):
-    """The keys that describe the world, in a scenario and in a turn."""
+    """Keys that describe the world, in a scenario or in a turn."""
 
     llm: LLMStubs = Field(LEFT_OUT, description="Answers of models: a list, or lists by node.")
     tools: dict[str, Callee] = Field(
@@ -227,7 +227,7 @@ class WorldKeys(Strict):
     faults: list[Fault] = Field(LEFT_OUT, description="Faults injected into the world.")
 
     def world(self, at: Document) -> built.WorldSpec:
-        """The world described at `at`."""
+        """Return the world described at `at`."""
         written = {key: getattr(self, key) for key in BUILDERS if key in self.model_fields_set}
         return built.WorldSpec(**{key: BUILDERS[key](value, at.at((key,))) for key, value in written.items()})
 
@@ -244,7 +244,7 @@ def _specs_below(models: Sequence[Any] | None, at: Document, key: str) -> tuple[
 
 
 def _stubs(stubs: Sequence[Any] | Mapping[str, Sequence[Any]], at: Document) -> tuple[built.Stub, ...]:
-    """A stub list, or the lists of a mapping by node one after the other."""
+    """Return the stubs of a list, or of all lists of a mapping by node, in file order."""
     if isinstance(stubs, Mapping):
         return tuple(
             spec_of(stub, at, (node, index), node)
@@ -291,4 +291,4 @@ BUILDERS: Final[Mapping[str, Callable[[Any, Document], Any]]] = {
     "hooks": lambda hooks, _: tuple(hooks),
     "faults": _specs,
 }
-"""What makes the part of the world's spec of each key."""
+"""For each key of the world, the function that builds its part of the `WorldSpec`."""

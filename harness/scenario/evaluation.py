@@ -1,4 +1,4 @@
-"""Evaluates a run: its checks, score, verdict and coverage become an Outcome."""
+"""Evaluation of a run: computes its checks, score, verdict and coverage, and returns its `Outcome`."""
 
 from __future__ import annotations
 
@@ -22,13 +22,16 @@ from harness.source.document import shown_path
 
 
 def skipped(scenario: Scenario) -> Outcome:
-    """The outcome of a scenario that is not to be run."""
+    """Return the outcome of a scenario that is skipped."""
     outcome = _base(scenario, 0, Observed(status="skipped"), None)
     return replace(outcome, verdict="skipped", reason=scenario.skip or "")
 
 
 def unjudged(scenario: Scenario, repeat: int, error: HarnessError, wall_s: float) -> Outcome:
-    """The outcome of a run that was stopped from outside. No check is made: one of them may be what never ended."""
+    """Return the outcome of a run that was aborted from outside, for example by `real_timeout`.
+
+    No check is made, since a check may be what did not end.
+    """
     node = getattr(error, "node", None)
     observed = Observed(status="failed", error=error_json(error, node))
     return replace(_base(scenario, repeat, observed, None), verdict="error", wall=wall_s)
@@ -54,7 +57,7 @@ def _base(scenario: Scenario, repeat: int, observed: Observed, graph: Graph | No
 
 
 def _dialect(scenario: Scenario) -> str:
-    """The dialect of a scenario that was not run: the one it names, or the one detected."""
+    """Return the dialect of a scenario that did not run: the one it names, or the detected one."""
     try:
         return scenario.dialect or dialect_of(scenario.manifests[0]).name
     except SourceError:
@@ -62,7 +65,7 @@ def _dialect(scenario: Scenario) -> str:
 
 
 def outcome_of(scenario: Scenario, repeat: int, result: RunResult, wall_s: float) -> Outcome:
-    """The outcome of one run: its checks, its score, its verdict."""
+    """Return the outcome of one run: its checks, score and verdict."""
     checks, of_turns = _checks(scenario, result)
     judgement = judged(
         checks,
@@ -95,7 +98,7 @@ def outcome_of(scenario: Scenario, repeat: int, result: RunResult, wall_s: float
 
 
 def _expect_failure(outcome: Outcome, reason: str, span: Span) -> None:
-    """Skip a failure that is expected, and warn where there was none: a run that is not judged may hide a pass."""
+    """Apply `xfail`: report a run that did not pass as skipped, and warn if it passed or could not be judged."""
     how = {"passed": "passed", "error": "could not be judged"}.get(outcome.verdict)
     if how is not None:
         why = _why_unjudged(outcome) if outcome.verdict == "error" else ""
@@ -112,7 +115,7 @@ def _why_unjudged(outcome: Outcome) -> str:
 
 
 def died(scenario: Scenario, error: HarnessError, first: int = 0) -> Iterator[Outcome]:
-    """The outcomes of the repeats, from `first` on, of a scenario whose process ended in the middle of it."""
+    """Yield an outcome for each repeat, from number `first` on, of a scenario whose process died."""
     for repeat in range(first, scenario.repeat):
         yield unjudged(scenario, repeat, error, 0.0)
 
@@ -120,7 +123,7 @@ def died(scenario: Scenario, error: HarnessError, first: int = 0) -> Iterator[Ou
 def _checks(
     scenario: Scenario, result: RunResult
 ) -> tuple[list[CheckResult], list[tuple[Observed, Expectations]]]:
-    """The checks of the turns, named `turn 1: path`, and those of the whole."""
+    """Return all checks, with those of turns named `turn 1: path` and so on, and the observation of each turn."""
     if not scenario.conversation:
         return run_checks(scenario.expect, result.observed, allow_unused=scenario.allow_unused), []
     checks: list[CheckResult] = []

@@ -1,4 +1,4 @@
-"""Whether a scenario expects the same as another time it ran."""
+"""A digest of a scenario's expectations, to see if they changed between two runs."""
 
 from __future__ import annotations
 
@@ -12,9 +12,9 @@ from harness.scenario.model import Expectations, Scenario
 
 
 def expectations_digest(scenario: Scenario, without_secrets: Callable[[Any], Any] | None) -> str:
-    """Twelve digits that are others where it expects something else, of any turn, or asks for another score.
+    """Return 12 hexadecimal digits that change when anything expected changes, in any turn, or the `pass_score`.
 
-    Secrets are taken out first, so that they are the same on every machine.
+    Secrets are removed first, so that the digest is the same on every machine.
     """
     expected = [
         scenario.pass_score,

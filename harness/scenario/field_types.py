@@ -1,4 +1,4 @@
-"""Field types of scenario files: numbers, names, CEL, JSON Schemas, matchers, and unions chosen by shape."""
+"""Field types of scenario files: numbers, names, CEL, JSON Schemas, matchers, and unions discriminated by shape."""
 
 from __future__ import annotations
 
@@ -21,34 +21,34 @@ from harness.source.models import Mistake, describe, mistaken
 from harness.units import MOST, MOST_TOKENS
 
 LEFT_OUT: Final[Any] = None
-"""The default of keys that need not be written. Written, they take no null."""
+"""Default of optional keys. A key that is written does not accept null."""
 
 
 class Strict(BaseModel):
-    """A mapping that takes only its own keys, and values only as they are written."""
+    """Base of all models: a mapping without unknown keys, whose values are not coerced."""
 
     model_config = ConfigDict(
         extra="forbid",
         strict=True,
         allow_inf_nan=False,
         protected_namespaces=(),
-        defer_build=True,  # those inside others are built only there
+        defer_build=True,  # a nested model is built as a part of the outer one
     )
 
     def written(self, *keys: str) -> list[str]:
-        """Those of `keys` that are written, in this order."""
+        """Return those of `keys` that are present, in this order."""
         fields, given = fields_of(type(self)), self.model_fields_set
         return [key for key in keys if fields.get(key) in given]
 
 
 @cache
 def fields_of(model: type[Strict]) -> dict[str, str]:
-    """The names of a model's fields by their keys in the file."""
+    """Return the field name of each key of a model."""
     return {field.alias or name: name for name, field in model.model_fields.items()}
 
 
 def shape(value: Any) -> str | None:
-    """`text`, `list` or `mapping`: chooses between the short and the long form of a value."""
+    """Return `text`, `list` or `mapping`: the tag that selects the short or long form of a value."""
     return _SHAPES.get(type(value))
 
 
@@ -56,12 +56,12 @@ _SHAPES: Final[dict[type, str]] = {str: "text", list: "list", dict: "mapping"}
 
 
 def by_shape(expected: str, shape_of: Callable[[Any], str | None] = shape) -> Discriminator:
-    """Chooses the member of a union by its tag: `text`, `list` or `mapping`, as `shape` says."""
+    """Return the discriminator of a union whose members are tagged by shape; `expected` is used in error messages."""
     return Discriminator(shape_of, custom_error_type="shape", custom_error_message=f"expected {expected}")
 
 
 def env_text(value: Any) -> Any:
-    """Numbers and booleans need no quotes in `env`; they are the text YAML 1.2 writes for them."""
+    """Convert a number or boolean in `env`, which needs no quotes, to the text that YAML 1.2 writes for it."""
     if isinstance(value, bool):
         return "true" if value else "false"
     return str(value) if isinstance(value, (int, float)) else value
@@ -82,7 +82,7 @@ Name = Annotated[str, Field(min_length=1)]
 
 
 class PromptFile(Strict):
-    """A prompt whose text is in a file."""
+    """A prompt in a file of its own."""
 
     model_config = ConfigDict(title="a prompt")
 
@@ -116,7 +116,7 @@ Dotted = Annotated[str, AfterValidator(_dotted)]
 
 
 def cel(*variables: str) -> AfterValidator:
-    """The validator of a CEL expression that sees these variables."""
+    """Return the validator of a CEL expression that may read these variables."""
 
     def validator(source: str) -> str:
         from harness.expressions.cel import compile as compile_cel
@@ -137,7 +137,7 @@ def cel(*variables: str) -> AfterValidator:
 
 
 def _known_names(used: Collection[str], known: Sequence[str]) -> str:
-    """The hint for names that do not exist; what is asked of the world has its parts in `request`."""
+    """Return the hint for unknown variables, or "". The fields of a call are in `request`."""
     lost = sorted(set(used).difference(known))
     if not lost:
         return ""
@@ -173,7 +173,7 @@ def _matcher(value: Any) -> Any:
 
 
 Matcher = Annotated[Any, AfterValidator(_matcher)]
-"""An expected value: matchers may stand anywhere in it."""
+"""An expected value, which may contain matchers at any depth."""
 
 MatcherMapping = Annotated[dict[str, Any], AfterValidator(_matcher)]
-"""A mapping to be contained, or a matcher for a mapping."""
+"""A mapping that must be contained, or a matcher for a mapping."""

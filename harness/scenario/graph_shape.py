@@ -1,4 +1,4 @@
-"""All that a graph has, as a line of results tells it: what coverage is held against, and what draws it."""
+"""The nodes, edges and branches of a graph as a results line has them, for coverage and pictures."""
 
 from __future__ import annotations
 
@@ -14,10 +14,10 @@ from harness.source.document import shown_path
 
 @lru_cache(maxsize=256)
 def graph_shape(graph: Graph, manifest: str) -> dict[str, Any]:
-    """{nodes, edges, branches, kinds, lines}: `kinds` is what a picture writes under each node, in their order.
+    """Return {nodes, edges, branches, kinds, lines} of a graph. The result is cached and must not be modified.
 
-    `lines` has, for each part in its order, where it stands: the number of the line in the manifest, `file:line` of
-    another file, or null. Not to be changed.
+    `kinds` is the caption of each node in pictures. `lines` has the location of each node, edge and branch: the
+    number of the line in the manifest, `file:line` in another file, or None.
     """
     shape = {part: sorted(found, key=repr) for part, found in observe.shape(graph).items()}
     kinds = captions(graph)

@@ -1,7 +1,7 @@
-"""Stubs that never answer, as far as they show it themselves: each is a warning, at load and of every run.
+"""Detects stubs that can never answer. Each is a warning, when the file is read and of every run.
 
-A stub that may answer any number of times is not missed when it never does; so a mistake in its matchers, or one
-before it that answers everything, goes unseen.
+A stub that may answer any number of times is not reported as unused, so that a mistake in its matchers, or an
+earlier stub that answers everything, would go unnoticed.
 """
 
 from __future__ import annotations
@@ -24,13 +24,13 @@ _FIELDS: Final = {
     "mcp": (*_OF_ALL, "server"),
     "agents": (*_OF_ALL, "prompt"),
 }
-"""What `request` has in `when`, by the key of the world that the stub stands under."""
+"""Fields of `request` in `when`, by the key of the world under which the stub stands."""
 _CALLS_OF: Final = {"llm": "llm", "http": "http", "human": "human", **ENTRIES}
-"""The kind of calls that the stubs under a key of the world answer."""
+"""The kind of calls that stubs under a key of the world answer."""
 
 
 def idle_stubs(at: Document) -> Iterator[Problem]:
-    """A warning for each stub of the scenario at `at`, and of its turns, that never answers, and each idle fault."""
+    """Yield a warning for each stub of a scenario or its turns that never answers, and each fault without effect."""
     for part in (at, *(at.at(("turns", number)) for number in range(len(at.value.get("turns") or ())))):
         for key, path, stubs, default in _lists(part.value):
             yield from _in_list(key, part, path, stubs, default)
@@ -40,7 +40,7 @@ def idle_stubs(at: Document) -> Iterator[Problem]:
 
 
 def _lists(world: Mapping[str, Any]) -> Iterator[tuple[str, DocumentPath, Sequence[Any], Any]]:
-    """The stub lists of a world: the key they stand under, where they are, and how often their stubs answer."""
+    """Yield each stub list of a world: its key, its path, its stubs, and their default `times`."""
     for key in ("llm", "human", "http"):
         stubs = world.get(key)
         if isinstance(stubs, Mapping):
@@ -79,7 +79,7 @@ def _in_list(
 
 
 def _answers_all_of(earlier: Mapping[str, Any], later: Mapping[str, Any], default: Any) -> bool:
-    """The earlier stub is never used up, and asks for nothing that the later one does not ask for."""
+    """True if the earlier stub is never used up and requires nothing that the later one does not require."""
     matchers = [key for key in _MATCHERS if key in earlier]
     return earlier.get("times", default) == "any" and all(
         key in later and later[key] == earlier[key] for key in matchers

@@ -1,9 +1,9 @@
-"""Scenarios that stand in a manifest itself, and the worlds that scenario files give them.
+"""Scenarios that are written in a manifest, and scenario files that give them a world.
 
-    harness run config.yaml                    ─▶ scenarios_in: all of them; what they need answered is on a cassette
-    `test_scenario: NAME` in a scenario file   ─▶ completed: this one, in the world that the file gives it
+    harness run config.yaml                    ─▶ scenarios_in: all of them, answered from a cassette
+    `test_scenario: NAME` in a scenario file   ─▶ completed: this one, in the world of the scenario file
 
-Nothing but the output is judged: the gates `status` and `unused` weigh nothing.
+Only the output is judged: the gates `status` and `unused` have weight 0.
 """
 
 from __future__ import annotations
@@ -32,31 +32,35 @@ _NOT_JUDGED: Final = {"status": 0.0, "unused": 0.0}
 
 
 class _OwnKeys(ScenarioKeys):
-    """One scenario of a manifest. Its dialect lets it weigh nothing: it runs, and does not count."""
+    """One scenario of a manifest. Its weight may be 0: such a scenario runs, but does not count."""
 
     weight: Annotated[float, Field(ge=0, le=MOST)] = 1.0
 
 
 def scenarios_in(path: Path) -> tuple[Scenario, ...] | None:
-    """The scenarios in a manifest; None if this is no manifest, or of a dialect without such a thing.
+    """Return the scenarios in a manifest.
+
+    Return None if the file is not a manifest, or if its dialect has no scenarios.
 
     Raises:
-        ManifestError: the manifest or one of its scenarios is not as it should be.
+        ManifestError: the manifest or one of its scenarios is invalid.
     """
     try:
         dialect = dialect_of(path).name
-    except ManifestError:  # whoever reads it as a scenario file will say what is wrong with it
+    except ManifestError:  # the caller reads it as a scenario file, and reports its problems
         return None
     found = load_scenarios(LoadRequest((path,)), dialect)
     return built(found, path, dialect) if found is not None else None
 
 
 def completed(scenario: Scenario, name: str, span: Span) -> Scenario:
-    """A scenario of a file with what the test scenario of this name says; `span` is that of the name.
+    """Return a scenario of a file, completed with the test scenario `name` of its manifest.
+
+    `span` is the location of the name.
 
     Raises:
         FormatError: there is no such test scenario (`unknown-scenario`).
-        ManifestError: the manifest or one of its scenarios is not as it should be.
+        ManifestError: the manifest or one of its scenarios is invalid.
     """
     manifest = scenario.manifests[0]
     request = load_request(scenario, Settings())
@@ -80,10 +84,10 @@ def completed(scenario: Scenario, name: str, span: Span) -> Scenario:
 
 
 def built(documents: Iterable[Document], path: Path, dialect: str | None) -> tuple[Scenario, ...]:
-    """The scenarios of these documents, which stand in the manifest at `path`.
+    """Return the scenarios of these documents, which are parts of the manifest at `path`.
 
     Raises:
-        ManifestError: with everything that is wrong with them.
+        ManifestError: with all problems of the scenarios.
     """
     scenarios: dict[str, Scenario] = {}
     problems: list[Problem] = []

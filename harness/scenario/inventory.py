@@ -1,4 +1,4 @@
-"""What cassettes there are, and what is wrong with them: found by replaying the scenarios that name them."""
+"""The list of a project's cassettes with their problems, found by replaying the scenarios that name them."""
 
 from __future__ import annotations
 
@@ -23,15 +23,15 @@ from harness.settings import Projects, Settings
 
 @dataclass
 class Listed:
-    """A cassette, or the lack of one that a scenario names.
+    """A cassette, or a missing one that a scenario names.
 
-    age_days   None when the recording does not say its day
-    too_old    it is over `max_age_days`, or not known where that is set
-    calls      recorded HTTP requests, MCP messages and replies of people, over all recordings
-    unused     how many of those the scenarios did not use
-    changed    files of the agent that are not what they were when it was recorded
-    scenarios  the ids of those that name it; none: it is an orphan
-    problem    why it does not replay
+    age_days   None if the recording has no date
+    too_old    its age exceeds `max_age_days`, or is unknown where that is set
+    calls      number of recorded HTTP requests, MCP messages and human replies, over all recordings
+    unused     number of those that no scenario used
+    changed    files of the agent that have changed since it was recorded
+    scenarios  ids of the scenarios that name it; empty for an orphan
+    problem    the reason why it cannot be replayed
     """
 
     name: str
@@ -47,21 +47,22 @@ class Listed:
 
     @property
     def orphaned(self) -> bool:
-        """No scenario names it."""
+        """True if no scenario names the cassette."""
         return not self.scenarios
 
     @property
     def is_well(self) -> bool:
-        """There is nothing to say about it."""
+        """True if there is nothing to report."""
         return not (self.orphaned or self.unused or self.changed or self.too_old or self.problem)
 
 
 def inventory(
     scenarios: Iterable[Scenario], projects: Projects, *, orphans_of: Path | None = None
 ) -> list[Listed]:
-    """The cassettes that these scenarios name, by name, and all of the project around the folder `orphans_of`.
+    """Return the cassettes that these scenarios name, sorted by name.
 
-    Nothing real is asked.
+    With `orphans_of`, return also all other cassettes of the project around that folder. Nothing is requested
+    from real services.
     """
     users: defaultdict[Path, defaultdict[str, list[Scenario]]] = defaultdict(lambda: defaultdict(list))
     settings_of: dict[Path, Settings] = {}
@@ -80,8 +81,8 @@ def inventory(
         there = set(cassette_names(root))
         for name, using in sorted(of_root.items()):
             if not using and of_root.get(base_of(name)):
-                continue  # a variant's: who scores it replays it
-            # With `record = true` every scenario may have one, and need not.
+                continue  # the cassette of a variant, which is replayed when variants are scored
+            # With `record = true` every scenario may have a cassette, but need not.
             if name in there or any(scenario.cassette for scenario in using):
                 listed.append(_listed(name, using, settings_of[root]))
     return listed
@@ -104,7 +105,7 @@ def _listed(name: str, users: Sequence[Scenario], settings: Settings) -> Listed:
     ages = [age for one in recordings if (age := age_days(one.metadata)) is not None]
     found.age_days = max(ages, default=None)
     found.too_old = is_too_old(found.age_days, settings)
-    settings = replace(settings, max_age_days=math.inf)  # an old one is replayed all the same
+    settings = replace(settings, max_age_days=math.inf)  # replay a recording that is too old, too
     left = [_replayed(found, scenario, settings) for scenario in users if scenario.skip is None]
     found.unused = len(set.intersection(*left)) if left else 0
     repeats = max((scenario.repeat for scenario in users), default=len(recordings))
@@ -113,7 +114,7 @@ def _listed(name: str, users: Sequence[Scenario], settings: Settings) -> Listed:
 
 
 def _replayed(found: Listed, scenario: Scenario, settings: Settings) -> set[tuple[int, str, int]]:
-    """What replaying a scenario leaves over: recording, file and line. What goes wrong is noted."""
+    """Replay a scenario; return the unused interactions as (recording, file, line). Problems are set on `found`."""
     left: set[tuple[int, str, int]] = set()
     secrets = secrets_of(scenario, settings)
     with redacted_output(secrets), recording_session(scenario, settings, secrets) as cassette:
@@ -133,7 +134,7 @@ def _replayed(found: Listed, scenario: Scenario, settings: Settings) -> set[tupl
                     fingerprints(result.graph.sources, scenario.file.parent),
                     backend.metadata.manifests,
                 )
-                # A cassette that vcrpy recorded alone says nothing of files.
+                # A cassette written by vcrpy alone has no fingerprints.
                 changed = [file for file in {**then, **now} if then and now.get(file) != then.get(file)]
                 found.changed += [file for file in changed if file not in found.changed]
     return left

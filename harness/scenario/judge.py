@@ -1,9 +1,9 @@
-"""Models that grade an output (`expect.judge`): who is asked what, and where their grades go.
+"""Judges: models that grade an output (`expect.judge`).
 
-    item of `judge` ─▶ the messages (`harness.judges`) ─▶ an LLM call of the node `judge` ─▶ the grade, and its reason
+    item of `judge` ─▶ the messages (`harness.judges`) ─▶ an LLM call of the node `judge` ─▶ the grade and its reason
 
-A ready judge (`metric`) sees what the run has of the material that it needs; where that is not there it is not asked,
-and the check could not be judged.
+A predefined judge (`metric`) is shown the material from the run that it requires. If that is missing, the model
+is not called, and the check cannot be evaluated.
 """
 
 from __future__ import annotations
@@ -25,15 +25,21 @@ if TYPE_CHECKING:
     from harness.engine.context import RunContext
 
 JUDGE_NODE: Final = "judge"
-"""Judges are called from a node of this name, which no graph has."""
+"""The node name from which judges are called. No graph has a node of this name."""
 
 
 async def grade(
     observed: Observed, expect: Expectations, run: RunContext, material: Callable[[], Material]
 ) -> Sequence[str]:
-    """Have a model grade the output for each item of `judge`, into `observed.grades`; gives warnings.
+    """Have a model grade the output for each item of `judge`, and return warnings.
 
-    `material` is asked for only where a metric needs it. What cannot be judged is in `observed.ungraded`.
+    Grades are stored in `observed.grades`, reasons why there is none in `observed.ungraded`.
+
+    Args:
+        observed: the run or turn to grade.
+        expect: its expectations.
+        run: the context that performs the calls.
+        material: returns the material of the run; called only if a metric requires it.
     """
     warnings: list[str] = []
     for index, item in enumerate(expect.values.get("judge", ())):
@@ -62,7 +68,7 @@ async def grade(
 def _messages(
     item: Mapping[str, Any], prompt: str | None, observed: Observed, material: Callable[[], Material]
 ) -> tuple[Messages, str]:
-    """What to send, and what was cut of it, in words."""
+    """Return the messages to send, and a description of the parts that were cut to fit."""
     if "metric" not in item:
         return rubric_messages(item["rubric"], observed.output), ""
     metric = METRICS[item["metric"]]

@@ -1,6 +1,6 @@
-"""The judges of an `expect`, each with its model, and the prompts that stand in place of the library's.
+"""Completes the judges of an `expect` with their models and prompts.
 
-prompt of the scenario  ─▶  `judge_prompts` of the project  ─▶  the library     the first that there is
+prompt of the scenario  ─▶  `judge_prompts` of the project  ─▶  the library     the first that exists
 model of the scenario   ─▶  `judge_model` of the project
 """
 
@@ -19,10 +19,12 @@ from harness.source.document import Document
 def completed_judges(
     items: Sequence[Document], folder: Path
 ) -> tuple[list[Mapping[str, Any]], dict[int, str]]:
-    """The judges written at `items` in a file of this folder, and by index the prompts they have of their own.
+    """Return the judges written at `items`, each with a model, and by index the prompts that replace the library's.
+
+    `folder` is the folder of the scenario file.
 
     Raises:
-        FormatError: one has no model, or a prompt that cannot be used.
+        FormatError: a judge has no model, or a prompt that cannot be used.
     """
     if all("rubric" in item.value and "model" in item.value for item in items):
         return [item.value for item in items], {}
@@ -49,7 +51,7 @@ def _with_model(item: Mapping[str, Any], default: str) -> Mapping[str, Any]:
 
 
 def _prompt(item: Document, folder: Path, settings: Settings) -> str | None:
-    """The prompt in place of the library's; None where there is none, or the judge has a rubric."""
+    """Return the prompt that replaces the library's; None if there is none, or the judge has a rubric."""
     if "metric" not in item.value:
         return None
     if "prompt" in item.value:

@@ -1,7 +1,8 @@
-"""Scenario files as data: `load_file` reads one, `discover` finds them.
+"""Reads scenario files: `load_file` reads one, `discover` finds them.
 
-A scenario is merged: the file's own keys, the defaults over them, and what the scenario says over both. The
-models of `harness.scenario.document` validate the result and build `harness.scenario.model` from it.
+Each scenario is merged from three layers: the file's own keys, the defaults over them, and the scenario's keys
+over both. The models of `harness.scenario.document` validate the result and build a
+`harness.scenario.model.Scenario`.
 """
 
 from __future__ import annotations
@@ -26,16 +27,16 @@ from harness.source.models import in_file_order, validate
 Model = TypeVar("Model", bound=BaseModel)
 
 _FOR_ALL: Final = ("manifest", "dialect", "agent", "entry_point", "env")
-"""What a file may say for all its scenarios."""
+"""Keys of a file that apply to all its scenarios."""
 _BY_NAME: Final = ("tools", "handlers", "agents", "scripts", "retrieval", "mcp", "llm", "human")
 
 
 def load_file(path: Path) -> ScenarioFile:
-    """The scenarios of a scenario file, or of a manifest that has some.
+    """Return the scenarios of a scenario file, or of a manifest that contains some.
 
     Raises:
-        FormatError: with everything that is wrong with the file, in its order.
-        ManifestError: the same of a manifest, or it has none (`no-scenarios`).
+        FormatError: with all problems of the file, in file order.
+        ManifestError: with all problems of the manifest, or it has no scenarios (`no-scenarios`).
     """
     if not path.name.endswith(SUFFIXES) and (own := scenarios_in(path)) is not None:
         if not own:
@@ -52,7 +53,7 @@ def load_file(path: Path) -> ScenarioFile:
     merged = _merged(document)
     scenarios = []
     build = partial(_scenario, path=path, passthrough=passthrough)
-    for part in merged:  # built at once: the models of thousands of scenarios are much to keep
+    for part in merged:  # one at a time: the models of thousands of scenarios would take much memory
         try:
             if part.value.get(CASES) is None:
                 scenarios.append(build(part))
@@ -84,9 +85,10 @@ def _scenario(at: Document, path: Path, passthrough: Mapping[str, Span]) -> Scen
 
 
 def discover(paths: Iterable[Path]) -> list[Path]:
-    """The scenario files under these folders, in order, and the files among `paths` themselves.
+    """Return the files among `paths`, and the scenario files in the folders among them, in order.
 
-    Hidden folders are left out. Each file is listed once, below the current folder if it is there, and without `..`.
+    Hidden folders are skipped. Each file is listed once, with a path relative to the current folder if it is
+    below it, and without `..`.
 
     Raises:
         FormatError: a path does not exist.
@@ -107,7 +109,10 @@ def discover(paths: Iterable[Path]) -> list[Path]:
 
 
 def _tidied(path: Path) -> Path:
-    """The path by which results name a file, however it was given; a link before `..` may lead elsewhere."""
+    """Return the normalised path of a file, by which results name it.
+
+    The path is left as it is if normalising it leads to another file, as `..` after a link may.
+    """
     tidy = os.path.normpath(path)
     same = os.path.exists(tidy) and os.path.samefile(path, tidy)
     return Path(shown_path(tidy)) if same else path
@@ -140,14 +145,14 @@ def _validated(model: type[Model], document: Document, problems: list[Problem]) 
 
 
 def _mappings(value: Any) -> list[int]:
-    """The places of the scenarios that can be looked at, whatever else is wrong with the file."""
+    """Return the indexes of the scenarios that are mappings, whatever else is wrong with the file."""
     scenarios = value.get("scenarios") if isinstance(value, dict) else None
     items = scenarios if isinstance(scenarios, list) else []
     return [at for at, item in enumerate(items) if isinstance(item, dict)]
 
 
 def _merged(document: Document) -> list[Document]:
-    """Each scenario with the defaults under it, and under those what the file says for all."""
+    """Return each scenario merged with the defaults and with the keys that the file sets for all."""
     places = _mappings(document.value)
     if not places:
         return []
@@ -158,7 +163,7 @@ def _merged(document: Document) -> list[Document]:
     for at in places:
         scenario = document.at(("scenarios", at))
         for layer in layers:
-            # What a scenario says excludes what cannot stand beside it.
+            # A key of the scenario removes the defaults that cannot stand beside it.
             excluded = [
                 key for given in scenario.value for key in EXCLUDED.get(given, ()) if key in layer.value
             ]
@@ -168,7 +173,7 @@ def _merged(document: Document) -> list[Document]:
 
 
 def _is_whole(path: DocumentPath, value: Any) -> bool:
-    """Who answers for one name, and a matcher, are replaced and never mixed with the default's."""
+    """True for entries by name and for matchers: they replace the default's value and are not merged with it."""
     return (len(path) == 2 and path[0] in _BY_NAME) or any(str(key).startswith("$") for key in value)
 
 
@@ -176,11 +181,11 @@ _OF_TURNS: Final = {
     "input": "it is that of the first turn: turns: [{input: …}, …]",
     "human": "each answer is a turn: turns: [{input: …}, {resume: …}]",
 }
-"""How a key is written where there are turns."""
+"""Hints for keys that are written differently in a scenario with `turns`."""
 
 
 def _excluded(document: Document) -> list[Problem]:
-    """Keys that cannot stand beside each other, in the file, its defaults and each scenario."""
+    """Return a problem for each key that cannot stand beside another, in the file, its defaults and each scenario."""
     parts: list[DocumentPath] = [(), *(("scenarios", at) for at in _mappings(document.value))]
     if isinstance(document.value, dict) and isinstance(document.value.get("defaults"), dict):
         parts.append(("defaults",))
