@@ -1,6 +1,6 @@
-"""The names that a scenario mentions, each with its place: in its expectations, and in what answers its calls.
+"""Extracts the names that a scenario uses, each with its location, from its expectations, stubs and inputs.
 
-Which of them can exist, `harness.scenario.names` says.
+`harness.scenario.names` checks if they can exist.
 """
 
 from __future__ import annotations
@@ -18,20 +18,20 @@ Role = Literal[
     "node", "source", "target", "timed", "caller", "called", "stub", "server", "pause",
     "absent", "argument", "kind", "anything", "variable", "hook", "input",
 ]  # fmt: skip
-"""What a name is for.
+"""The role of a name:
 
-node, source, target  a node of the graph, or the start, or the end
+node, source, target  a node of the graph, or its start or end
 timed                 a node in `latency.nodes`
-caller                a glob for the node that makes a call, or fails
-called                a glob for what is called: models, tools, …
+caller                a glob for the node that makes a call, or that fails
+called                a glob for the target of a call: a model, a tool, …
 stub                  a name that has stubs: a tool, an agent, …
 server                an MCP server
-pause                 a text that a run pauses with
+pause                 a text with which a run pauses
 absent                a key of the state or the output that is expected to be missing
 argument              an argument of calls
 kind                  a kind of call
-anything              what a call of any kind goes to
-variable              a variable of the environment
+anything              the target of a call of any kind
+variable              an environment variable
 hook                  the dotted path of a hook
 input                 a key of an input; "" for an input of text
 """
@@ -43,18 +43,18 @@ ENTRIES: Final = {
     "scripts": "script",
     "retrieval": "retrieval",
 }
-"""The keys of a world that are mappings by name, and the kinds of these names."""
+"""The keys of a world that are mappings by name, each with the kind of call that it answers."""
 WORLD_KEYS: Final = frozenset({"llm", "human", "http", "mcp", "faults", "hooks", "env", *ENTRIES})
 _OF_ONE: Final = ("$all", "$some", "$json", "$exact")
-"""Matchers whose argument is compared with the same value, or with one inside it."""
+"""Matchers whose argument is compared with the same value, or with a part of it."""
 OF_NODES: Final = "human"
-"""The kind of calls that go by the name of the node that makes them."""
+"""The kind of calls that are named by the node that makes them."""
 RERUN: Final = "rerun"
 """The key of a turn that names an agent to run again."""
 UNNAMED: Final = "http"
-"""The kind of calls that go to URLs, which may be anything."""
+"""The kind of calls whose names are URLs, which are not checked."""
 CONDITIONS: Final = "checks"
-"""The key of conditions."""
+"""The key of CEL conditions."""
 _LOOKUP_ROLES: Final[Mapping[tuple[Path, bool], Role]] = {
     (("path",), False): "node",
     (("path", ITEM), True): "node",
@@ -66,15 +66,12 @@ _LOOKUP_ROLES: Final[Mapping[tuple[Path, bool], Role]] = {
     (("calls", ITEM, "name"), True): "anything",
     (("calls", ITEM, "node"), True): "caller",
 }
-"""What a condition looks for, by where it looks and whether for a value there: what name that is."""
+"""The role of a name that a CEL condition looks up, by (path, is_value); see `NameLookup`."""
 
 
 @dataclass(frozen=True, slots=True)
 class Mention:
-    """A name under `key` of a scenario; `kind` is that of the effect for `called` and `stub`.
-
-    `in_world`: it is there to be answered, and not expected.
-    """
+    """A name under `key` of a scenario. For the roles `called` and `stub`, `kind` is the kind of call."""
 
     key: str
     role: Role
@@ -84,11 +81,12 @@ class Mention:
 
     @property
     def in_world(self) -> bool:
+        """True if the name is in the world and not in an expectation."""
         return self.key in WORLD_KEYS
 
 
 def in_expectations(at: Document) -> Iterator[Mention]:
-    """The names in the `expect` mapping at `at`."""
+    """Yield the names in the `expect` mapping at `at`."""
     values = at.value
     for key in ("path", "path_includes", "never"):
         for path, name in _texts(values.get(key, ()), (key,)):
@@ -113,7 +111,7 @@ def in_expectations(at: Document) -> Iterator[Mention]:
 
 
 def _in_values(at: Document) -> Iterator[Mention]:
-    """The keys of the state and of the output that may be missing, as far as these expectations go."""
+    """Yield the keys of the state and of the output that these expectations allow to be missing."""
     for key in ("state", "output"):
         for path in _absent(at.value.get(key), (key,)):
             yield Mention(key, "absent", str(path[-1]), at.key_span(path))
@@ -123,7 +121,7 @@ def _in_values(at: Document) -> Iterator[Mention]:
 
 
 def _absent(value: Any, path: DocumentPath, *, negated: bool = False) -> Iterator[DocumentPath]:
-    """The keys of an expected value that hold where they are missing: `$missing: true`, and those under `$not`."""
+    """Yield the paths of keys that match if they are missing: `$missing: true`, and keys under `$not`."""
     if isinstance(value, list):
         for index, item in enumerate(value):
             yield from _absent(item, (*path, index), negated=negated)
@@ -139,7 +137,7 @@ def _absent(value: Any, path: DocumentPath, *, negated: bool = False) -> Iterato
 
 
 def _optional(schema: Any) -> list[str]:
-    """The properties that a schema lists and does not require."""
+    """Return the properties that a schema lists but does not require."""
     if not isinstance(schema, Mapping) or not isinstance(schema.get("properties"), Mapping):
         return []
     return [name for name in schema["properties"] if name not in schema.get("required", ())]
@@ -164,7 +162,7 @@ def _in_calls(values: Mapping[str, Any], at: Document) -> Iterator[Mention]:
 
 
 def in_world(at: Document) -> Iterator[Mention]:
-    """The names in the keys of the world at `at`, a scenario or a turn."""
+    """Yield the names in the world of the scenario or turn at `at`."""
     values = at.value
     for key in ("llm", "human", "http"):
         stubs = values.get(key, ())
@@ -191,7 +189,7 @@ def in_world(at: Document) -> Iterator[Mention]:
 
 
 def in_surroundings(at: Document) -> Iterator[Mention]:
-    """The variables, the hooks and the inputs of the scenario at `at`."""
+    """Yield the environment variables, hooks and inputs of the scenario at `at`."""
     for part in (at, *(at.at(("turns", number)) for number in range(len(at.value.get("turns") or ())))):
         given = part.value.get("input")
         if isinstance(given, str):
@@ -215,7 +213,7 @@ def _in_call(key: str, call: Mapping[str, Any], at: Document, path: DocumentPath
 
 
 def _arguments(key: str, kind: str, at: Document, path: DocumentPath) -> Iterator[Mention]:
-    """The arguments at `path`, if they are there, of calls that have their own."""
+    """Yield the arguments at `path`, if there are any, of calls with arbitrary arguments."""
     args = at.at(path[:-1]).value.get("args")
     for name in written_arguments(args) if has_own_arguments(kind) else ():
         yield Mention(key, "argument", name, at.key_span((*path, name)), kind)
@@ -229,7 +227,7 @@ def _called(key: str, kind: str, name: str, span: Span) -> Iterator[Mention]:
 
 
 def _in_stubs(key: str, stubs: Any, at: Document, path: DocumentPath) -> Iterator[Mention]:
-    """The matchers `node` and `model` of a stub, or of a list of them; a text is an answer, or names a callable."""
+    """Yield the names in a stub or a list of stubs. A text is an answer or names a callable, and is skipped."""
     if isinstance(stubs, list):
         for index, stub in enumerate(stubs):
             yield from _in_stubs(key, stub, at, (*path, index))
@@ -242,7 +240,7 @@ def _in_stubs(key: str, stubs: Any, at: Document, path: DocumentPath) -> Iterato
 
 
 def _texts(value: Any, path: DocumentPath) -> Iterator[tuple[DocumentPath, str]]:
-    """The texts in a list, at any depth, or the one text that stands instead of it."""
+    """Yield the texts in a list, at any depth, or the single text that stands in its place."""
     if isinstance(value, str):
         yield path, value
     elif isinstance(value, list):

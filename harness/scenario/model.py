@@ -1,4 +1,4 @@
-"""A scenario as data: what to run, in which world, with which input, and what to expect.
+"""The data model of a scenario: what to run, its world, its inputs and its expectations.
 
 Built by `harness.scenario.load`; names are those of docs/scenario-format.md.
 """
@@ -19,7 +19,7 @@ from harness.world.spec import WorldSpec
 
 
 class _Missing:
-    """The value of `input` or `resume` where none was written (None is a value of its own)."""
+    """The value of `input` or `resume` if it is not written (None is a valid value)."""
 
     def __repr__(self) -> str:
         return "MISSING"
@@ -35,15 +35,18 @@ MISSING: Final = _Missing()
 
 
 ITEMIZED: Final = ("checks", "custom", "judge")
-"""Keys of `expect` whose every item is a check of its own."""
+"""Keys of `expect` whose items are checks of their own."""
 
 
 @dataclass(frozen=True)
 class Expectations:
-    """The `expect` mapping: each check's expected value as written, its weight, and where it stands.
+    """The `expect` mapping of a scenario or turn.
 
-    `spans` are by key, and by `key[index]` for those of `ITEMIZED`. `prompts` are those that a judge has in place of
-    the library's, by its index: of the scenario, or of the project.
+    Attributes:
+        values: the expected value of each check, as written.
+        weights: the weights by check.
+        spans: the locations by key, and by `key[index]` for the keys in `ITEMIZED`.
+        prompts: by index of the judge, the prompts of the scenario or project that replace the library's.
     """
 
     values: Mapping[str, Any] = field(default_factory=dict)
@@ -54,7 +57,7 @@ class Expectations:
 
 @dataclass(frozen=True)
 class Variation:
-    """What a variant makes different in a scenario: its manifest, the models that answer, their parameters."""
+    """The changes that a variant makes to a scenario: its manifest, the models that answer, and their parameters."""
 
     name: str
     changes: Changes = field(default_factory=Changes)
@@ -62,14 +65,14 @@ class Variation:
     params: Mapping[str, Any] = field(default_factory=dict)
     is_baseline: bool = False
     changes_graph: bool = False
-    """Whether the graph may be another: its manifest, parts of it, or variables were changed."""
+    """True if the graph may differ, since its manifest, a part of it, or variables were changed."""
     is_same: bool = False
-    """Whether all that is changed is in the scenario and its manifest already."""
+    """True if the scenario and its manifest already have all these values."""
 
 
 @dataclass(frozen=True)
 class Turn:
-    """One input (or resume, or rerun) of a conversation. `world` is added in front of the scenario's."""
+    """One input (or resume, or rerun) of a conversation. Its `world` has priority over the scenario's."""
 
     input: Any = MISSING
     resume: Any = MISSING
@@ -84,11 +87,14 @@ _LATE: Final = ("turns", "conversation", "world", "expect", "mentions", "warning
 
 @dataclass(frozen=True)
 class Scenario:
-    """One scenario. Times are virtual seconds.
+    """One scenario. Times are in virtual seconds.
 
-    Without `turns` there is exactly one turn, and `conversation` is False. `mentions` are the names in it and in its
-    turns that have to exist somewhere. `warnings` were raised when its file was read. `pending` builds what a row of
-    `cases` makes of it, see `whole`. `variation` is that of the variant it runs as.
+    Attributes:
+        turns: exactly one if `conversation` is False, which means that no `turns` are written.
+        mentions: the names in the scenario and its turns, which must exist.
+        warnings: those raised when the file was read.
+        pending: builds the rest of a scenario that is a row of `cases`, see `whole`.
+        variation: the variant as which it runs.
     """
 
     file: Path
@@ -122,10 +128,12 @@ class Scenario:
     variation: Variation | None = None
 
     def whole(self) -> Scenario:
-        """The scenario with its world, turns and expectations, which a row of `cases` has only when it runs.
+        """Return the complete scenario.
+
+        A row of `cases` gets its world, turns and expectations only here, when it runs.
 
         Raises:
-            FormatError: a value of the row does not fit where the scenario puts it.
+            FormatError: a value of the row is invalid where the scenario inserts it.
         """
         if self.pending is None:
             return self
@@ -135,38 +143,38 @@ class Scenario:
 
     @property
     def id(self) -> str:
-        """FILE::NAME, as results name it and as a command line takes it."""
+        """FILE::NAME, as in results and on the command line."""
         return f"{shown_path(self.file)}::{self.name}"
 
     @property
     def variant(self) -> str:
-        """The name of the variant it runs as; "" of none."""
+        """The name of the variant as which it runs; "" if there is none."""
         return self.variation.name if self.variation is not None else ""
 
     @property
     def in_manifest(self) -> bool:
-        """True if it stands in the manifest that it runs, and not in a scenario file."""
+        """True if it is written in the manifest that it runs, and not in a scenario file."""
         return self.file in self.manifests
 
     @property
     def worlds(self) -> tuple[WorldSpec, ...]:
-        """Its world, and what each turn puts in front of it."""
+        """Its world, and that of each turn."""
         return self.world, *(turn.world for turn in self.turns)
 
     @property
     def expectations(self) -> tuple[Expectations, ...]:
-        """What is expected of it as a whole, and of each turn that says something."""
+        """Its expectations, and those of each turn that has some."""
         return self.expect, *(turn.expect for turn in self.turns if turn.expect is not None)
 
     @property
     def draws(self) -> bool:
-        """True if its world draws from the seed: faults with a `rate`."""
+        """True if its world draws random numbers from the seed, for faults with a `rate`."""
         return any(fault.rate not in (None, 1) for world in self.worlds for fault in world.faults)
 
 
 @dataclass(frozen=True)
 class ScenarioFile:
-    """A scenario file that was read without errors."""
+    """A scenario file without errors."""
 
     path: Path
     scenarios: tuple[Scenario, ...]

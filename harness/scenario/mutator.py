@@ -1,7 +1,7 @@
 """Stubs of the mutator, the model that rewrites prompts in `harness evolve`.
 
-They stand under `llm: {mutator: …}` in scenario files, and answer nothing in a run of a scenario: there they are left
-out, unless the agent has a node of that name.
+They stand under `llm: {mutator: …}` in scenario files. A run of a scenario does not use them; they are removed
+from its world, unless the agent has a node of that name.
 """
 
 from __future__ import annotations
@@ -14,16 +14,16 @@ from harness.graph.names import has_caller
 from harness.world.spec import Stub, WorldSpec
 
 MUTATOR_NODE: Final = "mutator"
-"""The mutator is called from a node of this name."""
+"""The node name from which the mutator is called."""
 
 
 def mutator_stubs(world: WorldSpec) -> tuple[Stub, ...]:
-    """The stubs that are written for the mutator, in order."""
+    """Return the stubs of the mutator, in order."""
     return tuple(stub for stub in world.llm if MUTATOR_NODE in stub.nodes)
 
 
 def without_mutator(world: WorldSpec, graph: Graph) -> WorldSpec:
-    """The world of a run of this graph, without the stubs of a mutator that is no node of it."""
+    """Return the world without the mutator's stubs, unless the graph has a node of that name."""
     others = tuple(stub for stub in world.llm if MUTATOR_NODE not in stub.nodes)
     if len(others) == len(world.llm) or has_caller(graph, MUTATOR_NODE):
         return world

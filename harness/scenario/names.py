@@ -1,10 +1,10 @@
-"""Names in scenarios that nothing can have: a `never` with a typo can never fail, and its stub never answers.
+"""Detects names in scenarios that cannot exist. With a typo, a `never` can never fail, and a stub never answers.
 
-    mentions of the scenario ──▶ held against the names of its graph (harness/graph/names.py), and what the
-                                 scenario itself adds (judges, tools that a stub makes a model ask for, fake servers)
+    mentions of the scenario ──▶ compared with the names of its graph (harness/graph/names.py), and those that the
+                                 scenario adds (judges, tools that a stub makes a model call, scripted servers)
 
-A name that cannot exist is an error of the file; a stub with one is a warning where `allow_unused` is set. A name
-that only a run can know is a warning.
+A name that cannot exist is an error of the file, or a warning if it belongs to a stub and `allow_unused` is
+set. A name that may become known only during a run is a warning.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ from harness.source.suggest import did_you_mean
 _NAME_LENGTH: Final = 60
 
 _FAILED_BY_THE_RUN: Final = ("calls", "calls.node", "error.node")
-"""Expectations that fail if there is no such name."""
+"""Expectations that fail anyway if the name does not exist."""
 
 _NOUNS: Final = {
     "llm": "model",
@@ -49,16 +49,23 @@ _CALLS: Final = (*(kind for kind in KINDS if kind != "server"), "human", "http")
 """The kinds of calls."""
 
 Load = Callable[[Scenario], Graph]
-"""Gives the graph of a scenario, or raises a ManifestError."""
+"""Returns the graph of a scenario, or raises a ManifestError."""
 
 
 def unknown_names(
     scenario: Scenario, graph: Graph, settings: Settings, load: Load | None = None
 ) -> list[Problem]:
-    """A problem for each name of a scenario that its graph cannot have, or, as a warning, may not have.
+    """Return a problem for each name in a scenario that its graph does not have.
 
-    What the scenarios of a file share (`defaults`) need only fit one of them. Of a scenario that expects a refused
-    manifest nothing is said: it may stub what the manifest names without having it. `load` loads the others.
+    It is a warning if the graph may have the name. A name that several scenarios share (`defaults`) need only
+    exist for one of them. If the scenario expects its manifest to be refused, no name is checked: its stubs may
+    be for parts that the manifest names but lacks.
+
+    Args:
+        scenario: the scenario to check.
+        graph: its graph.
+        settings: those of the project.
+        load: loads the graphs of the other scenarios of the file.
     """
 
     def loaded(other: Scenario) -> Graph:
@@ -74,7 +81,7 @@ def unknown_names(
 def _unknown(scenario: Scenario, graph: Graph, settings: Settings) -> dict[Mention, Problem]:
     if _expects_refusal(scenario):
         return {}
-    # Graphs inside may be files that nothing has read yet: they are looked into only for what is not found outside.
+    # Nested graphs may be files that are not loaded yet, so only names missing in the top graph are looked up there.
     found: list[Mention] = list(scenario.mentions)
     problems: dict[Mention, Problem] = {}
     for inside in (False, True):
@@ -93,10 +100,10 @@ def _expects_refusal(scenario: Scenario) -> bool:
 def _fitting_others(
     scenario: Scenario, found: Collection[Mention], settings: Settings, load: Load
 ) -> set[Mention]:
-    """Those mentions that other scenarios of the file share, and that fit one of them.
+    """Return the mentions that other scenarios of the file share, and that exist for one of them.
 
-    Where the manifest of the other is refused, what it stubs is not known, and any stub may be meant for it. Rows of
-    a table do not share what is filled from them: the same place, and another name.
+    If another scenario's manifest is refused, its names are unknown, and any shared stub may be meant for it. A
+    value that is filled from a row of a table is not shared: the place is the same, but the name differs.
     """
     stubs = {mention for mention in found if mention.in_world}
     fitting: set[Mention] = set()
@@ -115,18 +122,18 @@ def _fitting_others(
 def _others(scenario: Scenario) -> Iterator[Scenario]:
     try:
         loaded = load_file(scenario.file).scenarios
-    except SourceError:  # it is not there any more, or never was
+    except SourceError:  # the file no longer exists, or never did
         return
     seen = {id(scenario.mentions)}
     for other in loaded:
         if other.name != scenario.name and id(other.mentions) not in seen:
-            seen.add(id(other.mentions))  # the rows of a table mention the same
+            seen.add(id(other.mentions))  # all rows of a table share one tuple of mentions
             yield other
 
 
 @dataclass
 class _Known:
-    """The names that a scenario can have; `names` are those of its graph, if its front end lists them."""
+    """The names that exist for a scenario. `names` are those of its graph, if its front end lists them."""
 
     scenario: Scenario
     graph: Graph
@@ -134,7 +141,7 @@ class _Known:
     settings: Settings
 
     def problem(self, mention: Mention) -> Problem | None:
-        """What is wrong with a name; None if it can exist."""
+        """Return the problem with a name, or None if it can exist."""
         if mention.key == RERUN and not self.graph.reruns:
             text = f"no node of '{self.graph.name}' can be run again: {self.graph.dialect} has no rerun"
             return Problem("unknown-name", text, mention.span)
@@ -170,7 +177,7 @@ class _Known:
         return self._refused(mention, kind, known, self._why_open(kind))
 
     def _in_condition(self, mention: Mention) -> Problem | None:
-        """A name in CEL: of a kind of calls, of what is called, or of a node."""
+        """Check a name in a CEL condition: a kind of call, the target of a call, or a node."""
         if mention.role == "kind":
             known: Collection[str] = _CALLS
             text = f"{mention.key} names '{mention.name}', which is no kind of calls"
@@ -196,7 +203,7 @@ class _Known:
         return _warning(text, mention.span, did_you_mean(name, list(self.names.inputs)))
 
     def _word(self, mention: Mention) -> Problem | None:
-        """A name that says nothing if nothing of the agent has it."""
+        """Check a name that has no effect if it occurs nowhere in the agent."""
         if mention.name in {channel.name for channel in self.graph.channels}:
             return None
         name, graph = clip(mention.name, _NAME_LENGTH), clip(self.graph.name, _NAME_LENGTH)
@@ -227,7 +234,7 @@ class _Known:
         return frozenset(self._nodes)
 
     def _node(self, mention: Mention) -> Problem | None:
-        """A node that is named in full: expectations of nodes speak of the top graph."""
+        """Check the full name of a node: expectations on nodes refer to the top graph."""
         if mention.name in self._own:
             return None
         known = [*self._nodes]
@@ -246,7 +253,7 @@ class _Known:
 
     @cached_property
     def _callers(self) -> frozenset[str]:
-        """All that may make a call. Most are named in full, and need not be searched."""
+        """All nodes that may make a call. Most mentions are full names, which a set finds without a search."""
         own = self.names.callers if self.names is not None else ()
         return frozenset([*own, START, JUDGE_NODE, MUTATOR_NODE])
 
@@ -272,7 +279,7 @@ class _Known:
         ]
 
     def _called(self, kind: str, *, asked: bool) -> list[str]:
-        """What calls of a kind can go to; with `asked`, also what models ask for in vain."""
+        """Return the possible targets of calls of a kind; with `asked`, also tools that a stub makes a model call."""
         assert self.names is not None
         known = list(self.names.names.get(kind, ()))
         if kind == "llm":
@@ -286,7 +293,7 @@ class _Known:
         return known
 
     def _why_open(self, kind: str) -> str:
-        """Why there may be names that only a run knows; empty if there are none."""
+        """Return the reason why a run may know more names of this kind; empty if it cannot."""
         assert self.names is not None
         if kind in self.names.open:
             return self.names.open[kind]

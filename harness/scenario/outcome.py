@@ -1,4 +1,4 @@
-"""The outcome of one scenario run: the line it becomes in results.jsonl (docs/results.md)."""
+"""The outcome of one run of a scenario, which becomes a line of results.jsonl (docs/results.md)."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ JSON = Any
 
 @dataclass(frozen=True)
 class Judged:
-    """What a custom check made of a run: 0 to 1, and why. `broken`: it made nothing of it."""
+    """The verdict of a custom check: a score from 0 to 1, and the reason. `broken`: it could not be evaluated."""
 
     score: float
     reason: str = ""
@@ -28,19 +28,20 @@ class Judged:
 
 @dataclass
 class Observed:
-    """What one run, or one turn of it, did. All of it is JSON; times are virtual seconds.
+    """The observed behaviour of one run, or of one turn of it. All values are JSON; times are virtual seconds.
 
-    path        nodes in the order they started; a nested list is one superstep, where it `has_supersteps`
+    path        nodes in the order they started; a nested list is one superstep, if the graph `has_supersteps`
     error       {type, code, message, node, where, traceback} or None; where is "file:line:column", "node" or None,
                 traceback the frames in the user's own code, see `harness.source.frames`
     frames      all frames of the error
-    raised      other exceptions that tools, handlers and hooks raised, as in error: {type, message, traceback}
+    raised      other exceptions raised by tools, handlers and hooks, as in error: {type, message, traceback}
     latency     {total, nodes: {name: seconds}}, summed over visits
     usage       {llm_calls, input_tokens, output_tokens, cost, by_model, by_node}, see `harness.graph.observe.usage`
-    calls       [{kind, name, node, args, ok, latency}] in order; `reason`, `refused` where it failed
+    calls       [{kind, name, node, args, ok, latency}] in order; `reason`, `refused` if the call failed
     routes      [[from, to], …] transitions taken, in order (`__start__` and `__end__` included)
-    unused      one text a left-over stub: what it is and where
-    grades      (grade, reason) of judges, by their index as text; `ungraded`: why one could not judge
+    unused      one text for each left-over stub, with its location
+    grades      (grade, reason) of judges, by their index as text; `ungraded`: the reason why one gave no grade
+    judged      the verdicts of custom checks, by index
     """
 
     status: Status = "completed"
@@ -73,7 +74,7 @@ class Observed:
     judged: list[Judged] = field(default_factory=list)
 
     def rewrite(self, rewritten: Callable[[JSON], JSON]) -> None:
-        """Put everything that a run may have brought in through `rewritten`."""
+        """Apply a function to all values that may come from outside the scenario, for example to remove secrets."""
         for name in ("state", "output", "error", "frames", "raised", "interrupts", "warnings", "calls"):
             setattr(self, name, rewritten(getattr(self, name)))
         self.grades = {index: (grade, rewritten(reason)) for index, (grade, reason) in self.grades.items()}
@@ -83,9 +84,9 @@ class Observed:
 
 @dataclass
 class CheckResult:
-    """One check of one expectation. `score` and `weight` as in docs/scenario-format.md.
+    """The result of one check. `score` and `weight` are those of docs/scenario-format.md.
 
-    `broken`: it could not be evaluated. Its score is 0.
+    `broken`: the check could not be evaluated; its score is 0.
     """
 
     name: str
@@ -101,13 +102,13 @@ class CheckResult:
 
 @dataclass(frozen=True)
 class Recorded:
-    """What recording a scenario came to.
+    """The result of recording a scenario.
 
-    folder   of its cassette
-    asked    what the real thing was asked
-    unused   how much was recorded before and is not asked any more
-    files    what was written, by their names in the folder
-    problem  why nothing was; "" for no such reason
+    folder   the folder of its cassette
+    traffic  the requests that were sent to real services
+    unused   number of interactions recorded earlier that are no longer requested
+    files    names of the files that were written in the folder
+    problem  the reason why nothing was written; "" if there is none
     """
 
     folder: Path
@@ -119,15 +120,15 @@ class Recorded:
 
 @dataclass
 class Outcome:
-    """One line of results.jsonl, with `wall` (real seconds) and what only the console shows.
+    """One line of results.jsonl, with `wall` (real seconds) and fields that are only shown on the console.
 
     recording  the number of the recording that was replayed
-    recorded   what was recorded so far, where the scenario is being recorded
-    varies     the real thing was asked, or faults were drawn: a repeat may do something else
-    events     the trace as a file keeps it (`harness.graph.sharing`); none where it is not to be kept
-    traced     its trace is to be kept
-    expectations  digest of what was expected; "" where nothing was checked
-    kinds      those of the nodes, by name
+    recorded   the result of recording so far, if the scenario is being recorded
+    varies     real services were called, or faults were drawn: a repeat may behave differently
+    events     the trace as it is written to a file (`harness.graph.sharing`); empty if it is not to be kept
+    traced     the trace is to be kept
+    expectations  digest of the expectations; "" if nothing was checked
+    kinds      the kinds of the nodes, by name
     """
 
     suite: str
@@ -162,12 +163,12 @@ class Outcome:
 
     @property
     def id(self) -> str:
-        """`file::name`, as pytest writes it."""
+        """`file::name`, as in pytest."""
         return f"{self.suite}::{self.scenario}"
 
     @property
     def identity(self) -> dict[str, Any]:
-        """What ran, as the first fields of its line in results.jsonl and of its trace."""
+        """The fields that identify the run: the first ones of its line in results.jsonl, and of its trace."""
         return {
             "suite": self.suite,
             "scenario": self.scenario,
@@ -180,5 +181,5 @@ class Outcome:
 
     @property
     def passed(self) -> bool:
-        """The verdict is `passed`."""
+        """True if the verdict is `passed`."""
         return self.verdict == "passed"

@@ -1,4 +1,4 @@
-"""What a call of a model costs, in US dollars: by the project's own prices, else by the list of `genai-prices`."""
+"""Prices of model calls in US dollars: those of the project, or else those of the package `genai-prices`."""
 
 from __future__ import annotations
 
@@ -11,17 +11,20 @@ from harness.settings import Price
 
 _MILLION: Final = 1_000_000
 _LAST: Final = datetime(2100, 1, 1, 12, tzinfo=UTC)
-"""A price list has dates, and hours of the day: the last price counts, whenever a run is made."""
+"""Prices may depend on the date and hour; a fixed late moment selects the latest price, whenever a run is made."""
 
 
 class PriceList:
-    """The prices of models by their names; `own` are those of the project, which come first."""
+    """Prices of models by name. Those of the project (`own`) have priority."""
 
     def __init__(self, own: Sequence[Price] = ()) -> None:
         self._own = {price.model: price for price in own}
 
     def cost(self, model: str, input_tokens: int, output_tokens: int) -> float | None:
-        """What one call of a model costs; None where its price is not known. No tokens cost nothing."""
+        """Return the cost of one call, or None if the price of the model is unknown.
+
+        A call without tokens costs 0.
+        """
         if not input_tokens and not output_tokens:
             return 0.0
         if (price := self._own.get(model)) is not None:
@@ -31,10 +34,13 @@ class PriceList:
 
 @lru_cache(maxsize=4096)
 def _listed(model: str, input_tokens: int, output_tokens: int) -> float | None:
-    """By `genai-prices`, whose list is in the package: nothing is fetched. It takes a tenth of a second to import."""
+    """Return the cost by `genai-prices`, whose list is part of the package: nothing is fetched.
+
+    It is imported only when needed, since that takes 0.1 s.
+    """
     try:
         import genai_prices
-    except ModuleNotFoundError:  # installed before it was needed: only the project's own prices are known
+    except ModuleNotFoundError:  # an older installation without it: only the project's own prices are known
         return None
     usage = genai_prices.Usage(input_tokens=input_tokens, output_tokens=output_tokens)
     try:

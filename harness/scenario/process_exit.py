@@ -1,4 +1,4 @@
-"""`os._exit` in a tool or a hook: its own failure, where it would end the process of all scenarios without a word."""
+"""Replacement of `os._exit`: a tool or hook that calls it fails, instead of ending the process of all scenarios."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from typing import NoReturn
 
 @contextmanager
 def exit_refused() -> Iterator[None]:
-    """Let `os._exit` raise a RuntimeError in this process; in processes that are forked inside it ends them."""
+    """Make `os._exit` raise a RuntimeError in this process. In forked child processes it still exits."""
     real, process = os._exit, os.getpid()
 
     def refuse(status: int) -> NoReturn:

@@ -1,12 +1,12 @@
-"""What a run may change in its process, and what is put back after it.
+"""Isolation of runs within one process: global state is saved before a run and restored after it.
 
-    with kept():      every row of KEPT is saved here
-        run           tools, hooks and custom checks do what they like
-                      every row is put back here
+    with kept():      every row of KEPT is saved
+        run           tools, hooks and custom checks may change it
+                      every row is restored
 
-So no run changes what the next one sees, at a cost of microseconds. What a module sets in the environment while it is
-imported is set again for each run that imports from its folder, since the module itself is imported only once
-(`harness.source.imports`). Imported modules, and what they hold, stay; `isolation = "process"` ends those too.
+This costs microseconds per run. Environment variables that a module sets while it is imported are set again for
+each run that imports from its folder, since the module itself is imported only once (`harness.source.imports`).
+Imported modules and their contents stay; `isolation = "process"` discards those too.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ from harness.time.signals import get_handler, set_handler
 
 
 class Kept(NamedTuple):
-    """Something that is put back: `save` gives its value, `restore` puts that value back if it has changed."""
+    """A piece of global state. `save` returns its value; `restore` sets it back to that value if it has changed."""
 
     name: str
     save: Callable[[], Any]
@@ -40,13 +40,13 @@ class Kept(NamedTuple):
 
 @contextmanager
 def kept() -> Iterator[None]:
-    """Put back what is changed inside, in the reverse order of KEPT. A row that cannot be put back is left."""
+    """Restore all state in KEPT on exit, in reverse order. A row that cannot be restored is skipped."""
     saved = [(row, row.save()) for row in KEPT]
     try:
         yield
     finally:
         for row, value in reversed(saved):
-            with suppress(OSError, ValueError):  # such as a folder that is gone
+            with suppress(OSError, ValueError):  # for example, the working directory was deleted
                 row.restore(value)
 
 
@@ -59,7 +59,7 @@ def _set_if_changed(read: Callable[[], Any], write: Callable[[Any], Any]) -> Cal
 
 
 def _attributes(owner: Any, *names: str) -> Kept:
-    """The objects that these names of a module stand for."""
+    """Return a row for attributes of a module, compared by identity."""
 
     def save() -> list[Any]:
         return [getattr(owner, name) for name in names]
@@ -73,7 +73,7 @@ def _attributes(owner: Any, *names: str) -> Kept:
 
 
 def _list(name: str) -> Kept:
-    """A list of `sys`: the object, and its items."""
+    """Return a row for a list in `sys`: the object and its items."""
 
     def save() -> tuple[list[Any], list[Any]]:
         values = getattr(sys, name)
@@ -91,7 +91,7 @@ def _list(name: str) -> Kept:
 
 
 def _environment() -> dict[Any, Any]:
-    """The variables as the system has them: `os.environ` decodes every name and value when it is read."""
+    """Return the raw environment variables: `os.environ` would decode every name and value."""
     return dict(getattr(os.environ, "_data", os.environ))
 
 
@@ -119,7 +119,7 @@ def _restore_folder(saved: str | None) -> None:
 
 
 def _umask() -> int:
-    """The umask, which can only be read by setting it."""
+    """Return the umask, which can only be read by setting it."""
     mask = os.umask(0o077)
     os.umask(mask)
     return mask
@@ -147,7 +147,7 @@ def _handlers() -> list[Any]:
 def _restore_handlers(saved: list[Any]) -> None:
     for number, handler, now in zip(_SIGNALS, saved, _handlers(), strict=True):
         if handler is not None and now is not handler:
-            set_handler(number, handler)  # in another thread than the main one, no tool can have changed it
+            set_handler(number, handler)  # fails outside the main thread, where no tool can have changed it
 
 
 def _save_warnings() -> Any:
@@ -157,7 +157,7 @@ def _save_warnings() -> Any:
 
 
 class _Logging(NamedTuple):
-    """`states`: the level of each logger, whether it is disabled and propagates, its handlers and its filters."""
+    """The state of logging. `states`: for each logger its level, `disabled`, `propagate`, handlers and filters."""
 
     disable: int
     loggers: list[logging.Logger]
@@ -181,7 +181,7 @@ def _restore_logging(saved: _Logging) -> None:
     logging.disable(saved.disable)
     before = dict(zip(saved.loggers, saved.states, strict=True))
     for logger, state in zip(now.loggers, now.states, strict=True):
-        if logger not in before:  # it is as a library makes it: silent, unless the application says otherwise
+        if logger not in before:  # a new logger: reset it to the state in which libraries create loggers
             silent = tuple(one for one in logger.handlers if isinstance(one, logging.NullHandler))
             state = (logging.NOTSET, False, logger.propagate, silent, ())
         level, logger.disabled, logger.propagate, handlers, filters = before.get(logger, state)

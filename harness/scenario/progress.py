@@ -1,4 +1,4 @@
-"""What the run of this process is doing, for an error that has to say where it was stopped."""
+"""Progress of the run in this process, to report where a run was when it was aborted."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ _SHOWN: Final = 3
 
 
 class Progress:
-    """Where the current run is. `listener` gets each node, call and check when it begins."""
+    """The current position of a run. `listener` is called with a text when a node, a call or a check begins."""
 
     def __init__(self) -> None:
         self.listener: Callable[[str], None] | None = None
@@ -19,30 +19,30 @@ class Progress:
         self._check = ""
 
     def begin(self) -> None:
-        """A run begins: its manifest is loaded first."""
+        """Start a run. Its manifest is loaded first."""
         self._trace, self._check = None, ""
         if self.listener is not None:
             self.listener("")
 
     def watch(self, trace: Trace) -> None:
-        """The run goes on in this trace."""
+        """Follow the run in this trace."""
         self._trace = trace
         if self.listener is not None:
             trace.listener = self._tell
 
     def check(self, name: str) -> None:
-        """A check begins."""
+        """Note that a check begins."""
         self._check = f"check '{name}'"
         if self.listener is not None:
             self.listener(self._check)
 
     @property
     def trace(self) -> Trace | None:
-        """The trace of the run, whole or as far as it got; None where no graph was run."""
+        """The trace of the run, complete or so far; None if no graph has run."""
         return self._trace
 
     def doing(self) -> tuple[str, str | None]:
-        """What is under way, as text, and the node it is in."""
+        """Return a text that describes the current activity, and the node it is in, if any."""
         if self._check:
             return self._check, None
         if self._trace is None:
@@ -75,4 +75,4 @@ def _text(event: Event) -> str:
 
 
 progress: Final = Progress()
-"""That of this process: scenarios run one after another."""
+"""The progress of this process, in which scenarios run one after another."""

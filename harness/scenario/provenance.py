@@ -1,4 +1,4 @@
-"""What a recording was made of and with: fingerprints of files, and versions of packages."""
+"""Provenance of a recording: fingerprints of files, and versions of packages."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ CLIENTS: Final = (
 
 
 def fingerprints(files: Sequence[Path], base: Path) -> dict[str, str]:
-    """The SHA-256 of each file by its path from `base`; "" for one that cannot be read."""
+    """Return the SHA-256 of each file by its path relative to `base`; "" for a file that cannot be read."""
     found = {}
     for file in dict.fromkeys(path.resolve() for path in files):
         try:
@@ -34,9 +34,9 @@ def fingerprints(files: Sequence[Path], base: Path) -> dict[str, str]:
     return found
 
 
-@cache  # to look them up takes several milliseconds
+@cache  # the look-up takes several milliseconds
 def versions() -> Mapping[str, str]:
-    """The installed version of this package, and of each client of a provider."""
+    """Return the installed versions of this package and of the clients of providers."""
     found = {DISTRIBUTION: __version__}
     for package in CLIENTS:
         try:

@@ -1,12 +1,14 @@
-"""The limit of real time for one run (`real_timeout`), and what was running when it was reached.
+"""The limit of real time for one run (`real_timeout`).
 
-When the time is up, an alarm has the event loop raise `OutOfRealTime` between two of its steps, where nothing is
-half done. A loop that does not get there is blocked by a tool: then the alarm raises it in the main thread,
-wherever that is, and again every second, since a tool may catch it. Both waits are counted in looks at the run,
-so that one which a busy machine stops for seconds is not signalled again in the middle of leaving. That ends Python
-that runs, waiting for the system, and searches of `re`. What blocks in a thread of its own goes on there: the
-thread is asked to end, and left behind. Code in C that never looks at signals can only be ended with its process
-(`isolation = "process"`, `-j`).
+When the time is up, an alarm makes the event loop raise `OutOfRealTime` between two of its steps, where no
+operation is half done. If the loop does not get there, a tool blocks it: then the alarm raises in the main
+thread, wherever that is, and again every second, since a tool may catch the exception. Both delays are counted
+in ticks of the alarm, so that a run which a busy machine suspends for seconds is not interrupted again while it
+unwinds.
+
+This ends running Python code, system calls that wait, and searches of `re`. A blocking call in another thread
+goes on: the thread is asked to end, and abandoned. C code that never checks for signals can only be ended
+together with its process (`isolation = "process"`, `-j`).
 """
 
 from __future__ import annotations
@@ -25,15 +27,18 @@ from harness.source.document import shown_path
 from harness.time.alarms import Alarm
 
 TICK_S: Final = 0.1
-"""Real seconds between two looks at a run whose time is up."""
+"""Real seconds between two ticks of the alarm after the time is up."""
 STEP_TICKS: Final = 2
-"""Looks after which a step of the event loop should have ended by itself."""
+"""Ticks within which a step of the event loop should end by itself."""
 AGAIN_TICKS: Final = 10
-"""Looks after which a run that has not been left is signalled again."""
+"""Ticks after which a run that has not ended is interrupted again."""
 
 
 class OutOfRealTime(KeyboardInterrupt):
-    """Raised wherever a run is when its real time is up. Libraries let a KeyboardInterrupt pass, asyncio at once."""
+    """Raised inside a run whose real time is up.
+
+    It is a KeyboardInterrupt because libraries do not catch that, and asyncio stops at once.
+    """
 
 
 class RealTimeExceeded(HarnessError):
@@ -66,13 +71,13 @@ class RealTimeExceeded(HarnessError):
 
 @contextmanager
 def real_limit(seconds: float | None, running: Callable[[], tuple[str, str | None]]) -> Iterator[None]:
-    """Leave what is inside after so many real seconds; None: never.
+    """Abort the body of the `with` statement after `seconds` of real time; None means no limit.
 
-    `running` gives what the run is doing, and the node it is in. Threads of a run that was left, at Ctrl-C too, are
-    left behind.
+    `running` returns the current activity of the run and its node. Threads of an aborted run are abandoned,
+    also at Ctrl-C.
 
     Raises:
-        RealTimeExceeded: it took longer, whatever it raised or gave in the end.
+        RealTimeExceeded: the time was exceeded, whatever the body raised or returned in the end.
     """
     if seconds is None:
         yield
@@ -88,7 +93,7 @@ def real_limit(seconds: float | None, running: Callable[[], tuple[str, str | Non
             if (loop := asyncio._get_running_loop()) is not None:
                 loop.call_soon_threadsafe(leave)
                 ticks = STEP_TICKS
-        elif exceeded.span is None:  # before, it was between the lines of the user's code
+        elif exceeded.span is None:  # at the first tick no line of the user's code was running
             exceeded.span = _users_line(frame)
         ticks -= 1
         if ticks < 0:
@@ -120,7 +125,7 @@ def real_limit(seconds: float | None, running: Callable[[], tuple[str, str | Non
 
 
 def _users_line(frame: FrameType | None) -> Span | None:
-    """The innermost line that is neither Python's, nor a package's, nor ours."""
+    """Return the location of the innermost frame in the user's code: not in Python, a package or the harness."""
     while frame is not None and frame.f_code.co_filename != _RUN:
         file = frame.f_code.co_filename
         if not file.startswith(_NOT_THE_USERS) and "site-packages" not in file:
@@ -130,17 +135,20 @@ def _users_line(frame: FrameType | None) -> Span | None:
 
 
 _RUN: Final = str(Path(__file__).with_name("run.py"))
-"""Frames outside of it are not of the run."""
+"""The frames of a run are those inside this file's."""
 _NOT_THE_USERS: Final = (str(Path(__file__).parent.parent), str(Path(threading.__file__).parent), "<")
 
 _WAITS_FOR_OTHERS: Final = "(_do_shutdown)"
-"""asyncio's thread that waits for the worker threads of a loop."""
+"""Name suffix of asyncio's thread that waits for the worker threads of a loop."""
 
 _left_behind: Final[list[threading.Thread]] = []
 
 
 def _leave_behind(threads: set[threading.Thread]) -> int:
-    """Have threads end when they next run Python. Gives how many of them Python would wait for when it exits."""
+    """Make threads exit when they next run Python code.
+
+    Return the number of those that Python would wait for at exit.
+    """
     for thread in threads:
         if thread.ident is not None and not thread.name.endswith(_WAITS_FOR_OTHERS):
             exit_ = ctypes.py_object(SystemExit)
@@ -152,5 +160,5 @@ def _leave_behind(threads: set[threading.Thread]) -> int:
 
 
 def is_held_up() -> bool:
-    """True if this process cannot exit by itself, since a thread that was left behind still runs."""
+    """True if this process cannot exit by itself, because an abandoned thread is still running."""
     return any(thread.is_alive() for thread in _left_behind)

@@ -1,8 +1,8 @@
-"""The cassette of a scenario while it runs: which recording a repeat plays, and what is written when all have ended.
+"""Recording and replay of a scenario's cassette while it runs.
 
     load the recordings ─▶ a backend for each repeat ─▶ keep what it recorded ─▶ save, once, without secrets
 
-Nothing is written while a scenario runs, nor when one of its repeats did not come to its end.
+Nothing is written while the scenario runs, nor if one of its repeats did not complete.
 """
 
 from __future__ import annotations
@@ -42,10 +42,10 @@ from harness.settings import RecordMode, Settings
 def recording_session(
     scenario: Scenario, settings: Settings, secrets: Secrets, ask: Ask | None = None
 ) -> Iterator[RecordingSession | None]:
-    """The cassette of a scenario; None when it has none and nothing is live.
+    """Open the cassette of a scenario. Yields None if it has none and the record mode is not `live`.
 
     Raises:
-        CassetteError: the cassette is damaged, or being recorded by another process.
+        CassetteError: the cassette is damaged, or another process is recording it.
     """
     mode = mode_of(settings)
     name = cassette_name(scenario, settings)
@@ -60,7 +60,10 @@ def recording_session(
 
 
 class RecordingSession:
-    """What is known of a scenario's cassette, and what its repeats add to it. Without `folder` nothing is kept."""
+    """The cassette of a scenario, and the recordings that its repeats add to it.
+
+    Without `folder`, nothing is kept.
+    """
 
     def __init__(
         self,
@@ -85,10 +88,10 @@ class RecordingSession:
         self._unused = 0
 
     def open(self, repeat: int) -> tuple[RecordedBackend, list[str]]:
-        """What answers in this repeat (from 0) when no stub does, and warnings.
+        """Return the backend that answers in this repeat (from 0) when no stub does, and warnings.
 
         Raises:
-            CassetteBroken: what was recorded cannot be read.
+            CassetteBroken: the recording cannot be read.
         """
         number, warnings = repeat + 1, []
         if number not in self._known and self._known and self._mode in (RecordMode.NONE, RecordMode.ONCE):
@@ -113,10 +116,12 @@ class RecordingSession:
         return RecordedBackend(source), warnings
 
     def age_warnings(self, backend: RecordedBackend) -> list[str]:
-        """What to warn of the age of what a backend plays. No check sees it: the calendar decides no verdict.
+        """Return warnings of the age of the replayed recording.
+
+        No check sees them, so that no verdict depends on the date.
 
         Raises:
-            CassetteTooOld: it is too old, and that is to be an error.
+            CassetteTooOld: the recording is too old, and the settings make that an error.
         """
         if self._folder is None or backend.is_real or backend.number is None:
             return []
@@ -125,7 +130,10 @@ class RecordingSession:
         return [text] if text else []
 
     def _recorded(self, number: int) -> Recording | None:
-        """What was recorded before. Where everything is replaced it need not be readable."""
+        """Return the earlier recording of this number, or None.
+
+        In mode `rewrite` it is replaced, so that it need not be readable.
+        """
         if self._folder is None:
             return None
         try:
@@ -136,9 +144,10 @@ class RecordingSession:
             return None
 
     def _places(self, recorded: Recording | None, *, sends: bool) -> Mapping[str, str]:
-        """Variables that say where providers are, and hold their keys.
+        """Return the environment variables that contain the addresses and keys of providers.
 
-        For a replay they are as they were when it was recorded. A cassette never says where keys are sent.
+        For a replay, they have the values of the recording. When requests are really sent, only the values of
+        the process and the scenario count: a cassette never determines where keys are sent.
         """
         if sends:
             return self._environment
@@ -146,10 +155,10 @@ class RecordingSession:
         return {**then, **self._scenario.env}
 
     def keep(self, repeat: int, backend: RecordedBackend, outcome: Outcome, graph: Graph | None) -> list[str]:
-        """Keep what a repeat that has ended recorded; returns warnings.
+        """Keep the recording of a completed repeat; return warnings.
 
-        A run whose checks fail is kept: they can be mended against the replay. One that did not come to its end is
-        not, unless that is what the scenario expects.
+        A run whose checks fail is kept, so that they can be corrected against the replay. A run that did not
+        complete is kept only if the scenario expects that.
         """
         if self._folder is None:
             return []
@@ -177,20 +186,20 @@ class RecordingSession:
         return []
 
     def discard(self, why: str) -> None:
-        """Nothing of this scenario is written."""
+        """Prevent this scenario's recordings from being written."""
         self._discarded = self._discarded or why
 
     def recorded(self) -> Recorded | None:
-        """What recording came to so far; None where nothing is recorded."""
+        """Return the result of recording so far, or None if the mode does not record."""
         if self._folder is None or self._mode not in WRITING:
             return None
         return Recorded(self._folder.path, self._traffic, self._unused, self._written, self._discarded)
 
     def save(self) -> None:
-        """Write what was kept, if all repeats came to their end.
+        """Write the recordings that were kept, if all repeats completed.
 
         Raises:
-            CassetteError: it cannot be written.
+            CassetteError: the cassette cannot be written.
         """
         if self._folder is None or self._discarded or not self._made:
             return
@@ -204,7 +213,7 @@ class RecordingSession:
             self._written = tuple(self._folder.files())
 
     def _not_asked_again(self, old: Recording, new: Recording) -> Recording:
-        """What was recorded before, where nothing of now takes its place."""
+        """Return the interactions of the old recording that the new one does not replace."""
         asked = {(turn, self._matcher.key(one.request)) for one in new.http for turn in (None, one.turn)}
         asked_of_servers = {
             (name, turn, message_key(one.sent, self._matcher))
@@ -227,7 +236,7 @@ class RecordingSession:
         )
 
     def _metadata(self, graph: Graph | None, backend: RecordedBackend, day: str) -> RecordingMetadata:
-        """Where a recording comes from; `day` is that of its oldest call: one that is kept is as old as it was."""
+        """Return the metadata of a recording. `day` is the date of its oldest interaction."""
         files = graph.sources if graph is not None else self._scenario.manifests
         return RecordingMetadata(
             scenario=self._scenario.id,
@@ -238,7 +247,7 @@ class RecordingSession:
         )
 
     def _passed(self) -> dict[str, str]:
-        """The variables that the manifest was given, without secrets: a replay may have none of them."""
+        """Return the variables passed to the manifest, without secrets, since a replay may lack them."""
         names = set(self._scenario.env_passthrough).difference(self._scenario.env)
         return {
             name: self._secrets.variable(name, os.environ[name])

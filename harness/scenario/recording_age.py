@@ -1,4 +1,4 @@
-"""The age of a recording, by the day that it says itself: what git checks out has no other age.
+"""The age of a recording, computed from the date in it, since files checked out by git have no age of their own.
 
 max_age_days = 90           older than that: a warning with the command that records it again
 stale_cassettes = "fail"    … an error instead, so that the scenario cannot be judged
@@ -15,22 +15,22 @@ from harness.settings import Settings
 
 
 def age_days(metadata: RecordingMetadata) -> int | None:
-    """How many days ago it was recorded; None if it does not say."""
+    """Return the age of a recording in days, or None if it has no date."""
     return (date.today() - date.fromisoformat(metadata.recorded)).days if metadata.recorded else None
 
 
 def is_too_old(age: int | None, settings: Settings) -> bool:
-    """True if an age is over the limit, or not known where there is one."""
+    """True if the age exceeds the limit, or is unknown although there is a limit."""
     return settings.max_age_days < math.inf and (age is None or age > settings.max_age_days)
 
 
 def age_warning(name: str, metadata: RecordingMetadata, settings: Settings, again: str) -> str:
-    """What to warn of a recording of cassette `name` that is replayed; "" if it is young enough.
+    """Return the warning for a recording of cassette `name` that is too old, or "".
 
-    It names the day and not the age, so that it is the same every day.
+    It contains the date and not the age, so that the text is the same every day.
 
     Raises:
-        CassetteTooOld: it is not, and that is to be an error.
+        CassetteTooOld: the recording is too old, and the settings make that an error.
     """
     if not is_too_old(age_days(metadata), settings):
         return ""

@@ -1,6 +1,6 @@
-"""Secrets of a scenario's runs, taken out of what is printed meanwhile and of the outcome, before anybody reads it.
+"""Removal of secrets from the output and the outcome of a scenario's runs, before anything is shown or written.
 
-Checks see values as they are. Names that the manifest and the scenario give (nodes, tools, checks) stay.
+Checks see the original values. Names from the manifest and the scenario (nodes, tools, checks) are kept.
 """
 
 from __future__ import annotations
@@ -19,19 +19,19 @@ from harness.secrets.output import redacted_logs, redacted_streams
 from harness.settings import Settings
 
 _NAMES: Final = frozenset({"kind", "name", "node", "type", "code", "where"})
-"""Keys of a call and of an error whose values are names."""
+"""Keys of calls and errors whose values are names."""
 _TEXTS: Final = frozenset({"text", "message"})
-"""Fields of events that are texts for people, which may quote anything."""
+"""Fields of events that contain text for people, which may quote any value."""
 
 
 def secrets_of_process(settings: Settings) -> Secrets:
-    """The secrets in the variables of this process."""
+    """Return the secrets in the environment variables of this process."""
     variables = variables_of_process(settings.secrets, settings.public_env)
     return Secrets(variables, settings.secrets, settings.public_env)
 
 
 def secrets_of(scenario: Scenario, settings: Settings) -> Secrets:
-    """The secrets that a run of a scenario begins with: those of this process, and of the scenario's `env`."""
+    """Return the secrets known before a scenario runs: those of this process and those of the scenario's `env`."""
     secrets = secrets_of_process(settings)
     if scenario.env:
         secrets.add(scenario.env)
@@ -40,13 +40,13 @@ def secrets_of(scenario: Scenario, settings: Settings) -> Secrets:
 
 @contextmanager
 def redacted_output(secrets: Secrets) -> Iterator[None]:
-    """What is printed and logged inside has no secrets."""
+    """Remove secrets from everything that is printed or logged inside."""
     with redacted_logs(secrets.text), redacted_streams(secrets.text):
         yield
 
 
 def redacted(outcome: Outcome, secrets: Secrets) -> Outcome:
-    """The outcome without secrets; it is changed in place."""
+    """Remove secrets from an outcome, in place, and return it."""
     observed = outcome.observed
     values: list[Any] = [
         observed.state, observed.output, observed.interrupts, [_free(call) for call in observed.calls],
@@ -58,7 +58,7 @@ def redacted(outcome: Outcome, secrets: Secrets) -> Outcome:
     ]  # fmt: skip
     free = [values, texts]
     scrubbed = secrets.data(free)
-    # Texts for people were cut where they are long, before anything was taken out of them.
+    # Long texts for people were already cut, which may have cut a secret in two.
     if (whole := secrets.without_cut_values(scrubbed[1])) is not scrubbed[1]:
         scrubbed = [scrubbed[0], whole]
     if scrubbed is not free:
@@ -76,9 +76,9 @@ def redacted(outcome: Outcome, secrets: Secrets) -> Outcome:
 
 
 def redacted_events(trace: Trace, secrets: Secrets) -> list[Event]:
-    """The events of a trace as a file keeps them, without secrets.
+    """Return the events of a trace in the form of a trace file, without secrets.
 
-    What is found to be secret here stays unknown to `secrets`: results are the same with traces and without.
+    Secrets found here are not added to `secrets`, so that results are the same with and without traces.
     """
     shared = with_shared([*trace.events], trace.plain_message)
     if not secrets.may_be_in(shared):
@@ -94,7 +94,7 @@ def redacted_events(trace: Trace, secrets: Secrets) -> list[Event]:
 
 
 def _is_url(call: Mapping[str, Any], key: str) -> bool:
-    """True for the name of an HTTP request, which is its URL."""
+    """True if this is the name of an HTTP request, which is its URL."""
     return key == "name" and call.get("kind") == "http"
 
 

@@ -1,4 +1,4 @@
-"""What the front end of a dialect is asked to load for a scenario."""
+"""Builds the `LoadRequest` with which a dialect's front end loads the graph of a scenario."""
 
 from __future__ import annotations
 
@@ -17,13 +17,16 @@ from harness.settings import Settings
 from harness.source.suggest import did_you_mean
 
 _NEAR: Final = 0.8
-"""How like a variable of the process a name must be to be suggested; there are dozens of others."""
+"""Minimum similarity at which an environment variable is suggested; a process has dozens of them."""
 
 
 def load_request(
     scenario: Scenario, settings: Settings, recorded: Mapping[str, str] | None = None
 ) -> LoadRequest:
-    """The request for the graph of a scenario. `recorded` are variables for where the process has none."""
+    """Return the request for the graph of a scenario.
+
+    `recorded` are values for variables that the process lacks.
+    """
     known: Mapping[str, str] = ChainMap(os.environ, dict(recorded or {}))
     environment = {name: known[name] for name in scenario.env_passthrough if name in known}
     return LoadRequest(
@@ -43,9 +46,9 @@ def load_request(
 def absent_variables(
     scenario: Scenario, recorded: Mapping[str, str], sources: Iterable[Path] = ()
 ) -> Iterator[Problem]:
-    """A warning for each name in `env_passthrough` that nothing has: neither the process, `env` nor `recorded`.
+    """Yield a warning for each name in `env_passthrough` that is in neither the process, nor `env`, nor `recorded`.
 
-    None is needed of a name that has a default in one of the files in `sources`.
+    A name that has a default in one of the files `sources` gives no warning.
     """
     for name, span in scenario.env_passthrough.items():
         if not (
@@ -57,17 +60,20 @@ def absent_variables(
 
 
 def _has_default(name: str, sources: Iterable[Path]) -> bool:
-    """True if one of these files says `${NAME:-default}`, or as LeafMesh does, `${NAME:default}`."""
+    """True if one of these files contains `${NAME:-default}` or, as in LeafMesh, `${NAME:default}`."""
     written = f"${{{name}:".encode()
     return any(path.is_file() and written in path.read_bytes() for path in sources)
 
 
 def import_folders(scenario: Scenario, settings: Settings) -> tuple[Path, ...]:
-    """Where Python modules come from: beside the scenario, beside the manifest, and what the settings add."""
+    """Return the folders from which Python modules are imported: those of the scenario, manifests and settings."""
     return _resolved((scenario.file, *scenario.manifests), tuple(settings.pythonpath), os.getcwd())
 
 
 @lru_cache(maxsize=1024)
 def _resolved(files: tuple[Path, ...], folders: tuple[Path, ...], _current: str) -> tuple[Path, ...]:
-    """These folders, and those of the files, without links; relative ones depend on the current folder."""
+    """Resolve these folders and those of the files.
+
+    `_current`, on which relative paths depend, is part of the cache key.
+    """
     return tuple(dict.fromkeys(folder.resolve() for folder in (*(file.parent for file in files), *folders)))

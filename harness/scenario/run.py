@@ -1,11 +1,11 @@
-"""Running a scenario: manifest, world and input in, one Outcome a repeat out.
+"""Runs a scenario: from its manifest, world and inputs to one Outcome per repeat.
 
     load the graph ─▶ open the world ─▶ run its turns in a loop, observe ─▶ check ─▶ Outcome
     request.py        harness/world     turns.py                          evaluation.py
 
-Runs are synchronous from outside; each has a loop, a clock, a world and a seed of its own. What no stub answers is
-played from the scenario's cassette, or, where it is being recorded, real: then the network is open and the loop is
-paced by the real clock.
+The functions are synchronous; each run has its own event loop, clock, world and seed. Effects that no stub
+answers are replayed from the scenario's cassette, or sent to the real service while it is being recorded: then
+the network is open and the loop follows the real clock.
 """
 
 from __future__ import annotations
@@ -57,18 +57,23 @@ if TYPE_CHECKING:
 def run_scenario(
     scenario: Scenario, settings: Settings | None = None, *, ask: Ask | None = None
 ) -> list[Outcome]:
-    """The outcomes of a scenario, see `outcomes`."""
+    """Run a scenario and return its outcomes, see `outcomes`."""
     return list(outcomes(scenario, settings or Settings(), ask=ask))
 
 
 def outcomes(
     scenario: Scenario, settings: Settings, *, ask: Ask | None = None, graph: Graph | None = None
 ) -> Iterator[Outcome]:
-    """Run a scenario as often as it repeats; each outcome as it comes.
+    """Run a scenario as many times as it repeats; yield each outcome when it is available.
 
-    A scenario with `skip` gives one outcome with the verdict `skipped`. `ask` asks a person at the terminal, where
-    the scenario is being recorded. `graph` runs in place of that of its manifest. Nothing a manifest, a scenario, a
-    cassette or the code they name does raises out of here, except KeyboardInterrupt.
+    A scenario with `skip` has one outcome with the verdict `skipped`. Errors in a manifest, a scenario, a
+    cassette or the code that they name become outcomes; only KeyboardInterrupt is raised.
+
+    Args:
+        scenario: the scenario to run.
+        settings: those of its project.
+        ask: asks a person at the terminal while the scenario is being recorded.
+        graph: runs in place of the graph of its manifest.
     """
     if scenario.skip is not None:
         yield skipped(scenario)
@@ -84,7 +89,7 @@ def outcomes(
                     outcome.events = redacted_events(progress.trace, secrets)
                     outcome.traced = bool(outcome.events)
                 yield redacted(outcome, secrets)
-    except (CassetteError, FormatError) as error:  # before anything ran, so that there is nothing to judge
+    except (CassetteError, FormatError) as error:  # raised before the first run: there is nothing to judge
         outcome = outcome_of(scenario, 0, failed(error), 0.0)
         if outcome.verdict != "skipped":
             outcome.verdict, outcome.score = "error", 0.0
@@ -94,7 +99,7 @@ def outcomes(
 def _recording(
     scenario: Scenario, settings: Settings, secrets: Secrets, ask: Ask | None
 ) -> AbstractContextManager[RecordingSession | None]:
-    """What answers beside the stubs. Most scenarios have stubs only, and are spared the import."""
+    """Open the cassette that answers after the stubs. Most scenarios have none, and skip the import."""
     named = scenario.cassette is not None or settings.record or scenario.in_manifest
     if not named and settings.record_mode is not RecordMode.LIVE:
         return nullcontext()
@@ -110,7 +115,7 @@ def _repeat(
     cassette: RecordingSession | None,
     graph: Graph | None,
 ) -> Outcome:
-    """One run, within its real time, that leaves the process as it was."""
+    """Make one run within its limit of real time, and restore the state of the process."""
     began = time.perf_counter()
     progress.begin()
     with kept():
@@ -130,7 +135,7 @@ def _repeat(
 def _with_cassette(
     scenario: Scenario, settings: Settings, repeat: int, cassette: RecordingSession, graph: Graph | None
 ) -> Outcome:
-    """One run, and what becomes of the cassette: the last writes it. Only a replay has a limit of real time."""
+    """Make one run with a cassette, which the last run saves. Only replays have a limit of real time."""
     began = time.perf_counter()
     try:
         backend, warnings = cassette.open(repeat)
@@ -163,9 +168,9 @@ def run_once(
     backend: RecordedBackend | None = None,
     graph: Graph | None = None,
 ) -> RunResult:
-    """Run a scenario once, in virtual time, with the network closed; where the backend is real, neither holds.
+    """Run a scenario once, in virtual time and with the network closed; neither holds if the backend is real.
 
-    `graph` runs in place of that of its manifest.
+    `graph` runs in place of the graph of its manifest.
     """
     is_real = backend is not None and backend.is_real
     result: RunResult | None = None
@@ -178,7 +183,7 @@ def run_once(
             result = refused(error)
             result.observed.warnings += [each.one_line for each in absent_variables(scenario, recorded)]
             return result
-        random.seed(seed)  # tools draw from it, and clients that wait before they try again
+        random.seed(seed)  # used by tools, and by the back-off of clients
         names: Sequence[Problem] = ()
         try:
             names = unknown_names(scenario, graph, settings)
@@ -196,17 +201,17 @@ def run_once(
                 marked_interrupts(),
                 asyncio.Runner(loop_factory=PacedTimeLoop if is_real else VirtualTimeLoop) as runner,
             ):
-                # Not `runner.run`: its handler of Ctrl-C waits for a tool that blocks.
+                # Not `runner.run`, whose handler of Ctrl-C would wait for a blocking tool.
                 turns = run_turns(scenario, graph, world, seed, backend, requests, prices)
                 result = runner.get_loop().run_until_complete(turns)
         except KeyboardInterrupt:
             raise
         except BaseException as error:  # a tool may have raised anything
             result = result or _crashed(error, graph, backend)
-        # Code that catches what the closed network raises passes unnoticed otherwise.
         result.observed.warnings += [problem.one_line for problem in (*scenario.warnings, *names)]
         absent = absent_variables(scenario, recorded, graph.sources)
         result.observed.warnings += [problem.one_line for problem in absent]
+        # Refused connections are reported, since the agent's code may have caught the error.
         result.observed.warnings += connections
         result.varies = is_real or scenario.draws
         if settings.narrate and result.trace is not None:
@@ -217,7 +222,10 @@ def run_once(
 def _intercepted(
     requests: ToolRequests, scenario: Scenario, backend: RecordedBackend | None
 ) -> AbstractContextManager[None]:
-    """HTTP of real tools is answered inside. Without stubs and recording the closed network refuses it."""
+    """Answer the HTTP requests of real tools inside.
+
+    Without stubs and recording, the closed network refuses them.
+    """
     if backend is not None:
         return backend.intercepted(requests)
     has_stubs = any(world.llm or world.http for world in scenario.worlds)
@@ -225,11 +233,11 @@ def _intercepted(
 
 
 def _crashed(error: BaseException, graph: Graph, backend: RecordedBackend | None) -> RunResult:
-    """The result of a run that crashed or was cut off."""
+    """Return the result of a run that crashed or was cut off."""
     result = failed(error)
     result.graph = graph
     if not isinstance(error, HarnessError):
-        # A fault of ours must not take the other scenarios with it; its code says what it is.
+        # A bug in the harness must not end the other scenarios; the code of the error marks it as such.
         result.observed.error = {**(result.observed.error or {}), "code": "harness-broke"}
         if isinstance(error, ImportError):
             from harness.installation import why_not_importable

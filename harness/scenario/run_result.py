@@ -1,4 +1,4 @@
-"""What one run of a scenario did, before it is checked; and how results show the error that ended it."""
+"""The result of one run before its checks, and the JSON form of the error that ended it."""
 
 from __future__ import annotations
 
@@ -16,12 +16,12 @@ from harness.source.frames import frames, own_frames
 
 @dataclass(repr=False)  # asyncio formats the result of a loop's main task, for nothing
 class RunResult:
-    """What a run did: as a whole, and turn by turn.
+    """The observed behaviour of a run, as a whole and turn by turn.
 
-    graph            None: it could not be loaded
-    narration        the run in words, where they are asked for
-    varies           the real thing was asked, or faults were drawn: a repeat may do something else
-    without_secrets  takes secrets out of JSON data; None: the run had no backend, and so no secrets
+    graph            None if it could not be loaded
+    narration        the run in words, if the settings ask for it
+    varies           real services were called, or faults were drawn: a repeat may behave differently
+    without_secrets  removes secrets from JSON data; None if the run had no backend, and so no secrets
     """
 
     observed: Observed
@@ -34,7 +34,7 @@ class RunResult:
 
 
 def error_json(error: BaseException, node: str | None = None, graph: Graph | None = None) -> dict[str, Any]:
-    """An error as results show it. `where` is the place that the error names, else that of its node."""
+    """Return an error as results show it. `where` is the location in the error, or else that of its node."""
     span = getattr(error, "span", None) if isinstance(error, HarnessError) else None
     if isinstance(error, SourceError) and error.problems:
         span = error.problems[0].span
@@ -57,22 +57,25 @@ def _example(error: BaseException) -> str:
 
 
 def made_good(raised: Iterable[BaseException], ended_by: Mapping[str, Any] | None) -> list[dict[str, Any]]:
-    """The exceptions of the user's code that a fallback, a retry or a message to the model made good."""
+    """Return the exceptions of the user's code that a fallback, a retry or a message to the model recovered from.
+
+    `ended_by` is the error that ended the run, if there is one; it is left out.
+    """
     at_the_end = ended_by["traceback"] if ended_by is not None else []
     found = [error_json(error) for error in raised if not isinstance(error, HarnessError)]
     return [error for error in found if error["traceback"] and error["traceback"][-1] not in at_the_end]
 
 
 def observed_failure(error: BaseException, status: Status) -> Observed:
-    """What is observed of a run that an error kept from starting."""
+    """Return the observation of a run that could not start because of an error."""
     return Observed(status=status, error=error_json(error), frames=frames(error))
 
 
 def failed(error: BaseException) -> RunResult:
-    """The result of a run that an error kept from starting."""
+    """Return the result of a run that could not start because of an error."""
     return RunResult(observed_failure(error, "failed"))
 
 
 def refused(error: SourceError) -> RunResult:
-    """The result of a run whose manifest is refused."""
+    """Return the result of a run whose manifest is refused."""
     return RunResult(observed_failure(error, "invalid"))

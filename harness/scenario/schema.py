@@ -1,8 +1,9 @@
-"""The JSON Schema (2020-12) of scenario files, for editors: yaml-language-server completes and checks with it.
+"""The JSON Schema (2020-12) of scenario files, with which yaml-language-server completes and validates in editors.
 
     # yaml-language-server: $schema=scenario.schema.json
 
-What a schema cannot say (CEL, matchers' arguments, which keys go together) is checked when a file is loaded.
+Rules that a schema cannot express (CEL, arguments of matchers, keys that exclude each other) are checked when a
+file is loaded.
 """
 
 from __future__ import annotations
@@ -16,7 +17,7 @@ DIALECT: Final = "https://json-schema.org/draft/2020-12/schema"
 
 
 def schema() -> dict[str, Any]:
-    """A new copy of the schema, derived from `harness.scenario.document`."""
+    """Return a new copy of the schema, derived from `harness.scenario.document`."""
     derived = File.model_json_schema(by_alias=True)
     definitions = derived["$defs"]
     definitions["Defaults"] = _defaults(definitions["ScenarioKeys"])
@@ -38,7 +39,7 @@ def schema() -> dict[str, Any]:
 
 
 def _defaults(scenario: dict[str, Any]) -> dict[str, Any]:
-    """A scenario without what only one can have, of which nothing must be there."""
+    """Return the schema of a scenario with no required keys, and without the keys that cannot have a default."""
     properties = {key: value for key, value in scenario["properties"].items() if key not in NO_DEFAULT}
     kept = {key: value for key, value in scenario.items() if key not in ("required", "properties")}
     return {
@@ -49,7 +50,7 @@ def _defaults(scenario: dict[str, Any]) -> dict[str, Any]:
 
 
 def _clean(node: Any) -> None:
-    """Takes out what is there for Python's sake: titles and examples of keys, null as default of keys left out."""
+    """Remove artefacts of pydantic: titles and examples of keys, and null as the default of optional keys."""
     if isinstance(node, list):
         for item in node:
             _clean(item)
@@ -66,7 +67,7 @@ def _clean(node: Any) -> None:
 
 
 def _allow_case_values(definition: dict[str, Any]) -> None:
-    """Lets `${case.x}` stand where no text may: it is replaced before it is checked."""
+    """Allow `${case.x}` where text is not valid: it is replaced before validation."""
     properties = definition.get("properties", {})
     for key, value in properties.items():
         if value.get("type") in ("integer", "number", "boolean", "array", "object"):

@@ -1,4 +1,4 @@
-"""Scores: the formulas of docs/scenario-format.md ("Fitness"), and what repeats are reported with."""
+"""Scores: the formulas of docs/scenario-format.md ("Fitness"), and the statistics of repeats."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from harness.scenario.model import Expectations
 from harness.scenario.outcome import JSON, CheckResult, Observed
 
 Turns = Sequence[tuple[Observed, Expectations]]
-"""What each turn of a conversation did, and what was expected of it."""
+"""The observation and the expectations of each turn of a conversation."""
 
 Z_95: Final = 1.959963984540054
 
@@ -26,11 +26,11 @@ def scenario_score(
     timeout_s: float,
     turns: Turns = (),
 ) -> tuple[float, float]:
-    """The scenario's score and its latency penalty, both 0 to 1.
+    """Return the scenario's score and its latency penalty, both from 0 to 1.
 
-    score = (Σ weight × check score ÷ Σ weight) × (1 - penalty), where `checks` are those of the scenario and
-    of all its turns; the penalty is the largest of both. It is 0 when a gate failed, or when the run timed out
-    and nobody expects `status: timeout`. Where no check counts, the mean is 1.
+    score = (Σ weight × check score ÷ Σ weight) × (1 - penalty), over the `checks` of the scenario and of all
+    its turns; the penalty is the largest of the whole run's and of its turns'. The score is 0 if a gate failed,
+    or if the run timed out and no expectation has `status: timeout`. If no check counts, the mean is 1.
     """
     judged = [(observed, expect), *turns]
     penalty = max(latency_penalty(one, wanted, timeout_s) for one, wanted in judged)
@@ -43,7 +43,7 @@ def scenario_score(
 
 
 def latency_penalty(observed: Observed, expect: Expectations, timeout_s: float) -> float:
-    """0 up to `expect.latency.total` virtual seconds, then linear to 1 at `timeout_s`; 0 without a bound."""
+    """Return 0 up to `expect.latency.total` seconds, rising linearly to 1 at `timeout_s`; 0 without a bound."""
     bound = (expect.values.get("latency") or {}).get("total")
     if bound is None or (over := observed.latency.get("total", 0.0) - bound) <= TOLERANCE:
         return 0.0
@@ -51,12 +51,14 @@ def latency_penalty(observed: Observed, expect: Expectations, timeout_s: float) 
 
 
 def suite_fitness(pairs: Iterable[tuple[float, float]]) -> float:
-    """Σ weight × score ÷ Σ weight over `(weight, score)` of scenarios; 0 when there are none."""
+    """Return Σ weight × score ÷ Σ weight over `(weight, score)` of scenarios; 0 if there are none."""
     return _mean(pairs, nothing=0.0)
 
 
 def pass_at_k(n: int, c: int, k: int) -> float:
-    """The chance that at least one of `k` runs passes, estimated from `c` of `n`: 1 - C(n-c, k) ÷ C(n, k).
+    """Return the probability that at least one of `k` runs passes, estimated from `c` passes in `n` runs.
+
+    The estimate is 1 - C(n-c, k) ÷ C(n, k).
 
     Raises:
         ValueError: not 0 ≤ c ≤ n and 1 ≤ k ≤ n.
@@ -68,7 +70,9 @@ def pass_at_k(n: int, c: int, k: int) -> float:
 
 
 def pass_hat_k(n: int, c: int, k: int) -> float:
-    """The chance that all of `k` runs pass (pass^k), estimated from `c` of `n`: C(c, k) ÷ C(n, k).
+    """Return the probability that all of `k` runs pass (pass^k), estimated from `c` passes in `n` runs.
+
+    The estimate is C(c, k) ÷ C(n, k).
 
     Raises:
         ValueError: not 0 ≤ c ≤ n and 1 ≤ k ≤ n.
@@ -81,7 +85,7 @@ def pass_hat_k(n: int, c: int, k: int) -> float:
 
 
 def wilson(passes: int, runs: int) -> tuple[float, float]:
-    """The 95 % interval of a pass rate; (0, 1) when nothing ran.
+    """Return the 95 % confidence interval of a pass rate; (0, 1) if nothing ran.
 
     Raises:
         ValueError: not 0 ≤ passes ≤ runs.
@@ -103,7 +107,7 @@ def wilson(passes: int, runs: int) -> tuple[float, float]:
 
 
 def asks_for(expect: Expectations, key: str, actual: JSON) -> bool:
-    """The key is written and matches; one that cannot be evaluated asks for nothing (its check says so)."""
+    """True if the key is written and matches `actual`. False if it cannot be evaluated, which its check reports."""
     try:
         return key in expect.values and matches(expect.values[key], actual)
     except (CannotEvaluate, FormatError):

@@ -1,4 +1,4 @@
-"""Standard output and standard error, kept from what a tool does to them: whoever shows results writes there too."""
+"""Protection of standard output and standard error from tools, since the harness writes to them too."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ _DESCRIPTORS: Final = (1, 2)
 
 
 class _NotToClose:
-    """A stream that can be used, but not closed."""
+    """A stream that can be used but not closed."""
 
     def __init__(self, stream: Any) -> None:
         self._stream = stream
@@ -30,13 +30,13 @@ class _NotToClose:
         self.flush()
 
     def close(self) -> None:
-        """Only flush it."""
+        """Flush the stream and leave it open."""
         self.flush()
 
 
 @contextmanager
 def streams_kept() -> Iterator[None]:
-    """Put standard output and error back, also where their descriptors were closed or led elsewhere."""
+    """Restore standard output and error on exit, even if their descriptors were closed or redirected."""
     streams = sys.stdout, sys.stderr
     descriptors = {number: copy for number in _DESCRIPTORS if (copy := _copy(number)) is not None}
     sys.stdout, sys.stderr = (stream and _NotToClose(stream) for stream in streams)

@@ -1,7 +1,8 @@
-"""The turns of a scenario, run inside an event loop: prepare the graph, send each turn, observe, grade.
+"""Runs the turns of a scenario inside an event loop: prepare the graph, send each turn, observe, grade.
 
-What a turn did is taken from the trace (`harness.graph.observe`) when the turn ends, and once more for all turns
-together. Models grade outputs (`expect.judge`) after everything else, so that their calls are no part of the run.
+The observation of a turn is read from the trace (`harness.graph.observe`) when the turn ends, and once more for
+all turns together. Models grade outputs (`expect.judge`) after everything else, so that their calls are not
+part of the run.
 """
 
 from __future__ import annotations
@@ -40,7 +41,7 @@ if TYPE_CHECKING:
     from harness.recording.backend import RecordedBackend
 
 JUST_PAST_S: Final = 1e-6
-"""A run that takes exactly its timeout is in time."""
+"""Added to the timeout, so that a run which takes exactly its timeout is in time."""
 
 
 async def run_turns(
@@ -52,13 +53,18 @@ async def run_turns(
     requests: ToolRequests,
     prices: PriceList,
 ) -> RunResult:
-    """Run all turns of a scenario, and close the world. `requests` of real tools are recorded in the trace."""
+    """Run all turns of a scenario, close the world, and return the result.
+
+    `requests`, which real tools send, are recorded in the trace.
+    """
     run = _Run(scenario, graph, world, seed, backend, prices)
     requests.record_in(run.simulation.trace, run.simulation.now)
     return await run.result()
 
 
 class _Run:
+    """One run of a scenario: its conversation, and the observations of its turns."""
+
     def __init__(
         self,
         scenario: Scenario,
@@ -119,7 +125,10 @@ class _Run:
         return result
 
     async def _grade(self, whole: Observed) -> None:
-        """Have models grade the outputs. What they are asked is the same in all variants, and no part of the run."""
+        """Have models grade the outputs.
+
+        The changes of a variant end first, so that judges' calls are the same in all.
+        """
         self.simulation.end_variant()
         trace = self.simulation.trace
         asked = [*self.turns, (whole, self.scenario.expect)]
@@ -132,7 +141,7 @@ class _Run:
         return material_of(events, observed.output, since=since, tools=self.simulation.trace.tools)
 
     async def _in_time(self) -> Ending | None:
-        """How the conversation ended, or None when its time ran out."""
+        """Return the ending of the conversation, or None if its time ran out."""
         try:
             async with asyncio.timeout(self.scenario.timeout_s + JUST_PAST_S):
                 return await self._conversation()
@@ -184,7 +193,7 @@ class _Run:
                 self.events_of_turns.append((first, len(self.simulation.trace.events)))
 
     def _observed(self, events: Sequence[Event], began: float, ending: Ending | None) -> Observed:
-        """What happened in these events; without an ending, the time ran out."""
+        """Return the observation of these events. Without an ending, the status is `timeout`."""
         now = min(self.simulation.now, self.scenario.timeout_s)
         state = ending.state if ending is not None else self.conversation.state
         return Observed(

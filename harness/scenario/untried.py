@@ -1,7 +1,8 @@
-"""What a run left untried of its scenario: faults that hit nothing, tool calls of stubs that were refused, bounds and
-texts with nothing to be held against.
+"""Detects parts of a scenario that its run did not exercise: faults that never struck, tool calls of stubs that
+were refused, bounds and texts that were compared with nothing.
 
-Only a run shows it. These are warnings of a run that came to its end; what shows before it runs: `vacuous`.
+Only a run shows this. They are warnings of a run that completed; those that show before it runs are in
+`vacuous`.
 """
 
 from __future__ import annotations
@@ -30,13 +31,13 @@ def untried(
     stubs: Iterable[Stub] = (),
     undecided: Iterable[tuple[str, Span | None]] = (),
 ) -> Iterator[Problem]:
-    """A warning for each.
+    """Yield a warning for each part of a scenario that its run did not exercise.
 
     Args:
-        expected: what was observed of each turn and, last, of the whole run, each with what was expected of it.
-        faults: those that hit nothing, each with how many calls fit it.
-        stubs: of models.
-        undecided: of each stub whose `when` never had a value, why, and where it is.
+        expected: the observation and the expectations of each turn and, last, of the whole run.
+        faults: the faults that never struck, each with the number of calls that matched it.
+        stubs: those of models.
+        undecided: for each stub whose `when` never had a value, the reason and its location.
     """
     for why, span in undecided:
         text = f"this stub never answers: its `when` has no value in any call: {why}"
@@ -59,7 +60,7 @@ def _why(fault: FaultSpec, fitting: int) -> str:
 
 
 def _refused(expected: Sequence[tuple[Observed, Expectations]], stubs: Iterable[Stub]) -> Iterator[Problem]:
-    """Tool calls of stubs that were refused, unless a failed call is expected there."""
+    """Warn of tool calls of stubs that were refused, unless a failed call is expected there."""
     wanted = [item for _, expect in expected for item in as_list(expect.values.get("calls", ()))]
     awaited = [item for item in wanted if item.get("ok") is False]
     whole, _ = expected[-1]
@@ -76,7 +77,7 @@ def _refused(expected: Sequence[tuple[Observed, Expectations]], stubs: Iterable[
 
 
 def _bounds(observed: Observed, expect: Expectations) -> Iterator[Problem]:
-    """Bounds of tokens, where models were asked and reported none."""
+    """Warn of bounds on tokens and cost if models were called but reported no tokens."""
     usage = observed.usage
     bounds = [key for key in _TOKENS if key in (expect.values.get("usage") or {})]
     if bounds and usage["llm_calls"] and not usage["input_tokens"] and not usage["output_tokens"]:
@@ -85,7 +86,7 @@ def _bounds(observed: Observed, expect: Expectations) -> Iterator[Problem]:
 
 
 def _near_misses(observed: Observed, expect: Expectations) -> Iterator[Problem]:
-    """Texts of `never_warnings` that are a part of a warning: a text must be equal."""
+    """Warn of texts in `never_warnings` that are only a part of a warning, since a text must be equal."""
     for wanted in expect.values.get("never_warnings") or ():
         if isinstance(wanted, str) and any(_is_part(wanted, text) for text in observed.warnings):
             text = f"'{wanted}' is a part of a warning, and a text must be equal to it"
@@ -93,7 +94,7 @@ def _near_misses(observed: Observed, expect: Expectations) -> Iterator[Problem]:
 
 
 def _silent_schemas(observed: Observed, expect: Expectations) -> Iterator[Problem]:
-    """Schemas of which no keyword speaks of a value of this type: `properties` of a text hold whatever it is."""
+    """Warn of schemas whose keywords all apply to other types: any text is valid under `properties`."""
     for key, value in (("state_schema", observed.state), ("output_schema", observed.output)):
         if keywords := keywords_of_other_types(expect.values.get(key), value):
             what = f"{key} says nothing of {kind_of(value)}, which it was held against"

@@ -1,7 +1,7 @@
-"""Expectations that hold whatever a run does: each is a warning, at load and of every run.
+"""Detects expectations that hold for every run. Each is a warning, when the file is read and of every run.
 
-They are legal, since a scenario may be under construction; but a test that cannot fail says nothing. What can be
-seen of a stub before it is asked: `harness.scenario.idle_stubs`. What only a run shows: `harness.scenario.untried`.
+They are allowed, since a scenario may be under construction, but a test that cannot fail tests nothing. Stubs
+that never answer are in `harness.scenario.idle_stubs`, warnings that need a run in `harness.scenario.untried`.
 """
 
 from __future__ import annotations
@@ -28,21 +28,21 @@ EMPTY_HOLDS: Final = frozenset(
         *("latency", "usage", "warnings", "never_warnings", "checks", "judge", "custom"),
     }
 )
-"""Checks that hold when nothing is listed."""
+"""Checks that hold if they list nothing."""
 _ALWAYS_THERE: Final = ("state", "output", "interrupt")
-"""What every run has, be it null."""
+"""Values that every run has, though they may be null."""
 _MATCHED: Final = (*_ALWAYS_THERE, "warnings", "error")
 _COUNTED: Final = ("visits", "call_counts")
 _SCHEMAS: Final = ("state_schema", "output_schema")
 _MILLISECONDS: Final = 100
-"""From here on a bound of the latency looks like one in milliseconds."""
+"""A latency bound of at least this many seconds looks like milliseconds."""
 _GATES: Final = ("status", "unused")
 _OPTIONS: Final = ("calls_order", "weights")
 _COUNTS_NOTHING: Final = "a check of weight 0 counts nothing: it cannot fail the scenario"
 
 
 def without_effect(at: Document, timeout_s: float) -> Iterator[Problem]:
-    """A warning for each expectation of the scenario at `at` that cannot fail; a run of it ends at `timeout_s`."""
+    """Yield a warning for each expectation of a scenario that cannot fail. Its runs end at `timeout_s`."""
     if at.value.get("pass_score") == 0:
         yield _warning(
             "pass_score: 0 cannot fail: this scenario passes whatever its run does",
@@ -93,7 +93,7 @@ def _in_latency(at: Document, timeout_s: float) -> Iterator[Problem]:
 
 
 def _in_values(at: Document) -> Iterator[Problem]:
-    """Matchers and schemas that hold for whatever they are given."""
+    """Warn of matchers and schemas that every value matches."""
     values = at.value
     for key in _ALWAYS_THERE:
         if key in values and matches_anything(values[key]):
@@ -111,7 +111,10 @@ def _in_values(at: Document) -> Iterator[Problem]:
 
 
 def _in_calls(at: Document) -> Iterator[Problem]:
-    """Arguments that every call has. In `never_calls` an empty mapping forbids the call with any."""
+    """Warn of expected arguments that every call has.
+
+    In `never_calls`, `args: {}` forbids the call with any arguments.
+    """
     for index, call in enumerate(at.value.get("calls") or ()):
         if "args" in call:
             yield from _located(vacuous_parts(call["args"]), at.at(("calls", index, "args")))
@@ -172,7 +175,7 @@ def _located(found: Iterable[VacuousPart], at: Document) -> Iterator[Problem]:
 
 
 def _weights(values: Mapping[str, Any], weights: Mapping[str, float]) -> Iterator[float]:
-    """The weights of all checks. Gates count without one: they take the whole score."""
+    """Yield the weights of all checks. A gate without a weight yields 1, since it can set the score to 0."""
     for key, value in values.items():
         if key in ("checks", "judge"):
             items = [value] if isinstance(value, Mapping) else value

@@ -1,4 +1,4 @@
-"""The verdict on one run: passed, failed, or not to be judged at all."""
+"""The verdict on one run: passed, failed, or error if it could not be judged."""
 
 from __future__ import annotations
 
@@ -32,11 +32,11 @@ UNJUDGED: Final = frozenset(
         "real-timeout",
     }
 )
-"""Codes of errors that say nothing about the agent: its world could not answer."""
+"""Codes of errors that are not the agent's fault: its world could not answer."""
 
 
 class Judgement(NamedTuple):
-    """`score` and `latency_penalty` are 0 to 1; an error scores 0."""
+    """The verdict on a run. `score` and `latency_penalty` are from 0 to 1; the score of an error is 0."""
 
     verdict: Verdict
     score: float
@@ -52,10 +52,18 @@ def judged(
     pass_score: float = 1.0,
     turns: Turns = (),
 ) -> Judgement:
-    """The verdict on a scenario from the checks of it and of its turns.
+    """Return the verdict on a scenario, given the checks of the scenario and of its turns.
 
-    `observed` is the whole run, `turns` what each turn of a conversation did and what was expected of it. A check
-    that cannot be evaluated makes it an error whatever the `pass_score`, unless the run failed already by its status.
+    A check that cannot be evaluated makes the verdict `error` whatever the `pass_score`, unless a gate failed,
+    such as the status: then the run is `failed`.
+
+    Args:
+        checks: the results of all checks.
+        observed: the whole run.
+        expect: the expectations of the scenario.
+        timeout_s: virtual seconds after which the run is cut off.
+        pass_score: the lowest score that passes.
+        turns: the observation and the expectations of each turn of a conversation.
     """
     score, penalty = scenario_score(checks, observed, expect, timeout_s, turns)
     wanted = (expect, *(of_turn for _, of_turn in turns))
@@ -66,21 +74,21 @@ def judged(
         any(isinstance(check, Gate) and not check.passed for check in checks)
         and score + TOLERANCE < pass_score
     ):
-        return failed  # what its checks did not find follows from that
+        return failed  # checks that could not be evaluated are a consequence of that
     if any(check.broken and (check.weight or isinstance(check, Gate)) for check in checks):
         return Judgement("error", 0.0, penalty)
     return Judgement("passed", score, penalty) if score + TOLERANCE >= pass_score else failed
 
 
 def could_not_be_judged(observed: Observed) -> bool:
-    """An unanswered effect, a missing cassette, a provider that is down, or a manifest that is refused."""
+    """True if an effect was not answered, a cassette is missing, a provider is down, or the manifest is refused."""
     return observed.status == "invalid" or (observed.error or {}).get("code") in UNJUDGED
 
 
 def expects_failure(expect: Expectations, observed: Observed) -> bool:
-    """The scenario asks for this failure: by `status: invalid`, or by its `error` (the type, where it names one).
+    """True if the scenario expects this failure: by `status: invalid`, or by its `error` (its type, if it has one).
 
-    `status: failed` alone does not ask for a stub to be missing.
+    `status: failed` alone does not expect a missing stub.
     """
     if observed.status == "invalid" and asks_for(expect, "status", "invalid"):
         return True

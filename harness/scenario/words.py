@@ -1,7 +1,7 @@
-"""The words of an agent: all that stands in its files, in the code beside it, and in the world of a scenario.
+"""The words of an agent: those in its files, in the code beside it, and in the world of a scenario.
 
-A key of the state, or a variable, that is none of these words is one that nothing can write or read. Which words are
-keys depends on the dialect and on code, so that is not asked.
+A key of the state or a variable that is not among them cannot be written or read by anything. The opposite is
+not concluded: which words are keys depends on the dialect and on code.
 """
 
 from __future__ import annotations
@@ -25,11 +25,11 @@ from harness.world.spec import WorldSpec
 _WORD: Final = re.compile(r"\w+")
 _CODE: Final = (".py", ".sh", ".js", ".ts")
 _PROVIDER_SUFFIXES: Final = ("_API_KEY", "_BASE_URL", "_API_BASE", "_ENDPOINT")
-"""The ends of the names of variables that clients of providers read."""
+"""Name suffixes of environment variables that clients of providers read."""
 _MOST_FILES: Final = 300
 _MOST_BYTES: Final = 2 * 1024 * 1024
 _FRONT_ENDS: Final = Path(dialects.__file__).parent
-"""What a dialect itself calls its values (`upstream_yields`) stands in the code of its front end."""
+"""The code of front ends contains names that a dialect itself gives to values (`upstream_yields`)."""
 
 
 class Words:
@@ -55,13 +55,13 @@ class Words:
         ]
 
     def may_have(self, name: str) -> bool:
-        """False if the name stands nowhere: all its words would."""
+        """False if the name cannot exist, since one of its words occurs nowhere."""
         return not self._is_whole or all(
             any(word in words for words in self._found) for word in _WORD.findall(name)
         )
 
     def may_ask_for(self, variable: str) -> bool:
-        """False if nothing reads this variable of the environment."""
+        """False if nothing can read this environment variable."""
         return variable.endswith(_PROVIDER_SUFFIXES) or self.may_have(variable)
 
     def __iter__(self) -> Iterator[str]:
@@ -70,13 +70,13 @@ class Words:
 
 @cache
 def _of_front_end(dialect: str) -> tuple[frozenset[str], ...]:
-    """The words of the code of a dialect, which stays as it is."""
+    """Return the words in the code of a dialect's front end, which does not change."""
     files = _code_in((_FRONT_ENDS / dialect, _FRONT_ENDS / "kit"))
     return tuple(words for words in map(_words_of, files) if words is not None)
 
 
 def _said_in(world: WorldSpec) -> Iterator[Any]:
-    """What a world answers, and the schemas of its tools. What it asks of calls is not said by anybody."""
+    """Yield the answers of a world and the schemas of its tools. Matchers are left out: they only compare."""
     entries = (world.tools, world.scripts, world.handlers, world.agents, world.retrieval)
     stubs = [*world.llm, *world.http, *world.human]
     stubs += [stub for each in entries for entry in each.values() for stub in entry.stubs]
@@ -96,7 +96,7 @@ def _code_in(folders: tuple[Path, ...]) -> Iterator[Path]:
 
 
 def _words_of(file: Path) -> frozenset[str] | None:
-    """The words of a file, none if it is not there; None if it is too large to look into."""
+    """Return the words of a file; none if it does not exist, None if it is too large to read."""
     try:
         stat = file.stat()
     except OSError:

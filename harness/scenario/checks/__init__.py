@@ -1,4 +1,4 @@
-"""What must hold after a run. `CHECKS` is the table; each check's docstring is its row of the format."""
+"""The checks of `expect`. `CHECKS` lists them; the docstring of each is its row in the format's documentation."""
 
 from harness.scenario.checks.run import Gate, run_checks
 from harness.scenario.checks.table import CHECKS

@@ -1,4 +1,4 @@
-"""Checks of what a run cost: virtual time, tokens, calls, money."""
+"""Checks of virtual time, tokens, model calls and cost."""
 
 from __future__ import annotations
 
@@ -10,22 +10,22 @@ from harness.scenario.outcome import Observed
 from harness.source.project import PYPROJECT
 
 TOLERANCE: Final = 1e-9
-"""Sums of seconds and prices may miss a bound by rounding: 0.1 + 0.2 is within 0.3."""
+"""Allowed excess over a bound, since sums of floats are inexact: 0.1 + 0.2 is within 0.3."""
 
 
 def latency(expected: Mapping[str, Any], observed: Observed) -> Finding | None:
-    """Upper bounds in virtual seconds by node; the share that hold.
+    """Upper bounds in virtual seconds by node; else the share that hold.
 
-    `total` is no check: it acts through the latency penalty alone. None when there is nothing else.
+    `total` is not a check: it only determines the latency penalty. None if there is no other bound.
     """
     bounds = expected.get("nodes") or {}
     return _bounded(bounds, observed.latency.get("nodes", {}), " s") if bounds else None
 
 
 def usage(expected: Mapping[str, Any], observed: Observed) -> Finding:
-    """Upper bounds: `{input_tokens, output_tokens, llm_calls, cost}`; the share that hold.
+    """Upper bounds: `{input_tokens, output_tokens, llm_calls, cost}`; else the share that hold.
 
-    A bound of the cost cannot be evaluated where tokens were reported and none of their models has a price.
+    A bound on the cost cannot be evaluated if tokens were reported and none of their models has a price.
     """
     reported = {name: each for name, each in observed.usage.get("by_model", {}).items() if each["cost"] != 0}
     if "cost" in expected and reported and all(each["cost"] is None for each in reported.values()):

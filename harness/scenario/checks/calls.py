@@ -1,4 +1,4 @@
-"""Checks of what a run asked of the world: models, tools, servers, agents, scripts, people."""
+"""Checks of the calls of a run: to models, tools, servers, agents, scripts and people."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ Order = Literal["in_order", "any", "exact"]
 
 OTHER_KEYS: Final = ("node", "args", "ok")
 NAMELESS: Final = ("handler",)
-"""Kinds no expectation can name: a handler is what its node does, and stands in `path`."""
+"""Kinds that expectations cannot name: a handler is the code of its node, and appears in `path`."""
 PAIR_UP: Final[Mapping[Order, Callable[..., Pairs]]] = {
     "in_order": common_subsequence,
     "any": largest_pairing,
@@ -28,14 +28,14 @@ PAIR_UP: Final[Mapping[Order, Callable[..., Pairs]]] = {
 
 
 def calls(expected: Any, observed: Observed, order: Order = "in_order") -> Finding:
-    """These calls were made; else the share found, and F1 when `exact`.
+    """These calls were made; else the share found, or F1 for `exact`.
 
-    `in_order`: they are a subsequence of all calls. `any`: in any order, each call found once. `exact`:
-    these in this order and no others, of any kind that can be named here. Arguments are matched as a subset.
-    A call that a model asked for and that was refused fits only where `ok: false` is expected.
+    `in_order`: they are a subsequence of all calls. `any`: in any order, each matched to a different call.
+    `exact`: exactly these in this order, among the kinds that can be named here. Arguments are matched as a
+    subset. A call that a model requested and that was refused matches only if `ok: false` is expected.
 
     Raises:
-        CannotEvaluate: one is not found, and a matcher of arguments could not be evaluated.
+        CannotEvaluate: a call is not found, and a matcher of arguments could not be evaluated.
     """
     wanted = as_list(expected)
     seen = [call for call in observed.calls if call.get("kind") not in NAMELESS]
@@ -44,7 +44,7 @@ def calls(expected: Any, observed: Observed, order: Order = "in_order") -> Findi
     def same(item: Call, call: Call) -> bool:
         try:
             return _was_made(item, call)
-        except CannotEvaluate as error:  # no matter, if another call is the one
+        except CannotEvaluate as error:  # ignored if another call matches
             unclear.append(error)
             return False
 
@@ -69,7 +69,10 @@ def never_calls(expected: Any, observed: Observed) -> Finding:
 
 
 def call_counts(expected: Mapping[str, Any], observed: Observed) -> Finding:
-    """`{kind: count}` or `{"kind:name": count}`, the name a glob; the share that hold. Refused calls do not count."""
+    """`{kind: count}` or `{"kind:name": count}`, the name a glob; else the share that hold.
+
+    Refused calls do not count.
+    """
     made = [call for call in observed.calls if not call.get("refused")]
     counts = {key: sum(_counts(key, call) for call in made) for key in expected}
     faults = [
@@ -80,7 +83,7 @@ def call_counts(expected: Mapping[str, Any], observed: Observed) -> Finding:
 
 
 def call_matches(wanted: Call, call: Call) -> bool:
-    """The call has this kind and name, and the node, arguments and success that are asked for."""
+    """True if the call has this kind and name, and the expected node, arguments and success."""
     if not _named(wanted, call):
         return False
     if "node" in wanted and not last_part_matches(wanted["node"], call.get("node") or ""):
@@ -91,7 +94,7 @@ def call_matches(wanted: Call, call: Call) -> bool:
 
 
 def _was_made(wanted: Call, call: Call) -> bool:
-    """The call matches, and was made, unless a failed one is expected."""
+    """True if the call matches and was made; a refused call also matches if a failed one is expected."""
     return call_matches(wanted, call) and (not call.get("refused") or wanted.get("ok") is False)
 
 
@@ -113,7 +116,7 @@ def _counts(key: str, call: Call) -> bool:
 
 
 def _not_found(wanted: Call, made: Sequence[Call], counted: Iterable[int]) -> str:
-    """The call that was asked for, and the nearest one with what differs."""
+    """Describe a missing call, and the nearest one with its differences."""
     text = f"not found: {one_line(wanted)}"
     names = [(kind, pattern) for kind, pattern in wanted.items() if kind not in OTHER_KEYS]
     if len(names) != 1:

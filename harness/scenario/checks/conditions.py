@@ -1,4 +1,4 @@
-"""Checks in words of their own: CEL conditions, functions of the user, and grades a model gave."""
+"""Checks by CEL conditions, by functions of the user, and by grades of models."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ def condition(expected: Mapping[str, Any], observed: Observed) -> Finding:
     """One item of `checks`: the CEL expression `that` is true; else 0.
 
     Raises:
-        CannotEvaluate: it has no value, or one that is neither true nor false.
+        CannotEvaluate: it has no value, or one that is not a boolean.
     """
     from harness.expressions.cel import compile as compile_cel
 
@@ -41,7 +41,10 @@ def condition(expected: Mapping[str, Any], observed: Observed) -> Finding:
 
 
 def custom(expected: Mapping[str, Any], observed: Observed, index: int) -> Finding:
-    """One item of `custom`: what the function gives. Broken where the function raises, or gives something else."""
+    """One item of `custom`: the score that the function returned.
+
+    Broken if it raised, or returned something else.
+    """
     if index >= len(observed.judged):
         return Finding(0.0, None, f"{expected['call']} was not asked: the run ended before")
     found = observed.judged[index]
@@ -52,9 +55,8 @@ def custom(expected: Mapping[str, Any], observed: Observed, index: int) -> Findi
 def judge(expected: Mapping[str, Any], observed: Observed, grade: str) -> Finding:
     """One item of `judge`: a model's grade is at least `threshold` (default 0.5); else its grade.
 
-    Broken where a metric lacks the material that it judges by.
-
-    `grade` is the item's key in `observed.grades`: its index as text.
+    Broken if the run lacks the material that the metric requires. `grade` is the item's key in
+    `observed.grades`: its index as text.
     """
     metric = f"{expected['metric']}: " if "metric" in expected else ""
     if grade in observed.ungraded:
@@ -68,13 +70,16 @@ def judge(expected: Mapping[str, Any], observed: Observed, grade: str) -> Findin
     actual |= {"grade": value, "reason": reason}
     if value >= threshold:
         return Finding(1.0, actual)
-    # A grade of 1 below a threshold above 1 is still no pass.
+    # A grade of 1 below a threshold above 1 must not pass.
     message = f"{metric}grade {value:g} is below {threshold:g}: {reason}"
     return Finding(min(value, math.nextafter(1, 0)), actual, message)
 
 
 def bindings(observed: Observed) -> dict[str, JSON]:
-    """What a condition sees, as in a line of results.jsonl; seconds and cost are doubles even when whole."""
+    """Return the variables of a condition, as in a results line.
+
+    Seconds and cost are doubles even if they are whole.
+    """
     latency, usage = observed.latency, observed.usage
     nodes = {node: float(seconds) for node, seconds in latency.get("nodes", {}).items()}
     return {
@@ -90,7 +95,7 @@ def bindings(observed: Observed) -> dict[str, JSON]:
 
 
 def _values_of(expression: Expression, sees: Mapping[str, JSON]) -> str:
-    """The values of the names in a condition, so that its reader need not look them up."""
+    """Return the values of the names in a condition as text, one per line, for the message of a failed check."""
     fields = {f"{name}.{field}": _field(sees.get(name), field) for name, field in sorted(expression.reads)}
     apart = sorted(set(expression.names) - {name for name, _ in expression.reads})
     known = {**{name: sees[name] for name in apart if name in sees}, **fields}

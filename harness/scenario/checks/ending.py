@@ -1,4 +1,4 @@
-"""Checks of how a run ended: its status, its failure, what it paused with, warned of and left over."""
+"""Checks of the end of a run: its status, its failure, its pauses, its warnings and its left-over stubs."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ def status(expected: Any, observed: Observed) -> Finding:
 
 
 def _cut_off(observed: Observed) -> str:
-    """When a run was cut off, and what was called by then and still waited to begin."""
+    """Describe a timeout: after how long, and the nodes that were scheduled but had not started."""
     begun = {*observed.visits, "__end__"}
     waiting = dict.fromkeys(
         clip(str(target), _NAME_LENGTH) for _, target in observed.routes if target not in begun
@@ -45,7 +45,7 @@ def _cut_off(observed: Observed) -> str:
 
 
 def error(expected: Any, observed: Observed) -> Finding:
-    """`{type?, message?, node?}` of the failure; the share that hold. `null`: there was none."""
+    """`{type?, message?, node?}` of the failure; else the share that hold. `null`: there was none."""
     actual = observed.error
     if not isinstance(expected, Mapping):
         return pass_or_fail(matches(expected, actual), actual, readable_diff(expected, actual))
@@ -56,10 +56,10 @@ def error(expected: Any, observed: Observed) -> Finding:
 
 
 def interrupt(expected: Any, observed: Observed) -> Finding:
-    """The value(s) the run paused with, in order; the share that match, of the longer of both lists.
+    """The values with which the run paused, in order; else the share that match, of the longer of both lists.
 
-    A list is the values in order, or the one value of a run that paused once with a list; a matcher may
-    also speak of the list of all values (`{$len: 2}`).
+    A list is the values in order, or the value of a single pause that is a list. A matcher may also apply to
+    the list of all values (`{$len: 2}`).
     """
     actual = observed.interrupts
     wanted = as_list(expected)
@@ -73,7 +73,7 @@ def interrupt(expected: Any, observed: Observed) -> Finding:
 
 
 def warnings(expected: Any, observed: Observed) -> Finding:
-    """Each of these is the text of a warning (a plain text must be equal); the share found."""
+    """Each of these is the text of a warning (a plain text must be equal); else the share found."""
     raised = "; ".join(map(one_line, observed.warnings)) or "none"
     faults = [
         None if any(_says(text, wanted) for text in observed.warnings) else f"no warning {one_line(wanted)}"
@@ -91,7 +91,7 @@ def never_warnings(expected: Any, observed: Observed) -> Finding:
 
 
 def _says(text: str, wanted: Any) -> bool:
-    """True if a warning matches, with the place before it or without."""
+    """True if a warning matches, with or without the location at its beginning."""
     return matches(wanted, text) or matches(wanted, _PLACE.sub("", text))
 
 
@@ -103,7 +103,7 @@ def unused(_: Any, observed: Observed) -> Finding:
 
 
 def _pause_fault(index: int, wanted: list[Any], paused: list[Any]) -> str | None:
-    """What is wrong with one pause; a list is empty where there is no such pause."""
+    """Describe the mismatch of one pause, or return None; an empty list means that there is no such pause."""
     if not wanted:
         return f"pause {index + 1}: expected none, was {one_line(paused[0])}"
     difference = readable_diff(wanted[0], paused[0] if paused else ABSENT)
@@ -119,7 +119,7 @@ def _error_fault(key: str, wanted: Any, actual: Any) -> str | None:
 
 
 def _pause(observed: Observed) -> str:
-    """Who waits for an answer, to what, and how to give it."""
+    """Describe the nodes that wait for an answer, their questions, and how to answer."""
     paused = _paused(observed)
     if not paused:
         return ""
@@ -134,13 +134,13 @@ def _pause(observed: Observed) -> str:
 
 
 def _paused(observed: Observed) -> list[str]:
-    """The nodes of the last superstep that were not left; when a turn only resumed nodes, of those."""
+    """Return the nodes of the last superstep (of a turn that only resumed nodes: those) that have not been left."""
     last = as_list(observed.path[-1]) if observed.path else list(observed.latency["nodes"])
     return [node for node in last if not _was_left(node, observed.routes)] or last
 
 
 def _was_left(node: str, routes: Sequence[Sequence[str]]) -> bool:
-    """Whether a route leads away after the last one that leads there."""
+    """True if a route leads away from the node after the last one that leads to it."""
     ends = [(origin == node, target == node) for origin, target in routes]
     since = max((at + 1 for at, (_, reached) in enumerate(ends) if reached), default=0)
     return any(left for left, _ in ends[since:])

@@ -1,4 +1,4 @@
-"""The result of a check function, before it has a name and a weight."""
+"""The result of a check function, to which `run_checks` adds a name and a weight."""
 
 from __future__ import annotations
 
@@ -15,9 +15,13 @@ _SCALARS = frozenset({int, bool, float, type(None)})
 
 @dataclass(frozen=True, slots=True)
 class Finding:
-    """`score` is 0 to 1 and 1 when the check holds; `actual` is the part of the run it looked at.
+    """The result of a check function.
 
-    `broken`: the check could not be evaluated, so that it neither holds nor fails.
+    Attributes:
+        score: from 0 to 1; 1 if the check holds.
+        actual: the part of the run that was checked.
+        message: what was expected and what was found, if the check does not hold.
+        broken: the check could not be evaluated: it neither holds nor fails.
     """
 
     score: float
@@ -27,12 +31,12 @@ class Finding:
 
 
 def pass_or_fail(holds: bool, actual: JSON, message: str) -> Finding:
-    """A check without partial credit; `message` is for when it does not hold."""
+    """Return the finding of a check without partial credit; `message` is used if it does not hold."""
     return Finding(1.0, actual) if holds else Finding(0.0, actual, message)
 
 
 def partial_credit(faults: Iterable[str | None], actual: JSON) -> Finding:
-    """The share of parts that hold; a part is None when it holds, or says why it does not."""
+    """Return the share of parts that hold. `faults` has None for a part that holds, or else the reason."""
     parts = list(faults)
     wrong = [fault for fault in parts if fault is not None]
     score = (len(parts) - len(wrong)) / len(parts) if parts else 1.0
@@ -40,12 +44,12 @@ def partial_credit(faults: Iterable[str | None], actual: JSON) -> Finding:
 
 
 def as_list(expected: Any) -> list[Any]:
-    """An expected value that may be written alone or as a list, as a list."""
+    """Return an expected value that may be a single item or a list, as a list."""
     return list(expected) if isinstance(expected, list | tuple) else [expected]
 
 
 def trimmed(value: JSON) -> JSON:
-    """The value with long texts and lists cut; still JSON."""
+    """Return the value with long texts and lists cut; it is still JSON."""
     if isinstance(value, str):
         return value if len(value) <= LONGEST_TEXT else f"{value[:LONGEST_TEXT]}… ({len(value)} characters)"
     if type(value) in _SCALARS:

@@ -1,4 +1,4 @@
-"""The call that comes nearest to one that was expected and not found, and what differs."""
+"""Finds the call nearest to one that was expected but not found, and describes the differences."""
 
 from __future__ import annotations
 
@@ -19,11 +19,18 @@ def nearest_call(
     counted: Iterable[int],
     is_named: Callable[[Call], bool],
 ) -> str:
-    """The nearest call and what differs, as text; empty if none is near.
+    """Return the nearest call and its differences as text; empty if no call is near.
 
-    It has the name, or else a similar one, or else the name in another kind of calls. Of several, that which fits
-    best; those that are not counted for another expectation first. `wanted` has what else is expected: `node`, `args`
-    and `ok`.
+    Candidates are the calls of this name, or else those of a similar name, or else those of this name in
+    another kind. Of these, calls that are not matched to another expectation come first, then those that match
+    best.
+
+    Args:
+        wanted: the other expected properties: `node`, `args` and `ok`.
+        kind_and_name: the expected kind and the pattern of its name.
+        made: all calls of the run.
+        counted: indexes of calls that are matched to other expectations.
+        is_named: true if a call has the expected kind and name.
     """
     named = {at: call for at, call in enumerate(made) if is_named(call)}
     found = named or _similar(kind_and_name, made)
@@ -39,13 +46,13 @@ def nearest_call(
 
 
 def described(call: Call) -> str:
-    """A call on one line: kind, name, node and arguments."""
+    """Describe a call on one line: kind, name, node and arguments."""
     node = f" from {call['node']}" if call.get("node") else ""
     return f"{call['kind']} {call.get('name')}{node} {one_line(call.get('args'))}"
 
 
 def _similar(kind_and_name: tuple[str, str], made: Sequence[Call]) -> dict[int, Call]:
-    """The calls of this kind with the name most like this one; else those of another kind with this name."""
+    """Return the calls of this kind with the most similar name, or else those of another kind with this name."""
     kind, name = kind_and_name
     like = nearest(name, (str(call.get("name")) for call in made if call["kind"] == kind))
     if like is not None:

@@ -1,4 +1,4 @@
-"""Checks of the way a run took through the top graph."""
+"""Checks of the path of a run through the top graph."""
 
 from __future__ import annotations
 
@@ -13,18 +13,18 @@ from harness.scenario.diff import one_line
 from harness.scenario.outcome import Observed
 
 NEARBY: Final = 8
-"""Steps shown on either side of the first that differs."""
+"""Number of steps shown on either side of the first difference."""
 
 Step = tuple[str, ...]
-"""The nodes of one superstep, sorted: they have no order among themselves."""
+"""The nodes of one superstep, sorted: they have no order."""
 
 
 def path(expected: Any, observed: Observed) -> Finding:
     """The nodes ran in exactly this order; else longest common subsequence / longer length.
 
-    Supersteps are compared: a nested list is the multiset of nodes that ran in one, a name is a superstep
-    of that node alone. So names in a row never match nodes that ran side by side, whichever started first.
-    Where there are no supersteps, nodes start one after the other, and a nested list is any order of them.
+    Supersteps are compared: a nested list is the multiset of nodes that ran in one, a name is a superstep of
+    that node alone. So a sequence of names never matches nodes that ran in parallel, whichever started first.
+    In graphs without supersteps, nodes start one after the other, and a nested list matches them in any order.
     """
     wanted, ran = _steps(as_list(expected)), _steps(observed.path)
     if not observed.has_supersteps:
@@ -38,7 +38,7 @@ def path(expected: Any, observed: Observed) -> Finding:
 def path_includes(expected: Any, observed: Observed) -> Finding:
     """These nodes ran, in this order, whatever ran between; else longest common subsequence / expected length.
 
-    Nodes of one superstep stand in the order they started.
+    Nodes of one superstep are in the order in which they started.
     """
     wanted, ran = _names(as_list(expected)), _names(observed.path)
     pairs = common_subsequence(wanted, ran, eq)
@@ -52,12 +52,12 @@ def path_includes(expected: Any, observed: Observed) -> Finding:
 
 
 def visits(expected: Mapping[str, Any], observed: Observed) -> Finding:
-    """`{node: count}`: how often each node ran; the share that hold."""
+    """`{node: count}`: how often each node ran; else the share that hold."""
     return _counted(expected, observed, lambda wanted, count: matches(wanted, count), "")
 
 
 def max_visits(expected: Mapping[str, Any], observed: Observed) -> Finding:
-    """`{node: count}`: how often each node ran at most; the share that hold."""
+    """`{node: count}`: how often each node ran at most; else the share that hold."""
     return _counted(expected, observed, lambda most, count: bool(count <= most), "at most ")
 
 
@@ -69,7 +69,7 @@ def never(expected: Any, observed: Observed) -> Finding:
 
 
 def routes(expected: Any, observed: Observed) -> Finding:
-    """These `{from, to}` transitions were taken; the share that hold."""
+    """These `{from, to}` transitions were taken; else the share that hold."""
     faults = []
     for route in as_list(expected):
         origin, target = route["from"], route["to"]
@@ -96,7 +96,10 @@ def _steps(nodes: Sequence[Any]) -> list[Step]:
 
 
 def _one_by_one(wanted: Sequence[Step], ran: Sequence[str]) -> list[Step]:
-    """The steps as steps of one node each; those of a nested list in the order in which they ran, if they did."""
+    """Split the expected steps into steps of one node.
+
+    The nodes of a nested list take the order in which they ran.
+    """
     names: list[str] = []
     for step in wanted:
         beside = ran[len(names) : len(names) + len(step)]
@@ -117,7 +120,7 @@ def _divergence(wanted: Sequence[Step], ran: Sequence[Step]) -> str:
 
 
 def _way(steps: Sequence[Step], at: int) -> str:
-    """The steps around `at`."""
+    """Return the steps around the index `at` as text."""
     first, end = max(0, at - NEARBY), at + NEARBY + 1
     shown = [*["…"] * (first > 0), *map(_step, steps[first:end]), *["…"] * (end < len(steps))]
     return " → ".join(shown) or "nothing"

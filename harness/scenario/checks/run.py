@@ -1,4 +1,4 @@
-"""Runs the checks of an `expect` mapping on what a run, or a turn, did."""
+"""Runs the checks of an `expect` mapping on the observation of a run or a turn."""
 
 from __future__ import annotations
 
@@ -19,12 +19,12 @@ OPTIONS: Final = ("calls_order",)
 
 @dataclass
 class Gate(CheckResult):
-    """A check that counts nothing while it holds, and takes the whole score when it fails (weight 0)."""
+    """A check that sets the score to 0 if it fails, and does not count (weight 0) while it holds."""
 
 
 @dataclass(frozen=True)
 class _Check:
-    """One check to make. `item` is its index in an itemized key."""
+    """One check to run. `item` is its index in an itemized key."""
 
     key: str
     expected: Any
@@ -38,11 +38,12 @@ def run_checks(
     allow_unused: bool = False,
     default_status: Status = "completed",
 ) -> list[CheckResult]:
-    """One result a check, in the order of `CHECKS`; items of `checks`, `custom` and `judge` are checks of their own.
+    """Return the results of all checks, in the order of `CHECKS`.
 
-    `status` (`default_status` when not written) and `unused` (unless `allow_unused`) are always there. They
-    are `Gate`s unless `expect.weights` gives them a weight. An item's own weight goes before that of its key.
-    A check that cannot be evaluated is `broken`, and says why; nothing is raised.
+    Each item of `checks`, `custom` and `judge` is a check of its own. `status` (`default_status` if it is not
+    written) and `unused` (unless `allow_unused`) are always checked. They are `Gate`s unless `expect.weights`
+    gives them a weight. The weight of an item has priority over that of its key. A check that cannot be
+    evaluated is `broken` and has a message; nothing is raised.
     """
     return [
         result
@@ -103,7 +104,7 @@ def _finding(check: _Check, expect: Expectations, observed: Observed) -> Finding
         return Finding(0.0, None, f"cannot be evaluated: {error}", broken=True)
     except SourceError as error:
         return Finding(0.0, None, str(error), broken=True)
-    except Exception as error:  # a check that breaks is a result, not the end of the suite
+    except Exception as error:  # an exception in a check must not end the suite
         return Finding(0.0, None, f"check broke: {type(error).__name__}: {error}", broken=True)
     return finding
 

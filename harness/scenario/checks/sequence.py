@@ -1,4 +1,4 @@
-"""Sequences compared: the longest common subsequence, and the largest pairing in any order."""
+"""Alignment of sequences: the longest common subsequence, and the maximum matching in any order."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ Pairs = list[tuple[int, int]]
 def common_subsequence(
     expected: Sequence[Expected], actual: Sequence[Actual], same: Callable[[Expected, Actual], bool]
 ) -> Pairs:
-    """The longest alignment that keeps both orders, as `(index in expected, index in actual)`, rising."""
+    """Return the longest alignment that keeps both orders, as increasing `(index in expected, index in actual)`."""
     alike = [[same(wanted, found) for found in actual] for wanted in expected]
     # longest[i][j]: length of the longest alignment of expected[i:] with actual[j:]
     longest = [[0] * (len(actual) + 1) for _ in range(len(expected) + 1)]
@@ -37,7 +37,10 @@ def common_subsequence(
 def largest_pairing(
     expected: Sequence[Expected], actual: Sequence[Actual], same: Callable[[Expected, Actual], bool]
 ) -> Pairs:
-    """The most pairs in any order, each item used once (augmenting paths, Kuhn 1955), by expected index."""
+    """Return a maximum matching in any order, each item used once, sorted by expected index.
+
+    The algorithm is that of augmenting paths (Kuhn 1955).
+    """
     alike = [[same(wanted, found) for found in actual] for wanted in expected]
     taken: dict[int, int] = {}  # actual index -> expected index
 

@@ -1,4 +1,4 @@
-"""The checks by their key in `expect`, in the order results list them."""
+"""The checks by their key in `expect`, in the order in which results list them."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from harness.scenario.checks import bounds, calls, conditions, ending, path, val
 from harness.scenario.checks.finding import Finding
 
 Check = Callable[..., Finding | None]
-"""`(expected, observed)`, and for two of them an option; None when there is nothing to check."""
+"""A function of (expected, observed), and for some of an option; returns None if there is nothing to check."""
 
 CHECKS: Final[Mapping[str, Check]] = {
     "status": ending.status,

@@ -1,4 +1,4 @@
-"""Checks of what a run produced: its final state and its output."""
+"""Checks of the results of a run: its final state and its output."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ def _valid(schema: Any, actual: JSON) -> Finding:
 
 
 def _mentioned(expected: Any, actual: JSON) -> JSON:
-    """The keys of `actual` that `expected` names."""
+    """Return the part of `actual` whose keys `expected` names."""
     if not (isinstance(expected, Mapping) and isinstance(actual, Mapping)) or is_matcher(expected):
         return actual
     return {key: _mentioned(wanted, actual[key]) for key, wanted in expected.items() if key in actual}
