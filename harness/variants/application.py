@@ -1,10 +1,11 @@
-"""Scenarios as variants: what of a variant each manifest has, and the scenario that runs with it.
+"""Application of variants to scenarios.
 
-    variant ──▶ held against the prompts, models and patch of each manifest, before anything runs
-            ──▶ `Variation` of a scenario: places of prompts, a patch, models, params; variables and another manifest
-                are the scenario's own keys
+    variant ──▶ matched with the prompts, models and document of each manifest, before anything runs
+            ──▶ `Variation` of a scenario: locations of prompts, a patch, models, params; `env` and `manifest`
+                replace the scenario's own keys
 
-A variant applies to the manifests that have something of what it changes. What none has is an error of the file.
+A variant applies to a manifest that has at least one of the things that the variant changes. A change that
+applies to no manifest is an error of the variants file.
 """
 
 from __future__ import annotations
@@ -30,10 +31,10 @@ from harness.variants.document import Variant
 
 
 def varied(scenarios: Sequence[Scenario], variants: Sequence[Variant], projects: Projects) -> list[Scenario]:
-    """Each scenario as each variant that applies to its manifest, variant by variant.
+    """Return each scenario with each variant that applies to its manifest, grouped by variant.
 
     Raises:
-        FormatError: with what no manifest has: prompts, models, or what the patch changes.
+        FormatError: lists prompts, models and patches that apply to no manifest.
     """
     applications = [Application(variant, projects) for variant in variants]
     found = [
@@ -44,10 +45,10 @@ def varied(scenarios: Sequence[Scenario], variants: Sequence[Variant], projects:
 
 
 def check(applications: Sequence[Application]) -> None:
-    """See that each variant has found what it changes, when all scenarios were shown to it.
+    """Check that each change of each variant applied to some manifest, after `apply` was called for all scenarios.
 
     Raises:
-        FormatError: with what no manifest has.
+        FormatError: lists the changes that apply to no manifest.
     """
     problems = [problem for application in applications for problem in application.problems()]
     if problems:
@@ -56,7 +57,16 @@ def check(applications: Sequence[Application]) -> None:
 
 @dataclass
 class Application:
-    """A variant, and what of it was found in manifests so far."""
+    """A variant, and the parts of it that applied to manifests so far.
+
+    matched     True if a manifest matches the variant's `only`
+    manifests   the manifests of the scenarios so far
+    used        the changes that applied, such as "prompts.ID" and "edit"
+    prompts     the ids of prompts in the manifests, for suggestions
+    models      the models in the manifests, for suggestions
+    refused     problems of the patch
+    unreadable  problems of manifests that cannot be read, which may have what the variant changes
+    """
 
     variant: Variant
     projects: Projects
@@ -70,7 +80,7 @@ class Application:
     _found: dict[object, tuple[Changes, bool]] = field(default_factory=dict)
 
     def to(self, scenario: Scenario) -> Iterator[Scenario]:
-        """The scenario as this variant, if it applies."""
+        """Yield the scenario with this variant, if it applies."""
         variant = self.variant
         self.manifests[scenario.manifests[0]] = None
         if not is_meant_for(variant, scenario.manifests[0]):
@@ -101,7 +111,7 @@ class Application:
             yield replace(scenario, variation=variation)
 
     def problems(self) -> Iterator[Problem]:
-        """What of the variant no manifest has, and what is wrong with those that cannot be read: they may have it."""
+        """Yield the changes that apply to no manifest, and then the problems of manifests that cannot be read."""
         missing = [*self._missing()]
         yield from [*missing, *self.unreadable] if missing else ()
 
@@ -147,7 +157,7 @@ class Application:
         )
 
     def _changes(self, scenario: Scenario) -> tuple[Changes, bool]:
-        """The changes to texts and the document of its manifest, and whether they make any of them another."""
+        """Return the changes to the prompts and the document of a manifest, and True if they change anything."""
         request = load_request(scenario, self.projects.of(scenario.file))
         env = tuple(sorted(request.env.items()))
         key = (request.paths, request.agent, request.folders, env, scenario.dialect)
@@ -176,7 +186,7 @@ class Application:
         return changes
 
     def _texts(self, scenario: Scenario, request: LoadRequest) -> Iterator[tuple[TextReplacement, str]]:
-        """Each text that the variant replaces, and what it was."""
+        """Yield each prompt text that the variant replaces, with the old text."""
         if not self.variant.prompts:
             return
         try:
@@ -210,9 +220,9 @@ class Application:
 
 
 def main_manifest(path: Path, named: str | None) -> Path:
-    """The manifest itself, by its absolute path, where `path` names a folder that it is in.
+    """Return the absolute path of the manifest, if `path` is the folder that contains it, or else of `path`.
 
-    `named` is the dialect that it is said to be of.
+    `named` is the dialect that the scenario names, if any.
     """
     try:
         return real_path(next(iter(_dialect(path, named).locate(path)), path))
@@ -227,15 +237,15 @@ def _dialect(path: Path, named: str | None) -> Dialect:
 
 
 def _differs(changes: Changes, named: str | None) -> bool:
-    """True if a patch makes the document another, as far as that can be seen."""
+    """True if a patch changes the document, or if that cannot be determined."""
     if changes.patched is None:
         return False
     found = _patched(changes, changes.patched, named)
-    return found is None or repr(found[0].value) != repr(found[1].value)  # 1 == True, but not here
+    return found is None or repr(found[0].value) != repr(found[1].value)  # `repr` tells 1 from True
 
 
 def _patched(changes: Changes, file: Path, named: str | None) -> tuple[Document, Document] | None:
-    """The document as it is, and as the patch makes it; None where it cannot be read, or the patch not applied."""
+    """Return the document before and after the patch; None if it cannot be read or the patch does not apply."""
     try:
         document = read(file, yaml=_dialect(file, named).yaml)
         return document, changes.apply(document, file)
@@ -244,6 +254,6 @@ def _patched(changes: Changes, file: Path, named: str | None) -> tuple[Document,
 
 
 def is_meant_for(variant: Variant, manifest: Path) -> bool:
-    """True if a manifest fits one glob of each of the variant's `only`, by its path or its file name."""
+    """True if a manifest matches a glob in each list of the variant's `only`, by its path or its file name."""
     names = (shown_path(manifest), manifest.as_posix(), manifest.name)
     return all(any(fnmatchcase(name, glob) for name in names for glob in globs) for globs in variant.only)

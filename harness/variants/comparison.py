@@ -1,4 +1,4 @@
-"""Variants held against the baseline, from the results of a run: what each came to, and whether it is better.
+"""Comparison of variants with the baseline, from the results of a run.
 
     results ──▶ figures of each variant ─┬─▶ difference in fitness with its interval, paired by scenario
                                          ├─▶ verdict, with p-values corrected for the number of variants (Holm),
@@ -28,14 +28,14 @@ FORMAT: Final = "harness-score/1"
 CONFIDENCE: Final = 0.95
 ALPHA: Final = 0.05
 _DIGITS: Final = 12
-"""Decimals of figures that are compared: sums of floats in another order differ behind them."""
+"""Decimals of compared figures: sums of floats in another order differ in the digits after them."""
 
 Verdict = Literal["better", "worse", "no evidence"]
 
 
 @dataclass(frozen=True)
 class Changed:
-    """A scenario whose score or verdict is another than the baseline's, and the checks that made it so."""
+    """A scenario whose score or verdict differs from the baseline's, and the checks that cause it."""
 
     id: str
     variant: str
@@ -47,15 +47,16 @@ class Changed:
 
 @dataclass(frozen=True)
 class Scored:
-    """A variant.
+    """The result of a variant.
 
     group       its figures, as in summary.json
-    answers     how many of its runs were `scripted`, `replayed` and `asked` anew
-    difference  in fitness from the baseline, over the scenarios both were judged in; None of the baseline
+    answers     number of its runs that were `scripted`, `replayed` and `asked` (made real calls)
+    difference  in fitness from the baseline, over the scenarios in which both were judged; None for the baseline
     corrected   the p-value of the difference, corrected for the number of variants
-    verdict     None where there is nothing to judge
-    needed      what would show the difference; None where it is shown, where there is none, and without a verdict
-    why         why there is no verdict, or no evidence; "" else
+    verdict     None if there is nothing to judge
+    needed      the sample that would show the difference; None if it is shown, is zero, or has no verdict
+    why         the reason for no verdict, or no evidence; "" otherwise
+    stopped     how a race stopped the variant; None if it did not
     """
 
     name: str
@@ -71,7 +72,7 @@ class Scored:
 
 @dataclass(frozen=True)
 class Score:
-    """Variants with the baseline first, the scenarios that changed, and the names of those on the Pareto front."""
+    """The results of all variants, the baseline first; the changed scenarios; the names on the Pareto front."""
 
     variants: Sequence[Scored]
     changed: Sequence[Changed]
@@ -83,14 +84,14 @@ class Score:
         return self.variants[0].name
 
     def is_best(self, name: str) -> bool:
-        """True if a variant is better than the baseline, and none has a higher fitness."""
+        """True if the variant is better than the baseline, and no other has a higher fitness."""
         found = next(each for each in self.variants if each.name == name)
         return found.verdict == "better" and all(
             _fitness(found) >= _fitness(other) for other in self.variants if other.stopped is None
         )
 
     def as_json(self) -> dict[str, Any]:
-        """The score as it is written, format "harness-score/1"."""
+        """Return the score in the format "harness-score/1"."""
         return {
             "format": FORMAT,
             "baseline": self.baseline,
@@ -118,11 +119,18 @@ def compare(
     alike: Mapping[str, str],
     race: Race | None = None,
 ) -> Score:
-    """The score of variants, the baseline first among `names`.
+    """Compare variants with the baseline.
 
-    `groups` are their figures by name; `alike` says why each cannot differ from the baseline, "" where it can. Those
-    that a `race` stopped keep their place in the correction; their own verdict is that of the race, since when they
-    were stopped depends on how they did.
+    A variant that the race stopped still counts in the correction. Its own verdict is that of the race, since
+    the time at which it was stopped depends on its scores.
+
+    Args:
+        run: the results of all runs.
+        groups: the figures of each variant, by name.
+        names: the variants, the baseline first.
+        answers: number of runs of each variant by kind of answers.
+        alike: by name, the reason why a variant cannot differ from the baseline; "" if it can.
+        race: the race that stopped variants early, if there was one.
     """
     baseline, *others = names
     pairs = {name: _pairs(run, baseline, name) for name in others}
@@ -140,7 +148,7 @@ def compare(
             if each.difference and not each.why
         }
     )
-    # Those that are shown count no more in the correction for those that are not.
+    # Holm: rejected hypotheses no longer count in the correction of the others.
     level = ALPHA / max(1, sum(p > ALPHA for p in corrected.values()))
     changed = [
         found for name in others for pair in pairs[name] if (found := _changed(pair, name)) is not None
@@ -167,13 +175,13 @@ def _pairs(run: Run, baseline: str, name: str) -> list[Pair]:
 
 
 def _paired(pairs: Sequence[Pair]) -> list[Paired]:
-    """The scores of the repeats that both were judged in, by scenario, of those that count."""
+    """Return the paired scores of each scenario with a weight, of the repeats in which both were judged."""
     found = ((pair.after.weight, _scores(pair)) for pair in pairs)
     return [Paired(scores, weight) for weight, scores in found if scores and weight]
 
 
 def _scores(pair: Pair) -> list[tuple[float, float]]:
-    """The scores of the repeats that both were judged in. Those that could not differ say no more than the first."""
+    """Return the paired scores of the repeats in which both were judged; one pair if repeats cannot differ."""
     judged = [both for both in pair.repeats if "error" not in (both[0].verdict, both[1].verdict)]
     scores = [(before.score, after.score) for before, after in judged]
     can_differ = pair.before.varies or pair.after.varies or len(set(scores)) > 1
@@ -217,7 +225,7 @@ def _judged(scored: Scored, corrected: Mapping[str, float], paired: Sequence[Pai
 
 
 def _beaten(scored: Scored, race: Race) -> Scored:
-    """The verdict on a variant that was stopped, by the test of the race; none on one that cannot differ."""
+    """Add the verdict of the race to a variant that it stopped; none if the variant cannot differ."""
     scored = replace(scored, stopped=race.stopped[scored.name])
     if scored.why:
         return scored
@@ -250,9 +258,9 @@ def _changed(pair: Pair, variant: str) -> Changed | None:
 
 
 def _pareto(variants: Sequence[Scored]) -> list[str]:
-    """Those that no other variant is at least as good as in everything, and better in something.
+    """Return the variants on the Pareto front: no other is at least as good in everything and better in something.
 
-    A variant that was stopped, or of which no run could be judged, is not among them.
+    Variants that were stopped, or have no judged run, are not on it.
     """
     compared = [each for each in variants if each.stopped is None and _was_judged(each)]
     aims = {each.name: _aims(each) for each in compared}
@@ -271,7 +279,7 @@ def _was_judged(scored: Scored) -> bool:
 
 
 def _aims(scored: Scored) -> tuple[float, ...]:
-    """What is better the smaller it is."""
+    """Return the figures to minimize."""
     latency, cost = scored.group["latency"]["p50"] or 0.0, scored.group["cost"]
     return tuple(round(value, _DIGITS) for value in (-_fitness(scored), latency, cost))
 
@@ -312,7 +320,7 @@ def _as_json(scored: Scored) -> dict[str, Any]:
 
 
 def _more(scored: Scored) -> int | None:
-    """How many more scenarios the verdict needs; 0 if there is one."""
+    """Return the number of further scenarios that the verdict needs; 0 if there is a verdict."""
     if scored.needed is not None:
         return scored.needed.scenarios
     return 0 if scored.verdict in ("better", "worse") else None

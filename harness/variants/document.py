@@ -1,4 +1,4 @@
-"""A variants file, as it may be written. Source: docs/variants.md, "The file"."""
+"""The format of a variants file, and its reader. Source: docs/variants.md, "The file"."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ _CHANGES: Final = ("prompts", "models", "params", "env", "manifest", "edit")
 
 @dataclass(frozen=True)
 class Prompt:
-    """The text of a prompt in a variant, and where it is written."""
+    """The text of a prompt in a variant, and its location."""
 
     text: str
     span: Span
@@ -35,9 +35,10 @@ class Prompt:
 
 @dataclass(frozen=True)
 class Variant:
-    """What a variant changes. A manifest it is meant for fits a glob of each of `only`.
+    """The changes that a variant makes.
 
-    `spans` are where each of its keys is written, and each name of a prompt, model, parameter and variable.
+    It applies to manifests that match a glob in each list of `only`. `spans` are the locations of its keys, and
+    of each name of a prompt, model, parameter and variable.
     """
 
     name: str
@@ -53,7 +54,7 @@ class Variant:
 
     @property
     def is_baseline(self) -> bool:
-        """True if it changes nothing."""
+        """True if the variant changes nothing."""
         return not any(getattr(self, key) for key in _CHANGES)
 
 
@@ -74,7 +75,7 @@ def _patch(value: list[dict[str, Any]]) -> list[dict[str, Any]]:
 
 
 class VariantKeys(Strict):
-    """One variant."""
+    """A variant, as written in the file."""
 
     model_config = ConfigDict(title="a variant")
 
@@ -95,7 +96,7 @@ class VariantKeys(Strict):
 
 
 class VariantsFile(Strict):
-    """A variants file."""
+    """A variants file, as written."""
 
     model_config = ConfigDict(title="a variants file")
 
@@ -105,10 +106,10 @@ class VariantsFile(Strict):
 
 
 def read_variants(path: Path) -> list[Variant]:
-    """The variants of a file, the baseline first, then those of the file in order, then combinations of its matrix.
+    """Read the variants of a file: the baseline first, then those of the file in order, then those of its matrix.
 
     Raises:
-        FormatError: with everything that is wrong with the file.
+        FormatError: lists everything that is wrong with the file.
     """
     document = read(path, yaml="1.2", error=FormatError)
     keys = validate(VariantsFile, document, error=FormatError)
@@ -126,10 +127,10 @@ def read_variants(path: Path) -> list[Variant]:
 
 
 def chosen(variants: list[Variant], names: tuple[str, ...]) -> list[Variant]:
-    """The variants of these names, all when there are none; the baseline is always among them.
+    """Return the variants with these names, or all if there are none; the baseline is always included.
 
     Raises:
-        FormatError: there is no variant of a name.
+        FormatError: there is no variant with one of the names.
     """
     known = [variant.name for variant in variants]
     for name in names:
@@ -208,7 +209,7 @@ def _names(variants: list[Variant]) -> Iterator[Problem]:
 def _combined(
     variants: list[Variant], matrix: dict[str, list[str]], document: Document, problems: list[Problem]
 ) -> Iterator[Variant]:
-    """One variant for each choice of one name an axis; the baseline adds nothing to a combination."""
+    """Yield one variant for each combination of one name per axis; the baseline adds nothing to a combination."""
     known = {variant.name: variant for variant in variants}
     known.setdefault(
         next((each.name for each in variants if each.is_baseline), BASELINE),

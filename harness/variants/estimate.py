@@ -1,10 +1,10 @@
-"""How many calls of models a scoring will ask anew, and what they will cost, from what is known before it begins.
+"""Estimate of the model calls that a scoring will make, and their cost, before it begins.
 
     own recordings, where they are replaced ─┐
-    the baseline's, or another variant's     ├─▶ calls and tokens of a run ─▶ × the runs that are asked ─▶ dollars
-    runs that were asked before (results)   ─┘
+    the baseline's, or another variant's     ├─▶ calls and tokens of a run ─▶ × the runs to make ─▶ dollars
+    earlier runs with real calls (results)  ─┘
 
-What nothing is known of counts as its judges, which ask one call each, and makes the whole a lower bound.
+A run without any of these sources counts as one call per judge, and makes the total a lower bound.
 """
 
 from __future__ import annotations
@@ -26,15 +26,15 @@ from harness.scenario.model import Scenario
 from harness.settings import Projects, RecordMode
 
 Call = tuple[str, int, int]
-"""A call of a model: its name, tokens in, tokens out."""
+"""A model call: model, input tokens, output tokens."""
 
 
 @dataclass
 class Expected:
-    """What some runs will ask: calls, tokens and dollars; as far as it is known.
+    """The expected calls, tokens and dollars of some runs.
 
-    unknown   runs of which nothing is known
-    unpriced  models whose price is not known
+    unknown   number of runs without a source for the estimate
+    unpriced  models without a known price
     """
 
     runs: int = 0
@@ -45,7 +45,7 @@ class Expected:
     unpriced: set[str] = field(default_factory=set)
 
     def add(self, other: Expected) -> None:
-        """Add what others will ask."""
+        """Add the expectation of other runs."""
         self.runs += other.runs
         self.calls += other.calls
         self.tokens += other.tokens
@@ -68,13 +68,13 @@ class Expected:
 
 @dataclass(frozen=True)
 class Estimate:
-    """What each of the scenarios will ask, by its number: those that ask nothing are not there."""
+    """The expected calls of each scenario, by its number. Scenarios that make no calls are missing."""
 
     by_number: Mapping[int, Expected]
     variants: Sequence[str]
 
     def of(self, number: int) -> Expected | None:
-        """What a scenario will ask; None where that is not known."""
+        """Return the expected calls of a scenario; None if they are unknown."""
         found = self.by_number.get(number)
         if found is None:
             return Expected()
@@ -82,16 +82,16 @@ class Estimate:
 
     @property
     def asks(self) -> bool:
-        """True if anything will be asked anew."""
+        """True if any calls will be made."""
         return bool(self.by_number)
 
     def without(self, numbers: Mapping[int, object]) -> Estimate:
-        """The estimate of the others."""
+        """Return the estimate without these scenarios."""
         left = {number: of for number, of in self.by_number.items() if number not in numbers}
         return Estimate(left, self.variants)
 
     def lines(self) -> Iterator[str]:
-        """What will be asked, as text: in all, and by variant; nothing where nothing will be."""
+        """Yield the estimate as lines of text, in total and by variant; nothing if no calls will be made."""
         total, by_variant = Expected(), dict[str, Expected]()
         for number, of in self.by_number.items():
             total.add(of)
@@ -109,7 +109,7 @@ class Estimate:
 def estimate(
     scenarios: Sequence[Scenario], projects: Projects, price: Price, lines: Sequence[Mapping[str, Any]] = ()
 ) -> Estimate:
-    """What the scenarios will ask. `lines` are results of earlier runs."""
+    """Estimate the calls of the scenarios. `lines` are results of earlier runs."""
     known = _Known(projects, lines)
     found = {}
     for number, scenario in enumerate(scenarios):
@@ -120,7 +120,7 @@ def estimate(
 
 
 class _Known:
-    """What is known of what scenarios ask."""
+    """Estimates the calls of scenarios from recordings and earlier results."""
 
     def __init__(self, projects: Projects, lines: Sequence[Mapping[str, Any]]) -> None:
         self._projects = projects
@@ -131,7 +131,7 @@ class _Known:
                 self._asked.setdefault(line["id"], []).append(_calls_of_line(line))
 
     def expected(self, scenario: Scenario, price: Price) -> Expected | None:
-        """What a scenario will ask; None where it asks nothing."""
+        """Return the expected calls of a scenario; None if it will make none."""
         settings = self._projects.of(scenario.file)
         name, mode = cassette_name(scenario, settings), mode_of(settings)
         if name is None or scenario.skip is not None or mode not in WRITING:
@@ -163,13 +163,16 @@ class _Known:
         return expected
 
     def _samples(self, scenario: Scenario, root: Path, name: str) -> list[list[Call]]:
-        """The calls of runs that were recorded: its own, else the baseline's, else another variant's."""
+        """Return the calls of earlier runs, from the first source that has any.
+
+        The sources: its own recordings, the baseline's, another variant's, earlier results.
+        """
         recorded = self._of_scenario(root, base_of(name))
         found = recorded.get(name) or recorded.get(base_of(name))
         return found or next(iter(recorded.values()), None) or self._asked.get(scenario.id, [])
 
     def _of_scenario(self, root: Path, base: str) -> dict[str, list[list[Call]]]:
-        """The recordings of a scenario as the baseline and as each variant, by the names of the cassettes."""
+        """Return the recordings of a scenario with the baseline and each variant, by cassette name."""
         at = root / base
         if at not in self._recorded:
             below = [f"{base}/{name}" for name in cassette_names(at) if name.startswith("variants/")]
@@ -205,7 +208,7 @@ def _calls(recording: Recording) -> list[Call]:
 
 
 def _calls_of_line(line: Mapping[str, Any]) -> list[Call]:
-    """The calls of a run that asked; a model's tokens are divided evenly among its calls."""
+    """Return the calls of a run with real calls; the tokens of a model are divided evenly among its calls."""
     calls: list[Call] = []
     for model, of in line["usage"]["by_model"].items():
         count = of["llm_calls"] or 1

@@ -1,7 +1,8 @@
-"""What a run of a scenario as a variant is made of, as a text that is another one when any of it is.
+"""Fingerprints of scenario runs: a hash that changes if any input of the run changes.
 
-files of the scenario, its manifest, prompts, scripts, imported modules, cassette   (harness.selection.inputs)
-the variant, how often it runs, settings, variables it is given, the version of this package
+The inputs are the files of the scenario, its manifest, prompts, scripts, imported modules and cassette
+(`harness.selection.inputs`); the variant, the number of repeats, the settings, the environment variables it
+gets, and the version of this package.
 """
 
 from __future__ import annotations
@@ -22,9 +23,9 @@ from harness.source.document import real_path
 
 
 def fingerprints(scenarios: Sequence[Scenario], projects: Projects) -> list[str]:
-    """The SHA-256 of what each of the scenarios is made of.
+    """Return the SHA-256 of the inputs of each scenario.
 
-    While cassettes are written they are left out: they change because it runs.
+    While cassettes are being written, they are left out, since the run changes them.
     """
     finder = InputFinder(projects, Changes("", frozenset()))
     hashed = cache(_hashed)

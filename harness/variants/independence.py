@@ -1,8 +1,8 @@
-"""Whether what answers a scenario can tell a variant from the baseline.
+"""Detection of scenarios whose answers do not depend on the variant.
 
-Stubs that read neither the prompt nor the model answer all variants alike: such a scenario says nothing of a prompt.
-Stubs of a judge read the agent's output, asked of a model that is the same in all variants: by themselves they tell
-no variants apart.
+Stubs that read neither the prompt nor the model answer all variants alike, so such a scenario cannot compare
+prompts. Stubs of a judge read the agent's output, and judges use the same model in all variants, so these stubs
+alone make no difference either.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ _UNREAD: Final = "every answer came from stubs that read neither prompt nor mode
 
 
 def reasons(scenarios: Iterable[Scenario], projects: Projects) -> dict[str, str]:
-    """Why each variant cannot differ from the baseline, by its name; "" where it can."""
+    """Return the reason why each variant cannot differ from the baseline, by name; "" if it can."""
     found: dict[str, dict[str, None]] = {}
     for scenario in scenarios:
         said = found.setdefault(scenario.variant, {})
@@ -52,13 +52,13 @@ def _why_alike(scenario: Scenario, projects: Projects) -> str:
 
 
 def _reading(scenario: Scenario) -> list[Stub]:
-    """The stubs that read the prompt or the model."""
+    """Return the stubs that read the prompt or the model."""
     stubs = (stub for world in scenario.worlds for stub in world.llm)
     return [stub for stub in stubs if stub.when or stub.model or stub.args]
 
 
 def _answers_agent(stub: Stub, scenario: Scenario, settings: Settings) -> bool:
-    """True unless it is a stub of judges, or of the mutator of `harness evolve`, alone."""
+    """True unless the stub answers only judges, or only the mutator of `harness evolve`."""
     other = next((node for node in (JUDGE_NODE, MUTATOR_NODE) if node in stub.nodes), None)
     if other is None:
         return True

@@ -1,11 +1,11 @@
-"""A scoring that was interrupted goes on where it stopped.
+"""Continuation of an interrupted scoring.
 
-    DIR/unfinished.json      what each run is made of, as a fingerprint; there until the scoring has ended as planned
-    DIR/taken-over/          the same of an interrupted one, with its results, until the new results have these
+    DIR/unfinished.json      the fingerprint of each run; removed when the scoring ends as planned
+    DIR/taken-over/          the same of an interrupted scoring, with its results, until they are written again
 
-A run is taken over when all that it is made of is as it was: the files of the scenario, of its manifest and of the
-code it imports, the variant, the settings, the version of this package. So the results are those of a scoring that
-was never interrupted. What could not be judged is run again.
+A run is taken over if all its inputs are unchanged: the files of the scenario, of its manifest and of the code it
+imports, the variant, the settings, the version of this package. So the results equal those of a scoring without
+interruption. Runs that could not be judged are run again.
 """
 
 from __future__ import annotations
@@ -34,13 +34,13 @@ TAKEN_OVER: Final = "taken-over"
 
 
 class TakenOver(NamedTuple):
-    """A run of the interrupted scoring: its line, and the file of its trace."""
+    """A run of the interrupted scoring: its line of results, and its trace file."""
 
     line: Mapping[str, Any]
     trace: Path | None
 
     def read(self) -> tuple[Mapping[str, Any], Record]:
-        """The line, and what is written of the run."""
+        """Return the line of results and the record to write."""
         try:
             content = self.trace.read_bytes() if self.trace is not None else b""
         except OSError:
@@ -49,13 +49,19 @@ class TakenOver(NamedTuple):
 
 
 class Unfinished:
-    """The scoring of a folder. `order` is what its order depends on, beside the scenarios."""
+    """The state of a scoring in its folder, from which it can be continued.
+
+    `fingerprints` are those of its runs, by key. `order` names the order of the runs beyond that of the
+    scenarios.
+    """
 
     def __init__(self, folder: Path, fingerprints: Mapping[str, str], order: str) -> None:
         self._folder, self._fingerprints, self._order = folder, fingerprints, order
 
     def taken_over(self, repeats: Mapping[str, int]) -> dict[str, list[TakenOver]]:
-        """The runs that need not be made again, by the key of what ran (`key_of`), which each ran so many times.
+        """Return the runs that need not be made again, by the key of the scenario (`run_key`).
+
+        `repeats` is the number of runs of each scenario.
 
         Raises:
             FormatError: the results of the folder are damaged, are being written, or cannot be moved.
@@ -82,10 +88,10 @@ class Unfinished:
         }
 
     def begin(self) -> None:
-        """Say what the runs that follow are made of.
+        """Write the fingerprints of the runs that follow.
 
         Raises:
-            FormatError: it cannot be written.
+            FormatError: they cannot be written.
         """
         document = {"format": FORMAT, "order": self._order, "runs": dict(self._fingerprints)}
         try:
@@ -95,11 +101,11 @@ class Unfinished:
         replace_file(self._folder / UNFINISHED, json.dumps(document, indent=1).encode() + b"\n")
 
     def written(self) -> None:
-        """What was taken over stands in the new results."""
+        """Remove the old results: the runs taken over are in the new results."""
         shutil.rmtree(self._folder / TAKEN_OVER, ignore_errors=True)
 
     def end(self) -> None:
-        """The scoring has ended as planned: the next one starts anew."""
+        """Remove the state: the scoring has ended as planned."""
         forget(self._folder)
 
     def _check_alone(self) -> None:
@@ -109,7 +115,7 @@ class Unfinished:
             raise unwritable(self._folder, error) from error
 
     def _read(self, folder: Path) -> dict[str, str]:
-        """The fingerprints of a scoring that was interrupted; none where there is none in the folder."""
+        """Return the fingerprints of an interrupted scoring in the folder; none if there is none."""
         try:
             found = json.loads((folder / UNFINISHED).read_text(encoding="utf-8"))
         except (OSError, ValueError, RecursionError):
@@ -120,7 +126,7 @@ class Unfinished:
         return {str(key): str(of) for key, of in runs.items()} if isinstance(runs, dict) else {}
 
     def _move(self, kept: Path) -> None:
-        """Move the results aside, the fingerprints last; where these are there, the others are as well."""
+        """Move the results to `kept`. The fingerprints are moved last: if they are there, so is everything else."""
         if (kept / UNFINISHED).is_file():
             return
         try:
@@ -135,21 +141,21 @@ class Unfinished:
 
 
 def forget(folder: Path) -> None:
-    """Remove what a scoring that was interrupted has left: the next one starts anew."""
+    """Remove the state of an interrupted scoring."""
     with suppress(OSError):
         (folder / UNFINISHED).unlink(missing_ok=True)
     shutil.rmtree(folder / TAKEN_OVER, ignore_errors=True)
 
 
 def key_of(variant: str | None, id_: str) -> str:
-    """What tells a scenario as a variant from others."""
+    """Return the key of a scenario with a variant."""
     return f"{variant or ''} {id_}"
 
 
 def _runs_of(folder: Path) -> dict[str, list[TakenOver]]:
-    """The runs in a folder of results, by their keys."""
+    """Return the runs in a folder of results, by key."""
     found: dict[str, list[TakenOver]] = {}
-    with warnings.catch_warnings(action="ignore"):  # of a last line that was cut off: it is run again
+    with warnings.catch_warnings(action="ignore"):  # about a truncated last line: that run is made again
         for line in read_lines(folder) if (folder / RESULTS).is_file() else ():
             trace = line.get("trace")
             file = folder / FOLDER / Path(trace).name if isinstance(trace, str) else None

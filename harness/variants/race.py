@@ -1,12 +1,12 @@
-"""A race: variants that are already beaten are stopped, and are run through no more scenarios.
+"""A race: variants that are worse than another are stopped early, and run in no more scenarios.
 
-Scenarios run in blocks. After each, every variant is held against every other one and the baseline, by a test whose
-level holds at any number of looks (`harness.statistics.betting`), corrected for the number of these pairs. With a
-probability of at most `LEVEL` any variant is ever stopped by one that is no better.
+Scenarios run in blocks. After each block, every variant is compared with every other one and the baseline, by a
+test whose level holds at any number of looks (`harness.statistics.betting`), corrected for the number of pairs.
+The probability that any variant is ever stopped by one that is no better is at most `LEVEL`.
 
-The rest of the error belongs to the verdicts at the end, a half of whose 5 % is on the side of `worse`: together
-5 %. They stay as they are for those that are left: that others were stopped does not change what these came to, and
-the correction still counts all.
+The other half of the 5 % belongs to the verdicts at the end, whose `worse` side has 2.5 %: together 5 %. Stopping
+some variants does not change the verdicts on the others: their results are unaffected, and the correction still
+counts all variants.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ T = TypeVar("T")
 
 
 class Stopped(NamedTuple):
-    """A variant that was stopped: after so many scenarios, beaten by which one, with which corrected p-value."""
+    """The stop of a variant: the number of scenarios before it, the variant that beat it, the corrected p-value."""
 
     scenarios: int
     by: str
@@ -39,9 +39,9 @@ class Stopped(NamedTuple):
 
 
 class Race:
-    """Variants, the baseline first, and the scores they have so far.
+    """Variants, the baseline first, and their scores so far.
 
-    `heaviest` is the largest weight of a scenario: differences are bets in parts of it.
+    `heaviest` is the largest weight of a scenario; differences are divided by it, to lie between -1 and 1.
     """
 
     def __init__(self, names: Sequence[str], heaviest: float = 1.0) -> None:
@@ -60,30 +60,30 @@ class Race:
         return [name for name in self._names if name not in self.stopped]
 
     def add(self, scores: Mapping[str, float], weight: float = 1.0) -> None:
-        """See the scores of a scenario, by variant: those that were judged in it."""
+        """Add the scores of a scenario, by variant; variants that were not judged in it are missing."""
         self.scenarios += 1
         for (loser, winner), bets in self._bets.items():
             if loser in scores and winner in scores and self._heaviest:
                 bets.add((scores[winner] - scores[loser]) * weight / self._heaviest)
 
     def look(self) -> None:
-        """Stop those that are beaten by now."""
+        """Stop the variants that are beaten by now."""
         for name in self.running[1:]:
             by, p = self.standing(name)
             if p <= LEVEL:
                 self.stopped[name] = Stopped(self.scenarios, by, p)
 
     def standing(self, name: str) -> tuple[str, float]:
-        """Which one a variant is most clearly beaten by, and the corrected p-value of that."""
+        """Return the variant that beats this one most clearly, and the corrected p-value of that."""
         p, by = min((bets.p, winner) for (loser, winner), bets in self._bets.items() if loser == name)
         return by, min(1.0, p * len(self._bets))
 
     def against_baseline(self, name: str) -> float:
-        """The corrected p-value of a variant being worse than the baseline."""
+        """Return the corrected p-value of the variant being worse than the baseline."""
         return min(1.0, self._bets[name, self._names[0]].p * len(self._bets))
 
 
 def in_blocks(items: Sequence[T]) -> list[list[T]]:
-    """The items in the order they run in, which is drawn by a seed that is always the same, in blocks."""
+    """Return the items in random order, drawn with a fixed seed, in blocks of `BLOCK`."""
     order = random.Random(SEED).sample(range(len(items)), len(items))
     return [[items[at] for at in order[start : start + BLOCK]] for start in range(0, len(order), BLOCK)]

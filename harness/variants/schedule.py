@@ -1,11 +1,11 @@
-"""In which order a scoring runs its scenarios, and which of them it does not run.
+"""The order in which a scoring runs its scenarios, and the choice of those it does not run.
 
     taken over from an interrupted scoring ─┐
-    scenarios, a block at a time ───────────┴▶ `Session` runs them ─▶ `ended`: scores ─▶ the race stops the beaten
+    scenarios, a block at a time ───────────┴▶ `Session` runs them ─▶ `ended`: scores ─▶ the race stops variants
 
-Without a race and a budget scenarios run variant by variant, as they were selected. Else each scenario runs as all
-variants before the next one, in the order of `harness.variants.race.in_blocks`, so that what was run when the budget
-is spent is a sample of the scenarios, and the same one for all variants.
+Without a race and a budget, scenarios run variant by variant, as they were selected. Otherwise each scenario
+runs with all variants before the next one, in the order of `harness.variants.race.random_blocks`: if the budget
+runs out, the scenarios run so far are a random sample, and the same one for all variants.
 """
 
 from __future__ import annotations
@@ -28,11 +28,11 @@ from harness.variants.race import Race, in_blocks
 
 @dataclass
 class Schedule:
-    """The order of `scenarios`, each as one variant; numbers are places among them.
+    """The order of `scenarios`, each with one variant; numbers are indices into them.
 
-    estimate  what each of them will ask, where that is known
-    taken     the runs of an interrupted scoring that are not run again, by number; `when_taken` is called when they
-              stand in the new results
+    estimate    the expected calls of each
+    taken       the runs taken over from an interrupted scoring, by number
+    when_taken  called when these are written to the new results
     """
 
     scenarios: Sequence[Scenario]
@@ -42,11 +42,11 @@ class Schedule:
     taken: Mapping[int, Sequence[TakenOver]] = field(default_factory=dict)
     when_taken: Callable[[], object] = lambda: None
     over_budget: bool = False
-    """Whether something was not run, since the budget was spent."""
+    """True if scenarios were not run because the budget is spent."""
     _scores: dict[int, list[float]] = field(default_factory=dict)
 
     def taken_over(self) -> Iterator[tuple[int, Mapping[str, Any], Record]]:
-        """The runs that are taken over, each with its number and line."""
+        """Yield the runs that are taken over, each with its number, line and record."""
         for number, runs in self.taken.items():
             for run in runs:
                 line, record = run.read()
@@ -55,7 +55,7 @@ class Schedule:
         self.when_taken()
 
     def batches(self) -> Iterator[Sequence[int]]:
-        """What to run next, until nothing is left. Ask for the next when all of one have ended."""
+        """Yield the numbers to run next. All runs of a batch must have ended before the next one is requested."""
         bounded = self.spending.budget.is_limited
         if self.race is None and not bounded:
             yield [number for number in range(len(self.scenarios)) if number not in self.taken]
@@ -75,18 +75,18 @@ class Schedule:
                 self._look(block, self.race)
 
     def keeps(self, outcome: Outcome) -> bool:
-        """False for a run that was broken off, since the budget was spent: it is as if it had not begun."""
+        """False for a run that was cut off because the budget is spent: it is treated as not started."""
         if self.spending.refused and (outcome.observed.error or {}).get("code") == "budget":
             self.over_budget = True
             return False
         return True
 
     def ended(self, number: int, outcome: Outcome) -> None:
-        """See what a run came to."""
+        """Add the outcome of a run."""
         self._add(number, outcome.verdict, outcome.score)
 
     def why_incomplete(self, runs: int, of: int) -> str:
-        """Why not all runs were made; "" where another reason has to be found."""
+        """Return the reason why not all runs were made; "" if it is neither budget nor race."""
         if self.over_budget:
             return f"the budget of {self.spending.budget} was spent after {runs} of {plural(of, 'run')}"
         if self.race is not None and self.race.stopped:
@@ -97,14 +97,14 @@ class Schedule:
         spending, known = self.spending, self.estimate.of(number)
         if spending.refused:
             return False
-        if known is None:  # what it asks is not known: it begins, if it may ask anything at all
+        if known is None:  # unknown: start it while any budget is left
             return not spending.is_spent
         if known.calls and spending.is_spent:
             return False
         return spending.allows(Spent(ceil(known.calls), known.cost))
 
     def _by_scenario(self) -> list[list[int]]:
-        """The numbers of each scenario, as the variants it runs as."""
+        """Return the numbers of each scenario, one for each variant that it runs with."""
         found: dict[tuple[object, str], list[int]] = {}
         for number, scenario in enumerate(self.scenarios):
             found.setdefault((scenario.file, scenario.name), []).append(number)

@@ -1,4 +1,4 @@
-"""The score of variants as text: a line each with figures and verdict, what changed, and the Pareto front."""
+"""The score as text: a line per variant with figures and verdict, changed scenarios, and the Pareto front."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ _NO_FIGURE: Final = "–"
 
 
 def table(score: Score) -> Iterator[str]:
-    """The lines of the score."""
+    """Yield the lines of the score."""
     rows = [_HEADS, *(_row(each, each.name == score.baseline) for each in score.variants)]
     widths = [max(len(row[column]) for row in rows) for column in range(len(_HEADS))]
     for row in rows:
@@ -89,7 +89,7 @@ def _changed(name: str, changed: Sequence[Changed]) -> Iterator[str]:
 
 
 def _message(check: str) -> Iterator[str]:
-    """What a check said, line by line, as it said it."""
+    """Yield the message of a check line by line, shortened."""
     name, _, said = printable(check, keep_newlines=True).rstrip().partition(": ")
     lines = [f"{name}:", *said.split("\n")] if "\n" in said else [f"{name}: {said}" if said else name]
     yield from (clip(line, _LONGEST_LINE) for line in lines[:_MOST_LINES])

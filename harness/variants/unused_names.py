@@ -1,7 +1,7 @@
-"""Names in `params` and `env` of variants that no agent uses, which are probably misspelt.
+"""Warnings about names in `params` and `env` of variants that no agent uses, and that are probably misspelt.
 
-A parameter is known if a provider documents it, or a file of the manifest has a key of its name. A variable is known
-if its name stands in the agent's files, or the code beside it: see `Words`.
+A parameter is known if a provider documents it, or if a file of the manifest has a key of that name. A variable
+is known if its name occurs in the agent's files or the code beside it: see `Words`.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ _KEY: Final = re.compile(r"[\w-]+(?=[\"']?\s*[:=])")
 def unused_names(
     variants: Iterable[Variant], scenarios: Sequence[Scenario], projects: Projects
 ) -> dict[Problem, list[str]]:
-    """A warning for each such name, with the variants that have it. `scenarios` run as these variants."""
+    """Return a warning for each such name, with the variants that have it. `scenarios` run with these variants."""
     found: dict[Problem, list[str]] = {}
     for variant in variants:
         if variant.params or variant.env:
@@ -55,7 +55,7 @@ def _unused(variant: Variant, agents: _Agents) -> Iterator[Problem]:
 
 
 class _Agents:
-    """The names that the agents of scenarios use, each manifest read once."""
+    """The names that the agents of scenarios use. Each manifest is read once."""
 
     def __init__(self, scenarios: Sequence[Scenario], projects: Projects) -> None:
         self._sources: set[Path] = set()
@@ -71,14 +71,14 @@ class _Agents:
             seen.add(key)
             try:
                 graph = load_graph(request, scenario.dialect)
-            except ManifestError:  # the run says what is wrong with it; it may have any name
+            except ManifestError:  # the run reports the problem; the manifest may use any name
                 self._is_whole = False
                 continue
             self._sources.update(graph.sources)
             self._words.append(Words(scenario, graph, settings))
 
     def set_parameter(self, name: str) -> bool:
-        """False if no file of a manifest has such a key."""
+        """False if no file of a manifest has this key."""
         return not self._is_whole or name in self._keys
 
     @cached_property
@@ -87,9 +87,9 @@ class _Agents:
         return frozenset(key for text in texts for key in _KEY.findall(text))
 
     def ask_for(self, variable: str) -> bool:
-        """False if the name of a variable stands nowhere."""
+        """False if the name of the variable occurs nowhere."""
         return not self._is_whole or any(words.may_ask_for(variable) for words in self._words)
 
     def words(self) -> list[str]:
-        """All words of the agents' files."""
+        """Return all words in the agents' files, sorted."""
         return sorted({word for words in self._words for word in words})
