@@ -1,11 +1,11 @@
 """A genetic search for a better agent: its prompts, temperatures and tool lists.
 
-config      what the search may do               lineage    the files it writes, and goes on from
-space       what of a manifest can be varied     search     generations, until it stops
-genome      one variation of it                  selection  parents of the next generation
-mutation    one gene becomes another             crossover  two genomes become one
-rewriting   a model rewrites a prompt            holdout    scenarios that only confirm the winner
-    study       all of it, from arguments to files
+config      the settings of the search          lineage    the files it writes, and continues from
+space       the genes of a manifest             search     the genetic algorithm
+genome      one variation of the manifest       selection  parents of the next generation
+mutation    changes to single genes             crossover  one genome from two
+rewriting   prompts rewritten by a model        holdout    scenarios that only confirm the winner
+    study       the whole search, from arguments to files
 
 Source: docs/evolution.md.
 """

@@ -1,4 +1,4 @@
-"""What a search was started with, so that it goes on only with the same."""
+"""The arguments of a search, recorded so that it is continued only with the same ones."""
 
 from __future__ import annotations
 
@@ -22,7 +22,10 @@ _ANEW = "start anew with --fresh, or in another folder (--out DIR)"
 def fingerprints(
     scenarios: Sequence[Scenario], projects: Projects, further: Sequence[Path]
 ) -> dict[str, str]:
-    """The SHA-256 of each file that the scenarios are known to depend on, by its path in the project."""
+    """Return the SHA-256 of each file that the scenarios are known to depend on, by its path in the project.
+
+    `further` are other files to include.
+    """
     finder = InputFinder(projects, Changes("", frozenset()))
     files: set[Path] = {real_path(path) for path in further}
     for scenario in scenarios:
@@ -38,10 +41,10 @@ def fingerprints(
 
 
 def earlier(folder: Path) -> dict[str, Any] | None:
-    """What evolution.json in a folder says; None if there is none.
+    """Read the evolution.json in a folder; return None if there is none.
 
     Raises:
-        FormatError: it cannot be read, or is something else.
+        FormatError: it cannot be read, or has another format.
     """
     path = folder / EVOLUTION
     if not path.exists():
@@ -58,10 +61,10 @@ def earlier(folder: Path) -> dict[str, Any] | None:
 
 
 def check_same(folder: Path, before: Mapping[str, Any], now: Mapping[str, Any]) -> None:
-    """See that a search goes on with what it was started with.
+    """Check that a search is continued with the arguments it was started with.
 
     Raises:
-        FormatError: it was started with something else (`other-search`).
+        FormatError: they differ (`other-search`).
     """
     differences = list(_differences(before.get("arguments") or {}, now))
     if differences:

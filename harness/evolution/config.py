@@ -1,8 +1,8 @@
-"""What a search may do: LeafMesh's `evolution` section with its defaults, in a manifest or in a file of its own.
+"""The configuration of a search: LeafMesh's `evolution` section with its defaults, in a manifest or another file.
 
     defaults ◀── the section of the manifest ◀── --config FILE ◀── options of the command line
 
-spec: "EvolutionConfig". `llm` and `mutator` are ours, and stand in a file only.
+spec: "EvolutionConfig". The keys `llm` and `mutator` are the harness's own, and allowed in a file only.
 """
 
 from __future__ import annotations
@@ -53,7 +53,7 @@ class EvolutionKeys(Strict):
 
 
 class ConfigFile(EvolutionKeys):
-    """A file with the keys of the section, and who rewrites prompts."""
+    """A file with the keys of the section, and the model that rewrites prompts."""
 
     model_config = ConfigDict(title="a configuration of a search")
 
@@ -63,7 +63,12 @@ class ConfigFile(EvolutionKeys):
 
 @dataclass(frozen=True)
 class Config:
-    """What a search may do. `model` is that of the mutator, None where none is named; `stubs` are its answers."""
+    """The configuration of a search.
+
+    model  the model of the mutator; None if none is named
+    stubs  scripted answers of the mutator
+    spans  the locations of the keys
+    """
 
     strategy: str = "genetic"
     population_size: int = 20
@@ -80,19 +85,19 @@ class Config:
     warnings: tuple[Problem, ...] = ()
 
     def as_json(self) -> dict[str, Any]:
-        """The configuration as evolution.json has it."""
+        """Return the configuration as written to evolution.json."""
         keys = [key for key in EvolutionKeys.model_fields if key not in ("enabled", "test_scenarios")]
         found = {key: getattr(self, key) for key in keys}
         return {**found, "mutation_types": list(self.mutation_types), "mutator": self.model}
 
 
 def section_config(section: Document | None) -> Config:
-    """The configuration in the `evolution` section of a manifest; the defaults without one.
+    """Return the configuration in the `evolution` section of a manifest; the defaults without one.
 
-    Keys that are not known are warnings, as they are in the manifest.
+    Unknown keys are warnings, as they are in the manifest.
 
     Raises:
-        FormatError: with everything that is wrong with it.
+        FormatError: lists everything that is wrong with the section.
     """
     if section is None:
         return Config()
@@ -112,10 +117,10 @@ def section_config(section: Document | None) -> Config:
 
 
 def with_file(config: Config, path: Path) -> Config:
-    """The configuration with what a file says over it.
+    """Return the configuration with the values of a file, which override its own.
 
     Raises:
-        FormatError: with everything that is wrong with the file.
+        FormatError: lists everything that is wrong with the file.
     """
     document = read(path, yaml="1.2", error=FormatError)
     keys = validate(ConfigFile, document, error=FormatError)
@@ -155,10 +160,10 @@ def _updated(config: Config, keys: EvolutionKeys, document: Document) -> Config:
 
 
 def with_options(config: Config, *, population: int | None, generations: int | None) -> Config:
-    """The configuration with what the command line says over it, and nothing in it that cannot be.
+    """Return the configuration with the values of the command line, which override its own, after validating it.
 
     Raises:
-        FormatError: with everything that is wrong with it.
+        FormatError: lists everything that is wrong with the result.
     """
     spans = dict(config.spans)
     if population is not None:

@@ -1,4 +1,4 @@
-"""The winner against the manifest on the scenarios that were held out: the only ones that may call it better."""
+"""Comparison of the winner with the manifest on the held-out scenarios, which alone can confirm that it is better."""
 
 from __future__ import annotations
 
@@ -12,9 +12,12 @@ from harness.variants.document import BASELINE
 
 
 def confirmation(lines: Sequence[Mapping[str, Any]], winner: str, alike: str) -> dict[str, Any]:
-    """What the runs of the baseline and of the winner, a variant of this name, came to, as evolution.json has it.
+    """Compare the winner with the baseline, and return the result as written to evolution.json.
 
-    `alike` says why they cannot differ, "" where they can.
+    Args:
+        lines: the results of both.
+        winner: the winner's name as a variant.
+        alike: the reason why the two cannot differ; "" if they can.
     """
     collector = ScenarioCollector()
     for line in lines:

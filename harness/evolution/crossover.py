@@ -1,4 +1,4 @@
-"""Crossover: a genome with each gene from one of two parents (uniform crossover; prompts are whole genes)."""
+"""Uniform crossover: each gene comes from one of two parents. A prompt is one gene."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from harness.evolution.space import Space
 
 
 def crossover(first: Genome, second: Genome, space: Space, draw: random.Random) -> Genome:
-    """A genome whose every gene is that of the first parent or of the second."""
+    """Return a genome whose genes are each drawn from the first or the second parent."""
     child = first
     for kind, name in space.genes:
         if draw.random() < 0.5:

@@ -1,4 +1,4 @@
-"""The folder of a search: what an earlier search left in it, and the files that this one writes."""
+"""The folder of a search: the files of an earlier search in it, and those that this one writes."""
 
 from __future__ import annotations
 
@@ -15,20 +15,20 @@ from harness.report.atomic_write import replace, unwritable
 from harness.source.document import shown_path
 
 CONFIRMATION: Final = "confirmation"
-"""The folder in it with the results that confirm the winner."""
+"""Name of the subfolder with the results that confirm the winner."""
 _FILES: Final = (GENOMES, EVOLUTION, MUTATIONS, VARIANTS, PATCH, "report.html")
 
 
 class SearchFolder:
-    """A folder that a search starts in, or goes on in; it is made if it is not there.
+    """The folder in which a search starts or continues. It is created if it does not exist.
 
     Args:
         path: the folder.
-        arguments: what the search is started with.
-        fresh: whether what is in the folder is thrown away.
+        arguments: the arguments of the search.
+        fresh: True to delete the files of an earlier search.
 
     Raises:
-        FormatError: it has another search (`other-search`), or one that cannot be read (`evolution-damaged`); it
+        FormatError: it has another search (`other-search`), or one that cannot be read (`evolution-damaged`), or it
             cannot be written (`report-folder`).
     """
 
@@ -38,7 +38,7 @@ class SearchFolder:
             for name in _FILES:
                 (path / name).unlink(missing_ok=True)
         self.before: Mapping[str, Any] = self._earlier(arguments)
-        """evolution.json of the search that goes on; empty where one starts."""
+        """evolution.json of the search to continue; empty for a new search."""
         try:
             path.mkdir(parents=True, exist_ok=True)
         except OSError as error:
@@ -58,7 +58,7 @@ class SearchFolder:
         return before
 
     def write(self, document: Mapping[str, Any], *, variants: str = "", patch: str = "") -> None:
-        """Write evolution.json, and the winner as a file of variants and as a patch, where there is one."""
+        """Write evolution.json, and the winner as a variants file and as a patch, if there is one."""
         write_json(self.path / EVOLUTION, document)
         for name, text in ((VARIANTS, variants), (PATCH, patch)):
             if text:
@@ -67,7 +67,7 @@ class SearchFolder:
                 (self.path / name).unlink(missing_ok=True)
 
     def written(self) -> list[str]:
-        """The names of the files that were written."""
+        """Return the names of the files in the folder."""
         return [name for name in _FILES if (self.path / name).exists()]
 
 

@@ -1,4 +1,4 @@
-"""A genome: a manifest with other prompts, temperatures and tools, as what differs from the manifest itself."""
+"""A genome: a manifest with changed prompts, temperatures and tools, stored as the differences from the manifest."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ _NOWHERE: Final = Span("genomes.jsonl", 1, 1)
 
 @dataclass(frozen=True)
 class Genome:
-    """What differs from the manifest: prompts by id, temperatures and tools by agent or node."""
+    """Differences from the manifest: prompts by id, temperatures and tools by agent or node."""
 
     prompts: Mapping[str, str] = field(default_factory=dict)
     temperatures: Mapping[str, float] = field(default_factory=dict)
@@ -26,16 +26,16 @@ class Genome:
 
     @property
     def is_baseline(self) -> bool:
-        """True if it is the manifest as it is."""
+        """True if the genome is the unchanged manifest."""
         return not (self.prompts or self.temperatures or self.tools)
 
     @property
     def key(self) -> str:
-        """Equal for equal genomes, whatever the order of their genes."""
+        """A text that is equal for equal genomes, whatever the order of their genes."""
         return json.dumps(self.as_json(), sort_keys=True, ensure_ascii=False)
 
     def as_json(self) -> dict[str, Any]:
-        """The genome as a line of genomes.jsonl has it."""
+        """Return the genome as written to genomes.jsonl."""
         return {
             "prompts": dict(self.prompts),
             "temperatures": dict(self.temperatures),
@@ -43,12 +43,12 @@ class Genome:
         }
 
     def gene(self, space: Space, kind: Kind, name: str) -> Any:
-        """The value of a gene, from the manifest where it is not another."""
+        """Return the value of a gene, from the manifest if the genome does not change it."""
         own, manifests = self._parts(space)[kind]
         return own[name] if name in own else manifests[name]
 
     def with_gene(self, space: Space, kind: Kind, name: str, value: Any) -> Genome:
-        """This genome with another value of a gene; what equals the manifest is no difference."""
+        """Return this genome with another value of a gene. A value equal to the manifest's is no difference."""
         parts = {each: dict(own) for each, (own, _) in self._parts(space).items()}
         parts[kind].pop(name, None)
         if value != self._parts(space)[kind][1][name]:
@@ -63,7 +63,7 @@ class Genome:
         }
 
     def variant(self, space: Space, name: str = "") -> Variant:
-        """The genome as a variant; without a name it has one that equal genomes share."""
+        """Return the genome as a variant. Without `name`, it is named by a hash that equal genomes share."""
         if self.is_baseline:
             return Variant(BASELINE, _NOWHERE)
         name = name or f"genome-{hashlib.sha256(self.key.encode()).hexdigest()[:12]}"
@@ -76,7 +76,7 @@ class Genome:
         return Variant(name, _NOWHERE, prompts=prompts, edit=edit, spans=spans)
 
     def values(self, space: Space) -> Iterator[tuple[Kind, DocumentPath, Any]]:
-        """The temperatures and lists of tools that differ: their paths in the manifest, and what stands there."""
+        """Yield the temperatures and tool lists that differ: kind, path in the manifest, and new value."""
         for owner, temperature in self.temperatures.items():
             yield "temperature", space.places["temperature", owner].path, temperature
         for owner, tools in self.tools.items():
@@ -85,5 +85,5 @@ class Genome:
 
 
 def _pointer(path: DocumentPath) -> str:
-    """A JSON Pointer (RFC 6901)."""
+    """Return a path as a JSON Pointer (RFC 6901)."""
     return "".join(f"/{str(step).replace('~', '~0').replace('/', '~1')}" for step in path)

@@ -1,4 +1,4 @@
-"""Scenarios that are held out: the search never sees them, and the winner is confirmed on them alone."""
+"""Held-out scenarios: the search does not use them, and the winner is confirmed on them alone."""
 
 from __future__ import annotations
 
@@ -7,20 +7,20 @@ from collections.abc import Sequence
 from typing import Final, NamedTuple, TypeVar
 
 FEWEST: Final = 6
-"""Fewer scenarios never show anything: six that all differ in one direction have p = 2 ÷ 2⁶ = 0.031."""
+"""With fewer scenarios nothing is significant: six that all differ in one direction have p = 2 ÷ 2⁶ = 0.031."""
 
 Item = TypeVar("Item")
 
 
 class Split(NamedTuple):
-    """The places of the scenarios that the search sees, and of those that it does not."""
+    """The indices of the scenarios for the search (training), and of those held out."""
 
     training: tuple[int, ...]
     holdout: tuple[int, ...]
 
 
 def split(count: int, share: float, seed: int) -> Split:
-    """So many scenarios, a share of them held out by seed. At least one is left to train on."""
+    """Split `count` scenarios at random, with `share` of them held out. At least one remains for training."""
     held = min(round(count * share), count - 1) if count else 0
     if share > 0 and count > 1:
         held = max(held, 1)
@@ -30,12 +30,12 @@ def split(count: int, share: float, seed: int) -> Split:
 
 
 def chosen(items: Sequence[Item], places: Sequence[int]) -> list[Item]:
-    """The items at these places."""
+    """Return the items at these indices."""
     return [items[at] for at in places]
 
 
 def shortage(count: int, held: int, share: float) -> str:
-    """Why the scenarios held out cannot confirm a winner, however good it is; "" if they can."""
+    """Return the reason why too few scenarios are held out to confirm any winner; "" if there are enough."""
     if share == 0:
         return "no scenario is held out (--holdout 0): no winner will be called better"
     if held >= FEWEST:

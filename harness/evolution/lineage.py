@@ -1,9 +1,9 @@
-"""The files of a search: every genome with its score and parents, and what the search came to.
+"""The files of a search: every genome with its score and parents, and the state of the search.
 
-    genomes.jsonl   a line a genome, appended as soon as it is scored; a line that was cut off is dropped
-    evolution.json  the search as a whole, written anew after each generation
+    genomes.jsonl   a line per genome, appended as soon as it is scored; a truncated last line is dropped
+    evolution.json  the search as a whole, rewritten after each generation
 
-Nothing in them is of the real clock: equal searches write equal bytes, also when they were killed in between.
+They contain no real times: equal searches write equal bytes, also if they were killed and continued.
 """
 
 from __future__ import annotations
@@ -30,10 +30,10 @@ Line = TypeVar("Line")
 
 @dataclass(frozen=True)
 class Score:
-    """What the training scenarios made of a genome.
+    """The score of a genome on the training scenarios.
 
     scores    by scenario id, the mean of its repeats
-    failures  what failed in them, for whoever rewrites a prompt
+    failures  messages of failed checks, for the mutator
     unjudged  the scenarios that could not be judged; they score 0
     """
 
@@ -47,7 +47,7 @@ class Score:
 
 @dataclass(frozen=True)
 class Individual:
-    """A genome that was scored. `changes` are in words, from the first of its parents."""
+    """A scored genome. `changes` describes the differences from its first parent."""
 
     number: int
     generation: int
@@ -59,16 +59,16 @@ class Individual:
 
     @property
     def id(self) -> str:
-        """Its name in the files."""
+        """The name of the genome in files."""
         return f"g{self.number}"
 
     @property
     def fitness(self) -> float:
-        """How good it is, 0 to 1."""
+        """The fitness, 0 to 1."""
         return self.score.fitness
 
     def as_json(self) -> dict[str, Any]:
-        """Its line of genomes.jsonl."""
+        """Return the line of genomes.jsonl."""
         score = self.score
         return {
             "id": self.id,
@@ -87,7 +87,7 @@ class Individual:
 
 
 def individual(line: Mapping[str, Any]) -> Individual:
-    """The genome of a line of genomes.jsonl.
+    """Return the scored genome of a line of genomes.jsonl.
 
     Raises:
         KeyError, TypeError, ValueError: the line is not one.
@@ -117,7 +117,7 @@ def individual(line: Mapping[str, Any]) -> Individual:
 
 
 class Log(Generic[Line]):
-    """A file of JSON lines that a search appends to, and reads again when it goes on."""
+    """A file of JSON lines to which a search appends, and which it reads when it is continued."""
 
     def __init__(self, path: Path, read: Callable[[Mapping[str, Any]], Line]) -> None:
         self._path = path
@@ -125,12 +125,12 @@ class Log(Generic[Line]):
         self._at = 0
 
     def next(self) -> Line | None:
-        """The next of the lines that were there; None when the search has come further."""
+        """Return the next line of the earlier search; None if this search has gone further."""
         self._at += 1
         return self.known[self._at - 1] if self._at <= len(self.known) else None
 
     def append(self, line: Mapping[str, Any]) -> None:
-        """Write a line, and hand it to the operating system at once.
+        """Append a line, and flush it to the operating system.
 
         Raises:
             OSError: it cannot be written.
@@ -139,10 +139,10 @@ class Log(Generic[Line]):
             file.write(json.dumps(line, ensure_ascii=False) + "\n")
 
     def _whole(self, read: Callable[[Mapping[str, Any]], Line]) -> Iterator[Line]:
-        """The lines of the file; what was cut off at its end is taken away.
+        """Yield the lines of the file, and truncate an incomplete last line.
 
         Raises:
-            FormatError: a line is no line of such a file (`evolution-damaged`).
+            FormatError: a line is malformed (`evolution-damaged`).
         """
         data = self._path.read_bytes() if self._path.exists() else b""
         whole = data[: data.rfind(b"\n") + 1]
@@ -161,7 +161,7 @@ class Log(Generic[Line]):
 
 
 def write_json(path: Path, value: Mapping[str, Any]) -> None:
-    """Write a file in one step: whoever reads it sees the old one or the new one.
+    """Replace a JSON file atomically.
 
     Raises:
         FormatError: it cannot be written.

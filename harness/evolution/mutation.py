@@ -1,8 +1,8 @@
-"""Mutation: a gene of a genome becomes another.
+"""Mutation of genomes, gene by gene.
 
 prompt_variation        a model rewrites the prompt, or its sentences are recombined
 temperature_adjustment  a normally distributed step, within 0 and 2
-tool_selection          one tool less, or one more of those the manifest has
+tool_selection          one tool is removed, or one of the manifest's tools is added
 
 spec (LeafMesh): "EvolutionConfig", `mutation_types`.
 """
@@ -19,30 +19,30 @@ from harness.evolution.space import Kind, Space
 
 HOTTEST: Final = 2.0
 _UNWRITTEN: Final = 1.0
-"""The temperature of a model that is given none."""
+"""The assumed temperature of a model for which none is set."""
 _STEP: Final = 0.3
 
 Rewrite = Callable[[str, str, Sequence[str], random.Random], str | None]
-"""Another text for a prompt: from its id, its text, what failed with it, and chance; None where there is none."""
+"""Returns a new text for a prompt, or None, from its id, its text, the failures with it, and a random generator."""
 
 
 @dataclass(frozen=True)
 class Mutation:
-    """Mutates genomes: each gene with the chance `rate`."""
+    """A mutation operator that changes each gene with probability `rate`."""
 
     space: Space
     rate: float
     rewrite: Rewrite
 
     def of(self, genome: Genome, failures: Sequence[str], draw: random.Random) -> Genome:
-        """The genome with each gene mutated by chance; `failures` are those of its parent."""
+        """Return the genome with each gene mutated with probability `rate`; `failures` are those of its parent."""
         for kind, name in self.space.genes:
             if draw.random() < self.rate:
                 genome = self._mutated(genome, kind, name, failures, draw)
         return genome
 
     def one(self, genome: Genome, failures: Sequence[str], draw: random.Random) -> Genome:
-        """The genome with one gene mutated."""
+        """Return the genome with one random gene mutated."""
         return self._mutated(genome, *draw.choice(self.space.genes), failures, draw)
 
     def _mutated(
@@ -60,7 +60,7 @@ class Mutation:
 
 
 def _warmer_or_colder(value: float | None, draw: random.Random) -> float:
-    """Another temperature, in tenths."""
+    """Return another temperature, rounded to tenths."""
     before = _UNWRITTEN if value is None else value
     after = round(min(max(before + draw.gauss(0, _STEP), 0.0), HOTTEST), 1)
     if after == before:
@@ -75,7 +75,7 @@ def _up_or_down(before: float, draw: random.Random) -> float:
 
 
 def _one_less_or_more(tools: tuple[str, ...], pool: Sequence[str], draw: random.Random) -> tuple[str, ...]:
-    """The tools in the order of the pool, without one that is drawn, or with it if it was not there."""
+    """Return the tools, in the order of the pool, with one random tool of the pool removed or added."""
     drawn = draw.choice(pool)
     if drawn in tools:
         return tuple(name for name in tools if name != drawn)

@@ -1,4 +1,4 @@
-"""The winner as a patch of the manifest's files, which `git apply` and `patch -p1` take."""
+"""The winner as a patch of the manifest's files, for `git apply` and `patch -p1`."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ _DOCUMENTS: Final = (".yaml", ".yml", ".json", ".toml")
 
 @dataclass
 class Patch:
-    """A unified diff of files, relative to `root`; `left_out` says what could not be written into them."""
+    """A unified diff of files, relative to `root`. `left_out` lists the changes that it could not include."""
 
     text: str = ""
     left_out: list[str] = field(default_factory=list)
@@ -35,15 +35,15 @@ class Patch:
 def patch_of(
     genome: Genome, space: Space, prompts: Sequence[Prompt], manifest: Path, yaml: Version, root: Path
 ) -> Patch:
-    """The patch that makes the manifest the genome.
+    """Return the patch that changes the manifest to the genome.
 
     Args:
-        genome: what differs from the manifest.
+        genome: the differences from the manifest.
         space: the genes of the manifest.
-        prompts: those of the manifest, with their places.
+        prompts: the prompts of the manifest, with their locations.
         manifest: its main document.
         yaml: the version of YAML that it is written in.
-        root: what the paths in the patch are relative to.
+        root: the folder that paths in the patch are relative to.
     """
     made = Patch()
     files = _Files(yaml)
@@ -72,29 +72,29 @@ class _Form:
 
     @classmethod
     def of(cls, text: str) -> _Form:
-        """The form of a file with this text. Mixed line ends are left as they are."""
+        """Return the format of a file with this text. Mixed line ends are kept as they are."""
         return cls(text.startswith(_MARK), 0 < text.count("\n") == text.count("\r\n"))
 
     def read(self, text: str) -> str:
-        """The text of a file without its form."""
+        """Return the text of a file without byte order mark and with LF line ends."""
         text = text.removeprefix(_MARK) if self.mark else text
         return text.replace("\r\n", "\n") if self.crlf else text
 
     def written(self, text: str) -> str:
-        """A text as the file has it."""
+        """Return the text with the byte order mark and the line ends of the file."""
         text = text.replace("\n", "\r\n") if self.crlf else text
         return _MARK + text if self.mark else text
 
 
 class _Files:
-    """Texts of files without their form, as they are and as they become."""
+    """Normalized texts of files, before and after the edits."""
 
     def __init__(self, yaml: Version) -> None:
         self._yaml = yaml
         self.texts: dict[Path, tuple[_Form, str, str]] = {}
 
     def write_text(self, file: Path, prompt: Prompt, new: str) -> bool:
-        """Put a text where a prompt is; false where it cannot be written there."""
+        """Replace the text of a prompt; return False if that is not possible."""
         form, before, text = self._read(file)
         place = prompt.where.line, prompt.where.column
         after: str | None
@@ -108,7 +108,7 @@ class _Files:
         return after is not None
 
     def write_value(self, file: Path, path: Sequence[str | int], value: object) -> bool:
-        """Put a value at a path of a document; false where it cannot be written there."""
+        """Replace the value at a path of a document; return False if that is not possible."""
         form, before, text = self._read(file)
         document = self._document(file, text)
         after = with_value(document, tuple(path), value, partial(self._parsed, file)) if document else None
@@ -137,9 +137,9 @@ class _Files:
 
 
 def _diff(file: Path, before: str, after: str, root: Path) -> Iterator[str]:
-    """The unified diff of a file, as git writes it."""
+    """Yield the unified diff of a file, as git writes it."""
     name = relative_path(file, real_path(root))
-    name += "\t" if " " in name else ""  # else it ends at the space
+    name += "\t" if " " in name else ""  # otherwise patch ends the name at the space
     old, new = _LINE.findall(before), _LINE.findall(after)
     for line in difflib.unified_diff(old, new, f"a/{name}", f"b/{name}"):
         yield line if line.endswith("\n") else f"{line}\n\\ No newline at end of file\n"

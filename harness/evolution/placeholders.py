@@ -1,4 +1,4 @@
-"""What a prompt is filled with when it is sent: `${x}`, `{x}` and `{{x}}`. Another text for it has to keep them."""
+"""Placeholders of prompts: `${x}`, `{x}`, `{{x}}` and `{% … %}`. A new text for a prompt has to keep them."""
 
 from __future__ import annotations
 
@@ -14,12 +14,12 @@ _PLACEHOLDER: Final = re.compile(
 
 
 def placeholders(text: str) -> set[str]:
-    """The placeholders of a text, as they are written but for spaces."""
+    """Return the placeholders of a text, without spaces."""
     return {re.sub(r"\s+", "", found) for found in _PLACEHOLDER.findall(text)}
 
 
 def what_differs(before: str, after: str) -> str:
-    """Which placeholders a new text lacks, or has beside those of the old one; "" where they are the same."""
+    """Return the placeholders that a new text lost or added, in words; "" if they are the same."""
     old, new = placeholders(before), placeholders(after)
     lost, added = sorted(old - new), sorted(new - old)
     parts = [f"it lost {', '.join(lost)}"] if lost else []

@@ -1,6 +1,6 @@
-"""Another text for a prompt without a model: sentences left out, moved, or taken from other prompts of the manifest.
+"""Variation of a prompt without a model: sentences are dropped, moved, or taken from other prompts of the manifest.
 
-Nothing is invented: what no prompt of the manifest says, recombination cannot find.
+Recombination cannot find a sentence that is in no prompt of the manifest.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ _TRIES: Final = 8
 
 
 def pieces(text: str) -> list[tuple[str, str]]:
-    """The sentences and lines of a text, each with what stands between it and the next."""
+    """Split a text into sentences and lines, each with the whitespace that follows it."""
     found, start = [], 0
     for gap in _PIECE.finditer(text):
         found.append((text[start : gap.start()], gap[0]))
@@ -27,9 +27,9 @@ def pieces(text: str) -> list[tuple[str, str]]:
 
 
 def recombined(text: str, others: Iterable[str], draw: random.Random) -> str | None:
-    """The text with one sentence left out, moved, put in or put in place of another; None if nothing came of it.
+    """Return the text with one sentence dropped, moved, inserted or replaced; None if no change was found.
 
-    `others` are texts that sentences are taken from. Placeholders stay as they are.
+    Sentences are taken from the texts `others`. Placeholders are kept.
     """
     own = pieces(text)
     known = {piece for piece, _ in own}

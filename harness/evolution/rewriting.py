@@ -1,9 +1,9 @@
-"""The mutator: a model that rewrites prompts, asked like any other model of a scenario.
+"""The mutator: a model that rewrites prompts, called like any model of a scenario.
 
-    question (INSTRUCTIONS, the prompt, what failed) ──▶ a graph of one node, run as a scenario: stubs, or a cassette
-    of its own, or the real model ──▶ the answer, refused if it loses a placeholder ──▶ mutations.jsonl
+    question (INSTRUCTIONS, the prompt, failures) ──▶ a graph of one node, run as a scenario: answered by stubs, a
+    cassette or the real model ──▶ the answer, refused if it loses a placeholder ──▶ mutations.jsonl
 
-A search that goes on takes the answers it was given before from that file.
+A continued search takes earlier answers from that file.
 """
 
 from __future__ import annotations
@@ -42,23 +42,23 @@ well. Do not write answers to single tests into it. Keep every placeholder exact
 Answer with the text of the new prompt and nothing else."""
 
 MODEL: Final = "mutator"
-"""The name of the model when none is given: enough for stubs."""
+"""Name of the model if none is given; stubs need no other."""
 LONGEST: Final = 20_000
-"""Characters of a prompt that is taken."""
+"""Maximum length of an accepted prompt, in characters."""
 _MOST_FAILURES: Final = 10
 _FAILURE_LENGTH: Final = 300
 _PATIENCE_S: Final = 600.0
 
 
 class MutatorFailed(HarnessError):
-    """The mutator could not be asked: nothing answers, or the model failed."""
+    """The mutator gave no answer: nothing answers the call, or the model failed."""
 
     code = "mutator-failed"
 
 
 @dataclass(frozen=True)
 class Answered:
-    """A question to the mutator, by its hash, and the answer. `refused`: why the answer is not taken."""
+    """An answer of the mutator. `question` is the hash of the question; `refused` says why the answer is not used."""
 
     question: str
     prompt: str
@@ -69,24 +69,27 @@ class Answered:
     scripted: bool = False
 
     def as_json(self) -> dict[str, Any]:
-        """Its line of mutations.jsonl."""
+        """Return the line of mutations.jsonl."""
         return {field: getattr(self, field) for field in self.__dataclass_fields__}
 
 
 def answered(line: Mapping[str, Any]) -> Answered:
-    """The answer of a line of mutations.jsonl."""
+    """Return the answer of a line of mutations.jsonl."""
     return Answered(**line)
 
 
 @dataclass
 class Mutator:
-    """Rewrites prompts by asking a model. `dearest` is what the dearest question took.
+    """A mutator that rewrites prompts by calling a model.
+
+    `costliest` is what the costliest question spent.
 
     Args:
-        asked_as: a scenario for its file, its project and the name of its cassettes.
-        stubs: scripted answers; each is used as often over the whole search as it says.
+        base_scenario: gives the file, the project and the folder of cassettes.
+        settings: the settings of its project.
+        stubs: scripted answers; their `times` count over the whole search.
         log: the answers so far.
-        before_asking: raises where nothing more may be asked.
+        before_asking: raises an exception if no more calls are allowed.
     """
 
     asked_as: Scenario
@@ -105,7 +108,7 @@ class Mutator:
         self._times: Counter[str] = Counter()
 
     def rewrite(self, id_: str, text: str, failures: Sequence[str], _draw: random.Random) -> str | None:
-        """The model's text for a prompt; None where it is refused.
+        """Ask the model for a new text of a prompt; return None if its answer is refused.
 
         Raises:
             MutatorFailed: there is no answer.
@@ -132,12 +135,12 @@ class Mutator:
         return None if answer.refused else _text_of(answer.reply, text)
 
     def _stub(self, messages: Sequence[Mapping[str, str]]) -> Stub | None:
-        """The stub that answers next, used once; the search has one list of them, whatever runs in between."""
+        """Consume the stub that answers next. The stub list spans the whole search."""
         call = LLMCall(name=self.model, node=MUTATOR_NODE, messages=tuple(to_messages([*messages])))
         return self._stubs.consume(call, {})
 
     def _hash(self, messages: Sequence[Mapping[str, str]]) -> str:
-        """The same for the same question, asked for the same time."""
+        """Return a hash of the question and the number of times it was asked."""
         text = json.dumps([self.model, *messages], ensure_ascii=False, sort_keys=True)
         self._times[text] += 1
         return hashlib.sha256(f"{self._times[text]} {text}".encode()).hexdigest()[:16]
@@ -172,7 +175,7 @@ class Mutator:
 
 
 def question(id_: str, text: str, failures: Sequence[str]) -> list[dict[str, str]]:
-    """The chat messages to send, `[{role, content}]`."""
+    """Return the chat messages to send, `[{role, content}]`."""
     content = {
         "id": id_,
         "prompt": text,
@@ -186,13 +189,13 @@ def question(id_: str, text: str, failures: Sequence[str]) -> list[dict[str, str
 
 
 def bounded(failures: Sequence[str]) -> tuple[str, ...]:
-    """As many failures as a question has, each once and cut where it is long."""
+    """Return the failures for a question: limited in number and length, without duplicates."""
     unique = dict.fromkeys(clip(text, _FAILURE_LENGTH) for text in failures)
     return tuple(unique)[:_MOST_FAILURES]
 
 
 def _refusal(text: str, reply: str) -> str:
-    """Why an answer is not taken; "" if it is."""
+    """Return the reason why an answer is refused; "" if it is accepted."""
     new = _text_of(reply, text)
     if not new.strip():
         return "it is empty"
@@ -204,7 +207,7 @@ def _refusal(text: str, reply: str) -> str:
 
 
 def _text_of(reply: str, before: str) -> str:
-    """The prompt in an answer, without a fence around it, and with as many newlines at its end as it had."""
+    """Return the prompt in an answer, without a code fence, and with the trailing newlines of the old text."""
     lines = reply.strip().splitlines()
     if len(lines) > 2 and lines[0].startswith("```") and lines[-1] == "```":
         lines = lines[1:-1]
@@ -213,7 +216,7 @@ def _text_of(reply: str, before: str) -> str:
 
 
 def _graph(model: str, messages: Sequence[Mapping[str, str]]) -> Graph:
-    """A graph that asks a model once; its output is the text of the answer."""
+    """Return a graph that calls a model once; its output is the text of the answer."""
 
     async def ask(_state: State, ctx: NodeContext) -> Update:
         reply = await ctx.perform(LLMCall(name=model, messages=tuple(to_messages([*messages]))))
@@ -237,7 +240,7 @@ def _graph(model: str, messages: Sequence[Mapping[str, str]]) -> Graph:
 
 
 def scenario_for(first: Scenario, cassette: str) -> Scenario:
-    """A scenario that asks the mutator as one of the project of `first`; its cassettes are below `cassette`."""
+    """Return a scenario for calling the mutator in the project of `first`, with cassettes below `cassette`."""
     return Scenario(
         first.file,
         MUTATOR_NODE,

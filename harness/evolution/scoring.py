@@ -1,4 +1,4 @@
-"""The score of a genome, from the lines of results of its scenarios."""
+"""The score of a genome, from the results of its scenarios."""
 
 from __future__ import annotations
 
@@ -11,13 +11,13 @@ from harness.evolution.rewriting import bounded
 from harness.scenario.score import suite_fitness
 
 _UNANSWERED: Final = "UnscriptedCall"
-"""A genome may lead an agent where its scripted world has no answer; with other tools its manifest may be refused."""
+"""Error that a genome may cause: with it the agent may make a call that no stub answers."""
 
 
 def score_of(lines: Iterable[Mapping[str, Any]], fitness_function: str) -> Score:
-    """The score of a genome whose scenarios ran with these results.
+    """Return the score of a genome from the results of its scenarios.
 
-    With `pass_rate` a scenario scores the share of its repeats that passed.
+    With the fitness function `pass_rate`, a scenario scores the share of its repeats that passed.
     """
     scores: dict[str, list[float]] = {}
     weights: dict[str, float] = {}
@@ -53,7 +53,7 @@ def score_of(lines: Iterable[Mapping[str, Any]], fitness_function: str) -> Score
 
 
 def broken(lines: Iterable[Mapping[str, Any]]) -> str:
-    """Why scenarios of a genome could not be judged, where that is not the genome's doing; "" for no such reason."""
+    """Return why scenarios could not be judged for a reason other than the genome; "" if there is no such reason."""
     for line in lines:
         error = line["error"] or {}
         of_genome = error.get("type") == _UNANSWERED or line["status"] == "invalid"
@@ -63,7 +63,7 @@ def broken(lines: Iterable[Mapping[str, Any]]) -> str:
 
 
 def unpriced(lines: Iterable[Mapping[str, Any]]) -> list[str]:
-    """The models that were asked and have no price."""
+    """Return the models that were called and have no known price."""
     found = {
         model: None
         for line in lines

@@ -1,12 +1,13 @@
-"""The genetic algorithm: generation after generation, until it stops.
+"""The genetic algorithm.
 
-    generation 0: the manifest as it is, and mutations of it
-    generation n: the elites of the one before, and children: two parents are selected, crossed over with the chance
-                  `crossover_rate`, and mutated
-    stops         after `generations`, before it would exceed the budget, or when nothing improved for a while
+    generation 0: the unchanged manifest, and mutations of it
+    generation n: the elites of generation n - 1, and children: two selected parents are crossed over with
+                  probability `crossover_rate`, and mutated
+    stops         after `generations`, before it would exceed the budget, or after some time without improvement
 
-Every decision draws from a generator of its own, seeded with the seed, the generation and the place in it: a search
-that goes on after it was killed decides the same, and takes scores from its log instead of running again.
+Every decision has its own random generator, seeded with the seed, the generation and the index in it. So a
+search that is continued after it was killed makes the same decisions, and takes scores from its log instead of
+running again.
 
 Source: Goldberg 1989, "Genetic Algorithms in Search, Optimization and Machine Learning", chapter 1.
 """
@@ -31,27 +32,27 @@ from harness.evolution.selection import METHODS, ranked
 from harness.evolution.space import Space
 
 PATIENCE: Final = 5
-"""Generations without a better genome after which a search stops."""
+"""Number of generations without a better genome after which a search stops."""
 _TRIES: Final = 3
-"""Mutations that are tried so that a child is a genome that is not known yet."""
+"""Number of mutations tried to make a child that is a new genome."""
 
 Stopped = Literal["generations", "budget", "no improvement", "best possible", "interrupted"]
 
 
 @dataclass(frozen=True)
 class Generation:
-    """A generation that was scored."""
+    """A scored generation."""
 
     number: int
     population: tuple[Individual, ...]
 
     @property
     def best(self) -> Individual:
-        """The fittest."""
+        """The fittest genome."""
         return ranked(self.population)[0]
 
     def as_json(self) -> dict[str, Any]:
-        """The generation as evolution.json has it."""
+        """Return the generation as written to evolution.json."""
         values = [each.fitness for each in self.population]
         mean = math.fsum(values) / len(values)
         return {
@@ -63,18 +64,23 @@ class Generation:
 
 
 class _OutOfBudget(Exception):
-    """Another genome might exceed the budget."""
+    """Raised if another genome might exceed the budget."""
 
 
 @dataclass
 class Search:
-    """A search; `run` it once.
+    """A genetic search. Call `run` once.
 
     Args:
-        score: runs the training scenarios as a genome.
+        config: the settings.
+        space: the genes.
+        mutation: the mutation operator.
+        score: runs the training scenarios with a genome.
         log: genomes.jsonl.
-        mutator: who rewrites prompts, for what it spends; None where sentences are recombined.
-        reserved: what a later confirmation takes, in parts of what scoring one genome takes.
+        seed: the seed of all random decisions.
+        budget: the limit on calls or cost.
+        mutator: rewrites prompts, and counts what it spends; None if sentences are recombined.
+        reserved: the cost of the later confirmation, as a multiple of the cost of scoring one genome.
         done: called after each generation.
     """
 
@@ -95,17 +101,17 @@ class Search:
 
     @property
     def baseline(self) -> Individual:
-        """The manifest as it is."""
+        """The unchanged manifest."""
         return self.individuals[0]
 
     @property
     def best(self) -> Individual:
-        """The fittest genome so far; of equals the first."""
+        """The fittest genome so far; of equals, the first."""
         return ranked(self.individuals)[0]
 
     @property
     def spent(self) -> Spent:
-        """What was spent on scoring genomes, and on the mutator."""
+        """The calls and the cost of scoring genomes and of the mutator."""
         scored = Spent(
             sum(each.score.calls for each in self.individuals),
             math.fsum(each.score.cost for each in self.individuals),
@@ -113,10 +119,10 @@ class Search:
         return scored + (self.mutator.spent if self.mutator is not None else Spent())
 
     def run(self) -> None:
-        """Search until it stops.
+        """Run the search until it stops.
 
         Raises:
-            HarnessError: the mutator gives no answer, or genomes cannot be scored.
+            HarnessError: the mutator gives no answer, or a genome cannot be scored.
         """
         if self.mutator is not None:
             self.mutator.before_asking = self._check_budget
@@ -154,7 +160,7 @@ class Search:
         self.generations.append(Generation(number, tuple(population)))
 
     def _first(self, draw: random.Random, place: int) -> Individual:
-        """The baseline, or a mutation of it."""
+        """Return the genome at an index of generation 0: the baseline, or a mutation of it."""
         if place == 0:
             return self._scored(Genome(), 0, (), "baseline")
         parent = self.baseline
@@ -181,7 +187,7 @@ class Search:
         return self._scored(genome, number, parents, origin)
 
     def _new(self, genome: Genome, parent: Individual, draw: random.Random) -> Genome:
-        """The genome, mutated until it is one that is not known yet, if a few mutations reach one."""
+        """Mutate the genome until it is new, in a few tries."""
         for _ in range(_TRIES):
             if genome.key not in self._known:
                 return genome
@@ -191,7 +197,7 @@ class Search:
     def _scored(
         self, genome: Genome, number: int, parents: Sequence[Individual], origin: Origin
     ) -> Individual:
-        """The genome with its score: from the same genome of before, from the log, or by running the scenarios."""
+        """Score a genome: from an equal genome of this search, from the log, or by running the scenarios."""
         if (known := self._known.get(genome.key)) is not None:
             return known
         changes = tuple(self._changes(parents[0].genome, genome)) if parents else ()
@@ -212,7 +218,7 @@ class Search:
         return made
 
     def _changes(self, before: Genome, after: Genome) -> list[str]:
-        """What differs between two genomes, in words."""
+        """Return descriptions of the differences between two genomes."""
         changes = []
         how = "rewritten by the mutator" if self.mutator is not None else "sentences recombined"
         for kind, name in self.space.genes:
@@ -233,7 +239,7 @@ class Search:
         return changes
 
     def _check_budget(self) -> None:
-        """Raises _OutOfBudget if another genome, as dear as the dearest so far, would exceed the budget."""
+        """Raise _OutOfBudget if another genome, as costly as the costliest so far, would exceed the budget."""
         if not self.budget.is_limited:
             return
         dearest = Spent(

@@ -1,4 +1,4 @@
-"""Selection: which genomes become parents, and which live on."""
+"""Selection of the genomes that become parents or survive."""
 
 from __future__ import annotations
 
@@ -9,24 +9,24 @@ from typing import Final
 from harness.evolution.lineage import Individual
 
 TOURNAMENT: Final = 3
-"""Genomes that compete to be a parent."""
+"""Number of genomes that compete to be a parent."""
 
 Selection = Callable[[Sequence[Individual], random.Random], Individual]
 
 
 def ranked(population: Sequence[Individual]) -> list[Individual]:
-    """Each genome once, the fittest first; of equals, the one found earlier."""
+    """Return each genome once, the fittest first; of equals, the earlier one first."""
     unique = {each.number: each for each in population}
     return sorted(unique.values(), key=lambda each: (-each.fitness, each.number))
 
 
 def tournament(population: Sequence[Individual], draw: random.Random) -> Individual:
-    """The fittest of some that are drawn."""
+    """Return the fittest of some randomly drawn genomes."""
     return ranked([draw.choice(population) for _ in range(TOURNAMENT)])[0]
 
 
 def roulette(population: Sequence[Individual], draw: random.Random) -> Individual:
-    """One drawn with a chance in proportion to its fitness; any, where no genome has any."""
+    """Draw a genome with a probability proportional to its fitness; uniformly if all have fitness 0."""
     weights = [each.fitness for each in population]
     return draw.choices(population, weights)[0] if sum(weights) > 0 else draw.choice(population)
 

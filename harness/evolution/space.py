@@ -1,4 +1,4 @@
-"""What of a manifest can be varied: its genes, each with the value it has in the manifest."""
+"""The search space: the genes of a manifest, each with its value in the manifest."""
 
 from __future__ import annotations
 
@@ -20,9 +20,9 @@ MUTATION_TYPES: Final[Mapping[str, Kind]] = {
 
 @dataclass(frozen=True)
 class Space:
-    """The genes of a manifest, by their names: prompts by id, temperatures and tools by agent or node.
+    """The genes of a manifest: prompts by id, temperatures and tools by agent or node.
 
-    `places` are where temperatures and tools are written. `kinds` may mutate.
+    `places` are the locations of temperatures and tools in the manifest. Only genes of these `kinds` mutate.
     """
 
     prompts: Mapping[str, str]
@@ -33,7 +33,7 @@ class Space:
 
     @property
     def genes(self) -> list[tuple[Kind, str]]:
-        """What may mutate, in an order that is always the same."""
+        """The genes that may mutate, in a fixed order."""
         names: Mapping[Kind, Mapping[str, Any]] = {
             "prompt": self.prompts,
             "temperature": self.temperatures,
@@ -42,16 +42,16 @@ class Space:
         return [(kind, name) for kind in self.kinds for name in names[kind]]
 
     def pool(self, name: str) -> Mapping[str, Any]:
-        """The tools that the list of an agent or node can have, by name, in the order of the manifest."""
+        """Return the tools that an agent or node can have, by name, in the order of the manifest."""
         return self.places["tools", name].pool
 
 
 def space_of(
     prompts: Sequence[Prompt], tunables: Sequence[Tunable], mutation_types: Sequence[str]
 ) -> tuple[Space, list[Problem]]:
-    """The genes of a manifest with these prompts and tunables, and warnings of what is left out.
+    """Return the genes of a manifest with these prompts and tunables, and warnings about those left out.
 
-    An id that several different prompts have is left out: a variant would make them all one text.
+    An id shared by different prompts is left out, since a variant would give all of them one text.
     """
     texts: dict[str, str] = {}
     problems = []

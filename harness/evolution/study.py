@@ -1,8 +1,8 @@
-"""A search from its arguments to its files: scenarios split, genomes run, the winner confirmed, everything written.
+"""A whole search, from its arguments to its files.
 
 study = Study(…)  ──▶ study.search.run() ──▶ study.confirm() ──▶ study.write()
 
-Scenarios are run by whoever makes the study.
+The caller provides the function that runs scenarios.
 """
 
 from __future__ import annotations
@@ -44,14 +44,14 @@ from harness.world.spec import Stub
 
 Line = Mapping[str, Any]
 Run = Callable[[Sequence[Scenario], Path | None], Sequence[Line]]
-"""Runs scenarios and gives the lines of their results, which it also writes into a folder if one is given.
+"""Runs scenarios and returns the lines of their results; with a folder, it also writes them there.
 
-Raises KeyboardInterrupt where it is asked to end.
+Raises KeyboardInterrupt if it is asked to end.
 """
 
 
 class NotScored(HarnessError):
-    """A genome cannot be scored, and that is not the genome's doing."""
+    """A genome cannot be scored, for a reason other than the genome."""
 
     code = "not-scored"
 
@@ -60,15 +60,16 @@ class NotScored(HarnessError):
 class Study:
     """A search over the genes of a manifest.
 
-    Args:
-        manifest: as it is shown.
-        scenarios: those that run the manifest.
-        config_file: a file that was read, beside those the scenarios depend on.
-        run: runs scenarios.
-        fresh: whether what is in the folder is thrown away.
+    manifest     its path, as shown to users
+    scenarios    those that run the manifest
+    share        the share of them that is held out
+    config_file  a file to include in the inputs, besides those the scenarios depend on
+    run          runs scenarios
+    fresh        True to delete an earlier search in the folder
+    done         called after each generation
 
     Raises:
-        SourceError: nothing can be varied, no answer can depend on a genome, or the folder has another search.
+        SourceError: there are no genes, no answer can depend on a genome, or the folder has another search.
     """
 
     manifest: str
@@ -112,7 +113,7 @@ class Study:
     # ------------------------------------------------------------ before it starts
 
     def _check_dependence(self) -> None:
-        """Raises FormatError if what answers the scenarios reads nothing that a genome changes."""
+        """Raise FormatError if no stub of the scenarios reads anything that a genome changes."""
         genome = Genome()
         for id_, text in self.space.prompts.items():
             genome = genome.with_gene(self.space, "prompt", id_, f"{text} ")
@@ -136,11 +137,11 @@ class Study:
 
     @property
     def continues(self) -> int:
-        """How many genomes were scored before."""
+        """Number of genomes that were scored before the search was continued."""
         return len(self._log.known)
 
     def _mutator(self, stubs: Sequence[Stub]) -> Mutator | None:
-        """Who rewrites prompts; None where no stubs answer for a mutator and no model is named."""
+        """Return the mutator; None if it has no stubs and no model is named, or if prompts are not varied."""
         if not stubs and self.config.model is None:
             return None
         if "prompt" not in self.space.kinds:
@@ -176,7 +177,7 @@ class Study:
     # ------------------------------------------------------------ while it runs
 
     def start(self) -> None:
-        """Write down what the search is of, before anything is asked."""
+        """Write the arguments of a new search, before any call is made."""
         if not self._files.before:
             self.write()
 
@@ -186,11 +187,11 @@ class Study:
         self.done(self)
 
     def as_genome(self, scenarios: Sequence[Scenario], genome: Genome) -> list[Scenario]:
-        """Scenarios as a genome."""
+        """Return the scenarios with a genome."""
         return varied(scenarios, [genome.variant(self.space)], self.projects)
 
     def _score(self, genome: Genome) -> Score:
-        """Run the training scenarios as a genome."""
+        """Run the training scenarios with a genome, and return its score."""
         lines = self.run(self.as_genome(self.training, genome), None)
         why = broken(lines)
         found = score_of(lines, self.config.fitness_function)
@@ -205,10 +206,11 @@ class Study:
         return found
 
     def confirm(self) -> None:
-        """Hold the winner against the manifest on the scenarios that were held out.
+        """Compare the winner with the manifest on the held-out scenarios.
 
         Raises:
             KeyboardInterrupt: it was asked to end.
+            NotScored: scenarios could not be judged.
         """
         winner = self.search.best
         if winner.genome.is_baseline or not self.held_out:
@@ -228,19 +230,19 @@ class Study:
 
     @property
     def winner(self) -> Individual | None:
-        """The best genome; None where none is better than the manifest as it is."""
+        """The best genome; None if none is better than the unchanged manifest."""
         if not self.search.individuals or self.search.best.genome.is_baseline:
             return None
         return self.search.best
 
     @property
     def spent(self) -> Spent:
-        """What was spent, the confirmation included."""
+        """The calls and cost of the search and the confirmation."""
         confirming = (self.confirmed or {}).get("spent") or {"calls": 0, "cost": 0.0}
         return self.search.spent + Spent(confirming["calls"], confirming["cost"])
 
     def document(self) -> dict[str, Any]:
-        """The search as evolution.json has it."""
+        """Return the search as written to evolution.json."""
         search, winner, spent = self.search, self.winner, self.spent
         return {
             "format": FORMAT,
@@ -264,7 +266,7 @@ class Study:
         }
 
     def write(self) -> None:
-        """Write evolution.json, and when the search has stopped the winner."""
+        """Write evolution.json and, when the search has stopped, the winner."""
         if self.search.stopped is not None and self.winner is not None:
             variants = variants_file(self.winner.genome, self.space)
             self._files.write(self.document(), variants=variants, patch=self.patch.text)
@@ -273,7 +275,7 @@ class Study:
 
     @cached_property
     def root(self) -> Path:
-        """What the paths of the patch are relative to: the project, or what is around it and the manifest."""
+        """The folder that the paths of the patch are relative to: the common parent of project and manifest."""
         project = real_path(self.projects.common(each.file for each in self.scenarios).project)
         files = [self._main, *(real_path(Path(each.where.file)) for each in self._prompts)]
         return Path(os.path.commonpath([project, *(file.parent for file in files)]))
@@ -292,11 +294,11 @@ class Study:
         return patch_of(self.winner.genome, self.space, self._prompts, self._main, dialect.yaml, self.root)
 
     def written(self) -> list[str]:
-        """The names of the files that were written."""
+        """Return the names of the files in the folder."""
         return self._files.written()
 
 
 def _stubs_of(scenarios: Sequence[Scenario]) -> tuple[Stub, ...]:
-    """The stubs of the mutator in these scenarios, each once: those that scenarios share stand in one place."""
+    """Return the mutator's stubs in these scenarios, each once: several scenarios may share a stub."""
     found = {str(stub.span): stub for each in scenarios for stub in mutator_stubs(each.world)}
     return tuple(found.values())

@@ -1,4 +1,4 @@
-"""The winner as a variants file that `harness score --variants` reads."""
+"""The winner as a variants file for `harness score --variants`."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ NAME: Final = "evolved"
 
 
 class _Dumper(yaml.SafeDumper):
-    """Writes texts so that every version of YAML reads them as texts."""
+    """A dumper that quotes texts so that YAML 1.1 and 1.2 read them as texts."""
 
 
 def _text(dumper: yaml.SafeDumper, text: str) -> yaml.ScalarNode:
@@ -26,7 +26,7 @@ _Dumper.add_representer(str, _text)
 
 
 def variants_file(genome: Genome, space: Space) -> str:
-    """A variants file with the genome as its one variant."""
+    """Return a variants file with the genome as its only variant."""
     variant = genome.variant(space, NAME)
     written: dict[str, Any] = {"name": NAME}
     if variant.prompts:
