@@ -1,9 +1,9 @@
-"""The gate: whether a run is good enough, by the rules of a project, also against an earlier run.
+"""The gate: decides if a run is good enough, by the rules of a project, also compared with an earlier run.
 
-policy     the rules, from pyproject.toml or a file of their own
-parts      what rules are held against: the whole run, or the part that one of `by` names
-rules      each rule: its figure, its bound, the scenarios responsible
+policy     the rules, from pyproject.toml or a separate file
+parts      the scenarios that rules apply to: the whole run, or a part named in `by`
+rules      each rule: its figure, its bound, the affected scenarios
 changes    the rules that compare figures with those of the baseline, pair by pair
-judge      a run, a policy and a baseline: the verdict
-text       the verdict for a terminal, `markdown` for a pull request
+judge      the verdict on a run, from a policy and a baseline
+text       the verdict for a terminal; `markdown` for a pull request
 """

@@ -1,8 +1,8 @@
-"""The rules that compare figures with those of the baseline, scenario by scenario and repeat by repeat.
+"""Rules that compare figures with those of the baseline, scenario by scenario and repeat by repeat.
 
-A figure may get worse by the share that the rule allows. Where repeats may differ it must also be more than chance:
-the interval of the change (`harness.statistics.paired_bootstrap`) has to lie on the worse side of no change. Where
-none can differ, as with scripted answers, the change is what it is.
+A figure may get worse by the share that the rule allows. If repeats may differ, the change must also be significant:
+its interval (`harness.statistics.paired_bootstrap`) has to lie on the worse side of zero. If no repeat can differ, as
+with scripted answers, the change itself decides.
 """
 
 from __future__ import annotations
@@ -24,7 +24,11 @@ DEFAULT_CONFIDENCE: Final = 0.95
 
 @dataclass(frozen=True)
 class Compared:
-    """A figure of a `Repeat`. `sign` is -1 where less is worse; `weighed`: by the scenario's weight."""
+    """A figure of a `Repeat`.
+
+    sign     1 if more is worse, -1 if less is worse
+    weighed  True to weight it by the scenario's weight
+    """
 
     figure: str
     sign: int = 1
@@ -40,10 +44,10 @@ CHANGES: Final = {
 
 
 def change_rule(rule: str, part: Part, bound: float, confidence: float) -> Ruling:
-    """What came of a rule of `CHANGES`.
+    """Apply a rule of `CHANGES`.
 
     Raises:
-        NothingToJudge: no run is in both, or its cost is not known.
+        NothingToJudge: no scenario was judged in both runs, or a cost is not known.
     """
     assert part.pairing is not None
     compared = CHANGES[rule]
@@ -70,7 +74,7 @@ def change_rule(rule: str, part: Part, bound: float, confidence: float) -> Rulin
 
 
 def _values(pair: Pair, compared: Compared) -> list[tuple[float, float]]:
-    """The figure of each repeat in both runs; those that were not judged have no latency."""
+    """Return the figure of each repeat in both runs; repeats that were not judged have no latency."""
     values = [
         (getattr(before, compared.figure), getattr(after, compared.figure)) for before, after in pair.repeats
     ]
@@ -81,7 +85,7 @@ def _values(pair: Pair, compared: Compared) -> list[tuple[float, float]]:
 
 
 def _can_differ(pair: Pair, values: Sequence[tuple[float, float]]) -> bool:
-    """True if one repeat says less than all."""
+    """True if repeats may differ."""
     if len(values) < 2:
         return False
     return (
@@ -94,7 +98,7 @@ def _can_differ(pair: Pair, values: Sequence[tuple[float, float]]) -> bool:
 def _responsible(
     pairs: Sequence[tuple[Pair, Sequence[tuple[float, float]]]], scenarios: Sequence[Paired], sign: int
 ) -> list[Responsible]:
-    """The scenarios that got worse, those first that weigh most in the change."""
+    """Return the scenarios that got worse, those that contribute most to the change first."""
     found: list[tuple[float, Responsible]] = []
     for (pair, values), paired in zip(pairs, scenarios, strict=True):
         before, after = (math.fsum(of_run) / len(values) for of_run in zip(*values, strict=True))

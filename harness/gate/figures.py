@@ -1,4 +1,4 @@
-"""Figures and bounds of rules as people read them."""
+"""Figures and bounds of rules as text."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ _COUNTED = {
 
 
 def figure(ruling: Ruling) -> str:
-    """What a rule found, with its unit."""
+    """Return the figure of a rule, with its unit."""
     rule, actual = ruling.rule, ruling.actual
     if actual is None:
         return "–"
@@ -34,7 +34,7 @@ def figure(ruling: Ruling) -> str:
 
 
 def bound(ruling: Ruling) -> str:
-    """What a rule demands."""
+    """Return the bound of a rule."""
     rule, value = ruling.rule, ruling.bound
     if rule in CHANGES:
         return f"at most {_share(value)} worse"
@@ -46,7 +46,7 @@ def bound(ruling: Ruling) -> str:
 
 
 def moved(ruling: Ruling, responsible: Responsible) -> str:
-    """What a scenario was and is; only what it is where nothing is known of before."""
+    """Return the figure of a scenario before and now, or only now if the former is not known."""
     before, after = (_value(ruling.rule, value) for value in (responsible.before, responsible.after))
     return after if responsible.before is None else f"{before} → {after}"
 

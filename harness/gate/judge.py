@@ -1,4 +1,4 @@
-"""A run held to its rules: the verdict of the gate."""
+"""The verdict of the gate on a run."""
 
 from __future__ import annotations
 
@@ -28,12 +28,12 @@ _SOME: Final = 5
 
 @dataclass(frozen=True)
 class Verdict:
-    """What came of a gate.
+    """The verdict of a gate.
 
-    run, baseline, policy  what was judged, held against, and by which rules, as they are shown; "" for none
+    run, baseline, policy  names of what was judged, compared with, and applied; "" for none
     rulings                in the order of the rules: of the whole run, then of its parts
-    notes                  what a reader should know beside them
-    changed_expectations   the scenarios that expect something else than in the baseline
+    notes                  remarks for the reader
+    changed_expectations   the scenarios whose expectations differ from those in the baseline
     """
 
     run: str
@@ -45,16 +45,16 @@ class Verdict:
 
     @property
     def passed(self) -> bool:
-        """All rules hold."""
+        """True if all rules hold."""
         return all(ruling.passed for ruling in self.rulings)
 
     @property
     def unjudged(self) -> bool:
-        """More scenarios could not be judged than may be."""
+        """True if more scenarios could not be judged than `max_errors` allows."""
         return any(ruling.rule == "max_errors" and not ruling.passed for ruling in self.rulings)
 
     def as_json(self) -> dict[str, Any]:
-        """The verdict as `--json` has it."""
+        """Return the verdict as `--json` writes it."""
         return {
             "format": FORMAT,
             "passed": self.passed,
@@ -68,17 +68,23 @@ class Verdict:
 
 
 def refused_json(problems: Sequence[Problem]) -> dict[str, Any]:
-    """What `--json` has where nothing could be judged: no rules, and why."""
+    """Return what `--json` writes if nothing could be judged: no rules, and the problems."""
     listed = [{"code": each.code, "message": each.message, "hint": each.hint} for each in problems]
     return {"format": FORMAT, "passed": False, "rules": [], "problems": listed}
 
 
 def judge(run: Path, policy: Policy, baseline: Path | None = None, *, partial: bool = False) -> Verdict:
-    """The verdict on a run. `baseline` is used in place of the policy's; `partial` allows a run of a part.
+    """Judge a run.
+
+    Args:
+        run: a folder of results.
+        policy: the rules.
+        baseline: replaces the policy's baseline.
+        partial: True to accept an incomplete run or baseline.
 
     Raises:
-        FormatError: a run or the baseline is missing, damaged, or of a part; the baseline is of other scenarios;
-            rules have nothing to look at (all of them are named).
+        FormatError: the run or the baseline is missing, damaged or incomplete; the two have no scenario in common; or
+            rules apply to nothing (all of them are listed).
     """
     scopes = [None, *(part.scope for part in policy.by)]
     sums, coverage = Summary(), [ScopedCoverage(scope) for scope in scopes]
@@ -107,7 +113,7 @@ def judge(run: Path, policy: Policy, baseline: Path | None = None, *, partial: b
 
 
 def _require_whole(read: Run, path: Path, partial: bool) -> None:
-    """Refuse a run of a part, whose left-out scenarios nobody could tell from removed ones."""
+    """Refuse an incomplete run: scenarios left out of it could not be told from removed ones."""
     if partial or not read.incomplete:
         return
     whole = path / LAST_WHOLE
@@ -144,7 +150,7 @@ def _paired(baseline: Run, run: Run, partial: bool) -> Pairing:
 
 
 def _hint(pairing: Pairing) -> str:
-    """What to do where the scenarios are the same but for the variant, or the folder."""
+    """Return a hint if the scenarios are the same except for the variant or the folder."""
     ids = {scenario.id for scenario in pairing.gone}
     varied = next((each for each in pairing.added if each.id in ids), None)
     if varied is not None:
@@ -161,7 +167,7 @@ def _some(scenarios: Sequence[ScenarioRuns]) -> str:
 
 
 def _without_gone(pairing: Pairing | None, partial: bool) -> Pairing | None:
-    """The pairing as rules see it: what a run of a part left out is not gone."""
+    """Return the pairing for the rules: scenarios that an incomplete run left out do not count as removed."""
     if pairing is None or not partial:
         return pairing
     skipped = {each.after.key for each in pairing.pairs}
@@ -169,7 +175,7 @@ def _without_gone(pairing: Pairing | None, partial: bool) -> Pairing | None:
 
 
 def _notes(run: Run, baseline: Run | None, pairing: Pairing | None, partial: bool) -> list[str]:
-    """What a reader should know: what was left out of a run, and what is new."""
+    """Return notes on scenarios that were left out, changed or added."""
     notes = [f"not a whole run: {run.incomplete}"] if run.incomplete else []
     if baseline is None or pairing is None:
         return notes
@@ -187,7 +193,7 @@ def _notes(run: Run, baseline: Run | None, pairing: Pairing | None, partial: boo
 
 
 def _expect_other(pairing: Pairing) -> list[ScenarioRuns]:
-    """The scenarios that pass or fail by other expectations: what they were held to before nobody knows."""
+    """Return the scenarios whose expectations changed; verdicts by the old expectations are not known."""
     return [each.after for each in pairing.pairs if each.expects_other]
 
 
@@ -196,7 +202,7 @@ def _named(scope: tuple[Scope, str] | None) -> str:
 
 
 class _Judging:
-    """Holds parts of a run to the rules of a policy, and collects what came of them."""
+    """Applies the rules of a policy to parts of a run, and collects the rulings and problems."""
 
     def __init__(self, policy: Policy, has_baseline: bool, partial: bool) -> None:
         self._policy, self._has_baseline, self._partial = policy, has_baseline, partial
@@ -204,14 +210,14 @@ class _Judging:
         self.problems: list[Problem] = []
 
     def unmatched(self, scope: tuple[Scope, str] | None, at: int | None, summary: Any) -> None:
-        """A part that no scenario of the run is in."""
+        """Add the problem that no scenario of the run is in a part."""
         assert scope is not None
         kind, name = scope
         hint = did_you_mean(name, list(summary[f"{kind}s"])) or f"no scenario has a {kind}"
         self._refuse("gate-nothing", f"no scenario of the run has {_named(scope)}", at, kind, hint)
 
     def add(self, part: Part, at: int | None) -> None:
-        """Hold a part to its rules: those of the whole run, or of one of `by`."""
+        """Apply the rules of the whole run, or of `by[at]`, to a part."""
         whole = self._policy.rules
         rules = whole if at is None else self._policy.by[at]
         if at is None and self._policy.is_default:
@@ -230,7 +236,7 @@ class _Judging:
             self.rulings += self._unwritten(part, rules)
 
     def _unwritten(self, part: Part, rules: Rules) -> Iterator[Ruling]:
-        """The rules that count though nobody wrote them: printed where they do not hold, or where nothing else is."""
+        """Yield the rulings of rules that apply by default, if they fail or if there are no other rules."""
         defaults = [] if "max_errors" in rules.rules else [max_errors(part, 0)]
         if self._has_baseline and "allow_removed" not in rules.rules:
             defaults.append(allow_removed(part, False))

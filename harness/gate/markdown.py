@@ -1,4 +1,4 @@
-"""The verdict of a gate as GitHub-flavoured Markdown: a comment on a pull request."""
+"""The verdict of a gate as GitHub-flavoured Markdown, for a comment on a pull request."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ _MESSAGE_LENGTH = 300
 
 
 def markdown(verdict: Verdict) -> str:
-    """The verdict: a table of the rules, then what is responsible for those that fail."""
+    """Return the verdict: a table of the rules, then the affected scenarios of those that fail."""
     said, printed = headline(verdict), set[str]()
     rows = [_row(ruling) for ruling in verdict.rulings]
     head = "| | rule | found | bound |\n|---|---|--:|---|"
@@ -34,7 +34,7 @@ def markdown(verdict: Verdict) -> str:
 
 
 def refused_markdown(problems: Sequence[Problem]) -> str:
-    """What stands there where nothing could be judged."""
+    """Return the text if nothing could be judged."""
     return bounded("## Gate: not judged\n\n" + "".join(f"- {escape(each.one_line)}\n" for each in problems))
 
 

@@ -1,4 +1,4 @@
-"""What rules are held against: the whole run, or the part of its scenarios that one of `by` names."""
+"""The scenarios that rules apply to: the whole run, or the part that an entry of `by` names."""
 
 from __future__ import annotations
 
@@ -15,13 +15,13 @@ from harness.report.scenario_runs import Run, ScenarioRuns
 
 @dataclass(frozen=True)
 class Part:
-    """Scenarios of a run with what the summary says of them.
+    """Scenarios of a run with their part of the summary.
 
-    scope      what names the part; None for the whole run
+    scope      the kind and name of the part; None for the whole run
     group      its figures, a group of summary.json (`harness.report.summary`)
-    coverage   its graphs, as `coverage` of summary.json
-    pairing    its scenarios beside those of the baseline; None without a baseline
-    baseline   the baseline, None without one
+    coverage   its graphs, as in `coverage` of summary.json
+    pairing    its scenarios paired with those of the baseline; None without a baseline
+    baseline   the baseline; None without one
     """
 
     scope: tuple[Scope, str] | None
@@ -33,23 +33,23 @@ class Part:
 
     @property
     def before(self) -> Mapping[Key, Pair]:
-        """The pairs by scenario; none without a baseline."""
+        """The pairs, by scenario; empty without a baseline."""
         return {} if self.pairing is None else self.pairing.by_key
 
 
 class ScopedCoverage:
-    """Collects the coverage of a part, line by line."""
+    """A collector of the coverage of a part, line by line."""
 
     def __init__(self, scope: tuple[Scope, str] | None) -> None:
         self._scope, self._graphs = scope, GraphCoverage()
 
     def add(self, line: Line) -> None:
-        """Count a line of results.jsonl, if it is of the part."""
+        """Count a line of results.jsonl, if it belongs to the part."""
         if self._scope is None or self._scope[1] in _names(line, self._scope[0]):
             self._graphs.add(line)
 
     def summary(self) -> dict[str, Any]:
-        """As `GraphCoverage.summary`."""
+        """Return the coverage as `GraphCoverage.summary` does."""
         return self._graphs.summary()
 
 
@@ -65,7 +65,7 @@ def part_of(
     pairing: Pairing | None,
     baseline: Run | None,
 ) -> Part | None:
-    """The part of a run; None if no scenario of it is there."""
+    """Return a part of a run; None if it has no scenarios."""
     if scope is None:
         return Part(None, tuple(run.scenarios.values()), summary["total"], coverage, pairing, baseline)
     kind, name = scope

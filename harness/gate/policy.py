@@ -1,4 +1,4 @@
-"""The rules of a gate: `[tool.harness.gate]` in pyproject.toml, or `gate:` in a file (docs/gate.md)."""
+"""The rules of a gate, read from `[tool.harness.gate]` in pyproject.toml or `gate:` in a file (docs/gate.md)."""
 
 from __future__ import annotations
 
@@ -54,7 +54,7 @@ Count = Annotated[int, Field(ge=0)]
 
 
 class MinCoverage(Strict):
-    """The shares of each graph that have to run."""
+    """Minimum shares of each graph that must be covered."""
 
     model_config = ConfigDict(title="min_coverage")
 
@@ -70,12 +70,12 @@ class MinCoverage(Strict):
 
     @property
     def bounds(self) -> dict[str, float]:
-        """The shares that are written."""
+        """The shares that are set."""
         return {part: getattr(self, part) for part in self.written("nodes", "edges", "branches")}
 
 
 class Rules(Strict):
-    """Rules in the order they are printed; those that are not written do not hold a run to anything."""
+    """The rules, in the order in which they are printed. A rule that is not set does not apply."""
 
     model_config = ConfigDict(title="the gate")
 
@@ -98,7 +98,7 @@ class Rules(Strict):
 
     @property
     def rules(self) -> dict[str, Any]:
-        """The rules that are written, with their bounds. `no_new_failures: false` is none."""
+        """The rules that are set, with their bounds; `no_new_failures: false` counts as not set."""
         bounds = {name: getattr(self, name) for name in self.written(*RULES)}
         return {name: bound for name, bound in bounds.items() if (name, bound) != ("no_new_failures", False)}
 
@@ -134,14 +134,14 @@ class PartRules(Rules):
 
 
 class _Written(Rules):
-    """A policy as it is written."""
+    """A policy as written."""
 
     by: list[PartRules] = LEFT_OUT
     baseline: str = LEFT_OUT
 
 
 class _PolicyFile(Strict):
-    """A file with a policy."""
+    """A policy file as written."""
 
     model_config = ConfigDict(title="a policy file")
 
@@ -150,12 +150,12 @@ class _PolicyFile(Strict):
 
 @dataclass(frozen=True)
 class Policy:
-    """What a run is held to.
+    """The rules that apply to a run.
 
     rules     for the whole run; `by` has those of parts
-    baseline  the run or file to compare with, where the command line names none
-    source    where the rules stand, as it is shown; "" for the default ones
-    document  the file of the rules, and where in it they are
+    baseline  the run or file to compare with, unless the command line names one
+    source    the location of the rules, as shown to users; "" for the defaults
+    document  the file of the rules, and their path in it
     """
 
     rules: Rules
@@ -166,11 +166,11 @@ class Policy:
 
     @property
     def is_default(self) -> bool:
-        """True if no rule is written: those of `default_rules` count."""
+        """True if no rule is set, so that `default_rules` apply."""
         return not (set(self.rules.model_fields_set) & set(RULES)) and not self.by
 
     def problem(self, code: str, message: str, part: int | None, key: str, hint: str = "") -> Problem:
-        """A problem with a rule, at its place: of the whole run, or of one of `by`."""
+        """Return a problem with a rule of the whole run, or of `by[part]`, at its location."""
         if self.document is None:
             return Problem(code, message, None, hint)
         document, path = self.document
@@ -179,16 +179,16 @@ class Policy:
 
 
 def default_rules(*, baseline: bool) -> Rules:
-    """The rules where none are written."""
+    """Return the rules that apply if none are set."""
     given: Mapping[str, Any] = {"min_pass_rate": 1.0} | ({"no_new_failures": True} if baseline else {})
     return Rules(**given)
 
 
 def read_policy(file: Path | None, project: Path) -> Policy:
-    """The policy in a file; without one that of the project, if it has one.
+    """Read the policy in a file, or that of the project if `file` is None.
 
     Raises:
-        FormatError: it cannot be read, or has a key or a bound that no policy has.
+        FormatError: it cannot be read, or has an unknown key or a bad bound.
     """
     if file is None:
         file = project / PYPROJECT

@@ -1,7 +1,7 @@
-"""The rules that look at a run, and at what became of its scenarios; `harness.gate.changes` has the others.
+"""Rules on the figures of a run and on its changed verdicts; `harness.gate.changes` has the others.
 
-Each is a function of the part it is held against and its bound. One that has nothing to look at raises
-`NothingToJudge`: a rule that holds because there is nothing says nothing.
+Each rule is a function of the part that it applies to and its bound. A rule that has nothing to look at raises
+`NothingToJudge` rather than hold trivially.
 """
 
 from __future__ import annotations
@@ -19,15 +19,15 @@ from harness.report.verdicts import NOT_PASSED
 from harness.source.suggest import nearest
 
 TOLERANCE: Final = 1e-9
-"""What sums of fractions may be off by."""
+"""Tolerance for rounding errors in sums."""
 _MOST_MISSING: Final = 10
 _MOST_COMPARED: Final = 10_000
-"""Pairs of names of which the nearest is looked for: it takes a few seconds."""
+"""Maximum number of pairs of names compared for suggestions, which takes a few seconds."""
 Rule = Callable[[Part, Any], Ruling]
 
 
 class NothingToJudge(Exception):
-    """A rule that has nothing to look at. `hint` says what to do."""
+    """Raised by a rule that has nothing to look at. `hint` says what to do."""
 
     def __init__(self, message: str, hint: str = "") -> None:
         self.message, self.hint = message, hint
@@ -35,14 +35,14 @@ class NothingToJudge(Exception):
 
 
 def min_pass_rate(part: Part, bound: float) -> Ruling:
-    """The share of runs that passed, repeats that could not differ counted once."""
+    """Judge the share of runs that passed; repeats that cannot differ count once."""
     rate = _judged(part, "pass_rate")
     blamed = [_verdicts(part, scenario) for scenario in part.scenarios if _fails(scenario)]
     return Ruling("min_pass_rate", part.scope, rate, bound, rate >= bound - TOLERANCE, scenarios=blamed)
 
 
 def min_fitness(part: Part, bound: float) -> Ruling:
-    """The weighted mean of the scores."""
+    """Judge the weighted mean of the scores."""
     fitness = _judged(part, "fitness")
     lost = [each for each in part.scenarios if each.verdict != "skipped" and each.score < 1]
     lost.sort(key=lambda scenario: -scenario.weight * (1 - scenario.score))
@@ -53,12 +53,12 @@ def min_fitness(part: Part, bound: float) -> Ruling:
 
 
 def max_p50_latency(part: Part, bound: float) -> Ruling:
-    """The median of the virtual latency."""
+    """Judge the median of the virtual latency."""
     return _latency("max_p50_latency", "p50", part, bound)
 
 
 def max_p95_latency(part: Part, bound: float) -> Ruling:
-    """The 95th percentile of the virtual latency."""
+    """Judge the 95th percentile of the virtual latency."""
     return _latency("max_p95_latency", "p95", part, bound)
 
 
@@ -79,7 +79,7 @@ def _slowest(repeats: Iterable[Repeat]) -> float | None:
 
 
 def max_cost(part: Part, bound: float) -> Ruling:
-    """What all calls of models cost. One of unknown price may be above any bound."""
+    """Judge the cost of all model calls. If a price is not known, the cost may exceed any bound."""
     value = float(part.group["cost"])
     if value <= bound + TOLERANCE and (text := unpriced(part.group)):
         raise NothingToJudge(f"what the run costs is not known: {text}", "add it to [tool.harness.prices]")
@@ -87,7 +87,7 @@ def max_cost(part: Part, bound: float) -> Ruling:
 
 
 def max_tokens(part: Part, bound: float) -> Ruling:
-    """The tokens of all calls of models, sent and received."""
+    """Judge the input and output tokens of all model calls."""
     return _sum("max_tokens", "tokens", part.group["tokens"]["total"], part, bound)
 
 
@@ -103,7 +103,7 @@ def _sum(rule: str, figure: str, value: float, part: Part, bound: float) -> Ruli
 
 
 def max_flaky(part: Part, bound: int) -> Ruling:
-    """The scenarios whose repeats have different verdicts."""
+    """Judge the number of scenarios whose repeats have different verdicts."""
     flaky = [each for each in part.scenarios if len({repeat.verdict for repeat in each.repeats.values()}) > 1]
     repeated = any(len(each.repeats) > 1 for each in part.scenarios)
     return Ruling(
@@ -114,14 +114,14 @@ def max_flaky(part: Part, bound: int) -> Ruling:
 
 
 def max_errors(part: Part, bound: int) -> Ruling:
-    """The scenarios that could not be judged."""
+    """Judge the number of scenarios that could not be judged."""
     errors = [each for each in part.scenarios if each.verdict == "error"]
     blamed = [_verdicts(part, scenario) for scenario in errors]
     return Ruling("max_errors", part.scope, len(errors), bound, len(errors) <= bound, scenarios=blamed)
 
 
 def min_coverage(part: Part, bound: MinCoverage) -> Ruling:
-    """Of nodes, edges and branches the smallest share of a graph that ran; one without any has no share."""
+    """Judge the smallest coverage of any graph, in nodes, edges and branches. Graphs without any are skipped."""
     if not part.coverage:
         raise NothingToJudge("no graph ran that could be covered")
     worst: dict[str, float | None] = {}
@@ -149,7 +149,7 @@ def _step(item: Any) -> str:
 
 
 def no_new_failures(part: Part, _bound: bool, *, gone_counts: bool = True) -> Ruling:
-    """The scenarios that passed in the baseline and do not now. Those that are gone count unless they may be."""
+    """Judge the scenarios that passed in the baseline and do not now, including removed ones if `gone_counts`."""
     assert part.pairing is not None
     broken = [each for each in part.pairing.pairs if each.before.verdict == "passed" and _fails(each.after)]
     blamed = [Responsible.of(each.after, each, "passed", each.after.verdict) for each in broken]
@@ -159,7 +159,7 @@ def no_new_failures(part: Part, _bound: bool, *, gone_counts: bool = True) -> Ru
 
 
 def allow_removed(part: Part, bound: bool) -> Ruling:
-    """The scenarios of the baseline that are gone: missing, or skipped and not skipped before."""
+    """Judge the removed scenarios of the baseline: missing, or newly skipped."""
     gone = _gone(part)
     return Ruling("allow_removed", part.scope, len(gone), bound, bound or not gone, scenarios=gone)
 
@@ -178,7 +178,7 @@ def _gone(part: Part) -> list[Responsible]:
 
 
 def _perhaps_renamed(gone: ScenarioRuns, added: Sequence[ScenarioRuns]) -> str:
-    """Which new scenario of the same file has a name most like that of one that is gone; "" where none has."""
+    """Return a remark naming the new scenario of the same file whose name is most similar; "" if there is none."""
     found = nearest(
         gone.id, (each.id for each in added if each.suite == gone.suite and each.variant == gone.variant)
     )

@@ -1,4 +1,4 @@
-"""What came of a rule: its figure, its bound, whether it holds, and the scenarios responsible."""
+"""The ruling on a rule: its figure, its bound, the verdict, and the affected scenarios."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from harness.report.scenario_runs import ScenarioRuns
 
 @dataclass(frozen=True, slots=True)
 class Responsible:
-    """A scenario, what it was (None where that is not known) and is now; `checks` are those that changed."""
+    """A scenario affected by a ruling, with its figure before (None if not known) and now, and its changed checks."""
 
     id: str
     variant: str | None
@@ -25,18 +25,18 @@ class Responsible:
 
     @classmethod
     def of(cls, scenario: ScenarioRuns, pair: Pair | None, before: Any, after: Any) -> Responsible:
-        """A scenario that is there, with the checks that changed, if it is in the baseline, or that fail."""
+        """Create it for a scenario, with its changed checks, or the failing ones if it is not in the baseline."""
         return cls(
             scenario.id, scenario.variant, before, after, (pair or Pair(_NOTHING, scenario)).changed_checks
         )
 
     @property
     def label(self) -> str:
-        """Its id, and its variant in brackets."""
+        """The id, with the variant in brackets."""
         return label(self.id, self.variant)
 
     def as_json(self) -> dict[str, Any]:
-        """The scenario as `--json` has it."""
+        """Return the scenario as `--json` writes it."""
         variant = {"variant": self.variant} if self.variant else {}
         return {
             "id": self.id,
@@ -52,12 +52,12 @@ _NOTHING = ScenarioRuns("")
 
 @dataclass(frozen=True)
 class Ruling:
-    """What came of a rule.
+    """The result of applying a rule.
 
-    actual     its figure; None where there is none, and `note` says why
-    interval   that of the figure, where the rule asks whether it is more than chance
-    scenarios  those responsible, the worst first; also of a rule that holds, where some lost something
-    details    what else is responsible, a line each
+    actual     its figure; None if there is none, for the reason in `note`
+    interval   the interval of the figure, if the rule tests for significance
+    scenarios  the affected scenarios, the worst first; a rule that holds may have some
+    details    other causes, one line each
     """
 
     rule: str
@@ -71,7 +71,7 @@ class Ruling:
     details: Sequence[str] = ()
 
     def as_json(self) -> dict[str, Any]:
-        """The ruling as `--json` has it; a figure or a bound that is infinite is null."""
+        """Return the ruling as `--json` writes it; infinite values are null."""
         return {
             "rule": self.rule,
             "scope": dict([self.scope]) if self.scope else None,

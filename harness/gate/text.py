@@ -1,4 +1,4 @@
-"""The verdict of a gate for a terminal: a line a rule, and under one that fails the scenarios responsible."""
+"""The verdict of a gate for a terminal: a line per rule, and the affected scenarios below a rule that fails."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ _MESSAGE_LENGTH = 200
 
 
 def lines(verdict: Verdict) -> Iterator[str]:
-    """The verdict, line by line."""
+    """Yield the lines of the verdict."""
     against = f" against {verdict.baseline}" if verdict.baseline else ""
     yield printable(f"gate: {verdict.run}{against}, rules of {verdict.policy or 'the harness (no policy)'}")
     rows = [(name(ruling), figure(ruling), bound(ruling)) for ruling in verdict.rulings]
@@ -35,7 +35,7 @@ def lines(verdict: Verdict) -> Iterator[str]:
 
 
 def headline(verdict: Verdict) -> str:
-    """The verdict on one line."""
+    """Return the verdict as one line."""
     failed = sum(not ruling.passed for ruling in verdict.rulings)
     if not failed:
         return f"gate passed: {plural(len(verdict.rulings), 'rule')}"
@@ -43,12 +43,12 @@ def headline(verdict: Verdict) -> str:
 
 
 def name(ruling: Ruling) -> str:
-    """The rule, and the part it is held against."""
+    """Return the name of the rule, and of the part it applies to."""
     return ruling.rule + (f" [{ruling.scope[0]} {ruling.scope[1]}]" if ruling.scope else "")
 
 
 def first_printed(scenario: Responsible, printed: set[str]) -> list[str]:
-    """The checks of a scenario on a line each, the first time it is printed."""
+    """Return the checks of a scenario, one line each; nothing if the scenario has been printed before."""
     if scenario.label in printed:
         return []
     printed.add(scenario.label)
@@ -67,7 +67,7 @@ def _responsible(ruling: Ruling, printed: set[str]) -> Iterator[str]:
 
 
 def shown(details: list[str]) -> Iterator[str]:
-    """The first of these lines, and how many more there are."""
+    """Yield the first lines, and the number of the others."""
     yield from details[:MOST_SCENARIOS]
     if len(details) > MOST_SCENARIOS:
         yield f"… and {len(details) - MOST_SCENARIOS} more"
