@@ -1,9 +1,9 @@
-"""How far two raters agree who each say pass or fail: agreement, and Cohen's kappa with an interval.
+"""Agreement of two raters who each say pass or fail: the share of equal ratings, and Cohen's kappa with an interval.
 
-Kappa (Cohen 1960, "A Coefficient of Agreement for Nominal Scales") is the agreement beyond what two raters would have
-by chance who pass as many as these do. The textbook's interval of it has no width where they agree in everything, and
-is too narrow for few items. Here it is a credible interval: the four shares have Jeffreys's prior, and kappa is drawn
-from what the counts leave possible; `tests/statistics/test_agreement.py` holds its coverage against simulation.
+Kappa (Cohen 1960, "A Coefficient of Agreement for Nominal Scales") is the agreement beyond chance, given how
+often each rater passes items. The textbook interval has zero width if the raters agree on everything, and is
+too narrow for few items. Here it is a credible interval: the four shares have Jeffreys's prior, and kappa is
+drawn from their posterior; `tests/statistics/test_agreement.py` checks its coverage by simulation.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ _PRIOR: Final = 0.5
 
 
 class Ratings(NamedTuple):
-    """How many items two raters pass and fail; `first_passes` are those that only the first passes."""
+    """Numbers of items by the verdicts of two raters; `first_passes` counts those that only the first passes."""
 
     both_pass: int
     first_passes: int
@@ -26,12 +26,12 @@ class Ratings(NamedTuple):
 
     @property
     def items(self) -> int:
-        """How many there are."""
+        """The total number of items."""
         return sum(self)
 
 
 def agreement(ratings: Ratings) -> float:
-    """The share that both rate alike; there has to be one item.
+    """Return the share of items with equal ratings; there must be at least one item.
 
     >>> agreement(Ratings(3, 1, 0, 1))
     0.8
@@ -40,14 +40,14 @@ def agreement(ratings: Ratings) -> float:
 
 
 def kappa(ratings: Ratings) -> float | None:
-    """Cohen's kappa, -1 to 1; None where both rate all items the same, which chance would do as well.
+    """Return Cohen's kappa, -1 to 1; None if both rate all items the same, since chance would agree as well.
 
     >>> kappa(Ratings(20, 5, 10, 15))
     0.4
     """
     n = ratings.items
     first, second = ratings.both_pass + ratings.first_passes, ratings.both_pass + ratings.second_passes
-    # In whole numbers, so that perfect agreement is exactly 1.
+    # In integers, so that perfect agreement gives exactly 1.
     by_chance = first * second + (n - first) * (n - second)
     if by_chance == n * n:
         return None
@@ -56,7 +56,7 @@ def kappa(ratings: Ratings) -> float | None:
 
 @lru_cache(maxsize=64)
 def kappa_interval(ratings: Ratings) -> tuple[float, float]:
-    """The 95 % interval of kappa. It is the same whichever rater is the first, and whichever word is `pass`."""
+    """Return the 95 % interval of kappa. Swapping the raters, or pass and fail, does not change it."""
     import numpy as np
 
     a, b, c, d = ratings

@@ -1,10 +1,10 @@
-"""Whether a mean is above 0, asked after every scenario: a test whose level holds however often one looks.
+"""A test whether a mean is above 0 that may be looked at after every observation: an anytime-valid p-value.
 
-Someone bets a share of what they have on each difference, which is between -1 and 1: they then have
-`wealth × (1 + share × difference)`. Where the mean is 0 or less nobody gets rich: with a probability of at most p is
-1/p times what they began with ever reached (Ville's inequality). So 1 ÷ the most they ever had is a p-value at any
-time (Waudby-Smith and Ramdas 2024, "Estimating means of bounded random variables by betting", section 4). Several
-bet, each another share; what they have together is as safe.
+A gambler bets a share of the wealth on each difference, which lies between -1 and 1: the new wealth is `wealth
+× (1 + share × difference)`. If the mean is 0 or less, the probability that the wealth ever reaches 1/p times
+the initial wealth is at most p (Ville's inequality). So 1 ÷ the largest wealth so far is a p-value at any time
+(Waudby-Smith and Ramdas 2024, "Estimating means of bounded random variables by betting", section 4). Several
+gamblers bet different shares; the inequality holds for their mean wealth as well.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ SHARES: Final = tuple(number / 8 for number in range(1, 8))
 
 
 class Bets:
-    """Bets that differences are above 0 on average.
+    """Bets that the mean of differences is above 0.
 
     >>> bets = Bets()
     >>> for _ in range(10):
@@ -30,7 +30,7 @@ class Bets:
         self._wealth = [0.0] * len(SHARES)  # logarithms
 
     def add(self, difference: float) -> None:
-        """See the next difference, from -1 to 1."""
+        """Add the next difference, from -1 to 1."""
         bounded = max(-1.0, min(1.0, difference))
         self._wealth = [
             have + log1p(share * bounded) for have, share in zip(self._wealth, SHARES, strict=True)

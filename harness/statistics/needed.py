@@ -1,15 +1,15 @@
-"""How many more scenarios, or repeats of them, would show a difference that was not shown.
+"""Sample size: the number of further scenarios, or repeats, that would make a difference significant.
 
-A sign-flip test with `level` shows a mean change m of N scenarios with a power of 80 % where
+A sign-flip test with `level` detects a mean change m of N scenarios with a power of 80 % if
 
     |m| N  ≥  (z(1 - level/2) √(s² + m²)  +  z(0.8) s) √N  +  u
 
-with s², the variance of the changes of scenarios: flipped signs spread them about 0, the sample about m. u is the
-step scores come in: of sums that are equal the test counts all. Besides, so many scenarios have to differ at all
-that even with all signs alike the test shows it: 2 ÷ 2^k ≤ level.
+where s² is the variance of the changes of scenarios: flipped signs spread about 0, the sample about m. u is the
+step size of scores: the test counts all of several equal sums. In addition, so many scenarios have to differ
+that the test is significant if all signs are equal: 2 ÷ 2^k ≤ level.
 
-s² has two parts: what scenarios differ in, and what repeats of the same scenario do, by their number. The second
-falls with more repeats.
+s² is the sum of the variance between scenarios and the variance between repeats of a scenario, divided by their
+number. More repeats reduce the latter.
 """
 
 from __future__ import annotations
@@ -32,11 +32,11 @@ POWER: Final = 0.8
 
 
 class Needed(NamedTuple):
-    """What would show a difference as large as here.
+    """The additional sample that would make a difference as large as the observed one significant.
 
-    scenarios  how many more scenarios like these; None of a single scenario, which is compared with itself
-    repeats    how many more repeats of each of these; None where chance between repeats is the smaller part of the
-               spread or not known, and where no number of them would do
+    scenarios  number of further scenarios like these; None for a single scenario, which is compared with itself
+    repeats    number of further repeats of each; None if the variance between repeats is the smaller part or not
+               known, or if no number of them suffices
     """
 
     scenarios: int | None
@@ -44,7 +44,10 @@ class Needed(NamedTuple):
 
 
 def needed(scenarios: Sequence[Paired], level: float) -> Needed | None:
-    """What would show the difference of scores at `level`, each at least 1; None where there is no difference."""
+    """Return the additional sample that makes the difference significant at `level`; None if there is no difference.
+
+    The numbers are at least 1.
+    """
     if len(scenarios) == 1 and len(scenarios[0].repeats) > 1:
         more = needed([Paired([repeat]) for repeat in scenarios[0].repeats], level)
         return more and Needed(None, more.scenarios)
@@ -62,14 +65,14 @@ def needed(scenarios: Sequence[Paired], level: float) -> Needed | None:
 
 
 def _enough(mean: float, spread: float, step: float, level: float) -> float:
-    """How many scenarios show the mean."""
+    """Return the number of scenarios for which the test has the required power."""
     normal = NormalDist()
     reach = normal.inv_cdf(1 - level / 2) * sqrt(spread + mean**2) + normal.inv_cdf(POWER) * sqrt(spread)
     return ((reach + sqrt(reach**2 + 4 * mean * step)) / (2 * mean)) ** 2
 
 
 def _with_enough_changes(changes: Values, level: float) -> float:
-    """Of how many scenarios, where as large a share differs as here, enough do with a chance of `POWER`."""
+    """Return the number of scenarios of which enough differ with probability `POWER`, given the observed share."""
     share, least = float((changes != 0).mean()), ceil(1 - log2(level))
     # The root of share × N - z √(share × (1 - share) × N) = least, for a count that is nearly normal.
     z = NormalDist().inv_cdf(POWER) * sqrt(1 - share)
@@ -83,7 +86,7 @@ def _repeats(
     counts = [len(each.repeats) for each in scenarios]
     if min(counts) < 2 or n < ceil(1 - log2(level)):
         return None
-    # Of repeats with the same result nothing is left to chance.
+    # Repeats with equal results have no variance.
     within = (
         sum(
             float(weight) ** 2
@@ -103,7 +106,7 @@ def _repeats(
 
 
 def _largest_spread(mean: float, most: float, n: int, level: float) -> float:
-    """With which spread n scenarios are enough, to a thousandth of `most`; 0 with none."""
+    """Return the largest variance for which n scenarios suffice, to a thousandth of `most`; 0 if there is none."""
     low, high = 0.0, most
     for _ in range(20):
         middle = (low + high) / 2

@@ -1,7 +1,6 @@
-"""How much figures changed from one run to another, with an interval: the paired bootstrap over scenarios.
+"""The relative change of figures from one run to another, with an interval: a paired bootstrap over scenarios.
 
-The interval is that of `harness.statistics.ratio_interval`. `benchmarks/gate.py` has what it takes, and how often it
-holds.
+The interval is that of `harness.statistics.ratio_interval`. `benchmarks/gate.py` measures its time and coverage.
 """
 
 from __future__ import annotations
@@ -21,14 +20,14 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class Paired:
-    """A scenario in two runs: a figure of each repeat before and after, and what the scenario weighs."""
+    """A scenario in two runs: its figure in each repeat, before and after, and its weight."""
 
     repeats: Sequence[tuple[float, float]]
     weight: float = 1.0
 
 
 class Change(NamedTuple):
-    """A relative change, 0.1 for a tenth more, and its interval; infinite where nothing became something."""
+    """A relative change (0.1 is an increase by 10 %) and its interval; infinite if the figure was 0 before."""
 
     estimate: float
     low: float
@@ -36,13 +35,16 @@ class Change(NamedTuple):
 
 
 def relative_change(scenarios: Sequence[Paired]) -> float:
-    """Σ weight × mean after ÷ Σ weight × mean before - 1; 0 where both are 0, infinite where only the first is."""
+    """Return Σ weight × mean after ÷ Σ weight × mean before - 1.
+
+    If Σ before is 0, it is 0 if Σ after is 0 as well, and infinite otherwise.
+    """
     before, after = _totals(scenarios)
     return ratio(after - before, before)
 
 
 def resampled(scenarios: Sequence[Paired]) -> Sequence[Paired]:
-    """What an interval is drawn from: the scenarios, or the repeats of a single one.
+    """Return the units to resample: the scenarios, or the repeats of a single scenario.
 
     Raises:
         ValueError: there is no scenario, or one has no repeat.
@@ -55,9 +57,9 @@ def resampled(scenarios: Sequence[Paired]) -> Sequence[Paired]:
 def paired_bootstrap(
     scenarios: Sequence[Paired], *, confidence: float = 0.95, resamples: int | None = None, seed: int = 0
 ) -> Change:
-    """The relative change and its interval. The same scenarios, in the same order, give the same one.
+    """Return the relative change and its interval, deterministic for the same scenarios in the same order.
 
-    Of a single scenario its repeats are resampled: the interval is of that scenario, not of others like it.
+    For a single scenario its repeats are resampled: the interval is of that scenario, not of others like it.
 
     Raises:
         ValueError: there is no scenario, or one has no repeat.
@@ -66,12 +68,12 @@ def paired_bootstrap(
     before, after = _totals(scenarios)
     change = ratio(after - before, before)
     low, high = ratio_interval(after - before, before, confidence=confidence, resamples=resamples, seed=seed)
-    # A figure of nothing is 100 % less; none is negative.
+    # Figures are not negative, so a decrease is at most 100 %.
     return Change(change, max(-1.0, low) if len(scenarios) > 1 else low, high)
 
 
 def _totals(scenarios: Sequence[Paired]) -> tuple[Values, Values]:
-    """Weight × mean over repeats of each scenario, before and after."""
+    """Return weight × mean over repeats of each scenario, before and after."""
     import numpy as np
 
     sums = [

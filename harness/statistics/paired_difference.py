@@ -1,9 +1,9 @@
-"""How much the mean score of scenarios differs between two variants, and how sure that is.
+"""The difference in mean score of scenarios between two variants, with an interval and a p-value.
 
 The interval is that of `harness.statistics.ratio_interval`. The p-value is that of the sign-flip test: if the
-variants are equal, each scenario's difference could as well have had the other sign. It is exact for up to
-fourteen scenarios that differ, and its false alarms are at most as many as its level, however scores are
-distributed.
+variants are equal, each scenario's difference is equally likely to have the other sign. The test is exact for
+up to fourteen scenarios that differ, and its rate of false positives is at most its level, whatever the
+distribution of scores.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ _ROUNDING: Final = 1e-12
 
 
 class Difference(NamedTuple):
-    """Σ weight × (mean after - mean before) ÷ Σ weight, its interval, and the chance of as much among equals."""
+    """A difference of means: Σ weight × (mean after - mean before) ÷ Σ weight, with its interval and p-value."""
 
     estimate: float
     low: float
@@ -41,9 +41,9 @@ class Difference(NamedTuple):
 def paired_difference(
     scenarios: Sequence[Paired], *, confidence: float = 0.95, resamples: int = 10_000, seed: int = 0
 ) -> Difference:
-    """The difference of scores from 0 to 1. The same scenarios, in the same order, give the same one.
+    """Return the difference of scores from 0 to 1, deterministic for the same scenarios in the same order.
 
-    Of a single scenario its repeats count: the interval is of that scenario, not of others like it.
+    For a single scenario its repeats are resampled: the interval is of that scenario, not of others like it.
 
     Raises:
         ValueError: there is no scenario, or one has no repeat.
@@ -61,7 +61,7 @@ def paired_difference(
 
 
 def weighted_changes(scenarios: Sequence[Paired]) -> tuple[Values, Values]:
-    """The weight of each scenario, and weight × (mean after - mean before)."""
+    """Return the weight of each scenario, and weight × (mean after - mean before)."""
     import numpy as np
 
     weights = np.array([scenario.weight for scenario in scenarios], dtype=np.float64)
@@ -75,7 +75,7 @@ def _mean_change(scenario: Paired) -> float:
 
 
 def _sign_flips(changes: Values, resamples: int, random: np.random.Generator) -> float:
-    """How often changes with random signs add up to as much as these do, or more, in either direction."""
+    """Return the share of sign choices for which the changes add up to at least as much, in either direction."""
     import numpy as np
 
     changes = changes[changes != 0]
@@ -91,14 +91,14 @@ def _sign_flips(changes: Values, resamples: int, random: np.random.Generator) ->
 
 @cache
 def _all_signs(number: int) -> Values:
-    """Every choice of a sign for each of so many values, a row each."""
+    """Return every combination of signs of that many values, one per row."""
     import numpy as np
 
     return np.array(list(product((-1.0, 1.0), repeat=number)))
 
 
 def holm(p_values: Mapping[str, float]) -> dict[str, float]:
-    """The p-values corrected for how many there are (Holm 1979, "A Simple Sequentially Rejective Test Procedure").
+    """Return the p-values corrected for multiple tests (Holm 1979, "A Simple Sequentially Rejective Test Procedure").
 
     >>> holm({"a": 0.01, "b": 0.04, "c": 0.5})
     {'a': 0.03, 'b': 0.08, 'c': 0.5}

@@ -1,24 +1,23 @@
 """The interval of a ratio of sums over scenarios: of a mean difference, or of a relative change.
 
-Both are Σ by how much each scenario changed ÷ Σ what it counts. A run is a sample twice over: of the scenarios
-that could have been written, and of what each may do. Resampled are the scenarios, each with all its repeats;
-drawing repeats within them as well would count their spread twice (Davison and Hinkley 1997, "Bootstrap Methods
-and their Application", section 3.8). Before and after stay together, so what makes a scenario hard or slow in both
-runs is no noise.
+Both are Σ change of each scenario ÷ Σ count of each scenario. A run is a sample in two ways: of the scenarios
+that could have been written, and of the behaviour of each. The scenarios are resampled, each with all its
+repeats; resampling repeats within them as well would count their variance twice (Davison and Hinkley 1997,
+"Bootstrap Methods and their Application", section 3.8). Before and after stay paired, so a scenario that is
+hard or slow in both runs adds no noise.
 
-What the sample does not have it cannot resample: of scenarios of which one in ten breaks, one run in three of ten
-has none that does, and would be sure that none ever will. So two halves of a scenario are added, one above the
-mean change and one below it by as much as the scenario that is farthest from it; where all are alike, by what they
-changed, and where none changed, by all there is. Halves of observations that were not seen are what Agresti and
-Min 2005 ("Simple improved confidence intervals for comparing matched proportions") add to scenarios that pass or
-fail; theirs lie about 0, these about the mean, which stays as it is.
+A bootstrap cannot resample what the sample lacks: if one scenario in ten breaks, one run in three of ten
+scenarios has none that does, and its interval would exclude that any ever breaks. So two halves of a scenario
+are added, one above the mean change and one below it, at the distance of the scenario that is farthest from it;
+if all changes are equal, at the distance of that change; if none changed, at the distance of the largest count.
+Agresti and Min 2005 ("Simple improved confidence intervals for comparing matched proportions") also add half
+observations, for scenarios that pass or fail; theirs lie about 0, these about the mean, which does not change.
 
-The interval is the expanded percentile interval (Hesterberg 2015, "What Teachers Should Know About the
-Bootstrap"): quantiles of the resampled ratios, taken further out by what n scenarios lack, so that for a mean it
-is as wide as Student's. No resample of fewer than ten scenarios reaches far enough out: there it is Student's
-interval, of the ratio to the first order. BCa does no better, and bootstrap-t breaks down on scores that are
-mostly 1, whose resampled spread is often 0. docs/gate.md has how often it holds, `benchmarks/gate.py` the
-simulation.
+The interval is the expanded percentile interval (Hesterberg 2015, "What Teachers Should Know About the Bootstrap"):
+quantiles of the resampled ratios, moved outwards to correct for n, so that for a mean it is as wide as Student's.
+With fewer than ten scenarios no resample reaches far enough; there it is Student's interval of the linearized ratio.
+BCa is not better, and bootstrap-t breaks down on scores that are mostly 1, whose resampled variance is often 0.
+docs/gate.md has its coverage, `benchmarks/gate.py` the simulation.
 """
 
 from __future__ import annotations
@@ -36,14 +35,14 @@ if TYPE_CHECKING:
 RESAMPLES: Final = 10_000
 _FEWEST_RESAMPLES: Final = 2_000
 _DRAWS: Final = 20_000_000
-"""How many scenarios are drawn in all, as far as `_FEWEST_RESAMPLES` allows: of many, fewer resamples will do."""
+"""Maximum number of drawn scenarios in all resamples, as far as `_FEWEST_RESAMPLES` allows."""
 _AT_ONCE: Final = 1_000_000
 _FEW: Final = 10
 _ROUNDING: Final = 1e-12
 
 
 def ratio(changes: Values, counts: Values) -> float:
-    """Σ changes ÷ Σ counts; where nothing counts, 0 if nothing changed, infinite else."""
+    """Return Σ changes ÷ Σ counts; if Σ counts is 0, 0 if nothing changed, infinite otherwise."""
     import numpy as np
 
     return float(_ratios(np.array([changes.sum()]), np.array([counts.sum()]))[0])
@@ -52,9 +51,9 @@ def ratio(changes: Values, counts: Values) -> float:
 def ratio_interval(
     changes: Values, counts: Values, *, confidence: float, resamples: int | None = None, seed: int = 0
 ) -> tuple[float, float]:
-    """The interval of Σ changes ÷ Σ counts. The same values, in the same order, give the same one.
+    """Return the interval of Σ changes ÷ Σ counts, deterministic for the same values in the same order.
 
-    Without bounds of a single scenario, which says nothing of others, and of few where nothing counts.
+    It is unbounded for a single scenario, which allows no conclusion about others, and for few if Σ counts is 0.
     """
     import numpy as np
 
@@ -78,7 +77,7 @@ def ratio_interval(
 
 
 def _farthest(changes: Values, counts: Values, estimate: float) -> float:
-    """How far a scenario may be from the mean change: see the module."""
+    """Return the distance from the mean change at which the two halves are added (see the module)."""
     import numpy as np
 
     residuals = changes - estimate * counts if estimate < inf else changes
@@ -90,12 +89,12 @@ def _farthest(changes: Values, counts: Values, estimate: float) -> float:
 
 
 def _resampled(changes: Values, counts: Values, most: float, count: int, seed: int) -> Values:
-    """The ratio in each of `count` resamples with the two halves, made in pieces that fit into memory."""
+    """Return the ratio in each of `count` resamples with the two halves, in pieces that fit into memory."""
     import numpy as np
 
     n, random, mean = len(changes), np.random.default_rng(seed), counts.mean()
     middle = ratio(changes, counts) * mean if mean else changes.mean()
-    # Two that are drawn as often as others, and spread as much as two halves do.
+    # Two that are drawn as often as the others, with the variance of two halves.
     changes = np.append(changes, [middle + most / sqrt(2), middle - most / sqrt(2)])
     counts = np.append(counts, [mean, mean])
     rows = max(1, _AT_ONCE // n)
@@ -115,7 +114,7 @@ def _ratios(changes: Values, counts: Values) -> Values:
 
 
 def student_quantile(share: float, degrees: int) -> float:
-    """The quantile of Student's t distribution, to three digits (Abramowitz and Stegun, 26.7.5).
+    """Return the quantile of Student's t distribution, to three digits (Abramowitz and Stegun, 26.7.5).
 
     >>> round(student_quantile(0.975, 1), 2), round(student_quantile(0.975, 9), 3)
     (12.71, 2.262)
