@@ -1,1 +1,1 @@
-"""Judges: models that grade outputs. What they are asked, what they are shown, and how their answers are read."""
+"""Judges: models that grade outputs. Their prompts, the parts of a run they see, and the parsing of their answers."""

@@ -1,4 +1,4 @@
-"""How the answer of a judge is read."""
+"""Parsing of a judge's answer."""
 
 from __future__ import annotations
 
@@ -11,10 +11,10 @@ _QUOTED = 200
 
 
 def read_grade(answer: str, *, strict: bool = False) -> tuple[float, str]:
-    """The grade (0 to 1) and its reason; 0 and a reason that quotes the answer where there is no grade in it.
+    """Return the grade (0 to 1) and its reason; if the answer has no grade, 0 and a reason that quotes it.
 
-    Text around the JSON object, such as a code fence, is no harm. A grade outside 0 to 1 counts as the nearest of
-    both, and may be written as text. With `strict` neither is so: it is a number from 0 to 1, and has a reason.
+    Text around the JSON object, such as a code fence, is ignored. A grade outside 0 to 1 is clamped, and may be
+    written as text. With `strict`, it must be a number from 0 to 1 and have a reason.
     """
     try:
         found = json.loads(answer[answer.index("{") : answer.rindex("}") + 1])

@@ -1,7 +1,7 @@
-"""The metrics that `judge: {metric: …}` may name, each with a prompt of its own in `prompts/`.
+"""The metrics that `judge: {metric: …}` may name, each with its prompt in `prompts/`.
 
-A prompt is sent as the system message, word for word as its file has it; the user message is the material as JSON
-(`harness.judges.request`). Where the definitions come from: docs/judges.md.
+A prompt is sent as the system message, verbatim; the user message is the material as JSON
+(`harness.judges.request`). Source of the definitions: docs/judges.md.
 """
 
 from __future__ import annotations
@@ -19,18 +19,18 @@ from harness.source.suggest import did_you_mean
 
 SUFFIX: Final = ".txt"
 ANSWER: Final = '"grade"'
-"""The key of the answer that every prompt asks for."""
+"""The key of the answer that every prompt must mention."""
 LONGEST_PROMPT: Final = 100_000
-"""Bytes."""
+"""Maximum size of a prompt file, in bytes."""
 
 
 @dataclass(frozen=True)
 class Metric:
-    """What a ready judge grades.
+    """A metric of the built-in judges.
 
-    high   what a grade of 1 means
-    sees   the parts of the material that it is shown
-    needs  those of them without which it cannot judge
+    high   the meaning of a grade of 1
+    sees   the parts of the material that the judge is shown
+    needs  those without which it cannot judge
     """
 
     name: str
@@ -81,7 +81,7 @@ METRICS: Final[Mapping[str, Metric]] = {
 
 @dataclass(frozen=True)
 class Prompt:
-    """The prompt of a judge. `file` is that of the user it stands in; None for one of the library."""
+    """The prompt of a judge. `file` is the user's file that contains it; None for a built-in prompt."""
 
     text: str
     file: Path | None = None
@@ -89,15 +89,15 @@ class Prompt:
 
 @cache
 def library_prompt(name: str) -> Prompt:
-    """The prompt of a metric as this package brings it."""
+    """Return the built-in prompt of a metric."""
     return Prompt((Path(__file__).parent / "prompts" / f"{name}{SUFFIX}").read_text(encoding="utf-8"))
 
 
 def project_prompts(folder: Path | None) -> dict[str, Prompt]:
-    """The prompts of a project, by metric: the files `NAME.txt` in a folder; none without a folder.
+    """Read the prompts of a project, by metric: the files `NAME.txt` in a folder; none if `folder` is None.
 
     Raises:
-        FormatError: there is no such folder, a file is named after no metric, or cannot be a prompt.
+        FormatError: there is no such folder, or a file is not named after a metric or is not a valid prompt.
     """
     if folder is None:
         return {}
@@ -115,7 +115,7 @@ def project_prompts(folder: Path | None) -> dict[str, Prompt]:
 
 
 def read_prompt(path: Path, named_at: Span | None = None) -> Prompt:
-    """The prompt in a file. `named_at` is where it is named: a problem with the file points there.
+    """Read the prompt in a file. `named_at` is the location that names the file, to which problems point.
 
     Raises:
         FormatError: the file cannot be read, is empty, is too large, or does not ask for the answer of a judge.

@@ -1,13 +1,13 @@
-"""What a run has for a judge, read off its trace: what it was asked, what it had to answer from, what it called.
+"""The material of a judge, extracted from the trace of a run: its input, context, tools, calls and output.
 
-    input       what was asked; of a conversation [{role: user | agent, content}], up to the last of the user
+    input       what was asked; for a conversation [{role: user | agent, content}], up to the last user message
     context     [{from, args?, content | error}]: answers of retrievals, tools, MCP servers and HTTP services
-    tools       [{name, description, arguments}] that models were offered
+    tools       [{name, description, arguments}] that were offered to models
     tool_calls  [{name, args}] that models asked for, in order
     output      the result
 
-What a run does not have is not there. Answers of models, handlers, scripts, people and other agents are no context:
-the output may be one of them, and a run would be held against itself.
+Parts that a run does not have are missing. Answers of models, handlers, scripts, people and other agents are not
+context: the output may be one of them, and would be compared with itself.
 """
 
 from __future__ import annotations
@@ -24,10 +24,10 @@ CONTEXT_KINDS: Final = ("retrieval", "tool", "mcp", "http")
 def material_of(
     events: Sequence[Event], output: Any, *, since: int = 0, tools: Mapping[str, ToolSpec] | None = None
 ) -> dict[str, Any]:
-    """The material of a run, or of its turn that begins with the event `since`.
+    """Return the material of a run, or of the turn that begins with the event number `since`.
 
-    What was asked and found before belongs to a turn, too: a model still has it. `tools` are those that models were
-    offered, by name.
+    A turn includes earlier questions and context, since models still see them. `tools` are those that were
+    offered to models, by name.
     """
     answers = {event["call"]: event for event in events if event["event"] == "answer"}
     calls = [event for event in events if event["event"] == "call"]
@@ -47,12 +47,12 @@ def material_of(
 
 
 def _conversation(events: Sequence[Event], answers: Mapping[int, Event]) -> list[dict[str, Any]]:
-    """What the user and the agent said to each other, up to the last of the user."""
+    """Return the messages of the user and the agent, up to the last of the user."""
     said: list[dict[str, Any]] = []
     for event in events:
         kind = event["event"]
         if kind == "call" and event["kind"] == "human" and "value" in answers.get(event["call"], ()):
-            if not said or said[-1]["role"] == "user":  # else the pause has said it
+            if not said or said[-1]["role"] == "user":  # otherwise the pause has added it
                 said.append(_said("agent", event["request"]["args"]))
             said.append(_said("user", answers[event["call"]]["value"]))
         elif event.get("graph") != "":
@@ -78,7 +78,10 @@ def _is_context(call: Event, answers: Mapping[int, Event]) -> bool:
 
 
 def _source(call: Event, answer: Event) -> dict[str, Any]:
-    """One answer with what was asked. Of an HTTP request no header and no query: they may hold keys."""
+    """Return one answer with the arguments of its call.
+
+    Headers and queries of HTTP requests are left out: they may hold keys.
+    """
     kind, args = call["kind"], call["request"].get("args") or {}
     source: dict[str, Any] = {"from": f"{kind} {call['name']}"}
     if kind == "http":
@@ -103,7 +106,7 @@ def _tool(name: str, known: Mapping[str, ToolSpec]) -> dict[str, Any]:
 
 
 def _asked_for(calls: Sequence[Event], answers: Mapping[int, Event]) -> Iterator[dict[str, Any]]:
-    """The calls of tools in the answers of models. Ids say nothing."""
+    """Yield the tool calls in the answers of models, without ids."""
     for call in calls:
         value = answers.get(call["call"], {}).get("value")
         for asked in (value.get("tool_calls") or ()) if isinstance(value, Mapping) else ():

@@ -1,7 +1,8 @@
-"""What a judge is asked: the messages that are sent, the same for the same material.
+"""The messages sent to a judge, the same for the same material.
 
-What a run brought in is material and may say anything. It is a JSON object in a message of its own, so that it can
-neither end where it does not end nor pass for the prompt; every prompt says that instructions in it are not followed.
+The material comes from the run and may contain anything. It is sent as a JSON object in a separate message, so
+that no text in it can pass for its end or for the prompt; every prompt says that instructions in it are not
+followed.
 """
 
 from __future__ import annotations
@@ -23,7 +24,7 @@ Answer with one JSON object and nothing else: {"reason": <one sentence>, "grade"
 Messages = list[dict[str, str]]
 """Chat messages to send, `[{role, content}]`."""
 Material = Mapping[str, Any]
-"""What a run has for a judge, as JSON, by the words of `Metric.sees`. What the run does not have is not there."""
+"""The parts of a run for a judge, as JSON values, by the keys of `Metric.sees`; absent parts are missing."""
 
 _ABSENT: Final = {
     "input": "the run has no input",
@@ -34,19 +35,19 @@ _ABSENT: Final = {
 
 
 def rubric_messages(rubric: str, output: Any) -> Messages:
-    """The messages of a judge with a rubric of its own."""
+    """Return the messages of a judge with a custom rubric."""
     return _messages(INSTRUCTIONS, {"rubric": rubric, "output": output})
 
 
 def metric_messages(metric: Metric, prompt: str, material: Material) -> tuple[Messages, list[Cut]]:
-    """The messages of a ready judge, and what was cut of the material since it is long."""
+    """Return the messages of a built-in judge, and the parts of the material that were shortened."""
     cuts: list[Cut] = []
     shown = {key: shortened(key, material[key], cuts) for key in metric.sees if key in material}
     return _messages(prompt, shown), cuts
 
 
 def lacking(metric: Metric, material: Material) -> str:
-    """Why a metric cannot be judged by this material; "" where it can."""
+    """Return the reason why a metric cannot be judged from this material; "" if it can."""
     return "; ".join(_ABSENT[key] for key in metric.needs if key not in material)
 
 

@@ -1,4 +1,4 @@
-"""Material of a judge made short enough to send: long texts lose their middle, long lists theirs, and say so."""
+"""Shortening of material that is too long to send: long texts and lists lose their middle, with a note."""
 
 from __future__ import annotations
 
@@ -7,14 +7,14 @@ from collections.abc import Mapping
 from typing import Any, Final, NamedTuple
 
 LONGEST: Final = 60_000
-"""Characters, as JSON, of each part of the material."""
+"""Maximum length of each part of the material, in characters of JSON."""
 _STEPS: Final = ((50_000, 1_000), (20_000, 200), (4_000, 100), (1_000, 50), (200, 20))
-"""Characters of a text and items of a list, or of a mapping, that are kept: the first that are few enough hold."""
+"""Limits to try in order: characters kept of a text, and items kept of a list or mapping."""
 _DEEPEST: Final = 60
 
 
 class Cut(NamedTuple):
-    """A part of the material that was cut, and its characters as JSON before and after."""
+    """A shortened part of the material, and its length in characters of JSON before and after."""
 
     part: str
     before: int
@@ -25,7 +25,7 @@ class Cut(NamedTuple):
 
 
 def shortened(part: str, value: Any, cuts: list[Cut]) -> Any:
-    """The value, cut where it is longer than `LONGEST`; then `cuts` gets a line more."""
+    """Return the value, shortened if it is longer than the maximum; then also append to `cuts`."""
     before = _length(value)
     if before <= LONGEST:
         return value
@@ -34,7 +34,7 @@ def shortened(part: str, value: Any, cuts: list[Cut]) -> Any:
         kept = _kept(value, text, items, _DEEPEST)
         if _length(kept) <= LONGEST:
             break
-    else:  # many keys with long names, at many depths: its beginning, as text
+    else:  # deeply nested with many long keys: both ends, as text
         kept = _text(json.dumps(kept, ensure_ascii=False, default=str), LONGEST // 2)
     cuts.append(Cut(part, before, _length(kept)))
     return kept
