@@ -1,4 +1,4 @@
-"""How far a judge agrees with people: rows that people have labelled, asked of the judge, measured.
+"""Measurement of a judge's agreement with people, from rows that people have labelled.
 
-labels.csv ─▶ document.py: rows, and which judge ─▶ asking.py: its grades (recorded, stubbed) ─▶ measure.py ─▶ text.py
+labels.csv ─▶ document.py: rows and judge ─▶ asking.py: its grades (recorded or stubbed) ─▶ measure.py ─▶ text.py
 """

@@ -1,4 +1,4 @@
-"""The judge, asked for a grade of each row: from stubs, from the cassette, or for real."""
+"""Calls of the judge for a grade of each row, answered by stubs, by the cassette, or for real."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ from harness.world.spec import WorldSpec
 
 @dataclass(frozen=True)
 class Graded:
-    """A row with the judge's grade and reason; without a grade, `reason` says why there is none."""
+    """A row with the judge's grade and reason. If there is no grade, `reason` says why."""
 
     row: Labelled
     grade: float | None
@@ -32,11 +32,11 @@ class Graded:
 
 @dataclass
 class Answers:
-    """What came of the rows so far, in their order.
+    """The grades so far, in the order of the rows.
 
-    stopped  why no more was asked: the world cannot answer
-    cut      what of the material of a row was not shown, for it is long
-    unused   stubs that are left over
+    stopped  the reason why no further rows were asked for: a call cannot be answered
+    cut      remarks on material that was shortened
+    unused   stubs that were not used
     """
 
     graded: list[Graded] = field(default_factory=list)
@@ -46,10 +46,10 @@ class Answers:
 
 
 def ask(labels: Labels, cassette: Cassette, answers: Answers, on_row: Callable[[], object]) -> None:
-    """Ask the judge for each row, into `answers`; `on_row` is called after each.
+    """Ask the judge for each row and add the grades to `answers`; call `on_row` after each.
 
     Raises:
-        KeyboardInterrupt: somebody ended it; `answers` has what came before.
+        KeyboardInterrupt: interrupted; `answers` has the grades so far.
     """
     backend = None if cassette.is_empty and labels.stubs else cassette.backend
     is_real = backend is not None and backend.is_real

@@ -1,6 +1,6 @@
 """The cassette of a file of labels: the folder `labels.csv.cassette` beside it, with one recording.
 
-An answer of a provider that is no answer (a status from 400 on) is not kept, so that the next time asks again.
+Error responses of a provider (status 400 and above) are not kept, so they are requested again next time.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ _SUFFIX: Final = ".cassette"
 
 
 class Cassette:
-    """What answers for the judge, and where that is kept."""
+    """The recorded answers of the judge, and the backend that replays or records them."""
 
     def __init__(
         self, file: Path, folder: CassetteFolder, settings: Settings, secrets: Secrets, again: str
@@ -54,13 +54,13 @@ class Cassette:
 
     @property
     def is_empty(self) -> bool:
-        """True if it can answer nothing."""
+        """True if it has no answers and records none."""
         return not self.backend.is_available
 
     def save(self, *, whole: bool) -> bool:
-        """Write what was asked, and what was recorded before and still answers; false where nothing is to be written.
+        """Save the new answers and the old ones that are still valid; return False if there is nothing to save.
 
-        Not `whole`, since the work was interrupted: what was recorded before stays in all modes.
+        With `whole` false (the work was interrupted), old answers are kept in all modes.
 
         Raises:
             CassetteError: it cannot be written.
@@ -82,7 +82,7 @@ class Cassette:
 
     @property
     def place(self) -> str:
-        """Its folder, as messages show it."""
+        """The path of its folder, for messages."""
         return shown_path(self._folder.path)
 
 
@@ -92,7 +92,7 @@ def _is_answer(one: Interaction) -> bool:
 
 @contextmanager
 def open_cassette(file: Path, settings: Settings, secrets: Secrets, again: str) -> Iterator[Cassette]:
-    """The cassette beside a file; `again` is the command that records what is missing.
+    """Open the cassette beside a file; `again` is the command that records missing answers, for messages.
 
     Raises:
         CassetteError: it is damaged, or being recorded by another process.

@@ -1,7 +1,7 @@
-"""A file of labelled rows, as it may be written, and which judge is to be measured. Source: docs/judges.md.
+"""The formats of a file of labelled rows, and the choice of the judge to measure. Source: docs/judges.md.
 
-labels.csv    a row below another; which judge, the command says
-labels.jsonl  a row a line; the first line may be {"judge": {…}, "llm": […]}
+labels.csv    one row per line; the command names the judge
+labels.jsonl  one row per line; the first line may be {"judge": {…}, "llm": […]}
 labels.yaml   a list of rows, or {judge: …, llm: …, rows: [the list]}
 """
 
@@ -35,12 +35,12 @@ from harness.world.spec import Stub, WorldSpec
 COLUMNS: Final = ("name", "input", "output", "context", "tools", "tool_calls", "label")
 _WORDS: Final = {"pass": 1.0, "true": 1.0, "fail": 0.0, "false": 0.0}
 _SHOWN: Final = 20
-"""Problems of one file that are listed."""
+"""Maximum number of problems listed for one file."""
 _DOCUMENTS: Final = (".yaml", ".yml", ".json")
 
 
 class Head(Strict):
-    """What a file of labels says of the judge."""
+    """The header of a file of labels."""
 
     model_config = ConfigDict(title="a file of labels")
 
@@ -51,7 +51,7 @@ class Head(Strict):
 
 @dataclass(frozen=True)
 class Question:
-    """What is asked of which model: a metric with its prompt, or a rubric."""
+    """The question to the judge: its model, and a metric with its prompt or a rubric."""
 
     model: str
     threshold: float
@@ -60,7 +60,7 @@ class Question:
     prompt: str = ""
 
     def messages(self, material: Mapping[str, Any]) -> tuple[Messages, str]:
-        """What the judge is sent for a row, and what was cut of it, in words."""
+        """Return the messages for a row, and a description of what was shortened in them."""
         if self.metric is None:
             return rubric_messages(self.rubric or "", material["output"]), ""
         messages, cuts = metric_messages(METRICS[self.metric], self.prompt, material)
@@ -69,7 +69,7 @@ class Question:
 
 @dataclass(frozen=True)
 class Labelled:
-    """A row: what a judge is shown, and the grade that people gave; 1 and 0 are pass and fail."""
+    """A labelled row: the material for the judge, and the label, a grade from 0 (fail) to 1 (pass)."""
 
     number: int
     name: str
@@ -80,7 +80,7 @@ class Labelled:
 
 @dataclass(frozen=True)
 class Labels:
-    """A file of labelled rows, and the judge that is to be measured by them."""
+    """A file of labelled rows, and the judge to measure with them."""
 
     file: Path
     question: Question
@@ -89,15 +89,15 @@ class Labels:
 
     @property
     def graded(self) -> bool:
-        """True if people gave grades, and not only pass or fail."""
+        """True if the labels include grades other than pass and fail."""
         return any(row.label not in (0, 1) for row in self.rows)
 
 
 def read_labels(path: Path, options: Mapping[str, Any], settings: Settings) -> Labels:
-    """The rows of a file, and the judge that it and the options of the command name: an option goes first.
+    """Read the rows of a file, and the judge named by the file or by options, which override it.
 
     Raises:
-        FormatError: with everything that is wrong with them.
+        FormatError: lists everything that is wrong.
     """
     reader = READERS.get(path.suffix.lower())
     if reader is None:
@@ -121,7 +121,7 @@ def _world(at: Document) -> WorldSpec:
 
 
 def _head(path: Path, reader: Callable[[Path, Span], Iterator[Row]]) -> tuple[Document | None, Iterator[Row]]:
-    """The head of the file, None where it has none, and its rows."""
+    """Return the header of the file, None if it has none, and its rows."""
     start = Span(shown_path(path), 1, 1)
     if path.suffix.lower() in _DOCUMENTS:
         document = read(path, yaml="1.2", error=FormatError)
@@ -240,7 +240,7 @@ def _labelled(number: int, row: Row, question: Question) -> Labelled:
 
 
 def _material(cells: Case) -> dict[str, Any]:
-    """What the row shows a judge. A cell of a CSV file is text in `input` and `output`; an empty one is not there."""
+    """Return the material of a row. `input` and `output` in CSV are text; empty cells are left out."""
     material: dict[str, Any] = {"tool_calls": []}
     for key in ("input", "output", "context", "tools", "tool_calls"):
         if key not in cells.values:

@@ -1,4 +1,4 @@
-"""The figures of a judge that was held against labels of people, and their JSON (`harness-judge-check/1`)."""
+"""The figures of a judge compared with labels of people, and their JSON (`harness-judge-check/1`)."""
 
 from __future__ import annotations
 
@@ -18,24 +18,25 @@ from harness.statistics.agreement import Ratings, agreement, kappa, kappa_interv
 
 FORMAT: Final = "harness-judge-check/1"
 FEWEST_ROWS: Final = 10
-"""Below it kappa says nothing: its interval is nearly as wide as its range."""
+"""With fewer rows kappa is not reported: its interval would be nearly as wide as its range."""
 LONGEST_REASON: Final = 500
 _PRECISION: Final = 9
 _STEPS: Final = 3
-"""Digits of a threshold that is proposed."""
+"""Decimals of a suggested threshold."""
 
 
 @dataclass(frozen=True)
 class Figures:
-    """How far judge and people agree, over the rows that the judge graded. The first rater are the people.
+    """The agreement of judge and people, over the rows that the judge graded. The people are the first rater.
 
-    kappa          None where it says nothing, for which `silent` is the reason
-    interval       of kappa, 95 %
-    precision      the share of the rows that the judge fails which people fail; None where it fails none
-    recall         the share of the rows that people fail which the judge fails; None where they fail none
-    correlation    of grades with graded labels (Pearson's); None where one of both is always the same
+    missing        the rows without a grade
+    kappa          None if it is not meaningful, for the reason in `silent`
+    interval       the 95 % interval of kappa
+    precision      the share of the rows failed by the judge that people fail, too; None if it fails none
+    recall         the share of the rows failed by people that the judge fails, too; None if they fail none
+    correlation    of grades with graded labels (Pearson's); None if one of them is constant
     error          the mean absolute difference of grades and graded labels
-    best           the threshold that agrees best with these rows, and the agreement with it
+    best           the threshold with the best agreement on these rows, and that agreement; None for the current one
     """
 
     labels: Labels
@@ -53,12 +54,12 @@ class Figures:
 
     @property
     def agreement(self) -> float | None:
-        """The share of rows that both rate alike; None where the judge graded none."""
+        """The share of rows that both rate alike; None if the judge graded none."""
         return agreement(self.ratings) if self.graded else None
 
     @property
     def disagreements(self) -> list[Graded]:
-        """The rows that judge and people do not rate alike, those that are furthest apart first."""
+        """The rows that judge and people rate differently, the largest difference first."""
         threshold = self.labels.question.threshold
         apart = [
             each
@@ -69,11 +70,11 @@ class Figures:
 
     @property
     def unreadable(self) -> int:
-        """How many answers had no grade in them, which counts as 0."""
+        """Number of answers without a readable grade, which count as 0."""
         return sum(is_unreadable(each.reason) for each in self.graded)
 
     def as_json(self) -> dict[str, Any]:
-        """All of it, as docs/judges.md says."""
+        """Return all figures as documented in docs/judges.md."""
         question, ratings = self.labels.question, self.ratings
         interval = self.interval or (None, None)
         return {
@@ -114,7 +115,7 @@ class Figures:
 
 
 def measure(labels: Labels, graded: Sequence[Graded]) -> Figures:
-    """The figures of these rows."""
+    """Compute the figures of these rows."""
     judged = tuple(each for each in graded if each.grade is not None)
     threshold = labels.question.threshold
     pairs = [(each.row.label, float(each.grade or 0.0)) for each in judged]
@@ -154,7 +155,7 @@ def _ratings(pairs: Sequence[tuple[float, float]], of_people: float, of_judge: f
 
 
 def _silent(ratings: Ratings) -> str:
-    """Why kappa says nothing of these rows; "" where it does."""
+    """Return the reason why kappa is not meaningful for these rows; "" if it is."""
     people_pass = ratings.both_pass + ratings.first_passes
     if not ratings.items:
         return "no row was judged"
@@ -173,7 +174,7 @@ def _correlation(pairs: Sequence[tuple[float, float]]) -> float | None:
 
 
 def _best_threshold(pairs: Sequence[tuple[float, float]], threshold: float) -> tuple[float, float] | None:
-    """The threshold of the judge that agrees best, where it is better than the present one; and the agreement."""
+    """Return the threshold with the best agreement, and that agreement; None if the current one is as good."""
     said = Counter((_passes(label, threshold), round(grade, _STEPS)) for label, grade in pairs)
     grades = sorted({grade for _, grade in said})
 

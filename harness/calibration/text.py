@@ -17,7 +17,7 @@ _REASON: Final = 200
 
 
 def lines(figures: Figures) -> Iterator[str]:
-    """The lines to print."""
+    """Yield the lines to print."""
     yield from _figures(figures)
     yield from _rows(figures)
     yield from _advice(figures)
