@@ -1,6 +1,6 @@
-"""Loki: graph agents, a folder each with a `graph.yaml`.
+"""Loki: graph agents, each a folder with a `graph.yaml`.
 
-Section of the documentation                    what it does
+Section of the documentation                    modules
 Directory Structure, Top-Level Fields           `document`, `compile`
 Node Types: script, approval, input, end        `script_node`, `human_nodes`, `nodes`
 Node Types: agent                               `agent_node`, `ordinary_agent`

@@ -1,6 +1,7 @@
-"""The agent node: a child agent from a sibling folder, in the same world and clock. spec: "agent".
+"""The agent node, which spawns a child agent from a sibling folder. spec: "agent".
 
-A child with a `graph.yaml` runs its graph, in a state of its own; one with a `config.yaml` is an ordinary agent.
+A child with a `graph.yaml` runs its graph with a state of its own, in the same world and time. A child with a
+`config.yaml` is an ordinary agent.
 """
 
 from __future__ import annotations
@@ -16,9 +17,9 @@ from harness.dialects.loki.document import INITIAL_PROMPT, AgentNode
 from harness.dialects.loki.json_text import text_of
 from harness.dialects.loki.models import ModelSettings
 from harness.dialects.loki.ordinary_agent import ordinary_graph
-from harness.dialects.loki.routing import leaving
-from harness.dialects.loki.state import updated
-from harness.dialects.loki.structured import merged, structured
+from harness.dialects.loki.routing import exit_update
+from harness.dialects.loki.state import apply_state_updates
+from harness.dialects.loki.structured import merge_output, parse_structured_output
 from harness.dialects.loki.templates import render
 from harness.dialects.request import LoadRequest
 from harness.engine.context import NodeContext
@@ -32,15 +33,15 @@ GRAPH: Final = "graph.yaml"
 CONFIG: Final = "config.yaml"
 
 _WARNED: Final = "warnings of children"
-"""The resource of a run that has the warnings of children it raised: each once, however often one is spawned."""
+"""The resource of a run with the warnings of children raised so far. Each warning is raised once per run."""
 
-_MOST_BYTES: Final = 255  # of a name of a file, on any usual file system
+_MAX_NAME_BYTES: Final = 255  # the limit for file names of the usual file systems
 
 Load = Callable[[LoadRequest], Graph]
 
 
-def sibling(request: LoadRequest, agent: str) -> Path | None:
-    """The folder of another agent, beside that of the manifest; None if there is none that may be read."""
+def sibling_folder(request: LoadRequest, agent: str) -> Path | None:
+    """Return the folder of another agent, beside that of the manifest; None if it cannot be read."""
     folder = request.path.resolve().parent.parent / agent
     if not is_file_name(agent):
         return None
@@ -50,14 +51,14 @@ def sibling(request: LoadRequest, agent: str) -> Path | None:
 
 
 def is_file_name(name: str) -> bool:
-    """True if a file in a given folder can have this name."""
-    is_short = len(name.encode("utf-8", "surrogatepass")) <= _MOST_BYTES
+    """True if a file can have this name, which must have no path separator."""
+    is_short = len(name.encode("utf-8", "surrogatepass")) <= _MAX_NAME_BYTES
     return is_short and Path(name).name == name and name != ".." and "\0" not in name
 
 
 @dataclass
-class Child:
-    """An agent that a node spawns. What it is made of is read when it is first needed."""
+class ChildAgent:
+    """An agent that a node spawns. Its manifest is loaded when it is first needed."""
 
     name: str
     parent: LoadRequest
@@ -66,19 +67,19 @@ class Child:
 
     @property
     def is_ordinary(self) -> bool:
-        """True if it has no graph of its own: its effects are then those of the node that spawns it."""
-        folder = sibling(self.parent, self.name)
+        """True if it is an ordinary agent, whose effects are attributed to the node that spawns it."""
+        folder = sibling_folder(self.parent, self.name)
         return folder is None or not (folder / GRAPH).exists()
 
     def graph(self) -> Graph:
-        """Its graph; of an ordinary agent, one of a single node.
+        """Load its graph. The graph of an ordinary agent has a single node.
 
         Raises:
             ManifestError: there is no such agent, or its manifest is refused.
         """
         if self._graph is None:
-            folder = sibling(self.parent, self.name)
-            if folder is None:  # which is found at load, unless validation is off
+            folder = sibling_folder(self.parent, self.name)
+            if folder is None:  # the validator reports this earlier, unless it is off
                 raise ManifestError(Problem("unknown-agent", f"there is no agent '{self.name}'"))
             if self.is_ordinary:
                 self._graph = ordinary_graph(self.name, self.parent.for_manifest(folder / CONFIG, None))
@@ -86,12 +87,12 @@ class Child:
                 self._graph = self.load(self.parent.for_manifest(folder / GRAPH, None))
         return self._graph
 
-    def inside(self) -> NestedGraph:
-        """Its graph, for the names in it."""
+    def nested_graph(self) -> NestedGraph:
+        """Return its entry for the vocabulary of the graph that spawns it."""
         return NestedGraph((str(self.parent.path.parent), self.name), self.graph, attributed=self.is_ordinary)
 
-    async def answer(self, prompt: str, ctx: NodeContext) -> str:
-        """Its final text.
+    async def run(self, prompt: str, ctx: NodeContext) -> str:
+        """Run the agent on a prompt and return its final text.
 
         Raises:
             Exception: it failed, or its manifest is refused.
@@ -103,7 +104,10 @@ class Child:
         return text_of(ending.output)
 
     def _warn(self, graph: Graph, ctx: NodeContext) -> None:
-        """Raise the warnings of its manifest. Their places begin with its folder: a trace names none above."""
+        """Raise the warnings of its manifest.
+
+        Their locations start at its folder, so that a trace does not depend on the path of the project.
+        """
         raised: set[str] = ctx.run.simulation.resources.setdefault(_WARNED, set())
         for warning in graph.warnings:
             span = warning.span
@@ -115,26 +119,26 @@ class Child:
 
 
 async def spawn(
-    node: AgentNode, child: Child, agents: ModelSettings, state: State, ctx: NodeContext
+    node: AgentNode, child: ChildAgent, agent_model: ModelSettings, state: State, ctx: NodeContext
 ) -> Update:
-    """Spawn the child, wait for its final text, and go on with that.
+    """Spawn the child, wait for its final text and update the state with it.
 
-    `agents` is the model of the agent, which extracts structured output.
+    `agent_model` is the model of the agent, which extracts structured output.
 
     Raises:
-        Exception: the child failed or took too long, or its output cannot be extracted.
+        Exception: the child failed or timed out, or structured output cannot be extracted from its text.
     """
     prompt = render(node.prompt, state)
 
     async def real() -> str:
-        return await child.answer(prompt, ctx)
+        return await child.run(prompt, ctx)
 
     async def body() -> tuple[dict[str, Any], Any]:
         text = text_of(await ctx.perform(AgentCall(name=node.agent, args={"input": prompt}, real=real)))
         if node.output_schema is None:
             return dict(state), text
-        value = await structured(text, node.output_schema, agents, ctx)
-        return merged(state, value), value
+        value = await parse_structured_output(text, node.output_schema, agent_model, ctx)
+        return merge_output(state, value), value
 
     after, output = await with_timeout(body, ctx, node.timeout, f"agent '{node.agent}'")
-    return leaving(updated(after, node, output))
+    return exit_update(apply_state_updates(after, node, output))

@@ -1,4 +1,4 @@
-"""A graph agent compiled to a Graph: document, structure, validator, then nodes and edges."""
+"""Compilation of a graph agent to a Graph: document, structure, validator, warnings, then nodes and edges."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from harness.dialects.loki.agent_node import CONFIG, GRAPH, is_file_name
 from harness.dialects.loki.document import AgentNode, ApprovalNode, GraphFile, InputNode, RagNode, ScriptNode
 from harness.dialects.loki.field_rules import FieldRules
 from harness.dialects.loki.lifecycle import lifecycle
-from harness.dialects.loki.nodes import Parts, node_function
+from harness.dialects.loki.nodes import AgentContext, node_function
 from harness.dialects.loki.routing import edges_and_routers
 from harness.dialects.loki.rules import Rules
 from harness.dialects.loki.schema_rules import schema_warnings
@@ -27,11 +27,11 @@ _ORDINARY: Final = "an ordinary agent, which an agent node can spawn"
 
 
 def load(request: LoadRequest) -> Graph:
-    """The graph of an agent.
+    """Compile a graph agent.
 
     Raises:
-        ManifestError: all mistakes in the structure of the document; else, unless `validate_before_run` is off, all
-            errors of the validator.
+        ManifestError: with all mistakes in the structure of the document; else, unless `validate_before_run` is
+            false, all errors of the validator.
     """
     with refuse_deep_nesting(request.path, "its values are nested too deep"):
         return _load(request)
@@ -46,7 +46,7 @@ def _load(request: LoadRequest) -> Graph:
     graph = validate(GraphFile, document)
     folder = request.path.resolve().parent.name
     name = graph.name or folder
-    if request.agent not in (None, name, folder):  # Loki itself asks for an agent by its folder
+    if request.agent not in (None, name, folder):  # Loki names an agent by its folder
         text = f"this graph agent is '{name}', and '{request.agent}' is asked for"
         raise ManifestError(
             Problem(
@@ -61,17 +61,17 @@ def _load(request: LoadRequest) -> Graph:
     problems = Problems()
     validated = graph.settings.validate_before_run
     problems.add(fault for fault in rules.errors() if validated or fault.code == "path-outside")
-    problems.add(_unbuilt(graph, document, request))
+    problems.add(_unbuilt_bases(graph, document, request))
     problems.raise_errors()
     problems.add(rules.warnings())
     problems.add(FieldRules(graph, document, request).warnings())
     problems.add(schema_warnings(graph, document))
     problems.add(TemplateRules(graph, document).warnings())
     problems.add(tools.warnings(document))
-    parts = Parts(graph, document, request, tools, rules.scripts, load)
+    context = AgentContext(graph, document, request, tools, rules.scripts, load)
     edges, routers = edges_and_routers(graph, document)
     nodes = tuple(
-        Node(id_, node.type, node_function(id_, node, parts), document.key_span(("nodes", id_)))
+        Node(id_, node.type, node_function(id_, node, context), document.key_span(("nodes", id_)))
         for id_, node in graph.nodes.items()
     )
     return Graph(
@@ -81,13 +81,13 @@ def _load(request: LoadRequest) -> Graph:
         edges=tuple(edges),
         channels=(),
         routers=routers,
-        lifecycle=lifecycle(parts, document),
+        lifecycle=lifecycle(context, document),
         recursion_limit=len(nodes) * graph.settings.max_loop_iterations + 1,
         may_pause=any(isinstance(n, ApprovalNode | InputNode | AgentNode) for n in graph.nodes.values()),
         warnings=tuple(problems.warnings),
         open_state=True,
         takes_hooks=False,
-        vocabulary=lambda: vocabulary(parts),
+        vocabulary=lambda: vocabulary(context),
         goto_anywhere=frozenset(id_ for id_, node in graph.nodes.items() if isinstance(node, ScriptNode)),
     )
 
@@ -96,7 +96,7 @@ def _check_folder(request: LoadRequest) -> None:
     """spec: "The presence of `graph.yaml` is what marks an agent as a graph agent", "Both files present is an error".
 
     Raises:
-        ManifestError: there is none, or both are.
+        ManifestError: the folder has no `graph.yaml`, or has both files.
     """
     if request.text is None and request.path.is_dir():
         text = f"the folder {shown_path(request.path)} is no graph agent: it has no {GRAPH}"
@@ -115,8 +115,8 @@ def _check_folder(request: LoadRequest) -> None:
         raise ManifestError(Problem("both-files", text, where, "remove one of them"))
 
 
-def _unbuilt(graph: GraphFile, document: Document, request: LoadRequest) -> list[Problem]:
-    """The rag nodes without a knowledge base that cannot build one without asking.
+def _unbuilt_bases(graph: GraphFile, document: Document, request: LoadRequest) -> list[Problem]:
+    """Return the problems of rag nodes whose knowledge base is not built and cannot be built non-interactively.
 
     spec: "Knowledge base lifecycle".
     """

@@ -1,4 +1,4 @@
-"""The dialect Loki: the members of `harness.dialects.dialect.Dialect`. The rest is imported when it is used."""
+"""The members of `harness.dialects.dialect.Dialect` for Loki. Other modules are imported when they are used."""
 
 from __future__ import annotations
 
@@ -21,16 +21,17 @@ MANIFEST: Final = "graph.yaml"
 
 
 def locate(path: Path) -> Sequence[Path]:
-    """The `graph.yaml` of an agent's folder; a file stands for itself. spec: "Directory Structure"."""
+    """Return the `graph.yaml` of an agent's folder; a file stands for itself. spec: "Directory Structure"."""
     if not os.path.isdir(path):
         return (path,)
     return (path / MANIFEST,) if os.path.exists(path / MANIFEST) else ()
 
 
 def detect(document: Document) -> bool:
-    """True if a document is a graph agent: its `nodes` is a mapping, of nodes that have a `type`.
+    """True if a document is a graph agent: `nodes` is a mapping, and one of the nodes has a `type`.
 
-    spec: "The presence of `graph.yaml` is what marks an agent as a graph agent", so one of that name may lack them.
+    spec: "The presence of `graph.yaml` is what marks an agent as a graph agent". A file of that name with a `start`
+    is therefore one even if its nodes are missing or malformed.
     """
     value = document.value if isinstance(document.value, dict) else {}
     nodes = value.get("nodes")
@@ -42,6 +43,6 @@ def detect(document: Document) -> bool:
 
 
 def agents(document: Document) -> list[str]:
-    """A graph agent is one agent, which may have a name."""
+    """Return the name of the graph agent, if it has one."""
     found = document.value.get("name") if isinstance(document.value, dict) else None
     return [found] if isinstance(found, str) and found else []

@@ -1,6 +1,6 @@
-"""The fields of a `graph.yaml`, in the order of its documentation.
+"""The fields of a `graph.yaml` as pydantic models, in the order of its documentation.
 
-Unknown keys are ignored, with a warning (`rules`). Rules between nodes are in `rules` too.
+Unknown keys are ignored with a warning, which `rules` raises. Rules between nodes are there too.
 """
 
 from __future__ import annotations
@@ -21,13 +21,13 @@ Finite = Annotated[float, Field(allow_inf_nan=False)]
 
 
 class Section(BaseModel, extra="ignore", strict=True):
-    """Base class of the parts of a graph. A field that may be left out may be null; those in `never_null` may not."""
+    """Base class of the sections of a graph. Optional fields may be null, except for those in `never_null`."""
 
     never_null: ClassVar[tuple[str, ...]] = ()
 
     @model_validator(mode="before")
     @classmethod
-    def _left_out(cls, value: Any) -> Any:
+    def _drop_nulls(cls, value: Any) -> Any:
         if not isinstance(value, dict) or None not in value.values():
             return value
         required = {name for name, field in cls.model_fields.items() if field.is_required()}
@@ -36,7 +36,10 @@ class Section(BaseModel, extra="ignore", strict=True):
 
 
 class Settings(Section, title="the settings"):
-    """spec: "graph.yaml Top-Level Fields", `settings`. `timeout` is for the whole run, in virtual seconds."""
+    """The `settings` of a graph. spec: "graph.yaml Top-Level Fields".
+
+    `timeout` limits the whole run, in virtual seconds.
+    """
 
     max_loop_iterations: int = Field(default=100, ge=1)
     log_state_snapshots: bool = True
@@ -48,7 +51,12 @@ class Settings(Section, title="the settings"):
 
 
 class NodeSpec(Section):
-    """The fields that every node has. spec: "Node Types". `targets` are the fields that name one node."""
+    """Base class of nodes, with the common fields. spec: "Node Types".
+
+    targets  the fields that name one target node
+    ignored  the keys that are allowed and have no effect
+    scoped   the variable for the node's result in `state_updates`
+    """
 
     model_config = ConfigDict(title="a node")
     targets: ClassVar[tuple[str, ...]] = ("next",)
@@ -63,7 +71,7 @@ class NodeSpec(Section):
 
 
 class AgentNode(NodeSpec, title="an agent node"):
-    """spec: "agent"."""
+    """A node that spawns a child agent. spec: "agent"."""
 
     ignored = ("tools",)  # spec: "Tool whitelist is `llm`-only"
     scoped = "output"
@@ -76,7 +84,7 @@ class AgentNode(NodeSpec, title="an agent node"):
 
 
 class ScriptNode(NodeSpec, title="a script node"):
-    """spec: "script". `timeout` is in real seconds for a real script, in virtual ones for a stub."""
+    """A node that runs a script. spec: "script". `timeout` is in real seconds, for a stub in virtual ones."""
 
     targets = ("next", "fallback")
 
@@ -87,7 +95,7 @@ class ScriptNode(NodeSpec, title="a script node"):
 
 
 class ApprovalNode(NodeSpec, title="an approval node"):
-    """spec: "approval"."""
+    """A node that asks the user to choose an option. spec: "approval"."""
 
     targets = ("next", "on_other")
     scoped = "choice"
@@ -100,7 +108,7 @@ class ApprovalNode(NodeSpec, title="an approval node"):
 
 
 class InputNode(NodeSpec, title="an input node"):
-    """spec: "input"."""
+    """A node that asks the user for text. spec: "input"."""
 
     scoped = "input"
 
@@ -111,7 +119,7 @@ class InputNode(NodeSpec, title="an input node"):
 
 
 class LLMNode(NodeSpec, title="an llm node"):
-    """spec: "llm". No `timeout` is no limit."""
+    """A node that calls a model. spec: "llm". Without a `timeout` it has no time limit."""
 
     targets = ("next", "fallback")
     scoped = "output"
@@ -131,7 +139,10 @@ class LLMNode(NodeSpec, title="an llm node"):
 
 
 class RagNode(NodeSpec, title="a rag node"):
-    """spec: "rag". The fields from `embedding_model` on say how its knowledge base is built."""
+    """A node that searches a knowledge base. spec: "rag".
+
+    The fields from `embedding_model` on are its build config.
+    """
 
     scoped = "output"
 
@@ -148,12 +159,12 @@ class RagNode(NodeSpec, title="a rag node"):
 
     @property
     def is_fully_specified(self) -> bool:
-        """True if the knowledge base can be built without asking. spec: "Knowledge base lifecycle"."""
+        """True if the knowledge base can be built non-interactively. spec: "Knowledge base lifecycle"."""
         return None not in (self.embedding_model, self.chunk_size, self.chunk_overlap)
 
 
 class EndNode(NodeSpec, title="an end node"):
-    """spec: "end"."""
+    """A node that ends the run. spec: "end"."""
 
     type: Literal["end"]
     output: str = ""
@@ -185,7 +196,7 @@ class GraphFile(Section, title="a graph agent"):
 
     @model_validator(mode="after")
     def _structure(self) -> GraphFile:
-        """What is refused with `validate_before_run: false` as well."""
+        """Check the rules that apply even with `validate_before_run: false`."""
         mistakes = []
         for key, node in self.nodes.items():
             if node.id not in ("", key):
@@ -195,8 +206,8 @@ class GraphFile(Section, title="a graph agent"):
                 text = f"'{key}' is not a name for a node"
                 mistakes.append(Mistake(text, ("nodes", key), on_key=True, code="reserved-name"))
             if isinstance(node, AgentNode | LLMNode):
-                mistakes += _no_json(node.output_schema, ("nodes", key, "output_schema"))
-        mistakes += _no_json(self.initial_state, ("initial_state",))
+                mistakes += _non_json_numbers(node.output_schema, ("nodes", key, "output_schema"))
+        mistakes += _non_json_numbers(self.initial_state, ("initial_state",))
         if self.start not in self.nodes:
             text = f"start must be the id of a node, and there is no node '{self.start}'"
             hint = did_you_mean(self.start, self.nodes)
@@ -206,17 +217,17 @@ class GraphFile(Section, title="a graph agent"):
         return self
 
 
-def _no_json(value: Any, path: DocumentPath) -> Iterator[Mistake]:
-    """The numbers of YAML in a value that JSON does not have: `.nan` and `.inf`."""
+def _non_json_numbers(value: Any, path: DocumentPath) -> Iterator[Mistake]:
+    """Yield a mistake for each number in a value that JSON cannot express: `.nan` and `.inf`."""
     if isinstance(value, float) and not math.isfinite(value):
         yield Mistake(f"{path[-1]}: a number that JSON does not have", path)
     elif isinstance(value, dict | list):
         for key, part in value.items() if isinstance(value, dict) else enumerate(value):
-            yield from _no_json(part, (*path, key))
+            yield from _non_json_numbers(part, (*path, key))
 
 
 class AgentConfig(Section, title="an agent"):
-    """The `config.yaml` of an ordinary agent, as far as a graph that spawns it needs it. spec: "Agents"."""
+    """The fields of an ordinary agent's `config.yaml` that count when a graph spawns it. spec: "Agents"."""
 
     name: str | None = None
     model: str | None = None
@@ -228,4 +239,4 @@ class AgentConfig(Section, title="an agent"):
 
 
 INITIAL_PROMPT: Final = "initial_prompt"
-"""The key of the state that the dispatcher sets to the user's text. spec: "`{{initial_prompt}}`"."""
+"""The state key that is seeded with the user's prompt. spec: "`{{initial_prompt}}`: Automatically Seeded"."""

@@ -1,6 +1,7 @@
-"""Fields that cannot do what they say: warnings, for Loki finds it out when the node runs, or never.
+"""Warnings of fields that have no effect or make their node fail.
 
-spec: "Supported extensions", "validation", "Routing requirements per node type", "rag", `documents`.
+They are not errors, because Loki notices them when the node runs, or never. spec: "Supported extensions",
+"validation", "Routing requirements per node type", "rag", `documents`.
 """
 
 from __future__ import annotations
@@ -25,24 +26,24 @@ _IGNORED_NEXT = {
     doc.ApprovalNode: "it leaves by its routes and on_other",
     doc.EndNode: "the run ends there",
 }
-_GOES_ON = (doc.AgentNode, doc.InputNode, doc.LLMNode, doc.RagNode)
-"""Nodes that need a `next`."""
+_NEEDS_NEXT = (doc.AgentNode, doc.InputNode, doc.LLMNode, doc.RagNode)
+"""The node types that need a `next`. spec: "Routing requirements per node type"."""
 
 
 class FieldRules:
-    """The rules for the fields of one graph agent."""
+    """The rules for fields, applied to one graph agent."""
 
     def __init__(self, graph: doc.GraphFile, document: Document, request: LoadRequest) -> None:
         self.graph, self.document, self.request = graph, document, request
 
     def warnings(self) -> Iterator[Problem]:
-        """The warnings in the order of the nodes."""
-        entered = self._entered()
+        """Yield the warnings in the order of the nodes."""
+        reached = self._nodes_that_may_run()
         for id_, node in self.graph.nodes.items():
             if node.next is not None and type(node) in _IGNORED_NEXT:
                 text = f"the next of the {node.type} node '{id_}' is ignored: {_IGNORED_NEXT[type(node)]}"
                 yield self._warning("unused-key", text, id_, "next", on_key=True)
-            if node.next is None and isinstance(node, _GOES_ON) and id_ in entered:
+            if node.next is None and isinstance(node, _NEEDS_NEXT) and id_ in reached:
                 text = f"node '{id_}' has no `next`: the run cannot go on after it"
                 yield Problem("no-next", text, self.document.key_span(("nodes", id_)), severity="warning")
             match node:
@@ -53,11 +54,13 @@ class FieldRules:
                 case doc.RagNode():
                     yield from self._documents(id_, node)
 
-    def _entered(self) -> set[str]:
-        """The nodes that a run may come to; of a graph with a script, whose `_next` may name any, all."""
+    def _nodes_that_may_run(self) -> set[str]:
+        """Return the nodes reachable from the start: all, if there is a script, whose `_next` may name any node."""
         if any(isinstance(node, doc.ScriptNode) for node in self.graph.nodes.values()):
             return set(self.graph.nodes)
-        return reachable(self.graph.start, ((way.source, way.target) for way in declared_edges(self.graph)))
+        return reachable(
+            self.graph.start, ((edge.source, edge.target) for edge in declared_edges(self.graph))
+        )
 
     def _extension(self, id_: str, node: doc.ScriptNode) -> Iterator[Problem]:
         if Path(node.script).suffix not in RUNTIMES:
@@ -81,7 +84,7 @@ class FieldRules:
             yield self._warning("bad-validation", text, id_, "default")
 
     def _documents(self, id_: str, node: doc.RagNode) -> Iterator[Problem]:
-        """The files and folders that a base which is not built yet is to be built from, and cannot."""
+        """Yield the reasons why the knowledge base of a rag node, if it is not built yet, cannot be built."""
         folder = self.request.base_path or Path()
         if (folder / f"{id_}.yaml").is_file():
             return

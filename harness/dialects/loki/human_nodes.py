@@ -1,4 +1,7 @@
-"""Nodes that ask the user. spec: "approval", "input". A question without an answer pauses the run."""
+"""Approval and input nodes, which ask the user. A question without an answer pauses the run.
+
+spec: "approval", "input".
+"""
 
 from __future__ import annotations
 
@@ -9,8 +12,8 @@ from typing import Final
 
 from harness.dialects.loki.document import ApprovalNode, InputNode
 from harness.dialects.loki.json_text import text_of
-from harness.dialects.loki.routing import ON_OTHER, Answered, leaving
-from harness.dialects.loki.state import updated
+from harness.dialects.loki.routing import ON_OTHER, AnswerExit, exit_update
+from harness.dialects.loki.state import apply_state_updates
 from harness.dialects.loki.templates import render, render_leniently
 from harness.engine.context import NodeContext
 from harness.errors import HarnessError
@@ -26,27 +29,29 @@ _OPERATORS: Final[Mapping[str, Callable[[int, int], bool]]] = {
 _PREDICATE: Final = re.compile(r"len\(input\)\s*(>=|<=|==|>|<)\s*(\d{1,1000})", re.ASCII)
 
 PREDICATE_FORM: Final = f"len(input) <op> <integer>, where <op> is one of {' '.join(_OPERATORS)}"
-"""spec: "validation"."""
+"""The grammar of a `validation`, for messages. spec: "validation"."""
 
 
 class InvalidInput(HarnessError):
-    """An answer that `validation` refuses, or a `validation` that cannot be read."""
+    """An answer that does not satisfy `validation`, or a `validation` that cannot be parsed."""
 
     code = "invalid-input"
 
 
-async def approval(node: ApprovalNode, state: State, ctx: NodeContext) -> Update:
-    """Ask, and take the route of exactly this answer, or `on_other`."""
+async def ask_approval(node: ApprovalNode, state: State, ctx: NodeContext) -> Update:
+    """Ask the question, and take the route whose key equals the answer, else `on_other`."""
     question = render(node.question, state)
     choice = text_of(await ctx.pause({"question": question, "options": node.options}))
-    return leaving(updated(state, node, choice), Answered(choice) if choice in node.routes else ON_OTHER)
+    return exit_update(
+        apply_state_updates(state, node, choice), AnswerExit(choice) if choice in node.routes else ON_OTHER
+    )
 
 
 async def ask_input(node: InputNode, state: State, ctx: NodeContext) -> Update:
-    """Ask for text. An empty answer takes the default, which is not validated.
+    """Ask the question. An empty answer is replaced by the default, which is not validated.
 
     Raises:
-        InvalidInput: the answer is not valid.
+        InvalidInput: the answer does not satisfy `validation`, or that cannot be parsed.
     """
     answer = text_of(await ctx.pause({"question": render(node.question, state)}))
     if not answer and node.default is not None:
@@ -54,19 +59,19 @@ async def ask_input(node: InputNode, state: State, ctx: NodeContext) -> Update:
     elif node.validation is not None and not satisfies(answer, node.validation):
         text = f"the answer does not fit the validation `{node.validation}`: its length is {_length(answer)}"
         raise InvalidInput(text)
-    return leaving(updated(state, node, answer))
+    return exit_update(apply_state_updates(state, node, answer))
 
 
 def is_predicate(validation: str) -> bool:
-    """True if it is of the form that a validation must have."""
+    """True if a validation can be parsed."""
     return _PREDICATE.fullmatch(validation.strip()) is not None
 
 
 def satisfies(answer: str, validation: str) -> bool:
-    """True if an answer is as long as its validation wants it. spec: "validation". `len` counts the bytes of UTF-8.
+    """True if an answer satisfies a validation. spec: "validation". `len` counts bytes of UTF-8.
 
     Raises:
-        InvalidInput: the validation cannot be read.
+        InvalidInput: the validation cannot be parsed.
     """
     found = _PREDICATE.fullmatch(validation.strip())
     if found is None:

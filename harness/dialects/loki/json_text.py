@@ -1,4 +1,4 @@
-"""Values as Loki writes them: compact JSON, its numbers in the form of serde_json.
+"""Serialization of values as Loki does it: compact JSON, with numbers formatted like serde_json.
 
 spec: "Graph state is a `serde_json::Value` map", "Rendering rules per value type".
 """
@@ -16,18 +16,18 @@ _LOWEST_DECIMAL: Final = -5  # serde_json writes 0.00001 without an exponent, Py
 
 
 def json_text(value: Any) -> str:
-    """The value as compact JSON. Only the exponents of its numbers differ from Python's: `1e20`, not `1e+20`."""
+    """Return a value as compact JSON. Only number exponents differ from Python's: `1e20`, not `1e+20`."""
     text = compact_json(value)
     return _NUMBER.sub(_as_serde, text) if _EXPONENT.search(text) else text
 
 
 def text_of(value: Any) -> str:
-    """Text as it is, and any other value as compact JSON."""
+    """Return text as it is, and any other value as compact JSON."""
     return value if isinstance(value, str) else json_text(value)
 
 
 def _as_serde(found: re.Match[str]) -> str:
-    """A number that Python writes with an exponent; texts, which the pattern matches too, as they are."""
+    """Reformat a number with an exponent; return a string literal, which the pattern also matches, as it is."""
     if found[3] is None:
         return found[0]
     digit, decimals, exponent = found[1], found[2] or "", int(found[3])

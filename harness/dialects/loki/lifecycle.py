@@ -1,4 +1,7 @@
-"""The start and the end of a run, and its limits. spec: "`{{initial_prompt}}`", `max_loop_iterations`, `timeout`."""
+"""The lifecycle of a run: the checks before it, its input and output, and the limits of `settings`.
+
+spec: "`{{initial_prompt}}`", `max_loop_iterations`, `timeout`.
+"""
 
 from __future__ import annotations
 
@@ -8,7 +11,7 @@ from typing import Any
 
 from harness.dialects.kit.inputs import input_values
 from harness.dialects.loki.document import INITIAL_PROMPT, GraphFile, LLMNode
-from harness.dialects.loki.nodes import OUTPUT, Parts
+from harness.dialects.loki.nodes import OUTPUT, AgentContext
 from harness.dialects.loki.tool_universe import UnknownTool
 from harness.engine.context import RunContext
 from harness.errors import HarnessError, ManifestError, Problem
@@ -18,18 +21,18 @@ from harness.source.suggest import did_you_mean
 
 
 class VisitLimit(HarnessError):
-    """A node that is entered more often than `max_loop_iterations`."""
+    """A node that is entered more often than `max_loop_iterations` allows."""
 
     code = "visit-limit"
 
 
-def lifecycle(parts: Parts, document: Document) -> Lifecycle:
-    """The lifecycle of an agent. Each input starts the graph from its seeds."""
-    graph = parts.graph
+def lifecycle(context: AgentContext, document: Document) -> Lifecycle:
+    """Return the lifecycle of a graph agent. Each input starts the graph from `initial_state`."""
+    graph = context.graph
 
     async def prepare(run: RunContext) -> None:
         if graph.settings.validate_before_run:
-            await _check_functions(parts, document, run)
+            await _check_functions(context, document, run)
 
     async def accept(value: Any, _run: RunContext) -> Mapping[str, Any]:
         values = input_values(
@@ -60,19 +63,21 @@ def _guard(graph: GraphFile) -> Any:
     return guard
 
 
-async def _check_functions(parts: Parts, document: Document, run: RunContext) -> None:
-    """Find the functions of MCP servers that whitelists name. spec: "Each entry is validated at startup".
+async def _check_functions(context: AgentContext, document: Document, run: RunContext) -> None:
+    """Check whitelist entries against the functions of the agent's MCP servers.
+
+    spec: "Each entry is validated at startup".
 
     Raises:
-        ManifestError: a whitelist has an entry that is no tool of the agent, and no function of its servers.
+        ManifestError: an entry is neither a tool of the agent nor a function of its servers.
     """
     problems = []
-    for id_, node in parts.graph.nodes.items():
+    for id_, node in context.graph.nodes.items():
         for at, entry in enumerate(node.tools if isinstance(node, LLMNode) else ()):
-            if entry in parts.tools.names():
+            if entry in context.tools.names():
                 continue
             try:
-                await parts.tools.chosen([entry], run)
+                await context.tools.select([entry], run)
             except UnknownTool as error:
                 where = document.span(("nodes", id_, "tools", at))
                 hint = did_you_mean(entry, error.known, listing=False)

@@ -1,4 +1,4 @@
-"""The llm node: one attempt is a call of the model with its loop of tools. spec: "llm"."""
+"""The llm node. One attempt is the whole tool-call loop of the model. spec: "llm"."""
 
 from __future__ import annotations
 
@@ -9,9 +9,9 @@ from langchain_core.messages import BaseMessage, HumanMessage, SystemMessage
 from harness.dialects.kit.attempts import with_retries, with_timeout
 from harness.dialects.loki.document import LLMNode
 from harness.dialects.loki.models import ModelSettings
-from harness.dialects.loki.routing import exit_after_failure, leaving
-from harness.dialects.loki.state import updated
-from harness.dialects.loki.structured import merged, schema_hint, structured
+from harness.dialects.loki.routing import exit_after_failure, exit_update
+from harness.dialects.loki.state import apply_state_updates
+from harness.dialects.loki.structured import merge_output, parse_structured_output, schema_hint
 from harness.dialects.loki.templates import render
 from harness.dialects.loki.tool_loop import tool_loop
 from harness.dialects.loki.tool_universe import ToolUniverse
@@ -27,36 +27,36 @@ TRANSIENT: Final = (
     "Connection refused",
     "produced no output",
 )
-"""Errors whose messages contain one of these are tried again. spec: "Retries"."""
+"""Errors whose messages contain one of these texts are retried. spec: "Retries"."""
 
 
 async def call_llm(
     node: LLMNode,
-    own: ModelSettings,
-    agents: ModelSettings,
+    node_model: ModelSettings,
+    agent_model: ModelSettings,
     tools: ToolUniverse,
     state: State,
     ctx: NodeContext,
 ) -> Update:
-    """Call the model, and go on with its output; after a failure, with a text that says so.
+    """Call the model and update the state with its output; after a failure, with a text that describes the error.
 
     Args:
         node: the node.
-        own: the model of the node.
-        agents: the model of the agent, which extracts structured output.
-        tools: what the whitelist of the node selects from.
+        node_model: the model of the node.
+        agent_model: the model of the agent, which extracts structured output.
+        tools: the tools of the agent, from which the node's whitelist selects.
         state: the state.
-        ctx: the visit.
+        ctx: the context of the visit.
 
     Raises:
-        Exception: it failed, and there is neither `fallback` nor `next`.
+        Exception: the node failed and has neither `fallback` nor `next`.
     """
 
     async def body() -> tuple[dict[str, Any], Any]:
         messages = _messages(node, state)
-        chosen = await tools.chosen(node.tools, ctx.run)
+        selected = await tools.select(node.tools, ctx.run)
         text = await with_retries(
-            lambda: tool_loop(own, messages, chosen, node.max_iterations, ctx),
+            lambda: tool_loop(node_model, messages, selected, node.max_iterations, ctx),
             ctx,
             attempts=node.max_attempts,
             delay_s=lambda _failures: 0.0,
@@ -64,8 +64,8 @@ async def call_llm(
         )
         if node.output_schema is None:
             return dict(state), text
-        value = await structured(text, node.output_schema, agents, ctx)
-        return merged(state, value), value
+        value = await parse_structured_output(text, node.output_schema, agent_model, ctx)
+        return merge_output(state, value), value
 
     try:
         after, output = await with_timeout(body, ctx, node.timeout, f"node '{ctx.name}'")
@@ -75,21 +75,21 @@ async def call_llm(
         failure = f"LLM node failed: {error_text(error)}"
         if node.fallback is None:
             ctx.warn(f"node '{ctx.name}' failed, and the run goes on to '{node.next}': {error_text(error)}")
-        return leaving(updated(state, node, failure), exit_after_failure(node))
-    return leaving(updated(after, node, output))
+        return exit_update(apply_state_updates(state, node, failure), exit_after_failure(node))
+    return exit_update(apply_state_updates(after, node, output))
 
 
 def is_transient(error: Exception) -> bool:
-    """True if an error is worth another attempt."""
+    """True if an error is retried."""
     message = error_text(error)
     return any(text in message for text in TRANSIENT)
 
 
 def _messages(node: LLMNode, state: State) -> list[BaseMessage]:
-    """A system message, if there are instructions, and a user message.
+    """Return a system message, if there are instructions, and a user message.
 
     Raises:
-        MissingPath: the state does not have what they name.
+        MissingPath: a template has a path that the state does not have.
     """
     system = None if node.instructions is None else render(node.instructions, state)
     prompt = render(node.prompt, state)

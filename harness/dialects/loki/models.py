@@ -1,4 +1,4 @@
-"""Models: which one a node calls, and with which parameters. spec: "llm", `model`, `temperature`, `top_p`."""
+"""The model that a node calls, and its parameters. spec: "llm", `model`, `temperature`, `top_p`."""
 
 from __future__ import annotations
 
@@ -11,11 +11,11 @@ from langchain_core.messages import BaseMessage
 from harness.graph.effects import LLMCall, ToolSpec
 
 ACTIVE: Final = "active"
-"""The name of the model where neither the node nor the agent names one: Loki asks the one that is active then."""
+"""The name of the model if neither the node nor the agent names one: Loki then calls the active model."""
 
 
 class HasModel(Protocol):
-    """The three fields of agents, graphs and llm nodes that choose a model."""
+    """The fields of agents, graphs and llm nodes that choose a model."""
 
     model: str | None
     temperature: float | None
@@ -24,14 +24,14 @@ class HasModel(Protocol):
 
 @dataclass(frozen=True)
 class ModelSettings:
-    """A model, `client:name` or only a name, and its parameters."""
+    """A model (`client:name`, or only a name) and its parameters."""
 
     model: str | None = None
     params: Mapping[str, float] = field(default_factory=dict)
 
     @classmethod
     def of(cls, *owners: HasModel) -> ModelSettings:
-        """The settings of the first owner that has each."""
+        """Take each setting from the first owner that has it."""
 
         def first(name: str) -> float | None:
             return next((value for owner in owners if (value := getattr(owner, name)) is not None), None)
@@ -41,17 +41,17 @@ class ModelSettings:
 
     @property
     def provider(self) -> str:
-        """The client of the model, or nothing."""
+        """The client of the model; empty if none is named."""
         client, colon, _ = (self.model or ACTIVE).partition(":")
         return client if colon else ""
 
     @property
     def name(self) -> str:
-        """The name of the model without its client: all after the first colon, as in `ollama:llama3.1:8b`."""
+        """The name of the model: the part after the first colon, such as `llama3.1:8b` of `ollama:llama3.1:8b`."""
         return (self.model or ACTIVE).removeprefix(f"{self.provider}:")
 
     def call(self, messages: Sequence[BaseMessage], tools: Sequence[ToolSpec] = ()) -> LLMCall:
-        """The effect of one turn of the model."""
+        """Return the effect of one model call."""
         return LLMCall(
             name=self.name,
             provider=self.provider,

@@ -1,4 +1,4 @@
-"""Nodes of a graph agent as functions of the state. spec: "Node Types"."""
+"""The functions of nodes, by node type. spec: "Node Types"."""
 
 from __future__ import annotations
 
@@ -8,14 +8,14 @@ from pathlib import Path
 from typing import Final
 
 from harness.dialects.loki import document as doc
-from harness.dialects.loki.agent_node import Child, Load, spawn
-from harness.dialects.loki.human_nodes import approval, ask_input
-from harness.dialects.loki.knowledge.provision import Knowledge
+from harness.dialects.loki.agent_node import ChildAgent, Load, spawn
+from harness.dialects.loki.human_nodes import ask_approval, ask_input
+from harness.dialects.loki.knowledge.provision import KnowledgeProvider
 from harness.dialects.loki.llm_node import call_llm
 from harness.dialects.loki.models import ModelSettings
 from harness.dialects.loki.rag_node import retrieve
 from harness.dialects.loki.script_node import run_script
-from harness.dialects.loki.state import updated
+from harness.dialects.loki.state import apply_state_updates
 from harness.dialects.loki.templates import render
 from harness.dialects.loki.tool_universe import ToolUniverse
 from harness.dialects.request import LoadRequest
@@ -24,12 +24,20 @@ from harness.graph.model import NodeFunction, State, Update
 from harness.source.document import Document
 
 OUTPUT: Final = "output"
-"""The resource of a run that has the text of the end node it reached."""
+"""The resource of a run with the output of the end node that it reached."""
 
 
 @dataclass(frozen=True)
-class Parts:
-    """What the nodes of one agent share: its document, its folder, its tools, and how children are loaded."""
+class AgentContext:
+    """The parts of a graph agent that its nodes share.
+
+    graph     its validated document
+    document  the same with locations
+    request   the request that loads it
+    tools     its tools
+    scripts   the files of its script nodes that exist, by node id
+    load      compiles the graph of a child agent
+    """
 
     graph: doc.GraphFile
     document: Document
@@ -44,24 +52,26 @@ class Parts:
         return self.request.path.resolve().parent
 
 
-def node_function(id_: str, node: doc.NodeSpec, parts: Parts) -> NodeFunction:
-    """The function of a node."""
-    agents = ModelSettings.of(parts.graph)
+def node_function(id_: str, node: doc.NodeSpec, context: AgentContext) -> NodeFunction:
+    """Return the function of a node."""
+    agent_model = ModelSettings.of(context.graph)
     match node:
         case doc.AgentNode():
-            return partial(spawn, node, Child(node.agent, parts.request, parts.load), agents)
+            return partial(spawn, node, ChildAgent(node.agent, context.request, context.load), agent_model)
         case doc.ScriptNode():
-            return partial(run_script, node, parts.scripts.get(id_), parts.folder)
+            return partial(run_script, node, context.scripts.get(id_), context.folder)
         case doc.ApprovalNode():
-            return partial(approval, node)
+            return partial(ask_approval, node)
         case doc.InputNode():
             return partial(ask_input, node)
         case doc.LLMNode():
-            return partial(call_llm, node, ModelSettings.of(node, parts.graph), agents, parts.tools)
+            return partial(call_llm, node, ModelSettings.of(node, context.graph), agent_model, context.tools)
         case doc.RagNode():
-            file = parts.folder / f"{id_}.yaml"  # spec: "Directory Structure"
+            file = context.folder / f"{id_}.yaml"  # spec: "Directory Structure"
             return partial(
-                retrieve, node, Knowledge(node, file, parts.request, parts.document, ("nodes", id_))
+                retrieve,
+                node,
+                KnowledgeProvider(node, file, context.request, context.document, ("nodes", id_)),
             )
         case doc.EndNode():
             return partial(end, node)
@@ -69,7 +79,7 @@ def node_function(id_: str, node: doc.NodeSpec, parts: Parts) -> NodeFunction:
 
 
 async def end(node: doc.EndNode, state: State, ctx: NodeContext) -> Update:
-    """Make the output of the run. spec: "end"."""
-    after = updated(state, node)
+    """Render the output of the run. spec: "end"."""
+    after = apply_state_updates(state, node)
     ctx.run.resources[OUTPUT] = render(node.output, after)
     return Update(after)

@@ -1,4 +1,7 @@
-"""An ordinary agent, of a `config.yaml`, as a graph of one node: its model, with all its tools. spec: "Agents"."""
+"""An ordinary agent (`config.yaml`) as a graph of one node, which calls the model with all tools of the agent.
+
+spec: "Agents".
+"""
 
 from __future__ import annotations
 
@@ -20,23 +23,23 @@ from harness.source.document import Document
 from harness.source.models import keys_of, validate
 from harness.source.suggest import nearest
 
-MOST_TURNS: Final = 1000
-"""The limit of model calls, of which Loki has none."""
+MAX_MODEL_CALLS: Final = 1000
+"""The maximum number of model calls in one run. Loki has no limit."""
 
 _ANSWER: Final = "answer"
 
 _UNSUPPORTED: Final = ("can_spawn_agents", "documents", "variables")
-"""Keys of a `config.yaml` that Loki reads and the harness does not."""
+"""Keys of a `config.yaml` that have an effect in Loki and none here."""
 
-_MISSPELT: Final = 0.85
-"""The similarity from which a key counts as a misspelling; Loki has keys that are not known here."""
+_MISSPELLING_CUTOFF: Final = 0.85
+"""The similarity from which a key counts as a misspelling. It is high, since Loki has keys that are unknown here."""
 
 
 def ordinary_graph(name: str, request: LoadRequest) -> Graph:
-    """The graph of an ordinary agent.
+    """Compile an ordinary agent.
 
     Raises:
-        ManifestError: its `config.yaml`, or a file of tools, is not as it should be.
+        ManifestError: its `config.yaml` or a tool file is malformed.
     """
     request.record(request.path)
     document = request.read(request.path, yaml="1.2")
@@ -47,7 +50,7 @@ def ordinary_graph(name: str, request: LoadRequest) -> Graph:
     async def run(state: State, ctx: NodeContext) -> Update:
         front: list[BaseMessage] = [SystemMessage(content=config.instructions)] if config.instructions else []
         messages = [*front, HumanMessage(content=state[INITIAL_PROMPT])]
-        text = await tool_loop(model, messages, await tools.all(ctx.run), MOST_TURNS, ctx)
+        text = await tool_loop(model, messages, await tools.all(ctx.run), MAX_MODEL_CALLS, ctx)
         return Update({**state, _ANSWER: text})
 
     async def finish(state: State, _run: RunContext) -> Any:
@@ -64,15 +67,15 @@ def ordinary_graph(name: str, request: LoadRequest) -> Graph:
         warnings=(*_ignored_keys(document), *tools.warnings(document)),
         open_state=True,
         takes_hooks=False,
-        vocabulary=lambda: Vocabulary(names={"llm": [model.name], **tools.called()}),
+        vocabulary=lambda: Vocabulary(names={"llm": [model.name], **tools.names_by_kind()}),
     )
 
 
 def _ignored_keys(document: Document) -> Iterator[Problem]:
-    """Warnings of keys without effect: what is not supported, and what is probably misspelt."""
+    """Yield warnings of keys that are not supported, and of keys that are probably misspelt."""
     known = keys_of(AgentConfig)
     for key, value in document.value.items():
-        near = None if key in known else nearest(str(key), known, cutoff=_MISSPELT)
+        near = None if key in known else nearest(str(key), known, cutoff=_MISSPELLING_CUTOFF)
         if key in _UNSUPPORTED and value:
             text = f"'{key}' of an ordinary agent is not supported: it is ignored"
             yield Problem("unsupported", text, document.key_span((key,)), severity="warning")

@@ -1,4 +1,4 @@
-"""Parameters of tools, and the JSON Schema of what a model may send. The readers of tool files make them."""
+"""Parameters of tools, as the readers of tool files find them, and the JSON Schema of a tool's arguments."""
 
 from __future__ import annotations
 
@@ -9,27 +9,28 @@ from typing import Any
 
 @dataclass(frozen=True)
 class Parameter:
-    """One parameter: its name, the JSON Schema of its values, what it is, and whether it must be given."""
+    """A parameter of a tool. `type` is the JSON Schema of its values."""
 
     name: str
     type: Mapping[str, Any]
-    about: str = ""
+    description: str = ""
     required: bool = False
 
 
-def schema(parameters: Iterable[Parameter]) -> dict[str, Any]:
-    """The JSON Schema of all the arguments of a tool."""
+def object_schema(parameters: Iterable[Parameter]) -> dict[str, Any]:
+    """Return the JSON Schema of the arguments of a tool with these parameters."""
     listed = list(parameters)
     properties = {
-        each.name: {**each.type, **({"description": each.about} if each.about else {})} for each in listed
+        each.name: {**each.type, **({"description": each.description} if each.description else {})}
+        for each in listed
     }
     needed = {each.name for each in listed if each.required}
     required = [name for name in properties if name in needed]
     return {"type": "object", "properties": properties, "required": required}
 
 
-def one_of(values: Iterable[Any]) -> dict[str, Any]:
-    """The JSON Schema of a choice."""
+def enum_schema(values: Iterable[Any]) -> dict[str, Any]:
+    """Return the JSON Schema of an enumeration."""
     listed = list(values)
     are_texts = all(isinstance(value, str) for value in listed)
     return {**({"type": "string"} if are_texts else {}), "enum": listed}

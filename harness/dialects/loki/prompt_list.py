@@ -1,7 +1,7 @@
 """The prompts of a graph agent, and of the agents it spawns, as data.
 
-Ids: `<node>.instructions` and `<node>.prompt`; of an agent that is spawned, the same after `<agent>/`, and
-`<agent>/instructions` of an ordinary one.
+Ids are `<node>.instructions` and `<node>.prompt`. Those of a spawned agent begin with `<agent>/`, and an ordinary
+agent has `<agent>/instructions`.
 """
 
 from __future__ import annotations
@@ -10,7 +10,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from harness.dialects.kit.manifest import only_document
-from harness.dialects.loki.agent_node import CONFIG, GRAPH, sibling
+from harness.dialects.loki.agent_node import CONFIG, GRAPH, sibling_folder
 from harness.dialects.loki.document import AgentNode, GraphFile, LLMNode
 from harness.dialects.prompt import Prompt
 from harness.dialects.request import LoadRequest
@@ -18,10 +18,10 @@ from harness.source.models import validate
 
 
 def prompts(request: LoadRequest) -> list[Prompt]:
-    """The prompts in the order of the nodes, then those of the agents they spawn, each agent once.
+    """Return the prompts in the order of the nodes, then those of the agents they spawn, each agent once.
 
     Raises:
-        ManifestError: one of the manifests is not as it should be.
+        ManifestError: one of the manifests is malformed.
     """
     return list(_of_graph(request, "", {request.path.resolve().parent}))
 
@@ -40,7 +40,7 @@ def _of_graph(request: LoadRequest, prefix: str, seen: set[Path]) -> Iterator[Pr
                 yield Prompt(f"{prefix}{id_}.{field}", field, text, document.span(("nodes", id_, field)))
     for node in graph.nodes.values():
         if isinstance(node, AgentNode):
-            folder = sibling(request, node.agent)
+            folder = sibling_folder(request, node.agent)
             if folder is not None and folder not in seen:
                 seen.add(folder)
                 yield from _of_child(request, folder, node.agent, seen)

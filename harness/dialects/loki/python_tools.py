@@ -1,6 +1,6 @@
-"""Tools in Python files: public functions.
+"""Reading tools from Python files: the public functions.
 
-Annotations give the types of parameters, "Args:" in the docstring what they are.
+Parameter types come from annotations, parameter descriptions from the "Args:" section of the docstring.
 """
 
 from __future__ import annotations
@@ -10,7 +10,7 @@ import re
 from collections.abc import Iterator
 from typing import Any, Final
 
-from harness.dialects.loki.parameters import Parameter, one_of, schema
+from harness.dialects.loki.parameters import Parameter, enum_schema, object_schema
 from harness.graph.effects import ToolSpec
 
 Function = ast.FunctionDef | ast.AsyncFunctionDef
@@ -23,19 +23,19 @@ _ARGUMENT: Final = re.compile(r"^\s*(\w+)\s*(?:\([^)]*\))?:\s*(.+)$", re.MULTILI
 
 
 def tools_in_python(text: str) -> Iterator[ToolSpec]:
-    """The public functions of a module, in their order.
+    """Yield the public functions of a module, in order.
 
     Raises:
-        SyntaxError: it is not Python.
+        SyntaxError: the text is not valid Python.
     """
     for function in ast.parse(text).body:
         if isinstance(function, Function) and not function.name.startswith("_"):
             summary, _, arguments = (ast.get_docstring(function) or "").partition("Args:")
-            about = dict(_ARGUMENT.findall(arguments))
-            yield ToolSpec(function.name, summary.strip(), schema(_parameters(function, about)))
+            descriptions = dict(_ARGUMENT.findall(arguments))
+            yield ToolSpec(function.name, summary.strip(), object_schema(_parameters(function, descriptions)))
 
 
-def _parameters(function: Function, about: dict[str, str]) -> Iterator[Parameter]:
+def _parameters(function: Function, descriptions: dict[str, str]) -> Iterator[Parameter]:
     written = function.args
     names = [*written.posonlyargs, *written.args]
     defaults = [None] * (len(names) - len(written.defaults)) + list(written.defaults)
@@ -43,13 +43,13 @@ def _parameters(function: Function, about: dict[str, str]) -> Iterator[Parameter
     for parameter, default in pairs:
         type_, optional = _type(parameter.annotation)
         required = default is None and not optional
-        yield Parameter(parameter.arg, type_, about.get(parameter.arg, "").strip(), required)
+        yield Parameter(parameter.arg, type_, descriptions.get(parameter.arg, "").strip(), required)
 
 
 def _type(annotation: ast.expr | None) -> tuple[dict[str, Any], bool]:
-    """The JSON Schema of an annotation, and True if it may be None. What is not known is text."""
+    """Return the JSON Schema of an annotation, and True if it may be None. Unknown types are strings."""
     match annotation:
-        case ast.Constant(value=str() as quoted):  # a type in quotes
+        case ast.Constant(value=str() as quoted):  # a forward reference
             try:
                 return _type(ast.parse(quoted, mode="eval").body)
             except SyntaxError:
@@ -72,14 +72,14 @@ def _generic(name: str, inner: list[ast.expr]) -> tuple[dict[str, Any], bool]:
         return _union(inner)
     if name == "Literal":
         values = (each.value for each in inner if isinstance(each, ast.Constant))
-        return one_of(value for value in values if isinstance(value, str | int | float | None)), False
+        return enum_schema(value for value in values if isinstance(value, str | int | float | None)), False
     if _TYPES.get(name) == "array":
         return {"type": "array", "items": _type(inner[0])[0]}, False
     return {"type": _TYPES.get(name, "string")}, False
 
 
 def _union(members: list[ast.expr]) -> tuple[dict[str, Any], bool]:
-    """The first member that is not None stands for the union."""
+    """Return the schema of a union: that of its first member other than None."""
     given = [each for each in members if not (isinstance(each, ast.Constant) and each.value is None)]
     type_, optional = _type(given[0] if given else None)
     return type_, optional or len(given) < len(members)

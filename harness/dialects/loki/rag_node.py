@@ -1,13 +1,13 @@
-"""The rag node: a search in the knowledge base of the node. spec: "rag"."""
+"""The rag node, which searches a knowledge base of its own. spec: "rag"."""
 
 from __future__ import annotations
 
 from harness.dialects.kit.attempts import with_timeout
 from harness.dialects.loki.document import RagNode
 from harness.dialects.loki.knowledge.base import context_of
-from harness.dialects.loki.knowledge.provision import Knowledge
-from harness.dialects.loki.routing import leaving
-from harness.dialects.loki.state import updated
+from harness.dialects.loki.knowledge.provision import KnowledgeProvider
+from harness.dialects.loki.routing import exit_update
+from harness.dialects.loki.state import apply_state_updates
 from harness.dialects.loki.templates import render
 from harness.engine.context import NodeContext
 from harness.graph.effects import RetrievalCall, RetrievalReply
@@ -15,17 +15,17 @@ from harness.graph.model import State, Update
 from harness.time.deadline import Deadline
 
 
-async def retrieve(node: RagNode, knowledge: Knowledge, state: State, ctx: NodeContext) -> Update:
-    """Search, and go on with `{context, sources}` as the output.
+async def retrieve(node: RagNode, knowledge: KnowledgeProvider, state: State, ctx: NodeContext) -> Update:
+    """Search the knowledge base and update the state with `{context, sources}`.
 
     Raises:
-        Exception: the search failed, or took too long.
+        Exception: the search failed or timed out.
     """
     query = render(node.query, state)
     deadline = Deadline(node.timeout)
 
     async def real() -> RetrievalReply:
-        # spec: "Knowledge base lifecycle": built before the graph runs, so the retrieval's time begins after that.
+        # spec: "Knowledge base lifecycle". Loki builds the base at load, so building takes none of the timeout.
         deadline.stop()
         base = await knowledge.base(ctx)
         deadline.restart()
@@ -41,4 +41,4 @@ async def retrieve(node: RagNode, knowledge: Knowledge, state: State, ctx: NodeC
     found: RetrievalReply = await with_timeout(lambda: ctx.perform(effect), ctx, node.timeout, what, deadline)
     context = context_of(found.passages) if found.passages else found.context
     output = {"context": context, "sources": list(found.sources)}
-    return leaving(updated(state, node, output))
+    return exit_update(apply_state_updates(state, node, output))

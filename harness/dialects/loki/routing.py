@@ -1,6 +1,6 @@
-"""Edges, and the choice among them. spec: "Routing & Tolerant-Fail".
+"""The edges and routers of a graph agent. spec: "Routing & Tolerant-Fail".
 
-A node that has a choice says in `Update.routing_values` which exit it takes; the state does not keep that.
+The update of a node names the exit that it takes in `Update.routing_values`, which the state does not keep.
 """
 
 from __future__ import annotations
@@ -20,40 +20,40 @@ NEXT: Final = "next"
 FALLBACK: Final = "fallback"
 ON_OTHER: Final = "on_other"
 _EXIT: Final = "__exit__"
-"""Under this key the router finds the exit: `next`, `fallback`, `on_other`, an `Answered` or a `Named`."""
+"""The routing value with the exit: `next`, `fallback`, `on_other`, an `AnswerExit` or a `ScriptExit`."""
 
 
 class NoRoute(HarnessError):
-    """A node after which the run cannot go on."""
+    """A node whose exit leads to no node."""
 
     code = "no-route"
 
 
 @dataclass(frozen=True)
-class Answered:
-    """The exit for an answer that has a route."""
+class AnswerExit:
+    """The exit of an approval node for an answer that is in `routes`."""
 
     answer: str
 
 
 @dataclass(frozen=True)
-class Named:
-    """The exit to the node that a script names in `_next`."""
+class ScriptExit:
+    """The exit of a script node to the node that the script names in `_next`."""
 
     target: str
 
 
-Exit = str | Answered | Named
+Exit = str | AnswerExit | ScriptExit
 
 
-def leaving(state: Mapping[str, Any], exit_: Exit = NEXT) -> Update:
-    """What a node returns: the whole new state, and its exit."""
+def exit_update(state: Mapping[str, Any], exit_: Exit = NEXT) -> Update:
+    """Return the update of a node: the whole new state, and the exit that it takes."""
     return Update(state, routing_values={_EXIT: exit_})
 
 
 @dataclass(frozen=True)
-class Declared:
-    """An edge as it is declared: the field at `path` of the node `source` names `target`."""
+class DeclaredEdge:
+    """A static edge as declared in the manifest: the field at `path` of the node `source` names `target`."""
 
     source: str
     target: str
@@ -62,44 +62,44 @@ class Declared:
 
     @property
     def label(self) -> str | None:
-        """The condition of the edge in pictures, coverage and the trace."""
-        if isinstance(self.exit, Answered):
+        """The condition of the edge in graph drawings, coverage and the trace."""
+        if isinstance(self.exit, AnswerExit):
             return self.exit.answer
         return "other" if self.exit == ON_OTHER else None
 
 
-def declared_edges(graph: GraphFile) -> Iterator[Declared]:
-    """Every static edge that the validator follows: `next`, `routes`, `on_other`, `fallback`. spec: "Validation"."""
+def declared_edges(graph: GraphFile) -> Iterator[DeclaredEdge]:
+    """Yield the static edges: `next`, `routes`, `on_other` and `fallback` of all nodes. spec: "Validation"."""
     for id_, node in graph.nodes.items():
         yield from (
-            Declared(id_, getattr(node, field), field, ("nodes", id_, field))
+            DeclaredEdge(id_, getattr(node, field), field, ("nodes", id_, field))
             for field in node.targets
             if getattr(node, field) is not None
         )
         if isinstance(node, ApprovalNode):
             for answer, target in node.routes.items():
-                yield Declared(id_, target, Answered(answer), ("nodes", id_, "routes", answer))
+                yield DeclaredEdge(id_, target, AnswerExit(answer), ("nodes", id_, "routes", answer))
 
 
 def edges_and_routers(graph: GraphFile, document: Document) -> tuple[list[Edge], dict[str, Router]]:
-    """The edges that can be taken, and a router for each node that has a choice, or nowhere to go.
+    """Return the edges that can be taken, and a router for each node that has other edges than one `next`.
 
-    `next` of approval and end nodes is ignored, and so is, with validation off, an edge to no node.
+    The `next` of approval and end nodes is ignored. With validation off, edges to unknown nodes are left out too.
     """
     edges = [Edge(START, graph.start, span=document.span(("start",)))]
     routers: dict[str, Router] = {}
     exits: dict[str, dict[Exit, Edge]] = {id_: {} for id_ in graph.nodes}
     unknown: dict[str, dict[Exit, str]] = {id_: {} for id_ in graph.nodes}
-    for way in declared_edges(graph):
-        node = graph.nodes[way.source]
-        if isinstance(node, EndNode) or (isinstance(node, ApprovalNode) and way.exit == NEXT):
+    for declared in declared_edges(graph):
+        node = graph.nodes[declared.source]
+        if isinstance(node, EndNode) or (isinstance(node, ApprovalNode) and declared.exit == NEXT):
             continue
-        if way.target not in graph.nodes:
-            unknown[way.source][way.exit] = way.target
+        if declared.target not in graph.nodes:
+            unknown[declared.source][declared.exit] = declared.target
             continue
-        on_error = way.exit == FALLBACK
-        edge = Edge(way.source, way.target, way.label, on_error, document.span(way.path))
-        exits[way.source][way.exit] = edge
+        on_error = declared.exit == FALLBACK
+        edge = Edge(declared.source, declared.target, declared.label, on_error, document.span(declared.path))
+        exits[declared.source][declared.exit] = edge
         edges.append(edge)
     for id_, node in graph.nodes.items():
         if isinstance(node, EndNode):
@@ -114,12 +114,12 @@ def _router(source: str, exits: Mapping[Exit, Edge], unknown: Mapping[Exit, str]
         exit_: Exit = state[_EXIT]
         if exit_ in exits:
             return [exits[exit_]]
-        if isinstance(exit_, Named) and exit_.target in graph.nodes:
+        if isinstance(exit_, ScriptExit) and exit_.target in graph.nodes:
             return [Edge(source, exit_.target, GOTO)]
-        target = exit_.target if isinstance(exit_, Named) else unknown.get(exit_)
+        target = exit_.target if isinstance(exit_, ScriptExit) else unknown.get(exit_)
         if target is None:
             raise NoRoute(f"node '{source}' has no `{exit_}`: the run cannot go on after it")
-        field = "_next" if isinstance(exit_, Named) else str(exit_)
+        field = "_next" if isinstance(exit_, ScriptExit) else str(exit_)
         hint = did_you_mean(target, graph.nodes)
         raise NoRoute(f"`{field}` of node '{source}' names no node: there is no '{target}' ({hint})")
 
@@ -127,5 +127,5 @@ def _router(source: str, exits: Mapping[Exit, Edge], unknown: Mapping[Exit, str]
 
 
 def exit_after_failure(node: NodeSpec) -> Exit:
-    """The exit of a script or llm node that failed. spec: "Tolerant-fail contract"."""
+    """Return the exit of a script or llm node that failed. spec: "Tolerant-fail contract"."""
     return FALLBACK if getattr(node, FALLBACK) is not None else NEXT

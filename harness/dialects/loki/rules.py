@@ -1,6 +1,7 @@
 """The validator: errors that refuse a graph, and warnings. spec: "Validation".
 
-It follows declared edges only (`next`, `routes`, `on_other`, `fallback`): what scripts name in `_next` is not known.
+It follows static edges only (`next`, `routes`, `on_other`, `fallback`). The nodes that scripts name in `_next` are
+unknown.
 """
 
 from __future__ import annotations
@@ -13,8 +14,8 @@ from typing import Any, Final
 
 from harness.dialects.kit.reachable import reachable
 from harness.dialects.loki import document as doc
-from harness.dialects.loki.agent_node import CONFIG, GRAPH, is_file_name, sibling
-from harness.dialects.loki.routing import NEXT, Answered, Declared, declared_edges
+from harness.dialects.loki.agent_node import CONFIG, GRAPH, is_file_name, sibling_folder
+from harness.dialects.loki.routing import NEXT, AnswerExit, DeclaredEdge, declared_edges
 from harness.dialects.loki.tool_universe import SERVER, ToolUniverse, shared_file
 from harness.dialects.request import LoadRequest
 from harness.errors import ManifestError, Problem
@@ -26,7 +27,7 @@ _MANIFESTS: Final = tuple(Path(name).stem for name in (GRAPH, CONFIG))
 
 
 class Rules:
-    """The rules for one graph agent."""
+    """The rules, applied to one graph agent."""
 
     def __init__(
         self, graph: doc.GraphFile, document: Document, request: LoadRequest, tools: ToolUniverse
@@ -34,12 +35,12 @@ class Rules:
         self.graph, self.document, self.request, self.tools = graph, document, request, tools
         self.edges = list(declared_edges(graph))
         self.scripts: dict[str, Path] = {}
-        """The files of script nodes, as far as they exist; filled by `errors`."""
+        """The files of script nodes that exist, by node id. `errors` fills it."""
 
     # -------------------------------------------------------------- errors
 
     def errors(self) -> Iterator[Problem]:
-        """Everything that aborts the start, in the order of the document."""
+        """Yield the errors that abort the start, in the order of the documentation."""
         yield from self._targets()
         yield from self._cycles()
         yield from self._ends()
@@ -60,30 +61,30 @@ class Rules:
                     yield from self._model(node.model, "nodes", id_, "model")
 
     def _targets(self) -> Iterator[Problem]:
-        for way in self.edges:
-            if way.target not in self.graph.nodes:
-                text = f"{_named(way)} must be the id of a node, and there is no node '{way.target}'"
-                hint = did_you_mean(way.target, self.graph.nodes)
-                yield self._problem("unknown-node", text, *way.path, hint=hint)
+        for edge in self.edges:
+            if edge.target not in self.graph.nodes:
+                text = f"{_edge_text(edge)} must be the id of a node, and there is no node '{edge.target}'"
+                hint = did_you_mean(edge.target, self.graph.nodes)
+                yield self._problem("unknown-node", text, *edge.path, hint=hint)
 
     def _cycles(self) -> Iterator[Problem]:
-        """Each cycle of declared edges, until none is left."""
+        """Yield an error for each cycle of static edges, and remove an edge of it, until no cycle is left."""
         sources: dict[str, list[str]] = {id_: [] for id_ in self.graph.nodes}
-        ways: dict[tuple[str, str], Declared] = {}
-        for way in self.edges:
-            if way.target in sources:
-                ways.setdefault((way.source, way.target), way)
-        # In the order of the nodes, so that the cycles found are the same on every run.
+        edges: dict[tuple[str, str], DeclaredEdge] = {}
+        for edge in self.edges:
+            if edge.target in sources:
+                edges.setdefault((edge.source, edge.target), edge)
+        # In the order of the nodes, so that every run finds the same cycles.
         for source in self.graph.nodes:
-            for target in sorted(target for start, target in ways if start == source):
+            for target in sorted(target for start, target in edges if start == source):
                 sources[target].append(source)
-        while (cycle := _cycle(sources)) is not None:
+        while (cycle := _find_cycle(sources)) is not None:
             source, target = cycle[-2:]
             sources[target].remove(source)
-            way = ways[source, target]
+            edge = edges[source, target]
             text = f"declared edges form a cycle: {' → '.join(cycle)}"
             hint = "a script can lead back by `_next`, up to max_loop_iterations"
-            yield self._problem("cycle", text, *way.path, hint=hint)
+            yield self._problem("cycle", text, *edge.path, hint=hint)
 
     def _ends(self) -> Iterator[Problem]:
         if not any(isinstance(node, doc.EndNode) for node in self.graph.nodes.values()):
@@ -105,7 +106,7 @@ class Rules:
             yield from error.problems
 
     def _agent(self, id_: str, node: doc.AgentNode) -> Iterator[Problem]:
-        folder, where = sibling(self.request, node.agent), ("nodes", id_, "agent")
+        folder, where = sibling_folder(self.request, node.agent), ("nodes", id_, "agent")
         if folder is None:
             agents = self.request.path.resolve().parent.parent
             if is_file_name(node.agent) and os.path.isdir(agents / node.agent):  # through a link
@@ -126,7 +127,7 @@ class Rules:
             self.request.record(folder / name)
 
     def _model(self, model: str | None, *where: str) -> Iterator[Problem]:
-        """A model that no client can have; which models there are is not known here."""
+        """Yield an error for a model without a client name. The models that exist are not known here."""
         if model is not None and not model.partition(":")[0].strip():
             hint = "write client:name, such as openai:gpt-4o, or leave it out for the model that is active"
             yield self._problem("unknown-model", f"there is no model '{model}'", *where, hint=hint)
@@ -137,11 +138,11 @@ class Rules:
             if entry in unknown:
                 text = f"node '{id_}': the agent has no tool '{entry}'"
                 yield self._problem(
-                    "unknown-tool", text, "nodes", id_, "tools", at, hint=self._meant_tool(entry)
+                    "unknown-tool", text, "nodes", id_, "tools", at, hint=self._tool_hint(entry)
                 )
 
-    def _meant_tool(self, entry: str) -> str:
-        """The tool that an unknown one is probably, or what makes it one of the agent's."""
+    def _tool_hint(self, entry: str) -> str:
+        """Return a hint for an unknown tool: a similar name, or the entry that would add it to the agent."""
         known = self.tools.names()
         if nearest(entry, known) is None:
             server = entry.removeprefix(SERVER)
@@ -154,7 +155,7 @@ class Rules:
     # -------------------------------------------------------------- warnings
 
     def warnings(self) -> Iterator[Problem]:
-        """The warnings of a graph that can run."""
+        """Yield the warnings."""
         yield from self._unreachable()
         for id_, node in self.graph.nodes.items():
             if isinstance(node, doc.ApprovalNode):
@@ -171,7 +172,7 @@ class Rules:
         yield from self._unknown_keys()
 
     def _unreachable(self) -> Iterator[Problem]:
-        found = reachable(self.graph.start, ((way.source, way.target) for way in self.edges))
+        found = reachable(self.graph.start, ((edge.source, edge.target) for edge in self.edges))
         lost = [id_ for id_ in self.graph.nodes if id_ not in found]
         if lost:
             nodes = "node" if len(lost) == 1 else "the nodes"
@@ -203,7 +204,7 @@ class Rules:
             if key not in known and key not in ignored:
                 text = f"unknown key '{key}' in {model.model_config.get('title')}: it is ignored"
                 where = self.document.key_span((*path, key))
-                hint = _owners(key) or did_you_mean(str(key), known, listing=False)
+                hint = _owning_sections_hint(key) or did_you_mean(str(key), known, listing=False)
                 yield Problem("unknown-key", text, where, hint, "warning")
 
     def _problem(self, code: str, text: str, *path: str | int, hint: str = "") -> Problem:
@@ -213,8 +214,8 @@ class Rules:
         return Problem(code, text, self.document.key_span(path), severity="warning")
 
 
-def _owners(key: Any) -> str:
-    """A hint for a key in the wrong section: the sections that have it; "" if none does."""
+def _owning_sections_hint(key: Any) -> str:
+    """Return a hint with the sections that have a key; "" if none has it."""
     sections: tuple[type[doc.Section], ...] = (doc.GraphFile, doc.Settings, *doc.NODE_TYPES)
     titles = [str(section.model_config.get("title")) for section in sections if key in keys_of(section)]
     if len(titles) > 1:
@@ -226,15 +227,15 @@ def _has_manifest(folder: Path) -> bool:
     return any((folder / name).is_file() for name in (GRAPH, CONFIG))
 
 
-def _named(way: Declared) -> str:
-    """An edge in a message."""
-    if isinstance(way.exit, Answered):
-        return f"the route '{way.exit.answer}' of node '{way.source}'"
-    return f"{'the next' if way.exit == NEXT else way.exit} of node '{way.source}'"
+def _edge_text(edge: DeclaredEdge) -> str:
+    """Describe an edge in a message."""
+    if isinstance(edge.exit, AnswerExit):
+        return f"the route '{edge.exit.answer}' of node '{edge.source}'"
+    return f"{'the next' if edge.exit == NEXT else edge.exit} of node '{edge.source}'"
 
 
-def _cycle(sources: Mapping[str, list[str]]) -> list[str] | None:
-    """The nodes of a cycle in the direction of its edges, the first again at the end; None if there is none."""
+def _find_cycle(sources: Mapping[str, list[str]]) -> list[str] | None:
+    """Return the nodes of a cycle along its edges, the first node again at the end; None if there is no cycle."""
     try:
         TopologicalSorter(sources).prepare()
     except CycleError as error:

@@ -1,4 +1,7 @@
-"""Mistakes in `output_schema`: warnings, for Loki only shows it to models. spec: "Structured Output"."""
+"""Warnings of mistakes in `output_schema`. They are not errors, because Loki only shows the schema to models.
+
+spec: "Structured Output".
+"""
 
 from __future__ import annotations
 
@@ -11,7 +14,7 @@ from harness.source.document import Document
 
 
 def schema_warnings(graph: doc.GraphFile, document: Document) -> Iterator[Problem]:
-    """The warnings in the order of the nodes."""
+    """Yield the warnings in the order of the nodes."""
     for id_, node in graph.nodes.items():
         schema = getattr(node, "output_schema", None)
         if not isinstance(schema, Mapping):

@@ -1,4 +1,4 @@
-"""The script node: a Bash, Python or TypeScript program that prints a JSON object. spec: "script"."""
+"""The script node, which runs a Bash, Python or TypeScript script that prints a JSON object. spec: "script"."""
 
 from __future__ import annotations
 
@@ -9,8 +9,8 @@ from typing import Any, Final
 from harness.dialects.kit.attempts import with_timeout
 from harness.dialects.loki.document import ScriptNode
 from harness.dialects.loki.json_text import json_text
-from harness.dialects.loki.routing import FALLBACK, NEXT, Named, exit_after_failure, leaving
-from harness.dialects.loki.state import updated
+from harness.dialects.loki.routing import FALLBACK, NEXT, ScriptExit, exit_after_failure, exit_update
+from harness.dialects.loki.state import apply_state_updates
 from harness.dialects.loki.strict_json import parse_json
 from harness.engine.context import NodeContext
 from harness.errors import HarnessError
@@ -22,12 +22,12 @@ from harness.source.models import describe
 RUNTIMES: Final[Mapping[str, tuple[str, ...]]] = {
     ".sh": ("bash",),
     ".py": ("python3",),
-    ".ts": ("tsx",),  # what `npx tsx` runs; npx itself would ask the registry, which a script cannot reach
+    ".ts": ("tsx",),  # the program of `npx tsx`; npx itself would need the network, which scripts do not have
 }
-"""spec: "Supported extensions and runtimes"."""
+"""The command that runs a script, by its extension. spec: "Supported extensions and runtimes"."""
 
 INLINE_LIMIT: Final = 32 * 1024
-"""The size, in bytes of UTF-8, up to which the state is in a variable and not in a file."""
+"""The size in bytes of UTF-8 up to which the state is passed in a variable and not in a file."""
 
 _NEXT: Final = "_next"
 
@@ -41,12 +41,12 @@ class ScriptError(HarnessError):
 async def run_script(
     node: ScriptNode, path: Path | None, cwd: Path, state: State, ctx: NodeContext
 ) -> Update:
-    """Run the script, merge its output into the state, and go on as it says.
+    """Run the script, merge its output into the state, and take the exit `_next` if it names one.
 
-    A failure merges nothing; it goes to `fallback`, else, with a warning, to `next`.
+    A failure merges nothing. It leads to `fallback`, else, with a warning, to `next`.
 
     Raises:
-        Exception: it failed, and there is neither.
+        Exception: the script failed, and the node has neither.
     """
     try:
         effect = _effect(node, path, cwd, state, ctx)
@@ -58,19 +58,19 @@ async def run_script(
         exit_ = exit_after_failure(node)
         if exit_ != FALLBACK:
             ctx.warn(f"node '{ctx.name}' failed, and the run goes on to '{node.next}': {error_text(error)}")
-        return leaving(dict(state), exit_)
+        return exit_update(dict(state), exit_)
     target = output.pop(_NEXT, None)
     if target is not None and not isinstance(target, str):
         ctx.warn(f"the `{_NEXT}` of node '{ctx.name}' is ignored: expected text, found {describe(target)}")
-    after = updated({**state, **output}, node)
-    return leaving(after, Named(target) if isinstance(target, str) else NEXT)
+    after = apply_state_updates({**state, **output}, node)
+    return exit_update(after, ScriptExit(target) if isinstance(target, str) else NEXT)
 
 
 def _effect(node: ScriptNode, path: Path | None, cwd: Path, state: State, ctx: NodeContext) -> ScriptCall:
-    """The effect that runs the script.
+    """Return the effect that runs the script.
 
     Raises:
-        ScriptError: it has no runtime.
+        ScriptError: there is no runtime for its extension.
     """
     name = ctx.name
     runtime = RUNTIMES.get(Path(node.script).suffix)
@@ -93,7 +93,7 @@ def _effect(node: ScriptNode, path: Path | None, cwd: Path, state: State, ctx: N
 
 
 def read_output(text: str) -> Any:
-    """The JSON that a script printed.
+    """Parse the JSON that a script printed.
 
     Raises:
         ScriptError: it is not JSON.
@@ -107,10 +107,10 @@ def read_output(text: str) -> Any:
 
 
 def as_object(output: Any) -> dict[str, Any]:
-    """The output of a script, which must be an object. spec: "Script-output JSON must be an object".
+    """Return the output of a script as a mapping. spec: "Script-output JSON must be an object".
 
     Raises:
-        ScriptError: it is not.
+        ScriptError: it is not an object.
     """
     if not isinstance(output, Mapping):
         raise ScriptError(f"the output of the script is not a JSON object: found {describe(output)}")

@@ -1,4 +1,4 @@
-"""`state_updates`: templates whose results are stored in the state. spec: "state_updates"."""
+"""The application of `state_updates`. spec: "state_updates"."""
 
 from __future__ import annotations
 
@@ -9,11 +9,11 @@ from harness.dialects.loki.document import NodeSpec
 from harness.dialects.loki.templates import render_leniently
 
 
-def updated(state: Mapping[str, Any], node: NodeSpec, result: Any = None) -> dict[str, Any]:
-    """The state after the `state_updates` of a node; every stored value is text.
+def apply_state_updates(state: Mapping[str, Any], node: NodeSpec, result: Any = None) -> dict[str, Any]:
+    """Return the state after the `state_updates` of a node. Every stored value is text.
 
-    `result` is seen under the node's scoped variable (`output`, `choice` or `input`), while the updates are made. A
-    key of that name in the state is put back afterwards.
+    The templates see `result` as the node's scoped variable (`output`, `choice` or `input`). A state key of that
+    name is restored afterwards.
     """
     after, scoped = dict(state), node.scoped
     if not node.state_updates:

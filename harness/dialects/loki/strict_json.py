@@ -1,4 +1,4 @@
-"""JSON as its standard has it, which Python's parser is more lenient than."""
+"""A strict JSON parser, which like serde_json refuses texts that Python's parser accepts."""
 
 from __future__ import annotations
 
@@ -13,21 +13,22 @@ from harness.source.display import clip
 _TOO_DEEP: Final = f"nested more than {MAX_DEPTH} levels deep"
 _SHOWN: Final = 20  # characters of a text in messages
 _INTEGERS: Final = range(-(2**63), 2**64)  # i64 and u64
-_MOST_DIGITS: Final = 20  # of one of them, its sign counted
+_MAX_DIGITS: Final = 20  # characters of such an integer, the sign included
 _SURROGATE: Final = re.compile("[\ud800-\udfff]")
 
 
 def parse_json(text: str) -> Any:
-    """The value of a JSON text.
+    """Parse a JSON text.
 
     Raises:
-        ValueError: it is not JSON, has a number that is none (`NaN`) or too large, half of a surrogate pair, or is
-            nested more deeply than values are kept. The message says so, and where.
+        ValueError: the text is not JSON, or it has `NaN` or an infinite or too large number, half of a surrogate
+            pair, or more than `MAX_DEPTH` levels of nesting. The message has the reason, and for a syntax error the
+            position.
     """
     try:
-        value = json.loads(text, parse_constant=_refuse, parse_float=_finite, parse_int=_integer)
+        value = json.loads(text, parse_constant=_refuse, parse_float=_parse_float, parse_int=_parse_integer)
     except json.JSONDecodeError as error:
-        raise ValueError(_unexpected(text, error)) from None
+        raise ValueError(_error_message(text, error)) from None
     except RecursionError:
         raise ValueError(_TOO_DEEP) from None
     if text.count("[") + text.count("{") > MAX_DEPTH and _is_too_deep(value):
@@ -38,7 +39,7 @@ def parse_json(text: str) -> Any:
 
 
 def _is_too_deep(value: Any) -> bool:
-    """True if lists and mappings stand in each other more than `MAX_DEPTH` levels deep: the rest would be cut off."""
+    """True if lists and mappings are nested more than `MAX_DEPTH` levels deep. Traces would cut the rest off."""
     level: list[Any] = [[value]]
     for _ in range(MAX_DEPTH + 1):
         level = [
@@ -54,22 +55,22 @@ def _refuse(word: str) -> NoReturn:
     raise ValueError(f"{word} is not JSON")
 
 
-def _finite(written: str) -> float:
+def _parse_float(written: str) -> float:
     value = float(written)
     if math.isinf(value):
         raise ValueError(f"the number {clip(written, _SHOWN)} is too large")
     return value
 
 
-def _integer(written: str) -> int | float:
-    """A whole number; as in serde_json a floating-point number if it does not fit into 64 bits."""
-    if len(written) <= _MOST_DIGITS and (value := int(written)) in _INTEGERS:
+def _parse_integer(written: str) -> int | float:
+    """Return an integer; as in serde_json a floating-point number if it does not fit into 64 bits."""
+    if len(written) <= _MAX_DIGITS and (value := int(written)) in _INTEGERS:
         return value
-    return _finite(written)
+    return _parse_float(written)
 
 
-def _unexpected(text: str, error: json.JSONDecodeError) -> str:
-    """Where a text stops being JSON."""
+def _error_message(text: str, error: json.JSONDecodeError) -> str:
+    """Describe a syntax error and its position."""
     if text.startswith("\ufeff"):
         return "a byte order mark stands before it"
     rest = text[error.pos :]

@@ -33,24 +33,24 @@ _EXTRACTOR_CALLS: Final = 2  # the second is the repair
 
 
 class ExtractionFailed(HarnessError):
-    """No JSON could be found in an output, by the extractor neither."""
+    """An output that is not JSON, and from which the extractor made no JSON either."""
 
     code = "extraction"
 
 
 def schema_hint(schema: Any) -> str:
-    """What is appended to the prompt of an llm node. spec: "schema-hint injection"."""
+    """Return the text that is appended to the prompt of an llm node. spec: "schema-hint injection"."""
     return _HINT.format(schema=_shown(schema))
 
 
-async def structured(text: str, schema: Any, model: ModelSettings, ctx: NodeContext) -> Any:
-    """The value in an output: the output itself, if it is JSON, else what the extractor finds in it.
+async def parse_structured_output(text: str, schema: Any, model: ModelSettings, ctx: NodeContext) -> Any:
+    """Parse an output as JSON. If it is not JSON, let the extractor, a call of `model`, extract JSON from it.
 
     The value is not checked against the schema.
 
     Raises:
-        ExtractionFailed: the extractor answers no JSON, twice.
-        Exception: what calling the extractor raised.
+        ExtractionFailed: both replies of the extractor are not JSON.
+        Exception: the error of a call of the extractor.
     """
     system = SystemMessage(content=_EXTRACT.format(schema=_shown(schema)))
     why = ""
@@ -68,8 +68,8 @@ async def structured(text: str, schema: Any, model: ModelSettings, ctx: NodeCont
     )
 
 
-def merged(state: Mapping[str, Any], value: Any) -> dict[str, Any]:
-    """The state with the top-level keys of a structured output; other values than objects have none."""
+def merge_output(state: Mapping[str, Any], value: Any) -> dict[str, Any]:
+    """Return the state with the top-level keys of a structured output merged in. Only objects have keys."""
     return {**state, **value} if isinstance(value, Mapping) else dict(state)
 
 

@@ -1,6 +1,7 @@
-"""Templates: `{{path}}` in texts, rendered from the state. spec: "State and Template Syntax".
+"""Rendering of templates, texts with `{{path}}`, from the state. spec: "State and Template Syntax".
 
-A path is letters, digits, `_ . [ ]`; braces around anything else are text. What is filled in is not expanded again.
+A path consists of letters, digits and `_ . [ ]`; braces around anything else are text. Inserted text is not expanded
+again.
 """
 
 from __future__ import annotations
@@ -19,46 +20,48 @@ _PATH: Final = re.compile(r"(\w+)((?:\[\d+\])*)(?:\.(?=\w)|$)", re.ASCII)
 _WHOLE_PATH: Final = re.compile(r"\w+(?:\[\d+\])*(?:\.\w+(?:\[\d+\])*)*", re.ASCII)
 _INDEX: Final = re.compile(r"\d+", re.ASCII)
 _MISSING: Final = object()
-NEAR: Final = 0.8
+MISSPELLING_CUTOFF: Final = 0.8
 """The similarity from which a key counts as a misspelling of another."""
-_MOST_DIGITS: Final = 1000  # of an index; Python refuses to read numbers of many thousand digits
+_MAX_DIGITS: Final = 1000  # of an index; Python refuses to parse integers of many thousand digits
 
 
 class MissingPath(HarnessError):
-    """A template, in a field where that is an error, with paths that the state does not have."""
+    """A template in a strict field with paths that the state does not have."""
 
     code = "missing-path"
 
 
 def render(template: str, state: Mapping[str, Any]) -> str:
-    """The filled template.
+    """Render a template in strict mode.
 
     Raises:
-        MissingPath: the state does not have some of its paths; all are named.
+        MissingPath: the state does not have some of its paths. The message names them all.
     """
     missing = dict.fromkeys(path for path in paths(template) if look_up(path, state) is _MISSING)
     if missing:
-        raise MissingPath(f"the state has no {', '.join(_named(path, state) for path in missing)}")
+        raise MissingPath(
+            f"the state has no {', '.join(_missing_path_text(path, state) for path in missing)}"
+        )
     return render_leniently(template, state)
 
 
 def render_leniently(template: str, state: Mapping[str, Any]) -> str:
-    """The filled template; a path that the state does not have is empty text."""
+    """Render a template in lenient mode: a path that the state does not have is empty text."""
     return str(fill(template, TEMPLATE, lambda found: _text(look_up(found[1], state))))
 
 
 def paths(template: str) -> Iterator[str]:
-    """The paths in a template, in order."""
+    """Return the paths in a template, in order."""
     return (found[1] for found in placeholders(template, TEMPLATE))
 
 
 def is_path(text: str) -> bool:
-    """True if what stands between the braces of a template is a path; else no state has it."""
+    """True if the text between the braces of a template is a well-formed path. Others are missing in every state."""
     return _WHOLE_PATH.fullmatch(text) is not None
 
 
 def look_up(path: str, state: Mapping[str, Any]) -> Any:
-    """The value at a path such as `users[0].name`; `_MISSING` if there is none."""
+    """Return the value at a path such as `users[0].name`; `_MISSING` if there is none."""
     value: Any = state
     at = 0
     while at < len(path):
@@ -67,19 +70,19 @@ def look_up(path: str, state: Mapping[str, Any]) -> Any:
             return _MISSING
         value = value[step[1]]
         for index in _INDEX.findall(step[2]):
-            if not isinstance(value, list) or len(index) > _MOST_DIGITS or int(index) >= len(value):
+            if not isinstance(value, list) or len(index) > _MAX_DIGITS or int(index) >= len(value):
                 return _MISSING
             value = value[int(index)]
         at = step.end()
     return value
 
 
-def _named(missing: str, state: Mapping[str, Any]) -> str:
-    """A missing path in a message, with the one of the state that is probably meant."""
+def _missing_path_text(missing: str, state: Mapping[str, Any]) -> str:
+    """Describe a missing path in a message, with the most similar path of the state."""
     holder, at = state, 0
     while isinstance(holder, Mapping) and (step := _PATH.match(missing, at)) is not None:
         if step[1] not in holder:
-            near = nearest(step[1], map(str, holder), cutoff=NEAR)
+            near = nearest(step[1], map(str, holder), cutoff=MISSPELLING_CUTOFF)
             meant = f"{missing[:at]}{near}{missing[at + len(step[1]) :]}"
             known = near is not None and look_up(meant, state) is not _MISSING
             return f"{{{{{missing}}}}}" + (f" (did you mean {{{{{meant}}}}}?)" if known else "")
@@ -89,5 +92,5 @@ def _named(missing: str, state: Mapping[str, Any]) -> str:
 
 
 def _text(value: Any) -> str:
-    """spec: "Rendering rules per value type"."""
+    """Render a value. spec: "Rendering rules per value type"."""
     return "" if value is _MISSING else text_of(value)

@@ -1,4 +1,4 @@
-"""Tools in files: their names and parameters, read without running anything. spec: "global_tools", custom tools.
+"""Reading tools from files, without running them. spec: "global_tools", custom tools.
 
 A global tool is the `main` function of its `.sh` file, or `run` of its `.py` or `.ts` file. An agent's own tools are
 the `# @cmd` functions of its `tools.sh`, the public functions of its `tools.py`, the exported ones of its `tools.ts`.
@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Final
 
 from harness.dialects.loki.bash_tools import tools_in_bash
-from harness.dialects.loki.parameters import schema
+from harness.dialects.loki.parameters import object_schema
 from harness.dialects.loki.python_tools import tools_in_python
 from harness.dialects.loki.typescript_tools import tools_in_typescript
 from harness.errors import ManifestError, Problem, Span
@@ -20,24 +20,24 @@ from harness.source.document import shown_path
 SUFFIXES: Final = (".sh", ".py", ".ts")
 
 _ENTRY: Final = {".sh": "main", ".py": "run", ".ts": "run"}
-"""The function that a global tool's file is called by."""
+"""The function of a global tool, by the extension of its file."""
 
 _READERS: Final = {".py": tools_in_python, ".ts": tools_in_typescript}
 
 
 def global_tool(name: str, path: Path) -> ToolSpec:
-    """The tool in a file of `functions/tools`. Its name is that of the file, without its extension.
+    """Read the global tool `name` from its file in `functions/tools`. Without a description it takes no arguments.
 
     Raises:
         ManifestError: the file cannot be read.
     """
     entry = _ENTRY[path.suffix]
     found = next((tool for tool in tools_in(path, entry) if tool.name == entry), None)
-    return ToolSpec(name, found.description, found.schema) if found else ToolSpec(name, "", schema([]))
+    return ToolSpec(name, found.description, found.schema) if found else ToolSpec(name, "", object_schema([]))
 
 
 def tools_in(path: Path, entry: str = "") -> list[ToolSpec]:
-    """The tools in a file, by the names of their functions. The function `entry` is one without being marked as such.
+    """Read the tools from a file, named like their functions. In Bash, the function `entry` needs no `@cmd` tag.
 
     Raises:
         ManifestError: the file cannot be read.

@@ -1,4 +1,4 @@
-"""Model calls with tools, until a reply asks for none. spec: "llm", `max_iterations`; "agent"."""
+"""The tool-call loop: model calls until a reply requests no tool. spec: "llm", `max_iterations`; "agent"."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from harness.graph.to_json import error_text
 
 
 class TooManyIterations(HarnessError):
-    """A model that still asks for tools in its last turn."""
+    """A model that still requests tools in the last permitted call."""
 
     code = "max-iterations"
 
@@ -27,23 +27,23 @@ async def tool_loop(
     model: ModelSettings,
     messages: Sequence[BaseMessage],
     tools: Sequence[Tool],
-    most: int,
+    max_iterations: int,
     ctx: NodeContext,
 ) -> str:
-    """The texts of all turns, joined by newlines.
+    """Run the tool-call loop and return the texts of all replies, joined by newlines.
 
-    The tools of one reply run one after the other. The model gets the failure of a tool as its result.
+    The tools of one reply run one after the other. The failure of a tool is sent to the model as its result.
 
     Args:
-        model: who is called.
-        messages: how the conversation begins.
-        tools: all that the model may call.
-        most: how many calls of the model there may be.
-        ctx: the visit.
+        model: the model.
+        messages: the first messages of the conversation.
+        tools: the tools of the model.
+        max_iterations: the maximum number of model calls.
+        ctx: the context of the visit.
 
     Raises:
-        TooManyIterations: the last of these calls asks for tools as well.
-        Exception: what a call of the model raised.
+        TooManyIterations: the reply of the last call requests tools.
+        Exception: the error of a model call.
     """
 
     async def use(tool: Tool, args: Mapping[str, Any]) -> str:
@@ -57,7 +57,7 @@ async def tool_loop(
     conversation = list(messages)
     specs, by_name = [tool.spec for tool in tools], {tool.spec.name: tool for tool in tools}
     texts: list[str] = []
-    for _ in range(most):
+    for _ in range(max_iterations):
         reply: LLMReply = await ctx.perform(model.call(conversation, specs))
         texts += [reply.text] if reply.text else []
         if not reply.tool_calls:
@@ -66,4 +66,4 @@ async def tool_loop(
         conversation.append(message)
         for call in message.tool_calls:
             conversation.append(await answer_call(call, by_name, use, ctx))
-    raise TooManyIterations(f"the model still asks for tools after max_iterations={most} calls")
+    raise TooManyIterations(f"the model still asks for tools after max_iterations={max_iterations} calls")

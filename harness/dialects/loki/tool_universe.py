@@ -1,8 +1,8 @@
-"""The tools of an agent, and the whitelists that select from them. spec: "The `tools` field (whitelist)".
+"""The tool universe of an agent, and the whitelists that select from it. spec: "The `tools` field (whitelist)".
 
-The universe of an agent is its `global_tools`, by the names of their files; the functions of its own `tools.sh`,
-`tools.py` or `tools.ts`; and the functions of its `mcp_servers`, which are asked for them only when a whitelist needs
-them.
+The universe consists of the `global_tools`, by the names of their files; the functions of the agent's own `tools.sh`,
+`tools.py` or `tools.ts`; and the functions of its `mcp_servers`. A server is asked for its functions only when a
+whitelist needs them.
 """
 
 from __future__ import annotations
@@ -24,11 +24,11 @@ from harness.source.document import Document
 
 SERVER: Final = "mcp:"
 _SHARED: Final = "functions/tools"
-"""Where the files of `global_tools` are, beside the folder of agents."""
+"""The folder of `global_tools` files, beside the folder of agents."""
 
 
 class UnknownTool(HarnessError):
-    """A whitelist with an entry that the agent does not have. `known` is what it could have had."""
+    """A whitelist entry that is not in the universe. `known` are the possible entries."""
 
     code = "unknown-tool"
 
@@ -39,7 +39,7 @@ class UnknownTool(HarnessError):
 
 @dataclass(frozen=True)
 class Tool:
-    """A tool that a model may be given. `call` performs it and returns its result as text."""
+    """A tool for models. `call` runs it and returns its result as text."""
 
     spec: ToolSpec
     call: Callable[[Mapping[str, Any], NodeContext], Awaitable[str]]
@@ -48,9 +48,9 @@ class Tool:
 class ToolUniverse:
     """The tools of one agent.
 
-    local       those in files, by name
-    servers     the ids of its MCP servers
-    unread      the entries of `global_tools` whose files are not there, or may not be read
+    local    the tools from files, by name
+    servers  the ids of its MCP servers
+    unread   the entries of `global_tools` whose files do not exist or may not be read
     """
 
     def __init__(
@@ -60,10 +60,10 @@ class ToolUniverse:
 
     @classmethod
     def of(cls, global_tools: Sequence[str], servers: Sequence[str], request: LoadRequest) -> ToolUniverse:
-        """The tools of the agent whose folder the manifest of the request is in.
+        """Read the tools of the agent whose manifest a request names.
 
         Raises:
-            ManifestError: a file of tools cannot be read.
+            ManifestError: a tool file cannot be read.
         """
 
         def is_readable(path: Path) -> bool:
@@ -74,7 +74,7 @@ class ToolUniverse:
         local: dict[str, ToolSpec] = {}
         unread = []
         for entry in global_tools:
-            path, name = _shared(request) / entry, Path(entry).stem
+            path, name = _shared_folder(request) / entry, Path(entry).stem
             if is_readable(path):
                 local[name] = global_tool(name, path)
             else:
@@ -86,14 +86,17 @@ class ToolUniverse:
         return cls(local, servers, unread)
 
     def warnings(self, document: Document) -> Iterator[Problem]:
-        """The tools of the agent in `document` whose parameters are not known."""
+        """Yield a warning of each tool in `document`, the agent's manifest, whose parameters are unknown."""
         for at, entry in enumerate(document.value.get("global_tools") or ()):
             if entry in self.unread:
                 text = f"{_SHARED}/{entry} beside the agents cannot be read: models get the tool without parameters"
                 yield Problem("unread-tool", text, document.span(("global_tools", at)), severity="warning")
 
     def unknown(self, whitelist: Iterable[str]) -> list[str]:
-        """The entries that the agent cannot have; with MCP servers, a plain name may be a function of theirs."""
+        """Return the entries that are not in the universe.
+
+        If there are MCP servers, a plain name may be one of their functions, and is not returned.
+        """
         return [
             entry
             for entry in whitelist
@@ -102,67 +105,67 @@ class ToolUniverse:
         ]
 
     def names(self) -> list[str]:
-        """What a whitelist may have, as far as it is known without asking servers."""
+        """Return the possible whitelist entries that are known without asking servers."""
         return [*self.local, *(SERVER + server for server in self.servers)]
 
-    def called(self) -> dict[str, list[str]]:
-        """The names of its tools and servers, by kind of effect."""
+    def names_by_kind(self) -> dict[str, list[str]]:
+        """Return the names of the tools and servers, by the kind of effect that calls them."""
         return {"tool": list(self.local), "server": list(self.servers)}
 
     async def all(self, run: RunContext) -> list[Tool]:
-        """Every tool of the agent."""
-        return await self.chosen(self.names(), run)
+        """Return every tool of the agent."""
+        return await self.select(self.names(), run)
 
-    async def chosen(self, whitelist: Iterable[str], run: RunContext) -> list[Tool]:
-        """The tools that a whitelist lists, in its order, each once.
+    async def select(self, whitelist: Iterable[str], run: RunContext) -> list[Tool]:
+        """Return the tools that a whitelist lists, in its order, each once.
 
         Raises:
-            UnknownTool: the agent does not have one of them.
+            UnknownTool: an entry is not in the universe.
         """
         tools: dict[str, Tool] = {}
         for entry in whitelist:
-            for tool in await self._entry(entry, run):
+            for tool in await self._tools_of_entry(entry, run):
                 tools.setdefault(tool.spec.name, tool)
         return list(tools.values())
 
-    async def _entry(self, entry: str, run: RunContext) -> list[Tool]:
+    async def _tools_of_entry(self, entry: str, run: RunContext) -> list[Tool]:
         server = entry.removeprefix(SERVER)
         if entry.startswith(SERVER) and server in self.servers:
-            return await _functions(server, run)
+            return await _mcp_tools(server, run)
         if entry in self.local:
-            return [_local(self.local[entry])]
+            return [_local_tool(self.local[entry])]
         known = self.names()
         for server in self.servers:
-            functions = await _functions(server, run)
+            functions = await _mcp_tools(server, run)
             if found := [tool for tool in functions if tool.spec.name == entry]:
                 return found
             known += [tool.spec.name for tool in functions]
         raise UnknownTool(f"the agent has no tool '{entry}'", known)
 
 
-def _shared(request: LoadRequest) -> Path:
+def _shared_folder(request: LoadRequest) -> Path:
     return request.path.resolve().parent.parent.parent / _SHARED
 
 
 def shared_file(tool: str, request: LoadRequest) -> str | None:
-    """The file that would make a tool of this name one of `global_tools`; None if there is none."""
+    """Return the file in the shared folder that defines a tool of this name; None if there is none."""
     names = (f"{tool}{suffix}" for suffix in SUFFIXES if "/" not in tool)
-    return next((name for name in names if os.path.isfile(_shared(request) / name)), None)
+    return next((name for name in names if os.path.isfile(_shared_folder(request) / name)), None)
 
 
-def _local(spec: ToolSpec) -> Tool:
+def _local_tool(spec: ToolSpec) -> Tool:
     async def call(args: Mapping[str, Any], ctx: NodeContext) -> str:
         return text_of(await ctx.perform(ToolCall(name=spec.name, args=args)))
 
     return Tool(spec, call)
 
 
-async def _functions(server: str, run: RunContext) -> list[Tool]:
+async def _mcp_tools(server: str, run: RunContext) -> list[Tool]:
     endpoint = MCPEndpoint(id=server, transport="stdio")
-    return [_function(endpoint, spec) for spec in await run.world.mcp_tools(endpoint)]
+    return [_mcp_tool(endpoint, spec) for spec in await run.world.mcp_tools(endpoint)]
 
 
-def _function(endpoint: MCPEndpoint, spec: ToolSpec) -> Tool:
+def _mcp_tool(endpoint: MCPEndpoint, spec: ToolSpec) -> Tool:
     async def call(args: Mapping[str, Any], ctx: NodeContext) -> str:
         result = await ctx.perform(MCPCall(name=spec.name, endpoint=endpoint, args=args))
         texts = "\n".join(mcp_texts(result.content))

@@ -1,4 +1,4 @@
-"""The temperatures and lists of tools of llm nodes. spec: "llm"."""
+"""The tunables of a graph agent: the temperatures and tool lists of its llm nodes. spec: "llm"."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from harness.dialects.tunable import Tunable
 
 
 def tunables(request: LoadRequest) -> Sequence[Tunable]:
-    """Those of the graph's own nodes; one that writes no temperature has that of the graph.
+    """Return the tunables of the graph's own nodes. The default temperature is that of the graph.
 
     Raises:
         ManifestError: the file cannot be read.

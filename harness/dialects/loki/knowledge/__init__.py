@@ -5,6 +5,6 @@
                   <node-id>.yaml ──────┘
                      (store)
 
-`provision` decides whether a base is loaded or built. All that leaves the run, addresses of documents and the
-embedding model, are HTTP requests through `http_client`, so stubs, recordings and the real thing answer them alike.
+`provision` loads or builds a base. Documents at addresses and embeddings are requested through `http_client`, so that
+stubs, recordings and real servers can answer.
 """

@@ -1,4 +1,4 @@
-"""A knowledge base: chunks of documents, each with the vector that an embedding model gave it."""
+"""A knowledge base: chunks of documents and their embedding vectors."""
 
 from __future__ import annotations
 
@@ -12,19 +12,20 @@ from harness.dialects.loki.knowledge.search import HybridSearch
 
 DEFAULT_TOP_K: Final = 5
 
-Vector = array  # of 'f': the precision in which a base is kept, so that one just built finds the same
+# An array of 'f', the precision of the file of a base: a base just built then finds the same as a loaded one.
+Vector = array
 
 
 @dataclass(frozen=True)
 class Chunk:
-    """A part of a document. `source` is how the document is cited."""
+    """A part of a document. `source` is the path by which the document is cited."""
 
     source: str
     text: str
 
 
 def context_of(passages: Iterable[Mapping[str, Any]]) -> str:
-    """The text of passages `{text, source}` as a prompt gets it. spec: "`{{output}}` shape", `context`."""
+    """Return the context block of passages `{text, source}` for a prompt. spec: "`{{output}}` shape", `context`."""
     return "\n\n".join(
         f"[Source: {passage['source']}]\n{passage['text']}" if "source" in passage else str(passage["text"])
         for passage in passages
@@ -33,7 +34,7 @@ def context_of(passages: Iterable[Mapping[str, Any]]) -> str:
 
 @dataclass(frozen=True)
 class KnowledgeBase:
-    """Chunks and their vectors, in the same order; `model` is the embedding model that made these."""
+    """Chunks and their vectors, in the same order. `model` is the embedding model of the vectors."""
 
     model: str
     chunks: Sequence[Chunk]
@@ -42,10 +43,10 @@ class KnowledgeBase:
 
     @property
     def dimensions(self) -> int:
-        """The length of its vectors; 0 without any."""
+        """The length of its vectors; 0 if it has none."""
         return len(self.vectors[0]) if self.vectors else 0
 
     @cached_property
     def search(self) -> HybridSearch:
-        """The search in it."""
+        """The search index of the base."""
         return HybridSearch([chunk.text for chunk in self.chunks], self.vectors)

@@ -1,4 +1,4 @@
-"""Documents cut into chunks. spec: "Knowledge-base build config", `chunk_size`, `chunk_overlap`."""
+"""Splitting documents into chunks. spec: "Knowledge-base build config", `chunk_size`, `chunk_overlap`."""
 
 from __future__ import annotations
 
@@ -9,13 +9,14 @@ from harness.dialects.loki.knowledge.documents import Source
 from harness.source.extras import import_extra
 
 
-def cut(sources: Iterable[Source], size: int, overlap: int) -> list[Chunk]:
-    """The chunks of documents, in order: of at most `size` characters, each with up to `overlap` of the one before.
+def split_documents(sources: Iterable[Source], size: int, overlap: int) -> list[Chunk]:
+    """Split documents into chunks of at most `size` characters, in order.
 
-    They end between paragraphs, else lines, else words, where there are any. `overlap` is not larger than `size`.
+    Each chunk repeats up to `overlap` characters of the one before, at most `size`. Chunks end between paragraphs if
+    possible, else between lines, else between words.
 
     Raises:
-        ExtraMissing: the library that cuts them is not installed.
+        ExtraMissing: the library that splits them is not installed.
     """
     splitters = import_extra("langchain_text_splitters", "rag", "to cut documents into chunks")
     splitter = splitters.RecursiveCharacterTextSplitter(chunk_size=size, chunk_overlap=overlap)

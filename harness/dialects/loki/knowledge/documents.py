@@ -1,4 +1,4 @@
-"""The documents that a rag node names: files, folders and addresses. spec: "rag", `documents`."""
+"""Reading the documents of a rag node: files, folders and addresses. spec: "rag", `documents`."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from typing import Final
 from urllib.parse import urlsplit
 
 from harness.dialects.loki.knowledge.http_client import HTTPClient
-from harness.dialects.loki.knowledge.texts import UnreadableDocument, html_text, text_of
+from harness.dialects.loki.knowledge.texts import UnreadableDocument, extract_text, html_text
 from harness.dialects.request import LoadRequest
 from harness.errors import ManifestError, Problem, Span
 from harness.graph.effects import http_call
@@ -24,24 +24,30 @@ _HINT: Final = "documents are files, folders, and addresses with http or https"
 
 @dataclass(frozen=True)
 class Source:
-    """The text of one document. `path` is how it is cited: as it was written, and the path below a folder."""
+    """The text of one document. `path` is its citation: the path as written, extended below a folder."""
 
     path: str
     text: str
 
 
 def has_protocol(written: str) -> bool:
-    """True if a document is an address, or a path that a loader of Loki reads, and so no file and no folder."""
+    """True if a document is an address or a loader-protocol path, and not a file or folder."""
     return _PROTOCOL.match(written) is not None
 
 
 async def read_documents(
     written: list[str], spans: list[Span], request: LoadRequest, http: HTTPClient
 ) -> list[Source]:
-    """The documents in the order in which they are named, those of a folder by their paths; each once.
+    """Read documents in the order in which they are named, those of a folder sorted by path; each once.
+
+    Args:
+        written: the documents as written in the node.
+        spans: the location of each.
+        request: the request that loads the agent.
+        http: sends the requests for addresses.
 
     Raises:
-        ManifestError: one of them cannot be read, at the place where it is named.
+        ManifestError: a document cannot be read. The error has its location.
     """
     found: dict[str, Source] = {}
     for name, where in zip(written, spans, strict=True):
@@ -58,7 +64,7 @@ async def _sources(
 ) -> AsyncIterator[Source]:
     protocol = _PROTOCOL.match(written)
     if protocol is not None and protocol[1].lower() in ("http", "https"):
-        yield Source(written, await _fetched(written, http))
+        yield Source(written, await _fetch(written, http))
     elif protocol is not None:
         raise _refusal(f"'{written}': loader-protocol paths are not supported", where, _HINT)
     elif os.path.isdir((request.base_path or Path()) / written):
@@ -79,13 +85,13 @@ def _file_text(path: Path, cited: str) -> str:
     if len(data) > MAX_BYTES:
         raise UnreadableDocument(f"'{cited}' is larger than {MAX_BYTES // 1024**2} MiB")
     try:
-        return text_of(data, path.suffix)
+        return extract_text(data, path.suffix)
     except UnreadableDocument as error:
         raise UnreadableDocument(f"'{cited}' {error}") from None
 
 
-async def _fetched(url: str, http: HTTPClient) -> str:
-    """The text at an address: HTML if its answer says so, or else its name."""
+async def _fetch(url: str, http: HTTPClient) -> str:
+    """Fetch the text at an address. It is HTML by its content type, or else by its extension."""
     hint = f"or name a file instead of {url}"
     reply = await http.send(http_call("GET", url, hint=hint))
     if not 200 <= reply.status < 300:

@@ -1,4 +1,4 @@
-"""Vectors from an embedding model: `POST /embeddings` as OpenAI and servers that imitate it take it."""
+"""Vectors from an embedding model, by the `POST /embeddings` of OpenAI and compatible servers."""
 
 from __future__ import annotations
 
@@ -19,12 +19,12 @@ CLIENT: Final = "openai"
 DEFAULT_URL: Final = "https://api.openai.com/v1"
 DEFAULT_BATCH: Final = 100
 
-_PLACES: Final = ("OPENAI_BASE_URL", "OPENAI_API_BASE")
+_URL_VARIABLES: Final = ("OPENAI_BASE_URL", "OPENAI_API_BASE")
 _KEY: Final = "OPENAI_API_KEY"
 
 
 class EmbeddingError(HarnessError):
-    """An embedding model that cannot be asked, or whose answer holds no vectors."""
+    """An embedding model that cannot be called, or whose response holds no vectors."""
 
     code = "embedding"
 
@@ -42,36 +42,40 @@ class _Answer(BaseModel):
 
 @dataclass(frozen=True)
 class EmbeddingModel:
-    """A model, `openai:name`, and the variables that say where it is and with which key it is asked."""
+    """An embedding model.
 
-    written: str
+    model_id     the model as written, `openai:name`
+    environment  the variables with the base URL and the key
+    """
+
+    model_id: str
     environment: Mapping[str, str]
 
     async def vectors(
         self, texts: Sequence[str], batch_size: int | None, http: HTTPClient
     ) -> list[Vector[float]]:
-        """The vector of each text, asked for in batches.
+        """Request the vector of each text, in batches.
 
         Raises:
-            EmbeddingError: the model is of another client, refuses, or does not answer with a vector for each.
-            Exception: no answer came.
+            EmbeddingError: the model is of another client, returns an error, or does not return a vector per text.
+            Exception: a request failed without a response.
         """
-        client, _, name = self.written.partition(":")
+        client, _, name = self.model_id.partition(":")
         if client != CLIENT or not name:
             raise EmbeddingError(
-                f"the embedding model '{self.written}' cannot be asked: supported is '{CLIENT}:NAME', for OpenAI and "
-                f"servers that imitate it ({_PLACES[0]})"
+                f"the embedding model '{self.model_id}' cannot be asked: supported is '{CLIENT}:NAME', for OpenAI "
+                f"and servers that imitate it ({_URL_VARIABLES[0]})"
             )
         found: list[Vector[float]] = []
         size = batch_size or DEFAULT_BATCH
         for at in range(0, len(texts), size):
             found += await self._batch(name, list(texts[at : at + size]), http)
         if len({len(vector) for vector in found}) > 1:
-            raise EmbeddingError(f"the vectors of the embedding model '{self.written}' differ in length")
+            raise EmbeddingError(f"the vectors of the embedding model '{self.model_id}' differ in length")
         return found
 
     async def _batch(self, name: str, texts: list[str], http: HTTPClient) -> list[Vector[float]]:
-        base = next((url for place in _PLACES if (url := self.environment.get(place))), DEFAULT_URL)
+        base = next((url for name in _URL_VARIABLES if (url := self.environment.get(name))), DEFAULT_URL)
         key = self.environment.get(_KEY)
         call = http_call(
             "POST",
@@ -88,17 +92,17 @@ class EmbeddingModel:
             first = error.errors(include_url=False)[0]
             where = ".".join(map(str, first["loc"])) or "the answer"
             raise EmbeddingError(
-                f"the embedding model '{self.written}' answered without embeddings: {where}: {first['msg']}"
+                f"the embedding model '{self.model_id}' answered without embeddings: {where}: {first['msg']}"
             ) from None
         if [row.index for row in rows] != list(range(len(texts))):
             raise EmbeddingError(
-                f"the embedding model '{self.written}' was given {len(texts)} texts, and answered with "
+                f"the embedding model '{self.model_id}' was given {len(texts)} texts, and answered with "
                 f"{len(rows)} embeddings"
             )
         return [array("f", row.embedding) for row in rows]
 
     def _refusal(self, reply: HTTPReply, has_key: bool) -> str:
-        text = f"the embedding model '{self.written}' answered with status {reply.status}"
+        text = f"the embedding model '{self.model_id}' answered with status {reply.status}"
         said = _message(reply.json) or clip(reply.text, 200)
         if reply.status in (401, 403) and not has_key:
             said += f" (no key was sent: the scenario's env_passthrough does not hand on {_KEY})"
@@ -106,7 +110,7 @@ class EmbeddingModel:
 
 
 def _message(answer: Any) -> str:
-    """The text of an error as OpenAI writes it; "" if this is none."""
+    """Return the message of an OpenAI error response; "" if this is none."""
     error = answer.get("error") if isinstance(answer, Mapping) else None
     message = error.get("message") if isinstance(error, Mapping) else error
     return message if isinstance(message, str) else ""

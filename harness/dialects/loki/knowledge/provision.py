@@ -1,4 +1,4 @@
-"""The knowledge base of a rag node: loaded, or built when it is first needed. spec: "Knowledge base lifecycle"."""
+"""Loading or building the knowledge base of a rag node. spec: "Knowledge base lifecycle"."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from pathlib import Path
 from harness.dialects.loki.document import RagNode
 from harness.dialects.loki.knowledge import store
 from harness.dialects.loki.knowledge.base import KnowledgeBase, context_of
-from harness.dialects.loki.knowledge.chunks import cut
+from harness.dialects.loki.knowledge.chunks import split_documents
 from harness.dialects.loki.knowledge.documents import read_documents
 from harness.dialects.loki.knowledge.embeddings import EmbeddingError, EmbeddingModel
 from harness.dialects.loki.knowledge.http_client import HTTPClient
@@ -20,10 +20,10 @@ from harness.source.document import Document
 
 
 @dataclass(frozen=True)
-class Knowledge:
-    """The knowledge base of a node, which a run loads or builds when it first searches there.
+class KnowledgeProvider:
+    """A provider of the knowledge base of a node, which is loaded or built at the first search of a run.
 
-    file      where it is kept; it need not be there if the node is fully specified
+    file      the file of the base; it need not exist if the node is fully specified
     document  the manifest, in which the node is at `at`
     """
 
@@ -34,17 +34,17 @@ class Knowledge:
     at: tuple[str, ...]
 
     async def base(self, ctx: NodeContext) -> KnowledgeBase:
-        """The knowledge base, the same for the rest of the run.
+        """Load or build the knowledge base, once per run.
 
         Raises:
             ManifestError: its file or a document cannot be read.
-            EmbeddingError: the embedding model cannot be asked.
+            EmbeddingError: the embedding model cannot be called.
             ExtraMissing: the libraries for it are not installed.
         """
         resources = ctx.run.simulation.resources
         key = ("knowledge", self.file)
         if key not in resources:
-            resources[key] = store.load(self.file) if self.file.is_file() else await self._built(ctx)
+            resources[key] = store.load(self.file) if self.file.is_file() else await self._build(ctx)
             if self.node.reranker_model is not None:
                 ctx.warn(f"node '{ctx.name}': the reranker {self.node.reranker_model} is not applied")
             if not resources[key].chunks:
@@ -52,11 +52,11 @@ class Knowledge:
         base: KnowledgeBase = resources[key]
         return base
 
-    async def _built(self, ctx: NodeContext) -> KnowledgeBase:
-        """A new base. It is kept only if nothing but the real world answered for it."""
+    async def _build(self, ctx: NodeContext) -> KnowledgeBase:
+        """Build the base. It is saved only if no request was answered by a stub or recorded."""
         node, http = self.node, HTTPClient(ctx)
         model, size, overlap = node.embedding_model, node.chunk_size, node.chunk_overlap
-        assert model is not None  # what is not fully specified is refused at load
+        assert model is not None  # a node that is not fully specified is refused at load
         assert size is not None
         assert overlap is not None
         if overlap > size:
@@ -65,9 +65,9 @@ class Knowledge:
             raise ManifestError(Problem("knowledge-base", text, where))
         spans = [self.document.span((*self.at, "documents", at)) for at in range(len(node.documents))]
         sources = await read_documents(node.documents, spans, self.request, http)
-        chunks = cut(sources, size, overlap)
-        asked = EmbeddingModel(model, self.request.env)
-        vectors = await asked.vectors([chunk.text for chunk in chunks], node.batch_size, http)
+        chunks = split_documents(sources, size, overlap)
+        embedder = EmbeddingModel(model, self.request.env)
+        vectors = await embedder.vectors([chunk.text for chunk in chunks], node.batch_size, http)
         base = KnowledgeBase(model, chunks, vectors)
         if chunks and http.all_live:
             try:
@@ -79,10 +79,10 @@ class Knowledge:
     async def search(
         self, base: KnowledgeBase, query: str, top_k: int | None, ctx: NodeContext
     ) -> RetrievalReply:
-        """What the base has on a question, the best first.
+        """Search the base and return the best passages, the best first. `top_k` defaults to that of the base.
 
         Raises:
-            EmbeddingError: the embedding model cannot be asked, or is not the one that the base was built with.
+            EmbeddingError: the embedding model cannot be called, or its vectors do not have the length of the base's.
         """
         if not base.chunks:
             return RetrievalReply("")

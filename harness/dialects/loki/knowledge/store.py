@@ -1,4 +1,4 @@
-"""The file of a knowledge base, `<agent-dir>/<node-id>.yaml`: its settings, its chunks and their vectors.
+"""Loading and saving the file of a knowledge base, `<agent-dir>/<node-id>.yaml`: settings, chunks and vectors.
 
 embedding_model: "openai:text-embedding-3-small"
 chunk_size: 400
@@ -8,7 +8,7 @@ document_paths: ["./papers/"]
 files:
   "0": {path: "./papers/mill.md", documents: [{page_content: "The mill closed in 1931."}]}
 vectors:
-  "0-0": "…"     # of document 0 of file 0: numbers of 32 bits, little-endian, in Base64
+  "0-0": "…"     # document 0 of file 0: little-endian 32-bit floats in Base64
 """
 
 from __future__ import annotations
@@ -36,9 +36,9 @@ from harness.source.models import validate
 MAX_BYTES: Final = 500 * 1024 * 1024
 
 _LINE: Final = 2**31 - 1
-"""No line is folded."""
+"""A line width at which no line is folded."""
 
-_SafeDumper: Any = getattr(yaml, "CSafeDumper", yaml.SafeDumper)  # not every installation has the fast one
+_SafeDumper: Any = getattr(yaml, "CSafeDumper", yaml.SafeDumper)  # some installations lack the fast one
 
 
 class _Passage(BaseModel, title="a document of a knowledge base"):
@@ -51,7 +51,7 @@ class _File(BaseModel, title="a file of a knowledge base"):
 
 
 class _Stored(BaseModel, title="a knowledge base"):
-    """Unknown keys say how it was built, and are not needed to search it."""
+    """The keys of the file that a search needs. Others describe how the base was built."""
 
     embedding_model: str
     top_k: int = Field(default=DEFAULT_TOP_K, ge=1)
@@ -60,17 +60,17 @@ class _Stored(BaseModel, title="a knowledge base"):
 
 
 def load(path: Path) -> KnowledgeBase:
-    """The knowledge base in a file.
+    """Load a knowledge base from its file.
 
     Raises:
-        ManifestError: the file is not one, with all places.
+        ManifestError: the file is malformed; with all problems.
     """
-    return _loaded(path, stamp(path))
+    return _load_cached(path, stamp(path))
 
 
 @lru_cache(maxsize=4)
-def _loaded(path: Path, _stamp: Stamp | None) -> KnowledgeBase:
-    """As `load`; the stamp has it read again after it was changed."""
+def _load_cached(path: Path, _stamp: Stamp | None) -> KnowledgeBase:
+    """Load a file. The stamp is part of the cache key, so that a changed file is read again."""
     document = read(path, yaml="1.2", max_bytes=MAX_BYTES)
     stored = validate(_Stored, document)
     chunks: list[Chunk] = []
@@ -79,9 +79,11 @@ def _loaded(path: Path, _stamp: Stamp | None) -> KnowledgeBase:
     left = dict(stored.vectors)
     for id_, file in stored.files.items():
         for at, passage in enumerate(file.documents):
-            vector = _decoded(left.pop(f"{id_}-{at}", ""))
+            vector = _decode(left.pop(f"{id_}-{at}", ""))
             if not vector or (vectors and len(vector) != len(vectors[0])):
-                problems.append(_mistake(document, ("files", id_, "documents", at), f"{id_}-{at}", vector))
+                problems.append(
+                    _vector_problem(document, ("files", id_, "documents", at), f"{id_}-{at}", vector)
+                )
                 continue
             chunks.append(Chunk(file.path, passage.page_content))
             vectors.append(vector)
@@ -93,24 +95,24 @@ def _loaded(path: Path, _stamp: Stamp | None) -> KnowledgeBase:
     return KnowledgeBase(stored.embedding_model, chunks, vectors, stored.top_k)
 
 
-def _mistake(document: Document, passage: tuple[str | int, ...], key: str, vector: Any) -> Problem:
+def _vector_problem(document: Document, passage: tuple[str | int, ...], key: str, vector: Any) -> Problem:
     if key not in (document.value.get("vectors") or ()):
         text = f"the knowledge base has no vector '{key}' for this document"
-        return Problem("knowledge-base", text, document.span(passage), _AGAIN)
+        return Problem("knowledge-base", text, document.span(passage), _REBUILD_HINT)
     what = (
         f"has {len(vector)} numbers, and the first has another number of them"
         if vector
         else "is not in Base64"
     )
     text = f"the vector '{key}' {what}"
-    return Problem("knowledge-base", text, document.span(("vectors", key)), _AGAIN)
+    return Problem("knowledge-base", text, document.span(("vectors", key)), _REBUILD_HINT)
 
 
-_AGAIN: Final = "remove the file to have the knowledge base built again"
+_REBUILD_HINT: Final = "remove the file to have the knowledge base built again"
 
 
 def save(path: Path, node: RagNode, base: KnowledgeBase) -> None:
-    """Write a knowledge base that was built for a node, whole or not at all.
+    """Write the knowledge base of a node to its file, atomically.
 
     Raises:
         OSError: it cannot be written.
@@ -123,7 +125,7 @@ def save(path: Path, node: RagNode, base: KnowledgeBase) -> None:
         "top_k": base.top_k,
         "batch_size": node.batch_size,
         "document_paths": node.documents,
-        **_parts(base),
+        **_file_sections(base),
     }
     with NamedTemporaryFile("w", dir=path.parent, suffix=".new", encoding="utf-8", delete=False) as stream:
         try:
@@ -136,21 +138,21 @@ def save(path: Path, node: RagNode, base: KnowledgeBase) -> None:
             raise
 
 
-def _parts(base: KnowledgeBase) -> dict[str, Any]:
-    """Chunks by their documents, and vectors by the chunk."""
+def _file_sections(base: KnowledgeBase) -> dict[str, Any]:
+    """Return the sections `files` and `vectors` of the file."""
     numbers = {source: str(at) for at, source in enumerate(dict.fromkeys(c.source for c in base.chunks))}
     passages: dict[str, list[dict[str, str]]] = defaultdict(list)
     vectors = {}
     for chunk, vector in zip(base.chunks, base.vectors, strict=True):
         number = numbers[chunk.source]
-        vectors[f"{number}-{len(passages[number])}"] = _encoded(vector)
+        vectors[f"{number}-{len(passages[number])}"] = _encode(vector)
         passages[number].append({"page_content": chunk.text})
     files = {number: {"path": path, "documents": passages[number]} for path, number in numbers.items()}
     return {"files": files, "vectors": vectors}
 
 
 class _Dumper(_SafeDumper):  # type: ignore[misc]
-    """Writes texts in double quotes: plain ones may mean something else to readers of another version of YAML."""
+    """A dumper that quotes strings, since plain ones may have another type in another version of YAML."""
 
 
 _Dumper.add_representer(str, lambda dumper, text: dumper.represent_scalar("tag:yaml.org,2002:str", text, '"'))
@@ -162,12 +164,12 @@ def _umask() -> int:
     return mask
 
 
-def _encoded(vector: Vector[float]) -> str:
+def _encode(vector: Vector[float]) -> str:
     return b64encode(_little_endian(vector).tobytes()).decode("ascii")
 
 
-def _decoded(text: str) -> Vector[float]:
-    """The numbers of a vector; none if this is no vector."""
+def _decode(text: str) -> Vector[float]:
+    """Decode a vector; empty if the text is none."""
     vector = array("f")
     try:
         vector.frombytes(b64decode(text, validate=True))
@@ -177,7 +179,7 @@ def _decoded(text: str) -> Vector[float]:
 
 
 def _little_endian(vector: Vector[float]) -> Vector[float]:
-    """The vector, from or for a little-endian machine."""
+    """Convert a vector between the byte order of this machine and little-endian."""
     if sys.byteorder == "little":
         return vector
     swapped = array("f", vector)

@@ -1,4 +1,4 @@
-"""The text of a document, by the kind of its file: plain text, Markdown, HTML or PDF."""
+"""Extracting the text of a document: plain text, Markdown, HTML or PDF."""
 
 from __future__ import annotations
 
@@ -10,14 +10,14 @@ _PURPOSE = "to read documents"
 
 
 class UnreadableDocument(Exception):
-    """A document without a text that can be read. The text says what it is."""
+    """A document whose text cannot be read. The message completes a sentence that begins with its name."""
 
 
-def text_of(data: bytes, suffix: str) -> str:
-    """The text of a file whose name ends in `suffix`; any text in UTF-8 will do.
+def extract_text(data: bytes, suffix: str) -> str:
+    """Return the text of a file with this extension. Files other than PDF and HTML are read as UTF-8.
 
     Raises:
-        UnreadableDocument: it has none.
+        UnreadableDocument: it is not text, or a PDF that cannot be read.
         ExtraMissing: the library that reads it is not installed.
     """
     if suffix.lower() == ".pdf":
@@ -32,11 +32,11 @@ def text_of(data: bytes, suffix: str) -> str:
 
 
 def html_text(html: str) -> str:
-    """A page as Markdown, without its scripts and styles.
+    """Convert HTML to Markdown, without scripts and styles.
 
     Raises:
         UnreadableDocument: it is nested too deep.
-        ExtraMissing: the library that reads it is not installed.
+        ExtraMissing: the library that converts it is not installed.
     """
     markdownify = import_extra("markdownify", "rag", _PURPOSE)
     try:
@@ -50,6 +50,6 @@ def _pdf_text(data: bytes) -> str:
     pypdf = import_extra("pypdf", "rag", _PURPOSE)
     try:
         pages = [page.extract_text() for page in pypdf.PdfReader(BytesIO(data)).pages]
-    except Exception as error:  # what a damaged file makes of it is not limited to the library's own errors
+    except Exception as error:  # on damaged files pypdf raises more than its own errors
         raise UnreadableDocument(f"is a PDF that cannot be read: {error}") from None
     return "\n\n".join(pages)

@@ -7,19 +7,19 @@ from itertools import pairwise
 from hypothesis import given
 from hypothesis import strategies as st
 
-from harness.dialects.loki.knowledge.search import fused
+from harness.dialects.loki.knowledge.search import fuse
 
 RANKINGS = st.lists(st.lists(st.integers(0, 9), unique=True), min_size=1, max_size=3)
 
 
 @given(RANKINGS)
 def test_fusion_ranks_everything_once_and_no_worse_than_all_rankings_do(rankings: list[list[int]]) -> None:
-    hits = fused(rankings)
+    hits = fuse(rankings)
     order = [hit.at for hit in hits]
     assert sorted(order) == sorted({at for ranking in rankings for at in ranking})
     assert [hit.score for hit in hits] == sorted((hit.score for hit in hits), reverse=True)
-    assert fused([rankings[0], rankings[0]]) == fused(2 * [rankings[0]])
-    assert [hit.at for hit in fused([rankings[0]])] == rankings[0]
+    assert fuse([rankings[0], rankings[0]]) == fuse(2 * [rankings[0]])
+    assert [hit.at for hit in fuse([rankings[0]])] == rankings[0]
     for first, second in pairwise(order):
         places = [
             (r.index(first) if first in r else 99, r.index(second) if second in r else 99) for r in rankings
