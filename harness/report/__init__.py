@@ -1,1 +1,1 @@
-"""What a run leaves behind: the results file, its summary, and what the console shows."""
+"""Results of runs: writing, reading, summaries, and reports for the terminal, Markdown, HTML and other tools."""

@@ -1,4 +1,4 @@
-"""Files of a report, written whole or not at all."""
+"""Write files of a report atomically: readers see the old or the new content, never a part."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from harness.errors import FormatError, Problem
 
 
 def replace(path: Path, content: bytes) -> None:
-    """Write a file of a report whole or not at all: readers never see half of it.
+    """Write a file atomically.
 
     Raises:
         FormatError: it cannot be written (code `report-folder`).
@@ -21,7 +21,7 @@ def replace(path: Path, content: bytes) -> None:
 
 
 def replace_in_chunks(path: Path, chunks: Iterable[bytes]) -> None:
-    """As `replace`, of what need not be in memory as a whole.
+    """Write a file atomically, from chunks that need not fit into memory together.
 
     Raises:
         FormatError: it cannot be written (code `report-folder`).
@@ -44,7 +44,7 @@ _ANOTHER: Final = "name a folder that can be written: --report DIR, or --harness
 
 
 def unwritable(path: Path, error: OSError, hint: str = _ANOTHER) -> FormatError:
-    """The error for a folder or a file of a report that cannot be written (code `report-folder`)."""
+    """Return the error for a report folder or file that cannot be written (code `report-folder`)."""
     why = error.strerror or str(error)
     if isinstance(error, FileExistsError | NotADirectoryError):
         file = next((at for at in (path, *path.parents) if at.is_file()), path)

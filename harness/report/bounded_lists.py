@@ -1,4 +1,4 @@
-"""What a summary lists, as much as is kept of it: which entries are kept does not depend on their order."""
+"""Lists of a summary with a bounded length. The entries that are kept do not depend on the order of insertion."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ Entry = Mapping[str, Any]
 
 
 class Entries:
-    """Runs, one entry each: those with the lowest repeat of each scenario first, as many as are kept."""
+    """Entries for runs. The lowest repeats of each scenario are kept first."""
 
     def __init__(self, most: int = MAX_LISTED) -> None:
         self._most = most
@@ -22,13 +22,13 @@ class Entries:
         self.left_out = 0
 
     def add(self, entry: Entry) -> None:
-        """Keep an entry: {id, variant, repeat, …}, perhaps with the `run` of scenarios it is of."""
+        """Add an entry {id, variant, repeat, …}, which may have the `run` of scenarios it belongs to."""
         self._kept.append(entry)
         if len(self._kept) >= 2 * self._most:
             self._cut()
 
     def ordered(self) -> list[Entry]:
-        """What is kept, by scenario and repeat."""
+        """Return the entries that are kept, by scenario and repeat."""
         self._cut()
         return sorted(self._kept, key=_by_scenario)
 
@@ -39,7 +39,7 @@ class Entries:
 
 
 class Warnings:
-    """The texts of warnings, each with the scenarios that raised it; where there are too many, the first by name."""
+    """Texts of warnings with their counts and scenarios. If there are too many, the first by name are kept."""
 
     def __init__(self, most: int = MAX_LISTED) -> None:
         self._most = most
@@ -58,7 +58,7 @@ class Warnings:
             self._cut()
 
     def ordered(self) -> list[dict[str, Any]]:
-        """By text, the most frequent first: {text, times, scenarios: how many, names: the ids of some}."""
+        """Return {text, times, scenarios: their number, names: some of their ids}, the most frequent text first."""
         self._cut()
         found = []
         for text, times in sorted(self._times.items(), key=lambda item: (-item[1], item[0])):

@@ -1,4 +1,4 @@
-"""What is wrong with JSON that does not fit its type, in words: the field, what was found, what it must be."""
+"""Explain in words why JSON does not match its type: the field, the value found, and the type expected."""
 
 from __future__ import annotations
 
@@ -22,7 +22,13 @@ _KINDS: Final = {
 
 
 class DecodingProblem(NamedTuple):
-    """What is wrong, where in the text, and what may be meant. `of` is what it is none of, if not of its type."""
+    """The explanation of a decoding error.
+
+    text    the explanation
+    hint    a suggestion, such as a similar field name; "" for none
+    of      the expected kind of document, if the input is none at all; "" otherwise
+    line, column  the location in the input, from 1 on
+    """
 
     text: str
     hint: str = ""
@@ -34,7 +40,14 @@ class DecodingProblem(NamedTuple):
 def decoding_problem(
     raw: bytes, error: Exception, format_: str | None, choices: Mapping[str, Sequence[str]] | None = None
 ) -> DecodingProblem:
-    """Why msgspec could not read this, as a document of a format if given. `choices` are values of fields."""
+    """Explain why msgspec could not decode `raw`.
+
+    Args:
+        raw: the input.
+        error: the exception of msgspec.
+        format_: the expected value of the field `format`, if the document has one.
+        choices: the values allowed for some fields, for suggestions.
+    """
     from msgspec import ValidationError
     from msgspec.json import decode
 
@@ -59,7 +72,7 @@ def decoding_problem(
 def _wrong(
     message: str, field: str, line: dict[str, Any], known_values: Mapping[str, Sequence[str]]
 ) -> tuple[str, str]:
-    """What is wrong with a field, and a hint."""
+    """Return the explanation for a field, and a hint."""
     value, name = _at(line, field), field.replace("[...]", "[…]")
     if missing := re.fullmatch("Object missing required field `(.*)`", message):
         known = value if isinstance(value, dict) else {}
@@ -75,7 +88,7 @@ def _wrong(
 
 
 def _at(line: Any, field: str) -> Any:
-    """The value of a field such as `checks[0].name`; `[...]` is one of the values of a mapping, which is not said."""
+    """Return the value of a field such as `checks[0].name`. Stops at `[...]`, where msgspec names no key."""
     for key, index in re.findall(r"([^.\[\]]+)|\[(\d+)\]", field.partition("[...]")[0]):
         line = line[int(index)] if index else line[key]
     return line

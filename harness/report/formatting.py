@@ -1,4 +1,4 @@
-"""Numbers as people read them in a report."""
+"""Format numbers for reports."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ _ANSWERS: Final = {"scripted": "scripted", "replayed": "replayed from recordings
 
 
 def percent(share: float | None) -> str:
-    """A share of 1 as percentage; only all is 100 %, only nothing 0 %.
+    """Return a share between 0 and 1 as a percentage. Only 1 becomes 100 %, and only 0 becomes 0 %.
 
     >>> percent(0.9999), percent(1.0), percent(None)
     ('99.9 %', '100 %', '–')
@@ -26,7 +26,7 @@ def percent(share: float | None) -> str:
 
 
 def seconds(value: float | None) -> str:
-    """Seconds with a fitting unit.
+    """Return a duration in seconds with a suitable unit.
 
     >>> seconds(0.0123), seconds(2.5), seconds(3725.0), seconds(0.0)
     ('12 ms', '2.50 s', '1 h 2 min', '0 s')
@@ -46,7 +46,7 @@ def seconds(value: float | None) -> str:
 
 
 def cost(value: float) -> str:
-    """US dollars, with as many digits as it needs.
+    """Return an amount in US dollars, with as many digits as needed.
 
     >>> cost(0), cost(0.00042), cost(12.5)
     ('0', '0.00042', '12.50')
@@ -57,12 +57,12 @@ def cost(value: float) -> str:
 
 
 def score(value: float | None) -> str:
-    """A score, or a fitness, with three digits."""
+    """Return a score or a fitness with three digits."""
     return "–" if value is None else f"{value:.3f}"
 
 
 def with_interval(estimate: float, low: float | None, high: float | None) -> str:
-    """A difference with its sign and its interval; without bounds, or with infinite ones, it has no interval.
+    """Return a signed difference with its interval. Missing or infinite bounds leave the interval out.
 
     >>> with_interval(0.1, -0.05, 0.25), with_interval(0.1, None, None)
     ('+0.100 (-0.050 to +0.250)', '+0.100')
@@ -72,7 +72,7 @@ def with_interval(estimate: float, low: float | None, high: float | None) -> str
 
 
 def p_value(value: float) -> str:
-    """A p-value, which is never 0.
+    """Return a p-value; very small ones as an upper bound.
 
     >>> p_value(0.023), p_value(0.00001)
     ('0.023', '< 0.001')
@@ -81,7 +81,7 @@ def p_value(value: float) -> str:
 
 
 def cost_of(total: Mapping[str, Any]) -> str:
-    """What the runs of a group cost, and which models count as 0.
+    """Return the cost of a group, and the models that have no price and count as 0 in it.
 
     >>> cost_of({"cost": 0.5, "models": {"gpt-4o": {"cost": 0.5}, "ours": {"cost": None}}})
     '0.5 (no price of ours)'
@@ -90,13 +90,13 @@ def cost_of(total: Mapping[str, Any]) -> str:
 
 
 def unpriced(total: Mapping[str, Any]) -> str:
-    """Which models of a group have no price, so that they count as 0 in its cost; "" where all have one."""
+    """Return the models of a group that have no price, and count as 0 in its cost; "" if all have one."""
     names = [printable(name) for name, model in total.get("models", {}).items() if model["cost"] is None]
     return f"no price of {some_of(names, _MAX_NAMES)}" if names else ""
 
 
 def distinct(total: Mapping[str, Any]) -> str:
-    """How many runs count, where repeats could not differ; "" where all do."""
+    """Return the number of runs that count if repeats that cannot differ count once; "" if all count."""
     if total["distinct_runs"] == total["runs"]:
         return ""
     runs = plural(total["runs"], "run")
@@ -104,7 +104,7 @@ def distinct(total: Mapping[str, Any]) -> str:
 
 
 def some_of(names: Sequence[str], most: int) -> str:
-    """The first of these names, at most so many, and how many more there are.
+    """Return the first `most` names, and the number of the others.
 
     >>> some_of(["a", "b", "c", "d"], 2)
     'a, b and 2 more'
@@ -114,7 +114,7 @@ def some_of(names: Sequence[str], most: int) -> str:
 
 
 def plural(count: int, noun: str) -> str:
-    """The count with its noun.
+    """Return a count with its noun.
 
     >>> plural(1, "run"), plural(2, "run")
     ('1 run', '2 runs')
@@ -123,7 +123,7 @@ def plural(count: int, noun: str) -> str:
 
 
 def answers(counted: Mapping[str, int]) -> str:
-    """How many runs of a variant were answered by what.
+    """Return how the runs of a variant were answered: by stubs, from recordings, or by real calls.
 
     >>> answers({"scripted": 2, "asked": 1})
     '2 runs scripted, 1 run asked anew'

@@ -1,4 +1,4 @@
-"""What GitHub Actions shows of a run: annotations on the lines that failed, and summary.md on the page of the job."""
+"""GitHub Actions output: annotations on the lines that failed, and summary.md in the summary of the job."""
 
 from __future__ import annotations
 
@@ -18,16 +18,18 @@ from harness.source.workflow_commands import in_actions, let_through
 
 Line = Mapping[str, Any]
 _MAX_ANNOTATIONS: Final = 10
-"""Annotations of one kind that GitHub shows of a step."""
+"""The number of annotations of one kind that GitHub shows per step."""
 _MAX_LENGTH: Final = 1_000
 _MAX_SUMMARY: Final = 1 << 20
 _LEFT_OUT: Final = b"\nAnother summary.md is left out here: the summary of a step may take 1 MiB.\n"
 
 
 def tell_github(folder: Path, write: Callable[[str], object]) -> None:
-    """Annotate what failed, and append summary.md to the summary of the job. Does nothing outside GitHub Actions.
+    """Annotate failures, and append summary.md to the job summary. Does nothing outside GitHub Actions.
 
-    `folder` has the report of a run that has ended; `write` writes a line of the output.
+    Args:
+        folder: the results of a run that has ended.
+        write: is called with each line of output.
     """
     if not in_actions():
         return
@@ -39,7 +41,7 @@ def tell_github(folder: Path, write: Callable[[str], object]) -> None:
 
 
 def _append(summary: Path, page: bytes) -> None:
-    """Append a page to the summary of a step, or say that it is left out: GitHub shows nothing of one over 1 MiB."""
+    """Append a page to the step summary, or a note that it is left out: GitHub ignores summaries over 1 MiB."""
     taken = summary.stat().st_size if summary.exists() else 0
     if taken + len(page) > _MAX_SUMMARY - len(_LEFT_OUT):
         page = _LEFT_OUT if taken + len(_LEFT_OUT) <= _MAX_SUMMARY else b""
@@ -48,7 +50,7 @@ def _append(summary: Path, page: bytes) -> None:
 
 
 def commands(lines: Iterable[Line], root: Path) -> Iterator[str]:
-    """Workflow commands for what did not pass, one for each reason, at most ten; then how many more there are."""
+    """Yield workflow commands: at most ten annotations, one for each cause of failures, then a count of the rest."""
     seen, more = set[Any](), 0
     for line in lines:
         reason = line["fault"] or (line["id"], line["variant"])
@@ -83,7 +85,7 @@ def _wheres(checks: Iterable[Mapping[str, Any]]) -> list[str | None]:
 
 
 def _in_repository(where: str | None, root: Path) -> dict[str, str]:
-    """A place as the properties of an annotation; nothing of one that is outside the repository."""
+    """Return a location as properties of an annotation; empty for a file outside the repository."""
     found = place(where)
     if found is None:
         return {}
@@ -95,7 +97,7 @@ def _in_repository(where: str | None, root: Path) -> dict[str, str]:
 
 
 def _root() -> Path:
-    """The root of the repository: what Actions says, else the nearest folder upwards with `.git`."""
+    """Return the root of the repository: `GITHUB_WORKSPACE`, or the nearest parent folder with `.git`."""
     here = Path.cwd()
     if (said := os.environ.get("GITHUB_WORKSPACE")) and here.is_relative_to(said):
         return Path(said)

@@ -1,4 +1,4 @@
-"""How long the nodes of each graph took, in virtual seconds."""
+"""Latency of each graph's nodes, in virtual seconds."""
 
 from __future__ import annotations
 
@@ -10,13 +10,13 @@ from harness.report.arithmetic import percentiles
 
 
 class NodeLatencies:
-    """Collects, line by line, what the visits of each node took together in a run."""
+    """Collects the latencies of nodes from lines of results; one value is the sum of a node's visits in a run."""
 
     def __init__(self) -> None:
         self._graphs: dict[tuple[str, str], dict[str, array[float]]] = {}
 
     def add(self, line: Mapping[str, Any]) -> None:
-        """Count a line of results.jsonl."""
+        """Add a line of results.jsonl."""
         key = line["manifest"], line["agent"] or ""
         graph = self._graphs.setdefault(key, {})
         for node, seconds in line["latency"]["nodes"].items():
@@ -25,7 +25,7 @@ class NodeLatencies:
             graph[node].append(seconds)
 
     def as_json(self, name: Callable[[str, str], str]) -> dict[str, Any]:
-        """By graph, by node: {runs, p50, p90, p95, p99, max}; `name` says what a graph is listed as."""
+        """Return, by graph and node, {runs, p50, p90, p95, p99, max}. `name` returns the name of a graph."""
         return {
             name(*key): {
                 node: {"runs": len(values), **percentiles(values)} for node, values in sorted(graph.items())

@@ -1,6 +1,6 @@
-"""A line of results.jsonl as types (docs/results.md): what `harness.report.reading` holds lines against.
+"""The types of a line of results.jsonl (docs/results.md), which `harness.report.reading` validates lines against.
 
-Fields that lines have not always had need not be there; what is not named here is left out where lines are read.
+Fields that older versions did not write are not required. Fields that are not listed here are dropped on reading.
 """
 
 from __future__ import annotations
@@ -15,11 +15,11 @@ from harness.units import MOST
 JSON = Any
 Count = Annotated[int, Meta(ge=0)]
 Amount = Annotated[float, Meta(ge=0, le=MOST)]
-Share = Annotated[float, Meta(ge=0, le=1 + 1e-9)]  # as much above as sums are rounded
+Share = Annotated[float, Meta(ge=0, le=1 + 1e-9)]  # tolerates rounding errors of sums
 
 
 class Check(TypedDict):
-    """What became of an expectation."""
+    """The result of an expectation."""
 
     name: str
     passed: bool
@@ -32,7 +32,7 @@ class Check(TypedDict):
 
 
 class Error(TypedDict):
-    """Why a run failed."""
+    """The error that ended a run."""
 
     type: str
     code: NotRequired[str | None]
@@ -43,14 +43,14 @@ class Error(TypedDict):
 
 
 class Latency(TypedDict):
-    """Virtual seconds."""
+    """Latencies in virtual seconds."""
 
     total: Amount | None
     nodes: dict[str, Amount]
 
 
 class PartUsage(TypedDict):
-    """What the calls of one model, or of one node, came to."""
+    """Usage of one model or of one node."""
 
     llm_calls: Count
     input_tokens: Count | None
@@ -59,7 +59,7 @@ class PartUsage(TypedDict):
 
 
 class Usage(TypedDict):
-    """What the calls of all models came to."""
+    """Usage of all models."""
 
     llm_calls: Count
     input_tokens: Count | None
@@ -70,7 +70,7 @@ class Usage(TypedDict):
 
 
 class GraphParts(TypedDict):
-    """What a run took of the graph."""
+    """The parts of the graph that a run took."""
 
     nodes: list[str]
     edges: list[list[str]]
@@ -78,7 +78,7 @@ class GraphParts(TypedDict):
 
 
 class Places(TypedDict, total=False):
-    """The line of each part of a graph, or `file:line`."""
+    """The locations of a graph's parts: a line number of the manifest, or `file:line`."""
 
     nodes: list[int | str | None]
     edges: list[int | str | None]
@@ -86,14 +86,14 @@ class Places(TypedDict, total=False):
 
 
 class Shape(GraphParts):
-    """All that a graph has."""
+    """All parts of a graph."""
 
     kinds: NotRequired[list[str]]
     lines: NotRequired[Places]
 
 
 class Line(TypedDict):
-    """The results of a run of a scenario."""
+    """The results of one run of a scenario."""
 
     format: Literal["harness-results/1"]
     suite: str

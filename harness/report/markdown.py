@@ -1,7 +1,7 @@
-"""summary.md: a run on one page, for people, a comment on a pull request, and `$GITHUB_STEP_SUMMARY`.
+"""Write summary.md: a run on one page, for people, pull request comments and `$GITHUB_STEP_SUMMARY`.
 
-What did not pass stands first, so that it is there where a page is too long and is cut. Names and texts of a run are
-shown as they are: they mean nothing to Markdown, and notify or link nobody.
+Failures come first, so that they remain when a long page is cut. Names and texts of a run are escaped, so that they
+are neither markup nor links nor mentions.
 """
 
 from __future__ import annotations
@@ -22,10 +22,12 @@ _MESSAGE_LENGTH: Final = 300
 
 
 def markdown(summary: Mapping[str, Any], changes: Sequence[str] = (), *, by: str = "suites") -> str:
-    """The summary as GitHub-flavoured Markdown: totals, what did not pass, what no scenario took, a table by suite.
+    """Return the summary as GitHub-flavoured Markdown: totals, failures, branches not taken, a table of groups.
 
-    `changes` are paragraphs that tell what is different from an earlier run (`harness.report.markdown_changes`);
-    `by` names other groups (`GROUPS`) for the table.
+    Args:
+        summary: as in summary.json.
+        changes: paragraphs on changes since an earlier run (`harness.report.markdown_changes`).
+        by: the groups of the table, a key of `GROUPS`.
     """
     parts = [
         _headline(summary["total"], _left_out(summary, "flaky")),
@@ -130,7 +132,7 @@ def _warnings(summary: Mapping[str, Any]) -> list[str]:
 
 
 def _fault(alike: Sequence[Mapping[str, Any]]) -> list[str]:
-    """Runs that failed for the same reason."""
+    """Return the lines for runs that failed for the same reason."""
     noun = "scenario" if len({failure["id"] for failure in alike}) == len(alike) else "run"
     names = [f"    - {name_of(failure)}" for failure in alike[:_MAX_FAILURES]]
     more = [f"    {line}" for line in _more(len(alike) - len(names), "more run")]
@@ -158,7 +160,7 @@ def _message(text: str) -> str:
 
 
 def name_of(entry: Mapping[str, Any]) -> str:
-    """The id of a run, with variant and repeat where they tell runs apart, as code to be copied."""
+    """Return the id of a run as inline code, with its variant and repeat if it has them."""
     more = [f"variant {entry['variant']}"] if entry["variant"] else []
     more += [f"repeat {entry['repeat']}"] if entry.get("repeat") else []
     return code(entry["id"] + (f" [{', '.join(more)}]" if more else ""))
@@ -183,13 +185,13 @@ def _coverage(graphs: Mapping[str, Any]) -> list[str]:
 
 
 def _share(graph: tuple[str, Mapping[str, Any]]) -> float:
-    """How much of a graph was taken."""
+    """Return the share of a graph that was taken."""
     taken, every = (sum(part[count] for part in graph[1].values()) for count in ("taken", "all"))
     return float(taken / max(every, 1))
 
 
 def _untaken(graphs: Mapping[str, Any]) -> list[str]:
-    """The branches that no scenario took, by manifest."""
+    """Return a section with the branches that no scenario took, by manifest."""
     lines = []
     for manifest, parts in graphs.items():
         branches = parts["branches"]

@@ -1,4 +1,4 @@
-"""What is different from an earlier run, as paragraphs of summary.md."""
+"""Paragraphs of summary.md about changes since an earlier run."""
 
 from __future__ import annotations
 
@@ -24,9 +24,9 @@ _WORDS: Final = {
 
 
 def since_last_whole(summary: Mapping[str, Any], before: Mapping[str, Any] | None) -> list[str]:
-    """What fails and did not; of a whole run also what fails no more, and how the pass rate moved.
+    """List new failures; of a complete run also those that are fixed, and the change of the pass rate.
 
-    `before` is the summary of the last whole run; there is nothing to tell without.
+    `before` is the summary of the last complete run; without one the result is empty.
     """
     if before is None:
         return []
@@ -45,7 +45,7 @@ def since_last_whole(summary: Mapping[str, Any], before: Mapping[str, Any] | Non
 
 
 def since_baseline(comparison: Comparison) -> list[str]:
-    """The scenarios that are different from those of a baseline, and the figures that moved."""
+    """List the scenarios that differ from those of a baseline, and the figures that changed."""
     lines = [f"- {line}" for line in _scenarios(comparison)]
     figures = [*_figures(comparison)]
     table = "\n".join(["| | baseline | this run |\n|---|--:|--:|", *figures])
@@ -81,7 +81,7 @@ def _change(change: Change) -> str:
 
 
 def _figures(comparison: Comparison) -> Iterator[str]:
-    """A row for each figure that moved as far as it is shown."""
+    """Yield a table row for each figure whose formatted value changed."""
     for figure in FIGURES:
         values = [figure.of(side.total) for side in (comparison.before, comparison.after)]
         before, after = ("–" if value is None else figure.text(value) for value in values)

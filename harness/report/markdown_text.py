@@ -1,4 +1,4 @@
-"""Text of runs as GitHub-flavoured Markdown that shows it as it is: no markup, no HTML, no links, nobody notified."""
+"""Escape text for GitHub-flavoured Markdown, so that it shows literally: no markup, HTML, links or mentions."""
 
 from __future__ import annotations
 
@@ -13,23 +13,23 @@ _HTML: Final = re.compile(r"[<>&]")
 _ENTITIES: Final = {"<": "&lt;", ">": "&gt;", "&": "&amp;"}
 _SPECIAL: Final = re.compile(
     r"[\\`*\[\]|~$]"
-    r"|(?<![a-z0-9])_|_(?![a-z0-9])"  # an underscore inside a word means nothing
-    r"|(?<=http):|(?<=https):|(?<=ftp):|(?<=www)\.",  # what GitHub makes links of
+    r"|(?<![a-z0-9])_|_(?![a-z0-9])"  # an underscore inside a word is no markup
+    r"|(?<=http):|(?<=https):|(?<=ftp):|(?<=www)\.",  # GitHub turns these into links
     re.IGNORECASE,
 )
 _FIRST: Final = re.compile(r"\A(\d*)([.)](?=\s|\Z)|#(?=[#\s]|\Z)|[-+](?=[-\s]|\Z))")
-"""What makes a list or a heading of a line that begins with it."""
+"""Starts of lines that make a list or a heading."""
 _REFERENCE: Final = re.compile(r"@|#(?=\d)|\bGH-(?=\d)", re.IGNORECASE)
-"""What notifies somebody (`@name`), or links an issue (`#12`, `GH-12`)."""
+"""Mentions (`@name`) and references to issues (`#12`, `GH-12`)."""
 _NOTHING: Final = "&#8203;"
-"""A space without width, as GitHub's own bots write it."""
+"""A zero-width space, in the form that GitHub's own bots use."""
 _MAX_NAME: Final = 300
 _MAX_NAMES: Final = 30
 _MAX_PAGE: Final = 60_000
 
 
 def escape(text: str) -> str:
-    r"""Prose that Markdown shows as it is, on one line, also in a table cell.
+    r"""Escape prose so that Markdown shows it literally, on one line, also in a table cell.
 
     >>> escape("a|b <i> never_calls __init__")
     'a\\|b &lt;i&gt; never_calls \\_\\_init\\_\\_'
@@ -40,7 +40,7 @@ def escape(text: str) -> str:
 
 
 def code(text: str) -> str:
-    r"""A name as code, on one line, also in a table cell: what is copied is the name, and it notifies nobody.
+    r"""Format a name as inline code on one line, also in a table cell. Copying yields the name; it mentions nobody.
 
     >>> code("a.scenario.yaml::@octocat broke #12"), code("a|b `c`")
     ('`a.scenario.yaml::@octocat broke #12`', '<code>a\\|b \\`c\\`</code>')
@@ -56,7 +56,7 @@ def _literal(text: str) -> str:
 
 
 def listed(items: Iterable[str], most: int = _MAX_NAMES, left_out: int = 0) -> str:
-    """These on one line, at most so many, and how many more there are, with those that were `left_out` before."""
+    """Join at most `most` items, and append the number of the others plus `left_out`."""
     rest = iter(items)
     shown = [*islice(rest, most)]
     left = sum(1 for _ in rest) + left_out
@@ -64,7 +64,7 @@ def listed(items: Iterable[str], most: int = _MAX_NAMES, left_out: int = 0) -> s
 
 
 def bounded(page: str) -> str:
-    """As many lines of the page as a comment on GitHub may have; it says so if that is not all."""
+    """Return the page cut to the length of a GitHub comment, at the end of a line and with a note."""
     if len(page) <= _MAX_PAGE:
         return page
     return page[: page.rindex("\n", 0, _MAX_PAGE)] + "\n\nThe rest is in report.html and summary.json.\n"

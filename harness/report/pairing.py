@@ -1,8 +1,9 @@
-"""Two runs side by side: each scenario with itself in the earlier run, each repeat with its own.
+"""Pair the scenarios of two runs, and their repeats.
 
-`pair(before, after)` gives what both runs have (`pairs`), what is gone and what is new. A scenario is the same when
-id and variant are; a repeat has its number, and with it its seed. One that was renamed, or whose file was moved,
-is gone and new. One that was skipped, and had been judged before, is `gone` as well: nothing says how it is now.
+`pair(before, after)` returns the scenarios of both runs (`pairs`), those that are gone, and those that were added.
+Scenarios are matched by id and variant, repeats by number, and so by seed. A scenario that was renamed, or whose file
+was moved, is gone and added. One that is skipped now and was judged before also counts as `gone`, since its present
+result is unknown.
 """
 
 from __future__ import annotations
@@ -16,33 +17,33 @@ from harness.report.scenario_runs import Repeat, Run, ScenarioRuns
 
 @dataclass(frozen=True, slots=True)
 class Pair:
-    """A scenario in both runs."""
+    """A scenario that both runs have."""
 
     before: ScenarioRuns
     after: ScenarioRuns
 
     @property
     def repeats(self) -> list[tuple[Repeat, Repeat]]:
-        """The repeats that both runs have, by their number; those of a skipped scenario are none."""
+        """The repeats that both runs have and judged, in pairs."""
         both = sorted(self.before.repeats.keys() & self.after.repeats.keys())
         found = [(self.before.repeats[number], self.after.repeats[number]) for number in both]
         return [pair for pair in found if "skipped" not in (pair[0].verdict, pair[1].verdict)]
 
     @property
     def unpaired(self) -> int:
-        """How many repeats only one of the runs has."""
+        """The number of repeats that only one of the runs has."""
         return len(self.before.repeats.keys() ^ self.after.repeats.keys())
 
     @property
     def expects_other(self) -> bool:
-        """True if the scenario expects something else than before, as far as both runs say what it expects."""
+        """True if the scenario's expectations changed. False if a run does not record them."""
         return "" != self.before.expectations != self.after.expectations != ""
 
     @property
     def changed_checks(self) -> list[str]:
-        """What fails now and did not: `name: message` of each check, or the cause where no check says it.
+        """`name: message` of each check that fails now and did not before.
 
-        Where the same checks fail as before, those that do.
+        If no other checks fail than before, all that fail; if none fails, the cause of the failure.
         """
         failed = self.after.failed
         changed = [name for name in failed if name not in self.before.failed] or list(failed)
@@ -54,9 +55,9 @@ class Pair:
 class Pairing:
     """The scenarios of two runs.
 
-    pairs   of both, in the order of the later run
-    gone    of the earlier run: they are not in the later one, or were skipped there and not before
-    added   of the later run alone
+    pairs   scenarios of both, in the order of the later run
+    gone    those of the earlier run that the later one lacks, or skipped although they were judged before
+    added   those of the later run only
     """
 
     pairs: Sequence[Pair]
@@ -70,7 +71,7 @@ class Pairing:
 
 
 def pair(before: Run, after: Run) -> Pairing:
-    """The scenarios of two runs, paired. What stands for a file that could not be read is no scenario."""
+    """Pair the scenarios of two runs. Entries for files that could not be read are ignored."""
     old = {key: scenario for key, scenario in before.scenarios.items() if not scenario.is_file}
     new = {key: scenario for key, scenario in after.scenarios.items() if not scenario.is_file}
     gone = [scenario for key, scenario in old.items() if key not in new or _stopped(scenario, new[key])]

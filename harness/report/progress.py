@@ -1,7 +1,7 @@
-"""How far a run is: how many runs have ended, how fast, and how long the rest takes.
+"""Progress of a run: how many scenario runs have ended, the rate, and the estimated remaining time.
 
-On a terminal that can redraw a line there is a bar. Elsewhere (a pipe, a CI log, `TERM=dumb`, `NO_COLOR`) a run that
-takes long prints a line now and then.
+A terminal that can redraw a line shows a bar. Elsewhere (a pipe, a CI log, `TERM=dumb`, `NO_COLOR`) a long run prints
+a line every 30 seconds.
 """
 
 from __future__ import annotations
@@ -22,18 +22,18 @@ if TYPE_CHECKING:
 Clock = Callable[[], float]
 
 _WINDOW_S: Final = 30.0
-"""The rate is that of the last seconds: some suites take longer than others."""
+"""The rate is measured over this many last seconds, since some suites are slower than others."""
 _SAMPLE_S: Final = 0.5
 _RATE_AFTER_S: Final = 3.0
 _REDRAW_S: Final = 0.05
 _LINE_EVERY_S: Final = 30.0
 _BAR: Final = 20
 _WIDE: Final = 80
-"""Columns of a terminal that has room for the bar."""
+"""Minimum columns of a terminal to show the bar."""
 
 
 class Pace:
-    """Counts runs as they end, and tells from the last of them how long the rest takes."""
+    """Counts runs as they end, and estimates the remaining time from the most recent ones."""
 
     def __init__(self, total: int, clock: Clock = time.monotonic) -> None:
         self.total, self.ended = total, 0
@@ -42,11 +42,11 @@ class Pace:
         self._samples = deque[tuple[float, int]]()
 
     def add(self, verdict: str) -> None:
-        """A run has ended."""
+        """Count a run that has ended."""
         self.ended += 1
         self._verdicts[verdict] += 1
         now = self._clock()
-        if not self._samples:  # the first run imports what all need
+        if not self._samples:  # start after the first run, which imports modules
             self._samples.append((now, 1))
         elif now - self._samples[-1][0] >= _SAMPLE_S:
             self._samples.append((now, self.ended))
@@ -55,13 +55,13 @@ class Pace:
 
     @property
     def facts(self) -> dict[str, str]:
-        """What there is to tell, in the order it is read: `count`, each verdict, `rate`, `left`."""
+        """Texts to show, in order: `count`, each verdict, `rate`, `left`."""
         count = f"{self.ended:,} of {self.total:,}"
         verdicts = {verdict: f"{number:,} {verdict}" for verdict, number in self._verdicts.items() if number}
         return {"count": count, **verdicts, **self._speed()}
 
     def _speed(self) -> dict[str, str]:
-        """The rate and what is left, once both mean something."""
+        """Return the rate and the remaining time, once enough runs have ended."""
         then, before = self._samples[0] if self._samples else (self._clock(), 0)
         seconds, runs = self._clock() - then, self.ended - before
         if seconds < _RATE_AFTER_S or not runs:
@@ -73,7 +73,7 @@ class Pace:
 
 
 class Progress:
-    """Shows how far a run is: `add` each run that has ended, `stop` before anything else is printed for good."""
+    """Shows the progress of a run. Call `add` for each run that has ended, and `stop` before other output."""
 
     def __init__(self, console: Console, total: int, clock: Clock = time.monotonic) -> None:
         self._console, self._clock = console, clock
@@ -88,11 +88,11 @@ class Progress:
 
     @property
     def redraws(self) -> bool:
-        """True where a bar shows what has passed, so that it needs no lines of its own."""
+        """True if a bar is shown, so that runs that passed need no lines of their own."""
         return self._live is not None
 
     def add(self, verdict: str) -> None:
-        """A run has ended with this verdict."""
+        """Count a run that has ended, and redraw."""
         self._pace.add(verdict)
         since = self._clock() - self._shown_at
         ended = self._pace.ended == self._pace.total
@@ -105,14 +105,14 @@ class Progress:
         self._shown_at = self._clock()
 
     def stop(self) -> None:
-        """Take the bar away."""
+        """Remove the bar."""
         if self._live is not None:
             self._live.stop()
             self._live = None
 
     @contextmanager
     def suspended(self) -> Iterator[None]:
-        """Keep the bar off the terminal, while somebody is asked there."""
+        """Hide the bar while something else uses the terminal."""
         if self._live is None:
             yield
             return
@@ -123,7 +123,7 @@ class Progress:
             self._live.start(refresh=True)
 
     def _drawn(self) -> Text:
-        """The bar and as much beside it as fits in one line."""
+        """Return one line: the bar, and as many of the texts as fit."""
         from rich.text import Text
 
         facts, width = self._pace.facts, self._console.width
@@ -134,7 +134,7 @@ class Progress:
             colour = "red" if {"failed", "error"} & facts.keys() else "green"
             bar = Text.assemble((mark * full, colour), (mark * (_BAR - full), "dim"), " ")
         room = width - len(bar) - 1
-        for name in ("skipped", "passed", "rate"):  # the least wanted first
+        for name in ("skipped", "passed", "rate"):  # the least important first
             if len(" · ".join(facts.values())) > room:
                 facts.pop(name, None)
         line = bar + Text(" · ".join(facts.values()))
@@ -147,7 +147,7 @@ def _number(rate: float) -> str:
 
 
 def _rounded(seconds: float) -> str:
-    """Seconds as somebody who waits wants them.
+    """Return a remaining time, rounded up.
 
     >>> _rounded(7.4), _rounded(80), _rounded(600), _rounded(8000)
     ('8 s', '1 min 20 s', '10 min', '2 h 14 min')

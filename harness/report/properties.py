@@ -1,4 +1,4 @@
-"""The properties of a scenario in JUnit XML, one function a property: for `junit.xml` and pytest's `--junitxml`."""
+"""Properties of a scenario in JUnit XML, for `junit.xml` and pytest's `--junitxml`."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from harness.scenario.outcome import Outcome
 
 Line = Mapping[str, Any]
-"""What is taken of a line of results.jsonl: `verdict`, `score`, `latency`, `usage`."""
+"""A mapping with some fields of a line of results.jsonl: `verdict`, `score`, `latency`, `usage`."""
 
 
 def _verdict(runs: Sequence[Line]) -> str:
@@ -28,17 +28,17 @@ PROPERTIES: Final[Mapping[str, Callable[[Sequence[Line]], float | str]]] = {
     "output_tokens": lambda runs: sum(run["usage"]["output_tokens"] or 0 for run in runs),
     "cost": lambda runs: fsum(run["usage"]["cost"] or 0.0 for run in runs),
 }
-"""From all runs of a scenario: worst verdict, mean score, longest virtual latency, sums of tokens and cost."""
+"""Over all runs of a scenario: the worst verdict, mean score, longest virtual latency, sums of tokens and cost."""
 
 
 def properties(runs: Sequence[Line]) -> list[tuple[str, str]]:
-    """The properties of a scenario, a name and a text each; none of one that has no runs."""
+    """Return (name, text) of each property of a scenario; empty if it has no runs."""
     values = [(name, of(runs)) for name, of in PROPERTIES.items() if runs]
     return [(name, value if isinstance(value, str) else _number(value)) for name, value in values]
 
 
 def measured(outcome: Outcome) -> Line:
-    """What properties are made of, from an outcome that is not a line yet."""
+    """Return the fields that properties are computed from, for an outcome that has not become a line yet."""
     observed = outcome.observed
     return {
         "verdict": outcome.verdict,

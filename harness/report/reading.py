@@ -1,4 +1,4 @@
-"""Reading what a run has left: the lines of results.jsonl."""
+"""Read results.jsonl."""
 
 from __future__ import annotations
 
@@ -22,22 +22,22 @@ FORMAT: Final = "harness-results/1"
 RESULTS: Final = "results.jsonl"
 
 _MAX_LINE: Final = 256 * 1024 * 1024
-"""Bytes of a line that are read; one of ours has a few thousand."""
+"""The most bytes read as one line; ordinary lines have a few thousand."""
 _CHOICES: Final = {"verdict": get_args(Verdict), "status": get_args(Status)}
 
 
 def results_file(run: Path) -> Path:
-    """The results.jsonl of a run, where `run` is a folder of results; else `run`, which is that file."""
+    """Return the results.jsonl of a run; `run` is its folder or that file itself."""
     return run / RESULTS if run.is_dir() else run
 
 
 def read_lines(path: str | Path) -> Iterator[dict[str, Any]]:
-    """The lines of a results.jsonl (or of the one in a folder), one after the other, as `harness.report.line.Line`.
+    """Yield the lines of a results.jsonl (or of the one in a folder), in the form of `harness.report.line.Line`.
 
-    A last line that was cut off (the run was killed while writing it) is left out with a UserWarning.
+    An incomplete last line (the run was killed while writing it) is skipped with a UserWarning.
 
     Raises:
-        FormatError: the file cannot be read (`results-missing`), or a line is not one of this format
+        FormatError: the file cannot be read (`results-missing`), or a line does not have this format
             (`results-line`).
     """
     path = results_file(Path(path))
@@ -77,7 +77,7 @@ def _decoder() -> Decoder[Line]:
 
 
 def _problem(raw: bytes, error: Exception, span: Span) -> Problem:
-    """Why a line is none of ours."""
+    """Describe why a line is not valid."""
     if len(raw) >= _MAX_LINE:
         return Problem(
             "results-line", f"a line of more than {_MAX_LINE // 1024**2} MB is not one of results", span

@@ -1,4 +1,4 @@
-"""What a run recorded, in words: what was asked, for how many tokens, and the files it went to."""
+"""Lines of text about a recording session: requests, tokens, and the files that were written."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
 
 def recorded_lines(recorded: Sequence[Recorded], *, quiet: bool) -> Iterator[str]:
-    """A line for all cassettes, and unless `quiet` one for each; nothing where nothing was to be recorded."""
+    """Yield a line for all cassettes, and unless `quiet` one for each; nothing if nothing was to be recorded."""
     if not recorded:
         return
     whole = recorded[0].traffic

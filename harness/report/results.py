@@ -1,4 +1,8 @@
-"""results.jsonl: what a run of scenarios leaves behind, one line a scenario run (docs/results.md)."""
+"""Write results.jsonl, one line for each run of a scenario (docs/results.md), and the files made from it.
+
+`ResultsWriter` receives outcomes (or records that another process made of them), writes each line at once, and adds
+it to a `Summary`. At the end it writes summary.json, summary.md, junit.xml and report.html.
+"""
 
 from __future__ import annotations
 
@@ -37,26 +41,26 @@ _NO_TRACE: Final = '"trace":null}'
 
 
 class Record(NamedTuple):
-    """What is written of a run: its line of results.jsonl, which names no trace yet, and the file of its trace."""
+    """The written form of an outcome: its line of results.jsonl, still without a trace path, and its trace."""
 
     line: str
     trace: bytes = b""
 
 
 def record(outcome: Outcome) -> Record:
-    """What is written of an outcome. It gives its events away, which may take much memory."""
+    """Return the written form of an outcome. This removes the outcome's events, to free their memory."""
     made = Record(encode(line(outcome)), packed(outcome))
     outcome.events = []
     return made
 
 
 def line(outcome: Outcome) -> dict[str, Any]:
-    """The outcome as the mapping that becomes its line, fields in the order of docs/results.md.
+    """Return the outcome as a mapping with the fields of a line, in the order of docs/results.md.
 
-    Beside those it has `reason` (why it was skipped or could not be judged, else ""), `cause` (why it did not pass,
-    on one line, else ""), `fault` (the same text for runs that failed for the same reason, else ""), `where` (the
-    place of the scenario) and `shape` (all that the graph has). Only `wall` differs between reruns. Values are shared
-    with the outcome; long arguments and expected values are cut.
+    Additional fields: `reason` (why the run was skipped or could not be judged, else ""), `cause` (why it did not
+    pass, on one line, else ""), `fault` (a key that is equal for runs that failed for the same reason, else ""),
+    `where` (the location of the scenario) and `shape` (all parts of the graph). Only `wall` differs between reruns.
+    Values are shared with the outcome; long arguments and expected values are cut.
     """
     observed = outcome.observed
     return {
@@ -96,16 +100,16 @@ def line(outcome: Outcome) -> dict[str, Any]:
     }
 
 
-# Keys that are always there, in the order of docs/results.md.
+# Keys that are always present, in the order of docs/results.md.
 _CHECK: Final = ("name", "passed", "score", "weight", "expected", "actual", "message")
 _ERROR: Final = dict.fromkeys(("type", "code", "message", "node", "where")) | {"traceback": []}
 _CALL: Final = dict.fromkeys(("kind", "name", "node", "args", "ok", "latency"))
 _LONG: Final = frozenset({"args", "prompt", "reply", "tool_calls"})
-"""What of a call is cut where it is long."""
+"""Fields of a call that are cut if they are long."""
 
 
 _MAX_LENGTH: Final = 5_000
-"""Characters of the arguments of a call, or of what a check expects, that are written as data."""
+"""Maximum length, as JSON, of the arguments of a call or an expected value; larger ones are cut to a text."""
 
 
 def _check(check: CheckResult) -> dict[str, Any]:
@@ -122,7 +126,7 @@ def _call(call: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _bounded(value: JSON) -> JSON:
-    """The value with long texts and lists cut, or where that is not enough the beginning of its JSON text."""
+    """Return the value with long texts and lists cut; if it is still too long, the beginning of its JSON text."""
     short = trimmed(value)
     if not isinstance(short, dict | list) or is_at_most(short, _MAX_LENGTH):
         return short
@@ -138,22 +142,22 @@ def _graph_parts(parts: Mapping[str, Iterable[Any]]) -> dict[str, list[Any]]:
 
 
 class ResultsWriter:
-    """Writes a folder of results: a line as soon as a scenario has ended, the summaries at the end.
+    """Writes a results folder: a line as soon as a scenario run has ended, and the summaries at the end.
 
-    Use as a context manager. What an earlier run left under the same names is removed at the start, but for the
-    last whole run (`harness.report.last_whole`). Each line is handed to the operating system at once, so that a
-    killed run loses nothing that had ended; a run that is left by an exception is summarised as far as it got.
-    `history` is what the run is appended to when all of this is written.
+    Use as a context manager. On entry it removes the files of an earlier run, except that the last complete run is
+    kept (`harness.report.last_whole`). Each line is flushed at once, so that killing the process loses no run that
+    has ended. If an exception leaves the block, the summaries cover the runs so far. At the end the run is appended
+    to `history`.
 
     Raises:
-        FormatError: the folder cannot be made or written (code `report-folder`).
+        FormatError: the folder cannot be created or written (code `report-folder`).
     """
 
     def __init__(
         self, folder: str | Path, *, traces_limit: float = math.inf, history: HistoryWriter | None = None
     ) -> None:
         self.folder = Path(folder)
-        self._home = Path.cwd()  # a tool may change the current folder
+        self._home = Path.cwd()  # made absolute now: a tool may change the working directory
         self._file: BinaryIO | None = None
         self._sums = Summary()
         self._places: Counter[int] = Counter()
@@ -164,7 +168,7 @@ class ResultsWriter:
 
     @property
     def path(self) -> Path:
-        """Where results.jsonl is."""
+        """The path of results.jsonl."""
         return self._home / self.folder / RESULTS
 
     def __enter__(self) -> Self:
@@ -189,16 +193,17 @@ class ResultsWriter:
         self.finish("" if error is None else f"the run was ended by {type(error).__name__}")
 
     def add(self, outcome: Outcome) -> str:
-        """Append the line of an outcome, and give it back."""
+        """Write the line of an outcome, and return it."""
         return self.add_record(record(outcome))
 
     def add_record(self, record: Record, place: int = 0) -> str:
-        """Write what `record` made (in another process, perhaps): the trace, then the line, which is given back.
+        """Write a record, possibly made by another process: first its trace, then its line, which is returned.
 
-        `finish` sorts lines by `place`; those of one place stay in the order they came. Traces are named after it.
+        `finish` sorts the lines by `place`; lines with the same place keep the order of arrival. Traces are named
+        after it.
 
         Raises:
-            FormatError: it cannot be written, as on a full disk (code `report-folder`).
+            FormatError: the record cannot be written, as on a full disk (code `report-folder`).
         """
         if self._file is None:
             raise ValueError("results are added between `with ResultsWriter(…)` and `finish()`")
@@ -222,10 +227,13 @@ class ResultsWriter:
         return text
 
     def finish(self, incomplete: str = "", *, with_page: bool = True) -> dict[str, Any]:
-        """Close results.jsonl, write summary.json, summary.md, junit.xml and report.html, and give the summary back.
+        """Close results.jsonl, write summary.json, summary.md, junit.xml and report.html, and return the summary.
 
-        `incomplete` says why this is not a whole run. Without `with_page`, report.html is left to the caller, who has
-        more to show. A second call gives the same summary and writes nothing.
+        Args:
+            incomplete: why this is not a complete run; "" if it is.
+            with_page: False leaves writing report.html to the caller, who has more to show.
+
+        A second call returns the same summary and writes nothing.
         """
         if self._summary is not None:
             return self._summary
@@ -243,7 +251,7 @@ class ResultsWriter:
         contents = Contents(self.path.parent)
         lines: Iterator[Mapping[str, Any]] = read_lines(self.path)
         if with_page:
-            lines = contents.passed_on(lines)  # read once, for both
+            lines = contents.passed_on(lines)  # junit and the page share one pass over the lines
         replace_in_chunks(self.path.with_name(JUNIT), junit(lines, incomplete))
         history, unwritten = self._append_to_history(self._summary)
         if with_page:
@@ -256,7 +264,7 @@ class ResultsWriter:
         return self._summary
 
     def _append_to_history(self, summary: Mapping[str, Any]) -> tuple[Path | None, FormatError | None]:
-        """The file of the history, if there is one, and why this run could not be appended to it."""
+        """Append the run to the history. Return the history file, if there is one, and the error if that failed."""
         if self._history is None:
             return None, None
         try:
@@ -266,7 +274,7 @@ class ResultsWriter:
         return self._history.file, None
 
     def _give_up(self) -> None:
-        """Close the file, whose last line cannot be written, and leave the summaries out."""
+        """Close the file after a failed write. No summaries are written then."""
         if self._file is not None:
             with suppress(OSError):
                 self._file.close()
@@ -281,11 +289,11 @@ class ResultsWriter:
 
 
 def opened_alone(path: Path) -> BinaryIO:
-    """The file, locked against other runs until it is closed or the process ends."""
+    """Open a file for appending, and lock it against other runs until it is closed or the process ends."""
     file = path.open("ab")
     try:
         import fcntl
-    except ImportError:  # not a POSIX system: nothing to lock with
+    except ImportError:  # not a POSIX system: locks are not available
         pass
     else:
         try:

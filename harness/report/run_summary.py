@@ -1,4 +1,4 @@
-"""The summary of a run that has ended, from its files."""
+"""Read the summary of a run that has ended."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from harness.source.document import shown_path
 
 
 def summary_of(run: Path) -> dict[str, Any]:
-    """What summary.json says; of a run that was killed, and has none, the sum of what it has written.
+    """Return summary.json, or if the run was killed before writing it, the sum of its lines.
 
     Raises:
         FormatError: there are no results, nothing ran, or they cannot be read.
@@ -23,7 +23,7 @@ def summary_of(run: Path) -> dict[str, Any]:
     if found is not None:
         return found
     sums, lines = Summary(), 0
-    for lines, line in enumerate(read_lines(run), start=1):  # noqa: B007 -- counted for after the loop
+    for lines, line in enumerate(read_lines(run), start=1):  # noqa: B007 -- `lines` is used after the loop
         sums.add(line)
     if not lines:
         raise nothing_ran(run)
@@ -31,17 +31,17 @@ def summary_of(run: Path) -> dict[str, Any]:
 
 
 def why_incomplete(summary: Mapping[str, Any]) -> str:
-    """Why a summary is not that of a whole run; "" if it is."""
+    """Return why a summary is not of a complete run; "" if it is."""
     return "" if summary.get("complete") is True else str(summary.get("reason") or "it does not say why")
 
 
 def nothing_ran(run: Path) -> FormatError:
-    """The error for a folder of results, or a file of them, without a single run (code `no-runs`)."""
+    """Return the error for results without a single run (code `no-runs`)."""
     return FormatError(Problem("no-runs", f"nothing ran: {shown_path(results_file(run))} is empty"))
 
 
 def written_summary(run: Path) -> dict[str, Any] | None:
-    """The summary.json of a folder of results, or beside its results.jsonl; None where there is none."""
+    """Return the summary.json in a results folder or beside a results.jsonl; None if there is none."""
     if not run.is_dir() and run.name != RESULTS:
         return None
     file = results_file(run).with_name("summary.json")

@@ -1,7 +1,7 @@
-"""The summary of runs that have ended, from their results: of one, or of several together.
+"""Summarise one or more runs that have ended, from their results.
 
-Lines of several runs are added up, and the runs of a scenario in all of them are repeats of it. A run that is given
-twice, or is a copy of another, counts once.
+The lines of several runs are added up; runs of the same scenario count as repeats. A run that is given twice, or is a
+copy of another, counts once.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from harness.source.document import shown_path
 
 @dataclass(frozen=True)
 class _Run:
-    """What one of the runs says of itself: {kept, left_out, why} of its traces, and why it is not whole, or ""."""
+    """A run: its number of lines, why it is incomplete ("" if it is not), {kept, left_out, why} of its traces."""
 
     name: str
     lines: int
@@ -32,10 +32,10 @@ class _Run:
 
 
 def summarise_runs(paths: Sequence[Path]) -> dict[str, Any]:
-    """The summary of these folders of results, or results.jsonl files, as summary.json has it.
+    """Return the summary of these results folders or results.jsonl files, in the form of summary.json.
 
-    Of several, `runs` has {name, runs, complete, reason} of each, and the summary is complete if all of them are, or
-    they are all shards of one run.
+    For several runs, `runs` has {name, runs, complete, reason} of each. The summary is complete if all of them are,
+    or if they are all the shards of one run.
 
     Raises:
         FormatError: there are no results, nothing ran, or a line is damaged (`results-missing`, `no-runs`,
@@ -78,7 +78,7 @@ def _add(sums: Summary, path: Path, several: bool) -> _Run:
 
 
 def _incomplete(written: Mapping[str, Any] | None, lines: int) -> str:
-    """Why results with so many lines are not those of a whole run; "" if they are."""
+    """Return why results with this number of lines are not of a complete run; "" if they are."""
     if written is None:
         return "there is no summary.json beside the results"
     counted = (written.get("total") or {}).get("runs")
@@ -88,7 +88,7 @@ def _incomplete(written: Mapping[str, Any] | None, lines: int) -> str:
 
 
 def _once(paths: Iterable[Path]) -> Iterator[Path]:
-    """The runs without those that are there already, which a UserWarning tells of."""
+    """Yield the runs without duplicates. A UserWarning names each duplicate."""
     files: list[tuple[Path, Path]] = []
     for path in paths:
         file = results_file(path)
@@ -106,10 +106,10 @@ def _once(paths: Iterable[Path]) -> Iterator[Path]:
 
 
 def _copies(file: Path, other: Path) -> bool:
-    """True if two files have the same content, which no two runs have: they took different real times."""
+    """True if two files have the same content. Two runs never do, since their real times differ."""
     try:
         return file.is_file() and other.is_file() and filecmp.cmp(file, other, shallow=False)
-    except OSError:  # reported where it is read
+    except OSError:  # reported when the file is read
         return False
 
 

@@ -1,4 +1,4 @@
-"""The scenarios of a run with the figures of each repeat: what comparisons of two runs are made of.
+"""The scenarios of a run with the figures of each repeat, the basis of comparing two runs.
 
 `read_run` reads them from results; `harness.report.pairing` pairs those of two runs.
 """
@@ -22,9 +22,9 @@ from harness.source.display import clip
 from harness.source.document import shown_path
 
 FILE: Final = "(file)"
-"""The scenario that results list for a file that cannot be read."""
+"""The name of the scenario entry that stands for a file that cannot be read."""
 PENALTY: Final = "latency_penalty"
-"""What is named beside the checks that failed where a run was too slow for its full score."""
+"""The name listed with the failed checks of a run that lost score to its latency."""
 _NEVER_RAN: Final = ("invalid", "skipped")
 _MESSAGE_LENGTH: Final = 300
 
@@ -32,9 +32,9 @@ _MESSAGE_LENGTH: Final = 300
 class Repeat(NamedTuple):
     """The figures of one run of a scenario.
 
-    latency  virtual seconds; None where the run was not judged
-    tokens   sent and received
-    cost     US dollars; None where a model that reported tokens has no price
+    latency  virtual seconds; None if the run was not judged
+    tokens   input and output tokens
+    cost     US dollars; None if a model that reported tokens has no price
     """
 
     verdict: str
@@ -46,13 +46,13 @@ class Repeat(NamedTuple):
 
 @dataclass(slots=True)
 class ScenarioRuns:
-    """A scenario, and what each of its runs came to, by the number of the repeat.
+    """A scenario with its runs, by repeat number.
 
-    varies  the runs may differ though nothing changed: the real thing was asked, faults were drawn, or each had
-            a recording of its own
-    failed  the checks that failed in the first of the runs that lost something: name and message
-    cause   why that run did not pass, on one line; "" where it passed
-    expectations  digest of what it expects; "" where that is not known
+    varies        True if its runs may differ although nothing changed: real calls were made, faults were drawn at
+                  random, or each repeat has a recording of its own
+    failed        failed checks of the first run with less than the full score: message by name
+    cause         why that run did not pass, on one line; "" if it passed
+    expectations  digest of its expectations; "" if unknown
     """
 
     id: str
@@ -69,27 +69,27 @@ class ScenarioRuns:
 
     @property
     def key(self) -> Key:
-        """What tells it from others."""
+        """The id and the variant ("" for none), which identify it within a run."""
         return self.id, self.variant or ""
 
     @property
     def label(self) -> str:
-        """Its id, and its variant in brackets."""
+        """Its id, followed by its variant in brackets."""
         return label(self.id, self.variant)
 
     @property
     def is_file(self) -> bool:
-        """True if this is no scenario: it says that a file with scenarios cannot be read."""
+        """True for an entry that stands for a scenario file that cannot be read."""
         return self.id == f"{self.suite}::{FILE}" and self.verdict == "error"
 
     @property
     def verdict(self) -> str:
-        """The worst of its runs; a skipped run says less than any other."""
+        """The worst verdict of its runs; `skipped` only if all were."""
         return worst(repeat.verdict for repeat in self.repeats.values())
 
     @property
     def score(self) -> float:
-        """The mean of its runs."""
+        """The mean score of its runs."""
         return math.fsum(repeat.score for repeat in self.repeats.values()) / len(self.repeats)
 
 
@@ -97,10 +97,10 @@ class ScenarioRuns:
 class Run:
     """A run that has ended.
 
-    name        its folder or file, as it is shown
+    name        its folder or file, for display
     scenarios   in the order of the results
-    incomplete  why this is not a whole run; "" if it is one
-    coverage    by manifest, for nodes, edges and branches: [taken, all]
+    incomplete  why it is not a complete run; "" if it is
+    coverage    by manifest, for nodes, edges and branches: (taken, all)
     """
 
     name: str
@@ -110,12 +110,12 @@ class Run:
 
     @property
     def unread(self) -> list[str]:
-        """The files with scenarios that could not be read."""
+        """Scenario files that could not be read."""
         return [scenario.suite for scenario in self.scenarios.values() if scenario.is_file]
 
 
 class ScenarioCollector:
-    """Collects the scenarios of a run, line by line."""
+    """Collects the scenarios of a run from its lines."""
 
     def __init__(self) -> None:
         self.scenarios: dict[Key, ScenarioRuns] = {}
@@ -126,7 +126,7 @@ class ScenarioCollector:
         """Add the run of a line.
 
         Raises:
-            ValueError: there is this repeat already, or its verdict and `passed` contradict each other.
+            ValueError: this repeat was added before, or its verdict and `passed` contradict each other.
         """
         if line["passed"] != (line["verdict"] == "passed"):
             raise ValueError(f"verdict is '{line['verdict']}', and passed is {str(line['passed']).lower()}")
@@ -153,11 +153,11 @@ class ScenarioCollector:
 
 
 def read_run(path: Path, listeners: Iterable[Callable[[Line], object]] = ()) -> Run:
-    """The run of a folder of results, or of a results.jsonl. Each line is shown to the `listeners`, too.
+    """Read a run from its folder or results.jsonl. Each `listener` is called with every line.
 
     Raises:
-        FormatError: there are no results, a line is damaged or there twice, nothing ran, or the results are not those
-            that summary.json is of (`results-missing`, `results-line`, `results-damaged`, `no-runs`).
+        FormatError: there are no results (`results-missing`), a line is invalid or a duplicate (`results-line`),
+            summary.json does not belong to the results (`results-damaged`), or nothing ran (`no-runs`).
     """
     collector, graphs, count = ScenarioCollector(), GraphCoverage(), 0
     listeners = (graphs.add, *listeners)
@@ -181,7 +181,7 @@ def read_run(path: Path, listeners: Iterable[Callable[[Line], object]] = ()) -> 
 
 
 def _incomplete(run: Path, count: int) -> str:
-    """Why results with so many lines are not those of a whole run; "" if they are."""
+    """Return why results with this number of lines are not of a complete run; "" if they are."""
     summary = summary_of(run)
     counted = (summary.get("total") or {}).get("runs")
     if counted != count:

@@ -1,4 +1,4 @@
-"""Whether several runs of a part are a whole one together: all shards of the same scenarios."""
+"""Recognise runs that are all the shards of one complete run."""
 
 from __future__ import annotations
 
@@ -10,14 +10,14 @@ _SHARD: Final = re.compile(r"(\d+) of (\d+) scenarios? selected \(shard (\d+)/(\
 
 
 def is_shard(reason: str) -> bool:
-    """True if a run is a shard, perhaps an empty one: there were fewer scenarios than shards."""
+    """True if a run is a shard. It may be empty, if there were fewer scenarios than shards."""
     return _SHARD.fullmatch(reason) is not None
 
 
 def are_whole(reasons: Sequence[str]) -> bool:
-    """True if runs that are not whole for these reasons, one of each run, are all shards of one run.
+    """True if runs that are incomplete for these reasons are together all shards of one run.
 
-    A shard that was ended early, or of a selection, has another reason.
+    A shard that was ended early, or that selected scenarios in other ways too, has another reason.
     """
     found = [_SHARD.fullmatch(reason) for reason in reasons]
     if not found or None in found:

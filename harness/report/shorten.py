@@ -1,4 +1,4 @@
-"""Names and messages from manifests, in a form that can be read: nothing limits how long a node's name is."""
+"""Shorten names and messages from manifests, whose length is not limited, to readable ones."""
 
 from __future__ import annotations
 
@@ -14,12 +14,12 @@ _LONG_WORD: Final = re.compile(rf"\S{{{_WORD_LENGTH + 1},}}")
 
 
 def short_name(name: Any) -> str:
-    """At most 60 characters of the name of a node, a tool or a check, on one line."""
+    """Return at most 60 characters of the name of a node, a tool or a check, on one line."""
     return printable(clip(str(name), NAME_LENGTH))
 
 
 def short_words(text: str) -> str:
-    """The text with at most 200 characters of each word.
+    """Return the text with each word cut to 200 characters.
 
     >>> short_words(f"known: a, {'b' * 10_000}")[-5:]
     'bbbb…'

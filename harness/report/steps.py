@@ -1,4 +1,4 @@
-"""The path of a run on one line."""
+"""Format the path of a run on one line."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ _MAX_STEPS: Final = 30
 
 
 def path_text(path: Sequence[Any]) -> str:
-    """The steps in order; where the run went round, the cycle once and how often; of a long path the end.
+    """Return the steps in order. Cycles are shown once with their count; of a long path only the end is shown.
 
     >>> path_text(["a", "b", "b", "b", "b"])
     'a → b → b × 3'

@@ -1,4 +1,4 @@
-"""What runs add up to as their lines come in: how they ended, what they asked of models, what they cost."""
+"""Sums over lines of results: numbers of runs, usage of models, cost."""
 
 from __future__ import annotations
 
@@ -15,14 +15,14 @@ _USAGE: Final = ("llm_calls", "input_tokens", "output_tokens")
 
 @dataclass(slots=True)
 class ModelUsage:
-    """What the calls of one model came to; `unpriced` if one of them has no price."""
+    """Usage of one model, summed; `unpriced` is True if one of its calls has no price."""
 
     counts: list[int] = field(default_factory=lambda: [0] * len(_USAGE))
     cost: ExactSum = field(default_factory=ExactSum)
     unpriced: bool = False
 
     def add(self, usage: Mapping[str, Any], cost: float | None) -> None:
-        """Count what a run asked of the model."""
+        """Add the usage of a run."""
         for at, name in enumerate(_USAGE):
             self.counts[at] += usage[name] or 0
         if cost is None:
@@ -32,7 +32,7 @@ class ModelUsage:
 
 
 class Stratum:
-    """Adds up the runs of one suite, manifest, dialect, variant and set of tags."""
+    """Sums over the runs with the same suite, manifest, dialect, variant and set of tags."""
 
     def __init__(self) -> None:
         self._groups: dict[tuple[str | None, int | None], dict[str, RepeatGroup]] = {}
@@ -45,13 +45,13 @@ class Stratum:
         return chain.from_iterable(by_id.values() for by_id in self._groups.values())
 
     def add(self, line: Line, run: str | None) -> None:
-        """Count a line."""
+        """Add a line of results. `run` is the name of its run of scenarios, if there are several."""
         usage = line["usage"]
         self.usage.add(usage, usage["cost"] or 0.0)
         for name, of_model in usage["by_model"].items():
             if name not in self.models:
                 self.models[name] = ModelUsage()
-            self.models[name].add(of_model, of_model.get("cost", 0.0))  # before there were prices it had none
+            self.models[name].add(of_model, of_model.get("cost", 0.0))  # old results have no cost by model
         self.wall.add(line["wall"] or 0.0)
         self.warnings += len(line["warnings"])
         recording = line.get("recording")
@@ -64,7 +64,7 @@ class Stratum:
 
 
 def models_of(strata: Iterable[Stratum]) -> dict[str, dict[str, Any]]:
-    """What was asked of each model, by its name, see `merged`."""
+    """Return the usage of each model, by name, see `merged`."""
     by_name: dict[str, list[ModelUsage]] = {}
     for stratum in strata:
         for name, model in stratum.models.items():
@@ -73,7 +73,7 @@ def models_of(strata: Iterable[Stratum]) -> dict[str, dict[str, Any]]:
 
 
 def merged(parts: Sequence[ModelUsage]) -> dict[str, Any]:
-    """{llm_calls, input_tokens, output_tokens, cost} of these; a cost of null: one of them has no price."""
+    """Return the sum {llm_calls, input_tokens, output_tokens, cost}; the cost is None if one has no price."""
     counts = {name: sum(part.counts[at] for part in parts) for at, name in enumerate(_USAGE)}
     unpriced = any(part.unpriced for part in parts)
     return {**counts, "cost": None if unpriced else total(part.cost for part in parts)}

@@ -1,4 +1,4 @@
-"""The suites of a run, or other groups of it, as a table for the terminal: those with failures first."""
+"""A table for the terminal of the suites of a run, or of its other groups, those with failures first."""
 
 from __future__ import annotations
 
@@ -14,20 +14,24 @@ _GAP: Final = "  "
 _HEAD: Final = ("passed", "fitness", "p95")
 _SUFFIX: Final = ".scenario.yaml"
 _MIN_WIDTH: Final = 12
-"""Columns for the name of a group."""
+"""Minimum columns for the name of a group."""
 
 
 def suite_table(suites: Mapping[str, Mapping[str, Any]], width: int | None = None) -> list[str]:
-    """A line for each suite, as `group_table` has it; nothing where there is only one."""
+    """Return a line for each suite, in the form of `group_table`; nothing if there is only one suite."""
     return group_table("suite", suites, width, _MAX_SUITES) if len(suites) > 1 else []
 
 
 def group_table(
     word: str, groups: Mapping[str, Mapping[str, Any]], width: int | None = None, most: int | None = None
 ) -> list[str]:
-    """A line for each group of runs, of which one is a `word`, at `most` so many, with an empty line at the end.
+    """Return a line for each group of runs, followed by an empty line.
 
-    With a `width` the values stand in columns; without, as where the output is no terminal, nothing is padded.
+    Args:
+        word: the noun for one group, such as "suite".
+        groups: the figures of each group, by name.
+        width: the columns to align values in; None pads nothing, for output that is no terminal.
+        most: the most groups to list; None lists all.
     """
     ordered = sorted(groups.items(), key=worst_first)
     shown = ordered[:most]
@@ -37,7 +41,7 @@ def group_table(
 
 
 def worst_first(named: tuple[str, Mapping[str, Any]]) -> tuple[bool, float, str]:
-    """The order of groups, by name and figures: those with failures, then those that lost most."""
+    """Sort key for (name, figures): groups with failures first, then by fitness, the lowest first."""
     name, group = named
     return not _not_passed(group), 1.0 if group["fitness"] is None else group["fitness"], name
 

@@ -1,4 +1,4 @@
-"""The summary of runs, from the lines of their results: summary.json (docs/results.md)."""
+"""Summarise runs from their lines of results, as in summary.json (docs/results.md)."""
 
 from __future__ import annotations
 
@@ -24,14 +24,14 @@ GROUPS: Final = {
     "manifests": "manifest",
     "variants": "variant",
 }
-"""What runs are grouped by: the field of the summary, and the word for one of them."""
+"""The ways to group runs: a field of the summary, and the noun for one of its groups."""
 _SLOWEST: Final = 5
 _MAX_SCENARIOS: Final = 1_000
 _MESSAGE_LENGTH: Final = 500
 
 
 def summarise(lines: Iterable[Line]) -> dict[str, Any]:
-    """The summary of these lines, see `Summary.as_json`."""
+    """Return the summary of these lines, see `Summary.as_json`."""
     summary = Summary()
     for line in lines:
         summary.add(line)
@@ -39,7 +39,7 @@ def summarise(lines: Iterable[Line]) -> dict[str, Any]:
 
 
 class Summary:
-    """Adds up lines of results, of one run of scenarios or of several; their order makes no difference."""
+    """Sums up lines of results, of one or several runs of scenarios. Their order does not matter."""
 
     def __init__(self) -> None:
         self._strata: dict[tuple[Any, ...], Stratum] = {}
@@ -51,7 +51,7 @@ class Summary:
         self._nodes = NodeLatencies()
 
     def add(self, line: Line, run: str | None = None) -> None:
-        """Count a line of results.jsonl; of several runs, each has a name, `run`."""
+        """Add a line of results.jsonl. `run` is the name of its run of scenarios, if there are several."""
         self._stratum(line).add(line, run)
         if line["verdict"] in NOT_PASSED:
             self._failures.add(_of_run(_failure(line), run))
@@ -82,26 +82,26 @@ class Summary:
         return found
 
     def as_json(self, incomplete: str = "") -> dict[str, Any]:
-        """The summary of the lines so far; `incomplete` says why they are not all of a run.
+        """Return the summary of the lines so far. `incomplete` says why they are not of a complete run.
 
         format     "harness-summary/1"
-        complete   False when the run was ended early or only a part was selected; `reason`: why, or null
+        complete   False if the run was ended early or only a part was selected; `reason` says why, else null
         total      a group, see `harness.report.group.figures`
-        suites     a group by name; so are `tags`, `dialects`, `manifests`, `variants` (a run counts in
-                   the group of each of its tags, one without a variant in none of `variants`)
+        suites     a group by name, and likewise `tags`, `dialects`, `manifests`, `variants` (a run counts in
+                   the group of each of its tags; one without a variant is in no group of `variants`)
         failures   runs that did not pass and were not skipped: {id, variant, repeat, seed, verdict, score,
-                   checks: [{name, message}] that failed, error: text or null, fault: as in the line}
+                   checks: failed [{name, message}], error: text or null, fault: as in the line}
         losses     runs that passed below the full score: {id, variant, repeat, score, latency_penalty, checks}
-        warnings   by text, the most frequent first: {text, times, scenarios: how many, names: the ids of some}
+        warnings   {text, times, scenarios: their number, names: some of their ids}, the most frequent text first
         slowest    at most five scenarios, by virtual latency: {id, variant, repeat, latency} of the slowest repeat
         coverage   by manifest, see `GraphCoverage.summary`
         latency_by_node      by manifest, see `NodeLatencies.as_json`
-        latency_by_scenario  scenarios whose runs took different times, the slowest first:
+        latency_by_scenario  scenarios with repeats of different latency, the slowest first:
                              {id, variant, runs, p50, p90, p95, p99, max}
-        left_out   how many entries are not in failures, losses, warnings (times), latency_by_scenario and the
-                   total's flaky
+        left_out   number of entries missing from failures, losses, warnings (times), latency_by_scenario and the
+                   flaky scenarios of total
 
-        Of several runs, failures, losses and slowest have the name of theirs in `run`.
+        If there are several runs, entries of failures, losses and slowest have the name of theirs in `run`.
         """
         strata = [*self._strata.values()]
         groups = {
@@ -151,7 +151,7 @@ def _slowest(strata: Iterable[Stratum]) -> list[dict[str, Any]]:
 
 
 def _latency_by_scenario(strata: Iterable[Stratum]) -> tuple[list[dict[str, Any]], int]:
-    """The entries, and how many there are more."""
+    """Return the entries, and the number of those that are left out."""
     found = []
     for scenario in scenarios(strata):
         values = scenario.latencies
@@ -177,7 +177,7 @@ def _failure(line: Line) -> dict[str, Any]:
 
 
 def _loss(line: Line) -> dict[str, Any]:
-    """What a run that passed below the full score lost."""
+    """Describe a run that passed below the full score."""
     return {
         **{name: line[name] for name in ("id", "variant", "repeat", "score", "latency_penalty")},
         "checks": _failed_checks(line),

@@ -1,4 +1,4 @@
-"""The summary of a run as lines of text, for the terminal: what was lost, what was warned of, and the figures."""
+"""Format the summary of a run for the terminal: lost scores, warnings, and figures."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ _PARTS: Final = {"nodes": "node", "edges": "edge", "branches": "branch"}
 
 
 def notes(summary: Mapping[str, Any], width: int | None = None) -> list[str]:
-    """What a run that passed may hide: passed runs below the full score, and warnings, each text once."""
+    """Return lines about runs below the full score and warnings, which a passing run might hide."""
     left_out = summary["left_out"]
     lines = [
         *_losses(summary["losses"], left_out["losses"]),
@@ -33,7 +33,7 @@ def notes(summary: Mapping[str, Any], width: int | None = None) -> list[str]:
 
 
 def failures(summary: Mapping[str, Any], width: int | None = None) -> list[str]:
-    """What did not pass: a line for the runs of one scenario that failed alike, and for all that have one fault."""
+    """Return a line for each group of failures: runs of a scenario with the same causes, or with one fault."""
     alike: dict[Any, list[Mapping[str, Any]]] = {}
     for entry in summary["failures"]:
         causes = entry["error"], *(check["name"] for check in entry["checks"])
@@ -58,7 +58,7 @@ def _not_passed(same: Sequence[Mapping[str, Any]]) -> str:
 
 
 def counts(total: Mapping[str, Any]) -> tuple[list[tuple[str, str]], str]:
-    """How many runs passed, failed and so on, each with its verdict; and of how many runs and scenarios."""
+    """Return (text, verdict) for each verdict that occurred, and a text with the number of runs and scenarios."""
     found = [(f"{total['passed']} passed", "passed")]
     found += [(f"{total['failed']} failed", "failed")] if total["failed"] else []
     found += [(plural(total["errors"], "error"), "error")] if total["errors"] else []
@@ -67,10 +67,9 @@ def counts(total: Mapping[str, Any]) -> tuple[list[tuple[str, str]], str]:
 
 
 def figures(summary: Mapping[str, Any], width: int | None = None, *, coverage: bool = False) -> list[str]:
-    """The figures, a label and its value a line; with `coverage`, what of each graph no scenario took.
+    """Return lines of label and value; `coverage` adds the parts of each graph that no scenario took.
 
-    With a `width` the values stand in a column and are wrapped; without, as where the output is no terminal, nothing
-    is padded. No line ends in blanks.
+    With a `width`, values are aligned and wrapped; without, for output that is no terminal, nothing is padded.
     """
     facts = [("runs", _runs(summary["runs"]))] if "runs" in summary else []
     facts += [("not whole", summary["reason"])] if summary["reason"] else []
@@ -87,14 +86,14 @@ def figures(summary: Mapping[str, Any], width: int | None = None, *, coverage: b
 
 
 def places(report: Path) -> list[str]:
-    """Where the results of a run are, and the page to open."""
+    """Return lines that name the results folder and its report.html."""
     from harness.report.html.page import PAGE
 
     return [f"results: {shown_path(report)}", f"report: {shown_path(report / PAGE)}"]
 
 
 def _runs(runs: Sequence[Mapping[str, Any]]) -> str:
-    """The runs that were added up."""
+    """Return the names of the runs that were added up."""
     names = [f"{printable(run['name'])} ({run['runs']:,})" for run in runs[:_MAX_NAMES]]
     more = f", … and {len(runs) - _MAX_NAMES} more" if len(runs) > _MAX_NAMES else ""
     return f"of {len(runs)} together: {', '.join(names)}{more}"
@@ -166,13 +165,13 @@ def _totals(total: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
 
 
 def _traces(traces: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
-    """That traces are missing which should be there."""
+    """Yield a line if traces are missing."""
     if traces.get("left_out"):
         yield "traces", f"{traces['left_out']} left out: {printable(traces['why'])}"
 
 
 def _scenarios(summary: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
-    """Scenarios worth a look: flaky ones, and the slowest."""
+    """Yield flaky scenarios and the slowest ones."""
     flaky = summary["total"]["flaky"]
     for i, entry in enumerate(flaky[:_MAX_NAMES]):
         yield "" if i else "flaky", f"{_name(entry)}  ({entry['passed']} of {entry['runs']} passed)"
@@ -188,7 +187,7 @@ def _scenarios(summary: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
 
 
 def _name(entry: Mapping[str, Any]) -> str:
-    """The id of a run, with variant and repeat where it has them."""
+    """Return the id of a run, with its variant and repeat if it has them."""
     repeat = f" [repeat {entry['repeat']}]" if entry.get("repeat") else ""
     return printable(label(entry["id"], entry["variant"]) + repeat)
 

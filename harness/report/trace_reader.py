@@ -1,11 +1,11 @@
-"""Reads what `harness.report.traces` wrote: `read_trace(report / line["trace"])`, with `line` from results.jsonl.
+"""Read the traces that `harness.report.traces` wrote, named by `trace` in the lines of results.jsonl.
 
     trace = read_trace(Path("reports/latest/traces/1.jsonl.gz"))
     trace.head["id"], trace.head["verdict"]
     for event in trace.events:      # as in harness.graph.trace, messages in full
         ...
 
-The same message is the same object in all events that have it.
+A message is the same object in all events that contain it.
 """
 
 from __future__ import annotations
@@ -30,9 +30,9 @@ _PIECE: Final = 1 << 16
 class RunTrace:
     """The trace of a run.
 
-    head     which run it is: id, repeat, seed, verdict, digest, …
-    events   what happened, in order, with what they share put back
-    damage   why the end of it is missing, None where the file is whole
+    head     identifies the run: id, repeat, seed, verdict, digest, …
+    events   its events in order, with shared values restored
+    damage   why its end is missing; None if the file is complete
     """
 
     head: Mapping[str, Any]
@@ -41,7 +41,7 @@ class RunTrace:
 
 
 def read_trace(path: Path) -> RunTrace:
-    """The trace in a file. Of one that is damaged all that stands before the damage.
+    """Read a trace file. Of a damaged file, everything before the damage is returned.
 
     Raises:
         FormatError: there is no such file (`trace-missing`), or it is no trace (`trace-damaged`).
@@ -69,7 +69,7 @@ def read_trace(path: Path) -> RunTrace:
 
 
 class _Shared:
-    """Values that stand in several events, by number."""
+    """Values that several events share, by number."""
 
     def __init__(self) -> None:
         self._values: dict[int, Any] = {}
@@ -82,7 +82,7 @@ class _Shared:
             self._cut.add(number)
 
     def put_back(self, event: dict[str, Any]) -> dict[str, Any]:
-        """The event with the values in their places; `cut` says where one of them was cut."""
+        """Restore the shared values of an event. `cut` of the result lists the places where a value was cut."""
         cut: list[str] = []
         whole = {key: self._whole(item, key, cut) if key in DATA else item for key, item in event.items()}
         return {**whole, "cut": [*event.get("cut", ()), *cut]} if cut else whole
@@ -123,7 +123,7 @@ def _lines(path: Path) -> Iterator[dict[str, Any]]:
 
 
 def _raw_lines(path: Path) -> Iterator[bytes]:
-    """The lines of a gzip file.
+    """Yield the lines of a gzip file.
 
     Raises:
         FormatError: it cannot be read, is no gzip file, or ends too early.

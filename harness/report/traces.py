@@ -1,13 +1,13 @@
-"""traces/: what happened in each run, a file a run (docs/results.md). `harness.report.trace_reader` reads them.
+"""Write the traces of runs, one file each (docs/results.md). `harness.report.trace_reader` reads them.
 
-A file is gzip, with an event a line. The first line says which run it is:
+A file is gzip, with one event on each line. The first line identifies the run:
 
     trace    format, suite, scenario, id, manifest, dialect, agent, variant, repeat, seed, status, verdict, digest,
-             kinds (those of the nodes, by name)
+             kinds (of the nodes, by name)
 
-Then come the events of the run (`harness.graph.trace`), with what several of them share as events of their own
-(`harness.graph.sharing`), and without secrets. A value of more than a million characters is cut; `cut` of its event
-has the places, such as `["update.pages"]`.
+The other lines are the events of the run (`harness.graph.trace`) without secrets. Values that several events share
+are events of their own (`harness.graph.sharing`). A value of more than a million characters is cut; `cut` of its
+event lists the places, such as `["update.pages"]`.
 """
 
 from __future__ import annotations
@@ -26,18 +26,18 @@ from harness.scenario.outcome import Outcome
 FORMAT: Final = "harness-trace/1"
 FOLDER: Final = "traces"
 LARGEST_VALUE: Final = 1_000_000
-"""Characters of a value that are kept."""
+"""Maximum length of a value, in characters."""
 
-_BLOCK: Final = 4096  # what the smallest file takes on a disk
+_BLOCK: Final = 4096  # bytes that the smallest file occupies on a disk
 _UNFINISHED: Final = ".unfinished"
 _OURS: Final = re.compile(r"\d+(-\d+)?\.jsonl\.gz|\.unfinished")
-_TOGETHER: Final = 100  # events that are encoded at once
+_TOGETHER: Final = 100  # events encoded in one batch
 _LEVEL: Final = 1
-_GZIP: Final = 31  # the window, with a header of gzip, which has no time in it
+_GZIP: Final = 31  # window size with a gzip header, which contains no time
 
 
 def packed(outcome: Outcome) -> bytes:
-    """The file of a run's trace; empty where it is not to be kept."""
+    """Return the trace file of a run; empty if it is not to be kept."""
     if not outcome.events:
         return b""
     head = {
@@ -57,7 +57,7 @@ def packed(outcome: Outcome) -> bytes:
 
 
 def _batches(events: Sequence[Mapping[str, Any]]) -> Iterator[list[str]]:
-    """The lines, as many at once as are quickly compressed and do not take much memory."""
+    """Yield the lines in batches that compress well and use little memory."""
     lines: list[str] = []
     size = 0
     for first in range(0, len(events), _TOGETHER):
@@ -75,14 +75,14 @@ def _batches(events: Sequence[Mapping[str, Any]]) -> Iterator[list[str]]:
 
 
 def _bounded(event: Mapping[str, Any]) -> dict[str, Any]:
-    """The event with the beginning of each value that is too large."""
+    """Return the event with too large values cut."""
     places: list[str] = []
     bounded = {key: _beginning(value, key, places)[0] for key, value in event.items()}
     return {**bounded, "cut": places} if places else bounded
 
 
 def _beginning(value: Any, place: str, places: list[str]) -> tuple[Any, int]:
-    """As much of a value as is kept, with its size; The places of what was cut are added to `places`."""
+    """Return the part of a value that is kept, and its size. The places of cuts are appended to `places`."""
     if isinstance(value, str):
         if len(value) <= LARGEST_VALUE:
             return value, len(value)
@@ -106,10 +106,10 @@ def _beginning(value: Any, place: str, places: list[str]) -> tuple[Any, int]:
 
 
 class TraceFolder:
-    """The folder `traces` of a report. A file in it is whole, or is not there.
+    """The folder `traces` of a report. Its files are written atomically.
 
-    What takes more than `limit` bytes of disk together is left out, and so is what comes after the disk was full:
-    the results of a run count more than its traces.
+    Traces are left out once they would exceed `limit` bytes on disk, or cannot be written, as on a full disk: the
+    results of a run matter more than its traces.
     """
 
     def __init__(self, report: Path, limit: float) -> None:
@@ -121,7 +121,7 @@ class TraceFolder:
         self._why = ""
 
     def add(self, name: str, content: bytes) -> str | None:
-        """Write a file, and give its path in the report; None where it is left out."""
+        """Write a file and return its path relative to the report; None if it is left out."""
         size = -(-len(content) // _BLOCK) * _BLOCK
         if not self._why and self._taken + size > self._limit:
             self._why = f"the traces of a run may take {self._limit / 1e6:g} MB (traces_limit)"
@@ -147,19 +147,19 @@ class TraceFolder:
                 os.unlink(self._unfinished)
 
     def as_json(self) -> dict[str, Any]:
-        """How many were kept and left out, and why they were; null for none."""
+        """Return the numbers of traces kept and left out, and why they were left out, or None."""
         return {"kept": self._kept, "left_out": self._left_out, "why": self._why or None}
 
 
 def remove_traces(report: Path) -> None:
-    """Remove the traces of an earlier run, and nothing else that is in their folder.
+    """Remove the traces of an earlier run. Other files in their folder stay.
 
     Raises:
         OSError: they cannot be removed.
     """
     for file in _traces_in(report):
         file.unlink(missing_ok=True)
-    with suppress(OSError):  # there is none, or something else is in it
+    with suppress(OSError):  # the folder does not exist, or has other files
         (report / FOLDER).rmdir()
 
 

@@ -1,4 +1,4 @@
-"""Verdicts of several runs, as one."""
+"""The verdict of several runs."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ NOT_PASSED: Final = ("error", "failed")
 
 
 def worst(verdicts: Iterable[str]) -> str:
-    """The worst of these verdicts; a skipped run says less than any other.
+    """Return the worst of the verdicts; `skipped` only if there is no other.
 
     >>> worst(["skipped", "passed", "failed"])
     'failed'

@@ -1,4 +1,4 @@
-"""Text for a terminal of some width: lines are wrapped between words, and names keep their end."""
+"""Wrap text to the width of a terminal, between words; shorten names at their beginning."""
 
 from __future__ import annotations
 
@@ -12,15 +12,15 @@ from harness.source.excerpt import cut_around
 _CARET: Final = re.compile(r"(\s*)(\^~*)")
 _COMMANDS: Final = ("  rerun ", "  trace ")
 _FURTHER: Final = 2
-"""Blanks before the further lines of one that is wrapped, beside its own."""
+"""Additional indentation of continuation lines."""
 _LAST_PART: Final = re.compile(r"(?<=::)|(?<=[/\s])")
 
 
 def wrapped(text: str, width: int | None) -> str:
-    """The text with lines of at most `width` characters; None: as it is.
+    """Wrap text to lines of at most `width` characters; None returns it unchanged.
 
-    Words are never broken: one that is too long stands out. A source line with a caret under it is cut around the
-    caret; a command to be pasted (`rerun`, `trace`) stays as it is.
+    Words are never broken: one that is too long exceeds the width. A source line with a caret below it is cut around
+    the caret. Commands to be copied (`rerun`, `trace`) are left as they are.
     """
     return text if width is None else "\n".join(_wrapped(text.split("\n"), width))
 
@@ -47,7 +47,7 @@ def _wrapped(lines: list[str], width: int) -> Iterator[str]:
 
 
 def hanging(line: str, width: int) -> list[str]:
-    """One line wrapped between words; the further lines are indented a little more."""
+    """Wrap one line between words, with continuation lines indented a little more."""
     own = len(line) - len(line.lstrip(" "))
     return textwrap.wrap(
         line[own:],
@@ -62,7 +62,7 @@ def hanging(line: str, width: int) -> list[str]:
 
 
 def keep_end(name: str, width: int) -> str:
-    """At most `width` characters of a name: its last words, where the whole does not fit.
+    """Return the end of a name that is longer than `width`, from the beginning of a word where possible.
 
     >>> keep_end("triage.scenario.yaml::a double charge goes to billing", 30)
     '…double charge goes to billing'

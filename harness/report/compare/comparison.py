@@ -1,8 +1,8 @@
-"""The scenarios of two runs, sorted by what became of them.
+"""Sort the scenarios of two runs by how they changed.
 
-A scenario is held against itself by the repeats that both runs have (`harness.report.pairing`). It got worse or
-better where fewer or more of them passed, more or fewer could not be judged, or their mean score moved. It changed
-where none of that moved, and a run did something else all the same: its digest differs, or a figure.
+The repeats that both runs have are compared (`harness.report.pairing`). A scenario got worse or better if fewer or
+more of them passed, more or fewer could not be judged, or their mean score changed. It is `changed` if none of that
+changed, but the digest or a figure of a repeat did.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from harness.report.scenario_runs import Repeat, Run, ScenarioRuns, read_run
 from harness.report.summary import Summary
 
 KINDS: Final = ("worse", "gone", "new", "changed", "better", "same")
-"""What becomes of a scenario, in the order it is shown."""
+"""Kinds of changes, in the order they are shown."""
 _PRECISION: Final = 9
 _NOT_KNOWN: Final[Mapping[str, Any]] = {
     **dict.fromkeys(("pass_rate", "fitness", "cost")),
@@ -33,9 +33,9 @@ _NOT_KNOWN: Final[Mapping[str, Any]] = {
 class Side:
     """One of the two runs.
 
-    path   its folder, or the file of its results; None for a baseline file, which has neither results nor traces
-    total  its figures: a group of summary.json; of a baseline file they are not known
-    did    the digest of each repeat, by scenario and number
+    path   its folder or results file; None for a baseline file, which has neither results nor traces
+    total  its figures, a group of summary.json; all None for a baseline file
+    did    the digest of each repeat, by scenario and repeat number
     """
 
     path: Path | None
@@ -45,13 +45,13 @@ class Side:
 
     @property
     def folder(self) -> Path:
-        """Where its traces are."""
+        """The folder with its traces."""
         path = self.path or Path()
         return path if path.is_dir() else path.parent
 
     @classmethod
     def read(cls, path: Path) -> Side:
-        """The run of a folder, of a file with its results, or of a baseline file.
+        """Read a run from its folder, its results file, or a baseline file.
 
         Raises:
             FormatError: it cannot be read.
@@ -70,12 +70,16 @@ class Side:
 
 @dataclass(frozen=True)
 class Change:
-    """What became of a scenario. `before` is None for one that is new, `after` for one that is gone.
+    """The change of a scenario.
 
-    A scenario that was judged and is skipped now is gone, with `after`; the other way round it is new, with `before`.
-    repeats  the numbers of the repeats that both runs have, which did something else
-    paired   how many repeats both have; `unpaired` have only one
-    twin     of one that is gone or new, the one that is new or gone and did just the same: it may have been renamed
+    before   the scenario in the earlier run; None if it is new there
+    after    the scenario in the later run; None if it is gone
+    repeats  the numbers of the repeats that both runs have and that differ
+    paired   number of repeats that both runs have; `unpaired` is the number that only one has
+    twin     for a scenario that is gone or new: the label of the only new or gone one with the same digest, which
+             may be the same scenario under a new name
+
+    A scenario that was judged before and is skipped now is gone, with both `before` and `after`; the reverse is new.
     """
 
     kind: str
@@ -88,14 +92,14 @@ class Change:
 
     @property
     def scenario(self) -> ScenarioRuns:
-        """The scenario as it is, or was."""
+        """The scenario of the later run, or else of the earlier one."""
         found = self.after or self.before
         assert found is not None
         return found
 
     @property
     def lost(self) -> float:
-        """How much worse it is: the share of its repeats that pass no more, then the score that was lost."""
+        """How much worse it is, as a sort key: the share of repeats that stopped passing, then the lost score."""
         if self.before is None or self.after is None:
             passed = (self.before or self.after or self.scenario).verdict == "passed"
             return 1.0 if passed == (self.kind == "gone") else 0.0
@@ -105,7 +109,7 @@ class Change:
 
 @dataclass(frozen=True)
 class Comparison:
-    """Two runs compared: `changes` has each scenario of both, sorted by its kind, the worst of each kind first."""
+    """The comparison of two runs. `changes` has each scenario, sorted by kind, the worst of each kind first."""
 
     before: Side
     after: Side
@@ -113,16 +117,16 @@ class Comparison:
 
     @property
     def counts(self) -> dict[str, int]:
-        """How many scenarios there are of each kind."""
+        """The number of scenarios of each kind."""
         return {kind: sum(change.kind == kind for change in self.changes) for kind in KINDS}
 
     def of(self, kind: str) -> list[Change]:
-        """The changes of this kind."""
+        """Return the changes of a kind."""
         return [change for change in self.changes if change.kind == kind]
 
 
 def compare(before: Side, after: Side) -> Comparison:
-    """The scenarios of both runs, sorted."""
+    """Compare the scenarios of two runs."""
     pairing = pair(before.run, after.run)
     gone = {scenario.key for scenario in pairing.gone}
     changes = [_paired(each, before, after, is_gone=each.after.key in gone) for each in pairing.pairs]
@@ -133,7 +137,7 @@ def compare(before: Side, after: Side) -> Comparison:
 
 
 def _with_twins(changes: Sequence[Change], before: Side, after: Side) -> list[Change]:
-    """The changes; those that are gone, and those that are new, with the one of the others that did just the same."""
+    """Return the changes, with `twin` set for a scenario that is gone and the only new one with the same digest."""
     by_digest: dict[str, dict[str, list[Change]]] = {"gone": {}, "new": {}}
     for change in changes:
         if change.kind in by_digest:
@@ -150,7 +154,7 @@ def _with_twins(changes: Sequence[Change], before: Side, after: Side) -> list[Ch
 
 
 def _digest(change: Change, before: Side, after: Side) -> str:
-    """What the first repeat of a scenario did that only one run has; "" where that is not known."""
+    """Return the digest of the first repeat of a scenario that only one run has; "" if unknown."""
     if change.before is not None and change.after is not None:
         return ""
     scenario, side = change.scenario, before if change.after is None else after
@@ -184,7 +188,7 @@ def _paired(found: Pair, before: Side, after: Side, *, is_gone: bool) -> Change:
 
 
 def _standing(repeats: Sequence[Repeat]) -> tuple[float, float, float]:
-    """How good these repeats are: the larger the better."""
+    """Return a sort key for how good the repeats are: the larger, the better."""
     judged = [repeat for repeat in repeats if repeat.verdict != "skipped"]
     if not judged:
         return 0.0, 0.0, 0.0
@@ -195,9 +199,9 @@ def _standing(repeats: Sequence[Repeat]) -> tuple[float, float, float]:
 
 
 def figures_of(scenario: ScenarioRuns) -> dict[str, Any]:
-    """The figures of a scenario: of its repeats the mean latency, and the sum of tokens and cost.
+    """Return the figures of a scenario: the mean latency of its repeats, and the sums of tokens and cost.
 
-    A cost of None: a model that reported tokens has no price.
+    The cost is None if a model that reported tokens has no price.
     """
     repeats = [*scenario.repeats.values()]
     latencies = [repeat.latency for repeat in repeats if repeat.latency is not None]
@@ -214,5 +218,5 @@ def figures_of(scenario: ScenarioRuns) -> dict[str, Any]:
 
 
 def sides(change: Change) -> Iterator[ScenarioRuns]:
-    """The scenario in those of the runs that have it."""
+    """Yield the scenario of each run that has it."""
     yield from (side for side in (change.before, change.after) if side is not None)

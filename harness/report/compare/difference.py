@@ -1,4 +1,4 @@
-"""A difference between two traces, as it is read and as data."""
+"""A difference between two traces, as lines of text and as JSON data."""
 
 from __future__ import annotations
 
@@ -16,9 +16,9 @@ _MAX_VALUE: Final = 10_000
 
 
 class Part(NamedTuple):
-    """A place that differs: what it is called, and the values there (`ABSENT` for none).
+    """A place where two events differ, with both values (`ABSENT` for a missing one).
 
-    The words of texts are compared, unless they are sentences of ours (`is_whole`).
+    Texts are compared by words, unless they are sentences written by this package (`is_whole`).
     """
 
     place: str
@@ -28,7 +28,7 @@ class Part(NamedTuple):
 
     @property
     def lines(self) -> list[str]:
-        """What differs, as lines of a diff (`harness.report.compare.words`)."""
+        """The difference as lines of a diff (`harness.report.compare.words`)."""
         if isinstance(self.before, str) and isinstance(self.after, str) and not self.is_whole:
             return diff_lines(self.before, self.after)
         found = [f"- {_shown(self.before)}"] if self.before is not ABSENT else []
@@ -40,12 +40,14 @@ class Difference:
     """The first event where two traces differ.
 
     kind     input, route, prompt, request, reply, call, result, state, pause, warning, error, end, order or time
-    what     what differs, in words
-    node     the path of the node that it happened in, or left; "" for none
-    edge     of a route that differs, both ends; None otherwise
-    before   when it happened in the earlier run, in virtual seconds; None where that had ended; `after` in the later
-    parts    what differs; `more` is how many there are besides
-    slower   what took another time before that, in words; "" for nothing
+    what     a short description of what differs
+    node     the path of the node in which it happened, or which the route leaves; "" for none
+    before   the time of the event in the earlier run, in virtual seconds; None if that run had ended
+    after    the same in the later run
+    parts    the places that differ
+    more     the number of further places
+    edge     for a route, both of its ends; None otherwise
+    slower   a description of an earlier difference in time; "" for none
     """
 
     kind: str
@@ -59,7 +61,7 @@ class Difference:
     slower: str = ""
 
     def as_json(self) -> dict[str, Any]:
-        """The difference as data."""
+        """Return the difference as JSON data."""
         return {
             "kind": self.kind,
             "what": self.what,
@@ -87,7 +89,7 @@ def _shown(value: Any) -> str:
 
 
 def _bounded(value: Any) -> Any:
-    """A value as JSON has it: the beginning of the text of one that is large."""
+    """Return a value for JSON: a large one becomes the beginning of its text."""
     text = value if isinstance(value, str) else encode(value)
     return (
         value

@@ -1,4 +1,4 @@
-"""Why a scenario is not what it was: the checks that changed, and the first difference of its traces."""
+"""Explain why a scenario changed: the checks that changed, and the first difference of its traces."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ Line = Mapping[str, Any]
 
 
 class CheckChange(NamedTuple):
-    """A check with another result, or another expectation; None where a run has no such check."""
+    """A check whose result or expectation changed; a side is None if that run has no such check."""
 
     name: str
     before: Mapping[str, Any] | None
@@ -29,11 +29,11 @@ class CheckChange(NamedTuple):
 
     @property
     def is_other(self) -> bool:
-        """True if something else is expected."""
+        """True if the expectation changed."""
         return self.before is None or self.after is None or self.before["expected"] != self.after["expected"]
 
     def as_json(self) -> dict[str, Any]:
-        """The check as data."""
+        """Return the check as JSON data."""
         kept = ("passed", "score", "expected", "actual", "message", "where")
         sides = {"before": self.before, "after": self.after}
         return {"name": self.name} | {
@@ -44,14 +44,14 @@ class CheckChange(NamedTuple):
 
 @dataclass(frozen=True)
 class Explained:
-    """A change with what is behind it, from one of its repeats.
+    """The explanation of a change, from one of its repeats.
 
-    lines       the lines of results of this repeat; None where a run has none
-    checks      that changed
-    difference  the first one of the traces; None where they are the same, or not known
-    where       `file:line` of its node in the manifest, "" where that is not known
-    unknown     why no difference can be given; "" where one is, or there is none
-    notes       what else is to be known: other seeds, a trace that is cut
+    lines       the results of this repeat in both runs; None for a run without it
+    checks      the checks that changed
+    difference  the first difference of the traces; None if they are equal, or unknown
+    where       `file:line` of the node in the manifest; "" if unknown
+    unknown     why there is no difference; "" if there is one, or none is needed
+    notes       remarks: different seeds, a truncated trace
     """
 
     change: Change
@@ -64,7 +64,7 @@ class Explained:
 
 
 def explain(comparison: Comparison, changes: Iterable[Change]) -> Iterator[Explained]:
-    """The changes, each explained by the first repeat that got worse (better, …), or else did something else."""
+    """Explain each change by the first repeat that changed in its direction, or else the first that differs."""
     wanted = {change.scenario.key: (change, _repeat(change)) for change in changes}
     found = [
         _lines_of(side.path, {(key, repeat) for key, (_, repeat) in wanted.items()})
@@ -77,7 +77,7 @@ def explain(comparison: Comparison, changes: Iterable[Change]) -> Iterator[Expla
 
 
 def _repeat(change: Change) -> int:
-    """The repeat that tells most: the first with another verdict or score, or else the first that differs."""
+    """Return the number of the most telling repeat: with a changed verdict or score, or else any difference."""
     if change.before is None or change.after is None:
         repeats = change.scenario.repeats
         failed = (number for number, repeat in repeats.items() if repeat.verdict in NOT_PASSED)
@@ -140,7 +140,7 @@ def _explained(change: Change, lines: tuple[Line | None, Line | None], folders: 
 
 
 def trace_of(line: Line, folder: Path) -> RunTrace | str:
-    """The trace of a run, or why there is none."""
+    """Return the trace of a run, or the reason why there is none."""
     if line.get("trace") is None:
         if line["verdict"] == "skipped":
             return "it was skipped"
@@ -167,7 +167,7 @@ def _same_run(checks: Sequence[CheckChange]) -> str:
 
 
 def changed_checks(before: Line, after: Line) -> Iterator[CheckChange]:
-    """The checks that passed and do not, or the other way round, that score something else, or expect it."""
+    """Yield the checks whose result, score or expectation changed."""
     one, other = (
         {_name(at, line): check for at, check in enumerate(line["checks"])} for line in (before, after)
     )
@@ -179,14 +179,14 @@ def changed_checks(before: Line, after: Line) -> Iterator[CheckChange]:
 
 
 def _name(at: int, line: Line) -> str:
-    """The name of a check, with a number where several have it."""
+    """Return the name of a check, with a number if it is not unique."""
     names = [check["name"] for check in line["checks"][: at + 1]]
     count = names.count(names[-1])
     return str(names[-1]) + (f" ({count})" if count > 1 else "")
 
 
 def place_of(difference: Difference, before: Line, after: Line) -> str:
-    """`file:line` of the node or the edge in the manifest, of the later run where that has it; "" for unknown."""
+    """Return `file:line` of the node or edge in the manifest, preferably of the later run; "" if unknown."""
     for line in (after, before):
         shape = line.get("shape") or {}
         lines = shape.get("lines") or {}

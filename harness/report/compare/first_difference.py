@@ -1,7 +1,7 @@
-"""The first event where the traces of two runs differ, as a difference to be read.
+"""Find the first event where the traces of two runs differ.
 
-Events are compared one after the other, without their times: what happened counts first. Where nothing else differs,
-the first difference is of the times.
+Events are compared in order, ignoring their times. Only if nothing else differs, the first difference of times is
+reported.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ _MAX_PARTS: Final = 8
 
 
 def first_difference(before: Sequence[Event], after: Sequence[Event]) -> Difference | None:
-    """The first event that differs; None where the traces are the same."""
+    """Return the first difference; None if the traces are equal."""
     names = _Calls(), _Calls()
     slower = ""
     for one, other in zip(before, after, strict=False):
@@ -45,7 +45,7 @@ def first_difference(before: Sequence[Event], after: Sequence[Event]) -> Differe
 
 @dataclass
 class _Calls:
-    """The calls of a trace, by number: an answer says only which of them it is of."""
+    """The calls of a trace by number. An answer has only the number of its call."""
 
     known: dict[int, Event] = field(default_factory=dict)
 
@@ -72,7 +72,7 @@ def _name(node: str) -> str:
 
 
 def _difference(one: Event, other: Event, calls: tuple[_Calls, _Calls], slower: str) -> Difference:
-    """What differs between two events."""
+    """Describe the difference between two events at the same position."""
     node = _node(other, calls[1])
     kind, what, found = "order", "what happens", [_whole(one, other)]
     edge = None
@@ -130,7 +130,7 @@ def _calls_differ(one: Event, other: Event) -> tuple[str, str, list[Part]]:
 
 
 def _messages(before: Sequence[Any], after: Sequence[Any]) -> list[Part]:
-    """The messages that differ: each with its role, and what differs in it."""
+    """Return the messages that differ, by role, with the places in each."""
     found: list[Part] = []
     keys = [[encode(message) for message in messages] for messages in (before, after)]
     for kind, start, end, at, to in SequenceMatcher(None, keys[0], keys[1], autojunk=False).get_opcodes():
@@ -188,7 +188,7 @@ def _one_ended(event: Event, *, is_before: bool, slower: str) -> Difference:
 
 
 def _slower(one: Event, other: Event, calls: _Calls) -> str:
-    """What took another time, in words."""
+    """Describe a difference of times."""
     took = one.get("latency"), other.get("latency")
     node = _node(other, calls)
     if took[0] != took[1]:

@@ -1,4 +1,4 @@
-"""An event of a trace as a sentence, to be held against that of another run."""
+"""Describe an event of a trace in one line, to compare it with that of another run."""
 
 from __future__ import annotations
 
@@ -12,16 +12,16 @@ from harness.source.display import clip
 
 _MAX_LENGTH: Final = 200
 _OF_NO_INTEREST: Final = frozenset({"at", "latency", "step", "invocation", "cut", "call"})
-"""Fields that do not say what happened: when, and numbers that only count."""
+"""Fields that do not count as content: times, and numbers that only count."""
 
 
 def content(event: Event) -> dict[str, Any]:
-    """What happened: the event without its times and numbers."""
+    """Return the event without its times and counters."""
     return {key: value for key, value in event.items() if key not in _OF_NO_INTEREST}
 
 
 def sentence(event: Event) -> str:
-    """What happened, on a line."""
+    """Describe the event in one line."""
     return _SENTENCES.get(event["event"], _plain)(event)
 
 

@@ -1,4 +1,4 @@
-"""Two runs compared, for a terminal: the totals, then the scenarios, the worst first, each with what is behind it."""
+"""The comparison of two runs for a terminal: totals, then the scenarios, the worst first, with explanations."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ _MAX_LENGTH: Final = 300
 _MAX_ALIKE: Final = 5
 
 Line = tuple[str, str]
-"""A line and what it is: "" or bold, dim, worse, better, before, after, words."""
+"""A line of text and its style: "" or bold, dim, worse, better, before, after, words."""
 
 _WORDS: Final = {
     "worse": "worse",
@@ -34,7 +34,7 @@ _STYLES: Final = {"~": "words", "-": "before", "+": "after"}
 
 
 def heading(comparison: Comparison) -> Iterator[Line]:
-    """Which runs these are, whether they are whole, how many scenarios of each kind there are, and the totals."""
+    """Yield the names of the runs, warnings about incomplete ones, the counts of scenarios by kind, and totals."""
     before, after = comparison.before, comparison.after
     yield f"{printable(before.run.name)} -> {printable(after.run.name)}", "bold"
     yield from _cautions(before, after)
@@ -63,7 +63,7 @@ def _cautions(before: Side, after: Side) -> Iterator[Line]:
 
 
 def section(kind: str, count: int, comparison: Comparison) -> Iterator[Line]:
-    """The title of the scenarios of a kind."""
+    """Yield the heading of the scenarios of a kind."""
     words = _WORDS[kind]
     if kind == "gone" and comparison.after.run.incomplete:
         words = "not in the later run, which is not whole"
@@ -74,7 +74,7 @@ def section(kind: str, count: int, comparison: Comparison) -> Iterator[Line]:
 
 
 def entry_lines(found: Explained, alike: Sequence[Change] = ()) -> Iterator[Line]:
-    """A change with what is behind it; `alike` have the same first difference."""
+    """Yield a change with its explanation. `alike` are other changes with the same first difference."""
     change = found.change
     yield f"  {printable(change.scenario.label)}", ""
     yield f"    {_figures(change)}", _style(change)
@@ -104,7 +104,7 @@ def entry_lines(found: Explained, alike: Sequence[Change] = ()) -> Iterator[Line
 
 
 def _failed(scenario: ScenarioRuns) -> Iterator[Line]:
-    """The checks that do not hold, where those of the other run are not known."""
+    """Yield the failed checks of a scenario whose earlier checks are unknown."""
     for name, message in [*scenario.failed.items()][:_MAX_CHECKS]:
         first = (printable(message, keep_newlines=True).splitlines() or ["does not hold"])[0]
         yield f"    {short_name(name)}: {first}", ""
@@ -115,7 +115,7 @@ def _style(change: Change) -> str:
 
 
 def _figures(change: Change) -> str:
-    """The verdict, the score and the figures that moved, before -> after."""
+    """Describe the verdict, the score and the figures that changed, as before -> after."""
     if change.before is None or change.after is None:
         figures = figures_of(change.scenario)
         return f"{figures['verdict']}  score {figures['score']:.2f}  {seconds(figures['latency'])}"
@@ -182,7 +182,7 @@ def _repeats(change: Change) -> list[str]:
 
 
 def _difference_lines(difference: Difference, where: str) -> Iterator[Line]:
-    """The first difference: where and when, and the first lines of what differs."""
+    """Yield the location and time of the first difference, and the first lines of its diff."""
     moments = [seconds(at) if at is not None else "–" for at in (difference.before, difference.after)]
     when = moments[0] if moments[0] == moments[1] else f"{moments[0]} before, {moments[1]} now"
     place = f"  {where}" if where else ""
@@ -207,7 +207,7 @@ def _parts(difference: Difference) -> Iterator[Line]:
 
 
 def as_json(comparison: Comparison, explained: Iterable[Explained], left_out: int) -> dict[str, Any]:
-    """The comparison as data; `left_out` changes are counted and not explained."""
+    """Return the comparison as JSON data. `left_out` is the number of changes without an explanation."""
     sides = {"before": comparison.before, "after": comparison.after}
     return {
         "format": "harness-compare/1",

@@ -1,4 +1,4 @@
-"""The places where two values of JSON differ."""
+"""Find the places where two JSON values differ."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from typing import Any, Final, NamedTuple
 
 
 class Absent:
-    """What stands for a value that is not there."""
+    """The type of `ABSENT`, which stands for a missing value."""
 
     def __repr__(self) -> str:
         return "nothing"
@@ -18,7 +18,7 @@ _MAX_DEPTH: Final = 50
 
 
 class ValueChange(NamedTuple):
-    """A place where two values differ, such as `city` or `items.2`; "" where the values do as a whole."""
+    """A place where two values differ, such as `city` or `items.2`; "" is the value as a whole."""
 
     path: str
     before: Any
@@ -26,7 +26,7 @@ class ValueChange(NamedTuple):
 
 
 def value_changes(before: Any, after: Any, path: str = "", depth: int = 0) -> Iterator[ValueChange]:
-    """The innermost places that differ, in order; none where the values are the same.
+    """Yield the innermost places that differ, in order.
 
     >>> [*value_changes({"a": 1, "b": [1, 2]}, {"a": 1, "b": [1, 3], "c": 4})]
     [ValueChange(path='b.1', before=2, after=3), ValueChange(path='c', before=nothing, after=4)]
@@ -47,7 +47,7 @@ def value_changes(before: Any, after: Any, path: str = "", depth: int = 0) -> It
 
 
 def same(one: Any, other: Any) -> bool:
-    """True for equal values of equal kinds: 1 is not True, and 1.0 is 1."""
+    """True if two values are equal and of the same kind: 1 is not True, but 1.0 is 1."""
     return bool(one == other) and isinstance(one, bool) == isinstance(other, bool)
 
 

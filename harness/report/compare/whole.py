@@ -1,4 +1,4 @@
-"""One scenario of two runs in full: its checks, its figures, its way, and both conversations line by line."""
+"""The full comparison of one scenario: checks, figures, paths, and both conversations line by line."""
 
 from __future__ import annotations
 
@@ -21,7 +21,11 @@ _MARGIN: Final = 10
 
 
 def whole_lines(found: Explained, traces: Sequence[RunTrace], *, unfolded: bool = False) -> Iterator[Line]:
-    """All that differs in a scenario. `traces` are those of the explained repeat, where both runs have one."""
+    """Yield everything that differs in a scenario.
+
+    `traces` are those of the explained repeat; they are compared if both runs have one. `unfolded` shows long texts
+    in full.
+    """
     yield from entry_lines(found)
     before, after = found.lines
     if before is not None and after is not None and before["path"] != after["path"]:
@@ -34,7 +38,7 @@ def whole_lines(found: Explained, traces: Sequence[RunTrace], *, unfolded: bool 
 
 
 def _conversations(before: RunTrace, after: RunTrace, *, unfolded: bool) -> Iterator[Line]:
-    """Both conversations as one: `-` of the earlier run, `+` of the later; most of what is alike is left out."""
+    """Yield the diff of both conversations, `-` for the earlier and `+` for the later, with little context."""
     one, other = ([*rows(trace.events, trace.head.get("kinds", {}))] for trace in (before, after))
     steps = _steps([row[1:] for row in one], [row[1:] for row in other])
     for number, (kind, start, end, at, to) in enumerate(steps):
@@ -54,7 +58,7 @@ def _conversations(before: RunTrace, after: RunTrace, *, unfolded: bool) -> Iter
 
 
 def _paired(one: Sequence[Row], other: Sequence[Row]) -> int:
-    """How many rows at the beginning are the same but for their texts."""
+    """Return the number of leading rows that are equal apart from their texts."""
     alike = (old.label and old[1:4] == new[1:4] for old, new in zip(one, other, strict=False))
     return next((at for at, same in enumerate(alike) if not same), min(len(one), len(other)))
 
@@ -79,6 +83,6 @@ def _row(sign: str, row: Row, unfolded: bool) -> Iterator[Line]:
 
 
 def _steps(one: Sequence[object], other: Sequence[object]) -> list[tuple[str, int, int, int, int]]:
-    if len(one) * len(other) > _MAX_COMPARED:  # too long to be compared line by line
+    if len(one) * len(other) > _MAX_COMPARED:  # comparing line by line would take too long
         return [("replace", 0, len(one), 0, len(other))]
     return [*SequenceMatcher(None, one, other, autojunk=False).get_opcodes()]

@@ -1,7 +1,7 @@
-"""What differs between two texts, as lines to be read: whole lines, or the words of a line, in their context.
+"""Compare two texts, by lines and by the words of a line.
 
-A line begins with what it is, as in a diff: `-` stood there before, `+` stands there now, ` ` stands in both. In one
-with `~` some words changed: `[-what stood there-]{+what stands there now+}`, as `git diff --word-diff` writes it.
+Lines of the result start as in a diff: `-` for a removed line, `+` for an added line, a space for context. In a line
+that starts with `~` some words changed: `[-removed words-]{+added words+}`, as in `git diff --word-diff`.
 """
 
 from __future__ import annotations
@@ -13,21 +13,21 @@ from typing import Final
 
 _TOKEN: Final = re.compile(r"\w+|\s+|[^\w\s]")
 _CONTEXT: Final = 1
-"""Lines before and after what changed."""
+"""Lines of context before and after a change."""
 _AROUND: Final = 40
-"""Characters of a line before and after what changed in it."""
+"""Characters of context around a change within a line."""
 _MAX_TEXT: Final = 200
-"""Characters of a changed text that are shown."""
+"""Maximum number of characters shown of a changed text."""
 _ALIKE: Final = 0.4
-"""Share of two lines that must be the same for their words to be compared."""
+"""The words of two lines are compared if they share at least this part."""
 _MAX_COMPARED: Final = 1_000_000
-"""Pairs of words, or of lines, that are compared."""
+"""Maximum number of pairs of words, or of lines, to compare."""
 
 Step = tuple[str, int, int, int, int]
 
 
 def diff_lines(before: str, after: str) -> list[str]:
-    """The lines that differ, with the lines around them; none where the texts are the same.
+    """Return the lines that differ, with context; empty if the texts are equal.
 
     >>> diff_lines("Answer in one sentence.", "Answer in two sentences.")
     ['~ Answer in [-one sentence-]{+two sentences+}.']
@@ -56,7 +56,7 @@ def _lines(before: Sequence[str], after: Sequence[str]) -> Iterator[str]:
 
 
 def word_changes(before: str, after: str) -> list[tuple[str, str]]:
-    """Two texts in parts: what stood there before, and what stands there now; the same twice where nothing changed.
+    """Split two texts into (before, after) parts; both are equal where nothing changed.
 
     >>> word_changes("Answer briefly.", "Answer kindly.")
     [('Answer ', 'Answer '), ('briefly', 'kindly'), ('.', '.')]
@@ -69,7 +69,7 @@ def word_changes(before: str, after: str) -> list[tuple[str, str]]:
 
 
 def _changed(before: str, after: str) -> Iterator[str]:
-    """One line that became another: its words, where most of them stayed."""
+    """Yield the change of one line: by words if enough of it is unchanged."""
     changes = word_changes(before, after)
     stayed = sum(len(was) for was, now in changes if was == now)
     if stayed < _ALIKE * max(len(before), len(after)):
@@ -85,7 +85,7 @@ def _changed(before: str, after: str) -> Iterator[str]:
 
 
 def _steps(before: Sequence[str], after: Sequence[str]) -> list[Step]:
-    """The steps from one list to the other, as difflib has them; of very long ones the middle is one change."""
+    """Return the steps from one list to the other, like difflib. In very long lists the middle is one change."""
     short = min(len(before), len(after))
     head = next((at for at in range(short) if before[at] != after[at]), short)
     tail = next((at for at in range(short - head) if before[-1 - at] != after[-1 - at]), short - head)
@@ -105,7 +105,7 @@ def _steps(before: Sequence[str], after: Sequence[str]) -> list[Step]:
 
 
 def _merged(steps: Sequence[Step], words: Sequence[str]) -> list[Step]:
-    """The steps with changes that only blanks keep apart made one."""
+    """Merge changes that are separated by nothing but white space."""
     merged: list[Step] = []
     for number, step in enumerate(steps):
         kind, start, end, at, to = step
@@ -121,7 +121,7 @@ def _merged(steps: Sequence[Step], words: Sequence[str]) -> list[Step]:
 
 
 def _around(text: str, *, first: bool, last: bool) -> str:
-    """Words that did not change: those next to what did."""
+    """Shorten an unchanged text to the parts next to changes."""
     if len(text) <= 2 * _AROUND:
         return text
     return ("" if first else text[:_AROUND]) + "…" + ("" if last else text[-_AROUND:])

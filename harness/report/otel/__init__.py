@@ -1,7 +1,7 @@
-"""Runs as OpenTelemetry spans, made from their traces by `harness export`. Nothing here is used while scenarios run.
+"""Convert traces to OpenTelemetry spans, for `harness export`. Not used while scenarios run.
 
-traces/*.jsonl.gz ─▶ spans.py, effects.py: plain spans ─▶ encoding.py: those of OpenTelemetry ─▶ a file, collector.py
+traces/*.jsonl.gz ─▶ spans.py, effects.py: plain spans ─▶ encoding.py: OpenTelemetry spans ─▶ a file, or collector.py
 
-The names are those of the GenAI semantic conventions (docs/opentelemetry.md). The last two need packages of
-OpenTelemetry.
+Names follow the GenAI semantic conventions (docs/opentelemetry.md). encoding.py and collector.py need packages of
+OpenTelemetry (the extra `otel`).
 """

@@ -1,4 +1,4 @@
-"""Sends spans to a collector, by OTLP over HTTP. Needs the extra `otel`."""
+"""Send spans to a collector, by OTLP over HTTP. Needs the extra `otel`."""
 
 from __future__ import annotations
 
@@ -23,9 +23,9 @@ _MAX_TEXT: Final = 300
 
 
 class Collector:
-    """A collector by its address, with or without `/v1/traces`.
+    """A collector at an address, which may end in `/v1/traces`.
 
-    Headers, certificates, compression and the time-out are those of the variables `OTEL_EXPORTER_OTLP_…`.
+    Headers, certificates, compression and the time-out are read from the variables `OTEL_EXPORTER_OTLP_…`.
 
     Raises:
         FormatError: this is no address (`otlp-address`).
@@ -44,10 +44,10 @@ class Collector:
         self._exporter = exporter(endpoint=address, session=_session(self._last))
 
     def send(self, spans: Sequence[ReadableSpan]) -> None:
-        """Send these; what fails for a moment is tried again, until the time-out.
+        """Send spans. Temporary failures are retried until the time-out.
 
         Raises:
-            FormatError: they did not arrive, or not all of them were taken (`otlp-failed`).
+            FormatError: the spans did not arrive, or the collector rejected some of them (`otlp-failed`).
         """
         with _without_logs("opentelemetry.exporter"):
             arrived = self._exporter.export(spans).name == "SUCCESS"
@@ -63,7 +63,7 @@ class Collector:
 
 
 class _Last:
-    """What came of the last request."""
+    """The result of the last request, for error messages."""
 
     def __init__(self) -> None:
         self.why = "no answer in time"
@@ -82,7 +82,7 @@ class _Last:
             self.rejected, self.text = partial.rejected_spans, printable(partial.error_message)
 
     def failed(self, error: BaseException) -> None:
-        """No answer: what the system says of it, below what libraries make of it."""
+        """Record a failed request, by the message of the operating system where libraries wrap it."""
         found: BaseException | None = error
         while found is not None:
             if isinstance(found, OSError) and found.strerror:
@@ -92,7 +92,7 @@ class _Last:
 
 
 def _session(last: _Last) -> Any:
-    """A session of requests that notes what came of each request."""
+    """Return a session of requests that records the result of each request in `last`."""
     from requests import RequestException, Session
 
     class Noting(Session):
@@ -110,7 +110,7 @@ def _session(last: _Last) -> Any:
 
 @contextmanager
 def _without_logs(name: str) -> Iterator[None]:
-    """What a library logs inside is not printed."""
+    """Suppress the output of a logger."""
     logger = logging.getLogger(name)
     handler, propagates = logging.NullHandler(), logger.propagate
     logger.addHandler(handler)

@@ -1,4 +1,4 @@
-"""Effects as spans: their names, kinds and attributes in the GenAI semantic conventions, or those of HTTP."""
+"""Effects as spans: names, kinds and attributes of the GenAI or HTTP semantic conventions."""
 
 from __future__ import annotations
 
@@ -34,11 +34,11 @@ _PROVIDERS: Final = {
     "vertexai": "gcp.vertex_ai",
     "xai": "x_ai",
 }
-"""What manifests call providers, where the conventions have another name."""
+"""Provider names in manifests that differ from those of the conventions."""
 
 
 class Described(NamedTuple):
-    """What an effect is as a span; `is_remote`: it asks another process."""
+    """The name and attributes of an effect's span. `is_remote` is True for a call to another process."""
 
     name: str
     attributes: Attributes
@@ -46,7 +46,7 @@ class Described(NamedTuple):
 
 
 def describe(call: Event, answer: Event | None, *, content: bool) -> Described:
-    """The span of an effect. Without `content`, nothing of what was said or handed over is in it."""
+    """Return the span of an effect. Without `content` it has no prompts, replies, arguments and results."""
     make = _MAKERS.get(call["kind"])
     described = make(call, answer, content) if make else Described(f"{call['kind']} {call['name']}", {})
     attributes = {"harness.effect.kind": call["kind"], "harness.node": call["node"], **described.attributes}
@@ -58,7 +58,7 @@ def describe(call: Event, answer: Event | None, *, content: bool) -> Described:
 
 
 def provider_name(provider: str) -> str:
-    """The provider as the conventions name it."""
+    """Return the name of a provider in the conventions."""
     return _PROVIDERS.get(provider, provider)
 
 

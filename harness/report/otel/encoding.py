@@ -1,4 +1,4 @@
-"""Spans of runs as OpenTelemetry has them, and as JSON lines, as the collector's file exporter writes them.
+"""Convert spans to OpenTelemetry's own, and these to JSON lines in the format of the collector's file exporter.
 
 Needs the extra `otel`.
 """
@@ -36,7 +36,7 @@ def require() -> None:
 
 
 def sdk(name: str) -> Any:
-    """A module of OpenTelemetry's SDK or exporter.
+    """Import a module of OpenTelemetry's SDK or exporter.
 
     Raises:
         ExtraMissing: the extra is not installed.
@@ -45,9 +45,9 @@ def sdk(name: str) -> Any:
 
 
 def batches(runs: Iterable[RunSpans], start: int, *, content: bool) -> Iterator[list[ReadableSpan]]:
-    """The spans of runs as OpenTelemetry has them, as many as one request should carry; a run is never split.
+    """Yield OpenTelemetry spans in batches of a suitable size for one request. A run is never split.
 
-    `start` is the moment at which virtual time begins, in nanoseconds since 1970. The text of an error is content.
+    `start` is the beginning of virtual time, in nanoseconds since 1970. Error messages are omitted without `content`.
     """
     resource = _resource()
     batch: list[ReadableSpan] = []
@@ -62,7 +62,7 @@ def batches(runs: Iterable[RunSpans], start: int, *, content: bool) -> Iterator[
 
 
 def _resource() -> Resource:
-    """What the spans are of: this harness, or what `OTEL_SERVICE_NAME` and `OTEL_RESOURCE_ATTRIBUTES` say."""
+    """Return the resource: this harness, overridden by `OTEL_SERVICE_NAME` and `OTEL_RESOURCE_ATTRIBUTES`."""
     resources = sdk("sdk.resources")
     own = {"service.name": "harness", "service.version": __version__, "harness.time": "virtual"}
     given = resources.OTELResourceDetector().detect()
@@ -100,7 +100,7 @@ def _readable(run: RunSpans, span: Span, start: int, resource: Resource, content
 
 
 def json_line(spans: Sequence[ReadableSpan]) -> str:
-    """A request of OTLP as JSON, on one line: ids in hexadecimal digits, enumerations as numbers."""
+    """Return an OTLP request as one line of JSON, with ids in hexadecimal and enumerations as numbers."""
     message = sdk("exporter.otlp.proto.common.trace_encoder").encode_spans(spans)
     to_dict = import_extra("google.protobuf.json_format", "otel", _PURPOSE).MessageToDict
     request = to_dict(message, use_integers_for_enums=True)

@@ -1,4 +1,4 @@
-"""Messages of a trace in the form of the GenAI semantic conventions: `{role, parts: [{type, …}]}`."""
+"""Messages of a trace in the format of the GenAI semantic conventions: `{role, parts: [{type, …}]}`."""
 
 from __future__ import annotations
 
@@ -11,18 +11,18 @@ _FINISH: Final = {"tool_calls": "tool_call"}
 
 
 def input_messages(messages: Iterable[Mapping[str, Any]]) -> list[dict[str, Any]]:
-    """What a model was sent."""
+    """Convert the messages sent to a model."""
     return [{"role": role_of(each), "parts": [*_parts(each)]} for each in messages]
 
 
 def output_message(reply: Mapping[str, Any]) -> list[dict[str, Any]]:
-    """What a model replied."""
+    """Convert the reply of a model."""
     parts = [*_texts(reply.get("text")), *_tool_calls(reply)]
     return [{"role": "assistant", "parts": parts, "finish_reason": finish_reason(reply)}]
 
 
 def plain_message(role: str, value: Any) -> list[dict[str, Any]]:
-    """A value that is no message: the input of a run, or its output."""
+    """Convert a value that is no message: the input or output of a run."""
     from harness.report.encoding import encode
 
     part = {"type": "text", "content": value if isinstance(value, str) else encode(value)}
@@ -31,7 +31,7 @@ def plain_message(role: str, value: Any) -> list[dict[str, Any]]:
 
 
 def finish_reason(reply: Mapping[str, Any]) -> str:
-    """Why a model stopped: what it says, else what the reply shows."""
+    """Return the reason why a model stopped: the reported one, or one derived from the reply."""
     said = str(reply.get("finish_reason") or ("tool_calls" if reply.get("tool_calls") else "stop"))
     return _FINISH.get(said, said)
 
@@ -46,7 +46,7 @@ def _parts(message: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
 
 
 def _texts(content: Any) -> Iterator[dict[str, Any]]:
-    """The content of a message: a text, or a list of texts and blocks."""
+    """Yield the parts of message content: a text, or a list of texts and blocks."""
     for block in content if isinstance(content, list) else [content]:
         text = block.get("text") if isinstance(block, dict) else block
         if isinstance(text, str) and text:

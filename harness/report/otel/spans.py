@@ -1,6 +1,6 @@
-"""A run as spans: the run itself, below it a span for each visit of a node, and below that one for each effect.
+"""The spans of a run: the run, in it a span for each node visit, and in those a span for each effect.
 
-Times are virtual seconds. Ids come from what ran and from its digest, so that the same run has the same ids.
+Times are virtual seconds. Ids are hashes of the run's identity and digest, so the same run always has the same ids.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ _MAX_MESSAGE: Final = 1_000
 
 @dataclass
 class SpanEvent:
-    """Something that happened at one moment of a span."""
+    """An event at one moment of a span."""
 
     name: str
     at: float
@@ -31,11 +31,13 @@ class SpanEvent:
 
 @dataclass
 class Span:
-    """A span before OpenTelemetry has it.
+    """A span, independent of OpenTelemetry.
 
-    number   its place in the run, from 0 on; `parent` is that of another
-    end      None while it is open
-    error    the type of the error it ended with, "" for none; `message` is its text
+    number   its position in the run, from 0 on
+    parent   the number of its parent; None for the run itself
+    start, end  virtual seconds; `end` is None while it is open
+    error    the type of the error it ended with; "" for none
+    message  the text of that error
     """
 
     number: int
@@ -50,27 +52,27 @@ class Span:
     events: list[SpanEvent] = field(default_factory=list)
 
     def fail(self, error: Mapping[str, Any]) -> None:
-        """It ended with an error, such as that of an event."""
+        """Mark the span as failed, with an error or an event that has `type` and `message`."""
         self.error = str(error.get("type") or "_OTHER")
         self.message = str(error.get("message") or "")[:_MAX_MESSAGE]
 
 
 @dataclass(frozen=True)
 class RunSpans:
-    """The spans of a run, the run itself first."""
+    """The spans of a run; the first one is the run itself."""
 
     trace_id: int
     spans: list[Span]
 
     def span_id(self, number: int) -> int:
-        """The id of one of the spans."""
+        """Return the id of the span with this number."""
         return _id(f"{self.trace_id:032x} {number}", 8)
 
 
 def run_spans(trace: RunTrace, line: Mapping[str, Any], *, content: bool = False) -> RunSpans:
-    """The spans of a run, from its trace and its line of results.
+    """Return the spans of a run, from its trace and its line of results.
 
-    With `content`, prompts, replies, arguments and results are in them.
+    `content` includes prompts, replies, arguments and results.
     """
     head = trace.head
     named = (head["id"], head.get("variant") or "", str(head["repeat"]), str(head["seed"]), head["digest"])
@@ -82,7 +84,7 @@ def _id(text: str, size: int) -> int:
 
 
 class _Builder:
-    """Goes through the events of a run."""
+    """Builds spans from the events of a run."""
 
     def __init__(self, trace: RunTrace, line: Mapping[str, Any], content: bool) -> None:
         self._events, self._head, self._line, self._content = trace.events, trace.head, line, content
@@ -92,7 +94,7 @@ class _Builder:
         self._calls: dict[int, Span] = {}
 
     def spans(self) -> Iterator[Span]:
-        """The spans, in the order they began."""
+        """Build the spans, and yield them in the order of their starts."""
         root = self._add(None, f"invoke_agent {self._head['agent']}", 0.0, self._of_run())
         for event in self._events:
             self._take(event, root)
@@ -138,7 +140,7 @@ class _Builder:
         self._visits.setdefault(path, []).append(span)
 
     def _visit(self, path: str) -> int:
-        """The visit of this node that is open; the run where there is none, or where several are."""
+        """Return the number of the node's open visit; 0, the run, if none or several are open."""
         found = self._visits.get(path, [])
         return found[0].number if len(found) == 1 else 0
 
@@ -216,7 +218,7 @@ class _Builder:
         return attributes | (self._said() if self._content else {})
 
     def _said(self) -> dict[str, Any]:
-        """What went into the run, and what came out of it."""
+        """Return the input and output of the run as messages."""
         from harness.report.encoding import encode
 
         inputs = [each["value"] for each in self._events if each["event"] == "input"]
@@ -228,7 +230,7 @@ class _Builder:
         return said
 
     def _checks(self, at: float) -> Iterator[SpanEvent]:
-        """What was expected of the run, as results of an evaluation."""
+        """Yield the checks of the run, as evaluation results."""
         for check in self._line.get("checks", ()):
             attributes = {
                 "gen_ai.evaluation.name": check["name"],
