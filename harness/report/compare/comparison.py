@@ -99,7 +99,7 @@ class Change:
 
     @property
     def lost(self) -> float:
-        """How much worse it is, as a sort key: the share of repeats that stopped passing, then the lost score."""
+        """The size of the loss, as a sort key: the share of repeats that stopped passing, then the lost score."""
         if self.before is None or self.after is None:
             passed = (self.before or self.after or self.scenario).verdict == "passed"
             return 1.0 if passed == (self.kind == "gone") else 0.0

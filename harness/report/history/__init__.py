@@ -1,8 +1,9 @@
-"""The history of a project: a line for each run that was kept, and what became of its figures and scenarios.
+"""The history of a project: a file with one line for each run that was kept.
 
-revision   which commit and branch the files of a run are of
+revision   the commit and the branch of a run, read from `.git`
 record     a run as a line of the history
-file       the file of these lines: appended to by runs, read line by line
-trends     what the lines say together: the runs, and which scenario changed when
-text       the same for a terminal
+file       append to the file, and read it line by line
+folder     the record of a results folder that is not in the file
+trends     the runs side by side, and how each scenario changed over them
+text       the trends for a terminal
 """

@@ -1,4 +1,4 @@
-"""The file of a history: a line of JSON for each run, appended whole. Runs that end at once wait for each other."""
+"""Append to and read the file of a history: JSON lines, written whole. Runs that end together take turns."""
 
 from __future__ import annotations
 
@@ -24,13 +24,14 @@ _MAX_LINE: Final = 200_000_000
 _BEGINNING: Final = f'{{"format":"{FORMAT}"'.encode()
 _PIECE: Final = 1 << 16
 _PATIENCE: Final = 10.0
-"""Real seconds to wait for another run that is writing to the file; that takes it milliseconds."""
+"""Real seconds to wait for another run that is writing to the file, which takes milliseconds."""
 
 
 class HistoryWriter:
-    """Appends a run to a history: `check` before it, `add` for each line of its results, `append` at its end.
+    """Appends a run to a history: `check` before the run, `add` for each line of results, `append` at the end.
 
-    project   a folder of the repository whose revision is noted
+    file     the file of the history
+    project  a folder of the repository whose revision is recorded
     """
 
     def __init__(self, file: Path, project: Path) -> None:
@@ -38,7 +39,7 @@ class HistoryWriter:
         self._verdicts = Verdicts()
 
     def check(self) -> None:
-        """Make the file, if need be, and see that it is a history: before a run and not after it.
+        """Create the file if needed, and check that it is a history, so that errors show before the run.
 
         Raises:
             FormatError: it cannot be written, or is something else.
@@ -58,11 +59,11 @@ class HistoryWriter:
             _record(self.file, 1, first)
 
     def add(self, line: Mapping[str, Any]) -> None:
-        """Count a line of results.jsonl."""
+        """Add a line of results.jsonl."""
         self._verdicts.add(line)
 
     def append(self, summary: Mapping[str, Any]) -> None:
-        """Append the run that this is the summary of. One in which nothing ran is none.
+        """Append the run with this summary. A run in which nothing ran is not appended.
 
         Raises:
             FormatError: it cannot be written.
@@ -80,12 +81,12 @@ class HistoryWriter:
 
 
 def writer_of(settings: Settings) -> HistoryWriter | None:
-    """What appends to the history that the settings name; None where they name none."""
+    """Return the writer for the history named in the settings; None if there is none."""
     return None if settings.history is None else HistoryWriter(settings.history, settings.project)
 
 
 def _append(file: BinaryIO, line: bytes) -> None:
-    """Write a line in one piece, or nothing of it; what an earlier run did not get to the end of is removed."""
+    """Write a line as a whole or not at all. An incomplete line of an earlier run is removed."""
     size = file.seek(0, os.SEEK_END)
     start = _start_of_last_line(file, size)
     file.seek(start)
@@ -104,14 +105,14 @@ def _append(file: BinaryIO, line: bytes) -> None:
 
 
 def _is_cut(line: bytes) -> bool:
-    """True for the beginning of a line of ours without its end: the run that wrote it was killed."""
+    """True for the beginning of a history line without its end, left by a run that was killed."""
     if not line or line.endswith((b"\n", b"}")):
         return False
     return line.startswith(_BEGINNING) or _BEGINNING.startswith(line)
 
 
 def _start_of_last_line(file: BinaryIO, size: int) -> int:
-    """Where the line begins that has no line break; the end of the file where all have."""
+    """Return the offset of the last line if it has no line break, else the end of the file."""
     at = size
     while at > 0:
         start = max(0, at - _PIECE)
@@ -124,10 +125,10 @@ def _start_of_last_line(file: BinaryIO, size: int) -> int:
 
 
 def _lock(file: BinaryIO, path: Path) -> None:
-    """Wait until no other run writes to the file; the lock ends with the file, or with the process."""
+    """Wait for an exclusive lock on the file, which is released when the file is closed."""
     try:
         import fcntl
-    except ImportError:  # not a POSIX system: nothing to lock with
+    except ImportError:  # not a POSIX system: locks are not available
         return
     until = time.monotonic() + _PATIENCE
     while True:
@@ -143,12 +144,12 @@ def _lock(file: BinaryIO, path: Path) -> None:
 
 
 def read_history(path: Path) -> Iterator[RunRecord]:
-    """The runs of a history, the oldest first, one after the other: the file may be large.
+    """Yield the runs of a history, the oldest first, without loading the whole file.
 
-    A last line that was cut off is left out with a UserWarning.
+    An incomplete last line is skipped with a UserWarning.
 
     Raises:
-        FormatError: the file cannot be read (`history-missing`), or a line is none of this format (`history-line`).
+        FormatError: the file cannot be read (`history-missing`), or a line is not valid (`history-line`).
     """
     try:
         file = path.open("rb")

@@ -1,4 +1,4 @@
-"""A folder of results as a run of the history. Results do not say when they were made, so the record has no time."""
+"""A results folder as a run of the history. Results contain no time, so neither does the record."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from harness.report.summary import Summary
 
 
 def record_of(path: Path) -> RunRecord:
-    """The record of the run in a folder, or in a file with its results.
+    """Return the record of the run in a results folder or results file.
 
     Raises:
         FormatError: its results cannot be read.

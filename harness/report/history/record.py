@@ -1,12 +1,12 @@
-"""A run as a line of the history: when it was, of which commit, its figures, and the verdict of each scenario.
+"""A run as a line of the history: its time, commit and figures, and the verdict of each scenario.
 
 format     "harness-history/1"
-time       when it ended, in UTC: "2026-11-22T17:27:56Z"; null where that is not known
-commit     what was checked out, or null; `branch`, too
-complete   False when scenarios were left out or the run was ended early; `reason`: why, or null
-total      the figures: those of `_FIGURES`, of a group of summary.json; `latency` {p50, p95} and `tokens`
-           {input, output, total} of it; `unpriced`, the models that count as 0 in `cost`
-scenarios  by id (and variant, in brackets): [verdict, score], with [passed, runs] after them where it was repeated.
+time       the time it ended, in UTC: "2026-11-22T17:27:56Z"; null if unknown
+commit     the commit that was checked out, or null; likewise `branch`
+complete   False if scenarios were left out or the run was ended early; `reason` says why, else null
+total      the `_FIGURES` of a group of summary.json, with {p50, p95} of its `latency` and
+           {input, output, total} of its `tokens`; `unpriced` lists the models that count as 0 in `cost`
+scenarios  by id (and variant, in brackets): [verdict, score], followed by [passed, runs] if it was repeated.
            The verdict is the worst of the repeats, the score their mean.
 """
 
@@ -30,7 +30,7 @@ _TOKENS: Final = ("input", "output", "total")
 
 
 class Entry(NamedTuple):
-    """What became of a scenario in a run. `passed` and `runs` count its repeats; skipped ones are none."""
+    """The result of a scenario in a run. `passed` and `runs` count its repeats, without skipped ones."""
 
     verdict: str
     score: float
@@ -38,24 +38,24 @@ class Entry(NamedTuple):
     runs: int
 
     def written(self) -> list[Any]:
-        """The entry as a line has it."""
+        """Return the entry in the form of the line."""
         repeats = [self.passed, self.runs] if self.runs > 1 else []
         return [self.verdict, round(self.score, 6), *repeats]
 
 
 def read_entry(written: Any) -> Entry:
-    """The entry that a line has.
+    """Parse an entry of a line.
 
     Raises:
-        ValueError: it is none.
+        ValueError: it is not valid.
     """
     try:
         return _entry_of(*written)
-    except TypeError:  # no list, or values in it that are no texts and numbers
+    except TypeError:  # not a list, or with values of other types
         raise ValueError(_no_entry(written)) from None
 
 
-@lru_cache(maxsize=10_000, typed=True)  # most entries of a history are the same
+@lru_cache(maxsize=10_000, typed=True)  # most entries of a history are equal
 def _entry_of(*written: Any) -> Entry:
     if len(written) not in (2, 4) or written[0] not in WORST_FIRST:
         raise ValueError(_no_entry(written))
@@ -71,19 +71,19 @@ def _no_entry(written: Any) -> str:
 
 
 class Verdicts:
-    """Collects what became of each scenario, from the lines of a run's results."""
+    """Collects the results of each scenario from the lines of a run."""
 
     def __init__(self) -> None:
         self._runs: dict[str, list[tuple[str, float]]] = {}
 
     def add(self, line: Mapping[str, Any]) -> None:
-        """Count a line of results.jsonl."""
+        """Add a line of results.jsonl."""
         self._runs.setdefault(label_of(line["id"], line["variant"]), []).append(
             (line["verdict"], line["score"] or 0.0)
         )
 
     def entries(self) -> dict[str, Entry]:
-        """By scenario, in the order they came."""
+        """Return the entry of each scenario, in the order of the lines."""
         return {label: _entry(runs) for label, runs in self._runs.items()}
 
 
@@ -95,7 +95,7 @@ def _entry(runs: Iterable[tuple[str, float]]) -> Entry:
 
 
 class RunRecord(NamedTuple):
-    """A run of the history; the fields are those of its line."""
+    """A run of the history. Its fields are those of the line."""
 
     total: Mapping[str, Any]
     scenarios: Mapping[str, Entry]
@@ -109,7 +109,7 @@ class RunRecord(NamedTuple):
     def of(
         cls, summary: Mapping[str, Any], verdicts: Verdicts, time: str | None, revision: Revision
     ) -> RunRecord:
-        """The record of a run, from its summary and what became of its scenarios."""
+        """Return the record of a run, from its summary and the results of its scenarios."""
         total = summary["total"]
         figures = {name: total[name] for name in (*_FIGURES, *_SHARES, "pass_rate_interval")} | {
             "latency": {name: total["latency"][name] for name in _LATENCIES},
@@ -125,7 +125,7 @@ class RunRecord(NamedTuple):
         )
 
     def written(self) -> dict[str, Any]:
-        """The line of the history, as a mapping."""
+        """Return the line of the history, as a mapping."""
         return {
             "format": FORMAT,
             "time": self.time,
@@ -139,10 +139,10 @@ class RunRecord(NamedTuple):
 
     @classmethod
     def read(cls, line: Any) -> RunRecord:
-        """The record that a line has.
+        """Parse a line.
 
         Raises:
-            ValueError: the line is of another format, or lacks something.
+            ValueError: the line has another format, or lacks a field.
         """
         if not isinstance(line, dict) or line.get("format") != FORMAT:
             found = line.get("format") if isinstance(line, dict) else line
@@ -172,10 +172,10 @@ def _read_entry(label: str, entry: Any) -> Entry:
 
 
 def _total(total: Any) -> Mapping[str, Any]:
-    """The figures, of which each is there.
+    """Return the figures of a line, after checking them.
 
     Raises:
-        ValueError: one is missing, or no number.
+        ValueError: one is missing, or is no number.
     """
     if not isinstance(total, dict):
         raise ValueError(f"'total' is no mapping: {total!r:.60}")

@@ -1,4 +1,4 @@
-"""The commit and the branch of a folder, read from the files of `.git`: no command of git runs, and so no hook."""
+"""Read the commit and branch of a folder from `.git`. Git itself is not run, so neither are its hooks."""
 
 from __future__ import annotations
 
@@ -9,18 +9,18 @@ from typing import Final, NamedTuple
 _COMMIT: Final = re.compile(r"[0-9a-f]{40}([0-9a-f]{24})?")
 _HEADS: Final = "refs/heads/"
 _MAX_BYTES: Final = 50_000_000
-"""Bytes of a file of `.git` that are read: packed-refs has a line for each branch and tag."""
+"""The most bytes read of a file of `.git`; packed-refs has a line for each branch and tag."""
 
 
 class Revision(NamedTuple):
-    """Which commit is checked out, and on which branch; None where that is not known."""
+    """The commit that is checked out, and its branch; None if unknown."""
 
     commit: str | None = None
     branch: str | None = None
 
 
 def revision_of(folder: Path) -> Revision:
-    """The revision of the repository around a folder; of a detached HEAD without a branch."""
+    """Return the revision of the repository that contains a folder; a detached HEAD has no branch."""
     for at in (folder.resolve(), *folder.resolve().parents):
         if (at / ".git").exists():
             return _revision(_git_folder(at / ".git"))
@@ -28,7 +28,7 @@ def revision_of(folder: Path) -> Revision:
 
 
 def _git_folder(git: Path) -> Path:
-    """The folder with HEAD: of a work tree or a submodule `.git` is a file that names it."""
+    """Return the folder with HEAD. In a work tree or submodule `.git` is a file that names it."""
     named = _text(git).partition("gitdir:")[2].strip() if git.is_file() else ""
     return git.parent / named if named else git
 
@@ -40,7 +40,7 @@ def _revision(git: Path) -> Revision:
     name = head.removeprefix("ref:").strip()
     if not name.startswith(_HEADS) or ".." in name:
         return Revision()
-    shared = git / (_text(git / "commondir").strip() or ".")  # of a work tree: branches are those of all
+    shared = git / (_text(git / "commondir").strip() or ".")  # work trees share the branches of the main one
     commit = _commit(_text(shared / name).strip()) or _packed(shared, name)
     return Revision(commit, name.removeprefix(_HEADS))
 

@@ -1,4 +1,4 @@
-"""A history for a terminal: a line a run, a small curve for each figure, and which scenario changed when."""
+"""The trends of a history for a terminal: a line for each run, a curve for each figure, and notable scenarios."""
 
 from __future__ import annotations
 
@@ -22,11 +22,11 @@ _ASCII_MARKS: Final = {"passed": ".", "failed": "F", "error": "E", "skipped": "-
 
 
 _LEAVE_FIRST: Final = ("branch", "p50", "tokens", "runs", "fitness", "cost", "commit", "p95")
-"""Columns that a narrow terminal does without, in this order."""
+"""Columns that are dropped on a narrow terminal, the first one first."""
 
 
 def history_lines(trends: Trends, width: int | None, *, ascii_only: bool = False) -> Iterator[str]:
-    """The lines of a history; they fit a terminal of this width (None: there is none)."""
+    """Yield the lines of a history, to fit a terminal of this width; None is no terminal."""
     yield from _table(trends, width)
     yield from _notes(trends, width)
     yield ""
@@ -78,7 +78,7 @@ def _rows(runs: Sequence[Run]) -> Iterator[list[str]]:
 
 
 def change(before: Run | None, run: Run) -> str:
-    """How the pass rate moved since the whole run before, and where it did not what else did; "" for nothing."""
+    """Describe the change since the last complete run: of the pass rate, or else of the next figure; "" for none."""
     if before is None:
         return ""
     for figure in FIGURES:
@@ -91,14 +91,14 @@ def change(before: Run | None, run: Run) -> str:
 
 
 def name_of(run: Run) -> str:
-    """What a run is called: when it was, or else its folder or its number."""
+    """Return a name for a run: its time, or else its folder or its number."""
     if run.time:
         return printable(clip(run.time, 30)).replace("T", " ").removesuffix("Z")[:16]
     return printable(run.name) if run.name else f"#{run.number}"
 
 
 def _notes(trends: Trends, width: int | None) -> Iterator[str]:
-    """What the table only hints at."""
+    """Explain incomplete runs and the mark `*` of costs."""
     parts = [run for run in trends.runs if not run.complete]
     for run in parts[-3:]:
         yield from _hanging(
@@ -113,7 +113,7 @@ def _notes(trends: Trends, width: int | None) -> Iterator[str]:
 
 
 def _curves(runs: Sequence[Run], width: int | None, ascii_only: bool) -> Iterator[str]:
-    """A curve for each figure that moved, with its first and its last value."""
+    """Yield a curve for each figure that changed, with its first and last value."""
     if len(runs) < 2:
         return
     moved = False
@@ -134,7 +134,7 @@ def _curves(runs: Sequence[Run], width: int | None, ascii_only: bool) -> Iterato
 
 
 def sparkline(values: Sequence[float], *, ascii_only: bool = False) -> str:
-    """A character a value, from the lowest to the highest of them; one height for all where they are the same.
+    """Return a character for each value, scaled from the lowest to the highest; equal values have the same height.
 
     >>> sparkline([0, 1, 2, 7]), sparkline([0, 1, 2, 7], ascii_only=True), sparkline([3, 3])
     ('▁▂▃█', '_.-#', '▄▄')
@@ -168,7 +168,7 @@ def _scenarios(trends: Trends, width: int | None, ascii_only: bool) -> Iterator[
 
 
 def described(trend: ScenarioTrend, state: str) -> str:
-    """Which run a scenario changed in, in words."""
+    """Describe the runs in which a scenario changed."""
     facts = []
     if state == "gone":
         facts.append(f"last run at {_at(trend.last_seen)} ({trend.verdict or 'skipped'})")
@@ -191,5 +191,5 @@ def _at(run: Run | None) -> str:
 
 
 def _hanging(text: str, width: int | None) -> Iterator[str]:
-    """The text within the width, its later lines under its beginning."""
+    """Wrap a text with hanging indentation."""
     yield from [text] if width is None else hanging(text, max(width, _MIN_WIDTH))

@@ -1,4 +1,4 @@
-"""What the runs of a history say together: their figures side by side, and which scenario changed when."""
+"""The runs of a history side by side, and how each scenario changed from run to run."""
 
 from __future__ import annotations
 
@@ -11,15 +11,15 @@ from harness.report.history.record import Entry, RunRecord
 
 FORMAT: Final = "harness-trends/1"
 STATES: Final = ("failing", "flaky", "fixed", "gone")
-"""What a scenario is that is worth a look, the worst first; "" for one that always passed."""
+"""States of notable scenarios, the worst first. A scenario that always passed has the state ""."""
 FLAKY: Final = 3
-"""Changes of the verdict from which on a scenario is flaky: one that broke and was mended has two."""
+"""Number of verdict changes that make a scenario flaky. One that broke and was fixed has two."""
 _RECENT: Final = 20
 _MARKED: Final = ("last_passed", "first_failed", "last_failed", "fixed_in", "last_seen")
 
 
 class Run(NamedTuple):
-    """A run, without its scenarios. `name` is the folder it was read from, "" for one of the file."""
+    """A run without its scenarios. `name` is the folder it was read from; "" for a run of the history file."""
 
     number: int
     name: str
@@ -31,25 +31,28 @@ class Run(NamedTuple):
     total: Mapping[str, Any]
 
     def as_json(self) -> dict[str, Any]:
-        """The run as data."""
+        """Return the run as JSON data."""
         return {**self._asdict(), "name": self.name or None, "total": dict(self.total)}
 
     @property
     def mark(self) -> dict[str, Any]:
-        """What tells it from the other runs, as data."""
+        """The fields that identify the run, as JSON data."""
         return {"number": self.number, "name": self.name or None, "time": self.time, "commit": self.commit}
 
 
 @dataclass(slots=True)
 class ScenarioTrend:
-    """What became of a scenario, run by run.
+    """The results of a scenario over the runs.
 
-    runs          how many of the runs had it; `passed`: in how many it passed
-    changes       how often it passed after it had not, or the other way round; skipped runs count for nothing
-    mixed         in how many of the runs its repeats had different verdicts
-    last_passed   the last run in which it passed; `first_failed` the first of those in which it has failed since then
-    fixed_in      the first run since which it passes, after it had failed
-    last_seen     the last run that had it, and `recent` the verdicts of the last ones, the newest at the end
+    runs          number of runs that had it; `passed` is the number in which it passed
+    changes       number of changes between passing and not passing; skipped runs are ignored
+    mixed         number of runs in which its repeats had different verdicts
+    last_passed   the last run in which it passed
+    first_failed  the first run since then in which it failed; None if it passes
+    last_failed   the last run in which it failed
+    fixed_in      the first run in which it passed again after a failure
+    last_seen     the last run that had it
+    recent        the verdicts of the last runs, the newest last
     """
 
     label: str
@@ -67,7 +70,7 @@ class ScenarioTrend:
     recent: deque[str] = field(default_factory=lambda: deque(maxlen=_RECENT))
 
     def add(self, run: Run, entry: Entry) -> None:
-        """Count what became of it in a run."""
+        """Add its result in a run."""
         self.runs += 1
         self.last_seen = run
         self.recent.append(entry.verdict)
@@ -88,7 +91,7 @@ class ScenarioTrend:
         self.verdict, self.score = entry.verdict, entry.score
 
     def state(self, last_whole: int) -> str:
-        """One of `STATES`, or "" for one that always passed; `last_whole` is the number of the last whole run."""
+        """Return one of `STATES`, or "" if it always passed. `last_whole` is the number of the last complete run."""
         if self.last_seen is None or self.last_seen.number < last_whole:
             return "gone"
         if self.changes >= FLAKY or self.mixed:
@@ -98,7 +101,7 @@ class ScenarioTrend:
         return "fixed" if self.fixed_in is not None else ""
 
     def as_json(self, last_whole: int) -> dict[str, Any]:
-        """The trend as data."""
+        """Return the trend as JSON data."""
         marks = {name: getattr(self, name) for name in _MARKED}
         return {
             "id": self.label,
@@ -115,9 +118,9 @@ class ScenarioTrend:
 
 
 class Trends:
-    """Adds up the runs of a history, in their order; `last`, if given, is how many of them are kept to be shown.
+    """Collects the runs of a history, in order. `last` limits the number of runs that are kept for display.
 
-    All of them count for the scenarios. `left_out` runs are not kept, but for their part in that.
+    All runs count for the scenarios, including the `left_out` ones that are not kept.
     """
 
     def __init__(self, last: int | None = None) -> None:
@@ -145,15 +148,15 @@ class Trends:
 
     @property
     def left_out(self) -> int:
-        """How many runs are not kept."""
+        """The number of runs that are not kept."""
         return self.count - len(self.runs)
 
     def state(self, trend: ScenarioTrend) -> str:
-        """What is worth to be said of a scenario, one of `STATES`, or ""."""
+        """Return the state of a scenario, one of `STATES` or ""."""
         return trend.state(self._last_whole)
 
     def notable(self) -> list[ScenarioTrend]:
-        """The scenarios worth a look: the worst first, of those that which changed last."""
+        """Return the notable scenarios: by state, the worst first, then by their last change, the latest first."""
         found = [trend for trend in self.scenarios.values() if self.state(trend)]
         return sorted(found, key=self._order)
 
@@ -167,7 +170,7 @@ class Trends:
         )
 
     def as_json(self) -> dict[str, Any]:
-        """All of it as data."""
+        """Return all trends as JSON data."""
         return {
             "format": FORMAT,
             "count": self.count,

@@ -1,1 +1,1 @@
-"""report.html: a run as one page that opens from disk (docs/report.md)."""
+"""report.html: a run as one self-contained page (docs/results.md)."""

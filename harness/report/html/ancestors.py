@@ -1,4 +1,4 @@
-"""The ancestors of a genome: its parents, theirs, and so on, as a list and as a picture."""
+"""The ancestors of a genome, as a list and as a picture."""
 
 from __future__ import annotations
 
@@ -11,12 +11,12 @@ from harness.report.formatting import score
 from harness.report.html.evolution_files import Genome
 
 MAX_DRAWN: Final = 24
-"""Ancestors in a picture; of more it shows the line of first parents."""
+"""The most ancestors in a picture. If there are more, it shows the line of first parents."""
 _MARGIN: Final = 12
 
 
 def ancestors(genomes: Mapping[str, Genome], of: str) -> list[Genome]:
-    """A genome and its ancestors, the oldest first."""
+    """Return a genome and its ancestors, the oldest first."""
     found, waiting = dict[str, Genome](), [of]
     while waiting:
         name = waiting.pop()
@@ -28,7 +28,7 @@ def ancestors(genomes: Mapping[str, Genome], of: str) -> list[Genome]:
 
 
 def first_parents(genomes: Mapping[str, Genome], of: str) -> list[Genome]:
-    """A genome, the first of its parents, its first, and so on, the oldest first."""
+    """Return a genome, its first parent, that one's first parent, and so on, the oldest first."""
     found: dict[str, Genome] = {}
     name = of
     while name in genomes and name not in found:
@@ -38,9 +38,9 @@ def first_parents(genomes: Mapping[str, Genome], of: str) -> list[Genome]:
 
 
 def picture(drawn: Sequence[Genome]) -> dict[str, Any] | None:
-    """These genomes as a picture: {width, height, margin, nodes, edges}, see `harness.draw.geometry`.
+    """Lay out these genomes as {width, height, margin, nodes, edges}, see `harness.draw.geometry`.
 
-    The arrow from the first parent says what the step changed. None where there is nothing to draw.
+    The label of the arrow from the first parent describes the change. None if there are fewer than two genomes.
     """
     if len(drawn) < 2:
         return None

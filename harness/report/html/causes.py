@@ -1,4 +1,4 @@
-"""What did not pass, one for each cause: the list that the page has even without its script."""
+"""The failures of a run grouped by cause, for the list that the page shows even without its script."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ _MAX_MEMBERS: Final = 12
 
 
 def by_cause(rows: Sequence[Row]) -> list[list[Row]]:
-    """The scenarios that did not pass; those with the same fault together. New ones first, then the most frequent."""
+    """Group the scenarios that did not pass by their fault: new failures first, then the largest groups."""
     groups: dict[str, list[Row]] = {}
     for at, row in enumerate(rows):
         if row["verdict"] in NOT_PASSED:
@@ -24,9 +24,10 @@ def by_cause(rows: Sequence[Row]) -> list[list[Row]]:
 
 
 def cause(group: Sequence[Row], texts: Mapping[int, str]) -> dict[str, Any]:
-    """A cause as the page shows it; `texts` are the details of runs.
+    """Return a cause in the form of the page.
 
-    {rows: some of them, count, more, first, new: how many, error, where, rerun, tell, checks, more_checks}
+    {rows: some of the scenarios, count, more, first, new: number of new failures, error, where, rerun, tell, checks,
+    more_checks}. `texts` are the details of runs, as JSON.
     """
     first = group[0]
     number = next(run[0] for run in first["runs"] if run[2] in NOT_PASSED)

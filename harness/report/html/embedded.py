@@ -1,4 +1,4 @@
-"""What stands in the page of each run, beside its row, as far as there is room."""
+"""Texts of runs that are embedded in the page, up to a limit: details and traces."""
 
 from __future__ import annotations
 
@@ -14,12 +14,12 @@ Line = Mapping[str, Any]
 
 
 def details_of(line: Line) -> str:
-    """The details of a run, as JSON."""
+    """Return the details of a run, as JSON."""
     return encode(details(line))
 
 
 def trace_of(report: Path, line: Line) -> str:
-    """The file of a run's trace, gzip in base64; "" where there is none."""
+    """Return the trace file of a run (gzip) in base64; "" if there is none."""
     if not line.get("trace"):
         return ""
     try:
@@ -29,9 +29,9 @@ def trace_of(report: Path, line: Line) -> str:
 
 
 class Embedded:
-    """Texts of runs, as many as fit: those of runs that did not pass first, then in their order.
+    """Texts of runs up to a total length; those of runs that did not pass have priority.
 
-    At no time more than twice the bound is kept.
+    At most twice the limit is held in memory.
     """
 
     def __init__(self, most: int, text_of: Callable[[Line], str]) -> None:
@@ -42,7 +42,7 @@ class Embedded:
         self.left_out = 0
 
     def add(self, number: int, line: Line, *, first: bool) -> None:
-        """Keep the text of a line, unless there is no room any more."""
+        """Keep the text of a line if there is room. `first` gives it priority."""
         if not self._full[first]:
             text = self._text_of(line)
             if not text:
@@ -55,7 +55,7 @@ class Embedded:
             self._kept[first][number] = text
 
     def texts(self) -> dict[int, str]:
-        """What fits, by the number of the line."""
+        """Return the texts that fit, by line number."""
         chosen, size = dict(self._kept[True]), sum(map(len, self._kept[True].values()))
         for number, text in self._kept[False].items():
             size += len(text)

@@ -1,4 +1,4 @@
-"""report.html of an evolution: how fitness rose, where the winner comes from, and whether it is confirmed."""
+"""report.html of an evolution: the course of the fitness, the origin of the winner, and its confirmation."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ _STOPPED: Final = {
 
 
 def write_evolution(folder: Path) -> Path:
-    """Write report.html of an evolution from the files in its folder, and give its path.
+    """Write report.html of an evolution from the files in its folder, and return its path.
 
     Raises:
         FormatError: the files cannot be read, or the page cannot be written.
@@ -46,12 +46,12 @@ def write_evolution(folder: Path) -> Path:
 
 
 def _beside(folder: Path) -> list[tuple[str, str]]:
-    """The other files of the folder, and what each is."""
+    """Return the other files of the folder, with a description of each."""
     return [(name, text) for name, text in _FILES if (folder / name).exists()]
 
 
 def evolution_page(found: Evolution, beside: Sequence[tuple[str, str]] = ()) -> str:
-    """The page of an evolution. `beside` are other files in its folder, and what each is."""
+    """Return the page of an evolution. `beside` lists other files in its folder with their descriptions."""
     search, genomes = found.search, found.genomes
     winner = genomes.get(search.winner or "")
     line = ancestors(genomes, winner.id) if winner else []
@@ -84,7 +84,7 @@ def evolution_page(found: Evolution, beside: Sequence[tuple[str, str]] = ()) -> 
 
 
 def headline(found: Evolution) -> str:
-    """What came of it, in a sentence; only what held-out scenarios confirm is called better."""
+    """Return the result in a sentence. Only a winner confirmed on held-out scenarios is called better."""
     search = found.search
     winner, confirmation = search.winner, search.confirmation
     genome = found.genomes.get(winner or "")
@@ -145,14 +145,14 @@ def _confirmation(found: Confirmation | None) -> dict[str, Any] | None:
 
 
 def _fitness(value: Any) -> str:
-    """The fitness in a figure, which is a number or a mapping of figures."""
+    """Format the fitness of a value that is a number or a mapping of figures."""
     if isinstance(value, Mapping):
         value = value.get("fitness")
     return score(float(value)) if isinstance(value, int | float) else "–"
 
 
 def _chart(found: Evolution) -> dict[str, Any] | None:
-    """Fitness by generation: a line each for best, mean and worst, and its points."""
+    """Return the chart of fitness by generation: lines for best, mean and worst."""
     generations = found.search.generations
     values = [
         value
@@ -191,9 +191,9 @@ def _chart(found: Evolution) -> dict[str, Any] | None:
 
 
 def _prompts(found: Evolution, winner: Genome | None) -> list[dict[str, Any]]:
-    """The prompts of the winner that are not those of the manifest: {id, parts: [(was, now)]}.
+    """Return the winner's prompts that differ from the manifest: {id, text, parts: [(before, after)]}.
 
-    Of a prompt whose text in the manifest is not known, `parts` is None, and `text` the winner's.
+    `parts` is None if the text in the manifest is unknown.
     """
     known = _of_manifest(found, "prompts")
     return [
@@ -204,7 +204,7 @@ def _prompts(found: Evolution, winner: Genome | None) -> list[dict[str, Any]]:
 
 
 def _settings(found: Evolution, winner: Genome | None) -> list[tuple[str, str, str]]:
-    """Temperatures and tools of the winner: where, what the manifest has, what the winner has."""
+    """Return the winner's temperatures and tools: (place, value in the manifest, value of the winner)."""
     rows = []
     for key in ("temperatures", "tools"):
         known = _of_manifest(found, key)
@@ -215,7 +215,7 @@ def _settings(found: Evolution, winner: Genome | None) -> list[tuple[str, str, s
 
 
 def _of_manifest(found: Evolution, key: str) -> Mapping[str, Any]:
-    """What the manifest has: evolution.json says it, or its genome, the baseline."""
+    """Return values of the manifest, from evolution.json or else from the baseline genome."""
     said: Mapping[str, Any] | None = getattr(found.search, key)
     if said:
         return said
@@ -230,7 +230,7 @@ def _written(value: Any) -> str:
 
 
 def _scenarios(genomes: Mapping[str, Genome], winner: Genome | None) -> list[tuple[str, float, float]]:
-    """The training scenarios that the winner does otherwise: name, score before, score now; the worst first."""
+    """Return the training scenarios with a changed score: (name, before, after), the worst first."""
     baseline = next((each for each in genomes.values() if each.origin == "baseline"), None)
     if winner is None or baseline is None:
         return []
@@ -244,7 +244,7 @@ def _scenarios(genomes: Mapping[str, Genome], winner: Genome | None) -> list[tup
 
 
 def _most_wanted(genomes: Sequence[Genome], ancestry: set[str]) -> list[Genome]:
-    """All genomes in their order; of too many the ancestors of the winner, and then the fittest."""
+    """Return the genomes in order; if there are too many, only the winner's ancestors and the fittest."""
     if len(genomes) <= MAX_GENOMES:
         return [*genomes]
     order = sorted(

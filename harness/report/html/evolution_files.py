@@ -1,4 +1,4 @@
-"""The files of an evolution as types: evolution.json and genomes.jsonl (docs/evolution.md)."""
+"""Types of the files of an evolution: evolution.json and genomes.jsonl (docs/evolution.md)."""
 
 from __future__ import annotations
 
@@ -23,9 +23,9 @@ Varied = dict[str, Any]
 
 
 class Genome(Struct, frozen=True):
-    """A genome: what of the manifest it has otherwise, where it comes from, and what it came to.
+    """A genome: its changes to the manifest, its origin and its results.
 
-    Generations are numbered from 0 in files, and from 1 where people read them.
+    Generations are numbered from 0 in files, and from 1 on the page.
     """
 
     id: str
@@ -52,7 +52,7 @@ class Fitness(Struct, frozen=True):
 
 
 class Generation(Struct, frozen=True):
-    """A generation, elites of earlier ones among its population."""
+    """A generation. Its population includes elites of earlier ones."""
 
     number: Count
     population: list[str]
@@ -61,7 +61,7 @@ class Generation(Struct, frozen=True):
 
 
 class Confirmation(Struct, frozen=True):
-    """The winner held against the manifest, over scenarios that the search did not see."""
+    """The comparison of the winner with the manifest, on scenarios that the search did not use."""
 
     scenarios: Count | list[str]
     baseline: Any
@@ -72,21 +72,21 @@ class Confirmation(Struct, frozen=True):
 
 
 class Spent(Struct, frozen=True):
-    """What the search asked of models."""
+    """Usage of models by the search."""
 
     calls: Count = 0
     cost: Amount | None = None
 
 
 class Mutator(Struct, frozen=True):
-    """How often the mutator was asked for a prompt, and how many of its answers could not be used."""
+    """The number of prompts requested from the mutator, and of its answers that were unusable."""
 
     asked: Count = 0
     refused: Count = 0
 
 
 class Search(Struct, frozen=True):
-    """What evolution.json says."""
+    """The content of evolution.json."""
 
     format: Literal["harness-evolution/1"]
     manifest: str
@@ -106,14 +106,14 @@ class Search(Struct, frozen=True):
 
 @dataclass(frozen=True)
 class Evolution:
-    """An evolution: what it says of itself, and its genomes in their order, by id."""
+    """An evolution: its search, and its genomes by id, in order."""
 
     search: Search
     genomes: dict[str, Genome]
 
 
 def read_evolution(folder: Path) -> Evolution:
-    """The evolution of a folder. A last line of genomes that is cut off, as of a search that was killed, is left out.
+    """Read the evolution of a folder. An incomplete last genome is skipped: the search was killed while writing it.
 
     Raises:
         FormatError: a file is missing or damaged (`evolution-missing`, `evolution-damaged`).
@@ -144,7 +144,7 @@ def _genomes(file: Path) -> dict[str, Genome]:
 
 
 def _damaged(file: Path, raw: bytes, error: Exception, line: int | None = None) -> FormatError:
-    """The error for a file that is none of an evolution, or for a line of its genomes."""
+    """Return the error for an invalid evolution.json, or for an invalid line of genomes.jsonl."""
     found = decoding_problem(raw, error, None if line else "harness-evolution/1")
     text = f"not {found.of or ('a genome' if line else 'an evolution')}: {found.text}"
     place = Span(shown_path(file), line or found.line, found.column)

@@ -1,4 +1,4 @@
-"""The runs of a history as the page shows them: their figures, and the scenarios that changed."""
+"""The history for the page: the figures of its runs, and the scenarios that changed."""
 
 from __future__ import annotations
 
@@ -18,11 +18,11 @@ MAX_SCENARIOS: Final = 200
 
 
 def history_data(file: Path) -> dict[str, Any]:
-    """What the view of a history shows; of a file that cannot be read why, as `problem`.
+    """Return the data of the history view; for a file that cannot be read only the reason, as `problem`.
 
-    figures    names, in the order that runs have them
-    runs       the last ones, the newest at the end; a figure is [number, text], or null where a run has none
-    scenarios  those worth a look, the worst first: {id, state, recent: verdicts, when: when it changed, in words}
+    figures    names of the figures, in the order of those of each run
+    runs       the last runs, the newest last; a figure is [number, text], or null if the run lacks it
+    scenarios  notable ones, the worst first: {id, state, recent: verdicts, when: a description of its changes}
     """
     trends = Trends(MAX_RUNS)
     with warnings.catch_warnings(record=True) as caught:

@@ -1,4 +1,4 @@
-"""The manifests of a run, as the page shows them: the graph, what of it was taken and how often, seconds by node."""
+"""The manifests of a run for the page: graphs with their coverage, and figures by node."""
 
 from __future__ import annotations
 
@@ -16,10 +16,10 @@ from harness.report.html.nodes import NodeFigures
 
 Line = Mapping[str, Any]
 Key = tuple[str, str]
-"""The path of a manifest, and the agent."""
+"""The path of a manifest and the name of its agent."""
 
 MAX_DRAWN: Final = 400
-"""Nodes and edges of a graph that is drawn: a larger one takes long, and shows nothing."""
+"""The most nodes and edges of a graph that is drawn: a larger one takes long and is unreadable."""
 _PARTS: Final = ("nodes", "edges", "branches")
 
 
@@ -32,14 +32,14 @@ class _Manifest:
 
 
 class Manifests:
-    """Collects the manifests of a run, line by line."""
+    """Collects the manifests of a run from its lines."""
 
     def __init__(self) -> None:
         self._manifests: dict[Key, _Manifest] = {}
         self._coverage = GraphCoverage()
 
     def add(self, line: Line) -> None:
-        """Count a line of results.jsonl."""
+        """Add a line of results.jsonl."""
         self._coverage.add(line)
         key = line["manifest"], line["agent"] or ""
         found = self._manifests.get(key)
@@ -53,17 +53,17 @@ class Manifests:
         found.nodes.add(line)
 
     def names(self) -> dict[Key, str]:
-        """What each is called: its path, with the agent where a manifest has several."""
+        """Return the name of each manifest: its path, with the agent if it has several."""
         return {key: self._coverage.name(*key) for key in sorted(self._manifests)}
 
     def as_json(self) -> list[dict[str, Any]]:
-        """Those that could be loaded, by name: {name, dialect, coverage, taken, lines, nodes, figure}.
+        """Return the manifests that could be loaded, by name: {name, dialect, coverage, taken, lines, nodes, figure}.
 
         coverage  as in summary.json
-        taken     how many runs took each node, edge and branch, by its name
-        lines     where each of them stands, by its name: "file:line"
-        nodes     what each took and cost, see `NodeFigures.as_json`
-        figure    of the graph; null where it is too large, or nothing is known of it
+        taken     number of runs that took each node, edge and branch, by name
+        lines     the "file:line" of each of them, by name
+        nodes     figures of each node, see `NodeFigures.as_json`
+        figure    the graph laid out; null if it is too large or unknown
         """
         coverage = self._coverage.summary()
         return [
@@ -112,6 +112,6 @@ def _figure(shape: Mapping[str, Any]) -> dict[str, Any] | None:
 
 
 def _labels(source: str, target: str, branches: list[str]) -> list[str]:
-    """The conditions of the branches from one node to another."""
+    """Return the conditions of the branches from one node to another."""
     lead = branch(source, target, "")[:-1]
     return [found[len(lead) : -1] for found in branches if found.startswith(lead)]

@@ -1,4 +1,4 @@
-"""What the nodes of a manifest took and cost: their virtual seconds, and the tokens of the models they asked."""
+"""The figures of a manifest's nodes: virtual seconds, and the usage of models."""
 
 from __future__ import annotations
 
@@ -23,26 +23,26 @@ class _Node:
     priced: bool = True
 
     def as_json(self) -> dict[str, Any]:
-        """{runs, p50, p90, p95, p99, max, llm_calls, input_tokens, output_tokens, cost, priced}.
+        """Return {runs, p50, p90, p95, p99, max, llm_calls, input_tokens, output_tokens, cost, priced}.
 
-        Where `priced` is False, a model without a price was asked, which counts as 0.
+        `priced` is False if a model without a price was called; it counts as 0 in the cost.
         """
         times = percentiles(self.seconds)
         return {"runs": len(self.seconds), **times, **self.counts, "cost": self.cost, "priced": self.priced}
 
 
 class NodeFigures:
-    """Collects, line by line, what each node came to, for each variant ("" for none).
+    """Collects the figures of each node from lines of results, by variant ("" for none).
 
-    Seconds are those of runs that ended and were judged, as in summary.json; tokens and costs those of all runs.
-    A node in a graph that another node runs (`outer/inner`) has tokens of its own; its time is that of the outer one.
+    Seconds are of runs that ended and were judged, as in summary.json; tokens and costs are of all runs. A node of a
+    nested graph (`outer/inner`) has its own tokens; its time is part of the outer node's.
     """
 
     def __init__(self) -> None:
         self._nodes: dict[str, dict[str, _Node]] = {}
 
     def add(self, line: Line) -> None:
-        """Count a line of results.jsonl."""
+        """Add a line of results.jsonl."""
         nodes = self._nodes.setdefault(line["variant"] or "", {})
         if ran(line):
             for name, seconds in line["latency"]["nodes"].items():
@@ -55,7 +55,7 @@ class NodeFigures:
             node.priced = node.priced and usage.get("cost") is not None
 
     def as_json(self) -> list[dict[str, Any]]:
-        """A node each: {node, variants: {variant: figures, see `_Node.as_json`}}; all variants together are `all`."""
+        """Return {node, all: its figures, variants: {variant: its figures}} for each node, see `_Node.as_json`."""
         names = dict.fromkeys(name for nodes in self._nodes.values() for name in nodes)
         return [self._of(name) for name in names]
 

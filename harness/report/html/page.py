@@ -1,4 +1,4 @@
-"""report.html, written from the files of a run: one page that loads nothing, and runs nothing but its own script."""
+"""Write report.html from the files of a run: one page that loads nothing, and runs no script but its own."""
 
 from __future__ import annotations
 
@@ -31,9 +31,9 @@ Line = Mapping[str, Any]
 
 PAGE: Final = "report.html"
 MAX_DETAILS: Final = 12_000_000
-"""Characters of the details of runs in a page; so much is read in about a second."""
+"""Characters of details of runs in a page; parsing this many takes about a second."""
 MAX_TRACES: Final = 10_000_000
-"""Characters of the traces of runs in a page, packed."""
+"""Characters of traces of runs in a page, compressed and in base64."""
 MAX_ROWS: Final = 20_000
 _MAX_CAUSES: Final = 40
 _SCRIPTS: Final = (
@@ -57,10 +57,10 @@ _SCRIPTS: Final = (
 
 
 class Contents:
-    """Collects what the page of a run shows of its lines. `report` is the folder of its traces.
+    """Collects the contents of the page from the lines of a run. `report` is the folder with its traces.
 
-    Where there is no room for the details and traces of all runs, there is for those of runs that did not pass; of
-    variants, for those that changed, and the baseline's of the same scenarios.
+    If there is no room for the details and traces of all runs, those that did not pass have priority. For a score of
+    variants these are the runs that changed, and those of the baseline for the same scenarios.
     """
 
     def __init__(self, report: Path, score: Score | None = None) -> None:
@@ -70,7 +70,7 @@ class Contents:
         self.traced = Embedded(MAX_TRACES, partial(trace_of, report))
 
     def passed_on(self, lines: Iterable[Line]) -> Iterator[Line]:
-        """The lines, each of which is collected when it is asked for."""
+        """Yield the lines unchanged, and collect each."""
         for number, line in enumerate(lines):
             self.rows.add(number, line)
             self.manifests.add(line)
@@ -80,7 +80,7 @@ class Contents:
             yield line
 
     def most_wanted(self) -> Sequence[Row]:
-        """All rows; where there are too many, those first that people look for."""
+        """Return all rows; if there are too many, those with priority first."""
         if len(self.rows) <= MAX_ROWS:
             return [*self.rows]
         return sorted(self.rows, key=lambda row: not self._is_wanted(row.key, row.verdict))[:MAX_ROWS]
@@ -90,7 +90,7 @@ class Contents:
 
 
 def write_page(run: Path) -> Path:
-    """Write report.html of a folder of results again, and give its path.
+    """Write report.html of a results folder again, and return its path.
 
     Raises:
         FormatError: the results, or the score beside them, cannot be read.
@@ -107,10 +107,14 @@ def page(
     history: Path | None = None,
     contents: Contents | None = None,
 ) -> str:
-    """The page of a run: the folder with its results, or a file of them. `summary` is that of the run,
-    and `history` the file of the project's history, if it has one.
+    """Return the page of a run.
 
-    `contents` are those of all its lines, where somebody has read them already.
+    Args:
+        run: the results folder, or a results file.
+        summary: the summary of the run.
+        baseline: an earlier run to compare with, if any.
+        history: the file of the project's history, if it has one.
+        contents: the contents of all lines, if they were collected before; otherwise the lines are read.
 
     Raises:
         FormatError: the results, or the score of variants beside them, cannot be read.
@@ -164,7 +168,7 @@ def page(
         headline=f"{compared['headline']}." if compared else words.headline(rows, baseline),
         state="scored" if compared else words.state(summary["total"]),
         tiles=[]
-        if compared  # figures of all variants together say nothing
+        if compared  # totals over all variants mean nothing
         else words.tiles(summary["total"], None if baseline is None else baseline.total),
         facts=_facts(results_file(run), summary, baseline, score, rows),
         left_out=_left_out(len(rows) - len(listed), embedded.left_out, traced.left_out, score is not None),
@@ -207,7 +211,7 @@ def _facts(
 
 
 def _left_out(rows: int, runs: int, traces: int, is_score: bool) -> list[str]:
-    """What the page does not have, in words."""
+    """Describe the contents that were left out of the page."""
     of = "that did not change, as one of the variants" if is_score else "that passed"
     found = [f"{plural(rows, 'scenario')} {of}"] if rows else []
     found += [f"the details of {plural(runs, 'run')}"] if runs else []

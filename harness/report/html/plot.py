@@ -1,4 +1,4 @@
-"""Plots as places: where on the page values are drawn, for a template that draws them."""
+"""Coordinates of values and labels in a plot, for a template that draws it."""
 
 from __future__ import annotations
 
@@ -7,14 +7,14 @@ from dataclasses import dataclass
 from typing import Final
 
 LINE: Final = 14
-"""Height of a label."""
+"""Height of a label, in pixels."""
 _LETTER: Final = 6.6
-"""Width of a letter of a label, about."""
+"""Approximate width of a letter of a label, in pixels."""
 
 
 @dataclass(frozen=True)
 class Scale:
-    """Values from `low` to `high` on a line from `start` to `end`. Where all are the same, they are in the middle."""
+    """Maps values from `low` to `high` onto `start` to `end`. If all values are equal, they are in the middle."""
 
     low: float
     high: float
@@ -23,24 +23,24 @@ class Scale:
 
     @classmethod
     def of(cls, values: Sequence[float], start: float, end: float) -> Scale:
-        """The scale that these values fill."""
+        """Return the scale from the lowest to the highest of these values."""
         return cls(min(values), max(values), start, end)
 
     def __call__(self, value: float) -> float:
-        """The place of a value."""
+        """Return the coordinate of a value."""
         if self.high == self.low:
             return (self.start + self.end) / 2
         return round(self.start + (self.end - self.start) * (value - self.low) / (self.high - self.low), 1)
 
     @property
     def ends(self) -> list[float]:
-        """The least and the greatest value, once where they are the same."""
+        """The lowest and the highest value, once if they are equal."""
         return [*dict.fromkeys((self.low, self.high))]
 
 
 @dataclass(frozen=True)
 class Label:
-    """Where a text begins, or ends if it is `left` of its point."""
+    """The position of a label. `left` means that its text ends at the position, instead of starting there."""
 
     x: float
     y: float
@@ -48,7 +48,7 @@ class Label:
 
 
 def labels(points: Sequence[tuple[float, float, str]], width: float, height: float) -> list[Label]:
-    """A place beside each point for its text, so that no text covers another; towards the middle of the plot."""
+    """Return a position for the text of each point: beside it, without overlaps, towards the middle of the plot."""
     placed: list[tuple[float, float, float]] = []
     found: dict[int, Label] = {}
     for at in sorted(range(len(points)), key=lambda at: abs(points[at][1] - height / 2), reverse=True):

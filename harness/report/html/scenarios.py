@@ -1,4 +1,4 @@
-"""The scenarios of a run, as the page lists and shows them: a row each, and behind it the details of its runs."""
+"""The scenarios of a run for the page: a row each, with the details of its runs."""
 
 from __future__ import annotations
 
@@ -29,14 +29,14 @@ _ELSEWHERE: Final = frozenset(
         "shape",
     }
 )
-"""Fields of a line that the row has, or the manifest."""
+"""Fields of a line that the row or the manifest already has."""
 _DIFF_LINES: Final = 200
 _CONTEXT: Final = 3
 
 
 @dataclass(frozen=True, slots=True)
 class Run:
-    """A run in the row of its scenario; `number` is the position of its line in results.jsonl."""
+    """A run in the row of its scenario. `number` is the index of its line in results.jsonl."""
 
     number: int
     repeat: int
@@ -48,7 +48,7 @@ class Run:
 
     @classmethod
     def of(cls, number: int, line: Line) -> Run:
-        """The run of a line."""
+        """Return the run of a line."""
         usage = line["usage"]
         return cls(
             number,
@@ -63,7 +63,7 @@ class Run:
 
 @dataclass(slots=True)
 class Row:
-    """A scenario: what is the same in all its runs, and the runs."""
+    """A scenario: the fields common to its runs, and the runs."""
 
     id: str
     variant: str | None
@@ -79,26 +79,26 @@ class Row:
 
     @property
     def key(self) -> Key:
-        """What tells it from others."""
+        """The id and the variant ("" for none), which identify it within a run."""
         return self.id, self.variant or ""
 
     @property
     def verdict(self) -> str:
-        """The worst verdict of its runs; a skipped run says less than any other."""
+        """The worst verdict of its runs; `skipped` only if all were."""
         return worst(run.verdict for run in self.runs)
 
     @property
     def score(self) -> float:
-        """The mean of its runs."""
+        """The mean score of its runs."""
         return math.fsum(run.score for run in self.runs) / len(self.runs)
 
     @property
     def latency(self) -> float:
-        """The longest of its runs."""
+        """The longest latency of its runs, in virtual seconds."""
         return max(run.latency for run in self.runs)
 
     def add(self, number: int, line: Line) -> None:
-        """Add a run. Cause and path are those of the first run that did not pass, or else of the first."""
+        """Add a run. Cause and path are of the first run that did not pass, or else of the first run."""
         if line["verdict"] in NOT_PASSED and not self.cause:
             self.cause = _cause(line)
             self.fault = line.get("fault", "")
@@ -108,7 +108,7 @@ class Row:
         self.runs.append(Run.of(number, line))
 
     def as_json(self, manifest: str) -> dict[str, Any]:
-        """The row as the page has it. `change` is added where there is a baseline."""
+        """Return the row in the form of the page. The page adds `change` if there is a baseline."""
         return {
             "id": self.id,
             "variant": self.variant,
@@ -128,7 +128,7 @@ class Row:
 
 
 def _cause(line: Line) -> str:
-    """The cause on one line, also of results that were written before lines had one."""
+    """Return the cause on one line. It is derived for old results, whose lines have none."""
     if line.get("cause"):
         return str(line["cause"])
     if line["error"]:
@@ -139,7 +139,7 @@ def _cause(line: Line) -> str:
 
 
 class Rows:
-    """Collects the scenarios of a run, line by line, in their order."""
+    """Collects the scenarios of a run from its lines, in order."""
 
     def __init__(self) -> None:
         self._rows: dict[Key, Row] = {}
@@ -151,11 +151,11 @@ class Rows:
         return len(self._rows)
 
     def get(self, key: Key) -> Row | None:
-        """The row of this id and variant."""
+        """Return the row with this id and variant."""
         return self._rows.get(key)
 
     def add(self, number: int, line: Line) -> Row:
-        """Add the run of a line, and give the row it belongs to."""
+        """Add the run of a line, and return its row."""
         key = line["id"], line["variant"] or ""
         row = self._rows.get(key)
         if row is None:
@@ -168,7 +168,7 @@ class Rows:
 
     @classmethod
     def of(cls, lines: Iterable[Line]) -> Rows:
-        """The rows of these lines."""
+        """Return the rows of these lines."""
         rows = cls()
         for number, line in enumerate(lines):
             rows.add(number, line)
@@ -176,9 +176,9 @@ class Rows:
 
 
 def details(line: Line) -> dict[str, Any]:
-    """What the page of a run shows beside its row: the rest of its line, and of each failed check what differs.
+    """Return the details of a run that the row lacks: the rest of its line, with diffs of the failed checks.
 
-    `rerun` and `tell` are the commands that run it again, and that print its trace ("" where there is none).
+    `rerun` and `tell` are the commands that run it again and that print its trace ("" if it has none).
     """
     kept = {name: value for name, value in line.items() if name not in _ELSEWHERE}
     rerun = rerun_text(line["id"], line["seed"], line["repeat"], line["variant"])
@@ -196,7 +196,7 @@ def _check(check: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def diff(expected: Any, actual: Any) -> list[str]:
-    """What differs, line by line: `-` is expected, `+` is there, ` ` both; empty where there is one line of each."""
+    """Return the lines of a unified diff: `-` expected, `+` actual; empty if both values have one line."""
     before, after = _lines(expected), _lines(actual)
     if len(before) <= 1 and len(after) <= 1:
         return []

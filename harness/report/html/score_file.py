@@ -1,4 +1,4 @@
-"""score.json as types: what `harness score` says of variants, format "harness-score/1" (docs/variants.md)."""
+"""The types of score.json, which `harness score` writes: format "harness-score/1" (docs/variants.md)."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ Signed = Annotated[float, Meta(ge=-1e15, le=1e15)]
 
 
 class Latency(TypedDict):
-    """Virtual seconds."""
+    """Latency in virtual seconds."""
 
     p50: Amount | None
     p95: Amount | None
@@ -38,7 +38,7 @@ class Difference(TypedDict):
 
 
 class Variant(TypedDict):
-    """What a variant came to. `stopped` says why it did not run through all scenarios."""
+    """The results of a variant. `stopped` says why it did not run through all scenarios."""
 
     name: str
     runs: Count
@@ -54,7 +54,7 @@ class Variant(TypedDict):
 
 
 class Changed(TypedDict):
-    """A scenario with another score or verdict than as the baseline, and the checks that made it so."""
+    """A scenario with another score or verdict than with the baseline, and the checks that caused it."""
 
     id: str
     variant: str
@@ -65,7 +65,7 @@ class Changed(TypedDict):
 
 
 class Score(TypedDict):
-    """Variants, the baseline first."""
+    """The score of variants, the baseline first."""
 
     format: Literal["harness-score/1"]
     baseline: str
@@ -75,10 +75,10 @@ class Score(TypedDict):
 
 
 def read_score(folder: Path) -> Score | None:
-    """The score of a folder of results; None where there is none.
+    """Read the score in a results folder; None if there is none.
 
     Raises:
-        FormatError: there is one that cannot be read (`score-damaged`).
+        FormatError: it cannot be read (`score-damaged`).
     """
     file = folder / SCORE
     if not file.is_file():

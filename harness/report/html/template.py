@@ -1,4 +1,4 @@
-"""The parts of a page: templates that escape, our own style and script, and a policy that allows no others."""
+"""Parts of a page: templates with automatic escaping, assets, and the content security policy."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ _FILTERS: Final = ("dollars", "folded", "score", "seconds", "shown")
 
 
 def policy(style: str, script: str = "") -> str:
-    """The content security policy of a page: this style and this script, by their hashes, and nothing else."""
+    """Return the content security policy of a page: it allows only this style and this script, by their hashes."""
     allowed = f"script-src '{_hash(script)}'; connect-src 'self'; " if script else ""
     return (
         f"default-src 'none'; {allowed}style-src '{_hash(style)}'; base-uri 'none'; form-action 'none';"
@@ -32,13 +32,13 @@ def _hash(text: str) -> str:
 
 @cache
 def asset(name: str) -> str:
-    """The text of a file of the pages: a script, a style."""
+    """Return the text of an asset: a script or a style sheet."""
     return (_ASSETS / name).read_text(encoding="utf-8")
 
 
 @cache
 def template(name: str) -> Template:
-    """A template of a page."""
+    """Return a template."""
     from jinja2 import Environment, FileSystemLoader, StrictUndefined
 
     environment = Environment(
@@ -54,13 +54,13 @@ def template(name: str) -> Template:
 
 
 def safe(text: str) -> Any:
-    """A text of our own that stands in the page as it is."""
+    """Mark a text of this package as safe, so that templates do not escape it."""
     from markupsafe import Markup
 
     return Markup(text)
 
 
 def inert(json_text: str) -> Any:
-    r"""JSON that ends no element, whatever is in it: `<` is `\u003c`; and no line separators of JavaScript."""
+    r"""Escape JSON for a script element: `<` becomes `\u003c`, and JavaScript's line separators are escaped too."""
     escaped = json_text.replace("<", "\\u003c").replace("\u2028", "\\u2028").replace("\u2029", "\\u2029")
     return safe(escaped)

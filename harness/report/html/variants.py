@@ -1,4 +1,4 @@
-"""Variants held against the baseline, as the page shows them: verdicts in words, intervals, the Pareto front."""
+"""The comparison of variants with the baseline for the page: verdicts, intervals, the Pareto front."""
 
 from __future__ import annotations
 
@@ -14,18 +14,18 @@ from harness.report.repeats import Key
 from harness.source.display import clip
 
 MAX_CHANGED: Final = 200
-"""Scenarios in the table that the page has without its script."""
+"""The most scenarios in the table that is shown without the script."""
 _MAX_CHECKS: Final = 4
 _MAX_CHECK: Final = 160
 _MAX_NAMED: Final = 3
 _INTERVAL: Final = 200
-"""Width of a drawn interval; 0 is in its middle."""
+"""Width of a drawn interval, in pixels; 0 is in its middle."""
 _WIDTH, _HEIGHT, _EDGE = 460, 250, 24
 _STATES: Final = {"better": "better", "worse": "worse", "no evidence": "even"}
 
 
 def scored(found: Score) -> dict[str, Any]:
-    """What the page shows of a score: {headline, baseline, scale, variants, plots, changed}."""
+    """Return the data of a score for the template: {headline, baseline, scale, variants, plots, front, changed}."""
     reach = _reach(found["variants"])
     changed: dict[str, list[Changed]] = {}
     for each in found["changed"]:
@@ -44,7 +44,7 @@ def scored(found: Score) -> dict[str, Any]:
 
 
 def headline(found: Score) -> str:
-    """Which variant is better, in a sentence: "terse is better than baseline by 0.100; no evidence on small"."""
+    """Return the result in a sentence: "terse is better than baseline by 0.100; no evidence on small"."""
     names: dict[str, list[str]] = {}
     for each in found["variants"]:
         if each["name"] == found["baseline"]:
@@ -90,7 +90,7 @@ def _listed(names: Sequence[str]) -> str:
 
 
 def _reach(variants: Iterable[Variant]) -> float:
-    """How far from 0 the differences and their intervals reach."""
+    """Return the largest absolute value of the differences and their interval bounds."""
     ends = [
         abs(value)
         for each in variants
@@ -132,7 +132,7 @@ def _variant(each: Variant, found: Score, changed: Sequence[Changed], reach: flo
 
 
 def _interval(difference: Mapping[str, Any], reach: float) -> dict[str, Any]:
-    """{at, low, high: places on the common scale; text}. Without an interval `low` is None."""
+    """Return {at, low, high: positions on the common scale, text}. `low` and `high` are None without an interval."""
     scale = Scale(-reach, reach, 6, _INTERVAL - 6)
     low, high = difference["low"], difference["high"]
     at, text = scale(difference["fitness"]), with_interval(difference["fitness"], low, high)
@@ -142,7 +142,7 @@ def _interval(difference: Mapping[str, Any], reach: float) -> dict[str, Any]:
 
 
 def _changes(changed: Sequence[Changed]) -> list[str]:
-    """How many scenarios are better and worse, in words."""
+    """Return the numbers of scenarios that are better and worse, as texts."""
     better = sum(each["after"] > each["before"] for each in changed)
     worse = sum(each["after"] < each["before"] for each in changed)
     rest = len(changed) - better - worse
@@ -158,7 +158,7 @@ def _changes(changed: Sequence[Changed]) -> list[str]:
 
 
 def _checks(changed: Sequence[Changed]) -> str:
-    """Which checks changed, the most frequent first: "output 5, path 3"."""
+    """Return the checks that changed with their counts, the most frequent first: "output 5, path 3"."""
     counts = Counter(
         name for each in changed for name in {text.partition(":")[0] for text in each.get("checks", ())}
     )
@@ -168,7 +168,7 @@ def _checks(changed: Sequence[Changed]) -> str:
 
 
 def _plots(found: Score) -> list[dict[str, Any]]:
-    """Fitness over latency and, where anything cost something, over cost."""
+    """Return plots of fitness over latency, and over cost if anything had a cost."""
     measured = [each for each in found["variants"] if each["fitness"] is not None and not each.get("stopped")]
     aims: list[tuple[str, Callable[[Variant], float | None], Callable[[float], str]]] = [
         ("latency (p50)", lambda each: each["latency"]["p50"], seconds),
@@ -212,7 +212,7 @@ def _plot(
 
 
 def _changed_rows(found: Score) -> list[dict[str, Any]]:
-    """The scenarios that changed, a cell for each variant: {id, cells: {variant: Changed}}."""
+    """Return the scenarios that changed, with a cell for each variant: {id, cells: {variant: Changed}}."""
     rows: dict[str, dict[str, Changed]] = {}
     for each in found["changed"]:
         rows.setdefault(each["id"], {})[each["variant"]] = each
@@ -220,9 +220,9 @@ def _changed_rows(found: Score) -> list[dict[str, Any]]:
 
 
 def as_data(found: Score) -> dict[str, Any]:
-    """What the script of the page has of a score: {names, baseline, checks: {variant: {scenario: text}}}.
+    """Return the data of a score for the script: {names, baseline, checks: {variant: {scenario: text}}}.
 
-    A text says which checks made a scenario better or worse.
+    A text names the checks that made a scenario better or worse.
     """
     checks: dict[str, dict[str, str]] = {}
     for each in found["changed"]:
@@ -239,7 +239,7 @@ def as_data(found: Score) -> dict[str, Any]:
 
 
 def changed_runs(found: Score) -> frozenset[Key]:
-    """The scenarios that changed, each as its variant and as the baseline: (id, variant)."""
+    """Return (id, variant) of the scenarios that changed, for the variant and for the baseline."""
     return frozenset(
         (each["id"], variant) for each in found["changed"] for variant in (each["variant"], found["baseline"])
     )

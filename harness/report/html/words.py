@@ -1,4 +1,4 @@
-"""The figures of a run in words, as they stand at the head of the page."""
+"""The head of the page: the result in a sentence, and the main figures."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ __all__ = [
 
 
 def headline(rows: Rows, baseline: Baseline | None) -> str:
-    """Is it good, and what changed: "3 of 288 scenarios fail, 2 of them new"."""
+    """Return the result in a sentence, with changes since the baseline: "3 of 288 scenarios fail, 2 of them new"."""
     verdicts = [row.verdict for row in rows]
     failed, errors, skipped = (verdicts.count(name) for name in ("failed", "error", "skipped"))
     judged = len(verdicts) - skipped
@@ -57,7 +57,7 @@ def _of_them(count: int, of: int) -> str:
 
 
 def state(total: Mapping[str, Any]) -> str:
-    """The state of the whole: `failed`, `error`, `skipped` or `passed`."""
+    """Return the state of the run: `failed`, `error`, `skipped` or `passed`."""
     if total["failed"]:
         return "failed"
     if total["errors"]:
@@ -66,7 +66,7 @@ def state(total: Mapping[str, Any]) -> str:
 
 
 def changes(rows: Rows, baseline: Baseline) -> list[dict[str, str]]:
-    """What became of the scenarios of the baseline, in words: {name, text}; `name` is what the table filters by."""
+    """Return the numbers of changes since the baseline: {name, text}; `name` is a filter of the table."""
     found = Counter(baseline.change(row) for row in rows)
     said = {
         "new": "newly failing",
@@ -79,7 +79,7 @@ def changes(rows: Rows, baseline: Baseline) -> list[dict[str, str]]:
 
 
 def tiles(total: Mapping[str, Any], before: Mapping[str, Any] | None) -> list[dict[str, str]]:
-    """The figures of a total, a tile each: {name, value, note, change}; `change` is against the baseline."""
+    """Return the figures of a total as tiles {name, value, note, change}; `change` is since the baseline."""
     low, high = total["pass_rate_interval"]
     latency, old = total["latency"], before or {"latency": {}, "tokens": {}}
     tokens = total["tokens"]
@@ -122,7 +122,7 @@ def tiles(total: Mapping[str, Any], before: Mapping[str, Any] | None) -> list[di
 
 
 def dollars(value: float) -> str:
-    """A cost with its unit."""
+    """Format a cost with its unit."""
     return f"${cost(value)}"
 
 
@@ -133,7 +133,7 @@ def _tile(name: str, value: str, note: str, change: str) -> dict[str, str]:
 def _moved(
     now: Mapping[str, Any], before: Mapping[str, Any], name: str, shown: Any, up: str, down: str
 ) -> str:
-    """By how much a figure went up or down, and what that is; "" without a baseline, or a figure in it."""
+    """Return the change of a figure with its meaning; "" if either value is missing."""
     new, old = now.get(name), before.get(name)
     if new is None or old is None:
         return ""
@@ -147,11 +147,11 @@ def _points(share: float) -> str:
 
 
 def folded(text: Any, most: int) -> str:
-    """The beginning of a long text, and how much more there is."""
+    """Return the first `most` characters of a text, and the number of the others."""
     whole = str(text)
     return whole if len(whole) <= most else f"{whole[:most]} … {len(whole) - most:,} more characters"
 
 
 def shown(text: Any) -> str:
-    """Any text as people can read it: no control characters, and nothing that turns the writing direction."""
+    """Return any text without control characters and characters that change the writing direction."""
     return printable(str(text), keep_newlines=True)
