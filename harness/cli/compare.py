@@ -14,7 +14,7 @@ from harness.source.suggest import did_you_mean
 
 if TYPE_CHECKING:
     from harness.report.compare.comparison import Change, Comparison
-    from harness.report.compare.explained import Explained
+    from harness.report.compare.explanation import Explanation
     from harness.report.compare.text import Line
 
 _MOST_SHOWN: Final = 20
@@ -60,7 +60,7 @@ def command(arguments: tuple[str, ...], scenario: str | None, as_json: str | Non
     with the line of the manifest. With FILE::NAME one scenario is shown in full, with both conversations.
     """
     from harness.report.compare.comparison import Side, compare
-    from harness.report.compare.explained import explain
+    from harness.report.compare.explanation import explain
     from harness.report.compare.text import as_json as data
     from harness.report.encoding import encode
 
@@ -119,7 +119,7 @@ def _change_of(comparison: Comparison, scenario: str) -> Change:
 
 def _overview_lines(comparison: Comparison) -> Iterator[Line]:
     from harness.report.compare.comparison import KINDS
-    from harness.report.compare.explained import explain
+    from harness.report.compare.explanation import explain
     from harness.report.compare.text import entry_lines, heading, section
 
     yield from heading(comparison)
@@ -137,15 +137,15 @@ def _overview_lines(comparison: Comparison) -> Iterator[Line]:
             yield f"  … and {left} more (--json has up to {_MOST_IN_JSON:,})", "dim"
 
 
-def _group(found: Iterable[Explained]) -> list[list[Explained]]:
+def _group(found: Iterable[Explanation]) -> list[list[Explanation]]:
     """Group scenarios with the same first difference and the same changed checks, in order of first appearance."""
-    groups: dict[Any, list[Explained]] = {}
+    groups: dict[Any, list[Explanation]] = {}
     for number, each in enumerate(found):
         groups.setdefault(_group_key(each) or number, []).append(each)
     return [*groups.values()]
 
 
-def _group_key(found: Explained) -> Any:
+def _group_key(found: Explanation) -> Any:
     """Return the key by which scenarios are shown together, or None if this one is shown alone."""
     from harness.report.encoding import encode
 
@@ -157,9 +157,9 @@ def _group_key(found: Explained) -> Any:
 
 
 def _full_lines(comparison: Comparison, change: Change, verbose: bool) -> Iterator[Line]:
-    from harness.report.compare.explained import explain, trace_of
+    from harness.report.compare.explanation import explain, trace_of
+    from harness.report.compare.full_text import whole_lines
     from harness.report.compare.text import heading
-    from harness.report.compare.whole import whole_lines
 
     yield from [*heading(comparison)][:1]
     found = next(explain(comparison, [change]))

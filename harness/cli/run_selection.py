@@ -65,7 +65,7 @@ def run_selection(
     from harness.report.github import tell_github
     from harness.report.history.file import writer_of
     from harness.report.recording_text import recorded_lines
-    from harness.report.summary_text import places
+    from harness.report.summary_text import report_paths
     from harness.report.terminal_prompt import terminal_asker
     from harness.scenario.redaction import secrets_of_process
     from harness.secrets.output import redacted_process
@@ -119,7 +119,7 @@ def run_selection(
     if session.interrupted:
         click.echo("interrupted: what had ended is written down, the rest was not run", err=True)
     if not scored and (not quiet or code):
-        for text in places(settings.report):
+        for text in report_paths(settings.report):
             click.echo(text, err=to_stderr)
     if not scored:
         tell_github(settings.report, lambda text: click.echo(text, err=to_stderr))

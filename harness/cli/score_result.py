@@ -21,7 +21,7 @@ from harness.report.html.score_file import SCORE
 from harness.report.reading import RESULTS
 from harness.report.scenario_runs import read_run
 from harness.report.summary import Summary
-from harness.report.summary_text import places
+from harness.report.summary_text import report_paths
 from harness.settings import Projects, RecordMode
 from harness.source.display import printable
 from harness.variants.comparison import Score, compare
@@ -71,7 +71,7 @@ def conclude(
         click.echo(line, err=to_stderr)
     if json_ is not None:
         deliver_json(text, json_)
-    for place in places(folder):
+    for place in report_paths(folder):
         click.echo(place, err=to_stderr)
     if stopped:
         _print_left_out(schedule, {each.name: each.group.get("runs", 0) for each in score.variants})
@@ -93,7 +93,7 @@ def _print_refusals(finished: FinishedRun, variants: Sequence[Variant]) -> None:
     if len(refusals) > _MOST_REFUSALS:
         click.echo(f"… {len(refusals) - _MOST_REFUSALS} more", err=True)
     click.echo("nothing is scored", err=True)
-    for place in places(finished.report):
+    for place in report_paths(finished.report):
         click.echo(place, err=True)
 
 

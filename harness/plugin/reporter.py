@@ -158,7 +158,7 @@ class Reporter:
             return
         from harness.report.github import tell_github
         from harness.report.suite_table import suite_table
-        from harness.report.summary_text import counts, figures, notes, places
+        from harness.report.summary_text import counts, figures, notes, report_paths
         from harness.source.workflow_commands import inert
 
         with _exit_if_unwritable():
@@ -172,7 +172,7 @@ class Reporter:
             *suite_table(summary["suites"], width),
             f"{' · '.join(count for count, _ in found)}   {of}",
             *figures(summary, width, coverage=verbose),
-            *places(self._writer.folder),
+            *report_paths(self._writer.folder),
         ]:
             terminalreporter.write_line(inert(line))
         _warn_of_misspelt_variables(terminalreporter)

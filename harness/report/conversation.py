@@ -84,7 +84,7 @@ class _Narrator:
             case "node_end":
                 yield from self._update(event)
             case "node_pause":
-                yield from self._in(event["graph"] + event["node"], at)
+                yield from self._heading(event["graph"] + event["node"], at)
                 values = [_plain(value) for value in event["values"] if value is not None]
                 yield Row(at, "", 1, "pauses", "\n".join(values) or "and waits for an answer")
             case "end" if event["graph"] == "":
@@ -92,7 +92,7 @@ class _Narrator:
             case _:
                 yield from _between_nodes(event, text)
 
-    def _in(self, node: str, at: float) -> Iterator[Row]:
+    def _heading(self, node: str, at: float) -> Iterator[Row]:
         """Yield a heading if the previous row was of another node."""
         if node != self._speaker:
             self._speaker = node
@@ -100,7 +100,7 @@ class _Narrator:
 
     def _call(self, event: Event, text: str) -> Iterator[Row]:
         request, at = event["request"], event["at"]
-        yield from self._in(event["node"], at)
+        yield from self._heading(event["node"], at)
         self._calls[event["call"]] = event
         yield Row(at, "call", 1, "", f"▸ {text}")
         yield from self._messages(request.get("messages", ()), at)
@@ -144,7 +144,7 @@ class _Narrator:
     def _answer(self, event: Event) -> Iterator[Row]:
         at, call = event["at"], self._calls.pop(event["call"], None)
         if call is not None:
-            yield from self._in(call["node"], at)
+            yield from self._heading(call["node"], at)
         took = f"  ({seconds(event['latency'])})" if event["latency"] else ""
         if "error" in event:
             label = "refused" if event.get("refused") else "failed"
@@ -174,7 +174,7 @@ class _Narrator:
             if self._state.get((event["graph"], key)) == new:
                 continue
             self._state[event["graph"], key] = new
-            yield from self._in(event["graph"] + event["node"], at)
+            yield from self._heading(event["graph"] + event["node"], at)
             if isinstance(value, list) and value and all(map(_is_message, value)):
                 yield Row(at, "", 1, label, f"{key} =")
                 yield from self._messages(value, at)

@@ -97,7 +97,7 @@ class RepeatGroup(Counts):
         self.weight = max(self.weight, line["weight"])
         self._add_figures(
             line["score"] or 0.0,
-            float(line["latency"]["total"] or 0.0) if ran(line) else None,
+            float(line["latency"]["total"] or 0.0) if counts_for_latency(line) else None,
             line["repeat"],
         )
         if not self.differs:
@@ -194,7 +194,7 @@ class ScenarioRepeats(Counts):
         return runs + len(once), passed + sum(once.values())
 
 
-def ran(line: Line) -> bool:
+def counts_for_latency(line: Line) -> bool:
     """True if the run began, ended and was judged, so that its latency counts."""
     return line["verdict"] in ("passed", "failed") and line["status"] in _RAN
 

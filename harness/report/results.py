@@ -176,7 +176,7 @@ class ResultsWriter:
             self._history.check()
         try:
             self.folder.mkdir(parents=True, exist_ok=True)
-            self._file = opened_alone(self.path)
+            self._file = open_locked(self.path)
             put_aside(self.folder, _FILES)
             remove_traces(self.folder)
             self._file.truncate(0)
@@ -217,7 +217,7 @@ class ResultsWriter:
             self._file.write(text.encode() + b"\n")
             self._file.flush()
         except OSError as error:
-            self._give_up()
+            self._abort()
             raise unwritable(self.path, error) from error
         self._order.append(place)
         line = decode(text)
@@ -251,7 +251,7 @@ class ResultsWriter:
         contents = Contents(self.path.parent)
         lines: Iterator[Mapping[str, Any]] = read_lines(self.path)
         if with_page:
-            lines = contents.passed_on(lines)  # junit and the page share one pass over the lines
+            lines = contents.collecting(lines)  # junit and the page share one pass over the lines
         replace_in_chunks(self.path.with_name(JUNIT), junit(lines, incomplete))
         history, unwritten = self._append_to_history(self._summary)
         if with_page:
@@ -273,7 +273,7 @@ class ResultsWriter:
             return self._history.file, error
         return self._history.file, None
 
-    def _give_up(self) -> None:
+    def _abort(self) -> None:
         """Close the file after a failed write. No summaries are written then."""
         if self._file is not None:
             with suppress(OSError):
@@ -288,7 +288,7 @@ class ResultsWriter:
             replace_in_chunks(self.path, (lines[at] for at in order))
 
 
-def opened_alone(path: Path) -> BinaryIO:
+def open_locked(path: Path) -> BinaryIO:
     """Open a file for appending, and lock it against other runs until it is closed or the process ends."""
     file = path.open("ab")
     try:

@@ -16,7 +16,7 @@ from typing import Any
 from harness.report.formatting import plural
 from harness.report.reading import read_lines, results_file
 from harness.report.run_summary import nothing_ran, why_incomplete, written_summary
-from harness.report.shards import are_whole, is_shard
+from harness.report.shards import are_all_shards, is_shard
 from harness.report.summary import Summary
 from harness.source.document import shown_path
 
@@ -47,7 +47,7 @@ def summarise_runs(paths: Sequence[Path]) -> dict[str, Any]:
     reasons = [
         f"{run.name}: {run.incomplete}" if several else run.incomplete for run in runs if run.incomplete
     ]
-    if are_whole([run.incomplete for run in runs]):
+    if are_all_shards([run.incomplete for run in runs]):
         reasons = []
     found = sums.as_json("; ".join(reasons))
     if several:

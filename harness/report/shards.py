@@ -14,7 +14,7 @@ def is_shard(reason: str) -> bool:
     return _SHARD.fullmatch(reason) is not None
 
 
-def are_whole(reasons: Sequence[str]) -> bool:
+def are_all_shards(reasons: Sequence[str]) -> bool:
     """True if runs that are incomplete for these reasons are together all shards of one run.
 
     A shard that was ended early, or that selected scenarios in other ways too, has another reason.

@@ -12,7 +12,7 @@ from harness.report.bounded_lists import Entries, Warnings
 from harness.report.coverage import GraphCoverage
 from harness.report.group import figures, flaky_left_out, named, scenarios
 from harness.report.latency import NodeLatencies
-from harness.report.repeats import Key, Line, ran
+from harness.report.repeats import Key, Line, counts_for_latency
 from harness.report.stratum import Stratum
 from harness.report.verdicts import NOT_PASSED
 
@@ -60,7 +60,7 @@ class Summary:
         for text in line["warnings"]:
             self._warnings.add(text, line["id"])
         self._coverage.add(line)
-        if ran(line):
+        if counts_for_latency(line):
             self._nodes.add(line)
 
     def _stratum(self, line: Line) -> Stratum:

@@ -85,7 +85,7 @@ def figures(summary: Mapping[str, Any], width: int | None = None, *, coverage: b
     ]
 
 
-def places(report: Path) -> list[str]:
+def report_paths(report: Path) -> list[str]:
     """Return lines that name the results folder and its report.html."""
     from harness.report.html.page import PAGE
 

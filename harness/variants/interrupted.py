@@ -25,7 +25,7 @@ from harness.report.atomic_write import replace as replace_file
 from harness.report.atomic_write import unwritable
 from harness.report.encoding import encode
 from harness.report.reading import RESULTS, read_lines
-from harness.report.results import Record, opened_alone
+from harness.report.results import Record, open_locked
 from harness.report.traces import FOLDER, move_traces
 
 FORMAT: Final = "harness-unfinished/1"
@@ -110,7 +110,7 @@ class Unfinished:
 
     def _check_alone(self) -> None:
         try:
-            opened_alone(self._folder / RESULTS).close()
+            open_locked(self._folder / RESULTS).close()
         except OSError as error:
             raise unwritable(self._folder, error) from error
 

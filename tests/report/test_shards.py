@@ -2,15 +2,15 @@
 
 import pytest
 
-from harness.report.shards import are_whole
+from harness.report.shards import are_all_shards
 
 THIRDS = [f"2 of 6 scenarios selected (shard {number}/3)" for number in (1, 2, 3)]
 
 
 def test_all_shards_are_whole_in_any_order() -> None:
-    assert are_whole(THIRDS)
-    assert are_whole(THIRDS[::-1])
-    assert are_whole(["1 of 1 scenario selected (shard 1/1)"])
+    assert are_all_shards(THIRDS)
+    assert are_all_shards(THIRDS[::-1])
+    assert are_all_shards(["1 of 1 scenario selected (shard 1/1)"])
 
 
 @pytest.mark.parametrize(
@@ -29,4 +29,4 @@ def test_all_shards_are_whole_in_any_order() -> None:
     ],
 )
 def test_anything_less_is_a_part(reasons: list[str]) -> None:
-    assert not are_whole(reasons)
+    assert not are_all_shards(reasons)

@@ -33,15 +33,15 @@ _NOT_KNOWN: Final[Mapping[str, Any]] = {
 class Side:
     """One of the two runs.
 
-    path   its folder or results file; None for a baseline file, which has neither results nor traces
-    total  its figures, a group of summary.json; all None for a baseline file
-    did    the digest of each repeat, by scenario and repeat number
+    path     its folder or results file; None for a baseline file, which has neither results nor traces
+    total    its figures, a group of summary.json; all None for a baseline file
+    digests  the digest of each repeat, by scenario and repeat number
     """
 
     path: Path | None
     run: Run
     total: Mapping[str, Any]
-    did: Mapping[tuple[Key, int], str]
+    digests: Mapping[tuple[Key, int], str]
 
     @property
     def folder(self) -> Path:
@@ -58,14 +58,14 @@ class Side:
         """
         if is_baseline_file(path):
             return cls(None, read_baseline(path), _NOT_KNOWN, {})
-        sums, did = Summary(), {}
+        sums, digests = Summary(), {}
 
         def note(line: Mapping[str, Any]) -> None:
             sums.add(line)
-            did[(line["id"], line["variant"] or ""), line["repeat"]] = line["digest"]
+            digests[(line["id"], line["variant"] or ""), line["repeat"]] = line["digest"]
 
         run = read_run(path, [note])
-        return cls(path, run, sums.as_json(run.incomplete)["total"], did)
+        return cls(path, run, sums.as_json(run.incomplete)["total"], digests)
 
 
 @dataclass(frozen=True)
@@ -158,7 +158,7 @@ def _digest(change: Change, before: Side, after: Side) -> str:
     if change.before is not None and change.after is not None:
         return ""
     scenario, side = change.scenario, before if change.after is None else after
-    return side.did.get((scenario.key, min(scenario.repeats)), "")
+    return side.digests.get((scenario.key, min(scenario.repeats)), "")
 
 
 def _order(change: Change) -> tuple[Any, ...]:
@@ -175,7 +175,7 @@ def _paired(found: Pair, before: Side, after: Side, *, is_gone: bool) -> Change:
     differ = []
     for number in numbers:
         differs = found.before.repeats[number] != found.after.repeats[number]
-        was, now = (side.did.get((found.after.key, number)) for side in (before, after))
+        was, now = (side.digests.get((found.after.key, number)) for side in (before, after))
         if differs or (was is not None and now is not None and was != now):
             differ.append(number)
     one, other = (

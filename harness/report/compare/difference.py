@@ -6,8 +6,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, Final, NamedTuple
 
+from harness.report.compare.text_diff import diff_lines
 from harness.report.compare.values import ABSENT
-from harness.report.compare.words import diff_lines
 from harness.report.encoding import encode
 from harness.source.display import clip
 
@@ -28,7 +28,7 @@ class Part(NamedTuple):
 
     @property
     def lines(self) -> list[str]:
-        """The difference as lines of a diff (`harness.report.compare.words`)."""
+        """The difference as lines of a diff (`harness.report.compare.text_diff`)."""
         if isinstance(self.before, str) and isinstance(self.after, str) and not self.is_whole:
             return diff_lines(self.before, self.after)
         found = [f"- {_shown(self.before)}"] if self.before is not ABSENT else []

@@ -15,7 +15,7 @@ from harness.graph.model import END, START
 from harness.graph.narration import end_name, role_of
 from harness.graph.trace import Event
 from harness.report.compare.difference import Difference, Part
-from harness.report.compare.sentences import content, sentence
+from harness.report.compare.event_text import content, sentence
 from harness.report.compare.values import ABSENT, ValueChange, value_changes
 from harness.report.encoding import encode
 from harness.report.formatting import seconds

@@ -7,7 +7,7 @@ from typing import Any, Final
 
 from harness.report.compare.comparison import Change, Comparison, Side, figures_of
 from harness.report.compare.difference import Difference
-from harness.report.compare.explained import CheckChange, Explained
+from harness.report.compare.explanation import CheckChange, Explanation
 from harness.report.encoding import encode
 from harness.report.formatting import cost, plural, seconds
 from harness.report.headline_figures import FIGURES
@@ -73,7 +73,7 @@ def section(kind: str, count: int, comparison: Comparison) -> Iterator[Line]:
     yield f"{words}: {plural(count, 'scenario')}", "bold"
 
 
-def entry_lines(found: Explained, alike: Sequence[Change] = ()) -> Iterator[Line]:
+def entry_lines(found: Explanation, alike: Sequence[Change] = ()) -> Iterator[Line]:
     """Yield a change with its explanation. `alike` are other changes with the same first difference."""
     change = found.change
     yield f"  {printable(change.scenario.label)}", ""
@@ -147,7 +147,7 @@ def _check(check: CheckChange) -> Iterator[Line]:
     if check.after is None:
         yield f"    {name}: not checked any more", ""
         return
-    if check.is_other:
+    if check.has_new_expectation:
         state = "is new" if check.before is None else "expects something else"
         yield f"    {name}: {state}", "dim"
         if check.before is not None:
@@ -206,7 +206,7 @@ def _parts(difference: Difference) -> Iterator[Line]:
             yield f"      {printable(line)}".rstrip(), _STYLES.get(line[:1], "dim")
 
 
-def as_json(comparison: Comparison, explained: Iterable[Explained], left_out: int) -> dict[str, Any]:
+def as_json(comparison: Comparison, explained: Iterable[Explanation], left_out: int) -> dict[str, Any]:
     """Return the comparison as JSON data. `left_out` is the number of changes without an explanation."""
     sides = {"before": comparison.before, "after": comparison.after}
     return {
@@ -228,7 +228,7 @@ def _side(side: Side) -> dict[str, Any]:
     }
 
 
-def _change(found: Explained) -> Mapping[str, Any]:
+def _change(found: Explanation) -> Mapping[str, Any]:
     change = found.change
     sides = {"before": change.before, "after": change.after}
     return {

@@ -65,19 +65,19 @@ def _rows(runs: Sequence[Run]) -> Iterator[list[str]]:
     before: Run | None = None
     for run in runs:
         total = run.total
-        cells = [name_of(run), (run.commit or "")[:_COMMIT], printable(clip(run.branch or "", 20))]
+        cells = [run_name(run), (run.commit or "")[:_COMMIT], printable(clip(run.branch or "", 20))]
         cells.append(str(total["runs"]))
         for figure in FIGURES:
             value = figure.of(total)
             cells.append("–" if value is None else figure.text(value))
         if total.get("unpriced"):
             cells[-1] += "*"
-        cells.append(change(before, run) if run.complete else "part")
+        cells.append(describe_change(before, run) if run.complete else "part")
         yield cells
         before = run if run.complete else before
 
 
-def change(before: Run | None, run: Run) -> str:
+def describe_change(before: Run | None, run: Run) -> str:
     """Describe the change since the last complete run: of the pass rate, or else of the next figure; "" for none."""
     if before is None:
         return ""
@@ -90,7 +90,7 @@ def change(before: Run | None, run: Run) -> str:
     return ""
 
 
-def name_of(run: Run) -> str:
+def run_name(run: Run) -> str:
     """Return a name for a run: its time, or else its folder or its number."""
     if run.time:
         return printable(clip(run.time, 30)).replace("T", " ").removesuffix("Z")[:16]
@@ -102,7 +102,7 @@ def _notes(trends: Trends, width: int | None) -> Iterator[str]:
     parts = [run for run in trends.runs if not run.complete]
     for run in parts[-3:]:
         yield from _hanging(
-            f"part: {name_of(run)}: {printable(clip(run.reason or 'no reason is given', 200))}", width
+            f"part: {run_name(run)}: {printable(clip(run.reason or 'no reason is given', 200))}", width
         )
     if len(parts) > 3:
         yield f"      and {plural(len(parts) - 3, 'earlier part')}"
@@ -162,12 +162,12 @@ def _scenarios(trends: Trends, width: int | None, ascii_only: bool) -> Iterator[
         yield from _hanging(f"  {printable(trend.label)}", width)
         marks = _ASCII_MARKS if ascii_only else _MARKS
         drawn = "".join(marks[verdict] for verdict in trend.recent)
-        yield from _hanging(f"    {drawn}  {described(trend, state)}", width)
+        yield from _hanging(f"    {drawn}  {describe_trend(trend, state)}", width)
     if len(found) > _MAX_SCENARIOS:
         yield f"… and {plural(len(found) - _MAX_SCENARIOS, 'more scenario')} (--json has them)"
 
 
-def described(trend: ScenarioTrend, state: str) -> str:
+def describe_trend(trend: ScenarioTrend, state: str) -> str:
     """Describe the runs in which a scenario changed."""
     facts = []
     if state == "gone":
@@ -187,7 +187,7 @@ def described(trend: ScenarioTrend, state: str) -> str:
 def _at(run: Run | None) -> str:
     if run is None:
         return "–"
-    return name_of(run) + (f" ({run.commit[:_COMMIT]})" if run.commit else "")
+    return run_name(run) + (f" ({run.commit[:_COMMIT]})" if run.commit else "")
 
 
 def _hanging(text: str, width: int | None) -> Iterator[str]:

@@ -28,7 +28,7 @@ def trace_of(report: Path, line: Line) -> str:
         return ""
 
 
-class Embedded:
+class EmbeddedTexts:
     """Texts of runs up to a total length; those of runs that did not pass have priority.
 
     At most twice the limit is held in memory.

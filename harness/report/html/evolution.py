@@ -7,13 +7,13 @@ from pathlib import Path
 from typing import Any, Final
 
 from harness.report.atomic_write import replace
-from harness.report.compare.words import word_changes
+from harness.report.compare.text_diff import word_changes
 from harness.report.formatting import p_value, plural, score, with_interval
 from harness.report.html.ancestors import MAX_DRAWN, ancestors, first_parents, picture
 from harness.report.html.evolution_files import Confirmation, Evolution, Genome, read_evolution
+from harness.report.html.overview import dollars
 from harness.report.html.plot import Scale
 from harness.report.html.template import asset, policy, safe, template
-from harness.report.html.words import dollars
 
 PAGE: Final = "report.html"
 MAX_GENOMES: Final = 2_000
@@ -57,7 +57,7 @@ def evolution_page(found: Evolution, beside: Sequence[tuple[str, str]] = ()) -> 
     line = ancestors(genomes, winner.id) if winner else []
     drawn = line if len(line) <= MAX_DRAWN or winner is None else first_parents(genomes, winner.id)
     numbers = {name: at for at, name in enumerate(genomes)}
-    listed = _most_wanted([*genomes.values()], {each.id for each in line})
+    listed = _bounded([*genomes.values()], {each.id for each in line})
     return template("evolution.html").render(
         policy=policy(asset("style.css")),
         style=safe(asset("style.css")),
@@ -243,7 +243,7 @@ def _scenarios(genomes: Mapping[str, Genome], winner: Genome | None) -> list[tup
     return sorted(found, key=lambda each: (each[2] - each[1], each[0]))
 
 
-def _most_wanted(genomes: Sequence[Genome], ancestry: set[str]) -> list[Genome]:
+def _bounded(genomes: Sequence[Genome], ancestry: set[str]) -> list[Genome]:
     """Return the genomes in order; if there are too many, only the winner's ancestors and the fittest."""
     if len(genomes) <= MAX_GENOMES:
         return [*genomes]

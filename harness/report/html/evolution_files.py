@@ -71,7 +71,7 @@ class Confirmation(Struct, frozen=True):
     note: str | None = None
 
 
-class Spent(Struct, frozen=True):
+class Spending(Struct, frozen=True):
     """Usage of models by the search."""
 
     calls: Count = 0
@@ -92,7 +92,7 @@ class Search(Struct, frozen=True):
     manifest: str
     generations: list[Generation]
     stopped: str | None
-    spent: Spent
+    spent: Spending
     winner: str | None
     confirmation: Confirmation | None
     seed: int | None = None

@@ -9,7 +9,7 @@ from typing import Any, Final
 from harness.errors import FormatError
 from harness.report.headline_figures import FIGURES
 from harness.report.history.file import read_history
-from harness.report.history.text import described, name_of
+from harness.report.history.text import describe_trend, run_name
 from harness.report.history.trends import Run, Trends
 from harness.source.document import shown_path
 
@@ -46,7 +46,7 @@ def history_data(file: Path) -> dict[str, Any]:
                 "id": trend.label,
                 "state": (state := trends.state(trend)),
                 "recent": list(trend.recent),
-                "when": described(trend, state),
+                "when": describe_trend(trend, state),
             }
             for trend in found[:MAX_SCENARIOS]
         ],
@@ -56,7 +56,7 @@ def history_data(file: Path) -> dict[str, Any]:
 def _run(run: Run) -> dict[str, Any]:
     values = [(figure, figure.of(run.total)) for figure in FIGURES]
     return {
-        "name": name_of(run),
+        "name": run_name(run),
         "commit": run.commit,
         "branch": run.branch,
         "complete": run.complete,

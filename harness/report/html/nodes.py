@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from typing import Any, Final
 
 from harness.report.arithmetic import percentiles
-from harness.report.repeats import ran
+from harness.report.repeats import counts_for_latency
 
 Line = Mapping[str, Any]
 
@@ -44,7 +44,7 @@ class NodeFigures:
     def add(self, line: Line) -> None:
         """Add a line of results.jsonl."""
         nodes = self._nodes.setdefault(line["variant"] or "", {})
-        if ran(line):
+        if counts_for_latency(line):
             for name, seconds in line["latency"]["nodes"].items():
                 nodes.setdefault(name, _Node()).seconds.append(seconds)
         for name, usage in line["usage"].get("by_node", {}).items():

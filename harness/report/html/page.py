@@ -13,15 +13,15 @@ from harness.report.baseline import Baseline
 from harness.report.commands import report_argument
 from harness.report.encoding import encode
 from harness.report.formatting import plural
-from harness.report.html import words
+from harness.report.html import overview
 from harness.report.html.causes import by_cause, cause
-from harness.report.html.embedded import Embedded, details_of, trace_of
+from harness.report.html.embedded import EmbeddedTexts, details_of, trace_of
 from harness.report.html.history import history_data
 from harness.report.html.manifests import Manifests
 from harness.report.html.scenarios import Row, Rows
 from harness.report.html.score_file import Score, read_score
 from harness.report.html.template import asset, inert, policy, safe, template
-from harness.report.html.variants import MAX_CHANGED, as_data, changed_runs, scored
+from harness.report.html.variants import MAX_CHANGED, changed_runs, score_view, script_data
 from harness.report.reading import read_lines, results_file
 from harness.report.repeats import Key
 from harness.report.run_summary import summary_of
@@ -66,26 +66,26 @@ class Contents:
     def __init__(self, report: Path, score: Score | None = None) -> None:
         self.rows, self.manifests = Rows(), Manifests()
         self._changed = None if score is None else changed_runs(score)
-        self.embedded = Embedded(MAX_DETAILS, details_of)
-        self.traced = Embedded(MAX_TRACES, partial(trace_of, report))
+        self.embedded = EmbeddedTexts(MAX_DETAILS, details_of)
+        self.traced = EmbeddedTexts(MAX_TRACES, partial(trace_of, report))
 
-    def passed_on(self, lines: Iterable[Line]) -> Iterator[Line]:
+    def collecting(self, lines: Iterable[Line]) -> Iterator[Line]:
         """Yield the lines unchanged, and collect each."""
         for number, line in enumerate(lines):
             self.rows.add(number, line)
             self.manifests.add(line)
-            first = self._is_wanted((line["id"], line["variant"] or ""), line["verdict"])
+            first = self._has_priority((line["id"], line["variant"] or ""), line["verdict"])
             self.embedded.add(number, line, first=first)
             self.traced.add(number, line, first=first)
             yield line
 
-    def most_wanted(self) -> Sequence[Row]:
+    def rows_by_priority(self) -> Sequence[Row]:
         """Return all rows; if there are too many, those with priority first."""
         if len(self.rows) <= MAX_ROWS:
             return [*self.rows]
-        return sorted(self.rows, key=lambda row: not self._is_wanted(row.key, row.verdict))[:MAX_ROWS]
+        return sorted(self.rows, key=lambda row: not self._has_priority(row.key, row.verdict))[:MAX_ROWS]
 
-    def _is_wanted(self, key: Key, verdict: str) -> bool:
+    def _has_priority(self, key: Key, verdict: str) -> bool:
         return verdict in NOT_PASSED if self._changed is None else key in self._changed
 
 
@@ -123,7 +123,7 @@ def page(
     score = read_score(folder)
     if contents is None:
         contents = Contents(folder, score)
-        for _ in contents.passed_on(read_lines(run)):
+        for _ in contents.collecting(read_lines(run)):
             pass
     rows, manifests, embedded, traced = (
         contents.rows,
@@ -132,7 +132,7 @@ def page(
         contents.traced,
     )
     names = manifests.names()
-    listed = [_listed(row, names[row.manifest], baseline) for row in contents.most_wanted()]
+    listed = [_listed(row, names[row.manifest], baseline) for row in contents.rows_by_priority()]
     conversations = traced.texts()
     report = report_argument(Path(listed[0]["suite"]), folder) if listed else ""
     texts, alike = embedded.texts(), by_cause(listed)
@@ -149,9 +149,9 @@ def page(
         "removed": [] if baseline is None else [*baseline.removed(rows)],
         "baseline": None if baseline is None else {"name": baseline.name, "total": baseline.total},
         "history": None if history is None else history_data(history),
-        "score": None if score is None else as_data(score),
+        "score": None if score is None else script_data(score),
     }
-    compared = None if score is None else scored(score)
+    compared = None if score is None else score_view(score)
     return template(
         "page.html"
     ).render(
@@ -165,14 +165,14 @@ def page(
         runs=[(number, inert(text)) for number, text in texts.items()],
         complete=summary["complete"],
         reason=summary["reason"] or "",
-        headline=f"{compared['headline']}." if compared else words.headline(rows, baseline),
-        state="scored" if compared else words.state(summary["total"]),
+        headline=f"{compared['headline']}." if compared else overview.headline(rows, baseline),
+        state="scored" if compared else overview.state(summary["total"]),
         tiles=[]
         if compared  # totals over all variants mean nothing
-        else words.tiles(summary["total"], None if baseline is None else baseline.total),
+        else overview.tiles(summary["total"], None if baseline is None else baseline.total),
         facts=_facts(results_file(run), summary, baseline, score, rows),
         left_out=_left_out(len(rows) - len(listed), embedded.left_out, traced.left_out, score is not None),
-        changes=[] if baseline is None else words.changes(rows, baseline),
+        changes=[] if baseline is None else overview.changes(rows, baseline),
         report=report,
         causes=[cause(group, texts) for group in alike[:_MAX_CAUSES]],
         more_causes=max(0, len(alike) - _MAX_CAUSES),

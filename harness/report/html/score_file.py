@@ -53,7 +53,7 @@ class Variant(TypedDict):
     stopped: NotRequired[str | None]
 
 
-class Changed(TypedDict):
+class ScenarioChange(TypedDict):
     """A scenario with another score or verdict than with the baseline, and the checks that caused it."""
 
     id: str
@@ -70,7 +70,7 @@ class Score(TypedDict):
     format: Literal["harness-score/1"]
     baseline: str
     variants: Annotated[list[Variant], Meta(min_length=1)]
-    changed: list[Changed]
+    changed: list[ScenarioChange]
     pareto: list[str]
 
 

@@ -8,7 +8,7 @@ from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
-from harness.report.html import words
+from harness.report.html import overview
 
 if TYPE_CHECKING:
     from jinja2 import Template
@@ -48,8 +48,8 @@ def template(name: str) -> Template:
         trim_blocks=True,
         lstrip_blocks=True,
     )
-    environment.filters |= {name: getattr(words, name) for name in _FILTERS}
-    environment.globals["plural"] = words.plural
+    environment.filters |= {name: getattr(overview, name) for name in _FILTERS}
+    environment.globals["plural"] = overview.plural
     return environment.get_template(name)
 
 

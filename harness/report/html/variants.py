@@ -7,9 +7,9 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any, Final
 
 from harness.report.formatting import answers, p_value, percent, plural, score, seconds, with_interval
+from harness.report.html.overview import dollars
 from harness.report.html.plot import Scale, labels
-from harness.report.html.score_file import Changed, Score, Variant
-from harness.report.html.words import dollars
+from harness.report.html.score_file import ScenarioChange, Score, Variant
 from harness.report.repeats import Key
 from harness.source.display import clip
 
@@ -24,10 +24,10 @@ _WIDTH, _HEIGHT, _EDGE = 460, 250, 24
 _STATES: Final = {"better": "better", "worse": "worse", "no evidence": "even"}
 
 
-def scored(found: Score) -> dict[str, Any]:
+def score_view(found: Score) -> dict[str, Any]:
     """Return the data of a score for the template: {headline, baseline, scale, variants, plots, front, changed}."""
     reach = _reach(found["variants"])
-    changed: dict[str, list[Changed]] = {}
+    changed: dict[str, list[ScenarioChange]] = {}
     for each in found["changed"]:
         changed.setdefault(each["variant"], []).append(each)
     return {
@@ -101,7 +101,7 @@ def _reach(variants: Iterable[Variant]) -> float:
     return max(ends, default=0.0) or 1.0
 
 
-def _variant(each: Variant, found: Score, changed: Sequence[Changed], reach: float) -> dict[str, Any]:
+def _variant(each: Variant, found: Score, changed: Sequence[ScenarioChange], reach: float) -> dict[str, Any]:
     is_baseline = each["name"] == found["baseline"]
     difference = each["difference"]
     verdict = None if difference is None else difference["verdict"]
@@ -141,7 +141,7 @@ def _interval(difference: Mapping[str, Any], reach: float) -> dict[str, Any]:
     return {"at": at, "low": scale(low), "high": scale(high), "text": text}
 
 
-def _changes(changed: Sequence[Changed]) -> list[str]:
+def _changes(changed: Sequence[ScenarioChange]) -> list[str]:
     """Return the numbers of scenarios that are better and worse, as texts."""
     better = sum(each["after"] > each["before"] for each in changed)
     worse = sum(each["after"] < each["before"] for each in changed)
@@ -157,7 +157,7 @@ def _changes(changed: Sequence[Changed]) -> list[str]:
     ]
 
 
-def _checks(changed: Sequence[Changed]) -> str:
+def _checks(changed: Sequence[ScenarioChange]) -> str:
     """Return the checks that changed with their counts, the most frequent first: "output 5, path 3"."""
     counts = Counter(
         name for each in changed for name in {text.partition(":")[0] for text in each.get("checks", ())}
@@ -212,14 +212,14 @@ def _plot(
 
 
 def _changed_rows(found: Score) -> list[dict[str, Any]]:
-    """Return the scenarios that changed, with a cell for each variant: {id, cells: {variant: Changed}}."""
-    rows: dict[str, dict[str, Changed]] = {}
+    """Return the scenarios that changed, with a cell for each variant: {id, cells: {variant: ScenarioChange}}."""
+    rows: dict[str, dict[str, ScenarioChange]] = {}
     for each in found["changed"]:
         rows.setdefault(each["id"], {})[each["variant"]] = each
     return [{"id": name, "cells": cells} for name, cells in rows.items()]
 
 
-def as_data(found: Score) -> dict[str, Any]:
+def script_data(found: Score) -> dict[str, Any]:
     """Return the data of a score for the script: {names, baseline, checks: {variant: {scenario: text}}}.
 
     A text names the checks that made a scenario better or worse.

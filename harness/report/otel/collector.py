@@ -39,7 +39,7 @@ class Collector:
         self._place = printable(parts.netloc.rpartition("@")[2])
         path = parts.path.rstrip("/")
         address = parts._replace(path=path if path.endswith(_PATH) else path + _PATH).geturl()
-        self._last = _Last()
+        self._last = _LastResponse()
         exporter = sdk("exporter.otlp.proto.http.trace_exporter").OTLPSpanExporter
         self._exporter = exporter(endpoint=address, session=_session(self._last))
 
@@ -62,7 +62,7 @@ class Collector:
         return FormatError(Problem("otlp-failed", message))
 
 
-class _Last:
+class _LastResponse:
     """The result of the last request, for error messages."""
 
     def __init__(self) -> None:
@@ -91,11 +91,11 @@ class _Last:
             found = next((each for each in reasons if isinstance(each, BaseException)), found.__cause__)
 
 
-def _session(last: _Last) -> Any:
+def _session(last: _LastResponse) -> Any:
     """Return a session of requests that records the result of each request in `last`."""
     from requests import RequestException, Session
 
-    class Noting(Session):
+    class _RecordingSession(Session):
         def send(self, request: Any, **kwargs: Any) -> Any:
             try:
                 response = super().send(request, **kwargs)
@@ -105,7 +105,7 @@ def _session(last: _Last) -> Any:
             last.answered(response)
             return response
 
-    return Noting()
+    return _RecordingSession()
 
 
 @contextmanager

@@ -37,7 +37,7 @@ _PROVIDERS: Final = {
 """Provider names in manifests that differ from those of the conventions."""
 
 
-class Described(NamedTuple):
+class SpanDescription(NamedTuple):
     """The name and attributes of an effect's span. `is_remote` is True for a call to another process."""
 
     name: str
@@ -45,10 +45,10 @@ class Described(NamedTuple):
     is_remote: bool = False
 
 
-def describe(call: Event, answer: Event | None, *, content: bool) -> Described:
+def describe(call: Event, answer: Event | None, *, content: bool) -> SpanDescription:
     """Return the span of an effect. Without `content` it has no prompts, replies, arguments and results."""
     make = _MAKERS.get(call["kind"])
-    described = make(call, answer, content) if make else Described(f"{call['kind']} {call['name']}", {})
+    described = make(call, answer, content) if make else SpanDescription(f"{call['kind']} {call['name']}", {})
     attributes = {"harness.effect.kind": call["kind"], "harness.node": call["node"], **described.attributes}
     if content and call["kind"] not in ("llm", "tool", "mcp"):
         attributes["harness.effect.args"] = encode(call["request"].get("args", {}))
@@ -62,7 +62,7 @@ def provider_name(provider: str) -> str:
     return _PROVIDERS.get(provider, provider)
 
 
-def _chat(call: Event, answer: Event | None, content: bool) -> Described:
+def _chat(call: Event, answer: Event | None, content: bool) -> SpanDescription:
     request, model = call["request"], call["name"]
     params = request.get("params") or {}
     attributes: Attributes = {"gen_ai.operation.name": "chat", "gen_ai.request.model": model}
@@ -83,10 +83,10 @@ def _chat(call: Event, answer: Event | None, content: bool) -> Described:
                 attributes[f"gen_ai.usage.{key}"] = int(usage[key])
         if content:
             attributes["gen_ai.output.messages"] = encode(output_message(reply))
-    return Described(f"chat {model}", attributes, is_remote=True)
+    return SpanDescription(f"chat {model}", attributes, is_remote=True)
 
 
-def _tool(call: Event, answer: Event | None, content: bool) -> Described:
+def _tool(call: Event, answer: Event | None, content: bool) -> SpanDescription:
     attributes: Attributes = {
         "gen_ai.operation.name": "execute_tool",
         "gen_ai.tool.name": call["name"],
@@ -101,32 +101,32 @@ def _tool(call: Event, answer: Event | None, content: bool) -> Described:
         attributes["gen_ai.tool.call.arguments"] = encode(call["request"].get("args", {}))
         if answer is not None and answer["ok"]:
             attributes["gen_ai.tool.call.result"] = encode(answer.get("value"))
-    return Described(f"execute_tool {call['name']}", attributes, is_remote=call["kind"] == "mcp")
+    return SpanDescription(f"execute_tool {call['name']}", attributes, is_remote=call["kind"] == "mcp")
 
 
-def _agent(call: Event, _answer: Event | None, _content: bool) -> Described:
+def _agent(call: Event, _answer: Event | None, _content: bool) -> SpanDescription:
     attributes = {"gen_ai.operation.name": "invoke_agent", "gen_ai.agent.name": call["name"]}
-    return Described(f"invoke_agent {call['name']}", attributes, is_remote=True)
+    return SpanDescription(f"invoke_agent {call['name']}", attributes, is_remote=True)
 
 
-def _retrieval(call: Event, _answer: Event | None, content: bool) -> Described:
+def _retrieval(call: Event, _answer: Event | None, content: bool) -> SpanDescription:
     args = call["request"].get("args", {})
     attributes = {"gen_ai.operation.name": "retrieval", "gen_ai.data_source.id": call["name"]}
     if content and isinstance(args.get("query"), str):
         attributes["gen_ai.retrieval.query.text"] = args["query"]
-    return Described(f"retrieval {call['name']}", attributes, is_remote=True)
+    return SpanDescription(f"retrieval {call['name']}", attributes, is_remote=True)
 
 
-def _http(call: Event, answer: Event | None, _content: bool) -> Described:
+def _http(call: Event, answer: Event | None, _content: bool) -> SpanDescription:
     method = str(call["request"].get("args", {}).get("method", "GET"))
     attributes: Attributes = {"http.request.method": method, "url.full": call["name"]}
     value = (answer or {}).get("value")
     if isinstance(value, dict) and isinstance(value.get("status"), int):
         attributes["http.response.status_code"] = value["status"]
-    return Described(method, attributes, is_remote=True)
+    return SpanDescription(method, attributes, is_remote=True)
 
 
-_MAKERS: Final[Mapping[str, Callable[[Event, Event | None, bool], Described]]] = {
+_MAKERS: Final[Mapping[str, Callable[[Event, Event | None, bool], SpanDescription]]] = {
     "llm": _chat,
     "tool": _tool,
     "mcp": _tool,

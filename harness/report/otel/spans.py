@@ -97,7 +97,7 @@ class _Builder:
         """Build the spans, and yield them in the order of their starts."""
         root = self._add(None, f"invoke_agent {self._head['agent']}", 0.0, self._of_run())
         for event in self._events:
-            self._take(event, root)
+            self._add_event(event, root)
         ended = max((event["at"] for event in self._events), default=0.0)
         for span in self._spans:
             if span.end is None:
@@ -112,12 +112,12 @@ class _Builder:
         self._spans.append(span)
         return span
 
-    def _take(self, event: Event, root: Span) -> None:
+    def _add_event(self, event: Event, root: Span) -> None:
         kind = event["event"]
         if kind in ("node_start", "node_resume"):
-            self._begin(event)
+            self._start_visit(event)
         elif kind in ENDS_OF_VISITS:
-            self._end(event)
+            self._end_visit(event)
         elif kind == "call":
             self._call(event)
         elif kind == "answer":
@@ -131,7 +131,7 @@ class _Builder:
         elif kind == "end" and event.get("error") and event["status"] in _FAILED:
             root.fail(event["error"])
 
-    def _begin(self, event: Event) -> None:
+    def _start_visit(self, event: Event) -> None:
         path = event["graph"] + event["node"]
         attributes = {"harness.node": path, "harness.step": event["step"]}
         if (kind := self._head.get("kinds", {}).get(event["node"])) and not event["graph"]:
@@ -144,7 +144,7 @@ class _Builder:
         found = self._visits.get(path, [])
         return found[0].number if len(found) == 1 else 0
 
-    def _end(self, event: Event) -> None:
+    def _end_visit(self, event: Event) -> None:
         path = event["graph"] + event["node"]
         found = self._visits.get(path)
         if not found:
@@ -215,9 +215,9 @@ class _Builder:
             for key in ("input_tokens", "output_tokens")
             if usage.get(key)
         }
-        return attributes | (self._said() if self._content else {})
+        return attributes | (self._messages() if self._content else {})
 
-    def _said(self) -> dict[str, Any]:
+    def _messages(self) -> dict[str, Any]:
         """Return the input and output of the run as messages."""
         from harness.report.encoding import encode
 

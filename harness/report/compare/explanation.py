@@ -28,7 +28,7 @@ class CheckChange(NamedTuple):
     after: Mapping[str, Any] | None
 
     @property
-    def is_other(self) -> bool:
+    def has_new_expectation(self) -> bool:
         """True if the expectation changed."""
         return self.before is None or self.after is None or self.before["expected"] != self.after["expected"]
 
@@ -43,7 +43,7 @@ class CheckChange(NamedTuple):
 
 
 @dataclass(frozen=True)
-class Explained:
+class Explanation:
     """The explanation of a change, from one of its repeats.
 
     lines       the results of this repeat in both runs; None for a run without it
@@ -63,7 +63,7 @@ class Explained:
     notes: Sequence[str] = ()
 
 
-def explain(comparison: Comparison, changes: Iterable[Change]) -> Iterator[Explained]:
+def explain(comparison: Comparison, changes: Iterable[Change]) -> Iterator[Explanation]:
     """Explain each change by the first repeat that changed in its direction, or else the first that differs."""
     wanted = {change.scenario.key: (change, _repeat(change)) for change in changes}
     found = [
@@ -73,7 +73,7 @@ def explain(comparison: Comparison, changes: Iterable[Change]) -> Iterator[Expla
     folders = [side.folder for side in (comparison.before, comparison.after)]
     for key, (change, repeat) in wanted.items():
         lines = found[0].get((key, repeat)), found[1].get((key, repeat))
-        yield _explained(change, lines, folders)
+        yield _explanation(change, lines, folders)
 
 
 def _repeat(change: Change) -> int:
@@ -110,23 +110,27 @@ def _lines_of(path: Path | None, wanted: Collection[tuple[Key, int]]) -> dict[tu
     return found
 
 
-def _explained(change: Change, lines: tuple[Line | None, Line | None], folders: Sequence[Path]) -> Explained:
+def _explanation(
+    change: Change, lines: tuple[Line | None, Line | None], folders: Sequence[Path]
+) -> Explanation:
     before, after = lines
     if before is None or after is None:
         if change.before is None or change.after is None:
-            return Explained(change, lines)
-        return Explained(change, lines, unknown="a baseline file has no checks and no traces to compare with")
+            return Explanation(change, lines)
+        return Explanation(
+            change, lines, unknown="a baseline file has no checks and no traces to compare with"
+        )
     checks = [*changed_checks(before, after)]
     notes = []
     if before["seed"] != after["seed"]:
         notes.append(f"the seeds differ: {before['seed']} before, {after['seed']} now")
     if before["digest"] == after["digest"]:
-        return Explained(change, lines, checks, notes=notes, unknown=_same_run(checks))
+        return Explanation(change, lines, checks, notes=notes, unknown=_same_run(checks))
     traces = []
     for name, line, folder in zip(("earlier", "later"), (before, after), folders, strict=True):
         trace = trace_of(line, folder)
         if isinstance(trace, str):
-            return Explained(
+            return Explanation(
                 change, lines, checks, notes=notes, unknown=f"no trace of the {name} run: {trace}"
             )
         if trace.damage is not None:
@@ -135,8 +139,8 @@ def _explained(change: Change, lines: tuple[Line | None, Line | None], folders: 
     difference = first_difference(traces[0].events, traces[1].events)
     if difference is None:
         why = "their traces are the same as far as they go, and their digests differ"
-        return Explained(change, lines, checks, notes=notes, unknown=why)
-    return Explained(change, lines, checks, difference, place_of(difference, before, after), notes=notes)
+        return Explanation(change, lines, checks, notes=notes, unknown=why)
+    return Explanation(change, lines, checks, difference, place_of(difference, before, after), notes=notes)
 
 
 def trace_of(line: Line, folder: Path) -> RunTrace | str:
@@ -161,7 +165,7 @@ def _first(error: FormatError) -> str:
 
 
 def _same_run(checks: Sequence[CheckChange]) -> str:
-    if any(check.is_other for check in checks):
+    if any(check.has_new_expectation for check in checks):
         return "the runs did the same; what is expected of them is not"
     return "the runs did the same"
 
@@ -174,7 +178,7 @@ def changed_checks(before: Line, after: Line) -> Iterator[CheckChange]:
     for name in dict.fromkeys([*other, *one]):
         found = CheckChange(name, one.get(name), other.get(name))
         results = [None if check is None else (check["passed"], check["score"]) for check in found[1:]]
-        if results[0] != results[1] or found.is_other:
+        if results[0] != results[1] or found.has_new_expectation:
             yield found
 
 

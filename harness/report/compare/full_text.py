@@ -6,9 +6,9 @@ from collections.abc import Iterator, Sequence
 from difflib import SequenceMatcher
 from typing import Final
 
-from harness.report.compare.explained import Explained
+from harness.report.compare.explanation import Explanation
 from harness.report.compare.text import Line, entry_lines
-from harness.report.compare.words import diff_lines
+from harness.report.compare.text_diff import diff_lines
 from harness.report.conversation import Row, folded, rows
 from harness.report.formatting import plural, seconds
 from harness.report.steps import path_text
@@ -20,7 +20,7 @@ _MAX_COMPARED: Final = 10_000_000
 _MARGIN: Final = 10
 
 
-def whole_lines(found: Explained, traces: Sequence[RunTrace], *, unfolded: bool = False) -> Iterator[Line]:
+def whole_lines(found: Explanation, traces: Sequence[RunTrace], *, unfolded: bool = False) -> Iterator[Line]:
     """Yield everything that differs in a scenario.
 
     `traces` are those of the explained repeat; they are compared if both runs have one. `unfolded` shows long texts
