@@ -18,7 +18,7 @@ from harness.recording.folder import CassetteFolder
 from harness.recording.interactions import Interaction, Recording, RecordingMetadata
 from harness.recording.matching import Matcher
 from harness.recording.scrubber import Scrubber
-from harness.scenario.cassette import WRITING, mode_of
+from harness.scenario.cassette import WRITING, effective_record_mode
 from harness.scenario.provenance import versions
 from harness.secrets import Secrets
 from harness.settings import RecordMode, Settings
@@ -33,7 +33,7 @@ class Cassette:
     def __init__(
         self, file: Path, folder: CassetteFolder, settings: Settings, secrets: Secrets, again: str
     ) -> None:
-        self._file, self._folder, self._mode = file, folder, mode_of(settings)
+        self._file, self._folder, self._mode = file, folder, effective_record_mode(settings)
         self._matcher = Matcher(settings.cassette_ignore)
         self._known = folder.load() if self._mode is not RecordMode.REWRITE else None
         sends = self._mode in WRITING and not (self._mode is RecordMode.ONCE and self._known is not None)
@@ -99,6 +99,6 @@ def open_cassette(file: Path, settings: Settings, secrets: Secrets, again: str) 
     """
     folder = CassetteFolder(file.parent, f"{file.name}{_SUFFIX}")
     with ExitStack() as held:
-        if mode_of(settings) in WRITING:
+        if effective_record_mode(settings) in WRITING:
             held.enter_context(folder.reserved())
         yield Cassette(file, folder, settings, secrets, again)

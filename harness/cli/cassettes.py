@@ -13,7 +13,7 @@ from harness.cli.problems import print_problems
 from harness.source.document import shown_path
 
 if TYPE_CHECKING:
-    from harness.scenario.inventory import Listed
+    from harness.scenario.inventory import CassetteStatus
 
 _EXIT_CODES = """\b
 Exit codes:
@@ -67,10 +67,10 @@ def command(paths: tuple[str, ...], prune: bool, as_json: bool) -> int:
         _print(listed)
     if selection.refused:
         return exit_code.BAD_INPUT
-    return exit_code.OK if all(each.is_well for each in listed) else exit_code.FAILED
+    return exit_code.OK if all(each.is_healthy for each in listed) else exit_code.FAILED
 
 
-def _print(listed: list[Listed]) -> None:
+def _print(listed: list[CassetteStatus]) -> None:
     from rich.table import Table
     from rich.text import Text
 
@@ -92,7 +92,7 @@ def _print(listed: list[Listed]) -> None:
             _age(each.age_days),
             str(each.recordings),
             str(each.calls),
-            Text(state, style="green" if each.is_well else "yellow", overflow="fold"),
+            Text(state, style="green" if each.is_healthy else "yellow", overflow="fold"),
         )
     console.print(table)
     for each in listed:
@@ -107,7 +107,7 @@ def _age(days: int | None) -> str:
     return "today" if days < 1 else f"{days} d"
 
 
-def _remarks(each: Listed) -> list[str]:
+def _remarks(each: CassetteStatus) -> list[str]:
     remarks = ["orphaned: no scenario names it"] if each.orphaned else []
     if each.changed:
         remarks.append(f"stale: {', '.join(each.changed)} changed since")
@@ -120,5 +120,5 @@ def _remarks(each: Listed) -> list[str]:
     return remarks
 
 
-def _as_json(each: Listed) -> dict[str, object]:
+def _as_json(each: CassetteStatus) -> dict[str, object]:
     return {**vars(each), "folder": shown_path(each.folder), "orphaned": each.orphaned}

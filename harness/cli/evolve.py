@@ -172,7 +172,7 @@ def _own_scenarios(manifest: Path) -> tuple[str, ...]:
 
     from harness.dialects.registry import dialect_of
     from harness.errors import FormatError, ManifestError, Problem
-    from harness.scenario.in_manifest import scenarios_in
+    from harness.scenario.manifest_scenarios import scenarios_of_manifest
     from harness.source.document import shown_path
 
     try:
@@ -180,7 +180,7 @@ def _own_scenarios(manifest: Path) -> tuple[str, ...]:
     except ManifestError as error:
         usual = "MANIFEST is the file of an agent, and the scenarios come after it"
         raise FormatError([replace(each, hint=each.hint or usual) for each in error.problems]) from None
-    if not scenarios_in(manifest):
+    if not scenarios_of_manifest(manifest):
         text = f"{shown_path(manifest)} has no scenarios of its own"
         raise FormatError(
             Problem(

@@ -150,9 +150,9 @@ def _open_devnull(descriptor: int) -> TextIO:
 
 def _leave_threads_behind(code: Any) -> None:
     """Exit without waiting for the threads of a run past its real-time limit; Python would wait for them for ever."""
-    from harness.scenario.real_limit import is_held_up
+    from harness.scenario.real_limit import has_abandoned_threads
 
-    if is_held_up():
+    if has_abandoned_threads():
         sys.stdout.flush()
         sys.stderr.flush()
         os._exit(code if isinstance(code, int) else 0)

@@ -13,7 +13,7 @@ from harness.dialects.dialect import Dialect
 from harness.dialects.registry import detect_dialect, dialect_named, dialect_of, manifest_at, names
 from harness.errors import FormatError, ManifestError, Problem, Span
 from harness.scenario import SUFFIXES
-from harness.scenario.in_manifest import scenarios_in
+from harness.scenario.manifest_scenarios import scenarios_of_manifest
 from harness.scenario.model import Scenario
 from harness.source.document import read, shown_path
 
@@ -101,7 +101,7 @@ def scenarios_below(folder: Path) -> tuple[list[Scenario], list[Path]]:
     refused = []
     for path in manifests_below(folder, None).manifests:
         try:
-            scenarios += scenarios_in(path) or ()
+            scenarios += scenarios_of_manifest(path) or ()
         except ManifestError:
             refused.append(path)
     return scenarios, refused

@@ -18,7 +18,7 @@ from harness.report.console import RunReporter
 from harness.report.formatting import plural
 from harness.report.results import Record, ResultsWriter, record
 from harness.report.verdicts import NOT_PASSED
-from harness.scenario.outcome import Observed, Outcome, Recorded
+from harness.scenario.outcome import Observation, Outcome, RecordingResult
 from harness.settings import Projects
 from harness.source.document import shown_path
 from harness.source.workflow_commands import inert_json
@@ -61,7 +61,7 @@ class Session:
     schedule: Schedule | None = None
     interrupted: bool = False
     runs: int = 0
-    recorded: dict[Path, Recorded] = field(default_factory=dict)
+    recorded: dict[Path, RecordingResult] = field(default_factory=dict)
     verdicts: set[str] = field(default_factory=set)
     refusals: dict[str, set[str | None]] = field(default_factory=dict)
     """Errors in scenarios that only a run can detect, each with the variants that have it."""
@@ -132,10 +132,10 @@ class Session:
             in_order = self.exit_first or self.lines is not None
             yield from self.workers.run(scenarios, in_order=in_order)
             return
-        from harness.scenario.process_exit import exit_refused
+        from harness.scenario.process_exit import refuse_os_exit
         from harness.scenario.run import outcomes
 
-        with exit_refused():
+        with refuse_os_exit():
             for number, scenario in enumerate(scenarios):
                 for outcome in outcomes(scenario, self.projects.of(scenario.file), ask=self.ask):
                     yield Ended(number, outcome, record(outcome))
@@ -205,7 +205,7 @@ def refused_file(file: Path, error: FormatError) -> Outcome:
         manifest="",
         dialect="",
         agent="",
-        observed=Observed(status="invalid", error=shown),
+        observed=Observation(status="invalid", error=shown),
         verdict="error",
         score=0.0,
         span=first.span,

@@ -13,8 +13,8 @@ from harness.errors import FormatError, ManifestError, Problem, SourceError
 from harness.graph.model import Graph
 from harness.graph.nested import nested_problems
 from harness.scenario import SUFFIXES
-from harness.scenario.in_manifest import built
 from harness.scenario.load import discover, load_file
+from harness.scenario.manifest_scenarios import build_scenarios
 from harness.scenario.model import Scenario
 from harness.scenario.names import unknown_names
 from harness.scenario.request import load_request
@@ -150,7 +150,7 @@ def manifest_problems(path: Path, options: LoadOptions) -> Iterator[Problem]:
             found |= dict.fromkeys(error.problems)
     try:
         own = load_scenarios(options.request(path, None), dialect.name)
-        built(own or (), path, dialect.name)
+        build_scenarios(own or (), path, dialect.name)
     except ManifestError as error:
         found |= dict.fromkeys(error.problems)
     yield from (with_env_option(problem) for problem in found)

@@ -36,10 +36,10 @@ def _has_scenarios(path: Path, parent: pytest.Collector) -> bool:
     if not may_have_scenarios(parent.config, path):
         return False
     from harness.errors import ManifestError
-    from harness.scenario.in_manifest import scenarios_in
+    from harness.scenario.manifest_scenarios import scenarios_of_manifest
 
     try:
-        return scenarios_in(path) is not None
+        return scenarios_of_manifest(path) is not None
     except ManifestError:  # the collector tells why
         return True
 

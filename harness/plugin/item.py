@@ -69,10 +69,10 @@ class ScenarioItem(pytest.Item):
             yield from isolated_runs(self.scenario, self.config)
             return
         from harness.report.results import record
-        from harness.scenario.process_exit import exit_refused
+        from harness.scenario.process_exit import refuse_os_exit
         from harness.scenario.run import outcomes
 
-        with exit_refused():
+        with refuse_os_exit():
             for outcome in outcomes(self.scenario, settings, ask=ask_past_capture(self.config)):
                 yield outcome, record(outcome)
 

@@ -20,7 +20,12 @@ def pytest_unconfigure(config: pytest.Config) -> None:
     """Leave at once. Workers of xdist are ended by their controller."""
     limit = sys.modules.get("harness.scenario.real_limit")
     session = config.stash.get(_session_key, None)
-    if limit is None or session is None or hasattr(config, "workerinput") or not limit.is_held_up():
+    if (
+        limit is None
+        or session is None
+        or hasattr(config, "workerinput")
+        or not limit.has_abandoned_threads()
+    ):
         return
     terminal = config.pluginmanager.get_plugin("terminalreporter")
     if terminal is not None:

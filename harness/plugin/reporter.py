@@ -212,14 +212,14 @@ def _died(config: pytest.Config, report: Any) -> list[Record]:
         return []
     from harness.errors import SourceError, WorkerDied
     from harness.report.results import record
-    from harness.scenario.evaluation import died
+    from harness.scenario.evaluation import dead_worker_outcomes
     from harness.scenario.load import load_file
 
     try:
         found = [each for each in load_file(config.rootpath / file).scenarios if each.name == name]
     except SourceError:
         return []
-    outcomes = [outcome for scenario in found for outcome in died(scenario, WorkerDied(None))]
+    outcomes = [outcome for scenario in found for outcome in dead_worker_outcomes(scenario, WorkerDied(None))]
     if outcomes:
         from harness.plugin.item import failure
 

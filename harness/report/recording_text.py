@@ -10,10 +10,10 @@ from harness.source.document import shown_path
 
 if TYPE_CHECKING:
     from harness.recording.traffic import Traffic
-    from harness.scenario.outcome import Recorded
+    from harness.scenario.outcome import RecordingResult
 
 
-def recorded_lines(recorded: Sequence[Recorded], *, quiet: bool) -> Iterator[str]:
+def recorded_lines(recorded: Sequence[RecordingResult], *, quiet: bool) -> Iterator[str]:
     """Yield a line for all cassettes, and unless `quiet` one for each; nothing if nothing was to be recorded."""
     if not recorded:
         return
@@ -27,7 +27,7 @@ def recorded_lines(recorded: Sequence[Recorded], *, quiet: bool) -> Iterator[str
         yield f"  {shown_path(each.folder)}  {_cassette(each)}"
 
 
-def _cassette(one: Recorded) -> str:
+def _cassette(one: RecordingResult) -> str:
     asked = _described(one.traffic)
     if one.problem:
         return f"stays as it was: {one.problem.splitlines()[0]} ({asked})"

@@ -20,7 +20,7 @@ ONLY_MISSING: Final = (RecordMode.ONCE, RecordMode.NEW_EPISODES)
 _VARIANTS: Final = "/variants/"
 
 
-def mode_of(settings: Settings) -> RecordMode:
+def effective_record_mode(settings: Settings) -> RecordMode:
     """Return the effective record mode. On a CI machine only `harness record` records what is missing."""
     mode = settings.record_mode
     held_back = mode in ONLY_MISSING and not settings.record_in_ci and is_ci_machine()
@@ -38,7 +38,7 @@ def cassette_name(scenario: Scenario, settings: Settings) -> str | None:
     return f"{name}{_VARIANTS}{variant.name}" if name and variant and not variant.is_baseline else name
 
 
-def base_of(name: str) -> str:
+def baseline_cassette(name: str) -> str:
     """Return the name of the baseline's cassette, given that of a variant; any other name is returned unchanged."""
     return name.partition(_VARIANTS)[0]
 
@@ -80,9 +80,9 @@ def check_cassettes(scenarios: Iterable[Scenario], projects: Projects) -> None:
     problems = []
     for scenario in scenarios:
         settings = projects.of(scenario.file)
-        matcher_of(settings)
+        request_matcher(settings)
         name = cassette_name(scenario, settings)
-        if name is None or scenario.skip is not None or mode_of(settings) not in WRITING:
+        if name is None or scenario.skip is not None or effective_record_mode(settings) not in WRITING:
             continue
         other = first.setdefault(settings.cassettes / name, scenario)
         if other is not scenario:
@@ -95,7 +95,7 @@ def check_cassettes(scenarios: Iterable[Scenario], projects: Projects) -> None:
         raise FormatError(problems)
 
 
-def matcher_of(settings: Settings) -> Matcher:
+def request_matcher(settings: Settings) -> Matcher:
     """Return the request matcher that the settings define.
 
     Raises:

@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import Any
 
 from harness.scenario.model import Expectations, Scenario
-from harness.scenario.outcome import JSON, Judged, Observed
+from harness.scenario.outcome import JSON, CustomVerdict, Observation
 from harness.source.document import shown_path
 from harness.source.frames import error_line, own_frames
 from harness.source.imports import ImportProblem, import_object
@@ -54,13 +54,13 @@ class Run:
 
 
 _FIELDS = tuple(field.name for field in fields(Run))
-_OBSERVED = tuple(name for name in _FIELDS if name in Observed.__dataclass_fields__)
+_OBSERVED = tuple(name for name in _FIELDS if name in Observation.__dataclass_fields__)
 
 
 async def judge_by_functions(
-    observed: Observed, expect: Expectations, scenario: Scenario, seed: int, folders: Sequence[Path]
+    observed: Observation, expect: Expectations, scenario: Scenario, seed: int, folders: Sequence[Path]
 ) -> None:
-    """Call the function of each item of `custom` and append its verdict to `observed.judged`.
+    """Call the function of each item of `custom` and append its verdict to `observed.custom_verdicts`.
 
     Modules are imported from `folders`.
     """
@@ -73,29 +73,29 @@ async def judge_by_functions(
             seed=seed,
             **did,
         )
-        observed.judged.append(await _judged(item["call"], run, item.get("args") or {}, folders))
+        observed.custom_verdicts.append(await _judged(item["call"], run, item.get("args") or {}, folders))
 
 
-async def _judged(dotted: str, run: Run, args: Mapping[str, Any], folders: Sequence[Path]) -> Judged:
+async def _judged(dotted: str, run: Run, args: Mapping[str, Any], folders: Sequence[Path]) -> CustomVerdict:
     try:
         given = import_object(dotted, folders)(run, **copy.deepcopy(dict(args)))
         return _read(dotted, await given if inspect.isawaitable(given) else given)
     except ImportProblem as problem:
-        return Judged(0.0, str(problem), broken=True)
+        return CustomVerdict(0.0, str(problem), broken=True)
     except AssertionError as error:
-        return Judged(0.0, f"{dotted}: {error_line(error)}{_where(error)}")
+        return CustomVerdict(0.0, f"{dotted}: {error_line(error)}{_where(error)}")
     except Exception as error:  # the user's code may raise anything
-        return Judged(0.0, f"{dotted} raised {error_line(error)}{_where(error)}", broken=True)
+        return CustomVerdict(0.0, f"{dotted} raised {error_line(error)}{_where(error)}", broken=True)
 
 
-def _read(dotted: str, given: Any) -> Judged:
+def _read(dotted: str, given: Any) -> CustomVerdict:
     score, reason = given if isinstance(given, tuple) and len(given) == 2 else (given, "")
     number = isinstance(score, int | float) and math.isfinite(score) and 0 <= score <= 1
     if not number or not isinstance(reason, str):
         found = describe(given if isinstance(given, str | int | float | Mapping | None) else repr(given))
         wants = "a custom check gives a bool, a number from 0 to 1, or (number, reason)"
-        return Judged(0.0, f"{dotted} gave {found}: {wants}", broken=True)
-    return Judged(float(score), reason)
+        return CustomVerdict(0.0, f"{dotted} gave {found}: {wants}", broken=True)
+    return CustomVerdict(float(score), reason)
 
 
 def _where(error: Exception) -> str:

@@ -323,11 +323,11 @@ class Expect(Strict):
         values = {key: value for key, value in at.value.items() if key != "weights"}
         prompts: Mapping[int, str] = {}
         if "judge" in values:
-            values["judge"], prompts = completed_judges(items_of(at, "judge"), folder)
+            values["judge"], prompts = completed_judges(check_items(at, "judge"), folder)
         return Expectations(values, self.weights or {}, dict(_spans(at)), prompts)
 
 
-def items_of(at: Document, key: str) -> list[Document]:
+def check_items(at: Document, key: str) -> list[Document]:
     """Return the items of a check whose items are checks themselves; a single item is a list of one."""
     below = at.at((key,))
     return (
@@ -342,4 +342,4 @@ def _spans(at: Document) -> Iterator[tuple[str, Span]]:
     for key in at.value:
         yield key, at.span((key,))
         if key in ITEMIZED:
-            yield from ((f"{key}[{index}]", item.span()) for index, item in enumerate(items_of(at, key)))
+            yield from ((f"{key}[{index}]", item.span()) for index, item in enumerate(check_items(at, key)))

@@ -15,29 +15,29 @@ from harness.scenario.checks.run import run_checks
 from harness.scenario.expectations import expectations_digest
 from harness.scenario.graph_shape import graph_shape
 from harness.scenario.model import MISSING, Expectations, Scenario
-from harness.scenario.outcome import CheckResult, Observed, Outcome
+from harness.scenario.outcome import CheckResult, Observation, Outcome
 from harness.scenario.run_result import RunResult, error_json
 from harness.scenario.verdict import judged
 from harness.source.document import shown_path
 
 
-def skipped(scenario: Scenario) -> Outcome:
+def skipped_outcome(scenario: Scenario) -> Outcome:
     """Return the outcome of a scenario that is skipped."""
-    outcome = _base(scenario, 0, Observed(status="skipped"), None)
+    outcome = _base(scenario, 0, Observation(status="skipped"), None)
     return replace(outcome, verdict="skipped", reason=scenario.skip or "")
 
 
-def unjudged(scenario: Scenario, repeat: int, error: HarnessError, wall_s: float) -> Outcome:
+def unjudged_outcome(scenario: Scenario, repeat: int, error: HarnessError, wall_s: float) -> Outcome:
     """Return the outcome of a run that was aborted from outside, for example by `real_timeout`.
 
     No check is made, since a check may be what did not end.
     """
     node = getattr(error, "node", None)
-    observed = Observed(status="failed", error=error_json(error, node))
+    observed = Observation(status="failed", error=error_json(error, node))
     return replace(_base(scenario, repeat, observed, None), verdict="error", wall=wall_s)
 
 
-def _base(scenario: Scenario, repeat: int, observed: Observed, graph: Graph | None) -> Outcome:
+def _base(scenario: Scenario, repeat: int, observed: Observation, graph: Graph | None) -> Outcome:
     return Outcome(
         suite=shown_path(scenario.file),
         scenario=scenario.name,
@@ -114,15 +114,15 @@ def _why_unjudged(outcome: Outcome) -> str:
     return next((f": {check.message}" for check in outcome.checks if check.broken), "")
 
 
-def died(scenario: Scenario, error: HarnessError, first: int = 0) -> Iterator[Outcome]:
-    """Yield an outcome for each repeat, from number `first` on, of a scenario whose process died."""
+def dead_worker_outcomes(scenario: Scenario, error: HarnessError, first: int = 0) -> Iterator[Outcome]:
+    """Yield an outcome for each repeat, from number `first` on, of a scenario whose process dead_worker_outcomes."""
     for repeat in range(first, scenario.repeat):
-        yield unjudged(scenario, repeat, error, 0.0)
+        yield unjudged_outcome(scenario, repeat, error, 0.0)
 
 
 def _checks(
     scenario: Scenario, result: RunResult
-) -> tuple[list[CheckResult], list[tuple[Observed, Expectations]]]:
+) -> tuple[list[CheckResult], list[tuple[Observation, Expectations]]]:
     """Return all checks, with those of turns named `turn 1: path` and so on, and the observation of each turn."""
     if not scenario.conversation:
         return run_checks(scenario.expect, result.observed, allow_unused=scenario.allow_unused), []
@@ -133,7 +133,7 @@ def _checks(
         following = scenario.turns[number + 1 : number + 2]
         status = "interrupted" if following and following[0].resume is not MISSING else "completed"
         expect = turn.expect or Expectations()
-        observed = result.turns[number] if number < len(result.turns) else Observed(status="skipped")
+        observed = result.turns[number] if number < len(result.turns) else Observation(status="skipped")
         results = run_checks(expect, observed, allow_unused=True, default_status=status)
         checks += [replace(check, name=f"turn {number + 1}: {check.name}") for check in results]
         of_turns.append((observed, expect))

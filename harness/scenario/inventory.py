@@ -10,7 +10,7 @@ from pathlib import Path
 
 from harness.errors import CassetteError
 from harness.recording.folder import CassetteFolder, cassette_names
-from harness.scenario.cassette import base_of, cassette_name
+from harness.scenario.cassette import baseline_cassette, cassette_name
 from harness.scenario.model import Scenario
 from harness.scenario.provenance import fingerprints
 from harness.scenario.recording import recording_session
@@ -22,7 +22,7 @@ from harness.settings import Projects, Settings
 
 
 @dataclass
-class Listed:
+class CassetteStatus:
     """A cassette, or a missing one that a scenario names.
 
     age_days   None if the recording has no date
@@ -51,14 +51,14 @@ class Listed:
         return not self.scenarios
 
     @property
-    def is_well(self) -> bool:
+    def is_healthy(self) -> bool:
         """True if there is nothing to report."""
         return not (self.orphaned or self.unused or self.changed or self.too_old or self.problem)
 
 
 def inventory(
     scenarios: Iterable[Scenario], projects: Projects, *, orphans_of: Path | None = None
-) -> list[Listed]:
+) -> list[CassetteStatus]:
     """Return the cassettes that these scenarios name, sorted by name.
 
     With `orphans_of`, return also all other cassettes of the project around that folder. Nothing is requested
@@ -80,7 +80,7 @@ def inventory(
     for root, of_root in users.items():
         there = set(cassette_names(root))
         for name, using in sorted(of_root.items()):
-            if not using and of_root.get(base_of(name)):
+            if not using and of_root.get(baseline_cassette(name)):
                 continue  # the cassette of a variant, which is replayed when variants are scored
             # With `record = true` every scenario may have a cassette, but need not.
             if name in there or any(scenario.cassette for scenario in using):
@@ -88,8 +88,8 @@ def inventory(
     return listed
 
 
-def _listed(name: str, users: Sequence[Scenario], settings: Settings) -> Listed:
-    found = Listed(name, settings.cassettes / name)
+def _listed(name: str, users: Sequence[Scenario], settings: Settings) -> CassetteStatus:
+    found = CassetteStatus(name, settings.cassettes / name)
     found.scenarios = [scenario.id for scenario in users]
     try:
         folder = CassetteFolder(settings.cassettes, name)
@@ -113,7 +113,7 @@ def _listed(name: str, users: Sequence[Scenario], settings: Settings) -> Listed:
     return found
 
 
-def _replayed(found: Listed, scenario: Scenario, settings: Settings) -> set[tuple[int, str, int]]:
+def _replayed(found: CassetteStatus, scenario: Scenario, settings: Settings) -> set[tuple[int, str, int]]:
     """Replay a scenario; return the unused interactions as (recording, file, line). Problems are set on `found`."""
     left: set[tuple[int, str, int]] = set()
     secrets = secrets_of(scenario, settings)

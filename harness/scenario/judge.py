@@ -18,7 +18,7 @@ from harness.judges.grade import read_grade
 from harness.judges.library import METRICS, library_prompt
 from harness.judges.request import Material, Messages, lacking, metric_messages, rubric_messages
 from harness.scenario.model import Expectations
-from harness.scenario.outcome import Observed
+from harness.scenario.outcome import Observation
 from harness.scenario.run_result import error_json
 
 if TYPE_CHECKING:
@@ -29,7 +29,7 @@ JUDGE_NODE: Final = "judge"
 
 
 async def grade(
-    observed: Observed, expect: Expectations, run: RunContext, material: Callable[[], Material]
+    observed: Observation, expect: Expectations, run: RunContext, material: Callable[[], Material]
 ) -> Sequence[str]:
     """Have a model grade the output for each item of `judge`, and return warnings.
 
@@ -66,7 +66,7 @@ async def grade(
 
 
 def _messages(
-    item: Mapping[str, Any], prompt: str | None, observed: Observed, material: Callable[[], Material]
+    item: Mapping[str, Any], prompt: str | None, observed: Observation, material: Callable[[], Material]
 ) -> tuple[Messages, str]:
     """Return the messages to send, and a description of the parts that were cut to fit."""
     if "metric" not in item:

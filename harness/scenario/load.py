@@ -19,7 +19,7 @@ from harness.errors import FormatError, ManifestError, Problem, SourceError, Spa
 from harness.scenario import SUFFIXES
 from harness.scenario.cases import CASES, expanded, stray_references
 from harness.scenario.document import EXCLUDED, NO_DEFAULT, Head, ScenarioKeys
-from harness.scenario.in_manifest import completed, scenarios_in
+from harness.scenario.manifest_scenarios import completed_by_manifest, scenarios_of_manifest
 from harness.scenario.model import Scenario, ScenarioFile
 from harness.source.document import Document, DocumentPath, hint_for_missing, read, shown_path
 from harness.source.models import in_file_order, validate
@@ -38,7 +38,7 @@ def load_file(path: Path) -> ScenarioFile:
         FormatError: with all problems of the file, in file order.
         ManifestError: with all problems of the manifest, or it has no scenarios (`no-scenarios`).
     """
-    if not path.name.endswith(SUFFIXES) and (own := scenarios_in(path)) is not None:
+    if not path.name.endswith(SUFFIXES) and (own := scenarios_of_manifest(path)) is not None:
         if not own:
             text = f"{shown_path(path)} has no scenarios of its own"
             raise ManifestError(
@@ -81,7 +81,7 @@ def _scenario(at: Document, path: Path, passthrough: Mapping[str, Span]) -> Scen
     scenario = keys.spec(at, path, passthrough)
     if keys.test_scenario is None:
         return scenario
-    return completed(scenario, keys.test_scenario, at.span(("test_scenario",)))
+    return completed_by_manifest(scenario, keys.test_scenario, at.span(("test_scenario",)))
 
 
 def discover(paths: Iterable[Path]) -> list[Path]:

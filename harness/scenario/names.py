@@ -27,7 +27,7 @@ from harness.scenario.mentions import CONDITIONS, ENTRIES, RERUN, Mention
 from harness.scenario.model import Scenario
 from harness.scenario.mutator import MUTATOR_NODE
 from harness.scenario.request import load_request
-from harness.scenario.words import Words
+from harness.scenario.words import AgentWords
 from harness.settings import RecordMode, Settings
 from harness.source.display import clip
 from harness.source.suggest import did_you_mean
@@ -222,8 +222,8 @@ class _Known:
         return _warning(text, mention.span, did_you_mean(name, list(self._words), listing=False))
 
     @cached_property
-    def _words(self) -> Words:
-        return Words(self.scenario, self.graph, self.settings)
+    def _words(self) -> AgentWords:
+        return AgentWords(self.scenario, self.graph, self.settings)
 
     @cached_property
     def _nodes(self) -> list[str]:

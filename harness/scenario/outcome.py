@@ -18,7 +18,7 @@ JSON = Any
 
 
 @dataclass(frozen=True)
-class Judged:
+class CustomVerdict:
     """The verdict of a custom check: a score from 0 to 1, and the reason. `broken`: it could not be evaluated."""
 
     score: float
@@ -27,7 +27,7 @@ class Judged:
 
 
 @dataclass
-class Observed:
+class Observation:
     """The observed behaviour of one run, or of one turn of it. All values are JSON; times are virtual seconds.
 
     path        nodes in the order they started; a nested list is one superstep, if the graph `has_supersteps`
@@ -41,7 +41,7 @@ class Observed:
     routes      [[from, to], …] transitions taken, in order (`__start__` and `__end__` included)
     unused      one text for each left-over stub, with its location
     grades      (grade, reason) of judges, by their index as text; `ungraded`: the reason why one gave no grade
-    judged      the verdicts of custom checks, by index
+    custom_verdicts  the verdicts of custom checks, by index
     """
 
     status: Status = "completed"
@@ -71,7 +71,7 @@ class Observed:
     unused: list[str] = field(default_factory=list)
     grades: dict[str, tuple[float, str]] = field(default_factory=dict)
     ungraded: dict[str, str] = field(default_factory=dict)
-    judged: list[Judged] = field(default_factory=list)
+    custom_verdicts: list[CustomVerdict] = field(default_factory=list)
 
     def rewrite(self, rewritten: Callable[[JSON], JSON]) -> None:
         """Apply a function to all values that may come from outside the scenario, for example to remove secrets."""
@@ -79,7 +79,9 @@ class Observed:
             setattr(self, name, rewritten(getattr(self, name)))
         self.grades = {index: (grade, rewritten(reason)) for index, (grade, reason) in self.grades.items()}
         self.ungraded = rewritten(self.ungraded)
-        self.judged = [replace(judged, reason=rewritten(judged.reason)) for judged in self.judged]
+        self.custom_verdicts = [
+            replace(verdict, reason=rewritten(verdict.reason)) for verdict in self.custom_verdicts
+        ]
 
 
 @dataclass
@@ -101,7 +103,7 @@ class CheckResult:
 
 
 @dataclass(frozen=True)
-class Recorded:
+class RecordingResult:
     """The result of recording a scenario.
 
     folder   the folder of its cassette
@@ -136,7 +138,7 @@ class Outcome:
     manifest: str
     dialect: str
     agent: str
-    observed: Observed
+    observed: Observation
     verdict: Verdict
     score: float
     weight: float = 1.0
@@ -156,7 +158,7 @@ class Outcome:
     narration: list[str] = field(default_factory=list)
     recording: int | None = None
     varies: bool = False
-    recorded: Recorded | None = None
+    recorded: RecordingResult | None = None
     events: list[dict[str, Any]] = field(default_factory=list, repr=False)
     traced: bool = False
     kinds: dict[str, str] = field(default_factory=dict)

@@ -9,7 +9,7 @@ from typing import NoReturn
 
 
 @contextmanager
-def exit_refused() -> Iterator[None]:
+def refuse_os_exit() -> Iterator[None]:
     """Make `os._exit` raise a RuntimeError in this process. In forked child processes it still exits."""
     real, process = os._exit, os.getpid()
 

@@ -1,8 +1,8 @@
 """Isolation of runs within one process: global state is saved before a run and restored after it.
 
-    with kept():      every row of KEPT is saved
-        run           tools, hooks and custom checks may change it
-                      every row is restored
+    with preserve_process_state():   every item of PROCESS_STATE is saved
+        run                          tools, hooks and custom checks may change it
+                                     every item is restored
 
 This costs microseconds per run. Environment variables that a module sets while it is imported are set again for
 each run that imports from its folder, since the module itself is imported only once (`harness.source.imports`).
@@ -30,7 +30,7 @@ from typing import Any, Final, NamedTuple
 from harness.time.signals import get_handler, set_handler
 
 
-class Kept(NamedTuple):
+class StateItem(NamedTuple):
     """A piece of global state. `save` returns its value; `restore` sets it back to that value if it has changed."""
 
     name: str
@@ -39,15 +39,15 @@ class Kept(NamedTuple):
 
 
 @contextmanager
-def kept() -> Iterator[None]:
-    """Restore all state in KEPT on exit, in reverse order. A row that cannot be restored is skipped."""
-    saved = [(row, row.save()) for row in KEPT]
+def preserve_process_state() -> Iterator[None]:
+    """Restore all state in PROCESS_STATE on exit, in reverse order. An item that cannot be restored is skipped."""
+    saved = [(item, item.save()) for item in PROCESS_STATE]
     try:
         yield
     finally:
-        for row, value in reversed(saved):
+        for item, value in reversed(saved):
             with suppress(OSError, ValueError):  # for example, the working directory was deleted
-                row.restore(value)
+                item.restore(value)
 
 
 def _set_if_changed(read: Callable[[], Any], write: Callable[[Any], Any]) -> Callable[[Any], None]:
@@ -58,8 +58,8 @@ def _set_if_changed(read: Callable[[], Any], write: Callable[[Any], Any]) -> Cal
     return restore
 
 
-def _attributes(owner: Any, *names: str) -> Kept:
-    """Return a row for attributes of a module, compared by identity."""
+def _attributes(owner: Any, *names: str) -> StateItem:
+    """Return the item for attributes of a module, compared by identity."""
 
     def save() -> list[Any]:
         return [getattr(owner, name) for name in names]
@@ -69,11 +69,11 @@ def _attributes(owner: Any, *names: str) -> Kept:
             if getattr(owner, name) is not value:
                 setattr(owner, name, value)
 
-    return Kept(f"{owner.__name__}: {', '.join(names)}", save, restore)
+    return StateItem(f"{owner.__name__}: {', '.join(names)}", save, restore)
 
 
-def _list(name: str) -> Kept:
-    """Return a row for a list in `sys`: the object and its items."""
+def _list(name: str) -> StateItem:
+    """Return the item for a list in `sys`: the object and its items."""
 
     def save() -> tuple[list[Any], list[Any]]:
         values = getattr(sys, name)
@@ -84,10 +84,10 @@ def _list(name: str) -> Kept:
         values[:] = items
         setattr(sys, name, values)
 
-    return Kept(f"sys.{name}", save, restore)
+    return StateItem(f"sys.{name}", save, restore)
 
 
-# ---------------------------------------------------------------- rows that are more than a getter and a setter
+# ---------------------------------------------------------------- items that are more than a getter and a setter
 
 
 def _environment() -> dict[Any, Any]:
@@ -192,39 +192,39 @@ def _restore_logging(saved: _Logging) -> None:
 
 # ---------------------------------------------------------------- the table
 
-KEPT: Final = (
-    Kept("environment variables", _environment, _restore_environment),
-    Kept("working directory", _folder, _restore_folder),
-    Kept("umask", _umask, _set_if_changed(_umask, os.umask)),
-    Kept("signal handlers", _handlers, _restore_handlers),
-    Kept("warning filters", _save_warnings, lambda filters: filters.__exit__(None, None, None)),
-    Kept("logging", _logging, _restore_logging),
-    Kept("random", random.getstate, random.setstate),
-    Kept("numpy's random", _numpy_random, _restore_numpy_random),
-    Kept("decimal context", lambda: decimal.getcontext().copy(), decimal.setcontext),
-    Kept(
+PROCESS_STATE: Final = (
+    StateItem("environment variables", _environment, _restore_environment),
+    StateItem("working directory", _folder, _restore_folder),
+    StateItem("umask", _umask, _set_if_changed(_umask, os.umask)),
+    StateItem("signal handlers", _handlers, _restore_handlers),
+    StateItem("warning filters", _save_warnings, lambda filters: filters.__exit__(None, None, None)),
+    StateItem("logging", _logging, _restore_logging),
+    StateItem("random", random.getstate, random.setstate),
+    StateItem("numpy's random", _numpy_random, _restore_numpy_random),
+    StateItem("decimal context", lambda: decimal.getcontext().copy(), decimal.setcontext),
+    StateItem(
         "locale",
         lambda: locale.setlocale(locale.LC_ALL),
         _set_if_changed(
             lambda: locale.setlocale(locale.LC_ALL), lambda saved: locale.setlocale(locale.LC_ALL, saved)
         ),
     ),
-    Kept(
+    StateItem(
         "time-out of sockets",
         socket.getdefaulttimeout,
         _set_if_changed(socket.getdefaulttimeout, socket.setdefaulttimeout),
     ),
-    Kept(
+    StateItem(
         "recursion limit",
         sys.getrecursionlimit,
         _set_if_changed(sys.getrecursionlimit, sys.setrecursionlimit),
     ),
-    Kept(
+    StateItem(
         "switch interval",
         sys.getswitchinterval,
         _set_if_changed(sys.getswitchinterval, sys.setswitchinterval),
     ),
-    Kept("garbage collection", gc.isenabled, lambda on: gc.enable() if on else gc.disable()),
+    StateItem("garbage collection", gc.isenabled, lambda on: gc.enable() if on else gc.disable()),
     _list("path"),
     _list("argv"),
     _attributes(sys, "stdin", "stdout", "stderr", "excepthook", "unraisablehook", "displayhook"),

@@ -159,6 +159,6 @@ def _leave_behind(threads: set[threading.Thread]) -> int:
     return len(waited_for)
 
 
-def is_held_up() -> bool:
+def has_abandoned_threads() -> bool:
     """True if this process cannot exit by itself, because an abandoned thread is still running."""
     return any(thread.is_alive() for thread in _left_behind)

@@ -27,11 +27,11 @@ from harness.scenario.cassette import (
     WRITING,
     cassette_name,
     command_to_record,
-    matcher_of,
-    mode_of,
+    effective_record_mode,
+    request_matcher,
 )
 from harness.scenario.model import Scenario
-from harness.scenario.outcome import Outcome, Recorded
+from harness.scenario.outcome import Outcome, RecordingResult
 from harness.scenario.provenance import fingerprints, versions
 from harness.scenario.recording_age import age_warning
 from harness.secrets import Secrets
@@ -47,7 +47,7 @@ def recording_session(
     Raises:
         CassetteError: the cassette is damaged, or another process is recording it.
     """
-    mode = mode_of(settings)
+    mode = effective_record_mode(settings)
     name = cassette_name(scenario, settings)
     if mode is not RecordMode.LIVE and name is None:
         yield None
@@ -75,7 +75,7 @@ class RecordingSession:
         ask: Ask | None = None,
     ) -> None:
         self._scenario, self._mode, self._folder, self._ask = scenario, mode, folder, ask
-        self._matcher = matcher_of(settings)
+        self._matcher = request_matcher(settings)
         environment = {**os.environ, **scenario.env}
         self._environment = environment
         self._secrets = secrets
@@ -189,11 +189,11 @@ class RecordingSession:
         """Prevent this scenario's recordings from being written."""
         self._discarded = self._discarded or why
 
-    def recorded(self) -> Recorded | None:
+    def recorded(self) -> RecordingResult | None:
         """Return the result of recording so far, or None if the mode does not record."""
         if self._folder is None or self._mode not in WRITING:
             return None
-        return Recorded(self._folder.path, self._traffic, self._unused, self._written, self._discarded)
+        return RecordingResult(self._folder.path, self._traffic, self._unused, self._written, self._discarded)
 
     def save(self) -> None:
         """Write the recordings that were kept, if all repeats completed.

@@ -24,19 +24,19 @@ from harness.errors import CassetteError, FormatError, HarnessError, Problem, So
 from harness.graph.model import Graph
 from harness.graph.narration import narration
 from harness.interception.intercept import intercepted_from_first_effect
-from harness.scenario.evaluation import outcome_of, skipped, unjudged
+from harness.scenario.evaluation import outcome_of, skipped_outcome, unjudged_outcome
 from harness.scenario.model import Scenario
 from harness.scenario.mutator import without_mutator
 from harness.scenario.names import unknown_names
 from harness.scenario.outcome import Outcome
 from harness.scenario.prices import PriceList
-from harness.scenario.process_state import kept
+from harness.scenario.process_state import preserve_process_state
 from harness.scenario.progress import progress
 from harness.scenario.real_limit import RealTimeExceeded, real_limit
 from harness.scenario.redaction import redacted, redacted_events, redacted_output, secrets_of
 from harness.scenario.request import absent_variables, import_folders, load_request
 from harness.scenario.run_result import RunResult, failed, refused
-from harness.scenario.streams import streams_kept
+from harness.scenario.streams import preserve_streams
 from harness.scenario.turns import run_turns
 from harness.secrets import Secrets
 from harness.settings import RecordMode, Settings
@@ -76,7 +76,7 @@ def outcomes(
         graph: runs in place of the graph of its manifest.
     """
     if scenario.skip is not None:
-        yield skipped(scenario)
+        yield skipped_outcome(scenario)
         return
     secrets = secrets_of(scenario, settings)
     try:
@@ -118,7 +118,7 @@ def _repeat(
     """Make one run within its limit of real time, and restore the state of the process."""
     began = time.perf_counter()
     progress.begin()
-    with kept():
+    with preserve_process_state():
         repeat_environment(import_folders(scenario, settings))
         try:
             if cassette is not None:
@@ -129,7 +129,7 @@ def _repeat(
         except RealTimeExceeded as error:
             if cassette is not None:
                 cassette.discard(str(error))
-            return unjudged(scenario, repeat, error, time.perf_counter() - began)
+            return unjudged_outcome(scenario, repeat, error, time.perf_counter() - began)
 
 
 def _with_cassette(
@@ -174,7 +174,7 @@ def run_once(
     """
     is_real = backend is not None and backend.is_real
     result: RunResult | None = None
-    with open_network() if is_real else closed_network() as connections, streams_kept():
+    with open_network() if is_real else closed_network() as connections, preserve_streams():
         recorded = backend.metadata.environment if backend is not None and not is_real else {}
         try:
             graph = graph or load_graph(load_request(scenario, settings, recorded), scenario.dialect)

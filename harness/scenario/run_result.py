@@ -10,7 +10,7 @@ from harness.errors import HarnessError, SourceError, UnscriptedCall
 from harness.graph.model import Graph
 from harness.graph.to_json import error_text
 from harness.graph.trace import Trace
-from harness.scenario.outcome import Observed, Status
+from harness.scenario.outcome import Observation, Status
 from harness.source.frames import frames, own_frames
 
 
@@ -24,8 +24,8 @@ class RunResult:
     without_secrets  removes secrets from JSON data; None if the run had no backend, and so no secrets
     """
 
-    observed: Observed
-    turns: list[Observed] = field(default_factory=list)
+    observed: Observation
+    turns: list[Observation] = field(default_factory=list)
     graph: Graph | None = None
     trace: Trace | None = None
     without_secrets: Callable[[Any], Any] | None = None
@@ -66,9 +66,9 @@ def made_good(raised: Iterable[BaseException], ended_by: Mapping[str, Any] | Non
     return [error for error in found if error["traceback"] and error["traceback"][-1] not in at_the_end]
 
 
-def observed_failure(error: BaseException, status: Status) -> Observed:
+def observed_failure(error: BaseException, status: Status) -> Observation:
     """Return the observation of a run that could not start because of an error."""
-    return Observed(status=status, error=error_json(error), frames=frames(error))
+    return Observation(status=status, error=error_json(error), frames=frames(error))
 
 
 def failed(error: BaseException) -> RunResult:

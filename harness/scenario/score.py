@@ -11,9 +11,9 @@ from harness.matchers.value import matches
 from harness.scenario.checks.bounds import TOLERANCE
 from harness.scenario.checks.run import Gate
 from harness.scenario.model import Expectations
-from harness.scenario.outcome import JSON, CheckResult, Observed
+from harness.scenario.outcome import JSON, CheckResult, Observation
 
-Turns = Sequence[tuple[Observed, Expectations]]
+Turns = Sequence[tuple[Observation, Expectations]]
 """The observation and the expectations of each turn of a conversation."""
 
 Z_95: Final = 1.959963984540054
@@ -21,7 +21,7 @@ Z_95: Final = 1.959963984540054
 
 def scenario_score(
     checks: Sequence[CheckResult],
-    observed: Observed,
+    observed: Observation,
     expect: Expectations,
     timeout_s: float,
     turns: Turns = (),
@@ -42,7 +42,7 @@ def scenario_score(
     return _mean((check.weight, check.score) for check in checks) * (1 - penalty), penalty
 
 
-def latency_penalty(observed: Observed, expect: Expectations, timeout_s: float) -> float:
+def latency_penalty(observed: Observation, expect: Expectations, timeout_s: float) -> float:
     """Return 0 up to `expect.latency.total` seconds, rising linearly to 1 at `timeout_s`; 0 without a bound."""
     bound = (expect.values.get("latency") or {}).get("total")
     if bound is None or (over := observed.latency.get("total", 0.0) - bound) <= TOLERANCE:

@@ -35,7 +35,7 @@ class _NotToClose:
 
 
 @contextmanager
-def streams_kept() -> Iterator[None]:
+def preserve_streams() -> Iterator[None]:
     """Restore standard output and error on exit, even if their descriptors were closed or redirected."""
     streams = sys.stdout, sys.stderr
     descriptors = {number: copy for number in _DESCRIPTORS if (copy := _copy(number)) is not None}

@@ -27,7 +27,7 @@ from harness.judges.request import Material
 from harness.scenario.custom import judge_by_functions
 from harness.scenario.judge import grade
 from harness.scenario.model import MISSING, Expectations, Scenario, Turn
-from harness.scenario.outcome import Observed
+from harness.scenario.outcome import Observation
 from harness.scenario.prices import PriceList
 from harness.scenario.progress import progress
 from harness.scenario.run_result import RunResult, error_json, made_good, refused
@@ -82,7 +82,7 @@ class _Run:
         )
         progress.watch(self.simulation.trace)
         self.conversation = Conversation(graph, self.simulation, single=not scenario.conversation)
-        self.turns: list[tuple[Observed, Expectations]] = []
+        self.turns: list[tuple[Observation, Expectations]] = []
         self.events_of_turns: list[tuple[int, int]] = []
 
     async def result(self) -> RunResult:
@@ -124,7 +124,7 @@ class _Run:
                 observed.rewrite(self.backend.without_secrets)
         return result
 
-    async def _grade(self, whole: Observed) -> None:
+    async def _grade(self, whole: Observation) -> None:
         """Have models grade the outputs.
 
         The changes of a variant end first, so that judges' calls are the same in all.
@@ -137,7 +137,7 @@ class _Run:
             material = partial(self._material, trace.events[:until], observed, since)
             whole.warnings += await grade(observed, expect, self.conversation.run, material)
 
-    def _material(self, events: Sequence[Event], observed: Observed, since: int) -> Material:
+    def _material(self, events: Sequence[Event], observed: Observation, since: int) -> Material:
         return material_of(events, observed.output, since=since, tools=self.simulation.trace.tools)
 
     async def _in_time(self) -> Ending | None:
@@ -192,11 +192,11 @@ class _Run:
                 self.turns.append((observed, turn.expect or Expectations()))
                 self.events_of_turns.append((first, len(self.simulation.trace.events)))
 
-    def _observed(self, events: Sequence[Event], began: float, ending: Ending | None) -> Observed:
+    def _observed(self, events: Sequence[Event], began: float, ending: Ending | None) -> Observation:
         """Return the observation of these events. Without an ending, the status is `timeout`."""
         now = min(self.simulation.now, self.scenario.timeout_s)
         state = ending.state if ending is not None else self.conversation.state
-        return Observed(
+        return Observation(
             status=ending.status if ending is not None else "timeout",
             path=observe.path(events),
             has_supersteps=not isinstance(self.graph, EventGraph),

@@ -16,7 +16,7 @@ from harness.matchers.schema_flaws import keywords_of_other_types
 from harness.scenario.checks.calls import call_matches
 from harness.scenario.checks.finding import as_list
 from harness.scenario.model import Expectations
-from harness.scenario.outcome import Observed
+from harness.scenario.outcome import Observation
 from harness.source.display import clip
 from harness.world.spec import FaultSpec, Stub
 
@@ -26,7 +26,7 @@ _TOKENS: Final = ("input_tokens", "output_tokens", "cost")
 
 
 def untried(
-    expected: Sequence[tuple[Observed, Expectations]],
+    expected: Sequence[tuple[Observation, Expectations]],
     faults: Iterable[tuple[FaultSpec, int]],
     stubs: Iterable[Stub] = (),
     undecided: Iterable[tuple[str, Span | None]] = (),
@@ -59,7 +59,9 @@ def _why(fault: FaultSpec, fitting: int) -> str:
     return f"{fitting} {'call fits' if fitting == 1 else 'calls fit'} it, and it waits for number {number}"
 
 
-def _refused(expected: Sequence[tuple[Observed, Expectations]], stubs: Iterable[Stub]) -> Iterator[Problem]:
+def _refused(
+    expected: Sequence[tuple[Observation, Expectations]], stubs: Iterable[Stub]
+) -> Iterator[Problem]:
     """Warn of tool calls of stubs that were refused, unless a failed call is expected there."""
     wanted = [item for _, expect in expected for item in as_list(expect.values.get("calls", ()))]
     awaited = [item for item in wanted if item.get("ok") is False]
@@ -76,7 +78,7 @@ def _refused(expected: Sequence[tuple[Observed, Expectations]], stubs: Iterable[
                 yield _warning(text, stub.span, "where that is meant, expect it in `calls` with `ok: false`")
 
 
-def _bounds(observed: Observed, expect: Expectations) -> Iterator[Problem]:
+def _bounds(observed: Observation, expect: Expectations) -> Iterator[Problem]:
     """Warn of bounds on tokens and cost if models were called but reported no tokens."""
     usage = observed.usage
     bounds = [key for key in _TOKENS if key in (expect.values.get("usage") or {})]
@@ -85,7 +87,7 @@ def _bounds(observed: Observed, expect: Expectations) -> Iterator[Problem]:
         yield _warning(text, expect.spans.get("usage"), "a stub reports them by `usage`")
 
 
-def _near_misses(observed: Observed, expect: Expectations) -> Iterator[Problem]:
+def _near_misses(observed: Observation, expect: Expectations) -> Iterator[Problem]:
     """Warn of texts in `never_warnings` that are only a part of a warning, since a text must be equal."""
     for wanted in expect.values.get("never_warnings") or ():
         if isinstance(wanted, str) and any(_is_part(wanted, text) for text in observed.warnings):
@@ -93,7 +95,7 @@ def _near_misses(observed: Observed, expect: Expectations) -> Iterator[Problem]:
             yield _warning(text, expect.spans.get("never_warnings"), "write {$contains: …} for a part")
 
 
-def _silent_schemas(observed: Observed, expect: Expectations) -> Iterator[Problem]:
+def _silent_schemas(observed: Observation, expect: Expectations) -> Iterator[Problem]:
     """Warn of schemas whose keywords all apply to other types: any text is valid under `properties`."""
     for key, value in (("state_schema", observed.state), ("output_schema", observed.output)):
         if keywords := keywords_of_other_types(expect.values.get(key), value):

@@ -18,7 +18,7 @@ from harness.matchers.vacuous import (
     vacuous_schema,
 )
 from harness.scenario.arguments import unknown_arguments
-from harness.scenario.document_expect import items_of
+from harness.scenario.document_expect import check_items
 from harness.scenario.model import ITEMIZED
 from harness.source.document import Document
 
@@ -136,7 +136,7 @@ def _in_items(at: Document) -> Iterator[Problem]:
             text = f"'{item['that']}' {why}, so that it cannot fail"
             yield _warning(text, at.span(("checks", index, "that")))
     for key in ITEMIZED:
-        for item in items_of(at, key) if at.value.get(key) else ():
+        for item in check_items(at, key) if at.value.get(key) else ():
             if key == "judge" and item.value.get("threshold") == 0:
                 text = "a threshold of 0 is reached by every grade, so that this judge cannot fail"
                 yield _warning(text, item.span(("threshold",)))

@@ -8,7 +8,7 @@ from typing import Any, Final, NamedTuple
 from harness.scenario.checks.bounds import TOLERANCE
 from harness.scenario.checks.run import Gate
 from harness.scenario.model import Expectations
-from harness.scenario.outcome import CheckResult, Observed, Verdict
+from harness.scenario.outcome import CheckResult, Observation, Verdict
 from harness.scenario.score import Turns, asks_for, scenario_score
 
 UNJUDGED: Final = frozenset(
@@ -45,7 +45,7 @@ class Judgement(NamedTuple):
 
 def judged(
     checks: Sequence[CheckResult],
-    observed: Observed,
+    observed: Observation,
     expect: Expectations,
     *,
     timeout_s: float,
@@ -80,12 +80,12 @@ def judged(
     return Judgement("passed", score, penalty) if score + TOLERANCE >= pass_score else failed
 
 
-def could_not_be_judged(observed: Observed) -> bool:
+def could_not_be_judged(observed: Observation) -> bool:
     """True if an effect was not answered, a cassette is missing, a provider is down, or the manifest is refused."""
     return observed.status == "invalid" or (observed.error or {}).get("code") in UNJUDGED
 
 
-def expects_failure(expect: Expectations, observed: Observed) -> bool:
+def expects_failure(expect: Expectations, observed: Observation) -> bool:
     """True if the scenario expects this failure: by `status: invalid`, or by its `error` (its type, if it has one).
 
     `status: failed` alone does not expect a missing stub.

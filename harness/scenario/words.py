@@ -32,7 +32,7 @@ _FRONT_ENDS: Final = Path(dialects.__file__).parent
 """The code of front ends contains names that a dialect itself gives to values (`upstream_yields`)."""
 
 
-class Words:
+class AgentWords:
     """The words of a scenario's agent."""
 
     def __init__(self, scenario: Scenario, graph: Graph, settings: Settings) -> None:

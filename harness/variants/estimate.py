@@ -21,7 +21,13 @@ from harness.recording.interactions import Recording
 from harness.recording.spending import Price, model_of
 from harness.recording.traffic import tokens_of
 from harness.report.formatting import cost, plural
-from harness.scenario.cassette import ONLY_MISSING, WRITING, base_of, cassette_name, mode_of
+from harness.scenario.cassette import (
+    ONLY_MISSING,
+    WRITING,
+    baseline_cassette,
+    cassette_name,
+    effective_record_mode,
+)
 from harness.scenario.model import Scenario
 from harness.settings import Projects, RecordMode
 
@@ -133,7 +139,7 @@ class _Known:
     def expected(self, scenario: Scenario, price: Price) -> Expected | None:
         """Return the expected calls of a scenario; None if it will make none."""
         settings = self._projects.of(scenario.file)
-        name, mode = cassette_name(scenario, settings), mode_of(settings)
+        name, mode = cassette_name(scenario, settings), effective_record_mode(settings)
         if name is None or scenario.skip is not None or mode not in WRITING:
             return None
         own = _numbers(settings.cassettes, name)
@@ -167,8 +173,8 @@ class _Known:
 
         The sources: its own recordings, the baseline's, another variant's, earlier results.
         """
-        recorded = self._of_scenario(root, base_of(name))
-        found = recorded.get(name) or recorded.get(base_of(name))
+        recorded = self._of_scenario(root, baseline_cassette(name))
+        found = recorded.get(name) or recorded.get(baseline_cassette(name))
         return found or next(iter(recorded.values()), None) or self._asked.get(scenario.id, [])
 
     def _of_scenario(self, root: Path, base: str) -> dict[str, list[list[Call]]]:

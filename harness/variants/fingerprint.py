@@ -14,7 +14,7 @@ from functools import cache
 from pathlib import Path
 
 from harness import __version__
-from harness.scenario.cassette import WRITING, cassette_name, mode_of
+from harness.scenario.cassette import WRITING, cassette_name, effective_record_mode
 from harness.scenario.model import Scenario
 from harness.selection.changes import Changes
 from harness.selection.inputs import InputFinder
@@ -37,7 +37,9 @@ def _fingerprint(
 ) -> str:
     settings = projects.of(scenario.file)
     name = cassette_name(scenario, settings)
-    own = real_path(settings.cassettes / name) if name and mode_of(settings) in WRITING else None
+    own = (
+        real_path(settings.cassettes / name) if name and effective_record_mode(settings) in WRITING else None
+    )
     inputs = finder.inputs(scenario)
     folders = sorted(inputs.folders - {own}) if own else sorted(inputs.folders)
     files = {*inputs.files, *inputs.modules.files, *(file for folder in folders for file in _below(folder))}

@@ -1,7 +1,7 @@
 """Warnings about names in `params` and `env` of variants that no agent uses, and that are probably misspelt.
 
 A parameter is known if a provider documents it, or if a file of the manifest has a key of that name. A variable
-is known if its name occurs in the agent's files or the code beside it: see `Words`.
+is known if its name occurs in the agent's files or the code beside it: see `AgentWords`.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from harness.dialects.load import load_graph
 from harness.errors import ManifestError, Problem
 from harness.scenario.model import Scenario
 from harness.scenario.request import load_request
-from harness.scenario.words import Words
+from harness.scenario.words import AgentWords
 from harness.settings import Projects
 from harness.source.suggest import did_you_mean
 from harness.variants.document import Variant
@@ -59,7 +59,7 @@ class _Agents:
 
     def __init__(self, scenarios: Sequence[Scenario], projects: Projects) -> None:
         self._sources: set[Path] = set()
-        self._words: list[Words] = []
+        self._words: list[AgentWords] = []
         self._is_whole = bool(scenarios)
         seen: set[object] = set()
         for scenario in scenarios:
@@ -75,7 +75,7 @@ class _Agents:
                 self._is_whole = False
                 continue
             self._sources.update(graph.sources)
-            self._words.append(Words(scenario, graph, settings))
+            self._words.append(AgentWords(scenario, graph, settings))
 
     def set_parameter(self, name: str) -> bool:
         """False if no file of a manifest has this key."""

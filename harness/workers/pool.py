@@ -194,7 +194,7 @@ class WorkerPool:
     def _died(self, number: int, scenario: Scenario, worker: _Worker) -> Iterator[Ended]:
         """An error for each repeat that is missing."""
         from harness.report.results import record
-        from harness.scenario.evaluation import died
+        from harness.scenario.evaluation import dead_worker_outcomes
         from harness.scenario.real_limit import RealTimeExceeded
 
         worker.process.join()
@@ -204,7 +204,7 @@ class WorkerPool:
         limit_s = self._projects.of(scenario.file).real_timeout
         late = worker.too_late
         error = RealTimeExceeded(limit_s, doing) if late else WorkerDied(worker.process.exitcode, doing)
-        for outcome in died(scenario, error, worker.repeats):
+        for outcome in dead_worker_outcomes(scenario, error, worker.repeats):
             yield Ended(number, outcome, record(outcome))
         yield Ended(number, None)
 

@@ -11,7 +11,7 @@ from harness.graph.effects import Effect, HandlerCall, HTTPCall, HTTPReply, Retr
 from harness.scenario.checks.run import run_checks
 from harness.scenario.load import load_file
 from harness.scenario.model import Scenario
-from harness.scenario.outcome import Observed
+from harness.scenario.outcome import Observation
 from harness.world.scripted import ScriptedWorld
 
 
@@ -84,8 +84,8 @@ def test_calls_of_every_kind_are_found_by_name(tmp_path: Path) -> None:
         {"kind": "script", "name": "count", "node": "count"},
         {"kind": "retrieval", "name": "look_up", "node": "look_up"},
     ]
-    found = {check.name: check.passed for check in run_checks(read.expect, Observed(calls=made))}
-    missed = {check.name: check.passed for check in run_checks(read.expect, Observed(calls=made[:2]))}
+    found = {check.name: check.passed for check in run_checks(read.expect, Observation(calls=made))}
+    missed = {check.name: check.passed for check in run_checks(read.expect, Observation(calls=made[:2]))}
     assert (found["calls"], missed["calls"]) == (True, False)
 
 
@@ -106,7 +106,7 @@ def test_unused_can_only_be_asked_for(tmp_path: Path) -> None:
 def test_a_bound_of_the_cost_is_of_what_the_tokens_cost(tmp_path: Path, cost: float, holds: bool) -> None:
     expect = scenario(tmp_path, "  expect: {usage: {cost: 0.5}}\n").expect
     usage = {"cost": cost, "by_model": {"ours": {"cost": cost}}}
-    assert next(c for c in run_checks(expect, Observed(usage=usage)) if c.name == "usage").passed is holds
+    assert next(c for c in run_checks(expect, Observation(usage=usage)) if c.name == "usage").passed is holds
 
 
 def test_a_test_scenario_has_to_stand_in_the_manifest(tmp_path: Path) -> None:

@@ -8,7 +8,7 @@ import pytest
 
 from harness.scenario.checks.path import path
 from harness.scenario.load import load_file
-from harness.scenario.outcome import Observed, Outcome
+from harness.scenario.outcome import Observation, Outcome
 from harness.scenario.run import run_scenario
 from tests.engine.events_dialect import known
 
@@ -107,5 +107,5 @@ def test_coverage_names_what_was_taken_and_what_there_is(outcomes: list[Outcome]
     ],
 )
 def test_a_path_without_supersteps_is_compared_start_by_start(expected: list[Any], score: float) -> None:
-    observed = Observed(path=["a", "b", "c", "d"], has_supersteps=False)
+    observed = Observation(path=["a", "b", "c", "d"], has_supersteps=False)
     assert path(expected, observed).score == score

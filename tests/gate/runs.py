@@ -11,7 +11,7 @@ from harness.report.encoding import encode
 from harness.report.reading import RESULTS
 from harness.report.results import ResultsWriter, record
 from harness.report.summary import summarise
-from harness.scenario.outcome import CheckResult, Observed, Outcome
+from harness.scenario.outcome import CheckResult, Observation, Outcome
 
 
 @dataclass(frozen=True)
@@ -72,7 +72,7 @@ def _outcome(name: str, said: Said, repeat: int) -> Outcome:
     verdict, score, cost = of_repeat(said.verdict), of_repeat(said.score), of_repeat(said.cost)
     tokens = of_repeat(said.tokens)
     counts = {"llm_calls": 1, "input_tokens": tokens, "output_tokens": 0, "cost": cost}
-    observed = Observed(
+    observed = Observation(
         status="skipped" if verdict == "skipped" else "invalid" if verdict == "error" else "completed",
         path=list(said.taken),
         latency={"total": of_repeat(said.latency), "nodes": {}},

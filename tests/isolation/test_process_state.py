@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 from harness.scenario.load import load_file
-from harness.scenario.process_state import KEPT
+from harness.scenario.process_state import PROCESS_STATE
 from harness.scenario.run import run_scenario
 from tests.isolation.project import write_project
 
@@ -95,4 +95,4 @@ def test_what_a_module_sets_while_it_is_imported_is_there_in_every_run_that_uses
 
 
 def test_rows_have_names_of_their_own() -> None:
-    assert len({row.name for row in KEPT}) == len(KEPT)
+    assert len({row.name for row in PROCESS_STATE}) == len(PROCESS_STATE)

@@ -1,6 +1,6 @@
 import pytest
 
-from harness.scenario.outcome import CheckResult, Observed, Outcome
+from harness.scenario.outcome import CheckResult, Observation, Outcome
 from tests.report.fixtures import MakeCheck, MakeOutcome
 
 NODES = ["classify", "billing", "tech"]
@@ -9,7 +9,9 @@ NODES = ["classify", "billing", "tech"]
 @pytest.fixture
 def outcome() -> MakeOutcome:
     def make(verdict: str = "passed", **fields: object) -> Outcome:
-        observed = Observed(path=["classify", "billing"], latency={"total": 0.5, "nodes": {"classify": 0.5}})
+        observed = Observation(
+            path=["classify", "billing"], latency={"total": 0.5, "nodes": {"classify": 0.5}}
+        )
         for name in [name for name in fields if hasattr(observed, name)]:
             setattr(observed, name, fields.pop(name))
         made = Outcome(

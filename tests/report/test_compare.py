@@ -16,7 +16,7 @@ from harness.report.compare.values import ABSENT, value_changes
 from harness.report.results import line
 from harness.report.scenario_runs import Run, ScenarioCollector
 from harness.report.summary import summarise
-from harness.scenario.outcome import Observed, Outcome
+from harness.scenario.outcome import Observation, Outcome
 
 MIRROR = {
     "worse": "better",
@@ -34,7 +34,7 @@ def side(scenarios: dict[str, Repeats]) -> Side:
     collected, did, lines = ScenarioCollector(), {}, []
     for name, repeats in scenarios.items():
         for repeat, (verdict, score, digest) in repeats.items():
-            outcome = Outcome("a.yaml", name, "m.yaml", "sherma", "m", Observed(), verdict, score)  # type: ignore[arg-type]
+            outcome = Outcome("a.yaml", name, "m.yaml", "sherma", "m", Observation(), verdict, score)  # type: ignore[arg-type]
             outcome.repeat, outcome.digest = repeat, digest
             made = line(outcome)
             lines.append(made)

@@ -6,14 +6,14 @@ import pytest
 
 from harness.errors import FormatError
 from harness.report.results import ResultsWriter
-from harness.scenario.outcome import Observed, Outcome
+from harness.scenario.outcome import Observation, Outcome
 
 FULL = Path("/dev/full")
 
 
 @pytest.mark.skipif(not FULL.exists(), reason="the system has no device that is full")
 def test_a_line_that_cannot_be_written_is_an_error_that_names_the_file(tmp_path: Path) -> None:
-    outcome = Outcome("a", "b", "m", "sherma", "x", Observed(), "passed", 1.0)
+    outcome = Outcome("a", "b", "m", "sherma", "x", Observation(), "passed", 1.0)
     said = r"cannot write the report .*results\.jsonl: No space left on device"
     with ResultsWriter(tmp_path) as writer:
         assert writer._file is not None

@@ -22,14 +22,14 @@ from harness.report.history.text import history_lines
 from harness.report.history.trends import Trends
 from harness.report.results import line
 from harness.report.summary import summarise
-from harness.scenario.outcome import Observed, Outcome
+from harness.scenario.outcome import Observation, Outcome
 
 COMMIT = "0123456789abcdef0123456789abcdef01234567"
 
 
 def result(scenario: str, verdict: str = "passed", *, repeat: int = 0) -> dict[str, Any]:
     score = float(verdict == "passed")
-    outcome = Outcome("a.yaml", scenario, "m.yaml", "sherma", "m", Observed(), verdict, score)  # type: ignore[arg-type]
+    outcome = Outcome("a.yaml", scenario, "m.yaml", "sherma", "m", Observation(), verdict, score)  # type: ignore[arg-type]
     outcome.repeat = repeat
     return line(outcome)
 

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from harness.errors import Span
 from harness.report.junit import junit
 from harness.report.results import ResultsWriter, line
-from harness.scenario.outcome import Observed, Outcome
+from harness.scenario.outcome import Observation, Outcome
 from tests.report.fixtures import MakeCheck, MakeOutcome
 
 
@@ -80,6 +80,6 @@ def test_a_run_that_is_not_whole_says_so(tmp_path: Path, outcome: MakeOutcome) -
 @given(text=st.text())
 def test_any_text_makes_xml_that_can_be_read(text: str) -> None:
     error = {"type": "E", "code": None, "message": text, "node": None, "where": text}
-    observed = Observed(status="failed", error=error)
+    observed = Observation(status="failed", error=error)
     broken = Outcome(text, text, "", "", "", observed=observed, verdict="error", score=0.0)
     assert [case.find("error") is not None for case in _suites(broken).iter("testcase")] == [True]

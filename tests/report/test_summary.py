@@ -12,7 +12,7 @@ from harness.report.bounded_lists import Entries, Warnings
 from harness.report.markdown import markdown
 from harness.report.results import line
 from harness.report.summary import Summary, summarise
-from harness.scenario.outcome import Observed, Outcome
+from harness.scenario.outcome import Observation, Outcome
 from harness.scenario.score import pass_at_k, pass_hat_k, wilson
 from tests.report.fixtures import MakeCheck, MakeOutcome
 
@@ -250,7 +250,7 @@ def test_nothing_at_all_has_a_summary() -> None:
 def _outcome(
     suite: Any, scenario: Any, repeat: Any, verdict: Any, variant: Any, tags: Any, score: Any, latency: Any
 ) -> Any:
-    observed = Observed(latency={"total": latency, "nodes": {}})
+    observed = Observation(latency={"total": latency, "nodes": {}})
     observed.usage |= {"input_tokens": repeat * 7, "cost": latency / 3}
     made = Outcome(suite, scenario, "m.yaml", "sherma", "a", observed, verdict, score)
     made.variant, made.tags, made.repeat, made.wall = variant, tags, repeat, latency / 7

@@ -102,11 +102,11 @@ def test_whatever_values_there_are_they_are_read_as_they_were(values: list[Any])
     from tempfile import TemporaryDirectory
 
     from harness.report.traces import packed
-    from harness.scenario.outcome import Observed, Outcome
+    from harness.scenario.outcome import Observation, Outcome
 
     events = [{"event": "node_end", "at": 0.0, "update": {"value": value}} for value in values]
     made = Outcome(
-        "a", "b", "m", "sherma", "x", Observed(), "passed", 1.0, events=with_shared([*events, END])
+        "a", "b", "m", "sherma", "x", Observation(), "passed", 1.0, events=with_shared([*events, END])
     )
     with TemporaryDirectory() as folder:
         path = Path(folder, "1.jsonl.gz")

@@ -4,7 +4,7 @@ from typing import Any
 
 from harness.scenario.checks import run_checks
 from harness.scenario.model import Expectations
-from harness.scenario.outcome import Observed
+from harness.scenario.outcome import Observation
 
 
 def call(kind: Any, name: Any, node: Any = "agent", args: Any = None, ok: Any = True) -> Any:
@@ -26,7 +26,7 @@ REFUSED = {
 
 
 def ran(*path: Any, **more: Any) -> Any:
-    return Observed(path=list(path), **more)
+    return Observation(path=list(path), **more)
 
 
 def checked(key: Any, expected: Any, observed: Any, **options: Any) -> Any:

@@ -5,7 +5,7 @@ from typing import Any
 from hypothesis import given
 from hypothesis import strategies as st
 
-from harness.scenario.outcome import Observed
+from harness.scenario.outcome import Observation
 from tests.scenario.observed import call, checked, ran
 
 names = st.sampled_from("abcd")
@@ -46,7 +46,7 @@ def test_law_the_order_within_a_superstep_is_irrelevant(path: Any) -> None:
 @given(wanted_calls, calls)
 def test_law_calls_in_any_order_are_found_at_least_as_often_as_in_order(wanted: Any, made: Any) -> None:
     scores = {
-        order: checked("calls", wanted, Observed(calls=made), calls_order=order).score
+        order: checked("calls", wanted, Observation(calls=made), calls_order=order).score
         for order in ("in_order", "any", "exact")
     }
 
@@ -58,7 +58,7 @@ def test_law_calls_in_any_order_are_found_at_least_as_often_as_in_order(wanted: 
 @given(calls, st.randoms(use_true_random=False))
 def test_law_calls_match_themselves_in_any_order(made: Any, random: Any) -> None:
     wanted = [{one["kind"]: one["name"], "args": one["args"]} for one in made]
-    assert checked("calls", wanted, Observed(calls=made), calls_order="exact").passed
+    assert checked("calls", wanted, Observation(calls=made), calls_order="exact").passed
 
     random.shuffle(wanted)
-    assert checked("calls", wanted, Observed(calls=made), calls_order="any").passed
+    assert checked("calls", wanted, Observation(calls=made), calls_order="any").passed

@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from harness.scenario.outcome import Observed
+from harness.scenario.outcome import Observation
 from tests.scenario.observed import REFUSED, WEATHER, call, checked, ran
 
 
@@ -14,7 +14,7 @@ from tests.scenario.observed import REFUSED, WEATHER, call, checked, ran
         (
             "status",
             "completed",
-            Observed(status="failed", error={"type": "ValueError", "message": "no", "node": "b"}),
+            Observation(status="failed", error={"type": "ValueError", "message": "no", "node": "b"}),
             "expected completed, was failed: ValueError: no (node b)",
         ),
         (
@@ -71,11 +71,11 @@ from tests.scenario.observed import REFUSED, WEATHER, call, checked, ran
         ("max_visits", {"a": 2}, ran(visits={"a": 3}), "a: expected at most 2, was 3"),
         ("never", ["a", "b"], ran("a", "c"), "ran: a"),
         ("routes", [{"from": "a", "to": "b"}], ran(routes=[["a", "c"]]), "a → b was not taken; it led to c"),
-        ("state", {"a": 1, "b": 2}, Observed(state={"a": 2}), "a: expected 1, was 2\nb: expected 2, was nothing"),
+        ("state", {"a": 1, "b": 2}, Observation(state={"a": 2}), "a: expected 1, was 2\nb: expected 2, was nothing"),
         (
             "calls",
             [{"tool": "get_*", "args": {"city": "Rome"}}],
-            Observed(calls=WEATHER[:2]),
+            Observation(calls=WEATHER[:2]),
             "not found: {tool: get_*, args: {city: Rome}}\n"
             "  nearest: tool get_weather from agent {city: Paris, days: 3}\n"
             "    args.city: expected Rome, was Paris",
@@ -83,7 +83,7 @@ from tests.scenario.observed import REFUSED, WEATHER, call, checked, ran
         (
             "calls",
             [{"tool": "get_weather", "args": {"city": "Rome"}}],
-            Observed(calls=[REFUSED, call("tool", "get_wether", args={"city": "Rome"}), call("llm", "m")]),
+            Observation(calls=[REFUSED, call("tool", "get_wether", args={"city": "Rome"}), call("llm", "m")]),
             "not found: {tool: get_weather, args: {city: Rome}}\n"
             "  nearest: tool get_weather from tools {days: many}\n"
             "    it was refused: days: not a number\n"
@@ -92,7 +92,7 @@ from tests.scenario.observed import REFUSED, WEATHER, call, checked, ran
         (
             "calls",
             [{"tool": "get_weather", "args": {"city": "Rome"}}],
-            Observed(calls=[call("tool", "get_wether", args={"city": "Oslo"}), call("tool", "x")]),
+            Observation(calls=[call("tool", "get_wether", args={"city": "Oslo"}), call("tool", "x")]),
             "not found: {tool: get_weather, args: {city: Rome}}\n"
             "  nearest: tool get_wether from agent {city: Oslo}\n"
             "    tool: expected get_weather, was get_wether\n"
@@ -101,35 +101,35 @@ from tests.scenario.observed import REFUSED, WEATHER, call, checked, ran
         (
             "calls",
             [{"tool": "ask"}],
-            Observed(calls=[call("mcp", "ask")]),
+            Observation(calls=[call("mcp", "ask")]),
             "not found: {tool: ask}\n  nearest: mcp ask from agent {}\n    expected a call of kind tool, was mcp",
         ),
         (
             "calls",
             [{"tool": "a", "args": {"n": n}} for n in (1, 2)],
-            Observed(calls=[call("tool", "a", args={"n": 1}), call("tool", "a", args={"n": 3, "m": 2})]),
+            Observation(calls=[call("tool", "a", args={"n": 1}), call("tool", "a", args={"n": 3, "m": 2})]),
             "not found: {tool: a, args: {n: 2}}\n"
             "  nearest: tool a from agent {n: 3, m: 2}\n"
             "    args.n: expected 2, was 3",
         ),
-        ("calls", [{"tool": "a"}], Observed(calls=[call("llm", "m")]), "not found: {tool: a}"),
+        ("calls", [{"tool": "a"}], Observation(calls=[call("llm", "m")]), "not found: {tool: a}"),
         (
             "never_calls",
             [{"tool": "get_weather"}],
-            Observed(calls=[REFUSED]),
+            Observation(calls=[REFUSED]),
             "was asked for, and refused: tool get_weather from tools {days: many}",
         ),
-        ("call_counts", {"tool:x": 1}, Observed(), "tool:x: expected 1, was 0"),
-        ("interrupt", ["a", "b"], Observed(interrupts=["a"]), "pause 2: expected b, was nothing"),
-        ("warnings", ["b"], Observed(warnings=["ab"]), "no warning b\n  raised: ab"),
-        ("usage", {"input_tokens": 123456789}, Observed(usage={"input_tokens": 123456790}),
+        ("call_counts", {"tool:x": 1}, Observation(), "tool:x: expected 1, was 0"),
+        ("interrupt", ["a", "b"], Observation(interrupts=["a"]), "pause 2: expected b, was nothing"),
+        ("warnings", ["b"], Observation(warnings=["ab"]), "no warning b\n  raised: ab"),
+        ("usage", {"input_tokens": 123456789}, Observation(usage={"input_tokens": 123456790}),
          "input_tokens: expected at most 123456789, was 123456790"),
-        ("latency", {"nodes": {"a": 1}}, Observed(latency={"nodes": {"a": 1.5}}),
+        ("latency", {"nodes": {"a": 1}}, Observation(latency={"nodes": {"a": 1.5}}),
          "a: expected at most 1 s, was 1.5 s"),
         (
             "checks",
             [{"that": "state.count > 2"}],
-            Observed(state={"count": 1}),
+            Observation(state={"count": 1}),
             "state.count > 2 is false\n  state.count = 1",
         ),
     ],
@@ -152,7 +152,9 @@ def test_a_long_path_is_shown_around_its_first_difference() -> None:
 def test_actual_values_are_those_asked_for_and_cut() -> None:
     state = {"long": "x" * 9000, "list": list(range(900)), "other": 1}
 
-    actual = checked("state", {"long": {"$len": 9000}, "list": {"$len": 900}}, Observed(state=state)).actual
+    actual = checked(
+        "state", {"long": {"$len": 9000}, "list": {"$len": 900}}, Observation(state=state)
+    ).actual
 
     assert actual["long"] == "x" * 500 + "… (9000 characters)"
     assert (len(actual["list"]), actual["list"][-1]) == (51, "… 850 more")

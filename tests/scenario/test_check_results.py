@@ -7,12 +7,12 @@ import pytest
 from harness.errors import Span
 from harness.scenario.checks import Gate, run_checks
 from harness.scenario.model import Expectations
-from harness.scenario.outcome import Observed
+from harness.scenario.outcome import Observation
 from tests.scenario.observed import WEATHER, checked
 
 
 def test_status_and_unused_are_checked_though_not_written() -> None:
-    results = run_checks(Expectations(), Observed())
+    results = run_checks(Expectations(), Observation())
 
     assert [(one.name, one.passed, one.weight) for one in results] == [
         ("status", True, 0),
@@ -22,13 +22,13 @@ def test_status_and_unused_are_checked_though_not_written() -> None:
 
 
 def test_the_expected_status_has_a_default() -> None:
-    (result, _) = run_checks(Expectations(), Observed(status="interrupted"), default_status="interrupted")
+    (result, _) = run_checks(Expectations(), Observation(status="interrupted"), default_status="interrupted")
 
     assert (result.passed, result.expected) == (True, "interrupted")
 
 
 def test_leftover_stubs_may_be_allowed() -> None:
-    results = run_checks(Expectations(), Observed(unused=["a stub"]), allow_unused=True)
+    results = run_checks(Expectations(), Observation(unused=["a stub"]), allow_unused=True)
 
     assert [one.name for one in results] == ["status"]
 
@@ -37,7 +37,7 @@ def test_leftover_stubs_may_be_allowed() -> None:
 def test_a_gate_with_a_weight_is_an_ordinary_check(weight: Any) -> None:
     expect = Expectations(weights={"status": weight})
 
-    (status, unused) = run_checks(expect, Observed(status="failed"))
+    (status, unused) = run_checks(expect, Observation(status="failed"))
 
     assert (status.weight, isinstance(status, Gate), status.passed) == (weight, False, False)
     assert isinstance(unused, Gate)
@@ -50,7 +50,7 @@ def test_items_of_checks_are_checks_of_their_own() -> None:
         {"checks": items}, {"checks": 2}, {"checks": span, "checks[1]": Span("a.yaml", 4, 5)}
     )
 
-    results = run_checks(expect, Observed())[2:]
+    results = run_checks(expect, Observation())[2:]
 
     assert [(one.name, one.weight, one.passed) for one in results] == [
         ("yes", 3, True),
@@ -63,7 +63,7 @@ def test_each_judge_has_its_own_grade() -> None:
     items = [{"rubric": "kind", "model": "m"}, {"rubric": "short", "model": "m"}]
 
     results = run_checks(
-        Expectations({"judge": items}), Observed(grades={"0": (1, "yes"), "1": (0.2, "long")})
+        Expectations({"judge": items}), Observation(grades={"0": (1, "yes"), "1": (0.2, "long")})
     )
 
     assert [one.score for one in results[2:]] == [1, 0.2]
@@ -72,7 +72,9 @@ def test_each_judge_has_its_own_grade() -> None:
 
 
 def test_a_total_latency_is_no_check() -> None:
-    results = run_checks(Expectations({"latency": {"total": 1}}), Observed(latency={"total": 9, "nodes": {}}))
+    results = run_checks(
+        Expectations({"latency": {"total": 1}}), Observation(latency={"total": 9, "nodes": {}})
+    )
 
     assert [one.name for one in results] == ["status", "unused"]
 
@@ -80,7 +82,7 @@ def test_a_total_latency_is_no_check() -> None:
 def test_results_come_in_the_order_of_the_table_however_they_are_written() -> None:
     keys = ["state", "path", "output"]
 
-    results = run_checks(Expectations(dict.fromkeys(keys)), Observed())
+    results = run_checks(Expectations(dict.fromkeys(keys)), Observation())
 
     assert [one.name for one in results] == ["status", "unused", "path", "state", "output"]
 
@@ -96,7 +98,7 @@ def test_results_come_in_the_order_of_the_table_however_they_are_written() -> No
     ],
 )
 def test_a_check_that_breaks_is_a_failed_check(key: Any, expected: Any, message: Any) -> None:
-    result = checked(key, expected, Observed(state={"a": "x"}))
+    result = checked(key, expected, Observation(state={"a": "x"}))
 
     assert (result.passed, result.score) == (False, 0)
     assert result.message.startswith(message)
@@ -115,7 +117,7 @@ def test_a_check_that_breaks_is_a_failed_check(key: Any, expected: Any, message:
     ],
 )
 def test_a_check_that_says_nothing_of_the_run_is_broken(key: Any, expected: Any, message: Any) -> None:
-    result = checked(key, expected, Observed(state={"count": 2}, calls=WEATHER))
+    result = checked(key, expected, Observation(state={"count": 2}, calls=WEATHER))
 
     assert (result.broken, result.passed, result.score) == (True, False, 0)
     assert result.message.startswith(f"cannot be evaluated: {message}")
@@ -130,8 +132,8 @@ def test_a_check_that_says_nothing_of_the_run_is_broken(key: Any, expected: Any,
     ],
 )
 def test_what_may_be_absent_is_asked_for(key: Any, expected: Any) -> None:
-    assert checked(key, expected, Observed(state={"count": 2}, calls=WEATHER)).passed
+    assert checked(key, expected, Observation(state={"count": 2}, calls=WEATHER)).passed
 
 
 def test_an_unknown_order_of_calls_is_a_failed_check() -> None:
-    assert checked("calls", [], Observed(), calls_order="strict").message.startswith("check broke: ")
+    assert checked("calls", [], Observation(), calls_order="strict").message.startswith("check broke: ")

@@ -9,7 +9,7 @@ import pytest
 from harness.report.encoding import encode
 from harness.scenario.checks.run import run_checks
 from harness.scenario.model import Expectations
-from harness.scenario.outcome import Observed
+from harness.scenario.outcome import Observation
 
 COUNT = 2_000
 ROWS = [{"id": number, "name": f"row {number}"} for number in range(COUNT)]
@@ -18,7 +18,7 @@ TEXT = "the quick brown fox " * 100_000
 
 
 def checked(expected: Any) -> Any:
-    observed = Observed(state={"rows": ROWS}, output=TEXT)
+    observed = Observation(state={"rows": ROWS}, output=TEXT)
     return run_checks(Expectations(expected), observed, allow_unused=True)[-1]
 
 

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from harness.scenario.checks import run_checks
 from harness.scenario.model import Expectations
-from harness.scenario.outcome import CheckResult, Observed
+from harness.scenario.outcome import CheckResult, Observation
 from harness.scenario.score import (
     latency_penalty,
     pass_at_k,
@@ -26,7 +26,7 @@ def check(score: Any, weight: Any = 1.0) -> Any:
 
 
 def took(seconds: Any, **more: Any) -> Any:
-    return Observed(latency={"total": seconds, "nodes": {}}, **more)
+    return Observation(latency={"total": seconds, "nodes": {}}, **more)
 
 
 def scored(values: Any, observed: Any, timeout_s: Any = 10.0, weights: Any = None) -> Any:
@@ -45,34 +45,36 @@ def judge(values: Any, observed: Any, pass_score: Any = 1.0, weights: Any = None
 def test_the_score_is_the_weighted_mean_of_the_checks() -> None:
     checks = [check(1, 3), check(0.5, 1), check(0, 0)]
 
-    assert scenario_score(checks, Observed(), Expectations(), 10) == ((3 + 0.5) / 4, 0)
+    assert scenario_score(checks, Observation(), Expectations(), 10) == ((3 + 0.5) / 4, 0)
 
 
 def test_gates_that_hold_count_nothing() -> None:
-    assert scored({"output": "x", "status": "completed"}, Observed(output="y")) == (0, 0)
+    assert scored({"output": "x", "status": "completed"}, Observation(output="y")) == (0, 0)
 
 
 def test_a_scenario_of_gates_alone_scores_one() -> None:
-    assert scored({}, Observed()) == (1, 0)
+    assert scored({}, Observation()) == (1, 0)
 
 
 @pytest.mark.parametrize(
-    "observed", [Observed(status="failed", output="x"), Observed(unused=["s"], output="x")]
+    "observed", [Observation(status="failed", output="x"), Observation(unused=["s"], output="x")]
 )
 def test_a_gate_that_fails_takes_the_whole_score(observed: Any) -> None:
     assert scored({"output": "x"}, observed)[0] == 0
 
 
 def test_a_gate_with_a_weight_counts_as_any_check() -> None:
-    assert scored({"output": "x"}, Observed(status="failed", output="x"), weights={"status": 3})[0] == 1 / 4
+    assert (
+        scored({"output": "x"}, Observation(status="failed", output="x"), weights={"status": 3})[0] == 1 / 4
+    )
 
 
 def test_a_gate_with_the_weight_0_is_ignored() -> None:
-    assert scored({"output": "x"}, Observed(unused=["s"], output="x"), weights={"unused": 0})[0] == 1
+    assert scored({"output": "x"}, Observation(unused=["s"], output="x"), weights={"unused": 0})[0] == 1
 
 
 def test_a_run_that_timed_out_scores_0_whatever_the_weights() -> None:
-    assert scored({"output": "x"}, Observed(status="timeout", output="x"), weights={"status": 0})[0] == 0
+    assert scored({"output": "x"}, Observation(status="timeout", output="x"), weights={"status": 0})[0] == 0
 
 
 def test_a_timeout_that_is_expected_scores_as_any_status() -> None:
@@ -170,11 +172,11 @@ def test_there_is_no_such_pass_rate(passes: Any, runs: Any) -> None:
 
 def test_a_scenario_passes_from_its_pass_score() -> None:
     values = {"state": {"a": 1, "b": 2}}
-    half = Observed(state={"a": 1})
+    half = Observation(state={"a": 1})
 
     assert judge(values, half) == Judgement("failed", 0.5, 0)
     assert judge(values, half, pass_score=0.5) == Judgement("passed", 0.5, 0)
-    assert judge(values, Observed(state={"a": 1, "b": 2})) == Judgement("passed", 1, 0)
+    assert judge(values, Observation(state={"a": 1, "b": 2})) == Judgement("passed", 1, 0)
 
 
 UNSCRIPTED = {
@@ -187,13 +189,13 @@ UNSCRIPTED = {
 
 @pytest.mark.parametrize("code", sorted(UNJUDGED))
 def test_a_run_whose_world_could_not_answer_is_an_error(code: Any) -> None:
-    observed = Observed(status="failed", error={**UNSCRIPTED, "code": code})
+    observed = Observation(status="failed", error={**UNSCRIPTED, "code": code})
 
     assert judge({"status": "failed"}, observed) == Judgement("error", 0, 0)
 
 
 def test_a_failure_of_the_agent_is_no_error() -> None:
-    observed = Observed(status="failed", error={"type": "ValueError", "code": "exception", "message": "x"})
+    observed = Observation(status="failed", error={"type": "ValueError", "code": "exception", "message": "x"})
 
     assert judge({}, observed).verdict == "failed"
     assert judge({"status": "failed"}, observed).verdict == "passed"
@@ -210,13 +212,13 @@ def test_a_failure_of_the_agent_is_no_error() -> None:
     ],
 )
 def test_a_scenario_that_expects_the_unanswered_call_is_judged(error: Any, verdict: Any) -> None:
-    observed = Observed(status="failed", error=UNSCRIPTED)
+    observed = Observation(status="failed", error=UNSCRIPTED)
 
     assert judge({"status": "failed", "error": error}, observed).verdict == verdict
 
 
 def test_a_turn_may_expect_the_unanswered_call() -> None:
-    observed = Observed(status="failed", error=UNSCRIPTED)
+    observed = Observation(status="failed", error=UNSCRIPTED)
     turn = Expectations({"status": "failed", "error": {"type": "UnscriptedCall"}})
 
     judgement = judged([], observed, Expectations(), timeout_s=10, turns=[(observed, turn)])
@@ -229,22 +231,24 @@ BROKEN = {"checks": [{"that": "true"}, {"that": "state.nope > 1"}]}
 
 @pytest.mark.parametrize("pass_score", [0.0, 0.5, 1.0])
 def test_a_check_that_cannot_be_evaluated_is_an_error_whatever_the_pass_score(pass_score: Any) -> None:
-    assert judge(BROKEN, Observed(state={}), pass_score=pass_score) == Judgement("error", 0.0, 0.0)
+    assert judge(BROKEN, Observation(state={}), pass_score=pass_score) == Judgement("error", 0.0, 0.0)
 
 
 def test_what_a_run_that_failed_does_not_have_is_its_failure_and_no_error() -> None:
-    observed = Observed(status="failed", state={}, error={"type": "ValueError", "code": None, "message": "x"})
+    observed = Observation(
+        status="failed", state={}, error={"type": "ValueError", "code": None, "message": "x"}
+    )
 
     assert judge(BROKEN, observed).verdict == "failed"
     assert judge(BROKEN, observed, pass_score=0.0).verdict == "error"
 
 
 def test_a_check_with_the_weight_0_is_ignored_though_it_cannot_be_evaluated() -> None:
-    assert judge(BROKEN, Observed(state={}), pass_score=0.5, weights={"checks": 0}).verdict == "passed"
+    assert judge(BROKEN, Observation(state={}), pass_score=0.5, weights={"checks": 0}).verdict == "passed"
 
 
 def test_a_manifest_that_is_refused_is_an_error_unless_expected() -> None:
-    observed = Observed(
+    observed = Observation(
         status="invalid", error={"type": "ManifestError", "code": "unknown-key", "message": "x"}
     )
 
@@ -253,7 +257,7 @@ def test_a_manifest_that_is_refused_is_an_error_unless_expected() -> None:
 
 
 def test_an_error_that_is_malformed_expects_nothing() -> None:
-    observed = Observed(status="failed", error=UNSCRIPTED)
+    observed = Observation(status="failed", error=UNSCRIPTED)
 
     assert judge({"status": "failed", "error": {"type": {"$regex": "("}}}, observed).verdict == "error"
 
@@ -277,10 +281,10 @@ def test_law_scores_and_penalties_are_shares(checks: Any, seconds: Any, bound: A
 
 @given(checks_of_any_kind, st.randoms(use_true_random=False))
 def test_law_the_order_of_checks_is_irrelevant(checks: Any, random: Any) -> None:
-    before = scenario_score(checks, Observed(), Expectations(), 10)
+    before = scenario_score(checks, Observation(), Expectations(), 10)
     random.shuffle(checks)
 
-    assert scenario_score(checks, Observed(), Expectations(), 10) == before
+    assert scenario_score(checks, Observation(), Expectations(), 10) == before
 
 
 @given(st.integers(1, 400).flatmap(lambda runs: st.tuples(st.integers(0, runs), st.just(runs))))

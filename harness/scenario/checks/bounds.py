@@ -6,14 +6,14 @@ from collections.abc import Mapping
 from typing import Any, Final
 
 from harness.scenario.checks.finding import Finding, partial_credit
-from harness.scenario.outcome import Observed
+from harness.scenario.outcome import Observation
 from harness.source.project import PYPROJECT
 
 TOLERANCE: Final = 1e-9
 """Allowed excess over a bound, since sums of floats are inexact: 0.1 + 0.2 is within 0.3."""
 
 
-def latency(expected: Mapping[str, Any], observed: Observed) -> Finding | None:
+def latency(expected: Mapping[str, Any], observed: Observation) -> Finding | None:
     """Upper bounds in virtual seconds by node; else the share that hold.
 
     `total` is not a check: it only determines the latency penalty. None if there is no other bound.
@@ -22,7 +22,7 @@ def latency(expected: Mapping[str, Any], observed: Observed) -> Finding | None:
     return _bounded(bounds, observed.latency.get("nodes", {}), " s") if bounds else None
 
 
-def usage(expected: Mapping[str, Any], observed: Observed) -> Finding:
+def usage(expected: Mapping[str, Any], observed: Observation) -> Finding:
     """Upper bounds: `{input_tokens, output_tokens, llm_calls, cost}`; else the share that hold.
 
     A bound on the cost cannot be evaluated if tokens were reported and none of their models has a price.

@@ -12,7 +12,7 @@ from harness.scenario.checks.finding import Finding, as_list, partial_credit, pa
 from harness.scenario.checks.nearest_call import described, nearest_call
 from harness.scenario.checks.sequence import Pairs, common_subsequence, largest_pairing
 from harness.scenario.diff import one_line
-from harness.scenario.outcome import Observed
+from harness.scenario.outcome import Observation
 
 Call = Mapping[str, Any]
 Order = Literal["in_order", "any", "exact"]
@@ -27,7 +27,7 @@ PAIR_UP: Final[Mapping[Order, Callable[..., Pairs]]] = {
 }
 
 
-def calls(expected: Any, observed: Observed, order: Order = "in_order") -> Finding:
+def calls(expected: Any, observed: Observation, order: Order = "in_order") -> Finding:
     """These calls were made; else the share found, or F1 for `exact`.
 
     `in_order`: they are a subsequence of all calls. `any`: in any order, each matched to a different call.
@@ -60,7 +60,7 @@ def calls(expected: Any, observed: Observed, order: Order = "in_order") -> Findi
     return Finding(2 * len(pairs) / total if total else 1.0, _briefly(seen), "\n".join(notes))
 
 
-def never_calls(expected: Any, observed: Observed) -> Finding:
+def never_calls(expected: Any, observed: Observation) -> Finding:
     """No call matches any of these, made or refused; else 0."""
     wrong = [call for call in observed.calls if any(call_matches(item, call) for item in as_list(expected))]
     return pass_or_fail(
@@ -68,7 +68,7 @@ def never_calls(expected: Any, observed: Observed) -> Finding:
     )
 
 
-def call_counts(expected: Mapping[str, Any], observed: Observed) -> Finding:
+def call_counts(expected: Mapping[str, Any], observed: Observation) -> Finding:
     """`{kind: count}` or `{"kind:name": count}`, the name a glob; else the share that hold.
 
     Refused calls do not count.

@@ -10,7 +10,7 @@ from harness.errors import CannotEvaluate, ExpressionError
 from harness.matchers.plain import ABSENT
 from harness.scenario.checks.finding import Finding, pass_or_fail
 from harness.scenario.diff import one_line
-from harness.scenario.outcome import JSON, Observed
+from harness.scenario.outcome import JSON, Observation
 
 if TYPE_CHECKING:
     from harness.expressions.cel import Expression
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 DEFAULT_THRESHOLD: Final = 0.5
 
 
-def condition(expected: Mapping[str, Any], observed: Observed) -> Finding:
+def condition(expected: Mapping[str, Any], observed: Observation) -> Finding:
     """One item of `checks`: the CEL expression `that` is true; else 0.
 
     Raises:
@@ -40,19 +40,19 @@ def condition(expected: Mapping[str, Any], observed: Observed) -> Finding:
     return pass_or_fail(result, result, f"{source} is false{values}")
 
 
-def custom(expected: Mapping[str, Any], observed: Observed, index: int) -> Finding:
+def custom(expected: Mapping[str, Any], observed: Observation, index: int) -> Finding:
     """One item of `custom`: the score that the function returned.
 
     Broken if it raised, or returned something else.
     """
-    if index >= len(observed.judged):
+    if index >= len(observed.custom_verdicts):
         return Finding(0.0, None, f"{expected['call']} was not asked: the run ended before")
-    found = observed.judged[index]
+    found = observed.custom_verdicts[index]
     reason = found.reason or ("" if found.score == 1 else f"{expected['call']} gave {found.score:g}")
     return Finding(found.score, found.score, reason, broken=found.broken)
 
 
-def judge(expected: Mapping[str, Any], observed: Observed, grade: str) -> Finding:
+def judge(expected: Mapping[str, Any], observed: Observation, grade: str) -> Finding:
     """One item of `judge`: a model's grade is at least `threshold` (default 0.5); else its grade.
 
     Broken if the run lacks the material that the metric requires. `grade` is the item's key in
@@ -75,7 +75,7 @@ def judge(expected: Mapping[str, Any], observed: Observed, grade: str) -> Findin
     return Finding(min(value, math.nextafter(1, 0)), actual, message)
 
 
-def bindings(observed: Observed) -> dict[str, JSON]:
+def bindings(observed: Observation) -> dict[str, JSON]:
     """Return the variables of a condition, as in a results line.
 
     Seconds and cost are doubles even if they are whole.

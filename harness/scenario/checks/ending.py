@@ -12,7 +12,7 @@ from harness.matchers.plain import ABSENT
 from harness.matchers.value import is_matcher, matches
 from harness.scenario.checks.finding import Finding, as_list, partial_credit, pass_or_fail
 from harness.scenario.diff import one_line, readable_diff
-from harness.scenario.outcome import Observed
+from harness.scenario.outcome import Observation
 from harness.source.display import clip
 
 _NAME_LENGTH: Final = 60
@@ -20,7 +20,7 @@ _MOST_NAMED: Final = 5
 _PLACE: Final = re.compile(r"\A[^\n]*?:\d+:\d+: ")
 
 
-def status(expected: Any, observed: Observed) -> Finding:
+def status(expected: Any, observed: Observation) -> Finding:
     """`completed` (default), `interrupted`, `failed`, `timeout` or `invalid`; else 0."""
     if matches(expected, observed.status):
         return Finding(1.0, observed.status)
@@ -34,7 +34,7 @@ def status(expected: Any, observed: Observed) -> Finding:
     return Finding(0.0, observed.status, message)
 
 
-def _cut_off(observed: Observed) -> str:
+def _cut_off(observed: Observation) -> str:
     """Describe a timeout: after how long, and the nodes that were scheduled but had not started."""
     begun = {*observed.visits, "__end__"}
     waiting = dict.fromkeys(
@@ -44,7 +44,7 @@ def _cut_off(observed: Observed) -> str:
     return text + (f"; called and never started: {', '.join(list(waiting)[:_MOST_NAMED])}" if waiting else "")
 
 
-def error(expected: Any, observed: Observed) -> Finding:
+def error(expected: Any, observed: Observation) -> Finding:
     """`{type?, message?, node?}` of the failure; else the share that hold. `null`: there was none."""
     actual = observed.error
     if not isinstance(expected, Mapping):
@@ -55,7 +55,7 @@ def error(expected: Any, observed: Observed) -> Finding:
     return partial_credit(faults, actual)
 
 
-def interrupt(expected: Any, observed: Observed) -> Finding:
+def interrupt(expected: Any, observed: Observation) -> Finding:
     """The values with which the run paused, in order; else the share that match, of the longer of both lists.
 
     A list is the values in order, or the value of a single pause that is a list. A matcher may also apply to
@@ -72,7 +72,7 @@ def interrupt(expected: Any, observed: Observed) -> Finding:
     return partial_credit(faults, actual)
 
 
-def warnings(expected: Any, observed: Observed) -> Finding:
+def warnings(expected: Any, observed: Observation) -> Finding:
     """Each of these is the text of a warning (a plain text must be equal); else the share found."""
     raised = "; ".join(map(one_line, observed.warnings)) or "none"
     faults = [
@@ -84,7 +84,7 @@ def warnings(expected: Any, observed: Observed) -> Finding:
     return finding if finding.score == 1 else replace(finding, message=message)
 
 
-def never_warnings(expected: Any, observed: Observed) -> Finding:
+def never_warnings(expected: Any, observed: Observation) -> Finding:
     """None of these is the text of a warning; else 0."""
     raised = [text for text in observed.warnings if any(_says(text, wanted) for wanted in as_list(expected))]
     return pass_or_fail(not raised, observed.warnings, "\n".join(f"warned: {text}" for text in raised))
@@ -95,7 +95,7 @@ def _says(text: str, wanted: Any) -> bool:
     return matches(wanted, text) or matches(wanted, _PLACE.sub("", text))
 
 
-def unused(_: Any, observed: Observed) -> Finding:
+def unused(_: Any, observed: Observation) -> Finding:
     """No stub is left over; else 0."""
     return pass_or_fail(
         not observed.unused, observed.unused, "\n".join(f"never used: {text}" for text in observed.unused)
@@ -118,7 +118,7 @@ def _error_fault(key: str, wanted: Any, actual: Any) -> str | None:
     return None if holds else readable_diff({key: wanted}, {} if actual is ABSENT else {key: actual})
 
 
-def _pause(observed: Observed) -> str:
+def _pause(observed: Observation) -> str:
     """Describe the nodes that wait for an answer, their questions, and how to answer."""
     paused = _paused(observed)
     if not paused:
@@ -133,7 +133,7 @@ def _pause(observed: Observed) -> str:
     )
 
 
-def _paused(observed: Observed) -> list[str]:
+def _paused(observed: Observation) -> list[str]:
     """Return the nodes of the last superstep (of a turn that only resumed nodes: those) that have not been left."""
     last = as_list(observed.path[-1]) if observed.path else list(observed.latency["nodes"])
     return [node for node in last if not _was_left(node, observed.routes)] or last

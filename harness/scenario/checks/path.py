@@ -10,7 +10,7 @@ from harness.matchers.value import matches
 from harness.scenario.checks.finding import Finding, as_list, partial_credit, pass_or_fail
 from harness.scenario.checks.sequence import common_subsequence
 from harness.scenario.diff import one_line
-from harness.scenario.outcome import Observed
+from harness.scenario.outcome import Observation
 
 NEARBY: Final = 8
 """Number of steps shown on either side of the first difference."""
@@ -19,7 +19,7 @@ Step = tuple[str, ...]
 """The nodes of one superstep, sorted: they have no order."""
 
 
-def path(expected: Any, observed: Observed) -> Finding:
+def path(expected: Any, observed: Observation) -> Finding:
     """The nodes ran in exactly this order; else longest common subsequence / longer length.
 
     Supersteps are compared: a nested list is the multiset of nodes that ran in one, a name is a superstep of
@@ -35,7 +35,7 @@ def path(expected: Any, observed: Observed) -> Finding:
     return Finding(common / max(len(wanted), len(ran)), observed.path, _divergence(wanted, ran))
 
 
-def path_includes(expected: Any, observed: Observed) -> Finding:
+def path_includes(expected: Any, observed: Observation) -> Finding:
     """These nodes ran, in this order, whatever ran between; else longest common subsequence / expected length.
 
     Nodes of one superstep are in the order in which they started.
@@ -51,24 +51,24 @@ def path_includes(expected: Any, observed: Observed) -> Finding:
     return Finding(score, observed.path, message)
 
 
-def visits(expected: Mapping[str, Any], observed: Observed) -> Finding:
+def visits(expected: Mapping[str, Any], observed: Observation) -> Finding:
     """`{node: count}`: how often each node ran; else the share that hold."""
     return _counted(expected, observed, lambda wanted, count: matches(wanted, count), "")
 
 
-def max_visits(expected: Mapping[str, Any], observed: Observed) -> Finding:
+def max_visits(expected: Mapping[str, Any], observed: Observation) -> Finding:
     """`{node: count}`: how often each node ran at most; else the share that hold."""
     return _counted(expected, observed, lambda most, count: bool(count <= most), "at most ")
 
 
-def never(expected: Any, observed: Observed) -> Finding:
+def never(expected: Any, observed: Observation) -> Finding:
     """None of these nodes ran; else 0."""
     ran = _names(observed.path)
     wrong = [name for name in as_list(expected) if name in ran]
     return pass_or_fail(not wrong, observed.path, f"ran: {', '.join(wrong)}")
 
 
-def routes(expected: Any, observed: Observed) -> Finding:
+def routes(expected: Any, observed: Observation) -> Finding:
     """These `{from, to}` transitions were taken; else the share that hold."""
     faults = []
     for route in as_list(expected):
@@ -80,7 +80,7 @@ def routes(expected: Any, observed: Observed) -> Finding:
     return partial_credit(faults, observed.routes)
 
 
-def _counted(expected: Mapping[str, Any], observed: Observed, holds: Any, bound: str) -> Finding:
+def _counted(expected: Mapping[str, Any], observed: Observation, holds: Any, bound: str) -> Finding:
     counts = {node: observed.visits.get(node, 0) for node in expected}
     faults = [
         None

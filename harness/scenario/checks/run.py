@@ -10,7 +10,7 @@ from harness.errors import CannotEvaluate, SourceError
 from harness.scenario.checks.finding import Finding, trimmed
 from harness.scenario.checks.table import CHECKS
 from harness.scenario.model import ITEMIZED, Expectations
-from harness.scenario.outcome import CheckResult, Observed, Status
+from harness.scenario.outcome import CheckResult, Observation, Status
 from harness.scenario.progress import progress
 
 GATES: Final = ("status", "unused")
@@ -33,7 +33,7 @@ class _Check:
 
 def run_checks(
     expect: Expectations,
-    observed: Observed,
+    observed: Observation,
     *,
     allow_unused: bool = False,
     default_status: Status = "completed",
@@ -66,7 +66,7 @@ def _checks(expect: Expectations, allow_unused: bool, default_status: Status) ->
     )
 
 
-def _results(check: _Check, expect: Expectations, observed: Observed) -> Iterator[CheckResult]:
+def _results(check: _Check, expect: Expectations, observed: Observation) -> Iterator[CheckResult]:
     finding = _finding(check, expect, observed)
     if finding is None:
         return
@@ -85,7 +85,7 @@ def _results(check: _Check, expect: Expectations, observed: Observed) -> Iterato
     )
 
 
-def _finding(check: _Check, expect: Expectations, observed: Observed) -> Finding | None:
+def _finding(check: _Check, expect: Expectations, observed: Observation) -> Finding | None:
     if check.key not in CHECKS:
         return Finding(0.0, None, f"there is no check {check.key}", broken=True)
     options: dict[str, Any] = {}

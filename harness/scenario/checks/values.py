@@ -9,25 +9,25 @@ from harness.matchers.json_schema import schema_errors
 from harness.matchers.value import compare, is_matcher
 from harness.scenario.checks.finding import Finding, pass_or_fail
 from harness.scenario.diff import difference_text
-from harness.scenario.outcome import JSON, Observed
+from harness.scenario.outcome import JSON, Observation
 
 
-def state(expected: Any, observed: Observed) -> Finding:
+def state(expected: Any, observed: Observation) -> Finding:
     """The final state matches (mappings as subsets); else the share of leaf keys that match."""
     return _value(expected, observed.state)
 
 
-def output(expected: Any, observed: Observed) -> Finding:
+def output(expected: Any, observed: Observation) -> Finding:
     """The result matches (mappings as subsets); else the share of leaf keys that match."""
     return _value(expected, observed.output)
 
 
-def state_schema(expected: Any, observed: Observed) -> Finding:
+def state_schema(expected: Any, observed: Observation) -> Finding:
     """The final state is valid under this JSON Schema (2020-12); else 0."""
     return _valid(expected, observed.state)
 
 
-def output_schema(expected: Any, observed: Observed) -> Finding:
+def output_schema(expected: Any, observed: Observation) -> Finding:
     """The result is valid under this JSON Schema (2020-12); else 0."""
     return _valid(expected, observed.output)
 

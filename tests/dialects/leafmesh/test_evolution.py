@@ -12,8 +12,8 @@ from harness.cli.main import cli
 from harness.dialects.leafmesh.evolution import scenarios
 from harness.dialects.request import LoadRequest
 from harness.errors import ManifestError
-from harness.scenario.in_manifest import built
 from harness.scenario.load import load_file
+from harness.scenario.manifest_scenarios import build_scenarios
 from harness.scenario.model import Scenario
 from harness.scenario.run import run_scenario
 from harness.scenario.score import suite_fitness
@@ -31,7 +31,7 @@ evolution:
 def read(folder: Path, *tests: str) -> tuple[Scenario, ...]:
     path = folder / "config.yaml"
     path.write_text(MESH + "".join(f"    - {{{test}}}\n" for test in tests), encoding="utf-8")
-    return built(scenarios(LoadRequest((path,))), path, "leafmesh")
+    return build_scenarios(scenarios(LoadRequest((path,))), path, "leafmesh")
 
 
 def refusal(folder: Path, *tests: str) -> list[tuple[str, int, int]]:
@@ -57,7 +57,9 @@ def test_15_1_what_is_said_is_taken(tmp_path: Path) -> None:
 
 def test_15_1_what_is_left_out_has_the_documented_defaults(tmp_path: Path) -> None:
     (tmp_path / "config.yaml").write_text(MESH.replace("name: press", "name: test") + "    - {}\n    - {}\n")
-    found = built(scenarios(LoadRequest((tmp_path / "config.yaml",))), tmp_path / "config.yaml", "leafmesh")
+    found = build_scenarios(
+        scenarios(LoadRequest((tmp_path / "config.yaml",))), tmp_path / "config.yaml", "leafmesh"
+    )
     assert [one.name for one in found] == ["scenario_1", "scenario_2"]
     one = found[0]
     assert (one.agent, one.turns[0].input, one.weight, one.timeout_s) == (

@@ -11,7 +11,7 @@ import pytest
 from harness.graph.sharing import with_shared
 from harness.report.history.file import HistoryWriter
 from harness.report.results import ResultsWriter
-from harness.scenario.outcome import CheckResult, Observed, Outcome
+from harness.scenario.outcome import CheckResult, Observation, Outcome
 
 HOSTILE = '</script><script>document.title="owned"</script><img src=x onerror=document.title="owned">'
 TURNED = "user‮gnp.exe\u2028 [x](javascript:document.title='owned')"
@@ -39,7 +39,7 @@ MakeRun = Callable[..., Path]
 
 def outcome(name: str, verdict: str = "passed", **fields: Any) -> Outcome:
     """An outcome of the triage agent; keywords go to the Outcome, or to what was observed."""
-    observed = Observed(
+    observed = Observation(
         path=["classify", "answer"],
         latency={"total": 1.5, "nodes": {"classify": 0.5, "answer": 1.0}},
         calls=[{"kind": "llm", "name": "gpt-4o", "node": "classify", "args": {}, "ok": True, "latency": 0.5}],

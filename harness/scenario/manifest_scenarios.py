@@ -1,7 +1,7 @@
 """Scenarios that are written in a manifest, and scenario files that give them a world.
 
-    harness run config.yaml                    ─▶ scenarios_in: all of them, answered from a cassette
-    `test_scenario: NAME` in a scenario file   ─▶ completed: this one, in the world of the scenario file
+    harness run config.yaml              ─▶ scenarios_of_manifest: all of them, answered from a cassette
+    `test_scenario: NAME` in a scenario  ─▶ completed_by_manifest: this one, in the world of the scenario
 
 Only the output is judged: the gates `status` and `unused` have weight 0.
 """
@@ -37,7 +37,7 @@ class _OwnKeys(ScenarioKeys):
     weight: Annotated[float, Field(ge=0, le=MOST)] = 1.0
 
 
-def scenarios_in(path: Path) -> tuple[Scenario, ...] | None:
+def scenarios_of_manifest(path: Path) -> tuple[Scenario, ...] | None:
     """Return the scenarios in a manifest.
 
     Return None if the file is not a manifest, or if its dialect has no scenarios.
@@ -50,10 +50,10 @@ def scenarios_in(path: Path) -> tuple[Scenario, ...] | None:
     except ManifestError:  # the caller reads it as a scenario file, and reports its problems
         return None
     found = load_scenarios(LoadRequest((path,)), dialect)
-    return built(found, path, dialect) if found is not None else None
+    return build_scenarios(found, path, dialect) if found is not None else None
 
 
-def completed(scenario: Scenario, name: str, span: Span) -> Scenario:
+def completed_by_manifest(scenario: Scenario, name: str, span: Span) -> Scenario:
     """Return a scenario of a file, completed with the test scenario `name` of its manifest.
 
     `span` is the location of the name.
@@ -65,7 +65,7 @@ def completed(scenario: Scenario, name: str, span: Span) -> Scenario:
     manifest = scenario.manifests[0]
     request = load_request(scenario, Settings())
     found = load_scenarios(request, scenario.dialect)
-    known = {own.name: own for own in built(found or (), manifest, scenario.dialect)}
+    known = {own.name: own for own in build_scenarios(found or (), manifest, scenario.dialect)}
     if name not in known:
         text = f"no test scenario '{name}' in {shown_path(manifest)}"
         hint = did_you_mean(name, known) if known else "it has none of its own"
@@ -83,7 +83,7 @@ def completed(scenario: Scenario, name: str, span: Span) -> Scenario:
     )
 
 
-def built(documents: Iterable[Document], path: Path, dialect: str | None) -> tuple[Scenario, ...]:
+def build_scenarios(documents: Iterable[Document], path: Path, dialect: str | None) -> tuple[Scenario, ...]:
     """Return the scenarios of these documents, which are parts of the manifest at `path`.
 
     Raises:
