@@ -17,10 +17,16 @@ from types import ModuleType
 from typing import Any, Final
 
 from harness.dialects.kit.manifest import Problems
-from harness.dialects.leafmesh.agency_files import AT, AgencyFiles, PythonFile, agency_files, implied
-from harness.dialects.leafmesh.agency_rules import problems_of
+from harness.dialects.leafmesh.agency_files import (
+    DIRECTORY,
+    AgencyFiles,
+    PythonFile,
+    agency_files,
+    implied_auto_discover,
+)
+from harness.dialects.leafmesh.agency_rules import agency_problems
 from harness.dialects.leafmesh.agent_function import AgentFunction
-from harness.dialects.leafmesh.decorators import preparations
+from harness.dialects.leafmesh.decorators import processors_of
 from harness.dialects.leafmesh.document import Mesh
 from harness.dialects.leafmesh.registered_tool import RegisteredTool, registered_tools
 from harness.dialects.leafmesh.stand_in import STAND_IN
@@ -57,22 +63,22 @@ class Agency:
         Raises:
             ManifestError: a file cannot be found or imported, or two functions or tools have the same name.
         """
-        discover = mesh.auto_discover or implied(mesh, request)
+        discover = mesh.auto_discover or implied_auto_discover(mesh, request)
         if discover is None:
             return cls()
         files = agency_files(discover, document, request)
-        found = _Found(mesh.agents, files, document)
-        found.problems.add(problems_of(files, mesh.agents))
+        found = _Collector(mesh.agents, files, document)
+        found.problems.add(agency_problems(files, mesh.agents))
         found.problems.raise_errors()
         if request.imports:
             found.import_files()
         else:
-            found.look_up()
+            found.read_source()
         found.problems.raise_errors()
         return cls(found.functions, found.tools, found.problems.warnings, request.imports, (files.directory,))
 
 
-class _Found:
+class _Collector:
     """Collects the functions and tools of an agency with their locations, and the problems found on the way."""
 
     def __init__(self, agents: Iterable[str], files: AgencyFiles, document: Document) -> None:
@@ -90,7 +96,7 @@ class _Found:
         with noting_environment(self._files.directory):
             problems = self._scope.import_modules([file.module for file in self._files.found])
         for problem in problems:
-            self.problems.refuse("import", problem.message, self._document.span(AT), problem.hint)
+            self.problems.refuse("import", problem.message, self._document.span(DIRECTORY), problem.hint)
         modules = self._scope.modules()
         for file in self._files.found:
             if file.module in modules:
@@ -98,9 +104,9 @@ class _Found:
         for file in self._files:
             members = vars(modules[file.module]).values() if file.module in modules else ()
             for tool in chain.from_iterable(map(registered_tools, list(members))):
-                self._add_tool(tool, _place(tool.function, file))
+                self._add_tool(tool, _location(tool.function, file))
 
-    def look_up(self) -> None:
+    def read_source(self) -> None:
         """Add the functions and tools that the source code defines, without importing it."""
         for file in self._files.found:
             for agent in sorted(self._agents & file.bindings.keys()):
@@ -127,7 +133,7 @@ class _Found:
                 continue
             if not is_imported or getattr(found, "__module__", None) in modules:
                 self._add_function(agent, found, file, not is_imported)
-                if not preparations(found) and is_decorated(file, statement, "pre_compose"):
+                if not processors_of(found) and is_decorated(file, statement, "pre_compose"):
                     text = f"@pre_compose of '{agent}' is lost: a decorator above it does not keep it"
                     hint = "use functools.wraps in that decorator, or put @pre_compose above it"
                     self._warning("lost-decorator", text, file.span(statement), hint)
@@ -141,7 +147,7 @@ class _Found:
         """Add the function of an agent. A definition replaces a function that another file only imports."""
         place = file.span(file.bindings[agent])
         if is_defined and agent in self._defined:
-            text = f"agent '{agent}' has two functions: here and in {_line(self._defined[agent])}"
+            text = f"agent '{agent}' has two functions: here and in {_shown(self._defined[agent])}"
             self.problems.refuse("duplicate-name", text, place, "rename or remove one of them")
         elif is_defined or agent not in self.functions:
             self.functions[agent] = AgentFunction(agent, function, self._agents, self._call)
@@ -152,16 +158,16 @@ class _Found:
         """Add a tool. A file that is imported under two names defines its tools once."""
         before = self._tool_places.setdefault(tool.name, place)
         if before != place:
-            text = f"there are two tools '{tool.name}': here and in {_line(before)}"
+            text = f"there are two tools '{tool.name}': here and in {_shown(before)}"
             self.problems.refuse("duplicate-name", text, place, "give one of them another name")
         elif tool.name not in self.tools:
             self.tools[tool.name] = replace(tool, caller=self._call)
-            for argument in tool.others:
+            for argument in tool.unknown_arguments:
                 text = f"'{argument}' of tool '{tool.name}' is not known, and does nothing here"
                 self._warning("tool-argument", text, place)
 
 
-def _place(function: Callable[..., Any], file: PythonFile) -> Span:
+def _location(function: Callable[..., Any], file: PythonFile) -> Span:
     """The location of a function's code; for a callable object without code, the start of its file."""
     code = getattr(inspect.unwrap(function), "__code__", None)
     return (
@@ -171,5 +177,5 @@ def _place(function: Callable[..., Any], file: PythonFile) -> Span:
     )
 
 
-def _line(span: Span) -> str:
+def _shown(span: Span) -> str:
     return f"{span.file}:{span.line}"

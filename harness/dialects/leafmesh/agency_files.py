@@ -28,7 +28,7 @@ from harness.source.document import Document, hint_for_missing, shown_path
 from harness.source.imports import failed_import
 from harness.source.static_lookup import bindings
 
-AT: Final = ("auto_discover", "directory")
+DIRECTORY: Final = ("auto_discover", "directory")
 _PATTERN: Final = ("auto_discover", "pattern")
 _CONFIGS: Final = "configs"
 _AGENCY: Final = "agency"
@@ -110,7 +110,7 @@ class AgencyFiles:
         return iter((*self.found, *self.imported))
 
 
-def implied(mesh: Mesh, request: LoadRequest) -> AutoDiscover | None:
+def implied_auto_discover(mesh: Mesh, request: LoadRequest) -> AutoDiscover | None:
     """Return the `auto_discover` of a mesh that has none but follows the documented layout; else None.
 
     The folder `agency` is expected beside the mesh file or, if that is in a folder `configs`, beside this
@@ -141,7 +141,7 @@ def agency_files(discover: AutoDiscover, document: Document, request: LoadReques
     if (tools := listing.path / _TOOLS).is_file():
         request.record(tools)
         paths[tools] = None
-    reader = _Reader(document.span(AT))
+    reader = _Reader(document.span(DIRECTORY))
     found = [reader.read_found(path, project) for path in paths if _is_module(path, project)]
     imported = _imported(found, (project, listing.path), reader)
     if reader.problems:
@@ -153,7 +153,7 @@ def agency_files(discover: AutoDiscover, document: Document, request: LoadReques
 
 def _listing(discover: AutoDiscover, document: Document, request: LoadRequest) -> FolderListing:
     """List the directory: looked up beside the mesh file, then beside the folder of the mesh file."""
-    written, base, span = discover.directory, request.base_path, document.span(AT)
+    written, base, span = discover.directory, request.base_path, document.span(DIRECTORY)
     if base is not None and not (base / written).is_dir():
         request.record(base / written)
         above = os.path.join(os.pardir, written)

@@ -8,8 +8,8 @@ from typing import Final
 
 from harness.dialects.leafmesh.agency_files import PACKAGE, AgencyFiles, PythonFile
 from harness.dialects.leafmesh.document import AnyAgent, HumanAgent
-from harness.dialects.leafmesh.stand_in import NAMES, may_have
-from harness.dialects.leafmesh.static_decorators import TOOLS, decorators_of
+from harness.dialects.leafmesh.stand_in import NAMES, has_name
+from harness.dialects.leafmesh.static_decorators import TOOL_DECORATORS, decorators_of
 from harness.errors import Problem
 from harness.source.static_lookup import Function
 from harness.source.suggest import did_you_mean, nearest
@@ -18,7 +18,7 @@ _NEAR: Final = 0.8
 _PIPELINES: Final = ("pre_compose", "chain", "chain_with_results", "conditional_chain", "compose")
 
 
-def problems_of(files: AgencyFiles, agents: Mapping[str, AnyAgent]) -> Iterator[Problem]:
+def agency_problems(files: AgencyFiles, agents: Mapping[str, AnyAgent]) -> Iterator[Problem]:
     """Yield errors and warnings: bad imports and decorators, unused functions, wrong parameters."""
     for file in files:
         yield from _imports(file)
@@ -52,7 +52,7 @@ def _imports(file: PythonFile) -> Iterator[Problem]:
         elif isinstance(statement, ast.ImportFrom) and not statement.level:
             modules = [statement.module]
             for alias in statement.names if statement.module == PACKAGE else ():
-                if alias.name != "*" and not may_have(alias.name):
+                if alias.name != "*" and not has_name(alias.name):
                     text = f"cannot import '{alias.name}' from '{PACKAGE}': it has no such name here"
                     yield Problem("import", text, file.span(alias), did_you_mean(alias.name, NAMES))
         for module in modules:
@@ -78,7 +78,7 @@ def _agents_named(decorator: str, call: ast.Call | None) -> Iterator[tuple[str, 
     for keyword in call.keywords if call else ():
         if decorator == "compose" and keyword.arg is not None:
             yield keyword.arg, keyword.value
-        elif decorator in TOOLS and keyword.arg == "allowed_agents":
+        elif decorator in TOOL_DECORATORS and keyword.arg == "allowed_agents":
             for item in ast.walk(keyword.value):
                 if isinstance(item, ast.Constant) and isinstance(item.value, str):
                     yield item.value, item

@@ -8,21 +8,21 @@ from typing import Any, Final
 
 from harness.dialects.kit.attempts import with_timeout
 from harness.dialects.leafmesh import document as doc
-from harness.dialects.leafmesh.connector_agents import connect
-from harness.dialects.leafmesh.human_agent import ask
+from harness.dialects.leafmesh.agent_function import RawOutput
+from harness.dialects.leafmesh.connector_agents import call_connector
+from harness.dialects.leafmesh.human_agent import ask_human
 from harness.dialects.leafmesh.llm_agent import call_model
-from harness.dialects.leafmesh.parts import ARRIVED, CALLER_OUTPUT, INPUT, UPSTREAM, Arrived, Parts
+from harness.dialects.leafmesh.parts import ARRIVALS, CALLER_OUTPUT, INPUT, UPSTREAM, Arrivals, MeshParts
 from harness.dialects.leafmesh.programmatic import run_function
 from harness.dialects.leafmesh.session import Call, Start, session_of
 from harness.dialects.leafmesh.user_message import user_message
-from harness.dialects.leafmesh.work import Work
-from harness.dialects.leafmesh.yields import RERUN, YieldContractFailure, filled, violations
+from harness.dialects.leafmesh.yields import RERUN, YieldContractFailure, fill_missing, violations
 from harness.engine.context import NodeContext
 from harness.errors import HarnessError
 from harness.graph.model import NodeFunction, State, Update
 
-SETTLED: Final = "__settled__"
-"""The key of the routing-only value that hands the agent's `Settled` result to its router."""
+RESULT: Final = "__settled__"
+"""The key of the routing-only value that passes an agent's `AgentResult` to its router."""
 BEGAN: Final = "__began__"
 """The state key under which a restarted node finds the number of its call's first start."""
 
@@ -34,7 +34,7 @@ class AgentTimeout(HarnessError):
 
 
 @dataclass(frozen=True)
-class Settled:
+class AgentResult:
     """The result of an agent that settled: its call, its output, and the inputs `@compose` shaped, by agent."""
 
     call: Call
@@ -43,7 +43,7 @@ class Settled:
     user_message: str = ""
 
 
-def agent_function(name: str, agent: doc.Agent, parts: Parts) -> NodeFunction:
+def node_function(name: str, agent: doc.Agent, parts: MeshParts) -> NodeFunction:
     """Return the node function of an agent."""
 
     async def run(state: State, ctx: NodeContext) -> Update:
@@ -51,10 +51,10 @@ def agent_function(name: str, agent: doc.Agent, parts: Parts) -> NodeFunction:
             return _start(name, agent, parts, state, ctx)
 
         start = await ctx.once("start", begin)
-        work = await _in_time(agent, parts, start, ctx)
-        output = _checked(name, agent, _as_mapping(work.value), ctx)
-        settled = Settled(start.call, output, work.shaped, user_message(start) if agent.memory else "")
-        return Update({name: output} if agent.auto_store_response else {}, routing_values={SETTLED: settled})
+        raw = await _own_work(agent, parts, start, ctx)
+        output = _apply_yields(name, agent, _as_mapping(raw.value), ctx)
+        result = AgentResult(start.call, output, raw.shaped, user_message(start) if agent.memory else "")
+        return Update({name: output} if agent.auto_store_response else {}, routing_values={RESULT: result})
 
     return run
 
@@ -64,23 +64,23 @@ def _as_mapping(value: Any) -> dict[str, Any]:
     return dict(value) if isinstance(value, Mapping) else {"result": value}
 
 
-def _start(name: str, agent: doc.Agent, parts: Parts, state: State, ctx: NodeContext) -> Start:
+def _start(name: str, agent: doc.Agent, parts: MeshParts, state: State, ctx: NodeContext) -> Start:
     session = session_of(ctx.run)
-    arrived: Arrived = state[ARRIVED]
+    arrivals: Arrivals = state[ARRIVALS]
     members = parts.joins[name].members if name in parts.joins else frozenset()
-    joined = frozenset(caller.agent for caller in arrived.callers if caller.agent in members) or None
-    call = arrived.call = session.task.started(name, state.get(BEGAN), joined)
-    for handover in arrived.handovers:
+    joined = frozenset(caller.agent for caller in arrivals.callers if caller.agent in members) or None
+    call = arrivals.call = session.task.record_start(name, state.get(BEGAN), joined)
+    for handover in arrivals.handovers:
         if handover.caller is not None and handover.position is not None:
             handover.caller.callees[handover.position] = call
     given = dict(state[INPUT])
-    last = arrived.handovers[-1]
+    last = arrivals.handovers[-1]
     caller = last.caller.agent if last.caller is not None else ""
-    if last.repeated is not None:
-        caller = last.repeated.caller
-    elif last.whole is not None:
+    if last.previous_start is not None:
+        caller = last.previous_start.caller
+    elif last.caller_output is not None:
         given[UPSTREAM] = dict(session.task.upstream_yields)
-        given[CALLER_OUTPUT] = last.whole
+        given[CALLER_OUTPUT] = last.caller_output
     rerun = state.get(RERUN, last.rerun)
     if rerun is not None:
         given[RERUN] = rerun
@@ -89,24 +89,24 @@ def _start(name: str, agent: doc.Agent, parts: Parts, state: State, ctx: NodeCon
         "agent_name": name,
         "from_agent": caller,
         "prepared_data": {},
-        "memory_posts": session.recalled(name, agent.posts_shown),
+        "memory_posts": session.last_posts(name, agent.memory_post_limit),
     }
-    is_entered = last.caller is None and last.repeated is None
+    is_entered = last.caller is None and last.previous_start is None
     session.starts[name] = Start(call, given, caller, is_entered, rerun, context)
     return session.starts[name]
 
 
-async def _in_time(agent: doc.Agent, parts: Parts, start: Start, ctx: NodeContext) -> Work:
+async def _own_work(agent: doc.Agent, parts: MeshParts, start: Start, ctx: NodeContext) -> RawOutput:
     """Do the agent's own work, limited in time for all types but `human`. NOTES 13.5."""
 
-    async def work() -> Work:
+    async def work() -> RawOutput:
         match agent:
             case doc.LLMAgent():
                 return await call_model(agent, parts, start, ctx)
             case doc.HumanAgent():
-                return await ask(agent, start, ctx)
+                return await ask_human(agent, start, ctx)
             case _ if ctx.name in parts.connectors:
-                return await connect(agent, parts, start, ctx)
+                return await call_connector(agent, parts, start, ctx)
             case _:
                 return await run_function(parts, start, ctx)
 
@@ -117,7 +117,7 @@ async def _in_time(agent: doc.Agent, parts: Parts, start: Start, ctx: NodeContex
     return await with_timeout(work, ctx, limit, what, late=late)
 
 
-def _checked(name: str, agent: doc.Agent, output: dict[str, Any], ctx: NodeContext) -> dict[str, Any]:
+def _apply_yields(name: str, agent: doc.Agent, output: dict[str, Any], ctx: NodeContext) -> dict[str, Any]:
     """Return the output after the yields check: filled in (lenient), or unchanged (strict).
 
     Raises:
@@ -128,7 +128,7 @@ def _checked(name: str, agent: doc.Agent, output: dict[str, Any], ctx: NodeConte
         if broken:
             raise YieldContractFailure(name, output, broken)
         return output
-    result, notes = filled(agent, output)
+    result, notes = fill_missing(agent, output)
     for note in notes:
         ctx.warn(f"agent '{name}': {note}")
     return result

@@ -10,14 +10,20 @@ from harness.dialects.kit.inputs import input_values
 from harness.dialects.kit.manifest import refuse_deep_nesting
 from harness.dialects.leafmesh import wait_for
 from harness.dialects.leafmesh.agency import Agency
-from harness.dialects.leafmesh.agents import agent_function
+from harness.dialects.leafmesh.agents import node_function
 from harness.dialects.leafmesh.document import EntryPoint, HumanAgent, Mesh
 from harness.dialects.leafmesh.escalation import escalation_edges
-from harness.dialects.leafmesh.failures import WaitForTimeout, handle, run_failure
-from harness.dialects.leafmesh.opening import Opened, open_mesh
-from harness.dialects.leafmesh.parts import Parts, input_of
+from harness.dialects.leafmesh.failures import WaitForTimeout, handle_failure, run_failure
+from harness.dialects.leafmesh.mesh_file import MeshFile, open_mesh
+from harness.dialects.leafmesh.parts import MeshParts, input_of
 from harness.dialects.leafmesh.response import response
-from harness.dialects.leafmesh.routing import entering, entries, narrating, settling, start_edges
+from harness.dialects.leafmesh.routing import (
+    agent_router,
+    can_call_entries,
+    narration_router,
+    start_edges,
+    start_router,
+)
 from harness.dialects.leafmesh.session import Task, session_of
 from harness.dialects.leafmesh.summarizer import reads_narrations
 from harness.dialects.leafmesh.unused_parts import unused_parts
@@ -30,7 +36,7 @@ from harness.graph.joins import Join
 from harness.graph.model import START, Channel, Edge, Lifecycle, Node, Rerun, State
 from harness.source.suggest import did_you_mean
 
-MOST_STARTS = 1000
+MAX_STARTS = 1000
 """The most starts of agents in one run. NOTES 2.5."""
 
 
@@ -41,17 +47,17 @@ def load(request: LoadRequest) -> EventGraph:
         ManifestError: lists all errors of the mesh file; or a file of its agency cannot be imported.
     """
     with refuse_deep_nesting(request.path, "its values are nested too deep"):
-        opened = open_mesh(request)
-        entry = _entry(opened, request)
-        agency = Agency.of(opened.mesh, opened.document, request)
-        return _graph(opened, entry, agency)
+        mesh_file = open_mesh(request)
+        entry = _entry_point(mesh_file, request)
+        agency = Agency.of(mesh_file.mesh, mesh_file.document, request)
+        return _graph(mesh_file, entry, agency)
 
 
-def _entry(opened: Opened, request: LoadRequest) -> EntryPoint:
+def _entry_point(mesh_file: MeshFile, request: LoadRequest) -> EntryPoint:
     """Return the entry point that the request names; the name of an agent enters that agent. NOTES 3.1."""
-    mesh, wanted = opened.mesh, request.agent
+    mesh, wanted = mesh_file.mesh, request.agent
     by_name = {entry.name: entry for entry in mesh.entry_points}
-    where = request.agent_at or opened.document.span()
+    where = request.agent_at or mesh_file.document.span()
     if wanted is None:
         if len(by_name) == 1:
             return mesh.entry_points[0]
@@ -71,11 +77,11 @@ def _entry(opened: Opened, request: LoadRequest) -> EntryPoint:
     raise ManifestError(Problem("unknown-agent", text, where, did_you_mean(wanted, [*by_name, *mesh.agents])))
 
 
-def _graph(opened: Opened, entry: EntryPoint, agency: Agency) -> EventGraph:
-    mesh, document = opened.mesh, opened.document
+def _graph(mesh_file: MeshFile, entry: EntryPoint, agency: Agency) -> EventGraph:
+    mesh, document = mesh_file.mesh, mesh_file.document
     joins = _joins(mesh)
-    parts = Parts(mesh, agency, opened.connectors, joins)
-    own = entries(mesh, joins, document)
+    parts = MeshParts(mesh, agency, mesh_file.connectors, joins)
+    own = can_call_entries(mesh, joins, document)
     starts = start_edges(mesh, document)
     first = starts.setdefault(entry.name, Edge(START, entry.target))
     edges = (*starts.values(), *(each.edge for name in own for each in own[name]), *escalation_edges(mesh))
@@ -87,7 +93,7 @@ def _graph(opened: Opened, entry: EntryPoint, agency: Agency) -> EventGraph:
             Node(
                 name,
                 agent.agent_type,
-                agent_function(name, agent, parts),
+                node_function(name, agent, parts),
                 document.key_span(("agents", name)),
             )
             for name, agent in mesh.agents.items()
@@ -95,16 +101,16 @@ def _graph(opened: Opened, entry: EntryPoint, agency: Agency) -> EventGraph:
         edges=edges,
         channels=tuple(Channel(name) for name in mesh.agents),
         routers={
-            START: entering(entry, first, own, parts),
-            **{name: settling(name, own[name], parts) for name in own},
+            START: start_router(entry, first, own, parts),
+            **{name: agent_router(name, own[name], parts) for name in own},
         },
-        late_routers={name: narrating(name, own[name], parts) for name in narrated},
+        late_routers={name: narration_router(name, own[name], parts) for name in narrated},
         goto_anywhere=frozenset(narrated),
         lifecycle=_lifecycle(mesh),
-        recursion_limit=MOST_STARTS,
+        recursion_limit=MAX_STARTS,
         may_pause=any(isinstance(agent, HumanAgent) for agent in mesh.agents.values()),
-        warnings=(*opened.warnings, *agency.warnings, *unused_parts(opened, edges, joins, agency)),
-        notes=opened.notes,
+        warnings=(*mesh_file.warnings, *agency.warnings, *unused_parts(mesh_file, edges, joins, agency)),
+        notes=mesh_file.notes,
         import_folders=agency.import_folders,
         vocabulary=lambda: vocabulary(parts),
         takes_hooks=False,
@@ -112,7 +118,7 @@ def _graph(opened: Opened, entry: EntryPoint, agency: Agency) -> EventGraph:
         joins=joins,
         limits=_limits(mesh),
         input_of=input_of,
-        on_failure=partial(handle, parts),
+        on_failure=partial(handle_failure, parts),
         run_failure=partial(run_failure, parts),
     )
 

@@ -15,7 +15,7 @@ from typing import Any, Final, NamedTuple
 
 from lark import Transformer, v_args
 
-from harness.dialects.leafmesh.syntax import LONGEST_SHOWN, Language, LanguageError
+from harness.dialects.leafmesh.syntax import MAX_SHOWN, Language, LanguageError
 from harness.source.display import clip
 from harness.units import is_number
 
@@ -107,7 +107,7 @@ def _parse(text: str, of_input: bool) -> Condition:
     try:
         part: _Part = _language(of_input).parse(text)
     except LanguageError as error:
-        shown = clip(text, LONGEST_SHOWN)
+        shown = clip(text, MAX_SHOWN)
         raise LanguageError(
             f"the condition `{shown}` cannot be read: {error.message}", error.offset
         ) from None

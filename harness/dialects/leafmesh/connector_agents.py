@@ -10,9 +10,9 @@ from harness.dialects.kit.attempts import with_timeout
 from harness.dialects.kit.tool_calls import mcp_texts
 from harness.dialects.leafmesh import connector_document
 from harness.dialects.leafmesh import document as doc
-from harness.dialects.leafmesh.parts import CALLER_OUTPUT, UPSTREAM, Parts
+from harness.dialects.leafmesh.agent_function import RawOutput, post_process
+from harness.dialects.leafmesh.parts import CALLER_OUTPUT, UPSTREAM, MeshParts
 from harness.dialects.leafmesh.session import Start
-from harness.dialects.leafmesh.work import Work, processed
 from harness.dialects.leafmesh.yields import RERUN
 from harness.engine.context import NodeContext
 from harness.errors import HarnessError
@@ -41,7 +41,7 @@ class CallbackTimeout(HarnessError):
     code = "callback-timeout"
 
 
-async def connect(agent: doc.Agent, parts: Parts, start: Start, ctx: NodeContext) -> Work:
+async def call_connector(agent: doc.Agent, parts: MeshParts, start: Start, ctx: NodeContext) -> RawOutput:
     """Call the external system, and pass its response through the agent's function if there is one.
 
     Raises:
@@ -49,12 +49,12 @@ async def connect(agent: doc.Agent, parts: Parts, start: Start, ctx: NodeContext
         Exception: any exception of the function.
     """
     connector = parts.connectors[ctx.name]
-    exchange = _called_back if connector.mode == "callback" else _answered
+    exchange = _call_with_callback if connector.mode == "callback" else _call_sync
     response = await exchange(agent, connector, start, ctx)
-    return await processed(parts.agency.functions.get(ctx.name), response, start, response)
+    return await post_process(parts.agency.functions.get(ctx.name), response, start, response)
 
 
-def data_of(agent: doc.Agent, start: Start, *, rerun: bool = True) -> dict[str, Any]:
+def request_data(agent: doc.Agent, start: Start, *, rerun: bool = True) -> dict[str, Any]:
     """Return the data to send, as JSON: the input, reduced to the declared `inputs`. NOTES 9.2."""
     data = {
         key: value
@@ -66,7 +66,7 @@ def data_of(agent: doc.Agent, start: Start, *, rerun: bool = True) -> dict[str, 
     return {key: to_json(value) for key, value in data.items()}
 
 
-def is_answered_whole(connector: connector_document.Connector) -> bool:
+def needs_agent_stub(connector: connector_document.Connector) -> bool:
     """True if only an `agents:` stub can answer: the wire format is not documented. NOTES 9.1."""
     match connector:
         case connector_document.Composio() | connector_document.Custom():
@@ -77,32 +77,32 @@ def is_answered_whole(connector: connector_document.Connector) -> bool:
             return False
 
 
-async def _answered(
+async def _call_sync(
     agent: doc.Agent, connector: connector_document.Connector, start: Start, ctx: NodeContext
 ) -> Any:
     """Return the response of a synchronous exchange."""
 
     async def body() -> Any:
-        whole = AgentCall(name=ctx.name, args={"input": data_of(agent, start)})
-        if is_answered_whole(connector) or ctx.run.world.answers_for(whole):
-            return await _whole(whole, ctx)
-        with _transport(ctx):
+        whole = AgentCall(name=ctx.name, args={"input": request_data(agent, start)})
+        if needs_agent_stub(connector) or ctx.run.world.answers_for(whole):
+            return await _perform_stub(whole, ctx)
+        with _connector_errors(ctx):
             if isinstance(connector, connector_document.MCP | connector_document.Zapier):
-                return await _mcp(connector, data_of(agent, start, rerun=False), ctx)
-            reply = await _post(connector, {"data": data_of(agent, start)}, ctx)
-        return _read(reply.text, reply.json)
+                return await _mcp(connector, request_data(agent, start, rerun=False), ctx)
+            reply = await _post(connector, {"data": request_data(agent, start)}, ctx)
+        return _json_or_text(reply.text, reply.json)
 
     what, limit = f"the connector of agent '{ctx.name}'", connector.limit_s
     late = ConnectorTimeout(f"{what} took longer than {limit:g} s")
     return await with_timeout(body, ctx, limit, what, late=late)
 
 
-async def _called_back(
+async def _call_with_callback(
     agent: doc.Agent, connector: connector_document.Connector, start: Start, ctx: NodeContext
 ) -> Any:
     """Return the result of the callback, which arrives after the response to the request. NOTES 9.4."""
-    data = data_of(agent, start)
-    if not is_answered_whole(connector) and not isinstance(
+    data = request_data(agent, start)
+    if not needs_agent_stub(connector) and not isinstance(
         connector, connector_document.MCP | connector_document.Zapier
     ):
         body = {
@@ -110,15 +110,15 @@ async def _called_back(
             "_leafmesh_callback_url": CALLBACK_BASE + ctx.name,
             "_leafmesh_session_id": start.context["session_id"],
         }
-        with _transport(ctx):
+        with _connector_errors(ctx):
             await _post(connector, body, ctx)
     effect = AgentCall(name=ctx.name, args={"input": data}, hint="it is what the callback brings")
     what, limit = f"the callback for '{ctx.name}'", connector.callback_timeout
     late = CallbackTimeout(f"{what} took longer than {limit:g} s")
-    return await with_timeout(lambda: _whole(effect, ctx), ctx, limit, what, late=late)
+    return await with_timeout(lambda: _perform_stub(effect, ctx), ctx, limit, what, late=late)
 
 
-async def _whole(effect: AgentCall, ctx: NodeContext) -> Any:
+async def _perform_stub(effect: AgentCall, ctx: NodeContext) -> Any:
     """Return the answer of an `agents:` stub. Errors of stubs become ConnectorError; others keep their type."""
     try:
         return await ctx.perform(effect)
@@ -129,7 +129,7 @@ async def _whole(effect: AgentCall, ctx: NodeContext) -> Any:
 
 
 @contextmanager
-def _transport(ctx: NodeContext) -> Iterator[None]:
+def _connector_errors(ctx: NodeContext) -> Iterator[None]:
     """Turn failures of the transport into ConnectorError."""
     try:
         yield
@@ -216,10 +216,10 @@ async def _mcp(
         raise ConnectorError(f"agent '{ctx.name}': tool '{mcp_tool(connector)}' failed: {text}")
     if result.structured is not None:
         return result.structured
-    return _read(text, from_json(text))
+    return _json_or_text(text, from_json(text))
 
 
-def _read(text: str, value: Any) -> Any:
+def _json_or_text(text: str, value: Any) -> Any:
     """Return the JSON value of a reply, or its text if it is not JSON.
 
     `value` is None for the text `null` and for a text that is not JSON.

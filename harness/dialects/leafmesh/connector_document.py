@@ -139,7 +139,7 @@ class N8n(Connector, title="a connector_config for n8n"):
 class Custom(Connector, title="a connector_config for custom"):
     """A connector with undocumented fields. spec: `framework`, `custom`."""
 
-    has_own_keys = True
+    allows_any_key = True
 
     timeout: Seconds = 60.0
 

@@ -27,7 +27,7 @@ from harness.source.models import validate
 CONFIG: Final = "connector_config"
 
 
-def connectors(document: Document, env: Mapping[str, str]) -> tuple[dict[str, Connector], list[Problem]]:
+def read_connectors(document: Document, env: Mapping[str, str]) -> tuple[dict[str, Connector], list[Problem]]:
     """Return the connectors by agent, and their errors and warnings. Fallback variables come from `env`."""
     found: dict[str, Connector] = {}
     problems = Problems()

@@ -16,14 +16,14 @@ from functools import wraps
 from typing import Any, Final, NamedTuple
 
 Function = Callable[..., Any]
-Work = Generator[Any, Any, Any]
+Steps = Generator[Any, Any, Any]
 """A generator that yields what functions return, awaitable or not, and receives the awaited values."""
 
 
 # ---------------------------------------------------------------- before the model
 
 
-class Preparation(NamedTuple):
+class Processors(NamedTuple):
     """The processors of one `@pre_compose`, each called as `p(input_data, context)`."""
 
     business_context: Function | None
@@ -31,7 +31,7 @@ class Preparation(NamedTuple):
     others: Function | None
 
 
-_PREPARATIONS: Final = "__leafmesh_preparations__"
+_PROCESSORS: Final = "__leafmesh_processors__"
 
 
 def pre_compose(
@@ -40,20 +40,20 @@ def pre_compose(
     others_processor: Function | None = None,
 ) -> Function:
     """Call these processors before the model; their results are in `context["prepared_data"]`."""
-    processors = Preparation(context_processor, input_processor, others_processor)
+    processors = Processors(context_processor, input_processor, others_processor)
     check_functions("pre_compose", [each for each in processors if each is not None])
 
     def decorate(function: Function) -> Function:
-        run: Function = _working_after("pre_compose", _unchanged, ())(function)
-        setattr(run, _PREPARATIONS, (*preparations(function), processors))
+        run: Function = _post_processor("pre_compose", _unchanged, ())(function)
+        setattr(run, _PROCESSORS, (*processors_of(function), processors))
         return run
 
     return decorate
 
 
-def preparations(function: Function) -> tuple[Preparation, ...]:
+def processors_of(function: Function) -> tuple[Processors, ...]:
     """Return the processors of a function's `@pre_compose` decorators, the lowest first."""
-    found: tuple[Preparation, ...] = getattr(function, _PREPARATIONS, ())
+    found: tuple[Processors, ...] = getattr(function, _PROCESSORS, ())
     return found
 
 
@@ -63,12 +63,12 @@ def preparations(function: Function) -> tuple[Preparation, ...]:
 def chain(*steps: Function) -> Function:
     """Pass the result through each `step(result, context)`, in order."""
 
-    def after(result: Any, context: Any) -> Work:
+    def after(result: Any, context: Any) -> Steps:
         for step in steps:
             result = yield step(result, context)
         return result
 
-    return _working_after("chain", after, steps)
+    return _post_processor("chain", after, steps)
 
 
 def chain_with_results(*steps: Function) -> Function:
@@ -77,26 +77,26 @@ def chain_with_results(*steps: Function) -> Function:
     `main_result` is the return value of the function, `chain_results` are those of the steps.
     """
 
-    def after(result: Any, context: Any) -> Work:
-        main, results = copied(result), []
+    def after(result: Any, context: Any) -> Steps:
+        main, results = copy_containers(result), []
         for step in steps:
             result = yield step(result, context)
-            results.append(copied(result))
+            results.append(copy_containers(result))
         return {**as_mapping(result), "main_result": main, "chain_results": results}
 
-    return _working_after("chain_with_results", after, steps)
+    return _post_processor("chain_with_results", after, steps)
 
 
 def conditional_chain(condition: Function, *steps: Function) -> Function:
     """Run the steps as `chain` does if `condition(result, context)` is true; else keep the result."""
 
-    def after(result: Any, context: Any) -> Work:
+    def after(result: Any, context: Any) -> Steps:
         if (yield condition(result, context)):
             for step in steps:
                 result = yield step(result, context)
         return result
 
-    return _working_after("conditional_chain", after, (condition, *steps))
+    return _post_processor("conditional_chain", after, (condition, *steps))
 
 
 def compose(**shapers: Function) -> Function:
@@ -106,45 +106,47 @@ def compose(**shapers: Function) -> Function:
     """
 
     def before(context: Any) -> None:
-        running = _composing.get()
+        running = _compose_state.get()
         if running is not None:
             context.update({key: each for key, each in shapers.items() if key not in running.agents})
 
-    def after(result: Any, context: Any) -> Work:
-        running = _composing.get()
+    def after(result: Any, context: Any) -> Steps:
+        running = _compose_state.get()
         for key, shaper in shapers.items():
             if running is not None and key in running.agents:
-                running.shaped[key] = copied((yield shaper(copied(result), context)))
+                running.shaped[key] = copy_containers((yield shaper(copy_containers(result), context)))
         return result
 
-    return _working_after("compose", after, shapers.values(), before)
+    return _post_processor("compose", after, shapers.values(), before)
 
 
 @dataclass
-class Composing:
+class ComposeState:
     """The state of `@compose` in one call of an agent's function: the mesh's agents, and the shaped inputs."""
 
     agents: Collection[str]
     shaped: dict[str, Any] = field(default_factory=dict)
 
 
-_composing: ContextVar[Composing | None] = ContextVar("_composing", default=None)
+_compose_state: ContextVar[ComposeState | None] = ContextVar("_compose_state", default=None)
 
 
-async def composed(function: Function, agents: Collection[str], *given: Any) -> tuple[Any, Mapping[str, Any]]:
+async def call_with_compose(
+    function: Function, agents: Collection[str], *given: Any
+) -> tuple[Any, Mapping[str, Any]]:
     """Call a function; return its result, and the inputs that its `@compose` shaped, by agent."""
-    running = Composing(agents)
-    token = _composing.set(running)
+    running = ComposeState(agents)
+    token = _compose_state.set(running)
     try:
         result = function(*given)
         return (await result if inspect.isawaitable(result) else result), running.shaped
     finally:
-        _composing.reset(token)
+        _compose_state.reset(token)
 
 
-def _working_after(
+def _post_processor(
     name: str,
-    after: Callable[[Any, Any], Work],
+    after: Callable[[Any, Any], Steps],
     functions: Collection[Function],
     before: Callable[[Any], None] = lambda _context: None,
 ) -> Function:
@@ -157,7 +159,7 @@ def _working_after(
     def decorate(function: Function) -> Function:
         check_functions(name, [function])
 
-        def work(given: tuple[Any, ...], named: dict[str, Any]) -> Work:
+        def work(given: tuple[Any, ...], named: dict[str, Any]) -> Steps:
             context = named["context"] if "context" in named else given[2] if len(given) > 2 else {}
             before(context)
             result = yield function(*given, **named)
@@ -181,7 +183,7 @@ def _working_after(
     return decorate
 
 
-def _run(work: Work) -> Any:
+def _run(work: Steps) -> Any:
     """Run the generator to its end and return the result, or an awaitable of it once an awaitable is yielded."""
     value = None
     try:
@@ -193,7 +195,7 @@ def _run(work: Work) -> Any:
         return end.value
 
 
-async def _continued(work: Work, waited: Any) -> Any:
+async def _continued(work: Steps, waited: Any) -> Any:
     try:
         while True:
             waited = work.send(await waited if inspect.isawaitable(waited) else waited)
@@ -201,7 +203,7 @@ async def _continued(work: Work, waited: Any) -> Any:
         return end.value
 
 
-def _unchanged(result: Any, context: Any) -> Work:
+def _unchanged(result: Any, context: Any) -> Steps:
     yield from ()
     return result
 
@@ -222,10 +224,10 @@ def as_mapping(value: Any) -> Mapping[str, Any]:
     return value if isinstance(value, Mapping) else {"result": value}
 
 
-def copied(value: Any) -> Any:
+def copy_containers(value: Any) -> Any:
     """Return the value with copies of its lists and mappings; other objects are shared."""
     if isinstance(value, dict):
-        return {key: copied(item) for key, item in value.items()}
+        return {key: copy_containers(item) for key, item in value.items()}
     if isinstance(value, list | tuple):
-        return [copied(item) for item in value]
+        return [copy_containers(item) for item in value]
     return value

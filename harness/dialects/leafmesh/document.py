@@ -111,13 +111,13 @@ class Agent(Section):
     is_human_powered: bool | None = None
 
     @property
-    def shown_knowledge(self) -> Knowledge | None:
+    def enabled_knowledge(self) -> Knowledge | None:
         """The agent's knowledge, if it is enabled."""
         knowledge = self.knowledge
         return knowledge if isinstance(knowledge, Knowledge) and knowledge.enabled else None
 
     @property
-    def posts_shown(self) -> int:
+    def memory_post_limit(self) -> int:
         """The number of memory posts in the context; `memory_limit` is the legacy field for it."""
         if isinstance(self.memory, Memory):
             is_older = "memory_limit" in self.model_fields_set and "limit" not in self.memory.model_fields_set
@@ -165,7 +165,7 @@ class WebhookConfig(Section, title="a webhook_config"):
 class Channel(Section, title="a channel"):
     """spec: "ChannelConfig". Providers have additional fields."""
 
-    has_own_keys = True
+    allows_any_key = True
 
     bot_token: str | None = None
     signing_secret: str | None = None

@@ -54,19 +54,19 @@ class Environment:
             yield Problem("missing-variable", text, where, hint, "warning")
 
     @contextmanager
-    def values_hidden(self) -> Iterator[None]:
+    def values_redacted(self) -> Iterator[None]:
         """Hide values of variables, which may be secrets, in manifest errors raised inside the block."""
         try:
             yield
         except ManifestError as error:
-            raise ManifestError(map(self.hidden, error.problems)) from None
+            raise ManifestError(map(self.redacted, error.problems)) from None
 
-    def hidden(self, problem: Problem) -> Problem:
+    def redacted(self, problem: Problem) -> Problem:
         """Return the problem with values of variables replaced by their names, also where a value is clipped."""
         message = problem.message
         values = [(form, name) for name in self.names for form in _shown_forms(self._values.get(name, ""))]
         for value, name in sorted(values, key=lambda pair: -len(pair[0])):
-            message = _without_beginning(message.replace(value, f"${{{name}}}"), value, f"${{{name}}}")
+            message = _redact_clipped(message.replace(value, f"${{{name}}}"), value, f"${{{name}}}")
         return replace(problem, message=message)
 
 
@@ -78,7 +78,7 @@ def _shown_forms(value: str) -> Iterator[str]:
             yield form
 
 
-def _without_beginning(message: str, value: str, name: str) -> str:
+def _redact_clipped(message: str, value: str, name: str) -> str:
     """Replace the longest prefix of the value that an ellipsis follows by the name."""
     for end in (found.start() for found in re.finditer("…", message)):
         for length in range(min(len(value), end), _HARMLESS, -1):

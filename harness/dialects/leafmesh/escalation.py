@@ -7,9 +7,9 @@ from typing import Any, Final
 
 from harness.dialects.leafmesh.channels import message_call
 from harness.dialects.leafmesh.document import Channel, Escalation, EscalationTarget, HumanAgent, Mesh
-from harness.dialects.leafmesh.parts import ARRIVED, Handover, Parts, handing
+from harness.dialects.leafmesh.parts import ARRIVALS, Handover, MeshParts, dispatch
 from harness.dialects.leafmesh.session import Session
-from harness.dialects.leafmesh.templates import filled
+from harness.dialects.leafmesh.templates import fill_template
 from harness.engine.context import RunContext
 from harness.errors import WorldError
 from harness.graph.effects import HTTPCall, http_call
@@ -18,7 +18,7 @@ from harness.graph.model import Edge
 from harness.graph.to_json import error_text
 from harness.time.gather import gather
 
-FIELDS: Final = (
+TEMPLATE_FIELDS: Final = (
     *("error_type", "error_message", "agent_name", "session_id", "retry_exhausted"),
     *("message", "severity", "severity_level", "incident_id"),
 )
@@ -47,8 +47,8 @@ def escalation_edges(mesh: Mesh) -> list[Edge]:
     ]
 
 
-def escalated(
-    parts: Parts, escalation: Escalation, failure: NodeFailure, session: Session, run: RunContext
+def escalate(
+    parts: MeshParts, escalation: Escalation, failure: NodeFailure, session: Session, run: RunContext
 ) -> Detour:
     """Return the calls of all targets, in one wave; messages are sent concurrently with them."""
     error = failure.error
@@ -60,9 +60,9 @@ def escalated(
         "retry_exhausted": True,
     }
     called = dict.fromkeys(called_agent(target, parts.mesh) for target in escalation.targets)
-    caller = failure.state[ARRIVED].call
+    caller = failure.state[ARRIVALS].call
     routes = [
-        handing(
+        dispatch(
             Edge(failure.node, agent, on_error=True), Handover(failed, failed, caller, is_escalation=True)
         )
         for agent in called
@@ -85,13 +85,13 @@ def _message(target: EscalationTarget, failed: dict[str, Any], mesh: Mesh) -> HT
         "incident_id": failed["session_id"],
     }
     if target.type == "webhook":
-        body = failed if target.payload_template is None else filled(target.payload_template, values)
+        body = failed if target.payload_template is None else fill_template(target.payload_template, values)
         return http_call(target.method, target.url or "", json=body, headers=target.headers)
     if target.type == "channel" and target.provider is not None:
         template = target.message_template or "{{agent_name}} failed with {{error_type}}: {{message}}"
         channel = _channel(target.provider, mesh)
         to = target.channel_id or channel.post_channel or ""
-        return message_call(target.provider, channel, to, {"text": filled(template, values)})
+        return message_call(target.provider, channel, to, {"text": fill_template(template, values)})
     return None
 
 

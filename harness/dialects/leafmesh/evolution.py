@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import replace
 
-from harness.dialects.leafmesh.opening import open_mesh
+from harness.dialects.leafmesh.mesh_file import open_mesh
 from harness.dialects.request import LoadRequest
 from harness.errors import ManifestError
 from harness.graph.to_json import to_json
@@ -18,13 +18,13 @@ def scenarios(request: LoadRequest) -> Sequence[Document]:
     Raises:
         ManifestError: the mesh is invalid, or a test scenario names an unknown entry point.
     """
-    opened = open_mesh(request)
-    nowhere = [problem for problem in opened.warnings if problem.code == "unknown-entry-point"]
+    mesh_file = open_mesh(request)
+    nowhere = [problem for problem in mesh_file.warnings if problem.code == "unknown-entry-point"]
     if nowhere:
         raise ManifestError([replace(problem, severity="error") for problem in nowhere])
     found = []
-    for number, test in enumerate(opened.mesh.evolution.test_scenarios):
-        at = opened.document.at(("evolution", "test_scenarios", number))
+    for number, test in enumerate(mesh_file.mesh.evolution.test_scenarios):
+        at = mesh_file.document.at(("evolution", "test_scenarios", number))
         values = {
             "name": test.name if test.name is not None else f"scenario_{number + 1}",
             "entry_point": test.entry_point,

@@ -45,10 +45,10 @@ class Fallback:
 class Section(BaseModel, extra="allow"):
     """Base class of the sections of a mesh file. Unknown keys are ignored, with a warning.
 
-    `has_own_keys`: any key is allowed, without a warning.
+    `allows_any_key`: any key is allowed, without a warning.
     """
 
-    has_own_keys: ClassVar[bool] = False
+    allows_any_key: ClassVar[bool] = False
 
 
 Filled = TypeVar("Filled", bound=Section)

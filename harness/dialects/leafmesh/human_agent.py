@@ -8,11 +8,11 @@ from functools import partial
 from typing import Any
 
 from harness.dialects.kit.attempts import with_timeout
+from harness.dialects.leafmesh.agent_function import RawOutput
 from harness.dialects.leafmesh.channels import message_call
 from harness.dialects.leafmesh.document import HumanAgent
 from harness.dialects.leafmesh.session import Start
-from harness.dialects.leafmesh.templates import filled, unfilled
-from harness.dialects.leafmesh.work import Work
+from harness.dialects.leafmesh.templates import fill_template, missing_fields
 from harness.dialects.leafmesh.yields import RERUN
 from harness.engine.context import NodeContext
 from harness.errors import HarnessError
@@ -32,7 +32,7 @@ class WebhookDeliveryError(HarnessError):
     code = "webhook-delivery"
 
 
-async def ask(agent: HumanAgent, start: Start, ctx: NodeContext) -> Work:
+async def ask_human(agent: HumanAgent, start: Start, ctx: NodeContext) -> RawOutput:
     """Return the human's reply: the input if the agent was entered directly, else the answer to a request.
 
     Raises:
@@ -49,7 +49,7 @@ async def ask(agent: HumanAgent, start: Start, ctx: NodeContext) -> Work:
 
         await ctx.once("delivered", deliver)
         reply = await _answer(agent, start, request, ctx)
-    return Work(output_of(reply, ctx.name, start.caller))
+    return RawOutput(output_of(reply, ctx.name, start.caller))
 
 
 def output_of(reply: Any, name: str, caller: str) -> dict[str, Any]:
@@ -75,7 +75,7 @@ async def _answer(agent: HumanAgent, start: Start, request: Mapping[str, Any], c
     """Return the answer of a `human` stub; if the scenario has none, pause the run. NOTES 10.3, 10.5, 10.6."""
     value: dict[str, Any] = {"agent": ctx.name, "from_agent": start.caller, "input": dict(request)}
     if agent.human_prompt_template is not None:
-        value["prompt"] = filled(agent.human_prompt_template, request)
+        value["prompt"] = fill_template(agent.human_prompt_template, request)
         await ctx.once("prompted", partial(_warn_of_unfilled, agent.human_prompt_template, request, ctx))
     if start.rerun is not None:
         value[RERUN] = start.rerun
@@ -94,7 +94,7 @@ async def _answer(agent: HumanAgent, start: Start, request: Mapping[str, Any], c
 
 
 async def _warn_of_unfilled(template: str, request: Mapping[str, Any], ctx: NodeContext) -> None:
-    for field in unfilled(template, request):
+    for field in missing_fields(template, request):
         shown = f"'{{{{{field}}}}}'"
         ctx.warn(
             f"human_prompt_template of '{ctx.name}': its input does not fill {shown}, which stays as it is"

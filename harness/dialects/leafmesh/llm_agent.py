@@ -9,14 +9,14 @@ from typing import Any, Final, NoReturn
 from langchain_core.messages import BaseMessage, HumanMessage, SystemMessage
 
 from harness.dialects.kit.code_fence import strip_code_fence
+from harness.dialects.leafmesh.agent_function import RawOutput, post_process
 from harness.dialects.leafmesh.document import LLMAgent
-from harness.dialects.leafmesh.knowledge import query
-from harness.dialects.leafmesh.models import model_call
-from harness.dialects.leafmesh.parts import Parts
+from harness.dialects.leafmesh.knowledge import retrieve
+from harness.dialects.leafmesh.models import agent_llm_call
+from harness.dialects.leafmesh.parts import MeshParts
 from harness.dialects.leafmesh.session import Start
 from harness.dialects.leafmesh.tools import Toolbox
 from harness.dialects.leafmesh.user_message import user_message
-from harness.dialects.leafmesh.work import Work, processed
 from harness.engine.callables import contained
 from harness.engine.context import NodeContext
 from harness.errors import HarnessError
@@ -50,7 +50,7 @@ class ResponseFormatError(HarnessError):
     code = "response-format"
 
 
-async def call_model(agent: LLMAgent, parts: Parts, start: Start, ctx: NodeContext) -> Work:
+async def call_model(agent: LLMAgent, parts: MeshParts, start: Start, ctx: NodeContext) -> RawOutput:
     """Call the model until it asks for no more tools, then pass its reply to the agent's function.
 
     Raises:
@@ -58,19 +58,19 @@ async def call_model(agent: LLMAgent, parts: Parts, start: Start, ctx: NodeConte
         Exception: the model call or the function failed.
     """
     function = parts.agency.functions.get(ctx.name)
-    if function is not None and function.prepares:
-        prepare = function.prepare
-        prepared = await contained(within_effect(lambda: prepare(start.input, start.context)))
+    if function is not None and function.has_processors:
+        run_processors = function.run_processors
+        prepared = await contained(within_effect(lambda: run_processors(start.input, start.context)))
         start.context["prepared_data"] = prepared
     user = user_message(start)
-    knowledge = agent.shown_knowledge
-    retrieved = "" if knowledge is None else await query(knowledge, user, ctx)
+    knowledge = agent.enabled_knowledge
+    retrieved = "" if knowledge is None else await retrieve(knowledge, user, ctx)
     tools = Toolbox(agent, parts, ctx)
     messages = [*_system_messages(agent, start, retrieved), HumanMessage(content=user)]
     text = await _converse(agent, parts, messages, tools, ctx)
     reply = _checked(agent, text, ctx)
     output = reply if isinstance(reply, Mapping) else {"response": reply}
-    return await processed(function, reply, start, output)
+    return await post_process(function, reply, start, output)
 
 
 def _system_messages(agent: LLMAgent, start: Start, retrieved: str) -> list[BaseMessage]:
@@ -104,11 +104,11 @@ def _correction(rerun: Any) -> str:
 
 
 async def _converse(
-    agent: LLMAgent, parts: Parts, messages: Sequence[BaseMessage], tools: Toolbox, ctx: NodeContext
+    agent: LLMAgent, parts: MeshParts, messages: Sequence[BaseMessage], tools: Toolbox, ctx: NodeContext
 ) -> str:
     conversation = list(messages)
     for _ in range(MOST_TURNS):
-        call = model_call(agent, parts.mesh, conversation, tools.specs)
+        call = agent_llm_call(agent, parts.mesh, conversation, tools.specs)
         try:
             reply: LLMReply = await ctx.perform(call)
         except Exception as error:
@@ -117,7 +117,7 @@ async def _converse(
             raise _named_by_kind(error) from error
         if not reply.tool_calls:
             return reply.text
-        conversation += await tools.answers(reply)
+        conversation += await tools.answer_calls(reply)
     raise TooManyTurns(f"the model of agent '{ctx.name}' still asks for tools after {MOST_TURNS} calls")
 
 

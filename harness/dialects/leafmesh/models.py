@@ -37,7 +37,7 @@ def provider_of(model: str, providers: Providers | None = None) -> tuple[str, st
     return found or next(configured, "local"), model
 
 
-def model_call(
+def agent_llm_call(
     agent: LLMAgent, mesh: Mesh, messages: Sequence[BaseMessage], tools: Sequence[ToolSpec]
 ) -> LLMCall:
     """Return the effect of one model call of an agent."""
@@ -48,12 +48,12 @@ def model_call(
         params["max_tokens"] = agent.max_tokens
     if tools and agent.tool_choice != "auto":
         params["tool_choice"] = agent.tool_choice
-    return turn(
+    return llm_call(
         agent.model, mesh, messages, params=params, tools=tools, response_format=agent.response_format
     )
 
 
-def turn(
+def llm_call(
     model: str,
     mesh: Mesh,
     messages: Sequence[BaseMessage],

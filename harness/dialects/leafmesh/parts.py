@@ -18,12 +18,12 @@ CALLER_OUTPUT: Final = "calling_agent_response"
 UPSTREAM: Final = "upstream_yields"
 INPUT: Final = "input_data"
 
-ARRIVED: Final = "__arrived__"
-"""The state key under which a node finds its `Arrived`."""
+ARRIVALS: Final = "__arrived__"
+"""The state key under which a node finds its `Arrivals`."""
 
 
 @dataclass(frozen=True)
-class Parts:
+class MeshParts:
     """A runnable mesh: the mesh file, its Python, its connectors by agent, and its joins by fan-in agent."""
 
     mesh: Mesh
@@ -36,25 +36,25 @@ class Parts:
 class Handover:
     """The data that a call passes to the called agent.
 
-    input     its input, before the keys that every callee gets are added
-    whole     the whole output of the caller; None for an entry point
-    caller    the call that settled or failed; None for an entry point
-    position  of the can_call entry; None for calls by the Summarizer or an escalation
-    repeated  the last start of an agent that is rerun, if it ran before
-    rerun     the feedback for an agent that is rerun, if any
+    input           its input, before the keys that every callee gets are added
+    caller_output   the whole output of the caller; None for an entry point
+    caller          the call that settled or failed; None for an entry point
+    position        of the can_call entry; None for calls by the Summarizer or an escalation
+    previous_start  the last start of an agent that is rerun, if it ran before
+    rerun           the feedback for an agent that is rerun, if any
     """
 
     input: Output
-    whole: Output | None = None
+    caller_output: Output | None = None
     caller: Call | None = None
     position: int | None = None
     is_escalation: bool = False
-    repeated: Start | None = None
+    previous_start: Start | None = None
     rerun: Mapping[str, Any] | None = None
 
 
 @dataclass(eq=False)
-class Arrived:
+class Arrivals:
     """The handovers of one start of an agent, in order of arrival, and its call once it has started."""
 
     handovers: tuple[Handover, ...]
@@ -71,13 +71,13 @@ class Arrived:
         return [each.caller for each in self.handovers if each.caller is not None and not each.is_escalation]
 
 
-def handing(edge: Edge, handover: Handover) -> Dispatch:
+def dispatch(edge: Edge, handover: Handover) -> Dispatch:
     """Return the dispatch of a handover along an edge."""
-    return Dispatch(edge, {ARRIVED: handover})
+    return Dispatch(edge, {ARRIVALS: handover})
 
 
 def input_of(arrivals: Sequence[Arrival], state: State) -> State:
     """Return the state of a node: outputs so far, and its input, merged in order of arrival. NOTES 3.3."""
-    handovers = tuple(arrival.state[ARRIVED] for arrival in arrivals if arrival.state is not None)
+    handovers = tuple(arrival.state[ARRIVALS] for arrival in arrivals if arrival.state is not None)
     merged = {key: value for handover in handovers for key, value in handover.input.items()}
-    return {**state, INPUT: merged, ARRIVED: Arrived(handovers)}
+    return {**state, INPUT: merged, ARRIVALS: Arrivals(handovers)}

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from typing import Any
 
-from harness.dialects.leafmesh.parts import Parts
+from harness.dialects.leafmesh.agent_function import RawOutput
+from harness.dialects.leafmesh.parts import MeshParts
 from harness.dialects.leafmesh.session import Start
-from harness.dialects.leafmesh.work import Work
 from harness.engine.context import NodeContext
 from harness.graph.effects import ScriptCall
 
 
-async def run_function(parts: Parts, start: Start, ctx: NodeContext) -> Work:
+async def run_function(parts: MeshParts, start: Start, ctx: NodeContext) -> RawOutput:
     """Return the result of the agent's function, or of a stub under `scripts:`.
 
     Raises:
@@ -33,4 +33,4 @@ async def run_function(parts: Parts, start: Start, ctx: NodeContext) -> Work:
         real=real if function is not None else None,
         hint=f"or write a function `{ctx.name}` in a file that auto_discover finds",
     )
-    return Work(await ctx.perform(effect), shaped)
+    return RawOutput(await ctx.perform(effect), shaped)

@@ -17,7 +17,7 @@ _MEMBER: Final = re.compile(r"[\w-]+")
 _ESCALATION: Final = ("manager", "escalation", "targets", EACH)
 
 
-class Names:
+class References:
     """The names that a mesh defines, to check the names that it uses."""
 
     def __init__(self, document: Document) -> None:

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import Any, Final
 
-from harness.dialects.leafmesh.decorators import Function, check_functions, copied
+from harness.dialects.leafmesh.decorators import Function, check_functions, copy_containers
 from harness.engine.callables import call
 from harness.graph.effects import ToolSpec
 
@@ -21,21 +21,21 @@ _TOOLS: Final = "__leafmesh_tools__"
 class RegisteredTool:
     """A function that is registered as a tool.
 
-    described             the description passed to the decorator, else the docstring
-    allowed_agents        None if all agents may use it
-    timeout_s             its own time limit in virtual seconds, if any
-    requires_confirmation has no effect: runs do not ask for confirmation
-    others                arguments of the decorator that are unknown here
+    given_description      the description passed to the decorator; without one, the docstring is used
+    allowed_agents         None if all agents may use it
+    timeout_s              its own time limit in virtual seconds, if any
+    requires_confirmation  has no effect: runs do not ask for confirmation
+    unknown_arguments      arguments of the decorator that have no meaning here
     """
 
     function: Function
     name: str
-    described: str | None = None
+    given_description: str | None = None
     category: str | None = None
     allowed_agents: tuple[str, ...] | None = None
     timeout_s: float | None = None
     requires_confirmation: bool = False
-    others: tuple[str, ...] = ()
+    unknown_arguments: tuple[str, ...] = ()
     caller: Caller = call
 
     @property
@@ -48,11 +48,11 @@ class RegisteredTool:
         """The tool as models see it, with the parameters of the function."""
         from harness.dialects.kit.tool_specs import spec_of_function
 
-        return spec_of_function(self.function, self.name, self.described)
+        return spec_of_function(self.function, self.name, self.given_description)
 
     async def call(self, args: Mapping[str, Any]) -> Any:
         """Call the function with copies of the arguments and return its result."""
-        return await self.caller(self.function, **copied(dict(args)))
+        return await self.caller(self.function, **copy_containers(dict(args)))
 
 
 def global_tool(
@@ -62,7 +62,7 @@ def global_tool(
     allowed_agents: str | Collection[str] | None = None,
     timeout_seconds: float | None = None,
     requires_confirmation: bool = False,
-    **others: Any,
+    **unknown_arguments: Any,
 ) -> Any:
     """Register a function as a tool, named `name` or else as the function. Parentheses are optional."""
     if callable(name):
@@ -79,7 +79,7 @@ def global_tool(
             None if allowed is None else tuple(allowed),
             timeout_seconds,
             requires_confirmation,
-            tuple(others),
+            tuple(unknown_arguments),
         )
         setattr(function, _TOOLS, (*registered_tools(function), tool))
         return function

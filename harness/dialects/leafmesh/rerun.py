@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
-from harness.dialects.leafmesh.parts import Handover, Parts, handing
+from harness.dialects.leafmesh.parts import Handover, MeshParts, dispatch
 from harness.dialects.leafmesh.session import Session
 from harness.dialects.leafmesh.summarizer import reads_narrations
 from harness.errors import HarnessError
@@ -17,7 +17,7 @@ class LeafMeshError(HarnessError):
     code = "no-stored-input"
 
 
-def repeating(rerun: Rerun, session: Session) -> Dispatch:
+def rerun_dispatch(rerun: Rerun, session: Session) -> Dispatch:
     """Return the call that reruns the agent. Its output is stored and routed as usual.
 
     Raises:
@@ -35,10 +35,10 @@ def repeating(rerun: Rerun, session: Session) -> Dispatch:
     if rerun.feedback is not None or rerun.reason:
         previous = None if before is None else before.call.output
         review = {"previous_output": previous, "feedback": rerun.feedback, "reason": rerun.reason}
-    return handing(Edge(START, rerun.node), Handover(given, repeated=before, rerun=review))
+    return dispatch(Edge(START, rerun.node), Handover(given, previous_start=before, rerun=review))
 
 
-def out_of_reach(name: str, called: Mapping[str, Sequence[str]], parts: Parts) -> frozenset[str]:
+def incompletable_joins(name: str, called: Mapping[str, Sequence[str]], parts: MeshParts) -> frozenset[str]:
     """Return the fan-in agents whose joins cannot be completed by the rerun of an agent.
 
     Their joins have fired in this session, and a new join would wait in vain for the members that do not

@@ -1,6 +1,6 @@
 """Edges of a mesh, and the routers that call agents. NOTES 4, 11.
 
-The router of an agent gets its `agents.Settled` result: it stores the output and passes it to the called
+The router of an agent gets its `agents.AgentResult`: it stores the output and passes it to the called
 agents. spec: "`can_call` Format", "Narration Routing".
 """
 
@@ -12,14 +12,14 @@ from dataclasses import dataclass
 from typing import Any, Final
 
 from harness.dialects.leafmesh import conditions
-from harness.dialects.leafmesh.agents import SETTLED, Settled
+from harness.dialects.leafmesh.agents import RESULT, AgentResult
 from harness.dialects.leafmesh.conditions import Condition
 from harness.dialects.leafmesh.document import EntryPoint, Mesh
-from harness.dialects.leafmesh.parts import Handover, Parts, handing
-from harness.dialects.leafmesh.rerun import out_of_reach, repeating
+from harness.dialects.leafmesh.parts import Handover, MeshParts, dispatch
+from harness.dialects.leafmesh.rerun import incompletable_joins, rerun_dispatch
 from harness.dialects.leafmesh.session import session_of
-from harness.dialects.leafmesh.summarizer import recommended
-from harness.dialects.leafmesh.yields import declared_part
+from harness.dialects.leafmesh.summarizer import recommended_agents
+from harness.dialects.leafmesh.yields import stored_yields
 from harness.engine.context import RunContext
 from harness.graph.joins import Join
 from harness.graph.model import GOTO, START, Dispatch, Edge, Router, Routes, State
@@ -30,7 +30,7 @@ _ALWAYS: Final = conditions.parse(True)
 
 
 @dataclass(frozen=True)
-class Entry:
+class CanCallEntry:
     """An entry of an agent's `can_call`, written or implied by a fan-in agent (NOTES 11.3)."""
 
     position: int
@@ -38,28 +38,32 @@ class Entry:
     condition: Condition
 
 
-def entries(mesh: Mesh, joins: Mapping[str, Join], document: Document) -> dict[str, list[Entry]]:
+def can_call_entries(
+    mesh: Mesh, joins: Mapping[str, Join], document: Document
+) -> dict[str, list[CanCallEntry]]:
     """Return the `can_call` entries of each agent: the written ones, then those that fan-in agents imply.
 
     No entry is implied for an agent that waits for itself: it would run forever. NOTES 11.3.
     """
-    found: dict[str, list[Entry]] = {}
+    found: dict[str, list[CanCallEntry]] = {}
     for name, agent in mesh.agents.items():
         own = []
         for at, call in enumerate(agent.can_call):
             condition = conditions.parse(call.condition)
             where = document.span(("agents", name, "can_call", at))
-            own.append(Entry(at, Edge(name, call.agent, condition.text, span=where), condition))
+            own.append(CanCallEntry(at, Edge(name, call.agent, condition.text, span=where), condition))
         named = {call.agent for call in agent.can_call}
         for fan_in, join in joins.items():
             if name in join.members and fan_in not in (*named, name):
                 where = document.span(("agents", fan_in, "wait_for"))
-                own.append(Entry(len(own), Edge(name, fan_in, span=where), _ALWAYS))
+                own.append(CanCallEntry(len(own), Edge(name, fan_in, span=where), _ALWAYS))
         found[name] = own
     return found
 
 
-def entering(entry: EntryPoint, edge: Edge, own: Mapping[str, Sequence[Entry]], parts: Parts) -> Router:
+def start_router(
+    entry: EntryPoint, edge: Edge, own: Mapping[str, Sequence[CanCallEntry]], parts: MeshParts
+) -> Router:
     """Return the start router: it calls the target if the entry point's condition holds. NOTES 3.1, 3.2."""
     condition = conditions.parse(entry.condition, of_input=True)
 
@@ -68,73 +72,73 @@ def entering(entry: EntryPoint, edge: Edge, own: Mapping[str, Sequence[Entry]], 
         task = session.task
         if task.rerun is not None:
             called = {name: [each.edge.target for each in entries] for name, entries in own.items()}
-            task.left_alone = out_of_reach(task.rerun.node, called, parts)
-            return [repeating(task.rerun, session)]
+            task.incompletable_joins = incompletable_joins(task.rerun.node, called, parts)
+            return [rerun_dispatch(task.rerun, session)]
         if not condition.holds(task.input):
             run.warn(
                 f"entry point '{entry.name}' lets the input not in, and nothing is started: `{condition.text}` does "
                 "not hold"
             )
             return []
-        return [handing(edge, Handover(task.input))]
+        return [dispatch(edge, Handover(task.input))]
 
     return enter
 
 
-def settling(name: str, own: Sequence[Entry], parts: Parts) -> Router:
+def agent_router(name: str, own: Sequence[CanCallEntry], parts: MeshParts) -> Router:
     """Return the router of an agent: it stores the output and calls the targets of its conditions. NOTES 4."""
     agent = parts.mesh.agents[name]
 
     async def settle(state: State, run: RunContext) -> Routes:
-        settled: Settled = state[SETTLED]
+        result: AgentResult = state[RESULT]
         session = session_of(run)
-        settled.call.output = settled.output
+        result.call.output = result.output
         session.timeouts.pop(name, None)
         if agent.auto_store_yields:
-            session.task.upstream_yields[name] = deepcopy(declared_part(agent, settled.output))
+            session.task.upstream_yields[name] = deepcopy(stored_yields(agent, result.output))
         if agent.memory:
-            session.remember(name, settled.user_message, compact_json(settled.output))
+            session.add_posts(name, result.user_message, compact_json(result.output))
         calls = []
-        for entry in _called(own, settled.output):
+        for entry in _called_entries(own, result.output):
             target = entry.edge.target
-            if target in session.task.left_alone and name in parts.joins[target].members:
+            if target in session.task.incompletable_joins and name in parts.joins[target].members:
                 run.warn(
                     f"agent '{target}' is not called by '{name}': it waits for "
                     f"{parts.joins[target].missing({name})}, too, and this rerun does not run that"
                 )
             else:
-                calls.append(handed(entry.edge, settled, entry.position))
+                calls.append(call_dispatch(entry.edge, result, entry.position))
         return calls
 
     return settle
 
 
-def narrating(name: str, own: Sequence[Entry], parts: Parts) -> Router:
+def narration_router(name: str, own: Sequence[CanCallEntry], parts: MeshParts) -> Router:
     """Return the late router of an agent with a narration: it calls what the Summarizer adds. NOTES 12."""
 
     async def add(state: State, run: RunContext) -> Routes:
-        settled: Settled = state[SETTLED]
-        called = {entry.edge.target for entry in _called(own, settled.output)}
-        names = await recommended(parts.mesh, name, settled.output, state, run)
-        return [handed(Edge(name, other, GOTO), settled) for other in names if other not in called]
+        result: AgentResult = state[RESULT]
+        called = {entry.edge.target for entry in _called_entries(own, result.output)}
+        names = await recommended_agents(parts.mesh, name, result.output, state, run)
+        return [call_dispatch(Edge(name, other, GOTO), result) for other in names if other not in called]
 
     return add
 
 
-def _called(own: Sequence[Entry], output: Mapping[str, Any]) -> list[Entry]:
+def _called_entries(own: Sequence[CanCallEntry], output: Mapping[str, Any]) -> list[CanCallEntry]:
     """Return the entries whose condition holds, the first for each target."""
-    called: dict[str, Entry] = {}
+    called: dict[str, CanCallEntry] = {}
     for entry in own:
         if entry.condition.holds(output):
             called.setdefault(entry.edge.target, entry)
     return list(called.values())
 
 
-def handed(edge: Edge, settled: Settled, position: int | None = None) -> Dispatch:
+def call_dispatch(edge: Edge, result: AgentResult, position: int | None = None) -> Dispatch:
     """Return a call with the caller's output, or the input that `@compose` shaped for the target. NOTES 8.6."""
-    shaped = settled.shaped.get(edge.target, settled.output)
+    shaped = result.shaped.get(edge.target, result.output)
     given = shaped if isinstance(shaped, Mapping) else {"result": shaped}
-    return handing(edge, Handover(given, settled.output, settled.call, position))
+    return dispatch(edge, Handover(given, result.output, result.call, position))
 
 
 def start_edges(mesh: Mesh, document: Document) -> dict[str, Edge]:

@@ -9,10 +9,10 @@ import re
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Final
 
-from harness.dialects.leafmesh.escalation import FIELDS
+from harness.dialects.leafmesh.escalation import TEMPLATE_FIELDS
 from harness.dialects.leafmesh.path_patterns import EACH, Match, matches, texts
 from harness.dialects.leafmesh.response_formats import response_format_problems
-from harness.dialects.leafmesh.templates import fields_of
+from harness.dialects.leafmesh.templates import template_fields
 from harness.errors import Problem
 from harness.graph.model import END, START
 from harness.source.document import Document
@@ -77,10 +77,10 @@ def _escalation_targets(document: Document) -> Iterator[Problem]:
                 hint = f"it belongs to type {owner}"
                 yield Problem("other-type", text, document.key_span((*path, key)), hint, "warning")
         for key in _TEMPLATES:
-            for name in fields_of(target.get(key)):
-                if name not in FIELDS:
+            for name in template_fields(target.get(key)):
+                if name not in TEMPLATE_FIELDS:
                     text = f"{key}: nothing fills '{{{{{name}}}}}', which stays as it is"
-                    hint = did_you_mean(name, FIELDS)
+                    hint = did_you_mean(name, TEMPLATE_FIELDS)
                     yield Problem("unknown-name", text, document.span((*path, key)), hint, "warning")
 
 

@@ -74,18 +74,18 @@ class Round:
 class Task:
     """The run of a mesh on one input.
 
-    rounds      the rounds of joins, by fan-in agent
-    left_alone  fan-in agents whose joins the rerun cannot complete
+    rounds               the rounds of joins, by fan-in agent
+    incompletable_joins  fan-in agents whose joins a rerun cannot complete
     """
 
     input: Output = field(default_factory=dict)
     rerun: Rerun | None = None
-    left_alone: frozenset[str] = frozenset()
+    incompletable_joins: frozenset[str] = frozenset()
     upstream_yields: dict[str, Output] = field(default_factory=dict)
     calls: list[Call] = field(default_factory=list)
     rounds: defaultdict[str, list[Round]] = field(default_factory=lambda: defaultdict(list))
 
-    def started(self, agent: str, began: int | None, joined: frozenset[str] | None) -> Call:
+    def record_start(self, agent: str, began: int | None, joined: frozenset[str] | None) -> Call:
         """Record a new call, or a retry of the call that began at `began`."""
         number = len(self.calls) + 1
         call = Call(agent, number, began or number, joined)
@@ -94,12 +94,12 @@ class Task:
             self.rounds[agent].append(Round(number, joined))
         return call
 
-    def join_timed_out(self, agent: str, arrived: Iterable[Call]) -> Call:
+    def record_join_timeout(self, agent: str, arrived: Iterable[Call]) -> Call:
         """Record that a join timed out. Returns a call with number 0 for its agent, which never started."""
         self.rounds[agent].append(Round(len(self.calls) + 1, None))
         return Call(agent, 0, min(call.began for call in arrived))
 
-    def goes_on_without(self, failed: Call, fan_in: str) -> bool:
+    def was_joined_without(self, failed: Call, fan_in: str) -> bool:
         """True if, in the round of this failed call, the fan-in agent started without it. NOTES 13.4."""
         of_it = next((each for each in self.rounds[fan_in] if each.at > failed.began), None)
         return of_it is not None and of_it.members is not None and failed.agent not in of_it.members
@@ -120,7 +120,7 @@ class Session:
     timeouts: Counter[str] = field(default_factory=Counter)
     starts: dict[str, Start] = field(default_factory=dict)
 
-    def remember(self, agent: str, user: str, assistant: str) -> None:
+    def add_posts(self, agent: str, user: str, assistant: str) -> None:
         """Add the two memory posts of a run of an agent. NOTES 14.1."""
         about = {"agent_name": agent, "session_id": self.id}
         self.posts[agent] += [
@@ -128,7 +128,7 @@ class Session:
             {"role": "assistant", "content": assistant, **about},
         ]
 
-    def recalled(self, agent: str, most: int) -> Sequence[dict[str, Any]]:
+    def last_posts(self, agent: str, most: int) -> Sequence[dict[str, Any]]:
         """Return the last `most` posts of an agent."""
         return [dict(post) for post in self.posts[agent][-most:]] if most else []
 

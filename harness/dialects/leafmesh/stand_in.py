@@ -104,13 +104,13 @@ class _Module(ModuleType):
     """The stand-in module. Undocumented classes of the SDK are created on first access."""
 
     def __getattr__(self, name: str) -> Any:
-        if not may_have(name):
+        if not has_name(name):
             raise AttributeError(f"module 'leafmesh' has no attribute '{name}'", name=name, obj=self)
         setattr(self, name, _placeholder(name))
         return self.__dict__[name]
 
 
-def may_have(name: str) -> bool:
+def has_name(name: str) -> bool:
     """True if the stand-in has this name. Every class name exists, since annotations may use it."""
     return name in NAMES or _CLASS.fullmatch(name) is not None
 

@@ -10,7 +10,7 @@ from harness.dialects.leafmesh.agency_files import PACKAGE, PythonFile
 from harness.dialects.leafmesh.registered_tool import RegisteredTool
 from harness.source.static_lookup import Function
 
-TOOLS: Final = ("tool", "global_tool")
+TOOL_DECORATORS: Final = ("tool", "global_tool")
 
 
 def decorators_of(file: PythonFile, statement: ast.stmt) -> Iterator[tuple[str, ast.Call | None, ast.expr]]:
@@ -36,7 +36,7 @@ def tools_in(file: PythonFile) -> Iterator[tuple[RegisteredTool, ast.stmt]]:
     for statement in file.bindings.values():
         if isinstance(statement, Function):
             for decorator, call, _ in decorators_of(file, statement):
-                if decorator in TOOLS:
+                if decorator in TOOL_DECORATORS:
                     yield _tool(statement, call), statement
 
 
@@ -47,7 +47,7 @@ def _tool(function: Function, call: ast.Call | None) -> RegisteredTool:
     return RegisteredTool(
         function=not_imported,
         name=str(said.get("name") or first or function.name),
-        described=str(said.get("description") or ast.get_docstring(function) or ""),
+        given_description=str(said.get("description") or ast.get_docstring(function) or ""),
         category=said.get("category"),
         allowed_agents=tuple(allowed) if isinstance(allowed, list | tuple) else None,
     )

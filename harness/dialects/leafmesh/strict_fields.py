@@ -18,7 +18,7 @@ _UNIVERSAL: Final = frozenset(keys_of(Agent))
 _OF_TYPE: Final[Mapping[str, list[str]]] = {
     name: [key for key in keys_of(model) if key not in _UNIVERSAL] for name, model in AGENT_TYPES.items()
 }
-_SENT: Final = ("webhook_config", "channels")
+_WEBHOOK_KEYS: Final = ("webhook_config", "channels")
 
 
 def field_problems(document: Document) -> Iterator[Problem]:
@@ -34,7 +34,7 @@ def agent_type(agent: Mapping[str, Any]) -> str | None:
     return kind if isinstance(kind, str) and kind in AGENT_TYPES else None
 
 
-def owners(key: str) -> list[str]:
+def types_with_field(key: str) -> list[str]:
     """Return the agent types that have a field of their own with this name."""
     return [kind for kind, fields in _OF_TYPE.items() if key in fields]
 
@@ -47,9 +47,9 @@ def _of_agent(
         where = document.key_span((*path, key))
         if key in _UNIVERSAL or key in _OF_TYPE[kind]:
             continue
-        if owners(key):
+        if types_with_field(key):
             text = f"'{key}' of agent '{name}' is not a field of {kind} agents"
-            hint = f"it belongs to agent_type {' or '.join(owners(key))}"
+            hint = f"it belongs to agent_type {' or '.join(types_with_field(key))}"
             yield Problem("other-type", text, where, hint)
     if kind == "human":
         yield from _of_human(document, path, agent)
@@ -67,7 +67,7 @@ def _of_human(document: Document, path: DocumentPath, agent: Mapping[str, Any]) 
             text = f"agent '{name}' has nowhere to send to: {needed}"
             yield Problem("nowhere-to-send", text, document.span((*path, "human_interface")))
     elif interface in ("default", "api", "custom"):
-        for key in _SENT:
+        for key in _WEBHOOK_KEYS:
             if agent.get(key) is not None:
                 text = f"'{key}' of agent '{name}' does nothing with human_interface: {interface}"
                 hint = "say human_interface: webhook, or leave it out"

@@ -9,7 +9,7 @@ from langchain_core.messages import BaseMessage, HumanMessage, SystemMessage
 
 from harness.dialects.kit.code_fence import strip_code_fence
 from harness.dialects.leafmesh.document import Agent, Mesh
-from harness.dialects.leafmesh.models import turn
+from harness.dialects.leafmesh.models import llm_call
 from harness.engine.context import RunContext
 from harness.errors import WorldError
 from harness.graph.effects import LLMReply
@@ -26,7 +26,7 @@ def reads_narrations(mesh: Mesh) -> bool:
     return mesh.manager.enabled and mesh.manager.can_intervene
 
 
-async def recommended(
+async def recommended_agents(
     mesh: Mesh, name: str, output: Mapping[str, Any], state: State, run: RunContext
 ) -> list[str]:
     """Ask the Summarizer after an agent has settled; return the agents it recommends, in its order.
@@ -34,7 +34,7 @@ async def recommended(
     If the call fails or the answer is malformed, the result is empty, with a warning.
     """
     agent = mesh.agents[name]
-    call = turn(mesh.manager.model, mesh, _messages(mesh, name, agent, output))
+    call = llm_call(mesh.manager.model, mesh, _messages(mesh, name, agent, output))
     try:
         reply: LLMReply = await run.perform(call, state, SUMMARIZER)
     except WorldError:

@@ -11,9 +11,9 @@ from lark.exceptions import UnexpectedInput, UnexpectedToken
 
 from harness.errors import HarnessError
 
-LONGEST: Final = 10_000
-DEEPEST: Final = 50
-LONGEST_SHOWN: Final = 200
+MAX_LENGTH: Final = 10_000
+MAX_DEPTH: Final = 50
+MAX_SHOWN: Final = 200
 """The most characters of an expression that an error shows."""
 
 _BRACKETS: Final = re.compile(r"""'(?:\\.|[^'\\])*'|"(?:\\.|[^"\\])*"|(?P<open>\()|(?P<close>\))""")
@@ -46,8 +46,8 @@ class Language:
         Raises:
             LanguageError: a syntax error; the text is longer than 10,000 characters, or nested deeper than 50.
         """
-        if len(text) > LONGEST:
-            raise LanguageError(f"it is too long ({len(text)} characters; {LONGEST} are the most)")
+        if len(text) > MAX_LENGTH:
+            raise LanguageError(f"it is too long ({len(text)} characters; {MAX_LENGTH} are the most)")
         _check_depth(text)
         try:
             return self._parser.parse(text)
@@ -60,7 +60,7 @@ def _check_depth(text: str) -> None:
     for bracket in _BRACKETS.finditer(text):
         if bracket.lastgroup:
             depth += 1 if bracket.lastgroup == "open" else -1
-            if depth > DEEPEST:
+            if depth > MAX_DEPTH:
                 raise LanguageError("it is nested too deeply", bracket.start())
 
 

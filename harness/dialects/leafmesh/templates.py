@@ -13,12 +13,12 @@ _MISSING: Final = object()
 _FIELD: Final = re.compile(r"\{\{\s*([\w.-]+)\s*\}\}")
 
 
-def fields_of(template: Any) -> list[str]:
+def template_fields(template: Any) -> list[str]:
     """Return the fields that a template, or a mapping of templates, uses."""
     return [found[1] for found in placeholders(template, _FIELD)]
 
 
-def filled(template: Any, values: Mapping[str, Any]) -> Any:
+def fill_template(template: Any, values: Mapping[str, Any]) -> Any:
     """Fill a template, or a mapping of templates. Placeholders of unknown fields are kept."""
 
     def text_of(found: re.Match[str]) -> str:
@@ -28,9 +28,9 @@ def filled(template: Any, values: Mapping[str, Any]) -> Any:
     return fill(template, _FIELD, text_of)
 
 
-def unfilled(template: Any, values: Mapping[str, Any]) -> list[str]:
+def missing_fields(template: Any, values: Mapping[str, Any]) -> list[str]:
     """Return the fields that a template uses and `values` lacks, without duplicates."""
-    return [name for name in dict.fromkeys(fields_of(template)) if _value(name, values) is _MISSING]
+    return [name for name in dict.fromkeys(template_fields(template)) if _value(name, values) is _MISSING]
 
 
 def _value(name: str, values: Mapping[str, Any]) -> Any:

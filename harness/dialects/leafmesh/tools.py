@@ -13,8 +13,8 @@ from harness.dialects.kit.attempts import with_timeout
 from harness.dialects.kit.messages import to_ai_message
 from harness.dialects.kit.tool_calls import RefusedCall, ToolReportedError, answer_call, refuse
 from harness.dialects.leafmesh.document import Knowledge, LLMAgent
-from harness.dialects.leafmesh.knowledge import query
-from harness.dialects.leafmesh.parts import Parts
+from harness.dialects.leafmesh.knowledge import retrieve
+from harness.dialects.leafmesh.parts import MeshParts
 from harness.dialects.leafmesh.registered_tool import RegisteredTool
 from harness.engine.context import NodeContext
 from harness.engine.tool_messages import Call, error_message
@@ -30,7 +30,7 @@ QUERY_KNOWLEDGE: Final = ToolSpec(
 
 
 @dataclass(frozen=True)
-class Offered:
+class OfferedTool:
     """A tool offered to a model. `perform` runs it, within `limit_s` virtual seconds."""
 
     spec: ToolSpec
@@ -54,7 +54,7 @@ def offered_names(name: str, agent: LLMAgent, registered: Mapping[str, Registere
     return [
         tool
         for tool in dict.fromkeys([*agent.tools, *of_categories])
-        if _may_have(name, registered.get(tool)) and (tool != QUERY_KNOWLEDGE.name or agent.shown_knowledge)
+        if _may_have(name, registered.get(tool)) and (tool != QUERY_KNOWLEDGE.name or agent.enabled_knowledge)
     ]
 
 
@@ -66,14 +66,14 @@ def _may_have(name: str, tool: RegisteredTool | None) -> bool:
 class Toolbox:
     """The tools offered in one run of an agent."""
 
-    def __init__(self, agent: LLMAgent, parts: Parts, ctx: NodeContext) -> None:
+    def __init__(self, agent: LLMAgent, parts: MeshParts, ctx: NodeContext) -> None:
         self._agent, self._ctx = agent, ctx
         registered = parts.agency.tools
         self._offered = {
             name: self._tool(name, registered.get(name))
             for name in offered_names(ctx.name, agent, registered)
         }
-        if (knowledge := agent.shown_knowledge) is not None and may_call_tools(agent):
+        if (knowledge := agent.enabled_knowledge) is not None and may_call_tools(agent):
             self._offered[QUERY_KNOWLEDGE.name] = self._query(knowledge)
 
     @property
@@ -81,7 +81,7 @@ class Toolbox:
         """The tools as models see them."""
         return [tool.spec for tool in self._offered.values()]
 
-    async def answers(self, reply: LLMReply) -> list[BaseMessage]:
+    async def answer_calls(self, reply: LLMReply) -> list[BaseMessage]:
         """Make the tool calls of a reply; return its message and the tool messages that answer it."""
         agent, ctx = self._agent, self._ctx
         message = to_ai_message(reply, ctx.new_id)
@@ -103,7 +103,7 @@ class Toolbox:
         refuse(call, RefusedCall(text), self._ctx)
         return error_message(call, text)
 
-    async def _use(self, tool: Offered, args: Mapping[str, Any]) -> str:
+    async def _use(self, tool: OfferedTool, args: Mapping[str, Any]) -> str:
         name, ctx = tool.spec.name, self._ctx
         try:
             result = await with_timeout(lambda: tool.perform(args), ctx, tool.limit_s, f"tool '{name}'")
@@ -113,7 +113,7 @@ class Toolbox:
             raise ToolReportedError(error_text(error)) from error
         return as_text(result)
 
-    def _tool(self, name: str, registered: RegisteredTool | None) -> Offered:
+    def _tool(self, name: str, registered: RegisteredTool | None) -> OfferedTool:
         spec = ToolSpec(name, "", {"type": "object"}) if registered is None else registered.spec
         limit = self._agent.tool_call_timeout
         if registered is not None and registered.timeout_s is not None:
@@ -126,15 +126,15 @@ class Toolbox:
                 effect = replace(effect, real=partial(registered.call, args), hint=hint)
             return await self._ctx.perform(effect)
 
-        return Offered(spec, limit, perform)
+        return OfferedTool(spec, limit, perform)
 
-    def _query(self, knowledge: Knowledge) -> Offered:
+    def _query(self, knowledge: Knowledge) -> OfferedTool:
         async def perform(args: Mapping[str, Any]) -> Any:
             async def real() -> str:
-                return await query(knowledge, as_text(args.get("query", "")), self._ctx)
+                return await retrieve(knowledge, as_text(args.get("query", "")), self._ctx)
 
             return await self._ctx.perform(
                 ToolCall(name=QUERY_KNOWLEDGE.name, args=args, real=real, native=True)
             )
 
-        return Offered(QUERY_KNOWLEDGE, self._agent.tool_call_timeout, perform)
+        return OfferedTool(QUERY_KNOWLEDGE, self._agent.tool_call_timeout, perform)

@@ -11,7 +11,7 @@ from typing import Any
 
 from harness.dialects.leafmesh.document import AGENT_TYPES
 from harness.dialects.leafmesh.fields import Section
-from harness.dialects.leafmesh.strict_fields import agent_type, owners
+from harness.dialects.leafmesh.strict_fields import agent_type, types_with_field
 from harness.errors import Problem
 from harness.source.document import Document, DocumentPath
 from harness.source.keys import models_at
@@ -61,12 +61,12 @@ def _sections_of(section: type[Section], steps: Steps) -> list[type[Section]]:
 def _of_section(
     value: dict[str, Any], models: Sequence[type[Section]], document: Document, path: DocumentPath
 ) -> Iterator[Problem]:
-    if any(model.has_own_keys or model.model_config.get("extra") == "forbid" for model in models):
+    if any(model.allows_any_key or model.model_config.get("extra") == "forbid" for model in models):
         return
     known = [key for model in models for key in keys_of(model)]
     of_agent = models[0] in AGENT_TYPES.values()
     for key in value:
-        if key in known or (of_agent and owners(key)):
+        if key in known or (of_agent and types_with_field(key)):
             continue
         text = f"unknown key '{key}' in {models[0].model_config.get('title')}: it is ignored"
         where = document.key_span((*path, key))

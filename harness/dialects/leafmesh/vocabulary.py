@@ -6,20 +6,20 @@ from harness.dialects.leafmesh import connector_document
 from harness.dialects.leafmesh import document as doc
 from harness.dialects.leafmesh.connector_agents import mcp_tool
 from harness.dialects.leafmesh.models import provider_of
-from harness.dialects.leafmesh.parts import Parts
+from harness.dialects.leafmesh.parts import MeshParts
 from harness.dialects.leafmesh.summarizer import SUMMARIZER, reads_narrations
 from harness.dialects.leafmesh.tools import QUERY_KNOWLEDGE
 from harness.graph.vocabulary import Vocabulary
 
 
-def vocabulary(parts: Parts) -> Vocabulary:
+def vocabulary(parts: MeshParts) -> Vocabulary:
     """Return the names of a mesh. Registered tools are included even if no agent is offered them."""
     mesh = parts.mesh
     llms = {name: agent for name, agent in mesh.agents.items() if isinstance(agent, doc.LLMAgent)}
     models = [provider_of(agent.model)[1] for agent in llms.values()]
     narrated = reads_narrations(mesh) and any(agent.narration for agent in mesh.agents.values())
     tools = [tool for agent in llms.values() for tool in agent.tools]
-    knowledge = [agent.shown_knowledge for agent in llms.values() if agent.shown_knowledge is not None]
+    knowledge = [agent.enabled_knowledge for agent in llms.values() if agent.enabled_knowledge is not None]
     servers = {
         name: mcp_tool(connector)
         for name, connector in parts.connectors.items()

@@ -8,7 +8,7 @@ from typing import Any, Final
 
 from lark import Transformer, v_args
 
-from harness.dialects.leafmesh.syntax import LONGEST_SHOWN, Language, LanguageError
+from harness.dialects.leafmesh.syntax import MAX_SHOWN, Language, LanguageError
 from harness.graph.joins import AllOf, AnyOf, Member, Requirement
 from harness.source.display import clip
 
@@ -46,7 +46,7 @@ def _parse(text: str) -> Requirement:
     try:
         requirement: Requirement = _language().parse(text)
     except LanguageError as error:
-        shown = clip(text, LONGEST_SHOWN)
+        shown = clip(text, MAX_SHOWN)
         raise LanguageError(f"the wait_for `{shown}` cannot be read: {error.message}", error.offset) from None
     return requirement
 

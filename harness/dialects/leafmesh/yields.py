@@ -51,7 +51,7 @@ def violations(fields: Fields, output: Mapping[str, Any], prefix: str = "") -> I
             yield from violations(declared.fields, output[key], f"{name}.")
 
 
-def filled(agent: Agent, output: Mapping[str, Any]) -> tuple[dict[str, Any], list[str]]:
+def fill_missing(agent: Agent, output: Mapping[str, Any]) -> tuple[dict[str, Any], list[str]]:
     """Fill in the missing keys of an output; return it with a message per missing or mistyped key."""
     result = dict(output)
     notes = []
@@ -65,7 +65,7 @@ def filled(agent: Agent, output: Mapping[str, Any]) -> tuple[dict[str, Any], lis
     return result, notes
 
 
-def declared_part(agent: Agent, output: Mapping[str, Any]) -> dict[str, Any]:
+def stored_yields(agent: Agent, output: Mapping[str, Any]) -> dict[str, Any]:
     """Return the part of an output for `upstream_yields`: declared keys, or all if there are none. NOTES 3.4."""
     return {key: output[key] for key in agent.yields if key in output} if agent.yields else dict(output)
 

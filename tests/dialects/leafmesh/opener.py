@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from harness.dialects.leafmesh.opening import Opened, open_mesh
+from harness.dialects.leafmesh.mesh_file import MeshFile, open_mesh
 from harness.dialects.request import LoadRequest
 from harness.errors import ManifestError, Problem
 from tests.dialects.places import text_at
@@ -19,7 +19,7 @@ class Opener:
     def __init__(self, folder: Path) -> None:
         self.path = folder / "mesh.yaml"
 
-    def open(self, text: str, env: Mapping[str, str] | None = None) -> Opened:
+    def open(self, text: str, env: Mapping[str, str] | None = None) -> MeshFile:
         self.path.write_text(text, encoding="utf-8", newline="")
         return open_mesh(LoadRequest((self.path,), env=env or {}))
 

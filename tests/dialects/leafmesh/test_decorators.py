@@ -11,7 +11,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from harness.dialects.leafmesh.agent_function import AgentFunction, Returned
+from harness.dialects.leafmesh.agent_function import AgentFunction, RawOutput
 from harness.dialects.leafmesh.stand_in import STAND_IN
 
 leafmesh = STAND_IN["leafmesh"]
@@ -23,13 +23,13 @@ AGENTS = frozenset({"left", "right"})
 Function = Callable[..., Any]
 
 
-def called(function: Function, first: Any = None, input_data: Any = None, **context: Any) -> Returned:
+def called(function: Function, first: Any = None, input_data: Any = None, **context: Any) -> RawOutput:
     """What the harness gets from a call of an agent's function."""
     return asyncio.run(AgentFunction("desk", function, AGENTS).run(first, input_data or {}, context))
 
 
 def prepared(function: Function, input_data: Any, context: dict[str, Any]) -> dict[str, Any]:
-    return asyncio.run(AgentFunction("desk", function, AGENTS).prepare(input_data, context))
+    return asyncio.run(AgentFunction("desk", function, AGENTS).run_processors(input_data, context))
 
 
 def desk(first: Any, input_data: Any, context: Any) -> Any:
@@ -193,7 +193,7 @@ def decorator_of(kind: str, given: Any) -> Function:
     return (chain if kind == "chain" else chain_with_results)(*steps)  # type: ignore[no-any-return]
 
 
-def by_the_documents(layers: list[Layer]) -> Returned:
+def by_the_documents(layers: list[Layer]) -> RawOutput:
     """What a stack makes of `{n: 1}`, the lowest layer first."""
     result: dict[str, Any] = {"n": 1}
     shaped: dict[str, Any] = {}
@@ -207,7 +207,7 @@ def by_the_documents(layers: list[Layer]) -> Returned:
             result = stages[-1]
             if kind == "chain_with_results":
                 result = {**result, "main_result": stages[0], "chain_results": stages[1:]}
-    return Returned(result, shaped)
+    return RawOutput(result, shaped)
 
 
 @given(st.lists(LAYER, max_size=5), st.sampled_from(["sync", "async"]))
@@ -229,7 +229,7 @@ def test_any_stack_does_what_the_documents_say(layers: list[Layer], kind: str) -
 
 def test_compose_shapes_the_result_for_agents_and_leaves_it_whole() -> None:
     function = compose(left=lambda result, context: {"n": len(result["trace"])})(desk)
-    assert called(function) == Returned({"trace": ["desk"]}, {"left": {"n": 1}})
+    assert called(function) == RawOutput({"trace": ["desk"]}, {"left": {"n": 1}})
 
 
 def test_compose_shapes_the_result_as_it_is_at_its_place() -> None:
@@ -249,7 +249,7 @@ def test_a_function_of_compose_cannot_change_the_result() -> None:
         return {"taken": result.pop("trace")}
 
     function = compose(left=take, right=take)(desk)
-    assert called(function) == Returned(
+    assert called(function) == RawOutput(
         {"trace": ["desk"]}, {"left": {"taken": ["desk"]}, "right": {"taken": ["desk"]}}
     )
 
@@ -271,7 +271,7 @@ def test_a_key_that_is_no_agent_puts_its_function_into_the_context() -> None:
         return {**result, "double": context["price"](4)}
 
     returned = called(chain(again)(compose(price=lambda pots: pots * 25)(using)))
-    assert returned == Returned({"total": 50, "double": 100}, {})
+    assert returned == RawOutput({"total": 50, "double": 100}, {})
 
 
 # ---------------------------------------------------------------- pre_compose
@@ -319,8 +319,8 @@ def test_processors_of_several_are_called_from_the_bottom_up() -> None:
 
 
 def test_without_pre_compose_nothing_is_prepared() -> None:
-    assert not AgentFunction("desk", chain(a)(desk)).prepares
-    assert AgentFunction("desk", pre_compose(input_processor=tidy)(desk)).prepares
+    assert not AgentFunction("desk", chain(a)(desk)).has_processors
+    assert AgentFunction("desk", pre_compose(input_processor=tidy)(desk)).has_processors
 
 
 # ---------------------------------------------------------------- borders

@@ -104,9 +104,9 @@ REFUSED = [
 
 
 def test_the_mesh_is_sound(opener: Opener) -> None:
-    opened = opener.open(MESH)
-    assert not opened.warnings
-    assert list(opened.connectors) == ["crew", "rota"]
+    mesh_file = opener.open(MESH)
+    assert not mesh_file.warnings
+    assert list(mesh_file.connectors) == ["crew", "rota"]
 
 
 @pytest.mark.parametrize(
@@ -172,7 +172,7 @@ entry_points: []
         30.0,
         5,
     )
-    assert (plain.enforce_yields, plain.enforce_yields_retry, plain.posts_shown) == (False, 0, 0)
+    assert (plain.enforce_yields, plain.enforce_yields_retry, plain.memory_post_limit) == (False, 0, 0)
     assert (human.human_interface, human.human_timeout_seconds, human.fallback_on_timeout) == (
         "api",
         300,
@@ -200,12 +200,12 @@ entry_points: []
 def test_without_entry_points_the_default_one_leads_to_the_summarizer_if_it_is_an_agent(
     opener: Opener, agents: str
 ) -> None:
-    opened = opener.open(f"agents: {agents}")
+    mesh_file = opener.open(f"agents: {agents}")
     there = "summarizer" in agents
-    assert [(entry.name, entry.target) for entry in opened.mesh.entry_points] == [
+    assert [(entry.name, entry.target) for entry in mesh_file.mesh.entry_points] == [
         ("default_entry", "summarizer")
     ] * there
-    assert [warning.code for warning in opened.warnings] == ["no-entry-point"] * (not there)
+    assert [warning.code for warning in mesh_file.warnings] == ["no-entry-point"] * (not there)
 
 
 # a section, a key that it does not have, and what was meant

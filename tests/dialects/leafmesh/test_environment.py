@@ -93,10 +93,10 @@ def test_a_hash_in_a_text_begins_no_comment(text: str) -> None:
 
 def test_an_unset_variable_is_empty_with_one_warning_at_its_first_use(opener: Opener) -> None:
     text = "agents:\n  a: {prompt: 'x${SALT}', description: '${SALT} ${PEPPER}'}\nentry_points: []"
-    opened = opener.open(text)
-    agent = opened.mesh.agents["a"]
-    assert (agent.description, opened.document.value["agents"]["a"]["prompt"]) == (" ", "x")
-    assert [(w.code, w.message, w.severity, opener.place(w)) for w in opened.warnings] == [
+    mesh_file = opener.open(text)
+    agent = mesh_file.mesh.agents["a"]
+    assert (agent.description, mesh_file.document.value["agents"]["a"]["prompt"]) == (" ", "x")
+    assert [(w.code, w.message, w.severity, opener.place(w)) for w in mesh_file.warnings] == [
         ("missing-variable", "the environment variable SALT is not set: it is empty", "warning", "${SALT}"),
         (
             "missing-variable",
@@ -148,17 +148,17 @@ def test_other_defaults_are_not(opener: Opener, default: str) -> None:
     ],
 )
 def test_a_local_model_may_be_where_a_variable_says(opener: Opener, written: str, endpoint: str) -> None:
-    opened = opener.open(
+    mesh_file = opener.open(
         f"agents: {{a: {{}}}}\nentry_points: []\n{written}", {"LOCAL_MODEL_ENDPOINT": "http://env"}
     )
-    assert opened.mesh.mesh.local is not None
-    assert opened.mesh.mesh.local.endpoint == endpoint
+    assert mesh_file.mesh.mesh.local is not None
+    assert mesh_file.mesh.mesh.local.endpoint == endpoint
 
 
 def test_a_variable_that_is_set_to_nothing_is_set(opener: Opener) -> None:
-    opened = opener.open("agents: {a: {prompt: '${SALT:much}'}}\nentry_points: []", {"SALT": ""})
-    assert opened.document.value["agents"]["a"]["prompt"] == ""
-    assert not opened.warnings
+    mesh_file = opener.open("agents: {a: {prompt: '${SALT:much}'}}\nentry_points: []", {"SALT": ""})
+    assert mesh_file.document.value["agents"]["a"]["prompt"] == ""
+    assert not mesh_file.warnings
 
 
 TEXT = """\

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from harness.dialects.leafmesh.escalation import FIELDS
+from harness.dialects.leafmesh.escalation import TEMPLATE_FIELDS
 from tests.dialects.leafmesh.project import Project
 
 MESH = """\
@@ -17,7 +17,7 @@ manager:
 """
 
 
-@pytest.mark.parametrize("field", FIELDS)
+@pytest.mark.parametrize("field", TEMPLATE_FIELDS)
 def test_every_field_that_may_be_named_is_filled(project: Project, field: str) -> None:
     project.write({"configs/config.yaml": MESH.replace("FIELD", f"{{{{{field}}}}}")})
     outcome = project.run("scripts: {desk: {error: exception}}\nhttp: [{url: http://alarm}]\n")

@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 
 import pytest
 
-from harness.dialects.leafmesh.opening import open_mesh
+from harness.dialects.leafmesh.mesh_file import open_mesh
 from harness.dialects.request import LoadRequest
 from harness.errors import ManifestError, Problem
 from tests.dialects.leafmesh.meshes import MESH

@@ -53,17 +53,17 @@ def test_the_fields_of_its_type_and_those_of_all_types_are_accepted(opener: Open
 @pytest.mark.parametrize("kind", FIELDS)
 def test_fields_of_other_types_are_refused_at_their_keys(opener: Opener, kind: str) -> None:
     needed = "framework: custom, " if kind == "external" else ""
-    owners: dict[str, list[str]] = {}
+    types_with_field: dict[str, list[str]] = {}
     for owner, theirs in FIELDS.items():
         for key in keys(theirs):
             if key not in keys(FIELDS[kind]):
-                owners.setdefault(key, []).append(owner)
-    fields = ", ".join(f"{key}: {value(key)}" for key in owners)
+                types_with_field.setdefault(key, []).append(owner)
+    fields = ", ".join(f"{key}: {value(key)}" for key in types_with_field)
     found = opener.problems(mesh(f"agent_type: {kind}, {needed}{fields}"))
     assert [(problem.message, opener.place(problem)) for problem in found] == [
-        (f"'{key}' of agent 'a' is not a field of {kind} agents", key) for key in owners
+        (f"'{key}' of agent 'a' is not a field of {kind} agents", key) for key in types_with_field
     ]
-    for problem, of in zip(found, owners.values(), strict=True):
+    for problem, of in zip(found, types_with_field.values(), strict=True):
         assert all(owner in problem.hint for owner in of)
 
 
@@ -175,8 +175,8 @@ def test_a_variable_stands_in_for_an_address_that_is_missing_or_empty(
     opener: Opener, connector: str, variable: str, field: str, config: str
 ) -> None:
     text = mesh(f"agent_type: external, framework: {connector}{config.format(field=field)}")
-    opened = opener.open(text, {variable: "http://from.env"})
-    assert getattr(opened.connectors["a"], field) == "http://from.env"
+    mesh_file = opener.open(text, {variable: "http://from.env"})
+    assert getattr(mesh_file.connectors["a"], field) == "http://from.env"
     hint = opener.problems(text)[0].hint
     assert variable in hint
     assert hint.endswith(" under 'env' in the scenario")

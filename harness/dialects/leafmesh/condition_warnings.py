@@ -23,16 +23,18 @@ _NEAR: Final = 0.8
 _LIKE_ELSE: Final = ("else", "otherwise", "default")
 
 
-def doubtful_conditions(mesh: Mesh, document: Document) -> Iterator[Problem]:
+def condition_warnings(mesh: Mesh, document: Document) -> Iterator[Problem]:
     """Yield a warning for each suspicious name in a condition."""
     for name, agent in mesh.agents.items():
         for at, call in enumerate(agent.can_call):
             where = document.span(("agents", name, "can_call", at, "condition"))
-            yield from _doubts(conditions.parse(call.condition), (OUTPUT,), _declared_output(agent), where)
+            yield from _warnings_of(
+                conditions.parse(call.condition), (OUTPUT,), _declared_output(agent), where
+            )
     for at, entry in enumerate(mesh.entry_points):
         condition = conditions.parse(entry.condition, of_input=True)
         where = document.span(("entry_points", at, "condition"))
-        yield from _doubts(condition, (OUTPUT, INPUT), mesh.agents[entry.target].inputs, where)
+        yield from _warnings_of(condition, (OUTPUT, INPUT), mesh.agents[entry.target].inputs, where)
 
 
 def _declared_output(agent: Agent) -> list[str]:
@@ -46,7 +48,7 @@ def _declared_output(agent: Agent) -> list[str]:
     return known
 
 
-def _doubts(
+def _warnings_of(
     condition: Condition, roots: Collection[str], known: Collection[str], where: Span
 ) -> Iterator[Problem]:
     """Yield the warnings for one condition.

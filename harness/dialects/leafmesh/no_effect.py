@@ -57,7 +57,7 @@ _NEEDED: Final[Mapping[str, tuple[str, Any, str]]] = {
 """Agent fields that count only together with another: its name, its default, and the required setting."""
 
 
-def inert_notes(mesh: Mesh, document: Document) -> Iterator[Problem]:
+def no_effect_notes(mesh: Mesh, document: Document) -> Iterator[Problem]:
     """Yield a note for each section and field without effect, at its first occurrence."""
     for section, keys in _FIELDS.items():
         for key in keys:
@@ -74,7 +74,7 @@ def inert_notes(mesh: Mesh, document: Document) -> Iterator[Problem]:
         yield from _of_a_connector(document, path, config)
     yield from _of_the_manager(mesh, document)
     for name, one in mesh.agents.items():
-        if one.shown_knowledge is not None and not isinstance(one, LLMAgent):
+        if one.enabled_knowledge is not None and not isinstance(one, LLMAgent):
             why = "in a simulated run: only llm agents look it up"
             yield _no_effect(document, ("agents", name, "knowledge"), why)
 

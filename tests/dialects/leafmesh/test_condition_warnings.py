@@ -19,11 +19,11 @@ def warnings(
     condition: str,
     *,
     yields: str = "yields: {status: string}",
-    owners: str = "true",
+    types_with_field: str = "true",
     entry: str = "true",
 ) -> list[tuple[str, str]]:
     text = MESH.replace("YIELDS", yields).replace("CONDITION", condition)
-    found = opener.open(text.replace("OWNERS", owners).replace("ENTRY", entry)).warnings
+    found = opener.open(text.replace("OWNERS", types_with_field).replace("ENTRY", entry)).warnings
     return [(warning.message, warning.hint) for warning in found]
 
 
@@ -80,8 +80,8 @@ def test_fields_of_a_response_format_are_declared(opener: Opener) -> None:
 
 
 def test_what_a_person_puts_out_is_known(opener: Opener) -> None:
-    assert warnings(opener, "true", owners="human_decision == 'yes' and from_agent == 'desk'") == []
-    ((_, hint),) = warnings(opener, "true", owners="human_decison == 'yes'")
+    assert warnings(opener, "true", types_with_field="human_decision == 'yes' and from_agent == 'desk'") == []
+    ((_, hint),) = warnings(opener, "true", types_with_field="human_decison == 'yes'")
     assert hint == "did you mean 'human_decision'?"
 
 

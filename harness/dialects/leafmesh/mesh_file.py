@@ -10,15 +10,15 @@ from dataclasses import dataclass, replace
 from typing import Final
 
 from harness.dialects.kit.manifest import Problems, only_document
-from harness.dialects.leafmesh.condition_doubts import doubtful_conditions
+from harness.dialects.leafmesh.condition_warnings import condition_warnings
 from harness.dialects.leafmesh.connector_document import Connector
-from harness.dialects.leafmesh.connectors import connectors
+from harness.dialects.leafmesh.connectors import read_connectors
 from harness.dialects.leafmesh.document import Mesh
 from harness.dialects.leafmesh.environment import Environment
 from harness.dialects.leafmesh.fields import with_fallbacks
-from harness.dialects.leafmesh.inert import inert_notes
 from harness.dialects.leafmesh.infrastructure import Local
-from harness.dialects.leafmesh.references import Names
+from harness.dialects.leafmesh.no_effect import no_effect_notes
+from harness.dialects.leafmesh.references import References
 from harness.dialects.leafmesh.rules import rule_problems
 from harness.dialects.leafmesh.strict_fields import field_problems
 from harness.dialects.leafmesh.unknown_keys import unknown_keys
@@ -31,7 +31,7 @@ _WHAT: Final = "a LeafMesh mesh"
 
 
 @dataclass(frozen=True)
-class Opened:
+class MeshFile:
     """A valid mesh, and its document.
 
     connectors  by agent, for agents with a framework or an integration; fallback variables are filled in
@@ -46,18 +46,18 @@ class Opened:
     notes: tuple[Problem, ...]
 
 
-def open_mesh(request: LoadRequest) -> Opened:
+def open_mesh(request: LoadRequest) -> MeshFile:
     """Read and validate the mesh file of a request.
 
     Raises:
         ManifestError: lists all errors, in the order of the file.
     """
     environment = Environment(request.env)
-    with environment.values_hidden():
+    with environment.values_redacted():
         return _open(request, environment)
 
 
-def _open(request: LoadRequest, environment: Environment) -> Opened:
+def _open(request: LoadRequest, environment: Environment) -> MeshFile:
     document = _document(request, environment)
     problems = Problems(environment.warnings(document))
     mesh = Mesh()
@@ -67,23 +67,25 @@ def _open(request: LoadRequest, environment: Environment) -> Opened:
         problems.raise_errors()
     problems.add(field_problems(document))
     problems.add(rule_problems(document))
-    problems.add(Names(document).problems())
-    found, of_connectors = connectors(document, request.env)
+    problems.add(References(document).problems())
+    found, of_connectors = read_connectors(document, request.env)
     problems.add(of_connectors)
     problems.add(unknown_keys(Mesh, document))
     if problems.errors:
-        causes = [problem for problem in problems.warnings if _may_be_why(problem, problems.errors)]
+        causes = [problem for problem in problems.warnings if _may_explain(problem, problems.errors)]
         raise ManifestError([*in_file_order(problems.errors), *in_file_order(causes)])
     problems.add(_default_entry(mesh, document))
-    problems.add(doubtful_conditions(mesh, document))
+    problems.add(condition_warnings(mesh, document))
     local = with_fallbacks(mesh.mesh.local or Local(), request.env)
     if local.model_fields_set:  # setting an empty section would select this provider
         mesh.mesh.local = local
-    warnings = map(environment.hidden, in_file_order(problems.warnings))
-    return Opened(mesh, document, found, tuple(warnings), tuple(in_file_order(inert_notes(mesh, document))))
+    warnings = map(environment.redacted, in_file_order(problems.warnings))
+    return MeshFile(
+        mesh, document, found, tuple(warnings), tuple(in_file_order(no_effect_notes(mesh, document)))
+    )
 
 
-def _may_be_why(warning: Problem, errors: Sequence[Problem]) -> bool:
+def _may_explain(warning: Problem, errors: Sequence[Problem]) -> bool:
     """True if a warning may explain errors, so that it is shown with them.
 
     A missing key may be misspelt; a value may be wrong because a variable on its line is not set.
