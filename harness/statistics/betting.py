@@ -22,7 +22,7 @@ class Bets:
     >>> for _ in range(10):
     ...     bets.add(1.0)
     >>> round(bets.p, 3)
-    0.008
+    0.007
     """
 
     def __init__(self) -> None:
