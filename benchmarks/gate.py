@@ -24,7 +24,7 @@ from harness.report.results import ResultsWriter
 from harness.report.summary import Summary
 from harness.scenario.load import load_file
 from harness.scenario.run import run_scenario
-from harness.statistics.paired_bootstrap import Paired, paired_bootstrap
+from harness.statistics.paired_bootstrap import PairedValues, paired_bootstrap
 
 COUNT, REPEATS = 10_000, 10
 ROUNDS = 3
@@ -35,7 +35,7 @@ OFF_TARGET = 2.5
 """Two points, and half a point that so many trials are off by themselves."""
 RULES = Rules(no_new_failures=True, max_fitness_drop=0.01, max_latency_increase=0.1, max_tokens_increase=0.1)
 
-Draw = Callable[[random.Random, int], list[Paired]]
+Draw = Callable[[random.Random, int], list[PairedValues]]
 
 
 def run() -> list[Figure]:
@@ -125,7 +125,7 @@ def _held(draw: Draw, change: float, n: int) -> float:
 def _passing(drop: float, repeats: int, share: float = 1.0, *, alpha: float = 9) -> Draw:
     """Scenarios that pass nine times in ten in the mean; a `share` of them passes less often by `drop` afterwards."""
 
-    def drawn(source: random.Random, n: int) -> list[Paired]:
+    def drawn(source: random.Random, n: int) -> list[PairedValues]:
         found = []
         for _ in range(n):
             chance = source.betavariate(alpha, 1)
@@ -133,7 +133,7 @@ def _passing(drop: float, repeats: int, share: float = 1.0, *, alpha: float = 9)
             pairs = [
                 (float(source.random() < chance), float(source.random() < later)) for _ in range(repeats)
             ]
-            found.append(Paired(pairs))
+            found.append(PairedValues(pairs))
         return found
 
     return drawn
@@ -142,10 +142,10 @@ def _passing(drop: float, repeats: int, share: float = 1.0, *, alpha: float = 9)
 def _slow(increase: float, spread: float, repeats: int) -> Draw:
     """Scenarios whose latency is skewed, between scenarios and between repeats."""
 
-    def drawn(source: random.Random, n: int) -> list[Paired]:
+    def drawn(source: random.Random, n: int) -> list[PairedValues]:
         bases = [source.lognormvariate(0, spread) for _ in range(n)]
         return [
-            Paired(
+            PairedValues(
                 [
                     (
                         base * source.lognormvariate(0, 0.3),
@@ -163,8 +163,8 @@ def _slow(increase: float, spread: float, repeats: int) -> Draw:
 def _breaking(share: float) -> Draw:
     """Scenarios that always pass; a `share` of them always fails afterwards."""
 
-    def drawn(source: random.Random, n: int) -> list[Paired]:
-        return [Paired([(1.0, float(source.random() >= share))]) for _ in range(n)]
+    def drawn(source: random.Random, n: int) -> list[PairedValues]:
+        return [PairedValues([(1.0, float(source.random() >= share))]) for _ in range(n)]
 
     return drawn
 

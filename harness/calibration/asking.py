@@ -8,7 +8,7 @@ from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass, field
 
 from harness.calibration.cassette import Cassette
-from harness.calibration.document import Labelled, Labels
+from harness.calibration.document import LabelFile, LabelledRow
 from harness.errors import HarnessError
 from harness.graph.effects import LLMCall
 from harness.graph.messages import to_messages
@@ -22,10 +22,10 @@ from harness.world.spec import WorldSpec
 
 
 @dataclass(frozen=True)
-class Graded:
+class GradedRow:
     """A row with the judge's grade and reason. If there is no grade, `reason` says why."""
 
-    row: Labelled
+    row: LabelledRow
     grade: float | None
     reason: str
 
@@ -39,13 +39,13 @@ class Answers:
     unused   stubs that were not used
     """
 
-    graded: list[Graded] = field(default_factory=list)
+    graded: list[GradedRow] = field(default_factory=list)
     stopped: str = ""
     cut: list[str] = field(default_factory=list)
     unused: list[str] = field(default_factory=list)
 
 
-def ask(labels: Labels, cassette: Cassette, answers: Answers, on_row: Callable[[], object]) -> None:
+def ask(labels: LabelFile, cassette: Cassette, answers: Answers, on_row: Callable[[], object]) -> None:
     """Ask the judge for each row and add the grades to `answers`; call `on_row` after each.
 
     Raises:
@@ -65,11 +65,13 @@ def ask(labels: Labels, cassette: Cassette, answers: Answers, on_row: Callable[[
         runner.run(_ask(labels, world, answers, on_row))
 
 
-async def _ask(labels: Labels, world: ScriptedWorld, answers: Answers, on_row: Callable[[], object]) -> None:
+async def _ask(
+    labels: LabelFile, world: ScriptedWorld, answers: Answers, on_row: Callable[[], object]
+) -> None:
     try:
         for row in labels.rows:
             try:
-                answers.graded.append(await _graded(labels, row, world, answers))
+                answers.graded.append(await _grade_row(labels, row, world, answers))
             except HarnessError as error:
                 answers.stopped = f"{row.span}: {error}"
                 return
@@ -79,7 +81,9 @@ async def _ask(labels: Labels, world: ScriptedWorld, answers: Answers, on_row: C
         await world.close()
 
 
-async def _graded(labels: Labels, row: Labelled, world: ScriptedWorld, answers: Answers) -> Graded:
+async def _grade_row(
+    labels: LabelFile, row: LabelledRow, world: ScriptedWorld, answers: Answers
+) -> GradedRow:
     question = labels.question
     messages, cut = question.messages(row.material)
     if cut:
@@ -91,5 +95,5 @@ async def _graded(labels: Labels, row: Labelled, world: ScriptedWorld, answers: 
     if isinstance(answer.error, HarnessError):
         raise answer.error
     if answer.error is not None:
-        return Graded(row, None, f"the judge failed: {answer.error}")
-    return Graded(row, *read_grade(answer.value.text, strict=question.metric is not None))
+        return GradedRow(row, None, f"the judge failed: {answer.error}")
+    return GradedRow(row, *read_grade(answer.value.text, strict=question.metric is not None))

@@ -39,7 +39,7 @@ _SHOWN: Final = 20
 _DOCUMENTS: Final = (".yaml", ".yml", ".json")
 
 
-class Head(Strict):
+class Header(Strict):
     """The header of a file of labels."""
 
     model_config = ConfigDict(title="a file of labels")
@@ -68,7 +68,7 @@ class Question:
 
 
 @dataclass(frozen=True)
-class Labelled:
+class LabelledRow:
     """A labelled row: the material for the judge, and the label, a grade from 0 (fail) to 1 (pass)."""
 
     number: int
@@ -79,12 +79,12 @@ class Labelled:
 
 
 @dataclass(frozen=True)
-class Labels:
+class LabelFile:
     """A file of labelled rows, and the judge to measure with them."""
 
     file: Path
     question: Question
-    rows: tuple[Labelled, ...]
+    rows: tuple[LabelledRow, ...]
     stubs: tuple[Stub, ...] = ()
 
     @property
@@ -93,7 +93,7 @@ class Labels:
         return any(row.label not in (0, 1) for row in self.rows)
 
 
-def read_labels(path: Path, options: Mapping[str, Any], settings: Settings) -> Labels:
+def read_labels(path: Path, options: Mapping[str, Any], settings: Settings) -> LabelFile:
     """Read the rows of a file, and the judge named by the file or by options, which override it.
 
     Raises:
@@ -103,8 +103,8 @@ def read_labels(path: Path, options: Mapping[str, Any], settings: Settings) -> L
     if reader is None:
         text = f"{shown_path(path)}: its name ends in none of {', '.join(READERS)}"
         raise FormatError(Problem("bad-value", text))
-    at, found = _head(path, reader)
-    head = validate(Head, at, error=FormatError) if at is not None else None
+    at, found = _read_header(path, reader)
+    head = validate(Header, at, error=FormatError) if at is not None else None
     question = _question(head, at, options, path, settings)
     rows = _rows(found, question)
     if not rows:
@@ -112,7 +112,7 @@ def read_labels(path: Path, options: Mapping[str, Any], settings: Settings) -> L
     stubs: tuple[Stub, ...] = ()
     if at is not None and "llm" in at.value:
         stubs = _world(at).llm
-    return Labels(path, question, rows, stubs)
+    return LabelFile(path, question, rows, stubs)
 
 
 def _world(at: Document) -> WorldSpec:
@@ -120,7 +120,9 @@ def _world(at: Document) -> WorldSpec:
     return validate(WorldKeys, only, error=FormatError).world(only)
 
 
-def _head(path: Path, reader: Callable[[Path, Span], Iterator[Row]]) -> tuple[Document | None, Iterator[Row]]:
+def _read_header(
+    path: Path, reader: Callable[[Path, Span], Iterator[Row]]
+) -> tuple[Document | None, Iterator[Row]]:
     """Return the header of the file, None if it has none, and its rows."""
     start = Span(shown_path(path), 1, 1)
     if path.suffix.lower() in _DOCUMENTS:
@@ -128,7 +130,7 @@ def _head(path: Path, reader: Callable[[Path, Span], Iterator[Row]]) -> tuple[Do
         if not isinstance(document.value, dict):
             return None, rows_of_list(document)
         if "rows" not in document.value:
-            validate(Head, document, error=FormatError)
+            validate(Header, document, error=FormatError)
             raise FormatError(
                 Problem("missing-key", "missing key 'rows' in a file of labels", document.span())
             )
@@ -150,7 +152,7 @@ def _head(path: Path, reader: Callable[[Path, Span], Iterator[Row]]) -> tuple[Do
 
 
 def _question(
-    head: Head | None, at: Document | None, options: Mapping[str, Any], path: Path, settings: Settings
+    head: Header | None, at: Document | None, options: Mapping[str, Any], path: Path, settings: Settings
 ) -> Question:
     judge = head.judge if head is not None else None
     asks = {"metric", "rubric"} & {key for key, value in options.items() if value is not None}
@@ -206,12 +208,12 @@ def _prompt(metric: str | None, file: Path | None, named_at: Span | None, settin
 # ---------------------------------------------------------------- the rows
 
 
-def _rows(rows: Iterator[Row], question: Question) -> tuple[Labelled, ...]:
-    labelled: list[Labelled] = []
+def _rows(rows: Iterator[Row], question: Question) -> tuple[LabelledRow, ...]:
+    labelled: list[LabelledRow] = []
     problems: list[Problem] = []
     for number, row in enumerate(rows, start=1):
         try:
-            labelled.append(_labelled(number, row, question))
+            labelled.append(_labelled_row(number, row, question))
         except FormatError as error:
             problems += error.problems
         if len(problems) >= _SHOWN:
@@ -221,7 +223,7 @@ def _rows(rows: Iterator[Row], question: Question) -> tuple[Labelled, ...]:
     return tuple(labelled)
 
 
-def _labelled(number: int, row: Row, question: Question) -> Labelled:
+def _labelled_row(number: int, row: Row, question: Question) -> LabelledRow:
     cells = Case(str(number), row.values, row.span, row.written)
     for column in ("output", "label"):
         if column not in row.values and (column == "label" or question.metric != "tool_choice"):
@@ -236,7 +238,7 @@ def _labelled(number: int, row: Row, question: Question) -> Labelled:
             text = f"row {number} has no '{absent[0]}', without which {metric.name} cannot judge"
             raise FormatError(Problem("missing-key", text, row.span))
     name = cells.text("name") if "name" in row.values else ""
-    return Labelled(number, name, material, _label(cells.value("label"), number, row.span), row.span)
+    return LabelledRow(number, name, material, _label(cells.value("label"), number, row.span), row.span)
 
 
 def _material(cells: Case) -> dict[str, Any]:

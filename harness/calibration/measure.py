@@ -9,17 +9,17 @@ from dataclasses import dataclass
 from itertools import pairwise
 from typing import Any, Final
 
-from harness.calibration.asking import Graded
-from harness.calibration.document import Labels
+from harness.calibration.asking import GradedRow
+from harness.calibration.document import LabelFile
 from harness.judges.grade import is_unreadable
 from harness.source.display import clip
 from harness.source.document import shown_path
 from harness.statistics.agreement import Ratings, agreement, kappa, kappa_interval
 
 FORMAT: Final = "harness-judge-check/1"
-FEWEST_ROWS: Final = 10
+MIN_ROWS: Final = 10
 """With fewer rows kappa is not reported: its interval would be nearly as wide as its range."""
-LONGEST_REASON: Final = 500
+MAX_REASON_LENGTH: Final = 500
 _PRECISION: Final = 9
 _STEPS: Final = 3
 """Decimals of a suggested threshold."""
@@ -39,9 +39,9 @@ class Figures:
     best           the threshold with the best agreement on these rows, and that agreement; None for the current one
     """
 
-    labels: Labels
-    graded: tuple[Graded, ...]
-    missing: tuple[Graded, ...]
+    labels: LabelFile
+    graded: tuple[GradedRow, ...]
+    missing: tuple[GradedRow, ...]
     ratings: Ratings
     kappa: float | None
     interval: tuple[float, float] | None
@@ -58,7 +58,7 @@ class Figures:
         return agreement(self.ratings) if self.graded else None
 
     @property
-    def disagreements(self) -> list[Graded]:
+    def disagreements(self) -> list[GradedRow]:
         """The rows that judge and people rate differently, the largest difference first."""
         threshold = self.labels.question.threshold
         apart = [
@@ -109,18 +109,18 @@ class Figures:
             "best_threshold": (
                 {"threshold": self.best[0], "agreement": _rounded(self.best[1])} if self.best else None
             ),
-            "disagreements": [_row(each) for each in self.disagreements],
-            "not_judged": [_row(each) for each in self.missing],
+            "disagreements": [_row_json(each) for each in self.disagreements],
+            "not_judged": [_row_json(each) for each in self.missing],
         }
 
 
-def measure(labels: Labels, graded: Sequence[Graded]) -> Figures:
+def measure(labels: LabelFile, graded: Sequence[GradedRow]) -> Figures:
     """Compute the figures of these rows."""
     judged = tuple(each for each in graded if each.grade is not None)
     threshold = labels.question.threshold
     pairs = [(each.row.label, float(each.grade or 0.0)) for each in judged]
     ratings = _ratings(pairs, threshold, threshold)
-    silent = _silent(ratings)
+    silent = _why_no_kappa(ratings)
     judge_fails, people_fail = (
         ratings.first_passes + ratings.both_fail,
         ratings.second_passes + ratings.both_fail,
@@ -154,15 +154,15 @@ def _ratings(pairs: Sequence[tuple[float, float]], of_people: float, of_judge: f
     )
 
 
-def _silent(ratings: Ratings) -> str:
+def _why_no_kappa(ratings: Ratings) -> str:
     """Return the reason why kappa is not meaningful for these rows; "" if it is."""
     people_pass = ratings.both_pass + ratings.first_passes
     if not ratings.items:
         return "no row was judged"
     if people_pass in (0, ratings.items):
         return f"people say '{'pass' if people_pass else 'fail'}' of every row: label some of the other kind"
-    if ratings.items < FEWEST_ROWS:
-        return f"{ratings.items} rows are too few: label {FEWEST_ROWS} at least, better 50"
+    if ratings.items < MIN_ROWS:
+        return f"{ratings.items} rows are too few: label {MIN_ROWS} at least, better 50"
     return ""
 
 
@@ -190,7 +190,7 @@ def _best_threshold(pairs: Sequence[tuple[float, float]], threshold: float) -> t
     return (best, then) if then > now else None
 
 
-def _row(each: Graded) -> dict[str, Any]:
+def _row_json(each: GradedRow) -> dict[str, Any]:
     return {
         "row": each.row.number,
         "name": each.row.name or None,
@@ -198,7 +198,7 @@ def _row(each: Graded) -> dict[str, Any]:
         "line": each.row.span.line,
         "label": each.row.label,
         "grade": each.grade,
-        "reason": clip(each.reason, LONGEST_REASON),
+        "reason": clip(each.reason, MAX_REASON_LENGTH),
     }
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Final
 
-from harness.calibration.asking import Graded
+from harness.calibration.asking import GradedRow
 from harness.calibration.measure import Figures
 from harness.report.formatting import plural
 from harness.scenario.score import wilson
@@ -74,7 +74,7 @@ def _rows(figures: Figures) -> Iterator[str]:
             yield f"  … {len(figures.missing) - _MOST_ROWS} more (--json has all)"
 
 
-def _line(each: Graded, graded: bool) -> str:
+def _line(each: GradedRow, graded: bool) -> str:
     name = f"  {printable(clip(each.row.name, 40))}" if each.row.name else ""
     label = f"{each.row.label:g}" if graded else "pass" if each.row.label else "fail"
     return (

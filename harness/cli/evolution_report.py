@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from typing import Final
 
-from harness.evolution.holdout import shortage
+from harness.evolution.holdout import why_too_few
 from harness.evolution.lineage import Individual
 from harness.evolution.patch import PATCH
 from harness.evolution.search import PATIENCE
@@ -55,17 +55,17 @@ class Report:
             f"at most {plural(config.generations, 'generation')} of {config.population_size}, "
             f"budget: {study.budget}, seed {study.seed}"
         )
-        if (why := shortage(len(study.scenarios), len(study.held_out), study.share)) != "":
+        if (why := why_too_few(len(study.scenarios), len(study.held_out), study.share)) != "":
             self.echo(f"warning: {why}", err=True)
-        if study.continues:
-            self.echo(f"going on after {plural(study.continues, 'genome')} that were scored before")
-        self._scored = study.continues
+        if study.resumed:
+            self.echo(f"going on after {plural(study.resumed, 'genome')} that were scored before")
+        self._scored = study.resumed
 
     def generation(self, study: Study) -> None:
         """Print a line for the generation that has ended."""
         search = study.search
         last, best = search.generations[-1], search.best
-        if len(search.individuals) < study.continues:
+        if len(search.individuals) < study.resumed:
             return
         fitness = last.as_json()["fitness"]
         spent = search.spent
@@ -117,7 +117,7 @@ def _summary(study: Study) -> Iterator[str]:
             yield f"not in the patch: {each}, which cannot be rewritten in its place"
         if study.patch.text:
             yield f"to take it over: patch -p1 -d {study.root} < {study.folder / PATCH}"
-    yield f"files: {study.folder}/ (" + ", ".join(study.written()) + ")"
+    yield f"files: {study.folder}/ (" + ", ".join(study.written_files()) + ")"
 
 
 def _of_winner(study: Study, winner: Individual) -> Iterator[str]:

@@ -105,7 +105,7 @@ def command(
     from harness.cli.evolution_runs import ScenarioRuns
     from harness.cli.selection import select
     from harness.errors import FormatError
-    from harness.evolution.rewriting import MutatorFailed
+    from harness.evolution.mutator import MutatorFailed
     from harness.evolution.study import NotScored, Study
     from harness.settings import Projects
 

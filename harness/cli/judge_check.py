@@ -19,7 +19,7 @@ from harness.source.document import shown_path
 
 if TYPE_CHECKING:
     from harness.calibration.asking import Answers
-    from harness.calibration.document import Labels
+    from harness.calibration.document import LabelFile
     from harness.calibration.measure import Figures
     from harness.secrets import Secrets
     from harness.settings import Settings
@@ -87,7 +87,7 @@ def command(
 
 
 def _ask_and_measure(
-    labels: Labels, settings: Settings, secrets: Secrets, again: str
+    labels: LabelFile, settings: Settings, secrets: Secrets, again: str
 ) -> tuple[Answers, Figures]:
     """Ask the judge, with progress on standard error, and save its answers even if it is interrupted."""
     from harness.calibration.asking import Answers, ask
@@ -119,7 +119,7 @@ def _recording_command(file: Path, options: Mapping[str, Any]) -> str:
     return shlex.join(["harness", "judge-check", shown_path(file), *given, "--record-mode=new_episodes"])
 
 
-def _so_far(labels: Labels, answers: Answers) -> str:
+def _so_far(labels: LabelFile, answers: Answers) -> str:
     return (
         f": {len(answers.graded)} of {len(labels.rows)} rows were judged; --record-mode=new_episodes goes on"
     )

@@ -99,14 +99,14 @@ def command(
     from harness.cli.selection import select
     from harness.errors import FormatError
     from harness.recording.spending import count_spending
-    from harness.variants.application import varied
-    from harness.variants.document import chosen, read_variants
+    from harness.variants.application import apply_variants
+    from harness.variants.document import read_variants, select_variants
     from harness.variants.unused_names import unused_names
 
     check_writable(json_)
-    variants = chosen(read_variants(file), (*names, *([require] if require and names else [])))
+    variants = select_variants(read_variants(file), (*names, *([require] if require and names else [])))
     if require is not None:
-        chosen(variants, (require,))
+        select_variants(variants, (require,))
     projects = Projects(record_mode=RecordMode(record_mode))
     selection = select(paths, projects, words=words, tags=tags)
     if selection.refused:  # variants that match nothing in the other files would hide the cause
@@ -118,9 +118,9 @@ def command(
         selection = selection.repeated(repeat)
     to_stderr = json_ == "-"
     with stdout_to_stderr(to_stderr):  # modules of tools may print on import
-        scenarios = varied([each.whole() for each in selection.scenarios], variants, projects)
+        scenarios = apply_variants([each.whole() for each in selection.scenarios], variants, projects)
         print_problems(unused_names(variants, scenarios, projects))
-        schedule, unfinished = plan(
+        schedule, resume_state = plan(
             scenarios,
             projects,
             folder,
@@ -132,7 +132,7 @@ def command(
     if not yes and not confirm(schedule):
         click.echo("nothing was run", err=True)
         return exit_code.NOT_JUDGED
-    unfinished.begin()
+    resume_state.begin()
     with count_spending(schedule.spending):
         finished = run_selection(
             replace(selection, scenarios=tuple(scenarios)),
@@ -143,7 +143,7 @@ def command(
             schedule=schedule,
         )
     if not finished.interrupted and not schedule.over_budget:
-        unfinished.end()
+        resume_state.end()
     return conclude(finished, schedule, variants, projects, json_=json_, require=require)
 
 
@@ -157,12 +157,12 @@ def _applicable(
     """
     from harness.cli.problems import print_problems
     from harness.errors import FormatError, Problem
-    from harness.variants.application import is_meant_for
+    from harness.variants.application import matches_only
 
     kept = []
     for variant in variants:
-        runs = any(is_meant_for(variant, each.manifests[0]) for each in selection.scenarios)
-        if runs or not any(is_meant_for(variant, manifest) for manifest in selection.left_out):
+        runs = any(matches_only(variant, each.manifests[0]) for each in selection.scenarios)
+        if runs or not any(matches_only(variant, manifest) for manifest in selection.left_out):
             kept.append(variant)
             continue
         text = f"'{variant.name}' is not scored: its `only` fits no manifest of the {selection.part}"

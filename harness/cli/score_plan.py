@@ -22,9 +22,9 @@ from harness.scenario.prices import PriceList
 from harness.settings import Projects, RecordMode, is_ci_machine
 from harness.variants.estimate import estimate
 from harness.variants.fingerprint import fingerprints
-from harness.variants.independence import SAME, reasons
-from harness.variants.interrupted import Unfinished, forget, key_of
+from harness.variants.independence import SAME_AS_BASELINE, no_difference_reasons
 from harness.variants.race import Race
+from harness.variants.resume import ResumeState, discard, run_key
 from harness.variants.schedule import Schedule
 
 
@@ -32,7 +32,7 @@ class Plan(NamedTuple):
     """The scenarios to run, and the state that is kept in case the scoring is interrupted."""
 
     schedule: Schedule
-    unfinished: Unfinished
+    resume_state: ResumeState
 
 
 def plan(
@@ -52,17 +52,17 @@ def plan(
     """
     settings = projects.common([scenario.file for scenario in scenarios])
     price = PriceList(settings.prices).cost
-    keys = [key_of(each.variant, each.id) for each in scenarios]
+    keys = [run_key(each.variant, each.id) for each in scenarios]
     if fresh:
-        forget(folder)
+        discard(folder)
     earlier = _read_earlier_results(folder) if projects.record_mode is not RecordMode.NONE else []
-    unfinished = Unfinished(
+    resume_state = ResumeState(
         folder,
         dict(zip(keys, fingerprints(scenarios, projects), strict=True)),
         order="race" if race else "",
     )
     repeats = {key: scenario.repeat for key, scenario in zip(keys, scenarios, strict=True)}
-    found = unfinished.taken_over(repeats)
+    found = resume_state.taken_over(repeats)
     taken = {number: found[key] for number, key in enumerate(keys) if key in found}
     if taken:
         runs = plural(sum(map(len, taken.values())), "run")
@@ -72,8 +72,8 @@ def plan(
     expected = estimate(scenarios, projects, price, earlier).without(taken)
     for text in expected.lines():
         click.echo(text, err=to_stderr)
-    for name, why in reasons(scenarios, projects).items() if expected.asks else ():
-        if why == SAME:
+    for name, why in no_difference_reasons(scenarios, projects).items() if expected.asks else ():
+        if why == SAME_AS_BASELINE:
             click.echo(f"  '{name}' is the baseline once more: {why}", err=to_stderr)
     names = dict.fromkeys(scenario.variant for scenario in scenarios)
     heaviest = max((scenario.weight for scenario in scenarios), default=1.0)
@@ -83,9 +83,9 @@ def plan(
         Spending(price, budget),
         Race([*names], heaviest) if race else None,
         taken,
-        unfinished.written,
+        resume_state.discard_old,
     )
-    return Plan(schedule, unfinished)
+    return Plan(schedule, resume_state)
 
 
 def confirm(schedule: Schedule) -> bool:

@@ -26,7 +26,7 @@ from harness.settings import Projects, RecordMode
 from harness.source.display import printable
 from harness.variants.comparison import Score, compare
 from harness.variants.document import Variant
-from harness.variants.independence import reasons
+from harness.variants.independence import no_difference_reasons
 from harness.variants.schedule import Schedule
 from harness.variants.table import table
 
@@ -131,6 +131,6 @@ def _score(folder: Path, variants: Sequence[Variant], schedule: Schedule, projec
         answers.setdefault(line["variant"], Counter())[kind] += 1
 
     run = read_run(folder, [count])
-    alike = reasons(schedule.scenarios, projects)
-    names = [variant.name for variant in variants if variant.name in alike]
-    return compare(run, summary.as_json()["variants"], names, answers, alike, schedule.race)
+    no_difference = no_difference_reasons(schedule.scenarios, projects)
+    names = [variant.name for variant in variants if variant.name in no_difference]
+    return compare(run, summary.as_json()["variants"], names, answers, no_difference, schedule.race)

@@ -113,9 +113,9 @@ class Session:
         """Tell the schedule of a run that has ended; False if the run is to be treated as not started."""
         if self.schedule is None:
             return True
-        if not self.schedule.keeps(outcome):
+        if not self.schedule.is_kept(outcome):
             return False
-        self.schedule.ended(number, outcome)
+        self.schedule.add_outcome(number, outcome)
         return True
 
     def _ended(self, selection: Selection) -> Generator[Ended]:

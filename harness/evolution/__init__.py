@@ -4,7 +4,7 @@ config      the settings of the search          lineage    the files it writes, 
 space       the genes of a manifest             search     the genetic algorithm
 genome      one variation of the manifest       selection  parents of the next generation
 mutation    changes to single genes             crossover  one genome from two
-rewriting   prompts rewritten by a model        holdout    scenarios that only confirm the winner
+mutator     prompts rewritten by a model        holdout    scenarios that only confirm the winner
     study       the whole search, from arguments to files
 
 Source: docs/evolution.md.

@@ -40,7 +40,7 @@ def fingerprints(
     return found
 
 
-def earlier(folder: Path) -> dict[str, Any] | None:
+def read_earlier_search(folder: Path) -> dict[str, Any] | None:
     """Read the evolution.json in a folder; return None if there is none.
 
     Raises:

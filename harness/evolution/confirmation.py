@@ -11,13 +11,13 @@ from harness.variants.comparison import compare
 from harness.variants.document import BASELINE
 
 
-def confirmation(lines: Sequence[Mapping[str, Any]], winner: str, alike: str) -> dict[str, Any]:
+def confirmation(lines: Sequence[Mapping[str, Any]], winner: str, no_difference: str) -> dict[str, Any]:
     """Compare the winner with the baseline, and return the result as written to evolution.json.
 
     Args:
         lines: the results of both.
         winner: the winner's name as a variant.
-        alike: the reason why the two cannot differ; "" if they can.
+        no_difference: the reason why the two cannot differ; "" if they can.
     """
     collector = ScenarioCollector()
     for line in lines:
@@ -28,7 +28,7 @@ def confirmation(lines: Sequence[Mapping[str, Any]], winner: str, alike: str) ->
         groups,
         (BASELINE, winner),
         {},
-        {winner: alike},
+        {winner: no_difference},
     )
     variants = [*score.as_json()["variants"], {}]
     before, after = variants[0], variants[1]

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any, Final
 
 from harness.errors import FormatError, Problem
-from harness.evolution.arguments import check_same, earlier
+from harness.evolution.arguments import check_same, read_earlier_search
 from harness.evolution.lineage import EVOLUTION, GENOMES, MUTATIONS, write_json
 from harness.evolution.patch import PATCH
 from harness.evolution.winner import VARIANTS
@@ -37,25 +37,25 @@ class SearchFolder:
         if fresh:
             for name in _FILES:
                 (path / name).unlink(missing_ok=True)
-        self.before: Mapping[str, Any] = self._earlier(arguments)
+        self.earlier: Mapping[str, Any] = self._read_earlier(arguments)
         """evolution.json of the search to continue; empty for a new search."""
         try:
             path.mkdir(parents=True, exist_ok=True)
         except OSError as error:
             raise unwritable(path, error, "name a folder that can be written: --out DIR") from error
 
-    def _earlier(self, arguments: Mapping[str, Any]) -> Mapping[str, Any]:
-        before = earlier(self.path)
+    def _read_earlier(self, arguments: Mapping[str, Any]) -> Mapping[str, Any]:
+        earlier = read_earlier_search(self.path)
         if not any(_has_content(self.path / name) for name in (GENOMES, MUTATIONS)):
             return {}
-        if before is None:
+        if earlier is None:
             text = (
                 f"{shown_path(self.path)} has a {GENOMES} and no {EVOLUTION}: it is not known what it is of"
             )
             hint = "start anew with --fresh, or in another folder (--out DIR)"
             raise FormatError(Problem("evolution-damaged", text, hint=hint))
-        check_same(self.path, before, arguments)
-        return before
+        check_same(self.path, earlier, arguments)
+        return earlier
 
     def write(self, document: Mapping[str, Any], *, variants: str = "", patch: str = "") -> None:
         """Write evolution.json, and the winner as a variants file and as a patch, if there is one."""
@@ -66,7 +66,7 @@ class SearchFolder:
             else:
                 (self.path / name).unlink(missing_ok=True)
 
-    def written(self) -> list[str]:
+    def written_files(self) -> list[str]:
         """Return the names of the files in the folder."""
         return [name for name in _FILES if (self.path / name).exists()]
 

@@ -6,7 +6,7 @@ import random
 from collections.abc import Sequence
 from typing import Final, NamedTuple, TypeVar
 
-FEWEST: Final = 6
+MIN_HELD_OUT: Final = 6
 """With fewer scenarios nothing is significant: six that all differ in one direction have p = 2 ÷ 2⁶ = 0.031."""
 
 Item = TypeVar("Item")
@@ -25,23 +25,23 @@ def split(count: int, share: float, seed: int) -> Split:
     if share > 0 and count > 1:
         held = max(held, 1)
     drawn = set(random.Random(f"{seed}/holdout").sample(range(count), held))
-    places = range(count)
-    return Split(tuple(at for at in places if at not in drawn), tuple(at for at in places if at in drawn))
+    indices = range(count)
+    return Split(tuple(at for at in indices if at not in drawn), tuple(at for at in indices if at in drawn))
 
 
-def chosen(items: Sequence[Item], places: Sequence[int]) -> list[Item]:
+def items_at(items: Sequence[Item], indices: Sequence[int]) -> list[Item]:
     """Return the items at these indices."""
-    return [items[at] for at in places]
+    return [items[at] for at in indices]
 
 
-def shortage(count: int, held: int, share: float) -> str:
+def why_too_few(count: int, held: int, share: float) -> str:
     """Return the reason why too few scenarios are held out to confirm any winner; "" if there are enough."""
     if share == 0:
         return "no scenario is held out (--holdout 0): no winner will be called better"
-    if held >= FEWEST:
+    if held >= MIN_HELD_OUT:
         return ""
-    needed = next(n for n in range(count, 10_000) if max(1, min(round(n * share), n - 1)) >= FEWEST)
+    needed = next(n for n in range(count, 10_000) if max(1, min(round(n * share), n - 1)) >= MIN_HELD_OUT)
     return (
-        f"{held} of {count} scenarios are held out, and fewer than {FEWEST} never show that a winner is better: "
-        f"it takes {needed} scenarios with --holdout {share:g}, or a larger --holdout"
+        f"{held} of {count} scenarios are held out, and fewer than {MIN_HELD_OUT} never show that a winner is "
+        f"better: it takes {needed} scenarios with --holdout {share:g}, or a larger --holdout"
     )

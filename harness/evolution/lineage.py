@@ -86,7 +86,7 @@ class Individual:
         }
 
 
-def individual(line: Mapping[str, Any]) -> Individual:
+def read_individual(line: Mapping[str, Any]) -> Individual:
     """Return the scored genome of a line of genomes.jsonl.
 
     Raises:
@@ -121,7 +121,7 @@ class Log(Generic[Line]):
 
     def __init__(self, path: Path, read: Callable[[Mapping[str, Any]], Line]) -> None:
         self._path = path
-        self.known: list[Line] = list(self._whole(read))
+        self.known: list[Line] = list(self._read_lines(read))
         self._at = 0
 
     def next(self) -> Line | None:
@@ -138,7 +138,7 @@ class Log(Generic[Line]):
         with self._path.open("a", encoding="utf-8") as file:
             file.write(json.dumps(line, ensure_ascii=False) + "\n")
 
-    def _whole(self, read: Callable[[Mapping[str, Any]], Line]) -> Iterator[Line]:
+    def _read_lines(self, read: Callable[[Mapping[str, Any]], Line]) -> Iterator[Line]:
         """Yield the lines of the file, and truncate an incomplete last line.
 
         Raises:

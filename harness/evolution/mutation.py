@@ -17,10 +17,10 @@ from typing import Any, Final
 from harness.evolution.genome import Genome
 from harness.evolution.space import Kind, Space
 
-HOTTEST: Final = 2.0
-_UNWRITTEN: Final = 1.0
+MAX_TEMPERATURE: Final = 2.0
+_DEFAULT_TEMPERATURE: Final = 1.0
 """The assumed temperature of a model for which none is set."""
-_STEP: Final = 0.3
+_STEP_SIZE: Final = 0.3
 
 Rewrite = Callable[[str, str, Sequence[str], random.Random], str | None]
 """Returns a new text for a prompt, or None, from its id, its text, the failures with it, and a random generator."""
@@ -34,18 +34,18 @@ class Mutation:
     rate: float
     rewrite: Rewrite
 
-    def of(self, genome: Genome, failures: Sequence[str], draw: random.Random) -> Genome:
+    def mutate(self, genome: Genome, failures: Sequence[str], draw: random.Random) -> Genome:
         """Return the genome with each gene mutated with probability `rate`; `failures` are those of its parent."""
         for kind, name in self.space.genes:
             if draw.random() < self.rate:
-                genome = self._mutated(genome, kind, name, failures, draw)
+                genome = self._mutate_gene(genome, kind, name, failures, draw)
         return genome
 
-    def one(self, genome: Genome, failures: Sequence[str], draw: random.Random) -> Genome:
+    def mutate_one(self, genome: Genome, failures: Sequence[str], draw: random.Random) -> Genome:
         """Return the genome with one random gene mutated."""
-        return self._mutated(genome, *draw.choice(self.space.genes), failures, draw)
+        return self._mutate_gene(genome, *draw.choice(self.space.genes), failures, draw)
 
-    def _mutated(
+    def _mutate_gene(
         self, genome: Genome, kind: Kind, name: str, failures: Sequence[str], draw: random.Random
     ) -> Genome:
         value: Any = genome.gene(self.space, kind, name)
@@ -53,28 +53,28 @@ class Mutation:
             found = self.rewrite(name, value, failures, draw)
             value = value if found is None else found
         elif kind == "temperature":
-            value = _warmer_or_colder(value, draw)
+            value = _mutate_temperature(value, draw)
         else:
-            value = _one_less_or_more(value, list(self.space.pool(name)), draw)
+            value = _mutate_tools(value, list(self.space.pool(name)), draw)
         return genome.with_gene(self.space, kind, name, value)
 
 
-def _warmer_or_colder(value: float | None, draw: random.Random) -> float:
+def _mutate_temperature(value: float | None, draw: random.Random) -> float:
     """Return another temperature, rounded to tenths."""
-    before = _UNWRITTEN if value is None else value
-    after = round(min(max(before + draw.gauss(0, _STEP), 0.0), HOTTEST), 1)
+    before = _DEFAULT_TEMPERATURE if value is None else value
+    after = round(min(max(before + draw.gauss(0, _STEP_SIZE), 0.0), MAX_TEMPERATURE), 1)
     if after == before:
-        after = round(before + _up_or_down(before, draw), 1)
+        after = round(before + _random_tenth(before, draw), 1)
     return after
 
 
-def _up_or_down(before: float, draw: random.Random) -> float:
-    if before >= HOTTEST:
+def _random_tenth(before: float, draw: random.Random) -> float:
+    if before >= MAX_TEMPERATURE:
         return -0.1
     return 0.1 if before < 0.1 or draw.random() < 0.5 else -0.1
 
 
-def _one_less_or_more(tools: tuple[str, ...], pool: Sequence[str], draw: random.Random) -> tuple[str, ...]:
+def _mutate_tools(tools: tuple[str, ...], pool: Sequence[str], draw: random.Random) -> tuple[str, ...]:
     """Return the tools, in the order of the pool, with one random tool of the pool removed or added."""
     drawn = draw.choice(pool)
     if drawn in tools:

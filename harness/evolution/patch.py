@@ -20,7 +20,7 @@ from harness.source.yaml import Version
 
 PATCH: Final = "winner.patch"
 _LINE: Final = re.compile(r"[^\n]*\n|[^\n]+")
-_MARK: Final = "\ufeff"
+_BOM: Final = "\ufeff"
 _DOCUMENTS: Final = (".yaml", ".yml", ".json", ".toml")
 
 
@@ -46,7 +46,7 @@ def patch_of(
         root: the folder that paths in the patch are relative to.
     """
     made = Patch()
-    files = _Files(yaml)
+    files = _EditedFiles(yaml)
     places = [prompt for prompt in prompts if prompt.id in genome.prompts]
     for prompt in sorted(set(places), key=lambda each: (each.where.line, each.where.column), reverse=True):
         file = real_path(Path(prompt.where.file))
@@ -57,45 +57,45 @@ def patch_of(
             made.left_out.append(f"{kind} at {'/'.join(map(str, path))}")
     made.text = "".join(
         part
-        for file, (form, before, after) in sorted(files.texts.items())
-        for part in _diff(file, form.written(before), form.written(after), root)
+        for file, (file_format, before, after) in sorted(files.texts.items())
+        for part in _diff(file, file_format.restored(before), file_format.restored(after), root)
     )
     return made
 
 
 @dataclass(frozen=True)
-class _Form:
+class _FileFormat:
     """The byte order mark and the line ends of a file."""
 
-    mark: bool
+    bom: bool
     crlf: bool
 
     @classmethod
-    def of(cls, text: str) -> _Form:
+    def of(cls, text: str) -> _FileFormat:
         """Return the format of a file with this text. Mixed line ends are kept as they are."""
-        return cls(text.startswith(_MARK), 0 < text.count("\n") == text.count("\r\n"))
+        return cls(text.startswith(_BOM), 0 < text.count("\n") == text.count("\r\n"))
 
-    def read(self, text: str) -> str:
+    def normalized(self, text: str) -> str:
         """Return the text of a file without byte order mark and with LF line ends."""
-        text = text.removeprefix(_MARK) if self.mark else text
+        text = text.removeprefix(_BOM) if self.bom else text
         return text.replace("\r\n", "\n") if self.crlf else text
 
-    def written(self, text: str) -> str:
+    def restored(self, text: str) -> str:
         """Return the text with the byte order mark and the line ends of the file."""
         text = text.replace("\n", "\r\n") if self.crlf else text
-        return _MARK + text if self.mark else text
+        return _BOM + text if self.bom else text
 
 
-class _Files:
+class _EditedFiles:
     """Normalized texts of files, before and after the edits."""
 
     def __init__(self, yaml: Version) -> None:
         self._yaml = yaml
-        self.texts: dict[Path, tuple[_Form, str, str]] = {}
+        self.texts: dict[Path, tuple[_FileFormat, str, str]] = {}
 
     def write_text(self, file: Path, prompt: Prompt, new: str) -> bool:
         """Replace the text of a prompt; return False if that is not possible."""
-        form, before, text = self._read(file)
+        file_format, before, text = self._read(file)
         place = prompt.where.line, prompt.where.column
         after: str | None
         if place == (1, 1) and text == prompt.text and file.suffix not in _DOCUMENTS:
@@ -104,25 +104,25 @@ class _Files:
             document = self._document(file, text)
             after = with_text(document, *place, new, partial(self._parsed, file)) if document else None
         if after is not None:
-            self.texts[file] = (form, before, after)
+            self.texts[file] = (file_format, before, after)
         return after is not None
 
     def write_value(self, file: Path, path: Sequence[str | int], value: object) -> bool:
         """Replace the value at a path of a document; return False if that is not possible."""
-        form, before, text = self._read(file)
+        file_format, before, text = self._read(file)
         document = self._document(file, text)
         after = with_value(document, tuple(path), value, partial(self._parsed, file)) if document else None
         if after is not None:
-            self.texts[file] = (form, before, after)
+            self.texts[file] = (file_format, before, after)
         return after is not None
 
-    def _read(self, file: Path) -> tuple[_Form, str, str]:
+    def _read(self, file: Path) -> tuple[_FileFormat, str, str]:
         if file not in self.texts:
             with file.open(encoding="utf-8", newline="") as stream:
                 written = stream.read()
-            form = _Form.of(written)
-            text = form.read(written)
-            self.texts[file] = (form, text, text)
+            file_format = _FileFormat.of(written)
+            text = file_format.normalized(written)
+            self.texts[file] = (file_format, text, text)
         return self.texts[file]
 
     def _document(self, file: Path, text: str) -> Document | None:

@@ -18,7 +18,7 @@ def placeholders(text: str) -> set[str]:
     return {re.sub(r"\s+", "", found) for found in _PLACEHOLDER.findall(text)}
 
 
-def what_differs(before: str, after: str) -> str:
+def placeholder_difference(before: str, after: str) -> str:
     """Return the placeholders that a new text lost or added, in words; "" if they are the same."""
     old, new = placeholders(before), placeholders(after)
     lost, added = sorted(old - new), sorted(new - old)

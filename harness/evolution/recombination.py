@@ -10,13 +10,13 @@ import re
 from collections.abc import Iterable, Sequence
 from typing import Final
 
-from harness.evolution.placeholders import placeholders, what_differs
+from harness.evolution.placeholders import placeholder_difference, placeholders
 
 _PIECE: Final = re.compile(r"\n+|(?<=[.!?…])[ \t]+")
 _TRIES: Final = 8
 
 
-def pieces(text: str) -> list[tuple[str, str]]:
+def split_sentences(text: str) -> list[tuple[str, str]]:
     """Split a text into sentences and lines, each with the whitespace that follows it."""
     found, start = [], 0
     for gap in _PIECE.finditer(text):
@@ -26,44 +26,44 @@ def pieces(text: str) -> list[tuple[str, str]]:
     return [(piece, gap) for piece, gap in found if piece.strip()]
 
 
-def recombined(text: str, others: Iterable[str], draw: random.Random) -> str | None:
+def recombine(text: str, others: Iterable[str], draw: random.Random) -> str | None:
     """Return the text with one sentence dropped, moved, inserted or replaced; None if no change was found.
 
     Sentences are taken from the texts `others`. Placeholders are kept.
     """
-    own = pieces(text)
+    own = split_sentences(text)
     known = {piece for piece, _ in own}
     material = list(
         dict.fromkeys(
             piece
             for other in others
-            for piece, _ in pieces(other)
+            for piece, _ in split_sentences(other)
             if piece not in known and not placeholders(piece)
         )
     )
     for _ in range(_TRIES):
-        made = _joined(_changed(own, material, draw))
-        if made.strip() and made != text and not what_differs(text, made):
+        made = _joined(_recombine_once(own, material, draw))
+        if made.strip() and made != text and not placeholder_difference(text, made):
             return made
     return None
 
 
-def _changed(
+def _recombine_once(
     own: Sequence[tuple[str, str]], material: Sequence[str], draw: random.Random
 ) -> list[tuple[str, str]]:
     found = list(own)
-    ways = ["insert", "insert", "replace"] if material else []
-    ways += ["drop", "move"] if len(found) > 1 else []
-    way = draw.choice(ways) if ways else ""
+    operations = ["insert", "insert", "replace"] if material else []
+    operations += ["drop", "move"] if len(found) > 1 else []
+    operation = draw.choice(operations) if operations else ""
     at = draw.randrange(len(found)) if found else 0
-    if way == "insert":
+    if operation == "insert":
         at = draw.randint(0, len(found))
         found.insert(at, (draw.choice(material), " "))
-    elif way == "replace" and found:
+    elif operation == "replace" and found:
         found[at] = (draw.choice(material), found[at][1])
-    elif way == "drop":
+    elif operation == "drop":
         del found[at]
-    elif way == "move":
+    elif operation == "move":
         found.insert(draw.randrange(len(found)), found.pop(at))
     return found
 

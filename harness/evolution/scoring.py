@@ -7,10 +7,10 @@ from collections.abc import Iterable, Mapping
 from typing import Any, Final
 
 from harness.evolution.lineage import Score
-from harness.evolution.rewriting import bounded
+from harness.evolution.mutator import limit_failures
 from harness.scenario.score import suite_fitness
 
-_UNANSWERED: Final = "UnscriptedCall"
+_UNSCRIPTED_CALL: Final = "UnscriptedCall"
 """Error that a genome may cause: with it the agent may make a call that no stub answers."""
 
 
@@ -45,18 +45,18 @@ def score_of(lines: Iterable[Mapping[str, Any]], fitness_function: str) -> Score
     return Score(
         suite_fitness((weights[id_], mean) for id_, mean in means.items()),
         means,
-        bounded(failures),
+        limit_failures(failures),
         calls,
         math.fsum(costs),
         tuple(unjudged),
     )
 
 
-def broken(lines: Iterable[Mapping[str, Any]]) -> str:
+def environment_failure(lines: Iterable[Mapping[str, Any]]) -> str:
     """Return why scenarios could not be judged for a reason other than the genome; "" if there is no such reason."""
     for line in lines:
         error = line["error"] or {}
-        of_genome = error.get("type") == _UNANSWERED or line["status"] == "invalid"
+        of_genome = error.get("type") == _UNSCRIPTED_CALL or line["status"] == "invalid"
         if line["verdict"] == "error" and not of_genome:
             return f"{line['id']}: {line['cause'] or error.get('message') or line['status']}"
     return ""

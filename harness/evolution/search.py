@@ -27,7 +27,7 @@ from harness.evolution.crossover import crossover
 from harness.evolution.genome import Genome
 from harness.evolution.lineage import Individual, Log, Origin, Score
 from harness.evolution.mutation import Mutation
-from harness.evolution.rewriting import Mutator
+from harness.evolution.mutator import Mutator
 from harness.evolution.selection import METHODS, ranked
 from harness.evolution.space import Space
 
@@ -36,7 +36,7 @@ PATIENCE: Final = 5
 _TRIES: Final = 3
 """Number of mutations tried to make a child that is a new genome."""
 
-Stopped = Literal["generations", "budget", "no improvement", "best possible", "interrupted"]
+StopReason = Literal["generations", "budget", "no improvement", "best possible", "interrupted"]
 
 
 @dataclass(frozen=True)
@@ -96,7 +96,7 @@ class Search:
     done: Callable[[Search], None] = lambda _search: None
     generations: list[Generation] = field(default_factory=list)
     individuals: list[Individual] = field(default_factory=list)
-    stopped: Stopped | None = None
+    stopped: StopReason | None = None
     _known: dict[str, Individual] = field(default_factory=dict)
 
     @property
@@ -149,7 +149,7 @@ class Search:
             while len(population) < self.config.population_size:
                 draw = random.Random(f"{self.seed}/{number}/{len(population)}")
                 if not before:
-                    population.append(self._first(draw, len(population)))
+                    population.append(self._initial(draw, len(population)))
                 else:
                     population.append(self._child(before, number, draw))
         except _OutOfBudget:
@@ -159,14 +159,14 @@ class Search:
             raise
         self.generations.append(Generation(number, tuple(population)))
 
-    def _first(self, draw: random.Random, place: int) -> Individual:
+    def _initial(self, draw: random.Random, place: int) -> Individual:
         """Return the genome at an index of generation 0: the baseline, or a mutation of it."""
         if place == 0:
-            return self._scored(Genome(), 0, (), "baseline")
+            return self._score_genome(Genome(), 0, (), "baseline")
         parent = self.baseline
         self._check_budget()
-        genome = self.mutation.one(parent.genome, parent.score.failures, draw)
-        return self._scored(self._new(genome, parent, draw), 0, (parent,), "mutation")
+        genome = self.mutation.mutate_one(parent.genome, parent.score.failures, draw)
+        return self._score_genome(self._make_new(genome, parent, draw), 0, (parent,), "mutation")
 
     def _child(self, population: Sequence[Individual], number: int, draw: random.Random) -> Individual:
         self._check_budget()
@@ -178,23 +178,23 @@ class Search:
             crossed = genome = crossover(genome, other.genome, self.space, draw)
             if other.number != parents[0].number:
                 parents.append(other)
-        genome = self.mutation.of(genome, parents[0].score.failures, draw)
+        genome = self.mutation.mutate(genome, parents[0].score.failures, draw)
         if self.config.mutation_rate > 0:
-            genome = self._new(genome, parents[0], draw)
+            genome = self._make_new(genome, parents[0], draw)
         origin: Origin = "mutation"
         if len(parents) == 2:
             origin = "crossover" if genome == crossed else "crossover+mutation"
-        return self._scored(genome, number, parents, origin)
+        return self._score_genome(genome, number, parents, origin)
 
-    def _new(self, genome: Genome, parent: Individual, draw: random.Random) -> Genome:
+    def _make_new(self, genome: Genome, parent: Individual, draw: random.Random) -> Genome:
         """Mutate the genome until it is new, in a few tries."""
         for _ in range(_TRIES):
             if genome.key not in self._known:
                 return genome
-            genome = self.mutation.one(genome, parent.score.failures, draw)
+            genome = self.mutation.mutate_one(genome, parent.score.failures, draw)
         return genome
 
-    def _scored(
+    def _score_genome(
         self, genome: Genome, number: int, parents: Sequence[Individual], origin: Origin
     ) -> Individual:
         """Score a genome: from an equal genome of this search, from the log, or by running the scenarios."""
@@ -242,12 +242,12 @@ class Search:
         """Raise _OutOfBudget if another genome, as costly as the costliest so far, would exceed the budget."""
         if not self.budget.is_limited:
             return
-        dearest = Spent(
+        costliest = Spent(
             max(each.score.calls for each in self.individuals),
             max(each.score.cost for each in self.individuals),
         )
-        asked = self.mutator.dearest if self.mutator is not None else Spent()
+        asked = self.mutator.costliest if self.mutator is not None else Spent()
         if self.mutator is not None and not self.mutator.asked:
             asked = Spent(1)
-        if not self.budget.allows(self.spent + dearest + asked + dearest.times(self.reserved)):
+        if not self.budget.allows(self.spent + costliest + asked + costliest.times(self.reserved)):
             raise _OutOfBudget

@@ -23,13 +23,13 @@ from harness.evolution.config import Config
 from harness.evolution.confirmation import confirmation
 from harness.evolution.folder import CONFIRMATION, SearchFolder
 from harness.evolution.genome import Genome
-from harness.evolution.holdout import Split, chosen, split
-from harness.evolution.lineage import FORMAT, GENOMES, MUTATIONS, Individual, Log, Score, individual
+from harness.evolution.holdout import Split, items_at, split
+from harness.evolution.lineage import FORMAT, GENOMES, MUTATIONS, Individual, Log, Score, read_individual
 from harness.evolution.mutation import Mutation
+from harness.evolution.mutator import MODEL, Mutator, mutator_scenario, read_answer
 from harness.evolution.patch import Patch, patch_of
-from harness.evolution.recombination import recombined
-from harness.evolution.rewriting import MODEL, Mutator, answered, scenario_for
-from harness.evolution.scoring import broken, score_of, unpriced
+from harness.evolution.recombination import recombine
+from harness.evolution.scoring import environment_failure, score_of, unpriced
 from harness.evolution.search import Search
 from harness.evolution.space import space_of
 from harness.evolution.winner import variants_file
@@ -38,8 +38,8 @@ from harness.scenario.mutator import mutator_stubs
 from harness.scenario.request import load_request
 from harness.settings import Projects
 from harness.source.document import real_path
-from harness.variants.application import main_manifest, varied
-from harness.variants.independence import reasons
+from harness.variants.application import apply_variants, main_manifest
+from harness.variants.independence import no_difference_reasons
 from harness.world.spec import Stub
 
 Line = Mapping[str, Any]
@@ -101,10 +101,10 @@ class Study:
             text = f"there is nothing to vary in {self.manifest}"
             raise FormatError([Problem("nothing-to-vary", text), *self.warnings])
         self.split: Split = split(len(self.scenarios), self.share, self.seed)
-        self.training = chosen(self.scenarios, self.split.training)
-        self.held_out = chosen(self.scenarios, self.split.holdout)
+        self.training = items_at(self.scenarios, self.split.training)
+        self.held_out = items_at(self.scenarios, self.split.holdout)
         self._check_dependence()
-        stubs = self.config.stubs or _stubs_of(self.scenarios)
+        stubs = self.config.stubs or _mutator_stubs(self.scenarios)
         self.arguments = self._arguments()
         self._files = SearchFolder(self.folder, self.arguments, fresh=self.fresh)
         self.mutator = self._mutator(stubs)
@@ -117,9 +117,9 @@ class Study:
         genome = Genome()
         for id_, text in self.space.prompts.items():
             genome = genome.with_gene(self.space, "prompt", id_, f"{text} ")
-        as_another = varied(self.scenarios, [genome.variant(self.space)], self.projects)
-        alike = all(reasons(as_another, self.projects).values())
-        if alike and not any(kind == "tools" for kind, _ in self.space.genes):
+        changed = apply_variants(self.scenarios, [genome.variant(self.space)], self.projects)
+        no_difference = all(no_difference_reasons(changed, self.projects).values())
+        if no_difference and not any(kind == "tools" for kind, _ in self.space.genes):
             text = "no genome can be better: every answer comes from stubs that read neither prompt nor model"
             hint = "give stubs a `when` that reads the prompt, or record the scenarios (cassette, --record-mode once)"
             raise FormatError(Problem("cannot-differ", text, self.scenarios[0].span, hint))
@@ -136,7 +136,7 @@ class Study:
         }
 
     @property
-    def continues(self) -> int:
+    def resumed(self) -> int:
         """Number of genomes that were scored before the search was continued."""
         return len(self._log.known)
 
@@ -148,18 +148,18 @@ class Study:
             return None
         first = self.scenarios[0]
         name = f"evolution/{first.manifests[0].stem.lower()}"
-        log = Log(self.folder / MUTATIONS, answered)
+        log = Log(self.folder / MUTATIONS, read_answer)
         settings = self.projects.of(first.file)
-        return Mutator(scenario_for(first, name), settings, stubs, log, self.config.model or MODEL)
+        return Mutator(mutator_scenario(first, name), settings, stubs, log, self.config.model or MODEL)
 
     def _search(self) -> Search:
-        self._log: Log[Individual] = Log(self.folder / GENOMES, individual)
+        self._log: Log[Individual] = Log(self.folder / GENOMES, read_individual)
         texts = list(self.space.prompts.values())
         mutator = self.mutator
         rewrite = (
             mutator.rewrite
             if mutator is not None
-            else lambda _id, text, _failures, draw: recombined(text, texts, draw)
+            else lambda _id, text, _failures, draw: recombine(text, texts, draw)
         )
         return Search(
             self.config,
@@ -178,22 +178,22 @@ class Study:
 
     def start(self) -> None:
         """Write the arguments of a new search, before any call is made."""
-        if not self._files.before:
+        if not self._files.earlier:
             self.write()
 
     def _generation_done(self) -> None:
-        if len(self.search.generations) > len(self._files.before.get("generations", ())):
+        if len(self.search.generations) > len(self._files.earlier.get("generations", ())):
             self.write()
         self.done(self)
 
-    def as_genome(self, scenarios: Sequence[Scenario], genome: Genome) -> list[Scenario]:
+    def with_genome(self, scenarios: Sequence[Scenario], genome: Genome) -> list[Scenario]:
         """Return the scenarios with a genome."""
-        return varied(scenarios, [genome.variant(self.space)], self.projects)
+        return apply_variants(scenarios, [genome.variant(self.space)], self.projects)
 
     def _score(self, genome: Genome) -> Score:
         """Run the training scenarios with a genome, and return its score."""
-        lines = self.run(self.as_genome(self.training, genome), None)
-        why = broken(lines)
+        lines = self.run(self.with_genome(self.training, genome), None)
+        why = environment_failure(lines)
         found = score_of(lines, self.config.fitness_function)
         if why or (genome.is_baseline and found.unjudged):
             what = "the manifest as it is" if genome.is_baseline else "a genome"
@@ -215,16 +215,19 @@ class Study:
         winner = self.search.best
         if winner.genome.is_baseline or not self.held_out:
             return
-        if self._files.before.get("confirmation") and self._files.before.get("winner") == winner.id:
-            self.confirmed = self._files.before["confirmation"]
+        if self._files.earlier.get("confirmation") and self._files.earlier.get("winner") == winner.id:
+            self.confirmed = self._files.earlier["confirmation"]
             return
         variant = winner.genome.variant(self.space)
-        scenarios = [*self.as_genome(self.held_out, Genome()), *self.as_genome(self.held_out, winner.genome)]
+        scenarios = [
+            *self.with_genome(self.held_out, Genome()),
+            *self.with_genome(self.held_out, winner.genome),
+        ]
         lines = self.run(scenarios, self.folder / CONFIRMATION)
-        if why := broken(lines):
+        if why := environment_failure(lines):
             raise NotScored(f"the winner cannot be confirmed: {why}")
-        alike = reasons(scenarios, self.projects)[variant.name]
-        self.confirmed = confirmation(lines, variant.name, alike)
+        no_difference = no_difference_reasons(scenarios, self.projects)[variant.name]
+        self.confirmed = confirmation(lines, variant.name, no_difference)
 
     # ------------------------------------------------------------ what is written
 
@@ -293,12 +296,12 @@ class Study:
         dialect = dialect_named(name) if name else dialect_of(self._main, first.manifest_span)
         return patch_of(self.winner.genome, self.space, self._prompts, self._main, dialect.yaml, self.root)
 
-    def written(self) -> list[str]:
+    def written_files(self) -> list[str]:
         """Return the names of the files in the folder."""
-        return self._files.written()
+        return self._files.written_files()
 
 
-def _stubs_of(scenarios: Sequence[Scenario]) -> tuple[Stub, ...]:
+def _mutator_stubs(scenarios: Sequence[Scenario]) -> tuple[Stub, ...]:
     """Return the mutator's stubs in these scenarios, each once: several scenarios may share a stub."""
     found = {str(stub.span): stub for each in scenarios for stub in mutator_stubs(each.world)}
     return tuple(found.values())

@@ -14,16 +14,16 @@ from typing import Any, Final
 
 from harness.gate.parts import Part
 from harness.gate.rules import TOLERANCE, NothingToJudge
-from harness.gate.ruling import Responsible, Ruling
+from harness.gate.ruling import AffectedScenario, Ruling
 from harness.report.formatting import plural
 from harness.report.pairing import Pair
-from harness.statistics.paired_bootstrap import Paired, paired_bootstrap, relative_change
+from harness.statistics.paired_bootstrap import PairedValues, paired_bootstrap, relative_change
 
 DEFAULT_CONFIDENCE: Final = 0.95
 
 
 @dataclass(frozen=True)
-class Compared:
+class ComparedFigure:
     """A figure of a `Repeat`.
 
     sign     1 if more is worse, -1 if less is worse
@@ -36,10 +36,10 @@ class Compared:
 
 
 CHANGES: Final = {
-    "max_fitness_drop": Compared("score", -1, weighed=True),
-    "max_latency_increase": Compared("latency"),
-    "max_cost_increase": Compared("cost"),
-    "max_tokens_increase": Compared("tokens"),
+    "max_fitness_drop": ComparedFigure("score", -1, weighed=True),
+    "max_latency_increase": ComparedFigure("latency"),
+    "max_cost_increase": ComparedFigure("cost"),
+    "max_tokens_increase": ComparedFigure("tokens"),
 }
 
 
@@ -57,7 +57,9 @@ def change_rule(rule: str, part: Part, bound: float, confidence: float) -> Rulin
     pairs = [(pair, values) for pair, values in found if values]
     if not pairs:
         raise NothingToJudge("no run of the baseline was run again, and finished in both")
-    scenarios = [Paired(values, pair.after.weight if compared.weighed else 1.0) for pair, values in pairs]
+    scenarios = [
+        PairedValues(values, pair.after.weight if compared.weighed else 1.0) for pair, values in pairs
+    ]
     interval = None
     if any(_can_differ(pair, values) for pair, values in pairs):
         change, *ends = paired_bootstrap(scenarios, confidence=confidence)
@@ -69,11 +71,11 @@ def change_rule(rule: str, part: Part, bound: float, confidence: float) -> Rulin
     holds = worse <= bound + TOLERANCE or (interval is not None and interval[0] <= TOLERANCE)
     return Ruling(
         rule, part.scope, worse, bound, holds, interval,
-        scenarios=_responsible(pairs, scenarios, compared.sign), note=_note(worse, part),
+        scenarios=_affected(pairs, scenarios, compared.sign), note=_note(worse, part),
     )  # fmt: skip
 
 
-def _values(pair: Pair, compared: Compared) -> list[tuple[float, float]]:
+def _values(pair: Pair, compared: ComparedFigure) -> list[tuple[float, float]]:
     """Return the figure of each repeat in both runs; repeats that were not judged have no latency."""
     values = [
         (getattr(before, compared.figure), getattr(after, compared.figure)) for before, after in pair.repeats
@@ -95,20 +97,20 @@ def _can_differ(pair: Pair, values: Sequence[tuple[float, float]]) -> bool:
     )
 
 
-def _responsible(
-    pairs: Sequence[tuple[Pair, Sequence[tuple[float, float]]]], scenarios: Sequence[Paired], sign: int
-) -> list[Responsible]:
+def _affected(
+    pairs: Sequence[tuple[Pair, Sequence[tuple[float, float]]]], scenarios: Sequence[PairedValues], sign: int
+) -> list[AffectedScenario]:
     """Return the scenarios that got worse, those that contribute most to the change first."""
-    found: list[tuple[float, Responsible]] = []
+    found: list[tuple[float, AffectedScenario]] = []
     for (pair, values), paired in zip(pairs, scenarios, strict=True):
         before, after = (math.fsum(of_run) / len(values) for of_run in zip(*values, strict=True))
         worse = paired.weight * sign * (after - before)
         if worse > TOLERANCE:
-            found.append((worse, Responsible.of(pair.after, pair, before, after)))
-    return [responsible for _, responsible in sorted(found, key=_most_first)]
+            found.append((worse, AffectedScenario.of(pair.after, pair, before, after)))
+    return [affected for _, affected in sorted(found, key=_most_first)]
 
 
-def _most_first(found: tuple[float, Responsible]) -> Any:
+def _most_first(found: tuple[float, AffectedScenario]) -> Any:
     return -found[0], found[1].label
 
 

@@ -6,7 +6,7 @@ import math
 from typing import Any
 
 from harness.gate.changes import CHANGES
-from harness.gate.ruling import Responsible, Ruling
+from harness.gate.ruling import AffectedScenario, Ruling
 from harness.report.formatting import cost, percent, plural, seconds
 
 _SECONDS = ("max_p50_latency", "max_p95_latency")
@@ -19,7 +19,7 @@ _COUNTED = {
 }
 
 
-def figure(ruling: Ruling) -> str:
+def figure_text(ruling: Ruling) -> str:
     """Return the figure of a rule, with its unit."""
     rule, actual = ruling.rule, ruling.actual
     if actual is None:
@@ -33,7 +33,7 @@ def figure(ruling: Ruling) -> str:
     return _amount(rule, actual)
 
 
-def bound(ruling: Ruling) -> str:
+def bound_text(ruling: Ruling) -> str:
     """Return the bound of a rule."""
     rule, value = ruling.rule, ruling.bound
     if rule in CHANGES:
@@ -45,10 +45,10 @@ def bound(ruling: Ruling) -> str:
     return f"at {'least' if rule.startswith('min_') else 'most'} {_amount(rule, value)}"
 
 
-def moved(ruling: Ruling, responsible: Responsible) -> str:
+def change_text(ruling: Ruling, affected: AffectedScenario) -> str:
     """Return the figure of a scenario before and now, or only now if the former is not known."""
-    before, after = (_value(ruling.rule, value) for value in (responsible.before, responsible.after))
-    return after if responsible.before is None else f"{before} → {after}"
+    before, after = (_value(ruling.rule, value) for value in (affected.before, affected.after))
+    return after if affected.before is None else f"{before} → {after}"
 
 
 def _value(rule: str, value: Any) -> str:

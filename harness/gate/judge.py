@@ -11,7 +11,7 @@ from harness.errors import FormatError, Problem
 from harness.gate.changes import CHANGES, DEFAULT_CONFIDENCE, change_rule
 from harness.gate.parts import Part, ScopedCoverage, part_of
 from harness.gate.policy import WITH_BASELINE, Policy, Rules, Scope, default_rules
-from harness.gate.rules import ALONE, NothingToJudge, allow_removed, max_errors, no_new_failures
+from harness.gate.rules import RUN_RULES, NothingToJudge, allow_removed, max_errors, no_new_failures
 from harness.gate.ruling import Ruling
 from harness.report.baseline_file import read_baseline
 from harness.report.formatting import plural, some_of
@@ -91,25 +91,25 @@ def judge(run: Path, policy: Policy, baseline: Path | None = None, *, partial: b
     read = read_run(run, [sums.add, *(each.add for each in coverage)])
     read = replace(read, scenarios=dict(sorted(read.scenarios.items())))
     _require_whole(read, run, partial)
-    compared = _baseline(policy, baseline, partial)
-    pairing = None if compared is None else _paired(compared, read, partial)
+    compared = _read_baseline(policy, baseline, partial)
+    pairing = None if compared is None else _pair_with_baseline(compared, read, partial)
     notes, summary = _notes(read, compared, pairing, partial), sums.as_json()
-    judging = _Judging(policy, compared is not None, partial)
+    evaluation = _RuleEvaluation(policy, compared is not None, partial)
     for number, scope in enumerate(scopes):
         graphs = coverage[number].summary()
         at = None if scope is None else number - 1
-        part = part_of(scope, read, summary, graphs, _without_gone(pairing, partial), compared)
+        part = part_of(scope, read, summary, graphs, _without_left_out(pairing, partial), compared)
         if part is not None:
-            judging.add(part, at)
+            evaluation.add(part, at)
         elif partial:
-            notes.append(f"no scenario of {_named(scope)} ran: its rules are not judged")
+            notes.append(f"no scenario of {_part_name(scope)} ran: its rules are not judged")
         else:
-            judging.unmatched(scope, at, summary)
-    if judging.problems:
-        raise FormatError(judging.problems)
+            evaluation.unmatched(scope, at, summary)
+    if evaluation.problems:
+        raise FormatError(evaluation.problems)
     name = compared.name if compared else ""
-    changed = tuple(each.label for each in _expect_other(pairing)) if pairing else ()
-    return Verdict(read.name, name, policy.source, tuple(judging.rulings), tuple(notes), changed)
+    changed = tuple(each.label for each in _with_changed_expectations(pairing)) if pairing else ()
+    return Verdict(read.name, name, policy.source, tuple(evaluation.rulings), tuple(notes), changed)
 
 
 def _require_whole(read: Run, path: Path, partial: bool) -> None:
@@ -124,7 +124,7 @@ def _require_whole(read: Run, path: Path, partial: bool) -> None:
     )
 
 
-def _baseline(policy: Policy, given: Path | None, partial: bool) -> Run | None:
+def _read_baseline(policy: Policy, given: Path | None, partial: bool) -> Run | None:
     path = given or policy.baseline
     if path is None:
         return None
@@ -137,7 +137,7 @@ def _baseline(policy: Policy, given: Path | None, partial: bool) -> Run | None:
     return baseline
 
 
-def _paired(baseline: Run, run: Run, partial: bool) -> Pairing:
+def _pair_with_baseline(baseline: Run, run: Run, partial: bool) -> Pairing:
     pairing = pair(baseline, run)
     if pairing.pairs:
         return pairing
@@ -166,7 +166,7 @@ def _some(scenarios: Sequence[ScenarioRuns]) -> str:
     return some_of([scenario.label for scenario in scenarios], _SOME) or "none"
 
 
-def _without_gone(pairing: Pairing | None, partial: bool) -> Pairing | None:
+def _without_left_out(pairing: Pairing | None, partial: bool) -> Pairing | None:
     """Return the pairing for the rules: scenarios that an incomplete run left out do not count as removed."""
     if pairing is None or not partial:
         return pairing
@@ -183,7 +183,7 @@ def _notes(run: Run, baseline: Run | None, pairing: Pairing | None, partial: boo
     missing = [each for each in pairing.gone if each.key not in run.scenarios]
     if partial and missing:
         notes.append(f"{plural(len(missing), 'scenario')} of the baseline not judged: {_some(missing)}")
-    changed = _expect_other(pairing)
+    changed = _with_changed_expectations(pairing)
     if changed:
         where = "other expectations than in the baseline"
         notes.append(f"{plural(len(changed), 'scenario')} with {where}: {_some(changed)}")
@@ -192,16 +192,16 @@ def _notes(run: Run, baseline: Run | None, pairing: Pairing | None, partial: boo
     return notes
 
 
-def _expect_other(pairing: Pairing) -> list[ScenarioRuns]:
+def _with_changed_expectations(pairing: Pairing) -> list[ScenarioRuns]:
     """Return the scenarios whose expectations changed; verdicts by the old expectations are not known."""
     return [each.after for each in pairing.pairs if each.expects_other]
 
 
-def _named(scope: tuple[Scope, str] | None) -> str:
+def _part_name(scope: tuple[Scope, str] | None) -> str:
     return f"{scope[0]} '{scope[1]}'" if scope else "the run"
 
 
-class _Judging:
+class _RuleEvaluation:
     """Applies the rules of a policy to parts of a run, and collects the rulings and problems."""
 
     def __init__(self, policy: Policy, has_baseline: bool, partial: bool) -> None:
@@ -214,7 +214,7 @@ class _Judging:
         assert scope is not None
         kind, name = scope
         hint = did_you_mean(name, list(summary[f"{kind}s"])) or f"no scenario has a {kind}"
-        self._refuse("gate-nothing", f"no scenario of the run has {_named(scope)}", at, kind, hint)
+        self._refuse("gate-nothing", f"no scenario of the run has {_part_name(scope)}", at, kind, hint)
 
     def add(self, part: Part, at: int | None) -> None:
         """Apply the rules of the whole run, or of `by[at]`, to a part."""
@@ -230,12 +230,12 @@ class _Judging:
             try:
                 self.rulings.append(self._ruling(rule, bound, part, rules))
             except NothingToJudge as nothing:
-                where = f" of {_named(part.scope)}" if part.scope else ""
+                where = f" of {_part_name(part.scope)}" if part.scope else ""
                 self._refuse("gate-nothing", f"{rule}{where}: {nothing.message}", at, rule, nothing.hint)
         if at is None:
-            self.rulings += self._unwritten(part, rules)
+            self.rulings += self._default_rulings(part, rules)
 
-    def _unwritten(self, part: Part, rules: Rules) -> Iterator[Ruling]:
+    def _default_rulings(self, part: Part, rules: Rules) -> Iterator[Ruling]:
         """Yield the rulings of rules that apply by default, if they fail or if there are no other rules."""
         defaults = [] if "max_errors" in rules.rules else [max_errors(part, 0)]
         if self._has_baseline and "allow_removed" not in rules.rules:
@@ -244,8 +244,8 @@ class _Judging:
         yield from (ruling for ruling in defaults if nothing or not ruling.passed)
 
     def _ruling(self, rule: str, bound: Any, part: Part, rules: Rules) -> Ruling:
-        if rule in ALONE:
-            return ALONE[rule](part, bound)
+        if rule in RUN_RULES:
+            return RUN_RULES[rule](part, bound)
         if rule == "allow_removed":
             return allow_removed(part, bound)
         if rule == "no_new_failures":

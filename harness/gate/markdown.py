@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 
 from harness.errors import Problem
-from harness.gate.figures import bound, figure, moved
+from harness.gate.figures import bound_text, change_text, figure_text
 from harness.gate.judge import Verdict
 from harness.gate.ruling import Ruling
-from harness.gate.text import first_printed, headline, name, shown
+from harness.gate.text import checks_once, headline, limited, rule_label
 from harness.report.formatting import plural
 from harness.report.markdown_text import bounded, code, escape
 from harness.source.display import clip
@@ -40,20 +40,18 @@ def refused_markdown(problems: Sequence[Problem]) -> str:
 
 def _row(ruling: Ruling) -> str:
     cells = [
-        code(name(ruling)),
-        escape(figure(ruling) + (f" ({ruling.note})" if ruling.note else "")),
-        escape(bound(ruling)),
+        code(rule_label(ruling)),
+        escape(figure_text(ruling) + (f" ({ruling.note})" if ruling.note else "")),
+        escape(bound_text(ruling)),
     ]
     return f"| {'passed' if ruling.passed else '**failed**'} | {' | '.join(cells)} |"
 
 
 def _failed(ruling: Ruling, printed: set[str]) -> Iterator[str]:
-    yield f"### {code(name(ruling))}\n"
-    yield from (f"- {escape(line)}" for line in shown(list(ruling.details)))
+    yield f"### {code(rule_label(ruling))}\n"
+    yield from (f"- {escape(line)}" for line in limited(list(ruling.details)))
     for scenario in ruling.scenarios[:_MOST_SCENARIOS]:
-        yield f"- {code(scenario.label)}: {escape(moved(ruling, scenario))}"
-        yield from (
-            f"  - {escape(clip(check, _MESSAGE_LENGTH))}" for check in first_printed(scenario, printed)
-        )
+        yield f"- {code(scenario.label)}: {escape(change_text(ruling, scenario))}"
+        yield from (f"  - {escape(clip(check, _MESSAGE_LENGTH))}" for check in checks_once(scenario, printed))
     if len(ruling.scenarios) > _MOST_SCENARIOS:
         yield f"- … and {plural(len(ruling.scenarios) - _MOST_SCENARIOS, 'more scenario')}"

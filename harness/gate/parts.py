@@ -32,7 +32,7 @@ class Part:
     baseline: Run | None = None
 
     @property
-    def before(self) -> Mapping[Key, Pair]:
+    def pairs_by_key(self) -> Mapping[Key, Pair]:
         """The pairs, by scenario; empty without a baseline."""
         return {} if self.pairing is None else self.pairing.by_key
 

@@ -133,7 +133,7 @@ class PartRules(Rules):
         return kind, getattr(self, kind)  # type: ignore[return-value]
 
 
-class _Written(Rules):
+class _PolicyKeys(Rules):
     """A policy as written."""
 
     by: list[PartRules] = LEFT_OUT
@@ -145,7 +145,7 @@ class _PolicyFile(Strict):
 
     model_config = ConfigDict(title="a policy file")
 
-    gate: _Written
+    gate: _PolicyKeys
 
 
 @dataclass(frozen=True)
@@ -201,7 +201,7 @@ def read_policy(file: Path | None, project: Path) -> Policy:
         document = read(file, yaml="1.2", error=FormatError)
     path = _TABLE if file.suffix == ".toml" else (_KEY,)
     written = (
-        _in_toml(document)
+        _read_toml(document)
         if file.suffix == ".toml"
         else validate(_PolicyFile, document, error=FormatError).gate
     )
@@ -209,11 +209,11 @@ def read_policy(file: Path | None, project: Path) -> Policy:
     return Policy(written, tuple(written.by or ()), baseline, shown_path(file), (document, path))
 
 
-def _in_toml(document: Document) -> _Written:
+def _read_toml(document: Document) -> _PolicyKeys:
     value = document.value
     for key in _TABLE:
         if not isinstance(value, dict) or key not in value:
             message = f"{document.file} has no table [{'.'.join(_TABLE)}]"
             raise FormatError(Problem("missing-key", message))
         value = value[key]
-    return validate(_Written, document, _TABLE, error=FormatError)
+    return validate(_PolicyKeys, document, _TABLE, error=FormatError)

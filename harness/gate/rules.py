@@ -12,7 +12,7 @@ from typing import Any, Final
 
 from harness.gate.parts import Part
 from harness.gate.policy import MinCoverage
-from harness.gate.ruling import Responsible, Ruling
+from harness.gate.ruling import AffectedScenario, Ruling
 from harness.report.formatting import percent, plural, some_of, unpriced
 from harness.report.scenario_runs import Repeat, ScenarioRuns
 from harness.report.verdicts import NOT_PASSED
@@ -36,19 +36,19 @@ class NothingToJudge(Exception):
 
 def min_pass_rate(part: Part, bound: float) -> Ruling:
     """Judge the share of runs that passed; repeats that cannot differ count once."""
-    rate = _judged(part, "pass_rate")
-    blamed = [_verdicts(part, scenario) for scenario in part.scenarios if _fails(scenario)]
+    rate = _figure_of(part, "pass_rate")
+    blamed = [_by_verdict(part, scenario) for scenario in part.scenarios if _fails(scenario)]
     return Ruling("min_pass_rate", part.scope, rate, bound, rate >= bound - TOLERANCE, scenarios=blamed)
 
 
 def min_fitness(part: Part, bound: float) -> Ruling:
     """Judge the weighted mean of the scores."""
-    fitness = _judged(part, "fitness")
+    fitness = _figure_of(part, "fitness")
     lost = [each for each in part.scenarios if each.verdict != "skipped" and each.score < 1]
     lost.sort(key=lambda scenario: -scenario.weight * (1 - scenario.score))
     return Ruling(
         "min_fitness", part.scope, fitness, bound, fitness >= bound - TOLERANCE,
-        scenarios=[_figures(part, scenario, lambda repeats: _mean(_of(repeats, "score"))) for scenario in lost],
+        scenarios=[_by_figure(part, each, lambda repeats: _mean(_values_of(repeats, "score"))) for each in lost],
     )  # fmt: skip
 
 
@@ -70,12 +70,12 @@ def _latency(rule: str, percentile: str, part: Part, bound: float) -> Ruling:
     slow = sorted((found for found in slow if found[0] > bound), key=lambda found: -found[0])
     return Ruling(
         rule, part.scope, value, bound, value <= bound + TOLERANCE,
-        scenarios=[_figures(part, each, _slowest) for _, each in slow],
+        scenarios=[_by_figure(part, each, _slowest) for _, each in slow],
     )  # fmt: skip
 
 
 def _slowest(repeats: Iterable[Repeat]) -> float | None:
-    return max(_of(repeats, "latency"), default=None)
+    return max(_values_of(repeats, "latency"), default=None)
 
 
 def max_cost(part: Part, bound: float) -> Ruling:
@@ -93,12 +93,12 @@ def max_tokens(part: Part, bound: float) -> Ruling:
 
 def _sum(rule: str, figure: str, value: float, part: Part, bound: float) -> Ruling:
     def total(repeats: Iterable[Repeat]) -> float:
-        return math.fsum(_of(repeats, figure))
+        return math.fsum(_values_of(repeats, figure))
 
     calls, tokens = part.group["llm_calls"], part.group["tokens"]["total"]
     note = f"{plural(calls, 'call')} of models, none of which reports tokens" if calls and not tokens else ""
     largest = sorted(part.scenarios, key=lambda scenario: -total(scenario.repeats.values()))
-    blamed = [_figures(part, each, total) for each in largest if total(each.repeats.values())]
+    blamed = [_by_figure(part, each, total) for each in largest if total(each.repeats.values())]
     return Ruling(rule, part.scope, value, bound, value <= bound + TOLERANCE, scenarios=blamed, note=note)
 
 
@@ -108,7 +108,7 @@ def max_flaky(part: Part, bound: int) -> Ruling:
     repeated = any(len(each.repeats) > 1 for each in part.scenarios)
     return Ruling(
         "max_flaky", part.scope, len(flaky), bound, len(flaky) <= bound,
-        scenarios=[_figures(part, each, _passed) for each in flaky],
+        scenarios=[_by_figure(part, each, _passed) for each in flaky],
         note="" if repeated else "no scenario ran more than once",
     )  # fmt: skip
 
@@ -116,7 +116,7 @@ def max_flaky(part: Part, bound: int) -> Ruling:
 def max_errors(part: Part, bound: int) -> Ruling:
     """Judge the number of scenarios that could not be judged."""
     errors = [each for each in part.scenarios if each.verdict == "error"]
-    blamed = [_verdicts(part, scenario) for scenario in errors]
+    blamed = [_by_verdict(part, scenario) for scenario in errors]
     return Ruling("max_errors", part.scope, len(errors), bound, len(errors) <= bound, scenarios=blamed)
 
 
@@ -152,19 +152,19 @@ def no_new_failures(part: Part, _bound: bool, *, gone_counts: bool = True) -> Ru
     """Judge the scenarios that passed in the baseline and do not now, including removed ones if `gone_counts`."""
     assert part.pairing is not None
     broken = [each for each in part.pairing.pairs if each.before.verdict == "passed" and _fails(each.after)]
-    blamed = [Responsible.of(each.after, each, "passed", each.after.verdict) for each in broken]
+    blamed = [AffectedScenario.of(each.after, each, "passed", each.after.verdict) for each in broken]
     if gone_counts:
-        blamed += [each for each in _gone(part) if each.before == "passed"]
+        blamed += [each for each in _removed(part) if each.before == "passed"]
     return Ruling("no_new_failures", part.scope, len(blamed), 0, not blamed, scenarios=blamed)
 
 
 def allow_removed(part: Part, bound: bool) -> Ruling:
     """Judge the removed scenarios of the baseline: missing, or newly skipped."""
-    gone = _gone(part)
+    gone = _removed(part)
     return Ruling("allow_removed", part.scope, len(gone), bound, bound or not gone, scenarios=gone)
 
 
-def _gone(part: Part) -> list[Responsible]:
+def _removed(part: Part) -> list[AffectedScenario]:
     assert part.pairing is not None
     skipped = {pair.after.key for pair in part.pairing.pairs if pair.after.verdict == "skipped"}
     found, added = [], part.pairing.added
@@ -173,7 +173,9 @@ def _gone(part: Part) -> list[Responsible]:
     for each in part.pairing.gone:
         after = "skipped" if each.key in skipped else "missing"
         renamed = "" if after == "skipped" else _perhaps_renamed(each, added)
-        found.append(Responsible(each.id, each.variant, each.verdict, after, [renamed] if renamed else []))
+        found.append(
+            AffectedScenario(each.id, each.variant, each.verdict, after, [renamed] if renamed else [])
+        )
     return found
 
 
@@ -185,7 +187,7 @@ def _perhaps_renamed(gone: ScenarioRuns, added: Sequence[ScenarioRuns]) -> str:
     return f"perhaps renamed: '{found.removeprefix(f'{gone.suite}::')}' is new in this file" if found else ""
 
 
-def _judged(part: Part, figure: str) -> float:
+def _figure_of(part: Part, figure: str) -> float:
     value = part.group[figure]
     if value is None:
         raise NothingToJudge("no scenario was judged: all were skipped")
@@ -196,18 +198,18 @@ def _fails(scenario: ScenarioRuns) -> bool:
     return scenario.verdict in NOT_PASSED
 
 
-def _verdicts(part: Part, scenario: ScenarioRuns) -> Responsible:
-    pair = part.before.get(scenario.key)
-    return Responsible.of(scenario, pair, pair.before.verdict if pair else None, scenario.verdict)
+def _by_verdict(part: Part, scenario: ScenarioRuns) -> AffectedScenario:
+    pair = part.pairs_by_key.get(scenario.key)
+    return AffectedScenario.of(scenario, pair, pair.before.verdict if pair else None, scenario.verdict)
 
 
-def _figures(part: Part, scenario: ScenarioRuns, of: Callable[[Iterable[Repeat]], Any]) -> Responsible:
-    pair = part.before.get(scenario.key)
+def _by_figure(part: Part, scenario: ScenarioRuns, of: Callable[[Iterable[Repeat]], Any]) -> AffectedScenario:
+    pair = part.pairs_by_key.get(scenario.key)
     before = of(pair.before.repeats.values()) if pair else None
-    return Responsible.of(scenario, pair, before, of(scenario.repeats.values()))
+    return AffectedScenario.of(scenario, pair, before, of(scenario.repeats.values()))
 
 
-def _of(repeats: Iterable[Repeat], figure: str) -> list[float]:
+def _values_of(repeats: Iterable[Repeat], figure: str) -> list[float]:
     values = (getattr(repeat, figure) for repeat in repeats)
     return [value for value in values if value is not None]
 
@@ -221,7 +223,7 @@ def _passed(repeats: Iterable[Repeat]) -> str:
     return f"{verdicts.count('passed')} of {len(verdicts)} passed"
 
 
-ALONE: Final[dict[str, Rule]] = {
+RUN_RULES: Final[dict[str, Rule]] = {
     rule.__name__: rule
     for rule in (
         min_pass_rate, min_fitness, max_p50_latency, max_p95_latency, max_cost, max_tokens, max_flaky, max_errors,

@@ -14,7 +14,7 @@ from harness.report.scenario_runs import ScenarioRuns
 
 
 @dataclass(frozen=True, slots=True)
-class Responsible:
+class AffectedScenario:
     """A scenario affected by a ruling, with its figure before (None if not known) and now, and its changed checks."""
 
     id: str
@@ -24,7 +24,7 @@ class Responsible:
     checks: Sequence[str] = ()
 
     @classmethod
-    def of(cls, scenario: ScenarioRuns, pair: Pair | None, before: Any, after: Any) -> Responsible:
+    def of(cls, scenario: ScenarioRuns, pair: Pair | None, before: Any, after: Any) -> AffectedScenario:
         """Create it for a scenario, with its changed checks, or the failing ones if it is not in the baseline."""
         return cls(
             scenario.id, scenario.variant, before, after, (pair or Pair(_NOTHING, scenario)).changed_checks
@@ -66,7 +66,7 @@ class Ruling:
     bound: Any
     passed: bool
     interval: tuple[float, float] | None = None
-    scenarios: Sequence[Responsible] = ()
+    scenarios: Sequence[AffectedScenario] = ()
     note: str = ""
     details: Sequence[str] = ()
 

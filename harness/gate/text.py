@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from harness.gate.figures import bound, figure, moved
+from harness.gate.figures import bound_text, change_text, figure_text
 from harness.gate.judge import Verdict
-from harness.gate.ruling import Responsible, Ruling
+from harness.gate.ruling import AffectedScenario, Ruling
 from harness.report.formatting import plural
 from harness.source.display import clip, printable
 
@@ -19,7 +19,7 @@ def lines(verdict: Verdict) -> Iterator[str]:
     """Yield the lines of the verdict."""
     against = f" against {verdict.baseline}" if verdict.baseline else ""
     yield printable(f"gate: {verdict.run}{against}, rules of {verdict.policy or 'the harness (no policy)'}")
-    rows = [(name(ruling), figure(ruling), bound(ruling)) for ruling in verdict.rulings]
+    rows = [(rule_label(ruling), figure_text(ruling), bound_text(ruling)) for ruling in verdict.rulings]
     widths = [max((len(row[column]) for row in rows), default=0) for column in range(2)]
     printed: set[str] = set()
     for ruling, row in zip(verdict.rulings, rows, strict=True):
@@ -29,7 +29,7 @@ def lines(verdict: Verdict) -> Iterator[str]:
             f"{said}  {'  '.join(cells)}  {row[2]}" + (f"  ({ruling.note})" if ruling.note else "")
         )
         if not ruling.passed:
-            yield from (f"        {printable(line)}" for line in _responsible(ruling, printed))
+            yield from (f"        {printable(line)}" for line in _affected(ruling, printed))
     yield from (printable(f"note: {note}") for note in verdict.notes)
     yield headline(verdict)
 
@@ -42,12 +42,12 @@ def headline(verdict: Verdict) -> str:
     return f"gate failed: {failed} of {plural(len(verdict.rulings), 'rule')}"
 
 
-def name(ruling: Ruling) -> str:
+def rule_label(ruling: Ruling) -> str:
     """Return the name of the rule, and of the part it applies to."""
     return ruling.rule + (f" [{ruling.scope[0]} {ruling.scope[1]}]" if ruling.scope else "")
 
 
-def first_printed(scenario: Responsible, printed: set[str]) -> list[str]:
+def checks_once(scenario: AffectedScenario, printed: set[str]) -> list[str]:
     """Return the checks of a scenario, one line each; nothing if the scenario has been printed before."""
     if scenario.label in printed:
         return []
@@ -57,16 +57,16 @@ def first_printed(scenario: Responsible, printed: set[str]) -> list[str]:
     return [*some, *([f"… and {plural(more, 'more check')}"] if more > 0 else [])]
 
 
-def _responsible(ruling: Ruling, printed: set[str]) -> Iterator[str]:
-    yield from shown(list(ruling.details))
+def _affected(ruling: Ruling, printed: set[str]) -> Iterator[str]:
+    yield from limited(list(ruling.details))
     for scenario in ruling.scenarios[:MOST_SCENARIOS]:
-        yield f"{scenario.label}: {moved(ruling, scenario)}"
-        yield from (f"  {clip(check, _MESSAGE_LENGTH)}" for check in first_printed(scenario, printed))
+        yield f"{scenario.label}: {change_text(ruling, scenario)}"
+        yield from (f"  {clip(check, _MESSAGE_LENGTH)}" for check in checks_once(scenario, printed))
     if len(ruling.scenarios) > MOST_SCENARIOS:
         yield f"… and {plural(len(ruling.scenarios) - MOST_SCENARIOS, 'more scenario')}"
 
 
-def shown(details: list[str]) -> Iterator[str]:
+def limited(details: list[str]) -> Iterator[str]:
     """Yield the first lines, and the number of the others."""
     yield from details[:MOST_SCENARIOS]
     if len(details) > MOST_SCENARIOS:

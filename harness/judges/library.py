@@ -20,7 +20,7 @@ from harness.source.suggest import did_you_mean
 SUFFIX: Final = ".txt"
 ANSWER: Final = '"grade"'
 """The key of the answer that every prompt must mention."""
-LONGEST_PROMPT: Final = 100_000
+MAX_PROMPT_BYTES: Final = 100_000
 """Maximum size of a prompt file, in bytes."""
 
 
@@ -128,9 +128,9 @@ def read_prompt(path: Path, named_at: Span | None = None) -> Prompt:
         if is_special(path) or path.is_dir():
             raise refused("not-a-file", "this is no file")
         with path.open("rb") as stream:
-            data = stream.read(LONGEST_PROMPT + 1)
-        if len(data) > LONGEST_PROMPT:
-            raise refused("too-large", f"a prompt of more than {LONGEST_PROMPT:,} bytes")
+            data = stream.read(MAX_PROMPT_BYTES + 1)
+        if len(data) > MAX_PROMPT_BYTES:
+            raise refused("too-large", f"a prompt of more than {MAX_PROMPT_BYTES:,} bytes")
         text = data.decode("utf-8-sig")
     except FileNotFoundError:
         raise refused("missing-file", "no such file", hint_for_missing(path)) from None

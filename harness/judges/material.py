@@ -43,32 +43,32 @@ def material_of(
         material["input"] = asked[0]["content"] if len(asked) == 1 else asked
     if output is not None:
         material["output"] = output
-    return {**material, "tool_calls": [*_asked_for(own, answers)]}
+    return {**material, "tool_calls": [*_tool_calls(own, answers)]}
 
 
 def _conversation(events: Sequence[Event], answers: Mapping[int, Event]) -> list[dict[str, Any]]:
     """Return the messages of the user and the agent, up to the last of the user."""
-    said: list[dict[str, Any]] = []
+    messages: list[dict[str, Any]] = []
     for event in events:
         kind = event["event"]
         if kind == "call" and event["kind"] == "human" and "value" in answers.get(event["call"], ()):
-            if not said or said[-1]["role"] == "user":  # otherwise the pause has added it
-                said.append(_said("agent", event["request"]["args"]))
-            said.append(_said("user", answers[event["call"]]["value"]))
+            if not messages or messages[-1]["role"] == "user":  # otherwise the pause has added it
+                messages.append(_message("agent", event["request"]["args"]))
+            messages.append(_message("user", answers[event["call"]]["value"]))
         elif event.get("graph") != "":
             continue
         elif kind in ("input", "resume") and event["value"] is not None:
-            said.append(_said("user", event["value"]))
+            messages.append(_message("user", event["value"]))
         elif kind == "node_pause" and event["values"]:
-            said.append(_said("agent", event["values"]))
+            messages.append(_message("agent", event["values"]))
         elif kind == "end" and event["status"] == "completed" and event.get("output") is not None:
-            said.append(_said("agent", event["output"]))
-    while said and said[-1]["role"] == "agent":
-        said.pop()
-    return said
+            messages.append(_message("agent", event["output"]))
+    while messages and messages[-1]["role"] == "agent":
+        messages.pop()
+    return messages
 
 
-def _said(role: str, content: Any) -> dict[str, Any]:
+def _message(role: str, content: Any) -> dict[str, Any]:
     return {"role": role, "content": content}
 
 
@@ -105,7 +105,7 @@ def _tool(name: str, known: Mapping[str, ToolSpec]) -> dict[str, Any]:
     return {"name": name, "description": tool.description, "arguments": tool.schema}
 
 
-def _asked_for(calls: Sequence[Event], answers: Mapping[int, Event]) -> Iterator[dict[str, Any]]:
+def _tool_calls(calls: Sequence[Event], answers: Mapping[int, Event]) -> Iterator[dict[str, Any]]:
     """Yield the tool calls in the answers of models, without ids."""
     for call in calls:
         value = answers.get(call["call"], {}).get("value")

@@ -12,7 +12,7 @@ from collections.abc import Mapping
 from typing import Any, Final
 
 from harness.judges.library import Metric
-from harness.judges.shortening import Cut, shortened
+from harness.judges.shortening import Cut, shorten
 
 INSTRUCTIONS = """\
 You grade the output of a program against a rubric.
@@ -42,11 +42,11 @@ def rubric_messages(rubric: str, output: Any) -> Messages:
 def metric_messages(metric: Metric, prompt: str, material: Material) -> tuple[Messages, list[Cut]]:
     """Return the messages of a built-in judge, and the parts of the material that were shortened."""
     cuts: list[Cut] = []
-    shown = {key: shortened(key, material[key], cuts) for key in metric.sees if key in material}
+    shown = {key: shorten(key, material[key], cuts) for key in metric.sees if key in material}
     return _messages(prompt, shown), cuts
 
 
-def lacking(metric: Metric, material: Material) -> str:
+def missing_material(metric: Metric, material: Material) -> str:
     """Return the reason why a metric cannot be judged from this material; "" if it can."""
     return "; ".join(_ABSENT[key] for key in metric.needs if key not in material)
 

@@ -31,7 +31,7 @@ def items_of(config: pytest.Config, scenarios: Sequence[Scenario]) -> Iterator[t
         return
     for scenario in scenarios:
         for application in applications:
-            for varied in application.to(scenario.whole()):
+            for varied in application.apply(scenario.whole()):
                 yield f"{scenario.name}[{application.variant.name}]", _warned(varied, application.variant)
 
 
@@ -42,9 +42,9 @@ def _warned(varied: Scenario, variant: Variant) -> Scenario:
     from dataclasses import replace
 
     from harness.errors import Problem
-    from harness.variants.independence import SAME
+    from harness.variants.independence import SAME_AS_BASELINE
 
-    text = f"'{variant.name}' is the baseline once more: {SAME}"
+    text = f"'{variant.name}' is the baseline once more: {SAME_AS_BASELINE}"
     problem = Problem("same-variant", text, variant.span, severity="warning")
     return replace(varied, warnings=(*varied.warnings, problem))
 
@@ -62,10 +62,10 @@ def check_all_apply(config: pytest.Config, items: Sequence[ScenarioItem]) -> Non
         return
     from dataclasses import replace
 
-    from harness.variants.application import check
+    from harness.variants.application import check_applied
     from harness.variants.unused_names import unused_names
 
-    check(applications)
+    check_applied(applications)
     variants = [application.variant for application in applications]
     scenarios = [item.scenario for item in items]
     for problem, names in unused_names(variants, scenarios, projects_of(config)).items():

@@ -16,7 +16,7 @@ from harness.graph.effects import LLMCall
 from harness.graph.messages import to_messages
 from harness.judges.grade import read_grade
 from harness.judges.library import METRICS, library_prompt
-from harness.judges.request import Material, Messages, lacking, metric_messages, rubric_messages
+from harness.judges.request import Material, Messages, metric_messages, missing_material, rubric_messages
 from harness.scenario.model import Expectations
 from harness.scenario.outcome import Observation
 from harness.scenario.run_result import error_json
@@ -46,7 +46,7 @@ async def grade(
         key = str(index)
         try:
             if "metric" in item:
-                missing = lacking(METRICS[item["metric"]], material())
+                missing = missing_material(METRICS[item["metric"]], material())
                 if missing:
                     observed.ungraded[key] = missing
                     continue

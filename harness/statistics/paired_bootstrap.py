@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True, slots=True)
-class Paired:
+class PairedValues:
     """A scenario in two runs: its figure in each repeat, before and after, and its weight."""
 
     repeats: Sequence[tuple[float, float]]
@@ -34,7 +34,7 @@ class Change(NamedTuple):
     high: float
 
 
-def relative_change(scenarios: Sequence[Paired]) -> float:
+def relative_change(scenarios: Sequence[PairedValues]) -> float:
     """Return Σ weight × mean after ÷ Σ weight × mean before - 1.
 
     If Σ before is 0, it is 0 if Σ after is 0 as well, and infinite otherwise.
@@ -43,7 +43,7 @@ def relative_change(scenarios: Sequence[Paired]) -> float:
     return ratio(after - before, before)
 
 
-def resampled(scenarios: Sequence[Paired]) -> Sequence[Paired]:
+def resampling_units(scenarios: Sequence[PairedValues]) -> Sequence[PairedValues]:
     """Return the units to resample: the scenarios, or the repeats of a single scenario.
 
     Raises:
@@ -51,11 +51,15 @@ def resampled(scenarios: Sequence[Paired]) -> Sequence[Paired]:
     """
     if not scenarios or not all(scenario.repeats for scenario in scenarios):
         raise ValueError("every scenario needs a repeat before and after")
-    return scenarios if len(scenarios) > 1 else [Paired([repeat]) for repeat in scenarios[0].repeats]
+    return scenarios if len(scenarios) > 1 else [PairedValues([repeat]) for repeat in scenarios[0].repeats]
 
 
 def paired_bootstrap(
-    scenarios: Sequence[Paired], *, confidence: float = 0.95, resamples: int | None = None, seed: int = 0
+    scenarios: Sequence[PairedValues],
+    *,
+    confidence: float = 0.95,
+    resamples: int | None = None,
+    seed: int = 0,
 ) -> Change:
     """Return the relative change and its interval, deterministic for the same scenarios in the same order.
 
@@ -64,7 +68,7 @@ def paired_bootstrap(
     Raises:
         ValueError: there is no scenario, or one has no repeat.
     """
-    scenarios = resampled(scenarios)
+    scenarios = resampling_units(scenarios)
     before, after = _totals(scenarios)
     change = ratio(after - before, before)
     low, high = ratio_interval(after - before, before, confidence=confidence, resamples=resamples, seed=seed)
@@ -72,7 +76,7 @@ def paired_bootstrap(
     return Change(change, max(-1.0, low) if len(scenarios) > 1 else low, high)
 
 
-def _totals(scenarios: Sequence[Paired]) -> tuple[Values, Values]:
+def _totals(scenarios: Sequence[PairedValues]) -> tuple[Values, Values]:
     """Return weight × mean over repeats of each scenario, before and after."""
     import numpy as np
 

@@ -14,7 +14,7 @@ from itertools import product
 from math import inf
 from typing import TYPE_CHECKING, Final, NamedTuple
 
-from harness.statistics.paired_bootstrap import Paired, resampled
+from harness.statistics.paired_bootstrap import PairedValues, resampling_units
 from harness.statistics.ratio_interval import ratio_interval
 
 if TYPE_CHECKING:
@@ -39,7 +39,7 @@ class Difference(NamedTuple):
 
 
 def paired_difference(
-    scenarios: Sequence[Paired], *, confidence: float = 0.95, resamples: int = 10_000, seed: int = 0
+    scenarios: Sequence[PairedValues], *, confidence: float = 0.95, resamples: int = 10_000, seed: int = 0
 ) -> Difference:
     """Return the difference of scores from 0 to 1, deterministic for the same scenarios in the same order.
 
@@ -50,7 +50,7 @@ def paired_difference(
     """
     import numpy as np
 
-    scenarios = resampled(scenarios)
+    scenarios = resampling_units(scenarios)
     weights, changes = weighted_changes(scenarios)
     estimate = float(changes.sum() / weights.sum())
     low, high = ratio_interval(changes, weights, confidence=confidence, resamples=resamples, seed=seed)
@@ -60,7 +60,7 @@ def paired_difference(
     return Difference(estimate, low, high, p, len(scenarios))
 
 
-def weighted_changes(scenarios: Sequence[Paired]) -> tuple[Values, Values]:
+def weighted_changes(scenarios: Sequence[PairedValues]) -> tuple[Values, Values]:
     """Return the weight of each scenario, and weight × (mean after - mean before)."""
     import numpy as np
 
@@ -69,7 +69,7 @@ def weighted_changes(scenarios: Sequence[Paired]) -> tuple[Values, Values]:
     return weights, weights * changes
 
 
-def _mean_change(scenario: Paired) -> float:
+def _mean_change(scenario: PairedValues) -> float:
     before, after = (sum(values) / len(values) for values in zip(*scenario.repeats, strict=True))
     return after - before if abs(after - before) > _ROUNDING else 0.0
 

@@ -63,7 +63,7 @@ def ratio_interval(
     if not counts.any() and not changes.any():
         return estimate, estimate
     tail = (1 - confidence) / 2
-    most = _farthest(changes, counts, estimate)
+    most = _largest_deviation(changes, counts, estimate)
     if n < _FEW:
         residuals = changes - estimate * counts
         spread = sqrt((residuals @ residuals + most**2) / (n * (n + 1)))
@@ -76,7 +76,7 @@ def ratio_interval(
     return min(estimate, float(resampled[at])), max(estimate, float(resampled[count - 1 - at]))
 
 
-def _farthest(changes: Values, counts: Values, estimate: float) -> float:
+def _largest_deviation(changes: Values, counts: Values, estimate: float) -> float:
     """Return the distance from the mean change at which the two halves are added (see the module)."""
     import numpy as np
 

@@ -30,7 +30,9 @@ from harness.source.suggest import did_you_mean
 from harness.variants.document import Variant
 
 
-def varied(scenarios: Sequence[Scenario], variants: Sequence[Variant], projects: Projects) -> list[Scenario]:
+def apply_variants(
+    scenarios: Sequence[Scenario], variants: Sequence[Variant], projects: Projects
+) -> list[Scenario]:
     """Return each scenario with each variant that applies to its manifest, grouped by variant.
 
     Raises:
@@ -38,13 +40,13 @@ def varied(scenarios: Sequence[Scenario], variants: Sequence[Variant], projects:
     """
     applications = [Application(variant, projects) for variant in variants]
     found = [
-        each for application in applications for scenario in scenarios for each in application.to(scenario)
+        each for application in applications for scenario in scenarios for each in application.apply(scenario)
     ]
-    check(applications)
+    check_applied(applications)
     return found
 
 
-def check(applications: Sequence[Application]) -> None:
+def check_applied(applications: Sequence[Application]) -> None:
     """Check that each change of each variant applied to some manifest, after `apply` was called for all scenarios.
 
     Raises:
@@ -70,7 +72,7 @@ class Application:
 
     variant: Variant
     projects: Projects
-    is_meant: bool = False
+    matched: bool = False
     manifests: dict[Path, None] = field(default_factory=dict)
     used: set[str] = field(default_factory=set)
     prompts: dict[str, None] = field(default_factory=dict)
@@ -79,13 +81,13 @@ class Application:
     unreadable: list[Problem] = field(default_factory=list)
     _found: dict[object, tuple[Changes, bool]] = field(default_factory=dict)
 
-    def to(self, scenario: Scenario) -> Iterator[Scenario]:
+    def apply(self, scenario: Scenario) -> Iterator[Scenario]:
         """Yield the scenario with this variant, if it applies."""
         variant = self.variant
         self.manifests[scenario.manifests[0]] = None
-        if not is_meant_for(variant, scenario.manifests[0]):
+        if not matches_only(variant, scenario.manifests[0]):
             return
-        self.is_meant = True
+        self.matched = True
         if variant.is_baseline:
             yield replace(scenario, variation=Variation(variant.name, is_baseline=True))
             return
@@ -117,7 +119,7 @@ class Application:
 
     def _missing(self) -> Iterator[Problem]:
         variant = self.variant
-        if variant.only and not self.is_meant:
+        if variant.only and not self.matched:
             yield self._unmatched()
         for id_ in variant.prompts:
             if f"prompts.{id_}" not in self.used:
@@ -253,7 +255,7 @@ def _patched(changes: Changes, file: Path, named: str | None) -> tuple[Document,
         return None
 
 
-def is_meant_for(variant: Variant, manifest: Path) -> bool:
+def matches_only(variant: Variant, manifest: Path) -> bool:
     """True if a manifest matches a glob in each list of the variant's `only`, by its path or its file name."""
     names = (shown_path(manifest), manifest.as_posix(), manifest.name)
     return all(any(fnmatchcase(name, glob) for name in names for glob in globs) for globs in variant.only)

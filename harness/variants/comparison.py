@@ -18,11 +18,11 @@ from typing import Any, Final, Literal
 from harness.report.formatting import plural
 from harness.report.pairing import Pair
 from harness.report.scenario_runs import Run, ScenarioRuns
-from harness.statistics.needed import Needed, needed
-from harness.statistics.paired_bootstrap import Paired
+from harness.statistics.paired_bootstrap import PairedValues
 from harness.statistics.paired_difference import Difference, holm, paired_difference
-from harness.variants.independence import SAME
-from harness.variants.race import LEVEL, Race, Stopped
+from harness.statistics.sample_size import AdditionalSample, additional_sample
+from harness.variants.independence import SAME_AS_BASELINE
+from harness.variants.race import LEVEL, EarlyStop, Race
 
 FORMAT: Final = "harness-score/1"
 CONFIDENCE: Final = 0.95
@@ -34,7 +34,7 @@ Verdict = Literal["better", "worse", "no evidence"]
 
 
 @dataclass(frozen=True)
-class Changed:
+class ScenarioChange:
     """A scenario whose score or verdict differs from the baseline's, and the checks that cause it."""
 
     id: str
@@ -46,7 +46,7 @@ class Changed:
 
 
 @dataclass(frozen=True)
-class Scored:
+class VariantScore:
     """The result of a variant.
 
     group       its figures, as in summary.json
@@ -65,17 +65,17 @@ class Scored:
     difference: Difference | None = None
     corrected: float | None = None
     verdict: Verdict | None = None
-    needed: Needed | None = None
+    needed: AdditionalSample | None = None
     why: str = ""
-    stopped: Stopped | None = None
+    stopped: EarlyStop | None = None
 
 
 @dataclass(frozen=True)
 class Score:
     """The results of all variants, the baseline first; the changed scenarios; the names on the Pareto front."""
 
-    variants: Sequence[Scored]
-    changed: Sequence[Changed]
+    variants: Sequence[VariantScore]
+    changed: Sequence[ScenarioChange]
     pareto: Sequence[str]
 
     @property
@@ -116,7 +116,7 @@ def compare(
     groups: Mapping[str, Mapping[str, Any]],
     names: Sequence[str],
     answers: Mapping[str, Mapping[str, int]],
-    alike: Mapping[str, str],
+    no_difference: Mapping[str, str],
     race: Race | None = None,
 ) -> Score:
     """Compare variants with the baseline.
@@ -129,14 +129,14 @@ def compare(
         groups: the figures of each variant, by name.
         names: the variants, the baseline first.
         answers: number of runs of each variant by kind of answers.
-        alike: by name, the reason why a variant cannot differ from the baseline; "" if it can.
+        no_difference: by name, the reason why a variant cannot differ from the baseline; "" if it can.
         race: the race that stopped variants early, if there was one.
     """
     baseline, *others = names
     pairs = {name: _pairs(run, baseline, name) for name in others}
     paired = {name: _paired(pairs[name]) for name in others}
     scored = [
-        _scored(name, pairs[name], paired[name], groups, answers, alike[name])
+        _score_variant(name, pairs[name], paired[name], groups, answers, no_difference[name])
         for name in others
         if name in groups
     ]
@@ -151,14 +151,17 @@ def compare(
     # Holm: rejected hypotheses no longer count in the correction of the others.
     level = ALPHA / max(1, sum(p > ALPHA for p in corrected.values()))
     changed = [
-        found for name in others for pair in pairs[name] if (found := _changed(pair, name)) is not None
+        found
+        for name in others
+        for pair in pairs[name]
+        if (found := _scenario_change(pair, name)) is not None
     ]
     variants = [
-        Scored(baseline, groups.get(baseline, {}), answers.get(baseline, {})),
+        VariantScore(baseline, groups.get(baseline, {}), answers.get(baseline, {})),
         *(
-            _beaten(each, race)
+            _with_race_verdict(each, race)
             if race is not None and each.name in stopped
-            else _judged(each, corrected, paired[each.name], level)
+            else _with_verdict(each, corrected, paired[each.name], level)
             for each in scored
         ),
     ]
@@ -174,10 +177,10 @@ def _pairs(run: Run, baseline: str, name: str) -> list[Pair]:
     return [Pair(of[baseline], of[name]) for of in runs.values() if baseline in of and name in of]
 
 
-def _paired(pairs: Sequence[Pair]) -> list[Paired]:
+def _paired(pairs: Sequence[Pair]) -> list[PairedValues]:
     """Return the paired scores of each scenario with a weight, of the repeats in which both were judged."""
     found = ((pair.after.weight, _scores(pair)) for pair in pairs)
-    return [Paired(scores, weight) for weight, scores in found if scores and weight]
+    return [PairedValues(scores, weight) for weight, scores in found if scores and weight]
 
 
 def _scores(pair: Pair) -> list[tuple[float, float]]:
@@ -188,22 +191,22 @@ def _scores(pair: Pair) -> list[tuple[float, float]]:
     return scores if can_differ else scores[:1]
 
 
-def _scored(
+def _score_variant(
     name: str,
     pairs: Sequence[Pair],
-    paired: Sequence[Paired],
+    paired: Sequence[PairedValues],
     groups: Mapping[str, Mapping[str, Any]],
     answers: Mapping[str, Mapping[str, int]],
-    alike: str,
-) -> Scored:
-    scored = Scored(name, groups[name], answers.get(name, {}))
+    no_difference: str,
+) -> VariantScore:
+    scored = VariantScore(name, groups[name], answers.get(name, {}))
     if not paired:
         return replace(scored, why="no scenario was judged for it and for the baseline")
     scored = replace(scored, difference=paired_difference(paired, confidence=CONFIDENCE))
     differs = any(_differs(pair) for pair in pairs)
-    if alike == SAME and differs:
-        return replace(scored, why=f"differs for other reasons: {alike}")
-    return replace(scored, why=f"cannot differ: {alike}") if alike and not differs else scored
+    if no_difference == SAME_AS_BASELINE and differs:
+        return replace(scored, why=f"differs for other reasons: {no_difference}")
+    return replace(scored, why=f"cannot differ: {no_difference}") if no_difference and not differs else scored
 
 
 def _differs(pair: Pair) -> bool:
@@ -213,28 +216,32 @@ def _differs(pair: Pair) -> bool:
     )
 
 
-def _judged(scored: Scored, corrected: Mapping[str, float], paired: Sequence[Paired], level: float) -> Scored:
+def _with_verdict(
+    scored: VariantScore, corrected: Mapping[str, float], paired: Sequence[PairedValues], level: float
+) -> VariantScore:
     if scored.difference is None or scored.why:
         return scored
     p = corrected[scored.name]
     if p > ALPHA:
-        more = needed(paired, level)
-        return replace(scored, corrected=p, verdict="no evidence", needed=more, why=_needs(paired, more))
+        more = additional_sample(paired, level)
+        return replace(
+            scored, corrected=p, verdict="no evidence", needed=more, why=_needed_text(paired, more)
+        )
     verdict: Verdict = "better" if scored.difference.estimate > 0 else "worse"
     return replace(scored, corrected=p, verdict=verdict)
 
 
-def _beaten(scored: Scored, race: Race) -> Scored:
+def _with_race_verdict(scored: VariantScore, race: Race) -> VariantScore:
     """Add the verdict of the race to a variant that it stopped; none if the variant cannot differ."""
     scored = replace(scored, stopped=race.stopped[scored.name])
     if scored.why:
         return scored
-    p = race.against_baseline(scored.name)
+    p = race.p_worse_than_baseline(scored.name)
     verdict: Verdict = "worse" if p <= LEVEL else "no evidence"
     return replace(scored, corrected=p, verdict=verdict)
 
 
-def _needs(paired: Sequence[Paired], more: Needed | None) -> str:
+def _needed_text(paired: Sequence[PairedValues], more: AdditionalSample | None) -> str:
     if more is None:
         if all(before == after for each in paired for before, after in each.repeats):
             return "no scenario has another score"
@@ -247,17 +254,17 @@ def _needs(paired: Sequence[Paired], more: Needed | None) -> str:
     return f"about {' or '.join(wanted)} would show it, if it is as large as here"
 
 
-def _changed(pair: Pair, variant: str) -> Changed | None:
+def _scenario_change(pair: Pair, variant: str) -> ScenarioChange | None:
     before, after = round(pair.before.score, _DIGITS), round(pair.after.score, _DIGITS)
     verdicts = (pair.before.verdict, pair.after.verdict)
     if before == after and verdicts[0] == verdicts[1]:
         return None
     better = after > before
     checks = Pair(pair.after, pair.before).changed_checks if better else pair.changed_checks
-    return Changed(pair.after.id, variant, before, after, verdicts, tuple(checks))
+    return ScenarioChange(pair.after.id, variant, before, after, verdicts, tuple(checks))
 
 
-def _pareto(variants: Sequence[Scored]) -> list[str]:
+def _pareto(variants: Sequence[VariantScore]) -> list[str]:
     """Return the variants on the Pareto front: no other is at least as good in everything and better in something.
 
     Variants that were stopped, or have no judged run, are not on it.
@@ -274,21 +281,21 @@ def _pareto(variants: Sequence[Scored]) -> list[str]:
     ]
 
 
-def _was_judged(scored: Scored) -> bool:
+def _was_judged(scored: VariantScore) -> bool:
     return bool(scored.group.get("passed") or scored.group.get("failed"))
 
 
-def _aims(scored: Scored) -> tuple[float, ...]:
+def _aims(scored: VariantScore) -> tuple[float, ...]:
     """Return the figures to minimize."""
     latency, cost = scored.group["latency"]["p50"] or 0.0, scored.group["cost"]
     return tuple(round(value, _DIGITS) for value in (-_fitness(scored), latency, cost))
 
 
-def _fitness(scored: Scored) -> float:
+def _fitness(scored: VariantScore) -> float:
     return float(scored.group.get("fitness") or 0.0)
 
 
-def _as_json(scored: Scored) -> dict[str, Any]:
+def _as_json(scored: VariantScore) -> dict[str, Any]:
     group, difference = scored.group, scored.difference
     latency = group.get("latency") or {}
     return {
@@ -310,7 +317,7 @@ def _as_json(scored: Scored) -> dict[str, Any]:
             "p": difference.p if scored.corrected is None else scored.corrected,
             "verdict": scored.verdict,
             "scenarios": difference.scenarios,
-            "needed": _more(scored),
+            "needed": _more_scenarios(scored),
             "needed_repeats": scored.needed.repeats if scored.needed else None,
         },
         "note": scored.why or None,
@@ -319,7 +326,7 @@ def _as_json(scored: Scored) -> dict[str, Any]:
     }
 
 
-def _more(scored: Scored) -> int | None:
+def _more_scenarios(scored: VariantScore) -> int | None:
     """Return the number of further scenarios that the verdict needs; 0 if there is a verdict."""
     if scored.needed is not None:
         return scored.needed.scenarios

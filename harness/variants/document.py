@@ -58,7 +58,7 @@ class Variant:
         return not any(getattr(self, key) for key in _CHANGES)
 
 
-def _name(value: str) -> str:
+def _check_name(value: str) -> str:
     flaw = name_error(value) or (
         "it has a '/'" if "/" in value else "it has a '+'" if _SEPARATOR in value else ""
     )
@@ -67,7 +67,7 @@ def _name(value: str) -> str:
     return value
 
 
-def _patch(value: list[dict[str, Any]]) -> list[dict[str, Any]]:
+def _check_patch(value: list[dict[str, Any]]) -> list[dict[str, Any]]:
     wrong = faulty_operations(value)
     if wrong:
         raise mistaken(*(Mistake(text) for text in wrong))
@@ -79,7 +79,7 @@ class VariantKeys(Strict):
 
     model_config = ConfigDict(title="a variant")
 
-    name: Annotated[str, AfterValidator(_name)]
+    name: Annotated[str, AfterValidator(_check_name)]
     prompts: dict[
         str,
         Annotated[
@@ -91,7 +91,7 @@ class VariantKeys(Strict):
     params: dict[str, Any] = LEFT_OUT
     env: dict[str, EnvValue] = LEFT_OUT
     manifest: Name = LEFT_OUT
-    edit: Annotated[list[dict[str, Any]], AfterValidator(_patch)] = LEFT_OUT
+    edit: Annotated[list[dict[str, Any]], AfterValidator(_check_patch)] = LEFT_OUT
     only: list[str] = LEFT_OUT
 
 
@@ -118,15 +118,15 @@ def read_variants(path: Path) -> list[Variant]:
         _variant(each, document.at(("variants", number)), path.parent, problems)
         for number, each in enumerate(keys.variants)
     ]
-    problems += _names(written)
-    combined = list(_combined(written, keys.matrix or {}, document, problems))
+    problems += _name_problems(written)
+    combined = list(_combinations(written, keys.matrix or {}, document, problems))
     if problems:
         raise FormatError(in_file_order(problems))
     empty = [variant for variant in written if variant.is_baseline] or [Variant(BASELINE, document.span())]
     return list({each.name: each for each in [*empty, *written, *combined]}.values())
 
 
-def chosen(variants: list[Variant], names: tuple[str, ...]) -> list[Variant]:
+def select_variants(variants: list[Variant], names: tuple[str, ...]) -> list[Variant]:
     """Return the variants with these names, or all if there are none; the baseline is always included.
 
     Raises:
@@ -148,7 +148,7 @@ def _variant(keys: VariantKeys, at: Document, folder: Path, problems: list[Probl
     prompts = {}
     for id_, written in (keys.prompts or {}).items():
         place = at.span(("prompts", id_))
-        text = written if isinstance(written, str) else _text(folder / written.file, place, problems)
+        text = written if isinstance(written, str) else _read_text(folder / written.file, place, problems)
         prompts[id_] = Prompt(text, place)
     return Variant(
         name=keys.name,
@@ -172,7 +172,7 @@ def _existing(file: Path, place: Span, problems: list[Problem]) -> Path:
     return file
 
 
-def _text(file: Path, place: Span, problems: list[Problem]) -> str:
+def _read_text(file: Path, place: Span, problems: list[Problem]) -> str:
     try:
         return file.read_text(encoding="utf-8")
     except FileNotFoundError:
@@ -183,7 +183,7 @@ def _text(file: Path, place: Span, problems: list[Problem]) -> str:
     return ""
 
 
-def _names(variants: list[Variant]) -> Iterator[Problem]:
+def _name_problems(variants: list[Variant]) -> Iterator[Problem]:
     first: dict[str, Variant] = {}
     empty: Variant | None = None
     for variant in variants:
@@ -206,7 +206,7 @@ def _names(variants: list[Variant]) -> Iterator[Problem]:
         )
 
 
-def _combined(
+def _combinations(
     variants: list[Variant], matrix: dict[str, list[str]], document: Document, problems: list[Problem]
 ) -> Iterator[Variant]:
     """Yield one variant for each combination of one name per axis; the baseline adds nothing to a combination."""
@@ -227,10 +227,10 @@ def _combined(
     for choice in product(*matrix.values()):
         parts = [known[name] for name in choice if not known[name].is_baseline]
         if len(parts) > 1:
-            yield _together(parts, document.span(("matrix",)), problems)
+            yield _merge(parts, document.span(("matrix",)), problems)
 
 
-def _together(parts: list[Variant], span: Span, problems: list[Problem]) -> Variant:
+def _merge(parts: list[Variant], span: Span, problems: list[Problem]) -> Variant:
     combined = Variant(_SEPARATOR.join(part.name for part in parts), span)
     for part in parts:
         both = [

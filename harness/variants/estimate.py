@@ -36,7 +36,7 @@ Call = tuple[str, int, int]
 
 
 @dataclass
-class Expected:
+class ExpectedCalls:
     """The expected calls, tokens and dollars of some runs.
 
     unknown   number of runs without a source for the estimate
@@ -50,7 +50,7 @@ class Expected:
     unknown: int = 0
     unpriced: set[str] = field(default_factory=set)
 
-    def add(self, other: Expected) -> None:
+    def add(self, other: ExpectedCalls) -> None:
         """Add the expectation of other runs."""
         self.runs += other.runs
         self.calls += other.calls
@@ -76,14 +76,14 @@ class Expected:
 class Estimate:
     """The expected calls of each scenario, by its number. Scenarios that make no calls are missing."""
 
-    by_number: Mapping[int, Expected]
+    by_number: Mapping[int, ExpectedCalls]
     variants: Sequence[str]
 
-    def of(self, number: int) -> Expected | None:
+    def of(self, number: int) -> ExpectedCalls | None:
         """Return the expected calls of a scenario; None if they are unknown."""
         found = self.by_number.get(number)
         if found is None:
-            return Expected()
+            return ExpectedCalls()
         return None if found.unknown else found
 
     @property
@@ -98,10 +98,10 @@ class Estimate:
 
     def lines(self) -> Iterator[str]:
         """Yield the estimate as lines of text, in total and by variant; nothing if no calls will be made."""
-        total, by_variant = Expected(), dict[str, Expected]()
+        total, by_variant = ExpectedCalls(), dict[str, ExpectedCalls]()
         for number, of in self.by_number.items():
             total.add(of)
-            by_variant.setdefault(self.variants[number], Expected()).add(of)
+            by_variant.setdefault(self.variants[number], ExpectedCalls()).add(of)
         if not self.asks:
             return
         yield f"models will be asked anew: {total}"
@@ -116,7 +116,7 @@ def estimate(
     scenarios: Sequence[Scenario], projects: Projects, price: Price, lines: Sequence[Mapping[str, Any]] = ()
 ) -> Estimate:
     """Estimate the calls of the scenarios. `lines` are results of earlier runs."""
-    known = _Known(projects, lines)
+    known = _Estimator(projects, lines)
     found = {}
     for number, scenario in enumerate(scenarios):
         expected = known.expected(scenario, price)
@@ -125,7 +125,7 @@ def estimate(
     return Estimate(found, [each.variant for each in scenarios])
 
 
-class _Known:
+class _Estimator:
     """Estimates the calls of scenarios from recordings and earlier results."""
 
     def __init__(self, projects: Projects, lines: Sequence[Mapping[str, Any]]) -> None:
@@ -136,13 +136,13 @@ class _Known:
             if line.get("varies") and line["verdict"] in ("passed", "failed"):
                 self._asked.setdefault(line["id"], []).append(_calls_of_line(line))
 
-    def expected(self, scenario: Scenario, price: Price) -> Expected | None:
+    def expected(self, scenario: Scenario, price: Price) -> ExpectedCalls | None:
         """Return the expected calls of a scenario; None if it will make none."""
         settings = self._projects.of(scenario.file)
         name, mode = cassette_name(scenario, settings), effective_record_mode(settings)
         if name is None or scenario.skip is not None or mode not in WRITING:
             return None
-        own = _numbers(settings.cassettes, name)
+        own = _recorded_numbers(settings.cassettes, name)
         runs = scenario.repeat
         if mode is RecordMode.ONCE and own:
             return None
@@ -151,10 +151,10 @@ class _Known:
         if runs <= 0:
             return None
         samples = self._samples(scenario, settings.cassettes, name)
-        judges = _judges(scenario)
+        judges = _judge_calls(scenario)
         if not samples:
-            return Expected(runs, runs * judges, unknown=runs)
-        expected = Expected(runs)
+            return ExpectedCalls(runs, runs * judges, unknown=runs)
+        expected = ExpectedCalls(runs)
         renamed = scenario.variation.models if scenario.variation else {}
         share = runs / len(samples)
         for calls in samples:
@@ -187,7 +187,7 @@ class _Known:
         return self._recorded[at]
 
 
-def _numbers(root: Path, name: str) -> list[int]:
+def _recorded_numbers(root: Path, name: str) -> list[int]:
     try:
         return CassetteFolder(root, name).numbers()
     except CassetteError:  # the run says what is wrong with it
@@ -222,5 +222,5 @@ def _calls_of_line(line: Mapping[str, Any]) -> list[Call]:
     return calls
 
 
-def _judges(scenario: Scenario) -> int:
+def _judge_calls(scenario: Scenario) -> int:
     return sum(len(expect.values.get("judge", ())) for expect in scenario.expectations)

@@ -21,26 +21,26 @@ from harness.scenario.request import load_request
 from harness.settings import Projects, RecordMode, Settings
 from harness.world.spec import Stub
 
-SAME: Final = "what it sets is what the scenarios run with already"
+SAME_AS_BASELINE: Final = "what it sets is what the scenarios run with already"
 _UNREAD: Final = "every answer came from stubs that read neither prompt nor model"
 
 
-def reasons(scenarios: Iterable[Scenario], projects: Projects) -> dict[str, str]:
+def no_difference_reasons(scenarios: Iterable[Scenario], projects: Projects) -> dict[str, str]:
     """Return the reason why each variant cannot differ from the baseline, by name; "" if it can."""
     found: dict[str, dict[str, None]] = {}
     for scenario in scenarios:
         said = found.setdefault(scenario.variant, {})
         if "" not in said:
-            said[_why_alike(scenario, projects)] = None
+            said[_no_difference_reason(scenario, projects)] = None
     return {name: "" if "" in said else " or ".join(said) for name, said in found.items()}
 
 
-def _why_alike(scenario: Scenario, projects: Projects) -> str:
+def _no_difference_reason(scenario: Scenario, projects: Projects) -> str:
     variation = scenario.variation
     if variation is None or variation.is_baseline:
         return "it is the baseline"
     if variation.is_same:
-        return SAME
+        return SAME_AS_BASELINE
     settings = projects.of(scenario.file)
     differs = (
         variation.changes_graph

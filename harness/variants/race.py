@@ -26,7 +26,7 @@ SEED: Final = 0
 T = TypeVar("T")
 
 
-class Stopped(NamedTuple):
+class EarlyStop(NamedTuple):
     """The stop of a variant: the number of scenarios before it, the variant that beat it, the corrected p-value."""
 
     scenarios: int
@@ -45,7 +45,7 @@ class Race:
     """
 
     def __init__(self, names: Sequence[str], heaviest: float = 1.0) -> None:
-        self.stopped: dict[str, Stopped] = {}
+        self.stopped: dict[str, EarlyStop] = {}
         self.scenarios = 0
         self._heaviest = heaviest
         self._names = tuple(names)
@@ -66,24 +66,24 @@ class Race:
             if loser in scores and winner in scores and self._heaviest:
                 bets.add((scores[winner] - scores[loser]) * weight / self._heaviest)
 
-    def look(self) -> None:
+    def stop_beaten(self) -> None:
         """Stop the variants that are beaten by now."""
         for name in self.running[1:]:
-            by, p = self.standing(name)
+            by, p = self.strongest_rival(name)
             if p <= LEVEL:
-                self.stopped[name] = Stopped(self.scenarios, by, p)
+                self.stopped[name] = EarlyStop(self.scenarios, by, p)
 
-    def standing(self, name: str) -> tuple[str, float]:
+    def strongest_rival(self, name: str) -> tuple[str, float]:
         """Return the variant that beats this one most clearly, and the corrected p-value of that."""
         p, by = min((bets.p, winner) for (loser, winner), bets in self._bets.items() if loser == name)
         return by, min(1.0, p * len(self._bets))
 
-    def against_baseline(self, name: str) -> float:
+    def p_worse_than_baseline(self, name: str) -> float:
         """Return the corrected p-value of the variant being worse than the baseline."""
         return min(1.0, self._bets[name, self._names[0]].p * len(self._bets))
 
 
-def in_blocks(items: Sequence[T]) -> list[list[T]]:
+def random_blocks(items: Sequence[T]) -> list[list[T]]:
     """Return the items in random order, drawn with a fixed seed, in blocks of `BLOCK`."""
     order = random.Random(SEED).sample(range(len(items)), len(items))
     return [[items[at] for at in order[start : start + BLOCK]] for start in range(0, len(order), BLOCK)]

@@ -1,7 +1,7 @@
 """The order in which a scoring runs its scenarios, and the choice of those it does not run.
 
     taken over from an interrupted scoring ─┐
-    scenarios, a block at a time ───────────┴▶ `Session` runs them ─▶ `ended`: scores ─▶ the race stops variants
+    scenarios, a block at a time ───────────┴▶ `Session` runs them ─▶ `add_outcome` ─▶ the race stops variants
 
 Without a race and a budget, scenarios run variant by variant, as they were selected. Otherwise each scenario
 runs with all variants before the next one, in the order of `harness.variants.race.random_blocks`: if the budget
@@ -22,25 +22,25 @@ from harness.report.results import Record
 from harness.scenario.model import Scenario
 from harness.scenario.outcome import Outcome
 from harness.variants.estimate import Estimate
-from harness.variants.interrupted import TakenOver
-from harness.variants.race import Race, in_blocks
+from harness.variants.race import Race, random_blocks
+from harness.variants.resume import ResumedRun
 
 
 @dataclass
 class Schedule:
     """The order of `scenarios`, each with one variant; numbers are indices into them.
 
-    estimate    the expected calls of each
-    taken       the runs taken over from an interrupted scoring, by number
-    when_taken  called when these are written to the new results
+    estimate       the expected calls of each
+    taken          the runs taken over from an interrupted scoring, by number
+    on_taken_over  called when these are written to the new results
     """
 
     scenarios: Sequence[Scenario]
     estimate: Estimate
     spending: Spending
     race: Race | None = None
-    taken: Mapping[int, Sequence[TakenOver]] = field(default_factory=dict)
-    when_taken: Callable[[], object] = lambda: None
+    taken: Mapping[int, Sequence[ResumedRun]] = field(default_factory=dict)
+    on_taken_over: Callable[[], object] = lambda: None
     over_budget: bool = False
     """True if scenarios were not run because the budget is spent."""
     _scores: dict[int, list[float]] = field(default_factory=dict)
@@ -50,9 +50,9 @@ class Schedule:
         for number, runs in self.taken.items():
             for run in runs:
                 line, record = run.read()
-                self._add(number, line["verdict"], line["score"])
+                self._add_score(number, line["verdict"], line["score"])
                 yield number, line, record
-        self.when_taken()
+        self.on_taken_over()
 
     def batches(self) -> Iterator[Sequence[int]]:
         """Yield the numbers to run next. All runs of a batch must have ended before the next one is requested."""
@@ -60,7 +60,7 @@ class Schedule:
         if self.race is None and not bounded:
             yield [number for number in range(len(self.scenarios)) if number not in self.taken]
             return
-        for block in in_blocks(self._by_scenario()):
+        for block in random_blocks(self._by_scenario()):
             running = set(self.race.running) if self.race is not None else None
             numbers = [
                 n for each in block for n in each if running is None or self.scenarios[n].variant in running
@@ -72,18 +72,18 @@ class Schedule:
                     return
                 yield batch
             if self.race is not None:
-                self._look(block, self.race)
+                self._run_race(block, self.race)
 
-    def keeps(self, outcome: Outcome) -> bool:
+    def is_kept(self, outcome: Outcome) -> bool:
         """False for a run that was cut off because the budget is spent: it is treated as not started."""
         if self.spending.refused and (outcome.observed.error or {}).get("code") == "budget":
             self.over_budget = True
             return False
         return True
 
-    def ended(self, number: int, outcome: Outcome) -> None:
+    def add_outcome(self, number: int, outcome: Outcome) -> None:
         """Add the outcome of a run."""
-        self._add(number, outcome.verdict, outcome.score)
+        self._add_score(number, outcome.verdict, outcome.score)
 
     def why_incomplete(self, runs: int, of: int) -> str:
         """Return the reason why not all runs were made; "" if it is neither budget nor race."""
@@ -110,11 +110,11 @@ class Schedule:
             found.setdefault((scenario.file, scenario.name), []).append(number)
         return list(found.values())
 
-    def _add(self, number: int, verdict: str, score: float | None) -> None:
+    def _add_score(self, number: int, verdict: str, score: float | None) -> None:
         if verdict in ("passed", "failed"):
             self._scores.setdefault(number, []).append(min(score or 0.0, 1.0))
 
-    def _look(self, block: Sequence[Sequence[int]], race: Race) -> None:
+    def _run_race(self, block: Sequence[Sequence[int]], race: Race) -> None:
         for numbers in block:
             scores = {
                 self.scenarios[number].variant: sum(of) / len(of)
@@ -122,4 +122,4 @@ class Schedule:
                 if (of := self._scores.get(number))
             }
             race.add(scores, self.scenarios[numbers[0]].weight)
-        race.look()
+        race.stop_beaten()

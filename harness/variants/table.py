@@ -7,7 +7,7 @@ from typing import Final
 
 from harness.report.formatting import answers, cost, p_value, percent, plural, score, seconds, with_interval
 from harness.source.display import clip, printable
-from harness.variants.comparison import Changed, Score, Scored
+from harness.variants.comparison import ScenarioChange, Score, VariantScore
 
 _MOST_CHANGED: Final = 10
 _MOST_LINES: Final = 6
@@ -45,13 +45,13 @@ def table(score: Score) -> Iterator[str]:
         if each.why:
             yield f"  {each.why}"
     for each in score.variants[1:]:
-        yield from _changed(each.name, [found for found in score.changed if found.variant == each.name])
+        yield from _change_lines(each.name, [found for found in score.changed if found.variant == each.name])
     yield ""
     front = ", ".join(printable(name) for name in score.pareto) or "none"
     yield f"on the Pareto front of fitness, latency (p50) and cost: {front}"
 
 
-def _row(scored: Scored, is_baseline: bool) -> tuple[str, ...]:
+def _row(scored: VariantScore, is_baseline: bool) -> tuple[str, ...]:
     group, difference = scored.group, scored.difference
     latency = group["latency"]
     between = _NO_FIGURE
@@ -72,7 +72,7 @@ def _row(scored: Scored, is_baseline: bool) -> tuple[str, ...]:
     )
 
 
-def _changed(name: str, changed: Sequence[Changed]) -> Iterator[str]:
+def _change_lines(name: str, changed: Sequence[ScenarioChange]) -> Iterator[str]:
     if not changed:
         return
     yield ""
@@ -83,12 +83,12 @@ def _changed(name: str, changed: Sequence[Changed]) -> Iterator[str]:
         )
         yield f"  {each.before:.3f} → {each.after:.3f}  {printable(each.id)}{verdicts}"
         for check in each.checks[:2]:
-            yield from (f"    {line}" for line in _message(check))
+            yield from (f"    {line}" for line in _message_lines(check))
     if len(changed) > _MOST_CHANGED:
         yield f"  … and {len(changed) - _MOST_CHANGED} more, see --json"
 
 
-def _message(check: str) -> Iterator[str]:
+def _message_lines(check: str) -> Iterator[str]:
     """Yield the message of a check line by line, shortened."""
     name, _, said = printable(check, keep_newlines=True).rstrip().partition(": ")
     lines = [f"{name}:", *said.split("\n")] if "\n" in said else [f"{name}: {said}" if said else name]

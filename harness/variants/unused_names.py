@@ -40,7 +40,7 @@ def unused_names(
 
 def _unused(variant: Variant, agents: _Agents) -> Iterator[Problem]:
     for name in variant.params:
-        if name not in KNOWN_PARAMETERS and not agents.set_parameter(name):
+        if name not in KNOWN_PARAMETERS and not agents.may_set_parameter(name):
             text = (
                 f"no manifest that the scenarios run sets a parameter '{name}', and no provider documents it"
             )
@@ -48,7 +48,7 @@ def _unused(variant: Variant, agents: _Agents) -> Iterator[Problem]:
             span = variant.spans[f"params.{name}"]
             yield Problem("unknown-parameter", text, span, hint, severity="warning")
     for name in variant.env:
-        if not agents.ask_for(name):
+        if not agents.may_read_variable(name):
             text = f"no manifest that the scenarios run asks for the variable '{name}'"
             hint = did_you_mean(name, agents.words(), listing=False)
             yield Problem("unknown-variable", text, variant.spans[f"env.{name}"], hint, severity="warning")
@@ -77,7 +77,7 @@ class _Agents:
             self._sources.update(graph.sources)
             self._words.append(AgentWords(scenario, graph, settings))
 
-    def set_parameter(self, name: str) -> bool:
+    def may_set_parameter(self, name: str) -> bool:
         """False if no file of a manifest has this key."""
         return not self._is_whole or name in self._keys
 
@@ -86,7 +86,7 @@ class _Agents:
         texts = (file.read_text("utf-8", errors="replace") for file in self._sources if file.is_file())
         return frozenset(key for text in texts for key in _KEY.findall(text))
 
-    def ask_for(self, variable: str) -> bool:
+    def may_read_variable(self, variable: str) -> bool:
         """False if the name of the variable occurs nowhere."""
         return not self._is_whole or any(words.may_ask_for(variable) for words in self._words)
 

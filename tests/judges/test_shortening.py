@@ -9,7 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from harness.judges.grade import read_grade
-from harness.judges.shortening import LONGEST, Cut, shortened
+from harness.judges.shortening import MAX_LENGTH, Cut, shorten
 
 values = st.recursive(
     st.none() | st.booleans() | st.integers() | st.text(max_size=30),
@@ -21,7 +21,7 @@ values = st.recursive(
 def test_what_is_short_is_not_touched() -> None:
     cuts: list[Cut] = []
     value = {"a": ["b"] * 100}
-    assert shortened("output", value, cuts) is value
+    assert shorten("output", value, cuts) is value
     assert cuts == []
 
 
@@ -30,14 +30,14 @@ def test_what_is_short_is_not_touched() -> None:
 def test_whatever_it_is_it_becomes_short_enough_and_stays_json(value: Any, times: int) -> None:
     cuts: list[Cut] = []
     many = {"many": [value] * times, "x" * times: str(value) * times}
-    kept = json.dumps(shortened("context", many, cuts), ensure_ascii=False)
-    assert len(kept) <= LONGEST + 100
-    assert bool(cuts) == (len(json.dumps(many, ensure_ascii=False)) > LONGEST)
+    kept = json.dumps(shorten("context", many, cuts), ensure_ascii=False)
+    assert len(kept) <= MAX_LENGTH + 100
+    assert bool(cuts) == (len(json.dumps(many, ensure_ascii=False)) > MAX_LENGTH)
 
 
 def test_a_long_text_loses_its_middle_and_says_how_much() -> None:
     cuts: list[Cut] = []
-    kept = shortened("output", "a" * 50_000 + "b" * 50_000, cuts)
+    kept = shorten("output", "a" * 50_000 + "b" * 50_000, cuts)
     assert kept == "a" * 25_000 + "… 50000 characters left out …" + "b" * 25_000
     assert str(cuts[0]) == "50,031 of 100,002 characters of 'output'"
 

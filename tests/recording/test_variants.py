@@ -5,7 +5,7 @@ from __future__ import annotations
 from harness.scenario.load import load_file
 from harness.scenario.model import Scenario
 from harness.settings import Projects, RecordMode
-from harness.variants.application import varied
+from harness.variants.application import apply_variants
 from harness.variants.document import read_variants
 from tests.recording.project import Project
 
@@ -26,7 +26,7 @@ llm:
 def both(project: Project) -> tuple[Scenario, Scenario]:
     scenarios = load_file(project.write("rain.scenario.yaml", SCENARIO)).scenarios
     variants = read_variants(project.write("variants.yaml", VARIANTS))
-    baseline, curt = varied(scenarios, variants, Projects())
+    baseline, curt = apply_variants(scenarios, variants, Projects())
     return baseline, curt
 
 

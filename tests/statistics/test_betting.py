@@ -9,9 +9,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from harness.statistics.betting import Bets
-from harness.statistics.paired_bootstrap import Paired
+from harness.statistics.paired_bootstrap import PairedValues
 from harness.statistics.paired_difference import holm, paired_difference
-from harness.variants.race import Race, in_blocks
+from harness.variants.race import Race, random_blocks
 
 EQUAL = (0.7, 0.7, 0.7, 0.7, 0.7)
 
@@ -22,7 +22,7 @@ def run(rates: tuple[float, ...], scenarios: int, seed: int) -> tuple[Race, int,
     names = [str(number) for number in range(len(rates))]
     race, runs = Race(names), 0
     seen: dict[str, list[float]] = {name: [] for name in names}
-    for block in in_blocks(range(scenarios)):
+    for block in random_blocks(range(scenarios)):
         running = race.running
         for _ in block:
             easy = drawn.uniform(-0.2, 0.2)
@@ -31,7 +31,7 @@ def run(rates: tuple[float, ...], scenarios: int, seed: int) -> tuple[Race, int,
                 seen[name].append(score)
             race.add(scores)
             runs += len(scores)
-        race.look()
+        race.stop_beaten()
     return race, runs, seen
 
 
@@ -73,7 +73,7 @@ def test_equal_variants_are_stopped_or_called_worse_in_at_most_one_race_of_twent
         p, signs = {"stopped": 1.0}, {}
         for name in race.running[1:]:
             found = paired_difference(
-                [Paired([pair]) for pair in zip(seen["0"], seen[name], strict=True)], resamples=500
+                [PairedValues([pair]) for pair in zip(seen["0"], seen[name], strict=True)], resamples=500
             )
             p[name], signs[name] = found.p, found.estimate
         p |= dict.fromkeys(race.stopped, 1.0)
@@ -101,12 +101,12 @@ def test_a_variant_that_another_one_beats_is_stopped_though_it_is_as_good_as_the
     race, _, _ = run((0.2, 0.8, 0.2), 60, seed=1)
     assert race.stopped.keys() == {"2"}
     assert race.stopped["2"].by == "1"
-    assert race.against_baseline("2") > 0.05
+    assert race.p_worse_than_baseline("2") > 0.05
 
 
 def test_scenarios_run_in_blocks_in_an_order_that_is_always_the_same() -> None:
-    blocks = in_blocks(range(12))
+    blocks = random_blocks(range(12))
     assert [len(block) for block in blocks] == [5, 5, 2]
     assert sorted(number for block in blocks for number in block) == list(range(12))
-    assert blocks == in_blocks(range(12))
+    assert blocks == random_blocks(range(12))
     assert blocks[0] != [0, 1, 2, 3, 4]

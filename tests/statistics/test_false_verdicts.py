@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterator
 import numpy as np
 import pytest
 
-from harness.statistics.paired_bootstrap import Paired
+from harness.statistics.paired_bootstrap import PairedValues
 from harness.statistics.paired_difference import holm, paired_difference
 
 Draw = np.random.Generator
@@ -52,7 +52,7 @@ def test_no_equal_variant_is_better(kind: Callable[[Draw], Callable[[], float]],
         sample = []
         for _ in range(12):
             run = kind(draw)
-            sample.append(Paired([(run(), run()) for _ in range(repeats)], draw.choice([1.0, 3.0])))
+            sample.append(PairedValues([(run(), run()) for _ in range(repeats)], draw.choice([1.0, 3.0])))
         found = paired_difference(sample, resamples=50)  # the p-value of twelve is exact
         alarms += found.p <= 0.05
     assert alarms / SAMPLES <= MOST
@@ -61,12 +61,12 @@ def test_no_equal_variant_is_better(kind: Callable[[Draw], Callable[[], float]],
 def test_none_of_five_equal_variants_is_better() -> None:
     draw = np.random.default_rng(5)
 
-    def five() -> Iterator[list[Paired]]:
+    def five() -> Iterator[list[PairedValues]]:
         chances = draw.random(12)
         baseline = draw.random(12) < chances
         for _ in range(5):
             variant = draw.random(12) < chances
-            yield [Paired([(float(a), float(b))]) for a, b in zip(baseline, variant, strict=True)]
+            yield [PairedValues([(float(a), float(b))]) for a, b in zip(baseline, variant, strict=True)]
 
     alarms = 0
     for _ in range(SAMPLES):

@@ -8,18 +8,18 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from harness.statistics.paired_bootstrap import Paired, paired_bootstrap, relative_change
+from harness.statistics.paired_bootstrap import PairedValues, paired_bootstrap, relative_change
 from harness.statistics.ratio_interval import student_quantile
 
 
-def runs_of(n: int, repeats: int, drop: float, draw: random.Random) -> list[Paired]:
+def runs_of(n: int, repeats: int, drop: float, draw: random.Random) -> list[PairedValues]:
     """Scenarios that pass nine times in ten, in the mean, and that much less after a change."""
 
     def run(chance: float) -> list[float]:
         return [float(draw.random() < chance) for _ in range(repeats)]
 
     chances = [draw.betavariate(9, 1) for _ in range(n)]
-    return [Paired([*zip(run(each), run(each * (1 - drop)), strict=True)]) for each in chances]
+    return [PairedValues([*zip(run(each), run(each * (1 - drop)), strict=True)]) for each in chances]
 
 
 @pytest.mark.parametrize(("n", "drop"), [(10, 0.0), (20, 0.0), (20, 0.3), (30, 0.1)])
@@ -38,7 +38,7 @@ def test_the_interval_allows_for_scenarios_that_the_sample_does_not_have(n: int)
     draw, trials, held = random.Random(n), 300, 0
     for _ in range(trials):
         change = paired_bootstrap(
-            [Paired([(1.0, float(draw.random() >= 0.1))]) for _ in range(n)], resamples=500
+            [PairedValues([(1.0, float(draw.random() >= 0.1))]) for _ in range(n)], resamples=500
         )
         held += change.low <= -0.1 <= change.high
 
@@ -46,7 +46,7 @@ def test_the_interval_allows_for_scenarios_that_the_sample_does_not_have(n: int)
 
 
 def test_scenarios_that_all_change_alike_are_sure_of_the_direction() -> None:
-    change = paired_bootstrap([Paired([(1.0, 1.2)])] * 6)
+    change = paired_bootstrap([PairedValues([(1.0, 1.2)])] * 6)
 
     assert change.estimate == pytest.approx(0.2)
     assert 0 < change.low < change.estimate < change.high < 0.4
@@ -54,7 +54,7 @@ def test_scenarios_that_all_change_alike_are_sure_of_the_direction() -> None:
 
 values = st.floats(0, 1, allow_subnormal=False)
 scenarios = st.lists(
-    st.builds(Paired, st.lists(st.tuples(values, values), min_size=1, max_size=4), st.floats(0.1, 5)),
+    st.builds(PairedValues, st.lists(st.tuples(values, values), min_size=1, max_size=4), st.floats(0.1, 5)),
     min_size=1,
     max_size=15,
 )
@@ -62,7 +62,7 @@ scenarios = st.lists(
 
 @settings(deadline=None, max_examples=50)
 @given(scenarios)
-def test_the_change_is_in_its_interval_and_the_same_on_every_rerun(found: list[Paired]) -> None:
+def test_the_change_is_in_its_interval_and_the_same_on_every_rerun(found: list[PairedValues]) -> None:
     change = paired_bootstrap(found, resamples=200)
 
     assert change == paired_bootstrap(found, resamples=200)
@@ -71,8 +71,8 @@ def test_the_change_is_in_its_interval_and_the_same_on_every_rerun(found: list[P
 
 @settings(deadline=None, max_examples=50)
 @given(scenarios)
-def test_nothing_that_stays_as_it_was_changes(found: list[Paired]) -> None:
-    same = [Paired([(before, before) for before, _ in each.repeats], each.weight) for each in found]
+def test_nothing_that_stays_as_it_was_changes(found: list[PairedValues]) -> None:
+    same = [PairedValues([(before, before) for before, _ in each.repeats], each.weight) for each in found]
 
     change = paired_bootstrap(same, resamples=200)
 
@@ -81,7 +81,7 @@ def test_nothing_that_stays_as_it_was_changes(found: list[Paired]) -> None:
 
 
 def test_the_change_is_that_of_the_weighted_means() -> None:
-    found = [Paired([(1.0, 0.5), (0.0, 0.5)], weight=3.0), Paired([(1.0, 0.0)])]
+    found = [PairedValues([(1.0, 0.5), (0.0, 0.5)], weight=3.0), PairedValues([(1.0, 0.0)])]
 
     assert relative_change(found) == pytest.approx((3 * 0.5 + 0) / (3 * 0.5 + 1) - 1)
 
@@ -90,25 +90,26 @@ def test_all_repeats_of_a_scenario_are_one_observation() -> None:
     draw = random.Random(4)
     of_five = runs_of(12, 5, 0.2, draw)
     means = [
-        Paired([(fmean(b for b, _ in each.repeats), fmean(a for _, a in each.repeats))]) for each in of_five
+        PairedValues([(fmean(b for b, _ in each.repeats), fmean(a for _, a in each.repeats))])
+        for each in of_five
     ]
 
     assert paired_bootstrap(of_five) == pytest.approx(paired_bootstrap(means))
 
 
 def test_of_one_scenario_the_repeats_are_resampled() -> None:
-    change = paired_bootstrap([Paired([(1.0, 0.5)] * 20)])
+    change = paired_bootstrap([PairedValues([(1.0, 0.5)] * 20)])
 
     assert change.estimate == -0.5
     assert -0.56 <= change.low <= -0.52
     assert -0.48 <= change.high <= -0.44
-    assert paired_bootstrap([Paired([(1.0, 0.5)])]) == (-0.5, -inf, inf)
+    assert paired_bootstrap([PairedValues([(1.0, 0.5)])]) == (-0.5, -inf, inf)
 
 
 def test_what_was_nothing() -> None:
-    assert relative_change([Paired([(0.0, 0.0)])]) == 0
-    assert paired_bootstrap([Paired([(0.0, 1.0)])] * 12) == (inf, inf, inf)
-    assert paired_bootstrap([Paired([(0.0, 0.0)])] * 3) == (0, 0, 0)
+    assert relative_change([PairedValues([(0.0, 0.0)])]) == 0
+    assert paired_bootstrap([PairedValues([(0.0, 1.0)])] * 12) == (inf, inf, inf)
+    assert paired_bootstrap([PairedValues([(0.0, 0.0)])] * 3) == (0, 0, 0)
 
 
 @pytest.mark.parametrize(
@@ -120,4 +121,4 @@ def test_quantiles_of_students_distribution(degrees: int, quantile: float) -> No
 
 def test_a_scenario_without_repeats_has_no_change() -> None:
     with pytest.raises(ValueError, match="needs a repeat"):
-        paired_bootstrap([Paired([])])
+        paired_bootstrap([PairedValues([])])

@@ -16,7 +16,7 @@ from harness.scenario.outcome import Outcome
 from harness.scenario.request import load_request
 from harness.scenario.run import run_scenario
 from harness.settings import Projects, Settings
-from harness.variants.application import varied
+from harness.variants.application import apply_variants
 from harness.variants.document import read_variants
 
 TUTORIAL = Path(__file__).parents[2] / "scenarios" / "tutorial"
@@ -39,7 +39,7 @@ def vary(tmp_path: Path) -> Vary:
     def scenarios(of: Sequence[Scenario], keys: str) -> list[Scenario]:
         file = tmp_path / "variants.yaml"
         file.write_text(f"harness: 1\nvariants: [{{name: v, {keys}}}]")
-        return varied(of, read_variants(file)[1:], Projects())
+        return apply_variants(of, read_variants(file)[1:], Projects())
 
     return scenarios
 
@@ -231,12 +231,12 @@ def test_what_may_be_in_a_manifest_that_cannot_be_read_is_refused_with_the_reaso
 def test_a_baseline_is_narrowed_as_other_variants_are(tmp_path: Path) -> None:
     both = [suite("triage")[0], suite("returns")[0]]
     (tmp_path / "v.yaml").write_text("harness: 1\nvariants: [{name: today, only: [triage.yaml]}]")
-    assert [each.file.name for each in varied(both, read_variants(tmp_path / "v.yaml"), Projects())] == [
-        "triage.scenario.yaml"
-    ]
+    assert [
+        each.file.name for each in apply_variants(both, read_variants(tmp_path / "v.yaml"), Projects())
+    ] == ["triage.scenario.yaml"]
     (tmp_path / "v.yaml").write_text("harness: 1\nvariants: [{name: today, only: [triag.yaml]}]")
     with pytest.raises(FormatError, match=r"did you mean 'triage.yaml'"):
-        varied(both, read_variants(tmp_path / "v.yaml"), Projects())
+        apply_variants(both, read_variants(tmp_path / "v.yaml"), Projects())
 
 
 def test_a_combination_that_is_meant_for_no_manifest_is_refused(tmp_path: Path) -> None:
@@ -248,4 +248,4 @@ def test_a_combination_that_is_meant_for_no_manifest_is_refused(tmp_path: Path) 
     )
     variants = read_variants(tmp_path / "v.yaml")
     with pytest.raises(FormatError, match=r"fits `only` of 'a\+b': 'triage.yaml' and 'returns.yaml'"):
-        varied([*suite("triage"), *suite("returns")], variants, Projects())
+        apply_variants([*suite("triage"), *suite("returns")], variants, Projects())

@@ -9,11 +9,11 @@ import pytest
 
 from harness.report.scenario_runs import read_run
 from harness.report.summary import Summary
-from harness.variants.comparison import Scored, compare
+from harness.variants.comparison import VariantScore, compare
 from tests.gate.runs import Said, write_lines
 
 
-def scored(folder: Path, before: Said, after: Said) -> Scored:
+def scored(folder: Path, before: Said, after: Said) -> VariantScore:
     """What the only variant came to, of one scenario."""
     folders = [write_lines(folder / str(each.variant), {"one": each}) for each in (before, after)]
     results = folder / "results.jsonl"

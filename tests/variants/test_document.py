@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from harness.errors import FormatError
-from harness.variants.document import Variant, chosen, read_variants
+from harness.variants.document import Variant, read_variants, select_variants
 
 Read = Callable[[str], list[Variant]]
 
@@ -67,9 +67,9 @@ def test_a_matrix_has_every_combination_named_after_its_parts(variants: Read) ->
 
 def test_variants_are_chosen_by_name_beside_the_baseline(variants: Read) -> None:
     found = variants("variants: [{name: a, env: {A: x}}, {name: b, env: {A: y}}]")
-    assert [each.name for each in chosen(found, ("b",))] == ["baseline", "b"]
+    assert [each.name for each in select_variants(found, ("b",))] == ["baseline", "b"]
     with pytest.raises(FormatError, match="no variant 'c'"):
-        chosen(found, ("c",))
+        select_variants(found, ("c",))
 
 
 @pytest.mark.parametrize(

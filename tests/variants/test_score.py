@@ -85,11 +85,11 @@ def of(name: str) -> dict[str, Any]:
 
 
 POLITE = "  - {name: polite, prompts: {answer: Say PLEASE.}}\n"
-SAME = "  - {name: same, prompts: {answer: Say it.}}\n"
+SAME_AS_BASELINE = "  - {name: same, prompts: {answer: Say it.}}\n"
 
 
 def test_a_variant_that_passes_where_the_baseline_fails_is_better(score: Score) -> None:
-    result = score(POLITE + SAME)
+    result = score(POLITE + SAME_AS_BASELINE)
     assert result.exit_code == 0, result.output
     assert written()["format"] == "harness-score/1"
     assert written()["baseline"] == "baseline"
@@ -249,7 +249,7 @@ def test_a_stub_of_a_judge_tells_no_variants_apart(
 
 @pytest.mark.parametrize(("name", "code"), [("polite", 0), ("same", 1), ("baseline", 1)])
 def test_a_variant_may_be_required_to_be_the_best(score: Score, name: str, code: int) -> None:
-    assert score(POLITE + SAME, "--require", name).exit_code == code
+    assert score(POLITE + SAME_AS_BASELINE, "--require", name).exit_code == code
 
 
 def test_a_better_but_slower_variant_shares_the_pareto_front(score: Score) -> None:
@@ -269,7 +269,7 @@ def test_a_variant_of_which_no_run_could_be_judged_is_not_on_the_pareto_front(sc
 
 
 def test_some_variants_may_be_chosen(score: Score) -> None:
-    score(POLITE + SAME, "--variant", "same")
+    score(POLITE + SAME_AS_BASELINE, "--variant", "same")
     assert [each["name"] for each in written()["variants"]] == ["baseline", "same"]
     result = score(POLITE, "--variant", "polit")
     assert result.exit_code == 2
@@ -286,9 +286,9 @@ def test_lines_of_results_carry_the_variant(score: Score) -> None:
 
 
 def test_the_same_score_comes_out_every_time_and_in_several_processes(score: Score) -> None:
-    score(POLITE + SAME, questions=3)
+    score(POLITE + SAME_AS_BASELINE, questions=3)
     first = Path("score.json").read_bytes()
-    score(POLITE + SAME, "-j", "2", questions=3)
+    score(POLITE + SAME_AS_BASELINE, "-j", "2", questions=3)
     assert Path("score.json").read_bytes() == first
 
 

@@ -16,8 +16,8 @@ from harness.report.scenario_runs import read_run
 from harness.report.summary import Summary
 from harness.scenario import run as running
 from harness.variants.comparison import compare
-from harness.variants.independence import SAME
-from harness.variants.race import Race, Stopped
+from harness.variants.independence import SAME_AS_BASELINE
+from harness.variants.race import EarlyStop, Race
 from tests.gate.runs import Said, write_lines
 from tests.variants.test_score import SCENARIOS, TUTORIAL
 
@@ -114,13 +114,15 @@ def test_a_variant_that_cannot_differ_keeps_its_note_when_a_race_stops_it(tmp_pa
     summary = Summary()
     run = read_run(tmp_path / "results.jsonl", [summary.add])
     race = Race(["now", "same"])
-    race.stopped["same"] = Stopped(5, "now", 0.01)
+    race.stopped["same"] = EarlyStop(5, "now", 0.01)
 
-    score = compare(run, summary.as_json()["variants"], ["now", "same"], {}, {"now": "", "same": SAME}, race)
+    score = compare(
+        run, summary.as_json()["variants"], ["now", "same"], {}, {"now": "", "same": SAME_AS_BASELINE}, race
+    )
 
     same = score.variants[1]
     assert (same.verdict, same.stopped) == (None, race.stopped["same"])
-    assert same.why == f"differs for other reasons: {SAME}"
+    assert same.why == f"differs for other reasons: {SAME_AS_BASELINE}"
 
 
 def test_the_same_race_comes_out_every_time_and_in_several_processes(score: Score) -> None:

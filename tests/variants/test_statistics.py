@@ -8,18 +8,18 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from harness.statistics.paired_bootstrap import Paired
+from harness.statistics.paired_bootstrap import PairedValues
 from harness.statistics.paired_difference import holm, paired_difference
 
 SCORES = st.floats(0, 1, allow_nan=False)
 
 
-def pairs(*values: tuple[float, float]) -> list[Paired]:
-    return [Paired([value]) for value in values]
+def pairs(*values: tuple[float, float]) -> list[PairedValues]:
+    return [PairedValues([value]) for value in values]
 
 
 def test_the_difference_is_that_of_fitness() -> None:
-    found = paired_difference([Paired([(0.5, 1.0), (0.5, 0.5)], 3), Paired([(1.0, 0.0)], 1)])
+    found = paired_difference([PairedValues([(0.5, 1.0), (0.5, 0.5)], 3), PairedValues([(1.0, 0.0)], 1)])
     assert isclose(found.estimate, (3 * 0.25 - 1) / 4)
 
 

@@ -9,9 +9,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from harness.statistics.needed import Needed, needed
-from harness.statistics.paired_bootstrap import Paired
+from harness.statistics.paired_bootstrap import PairedValues
 from harness.statistics.paired_difference import paired_difference
+from harness.statistics.sample_size import AdditionalSample, additional_sample
 
 FIVE = 0.05 / 5
 """The level of the first of five variants after correction (Holm)."""
@@ -25,11 +25,11 @@ ONLY_BETTER = [(1, 1)] * 6 + [(0, 1)] + [(0, 0)] * 3
 SOURCE = np.random.default_rng
 
 
-def once(*values: tuple[float, float]) -> list[Paired]:
-    return [Paired([value]) for value in values]
+def once(*values: tuple[float, float]) -> list[PairedValues]:
+    return [PairedValues([value]) for value in values]
 
 
-def share_shown(samples: list[list[Paired]], level: float) -> float:
+def share_shown(samples: list[list[PairedValues]], level: float) -> float:
     return sum(paired_difference(sample, resamples=500).p <= level for sample in samples) / len(samples)
 
 
@@ -48,7 +48,7 @@ def test_as_many_scenarios_as_it_asks_for_show_the_difference_in_four_of_five_sa
     like: list[tuple[float, float]], at_most: float, level: float
 ) -> None:
     """80 % of 100 samples, and 12 % for chance; it may ask for too many where the most change in one direction."""
-    asked = needed(once(*like), level)
+    asked = additional_sample(once(*like), level)
     assert asked is not None
     assert asked.scenarios is not None
     draw = SOURCE(1)
@@ -63,16 +63,17 @@ def test_as_many_repeats_as_it_asks_for_show_a_difference_that_is_hidden_by_chan
     """Models that answer at random: scenarios get better by about ten points each."""
     draw = SOURCE(2)
 
-    def sample(repeats: int) -> list[Paired]:
+    def sample(repeats: int) -> list[PairedValues]:
         def passes(chance: float) -> float:
             return float(draw.random() < chance)
 
         chances = [(before, before + draw.normal(0.1, 0.05)) for before in draw.uniform(0.3, 0.7, 40)]
         return [
-            Paired([(passes(before), passes(after)) for _ in range(repeats)]) for before, after in chances
+            PairedValues([(passes(before), passes(after)) for _ in range(repeats)])
+            for before, after in chances
         ]
 
-    pilots = [needed(sample(5), 0.05) for _ in range(40)]
+    pilots = [additional_sample(sample(5), 0.05) for _ in range(40)]
     asked = [each.repeats for each in pilots if each and each.repeats]
     assert len(asked) >= 25
     more = round(median(asked))
@@ -80,25 +81,25 @@ def test_as_many_repeats_as_it_asks_for_show_a_difference_that_is_hidden_by_chan
 
 
 def test_repeats_are_asked_for_only_where_they_differ_most() -> None:
-    alike = [Paired([value] * 3) for value in ALIKE]
-    assert needed(alike, 0.05) == needed(once(*ALIKE), 0.05)
+    alike = [PairedValues([value] * 3) for value in ALIKE]
+    assert additional_sample(alike, 0.05) == additional_sample(once(*ALIKE), 0.05)
 
-    unsteady = [Paired([(0, 1), (1, 0), (0, 1)]), Paired([(0, 1), (1, 1), (1, 0)])] * 5
-    found = needed(unsteady, 0.05)
+    unsteady = [PairedValues([(0, 1), (1, 0), (0, 1)]), PairedValues([(0, 1), (1, 1), (1, 0)])] * 5
+    found = additional_sample(unsteady, 0.05)
     assert found is not None
     assert found.repeats is not None
 
 
 def test_the_repeats_of_a_single_scenario_are_all_there_is() -> None:
-    assert needed([Paired(ALIKE)], 0.05) == Needed(
-        None, (needed(once(*ALIKE), 0.05) or Needed(0, 0)).scenarios
+    assert additional_sample([PairedValues(ALIKE)], 0.05) == AdditionalSample(
+        None, (additional_sample(once(*ALIKE), 0.05) or AdditionalSample(0, 0)).scenarios
     )
-    assert needed(once((0, 1)), 0.05) is None
+    assert additional_sample(once((0, 1)), 0.05) is None
 
 
 def test_where_nothing_differs_no_number_shows_it() -> None:
-    assert needed(once((1, 1), (0, 0)), 0.05) is None
-    assert needed(once((1, 0), (0, 1)), 0.05) is None
+    assert additional_sample(once((1, 1), (0, 0)), 0.05) is None
+    assert additional_sample(once((1, 0), (0, 1)), 0.05) is None
 
 
 @given(
@@ -107,7 +108,7 @@ def test_where_nothing_differs_no_number_shows_it() -> None:
     st.floats(0.001, 0.05),
 )
 def test_more_variants_never_need_less(values: list[tuple[float, float]], a: float, b: float) -> None:
-    strict, lenient = (needed(once(*values), level) for level in sorted((a, b)))
+    strict, lenient = (additional_sample(once(*values), level) for level in sorted((a, b)))
     if strict is None or lenient is None:
         assert strict == lenient
     else:
@@ -115,5 +116,5 @@ def test_more_variants_never_need_less(values: list[tuple[float, float]], a: flo
 
 
 def test_what_scenarios_weigh_in_all_does_not_matter() -> None:
-    heavy = [Paired([value], 7.0) for value in ALIKE]
-    assert needed(heavy, 0.05) == needed(once(*ALIKE), 0.05)
+    heavy = [PairedValues([value], 7.0) for value in ALIKE]
+    assert additional_sample(heavy, 0.05) == additional_sample(once(*ALIKE), 0.05)

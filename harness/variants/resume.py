@@ -33,7 +33,7 @@ UNFINISHED: Final = "unfinished.json"
 TAKEN_OVER: Final = "taken-over"
 
 
-class TakenOver(NamedTuple):
+class ResumedRun(NamedTuple):
     """A run of the interrupted scoring: its line of results, and its trace file."""
 
     line: Mapping[str, Any]
@@ -48,7 +48,7 @@ class TakenOver(NamedTuple):
         return self.line, Record(encode({**self.line, "trace": None}), content)
 
 
-class Unfinished:
+class ResumeState:
     """The state of a scoring in its folder, from which it can be continued.
 
     `fingerprints` are those of its runs, by key. `order` names the order of the runs beyond that of the
@@ -58,7 +58,7 @@ class Unfinished:
     def __init__(self, folder: Path, fingerprints: Mapping[str, str], order: str) -> None:
         self._folder, self._fingerprints, self._order = folder, fingerprints, order
 
-    def taken_over(self, repeats: Mapping[str, int]) -> dict[str, list[TakenOver]]:
+    def taken_over(self, repeats: Mapping[str, int]) -> dict[str, list[ResumedRun]]:
         """Return the runs that need not be made again, by the key of the scenario (`run_key`).
 
         `repeats` is the number of runs of each scenario.
@@ -72,7 +72,7 @@ class Unfinished:
         before = self._read(kept if (kept / UNFINISHED).is_file() else self._folder)
         same = {key for key, made_of in self._fingerprints.items() if before.get(key) == made_of}
         if not same or (self._order and same != before.keys() | self._fingerprints.keys()):
-            forget(self._folder)
+            discard(self._folder)
             return {}
         self._move(kept)
         try:
@@ -100,13 +100,13 @@ class Unfinished:
             raise unwritable(self._folder, error) from error
         replace_file(self._folder / UNFINISHED, json.dumps(document, indent=1).encode() + b"\n")
 
-    def written(self) -> None:
+    def discard_old(self) -> None:
         """Remove the old results: the runs taken over are in the new results."""
         shutil.rmtree(self._folder / TAKEN_OVER, ignore_errors=True)
 
     def end(self) -> None:
         """Remove the state: the scoring has ended as planned."""
-        forget(self._folder)
+        discard(self._folder)
 
     def _check_alone(self) -> None:
         try:
@@ -140,30 +140,30 @@ class Unfinished:
             raise FormatError(Problem("report-folder", text)) from error
 
 
-def forget(folder: Path) -> None:
+def discard(folder: Path) -> None:
     """Remove the state of an interrupted scoring."""
     with suppress(OSError):
         (folder / UNFINISHED).unlink(missing_ok=True)
     shutil.rmtree(folder / TAKEN_OVER, ignore_errors=True)
 
 
-def key_of(variant: str | None, id_: str) -> str:
+def run_key(variant: str | None, id_: str) -> str:
     """Return the key of a scenario with a variant."""
     return f"{variant or ''} {id_}"
 
 
-def _runs_of(folder: Path) -> dict[str, list[TakenOver]]:
+def _runs_of(folder: Path) -> dict[str, list[ResumedRun]]:
     """Return the runs in a folder of results, by key."""
-    found: dict[str, list[TakenOver]] = {}
+    found: dict[str, list[ResumedRun]] = {}
     with warnings.catch_warnings(action="ignore"):  # about a truncated last line: that run is made again
         for line in read_lines(folder) if (folder / RESULTS).is_file() else ():
             trace = line.get("trace")
             file = folder / FOLDER / Path(trace).name if isinstance(trace, str) else None
-            found.setdefault(key_of(line["variant"], line["id"]), []).append(TakenOver(line, file))
+            found.setdefault(run_key(line["variant"], line["id"]), []).append(ResumedRun(line, file))
     return found
 
 
-def _is_whole(runs: Sequence[TakenOver], repeats: int) -> bool:
+def _is_whole(runs: Sequence[ResumedRun], repeats: int) -> bool:
     verdicts = {run.line["verdict"] for run in runs}
     if verdicts == {"skipped"}:
         return len(runs) == 1

@@ -19,7 +19,7 @@ from math import ceil, log2, sqrt
 from statistics import NormalDist, variance
 from typing import TYPE_CHECKING, Final, NamedTuple
 
-from harness.statistics.paired_bootstrap import Paired
+from harness.statistics.paired_bootstrap import PairedValues
 from harness.statistics.paired_difference import weighted_changes
 
 if TYPE_CHECKING:
@@ -31,7 +31,7 @@ if TYPE_CHECKING:
 POWER: Final = 0.8
 
 
-class Needed(NamedTuple):
+class AdditionalSample(NamedTuple):
     """The additional sample that would make a difference as large as the observed one significant.
 
     scenarios  number of further scenarios like these; None for a single scenario, which is compared with itself
@@ -43,14 +43,14 @@ class Needed(NamedTuple):
     repeats: int | None
 
 
-def needed(scenarios: Sequence[Paired], level: float) -> Needed | None:
+def additional_sample(scenarios: Sequence[PairedValues], level: float) -> AdditionalSample | None:
     """Return the additional sample that makes the difference significant at `level`; None if there is no difference.
 
     The numbers are at least 1.
     """
     if len(scenarios) == 1 and len(scenarios[0].repeats) > 1:
-        more = needed([Paired([repeat]) for repeat in scenarios[0].repeats], level)
-        return more and Needed(None, more.scenarios)
+        more = additional_sample([PairedValues([repeat]) for repeat in scenarios[0].repeats], level)
+        return more and AdditionalSample(None, more.scenarios)
     weights, changes = weighted_changes(scenarios)
     n, scale = len(scenarios), len(scenarios) / weights.sum()
     changes = changes * scale
@@ -60,18 +60,20 @@ def needed(scenarios: Sequence[Paired], level: float) -> Needed | None:
     deviations = changes - changes.mean() * weights * scale
     spread = float(deviations @ deviations / (n - 1))
     step = float(abs(changes[changes != 0]).min())
-    total = max(_enough(mean, spread, step, level), _with_enough_changes(changes, level))
-    return Needed(max(1, ceil(total) - n), _repeats(scenarios, weights * scale, mean, spread, level))
+    total = max(_scenarios_for_power(mean, spread, step, level), _scenarios_with_changes(changes, level))
+    return AdditionalSample(
+        max(1, ceil(total) - n), _repeats(scenarios, weights * scale, mean, spread, level)
+    )
 
 
-def _enough(mean: float, spread: float, step: float, level: float) -> float:
+def _scenarios_for_power(mean: float, spread: float, step: float, level: float) -> float:
     """Return the number of scenarios for which the test has the required power."""
     normal = NormalDist()
     reach = normal.inv_cdf(1 - level / 2) * sqrt(spread + mean**2) + normal.inv_cdf(POWER) * sqrt(spread)
     return ((reach + sqrt(reach**2 + 4 * mean * step)) / (2 * mean)) ** 2
 
 
-def _with_enough_changes(changes: Values, level: float) -> float:
+def _scenarios_with_changes(changes: Values, level: float) -> float:
     """Return the number of scenarios of which enough differ with probability `POWER`, given the observed share."""
     share, least = float((changes != 0).mean()), ceil(1 - log2(level))
     # The root of share × N - z √(share × (1 - share) × N) = least, for a count that is nearly normal.
@@ -80,7 +82,7 @@ def _with_enough_changes(changes: Values, level: float) -> float:
 
 
 def _repeats(
-    scenarios: Sequence[Paired], weights: Values, mean: float, spread: float, level: float
+    scenarios: Sequence[PairedValues], weights: Values, mean: float, spread: float, level: float
 ) -> int | None:
     n = len(scenarios)
     counts = [len(each.repeats) for each in scenarios]
@@ -110,5 +112,5 @@ def _largest_spread(mean: float, most: float, n: int, level: float) -> float:
     low, high = 0.0, most
     for _ in range(20):
         middle = (low + high) / 2
-        low, high = (middle, high) if _enough(mean, middle, 0.0, level) <= n else (low, middle)
+        low, high = (middle, high) if _scenarios_for_power(mean, middle, 0.0, level) <= n else (low, middle)
     return low

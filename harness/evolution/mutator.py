@@ -19,7 +19,7 @@ from typing import Any, Final
 from harness.budget import Spent
 from harness.errors import FormatError, HarnessError, Problem
 from harness.evolution.lineage import Log
-from harness.evolution.placeholders import placeholders, what_differs
+from harness.evolution.placeholders import placeholder_difference, placeholders
 from harness.graph.effects import LLMCall
 from harness.graph.messages import to_messages
 from harness.graph.model import END, START, Edge, Graph, Lifecycle, Node, NodeContext, State, Update
@@ -43,11 +43,11 @@ Answer with the text of the new prompt and nothing else."""
 
 MODEL: Final = "mutator"
 """Name of the model if none is given; stubs need no other."""
-LONGEST: Final = 20_000
+MAX_PROMPT_LENGTH: Final = 20_000
 """Maximum length of an accepted prompt, in characters."""
 _MOST_FAILURES: Final = 10
 _FAILURE_LENGTH: Final = 300
-_PATIENCE_S: Final = 600.0
+_TIMEOUT_S: Final = 600.0
 
 
 class MutatorFailed(HarnessError):
@@ -57,7 +57,7 @@ class MutatorFailed(HarnessError):
 
 
 @dataclass(frozen=True)
-class Answered:
+class MutatorAnswer:
     """An answer of the mutator. `question` is the hash of the question; `refused` says why the answer is not used."""
 
     question: str
@@ -73,9 +73,9 @@ class Answered:
         return {field: getattr(self, field) for field in self.__dataclass_fields__}
 
 
-def answered(line: Mapping[str, Any]) -> Answered:
+def read_answer(line: Mapping[str, Any]) -> MutatorAnswer:
     """Return the answer of a line of mutations.jsonl."""
-    return Answered(**line)
+    return MutatorAnswer(**line)
 
 
 @dataclass
@@ -92,20 +92,20 @@ class Mutator:
         before_asking: raises an exception if no more calls are allowed.
     """
 
-    asked_as: Scenario
+    base_scenario: Scenario
     settings: Settings
     stubs: Sequence[Stub]
-    log: Log[Answered]
+    log: Log[MutatorAnswer]
     model: str = MODEL
     before_asking: Callable[[], None] = lambda: None
     spent: Spent = field(default_factory=Spent)
     asked: int = 0
     refusals: Counter[str] = field(default_factory=Counter)
-    dearest: Spent = field(default_factory=Spent)
+    costliest: Spent = field(default_factory=Spent)
 
     def __post_init__(self) -> None:
         self._stubs = StubList(self.stubs, "llm")
-        self._times: Counter[str] = Counter()
+        self._ask_counts: Counter[str] = Counter()
 
     def rewrite(self, id_: str, text: str, failures: Sequence[str], _draw: random.Random) -> str | None:
         """Ask the model for a new text of a prompt; return None if its answer is refused.
@@ -113,7 +113,7 @@ class Mutator:
         Raises:
             MutatorFailed: there is no answer.
         """
-        messages = question(id_, text, failures)
+        messages = question_messages(id_, text, failures)
         self.before_asking()
         stub = self._stub(messages)
         hash_ = self._hash(messages)
@@ -123,12 +123,12 @@ class Mutator:
             hint = "start anew with --fresh, or in another folder (--out DIR)"
             raise FormatError(Problem("evolution-damaged", text, hint=hint))
         if answer is None:
-            answer = self._asked(id_, messages, hash_, stub)
+            answer = self._ask(id_, messages, hash_, stub)
             answer = replace(answer, refused=_refusal(text, answer.reply))
             self.log.append(answer.as_json())
         cost = Spent(answer.calls, answer.cost)
         self.spent += cost
-        self.dearest = Spent(max(self.dearest.calls, cost.calls), max(self.dearest.cost, cost.cost))
+        self.costliest = Spent(max(self.costliest.calls, cost.calls), max(self.costliest.cost, cost.cost))
         self.asked += 1
         if answer.refused:
             self.refusals[answer.refused] += 1
@@ -142,20 +142,20 @@ class Mutator:
     def _hash(self, messages: Sequence[Mapping[str, str]]) -> str:
         """Return a hash of the question and the number of times it was asked."""
         text = json.dumps([self.model, *messages], ensure_ascii=False, sort_keys=True)
-        self._times[text] += 1
-        return hashlib.sha256(f"{self._times[text]} {text}".encode()).hexdigest()[:16]
+        self._ask_counts[text] += 1
+        return hashlib.sha256(f"{self._ask_counts[text]} {text}".encode()).hexdigest()[:16]
 
-    def _asked(
+    def _ask(
         self, id_: str, messages: Sequence[Mapping[str, str]], hash_: str, stub: Stub | None
-    ) -> Answered:
-        cassette = None if stub is not None else f"{self.asked_as.cassette}/{hash_}"
+    ) -> MutatorAnswer:
+        cassette = None if stub is not None else f"{self.base_scenario.cassette}/{hash_}"
         world = WorldSpec(llm=() if stub is None else (replace(stub, times=1),))
-        scenario = replace(self.asked_as, world=world, cassette=cassette)
+        scenario = replace(self.base_scenario, world=world, cassette=cassette)
         (outcome,) = outcomes(scenario, self.settings, graph=_graph(self.model, messages))
         if outcome.observed.status != "completed" or not isinstance(outcome.observed.output, str):
             raise MutatorFailed(self._failure(id_, outcome))
         usage = outcome.observed.usage
-        return Answered(
+        return MutatorAnswer(
             hash_,
             id_,
             outcome.observed.output,
@@ -174,7 +174,7 @@ class Mutator:
         return f"the mutator, asked for prompt '{id_}' (question {self.asked + 1}), gave no answer: {why}\n    {hint}"
 
 
-def question(id_: str, text: str, failures: Sequence[str]) -> list[dict[str, str]]:
+def question_messages(id_: str, text: str, failures: Sequence[str]) -> list[dict[str, str]]:
     """Return the chat messages to send, `[{role, content}]`."""
     content = {
         "id": id_,
@@ -188,7 +188,7 @@ def question(id_: str, text: str, failures: Sequence[str]) -> list[dict[str, str
     ]
 
 
-def bounded(failures: Sequence[str]) -> tuple[str, ...]:
+def limit_failures(failures: Sequence[str]) -> tuple[str, ...]:
     """Return the failures for a question: limited in number and length, without duplicates."""
     unique = dict.fromkeys(clip(text, _FAILURE_LENGTH) for text in failures)
     return tuple(unique)[:_MOST_FAILURES]
@@ -201,9 +201,9 @@ def _refusal(text: str, reply: str) -> str:
         return "it is empty"
     if new == text:
         return "it is the prompt as it was"
-    if len(new) > LONGEST:
-        return f"it has {len(new):,} characters, and {LONGEST:,} are taken at most"
-    return what_differs(text, new)
+    if len(new) > MAX_PROMPT_LENGTH:
+        return f"it has {len(new):,} characters, and {MAX_PROMPT_LENGTH:,} are taken at most"
+    return placeholder_difference(text, new)
 
 
 def _text_of(reply: str, before: str) -> str:
@@ -239,7 +239,7 @@ def _graph(model: str, messages: Sequence[Mapping[str, str]]) -> Graph:
     )
 
 
-def scenario_for(first: Scenario, cassette: str) -> Scenario:
+def mutator_scenario(first: Scenario, cassette: str) -> Scenario:
     """Return a scenario for calling the mutator in the project of `first`, with cassettes below `cassette`."""
     return Scenario(
         first.file,
@@ -249,6 +249,6 @@ def scenario_for(first: Scenario, cassette: str) -> Scenario:
         manifest_span=first.manifest_span,
         env=first.env,
         env_passthrough=first.env_passthrough,
-        timeout_s=_PATIENCE_S,
+        timeout_s=_TIMEOUT_S,
         cassette=cassette,
     )
