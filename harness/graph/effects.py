@@ -1,7 +1,7 @@
-"""Effects: everything a node can ask of the world, as plain data, and the answers to them.
+"""Effects, as plain data: all requests that a node can make to the world, and the answers to them.
 
-A node awaits `ctx.perform(effect)`; the run's world answers. `name` and `args` are what a scenario's
-`calls` and `args` matchers see (docs/scenario-format.md); `request()` is what `when` sees as `request`.
+A node awaits `ctx.perform(effect)`, and the world of the run answers. The `calls` and `args` matchers of a scenario
+are compared with `name` and `args` (docs/scenario-format.md); `when` reads `request()` as `request`.
 """
 
 from __future__ import annotations
@@ -19,14 +19,15 @@ if TYPE_CHECKING:
     from harness.graph.model import State
 
 Real = Callable[[], Awaitable[Any]]
-"""Performs the effect for real, when the world says `real`."""
+"""Performs the effect for real, if the world answers it with `real`."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class Effect:
-    """A request to the world. `node` is filled in by the context (`outer/inner` in nested graphs).
+    """A request to the world.
 
-    `alias` is another name the world may know it by. `hint` says what else people could do when nothing answers.
+    The context fills in `node` (`outer/inner` in nested graphs). `alias` is another name that stubs may use. `hint`
+    is shown if nothing answers the effect: it suggests an alternative to a stub.
     """
 
     kind: ClassVar[str] = ""
@@ -39,34 +40,37 @@ class Effect:
     hint: str = ""
 
     def request(self) -> dict[str, Any]:
-        """What `when` sees as `request`: plain data, or sequences that convert on access."""
+        """Return the `request` that `when` reads: plain data, or sequences that convert on access."""
         return {"kind": self.kind, "node": self.node, "name": self.name, "args": self.args}
 
     def recorded(self) -> dict[str, Any]:
-        """The request as it stands in the trace."""
+        """Return the request as it is recorded in the trace."""
         return {"args": self.args}
 
 
 @dataclass(frozen=True)
 class ToolSpec:
-    """A tool as a model sees it. `schema` is the JSON Schema of its arguments."""
+    """The definition of a tool that is sent to a model. `schema` is the JSON Schema of its arguments."""
 
     name: str
     description: str
     schema: Mapping[str, Any]
 
     def as_mapping(self) -> dict[str, Any]:
-        """`{name, description, schema}`."""
+        """Return `{name, description, schema}`."""
         return {"name": self.name, "description": self.description, "schema": self.schema}
 
 
 @dataclass(frozen=True, kw_only=True)
 class LLMCall(Effect):
-    """A chat model's turn. `name` is the model without its provider; `messages` in the order sent.
+    """A call of a chat model.
 
-    `base_url` is the provider's address in the manifest, None for its default; `api_key` is the key the manifest
-    names, which is in no trace. `as_written`: OpenAI is sent the parameters by the names they have here, and nothing
-    else, as LiteLLM does.
+    Attributes:
+        name: the model without its provider.
+        messages: the messages in the order sent.
+        base_url: the provider's address in the manifest; None for its default.
+        api_key: the key that the manifest gives. It never appears in a trace.
+        as_written: send OpenAI the parameters exactly as named here, and no others, as LiteLLM does.
     """
 
     kind: ClassVar[str] = "llm"
@@ -112,7 +116,7 @@ class LLMCall(Effect):
 
 @dataclass(frozen=True)
 class LLMReply:
-    """A chat model's answer. `usage` is `{input_tokens, output_tokens}` where reported."""
+    """The answer of a chat model. `usage` is `{input_tokens, output_tokens}`, or empty if none was reported."""
 
     text: str
     tool_calls: Sequence[Mapping[str, Any]] = ()
@@ -121,7 +125,7 @@ class LLMReply:
     chunks: Sequence[str] = ()
 
     def as_mapping(self) -> dict[str, Any]:
-        """The reply as it stands in the trace."""
+        """Return the reply as it is recorded in the trace."""
         mapping: dict[str, Any] = {"text": self.text}
         if self.tool_calls:
             mapping["tool_calls"] = list(self.tool_calls)
@@ -136,9 +140,9 @@ class LLMReply:
 
 @dataclass(frozen=True, kw_only=True)
 class ToolCall(Effect):
-    """A tool, by its id; `args` by parameter name. The answer is the tool's return value.
+    """A call of a tool by its id, with `args` by parameter name. The answer is the tool's return value.
 
-    A `native` tool belongs to the dialect and runs without a stub.
+    A `native` tool is part of the dialect and runs without a stub.
     """
 
     kind: ClassVar[str] = "tool"
@@ -148,11 +152,15 @@ class ToolCall(Effect):
 
 @dataclass(frozen=True)
 class MCPEndpoint:
-    """How a manifest reaches an MCP server. `transport` is stdio, sse or streamable_http.
+    """The address of an MCP server, as a manifest gives it.
 
-    `alias` is another name the world may know it by.
-    `cwd` is the working directory of a stdio server. `read_timeout_s` is how many real seconds a real
-    server may take for one answer. `client_certificate`: the server wants one of its clients (mTLS).
+    Attributes:
+        id: the name of the server in the manifest.
+        transport: stdio, sse or streamable_http.
+        cwd: the working directory of a stdio server.
+        read_timeout_s: the real seconds that a live server may take for one answer; None for no limit.
+        client_certificate: the server requires a certificate of its clients (mTLS).
+        alias: another name that stubs may use.
     """
 
     id: str
@@ -170,7 +178,7 @@ class MCPEndpoint:
 
 @dataclass(frozen=True, kw_only=True)
 class MCPCall(Effect):
-    """A tool of an MCP server, by the server's own name for it. The answer is an `MCPResult`."""
+    """A call of a tool of an MCP server, by the tool's name on that server. The answer is an `MCPResult`."""
 
     kind: ClassVar[str] = "mcp"
 
@@ -190,7 +198,7 @@ class MCPCall(Effect):
 
 @dataclass(frozen=True, kw_only=True)
 class HTTPCall(Effect):
-    """An HTTP request; `name` is its URL. `args` has {method, url, query, json, headers, text}."""
+    """An HTTP request. `name` is its URL, `args` is {method, url, query, json, headers, text}."""
 
     kind: ClassVar[str] = "http"
 
@@ -209,13 +217,20 @@ def http_call(
     headers: Mapping[str, Any] | None = None,
     hint: str = "",
 ) -> HTTPCall:
-    """An HTTP request with all its `args`, as scenarios match them.
+    """Return an HTTP request with the complete `args` that scenarios match.
 
-    The query of the URL is taken out of it, and `query` is laid over that. A key has one text, or a list of
-    texts when it is repeated (in the URL) or given as a list. The body is one of `json`, `form`, which is
-    urlencoded in `text` (then `json` is None), and `text`. `headers` has the names in lower case and only
-    those given: no content-type is added for a body. Values are texts; a bool is `true` or `false` and None
-    is empty.
+    Args:
+        method: the HTTP method.
+        url: the URL. Its query string is moved to `query`.
+        json: the body as JSON data.
+        form: the body as a form: it is urlencoded into `text`, and `json` is None.
+        text: the body as text. Only one of `json`, `form` and `text` is given.
+        query: query parameters, which override those of the URL. A value is a text, or a list of texts if the key is
+            repeated in the URL or has a list here.
+        headers: headers; names are put in lower case, and no content-type is added for a body.
+        hint: see `Effect`.
+
+    Values of `form`, `query` and `headers` become texts: a bool is `true` or `false`, and None is empty.
     """
     parts = urlsplit(url)
     address = parts._replace(query="", fragment="").geturl()
@@ -247,7 +262,7 @@ def _texts(values: Mapping[str, Any]) -> dict[str, str | list[str]]:
 
 
 def _text(value: Any) -> str:
-    """A value as HTTP clients write it."""
+    """Return a value as HTTP clients write it."""
     if value is None:
         return ""
     return str(value).lower() if isinstance(value, bool) else str(value)
@@ -255,7 +270,7 @@ def _text(value: Any) -> str:
 
 @dataclass(frozen=True)
 class HTTPReply:
-    """An HTTP answer. `json` is the parsed body where it is JSON; header names are in lower case."""
+    """An HTTP response. `json` is the parsed body if it is JSON; header names are in lower case."""
 
     status: int
     text: str
@@ -263,13 +278,16 @@ class HTTPReply:
     headers: Mapping[str, str] = field(default_factory=dict)
 
     def as_mapping(self) -> dict[str, Any]:
-        """The reply as it stands in the trace."""
+        """Return the reply as it is recorded in the trace."""
         return {"status": self.status, "text": self.text, "headers": dict(self.headers)}
 
 
 @dataclass(frozen=True, kw_only=True)
 class AgentCall(Effect):
-    """Another agent, by its id; `args` is `{input}`, which a request also has as `prompt`. The answer is text."""
+    """A call of another agent by its id. `args` is `{input}`, which `request` also has as `prompt`.
+
+    The answer is text.
+    """
 
     kind: ClassVar[str] = "agent"
 
@@ -279,19 +297,25 @@ class AgentCall(Effect):
 
 @dataclass(frozen=True, kw_only=True)
 class HumanCall(Effect):
-    """A question to a person; `name` is the node. `args` is `{value}` or `{question, options}`."""
+    """A question to a person. `name` is the node, `args` is `{value}` or `{question, options}`."""
 
     kind: ClassVar[str] = "human"
 
 
 @dataclass(frozen=True, kw_only=True)
 class ScriptCall(Effect):
-    """A child process that a node runs; `name` is the node. The answer is what `read` makes of its standard output.
+    """A child process that a node runs. `name` is the node.
 
-    `env` stands beside the few variables that every program needs; nothing else of ours is handed on. `files` maps a
-    variable to a text: it names a temporary file with it, which is removed at the end of the run. `timeout_s` is in
-    real seconds (None: no limit), `output_limit` in bytes, of standard output and of standard error each. What
-    `read` raises fails the call.
+    Attributes:
+        argv: the command and its arguments.
+        env: variables of the process. Of the harness's own environment it gets only the few that every program needs.
+        files: texts by variable. Each is written to a temporary file, whose path is the variable's value; it is
+            removed at the end of the run.
+        cwd: the working directory.
+        stdin: the text on standard input.
+        timeout_s: the limit in real seconds; None for no limit.
+        output_limit: the limit in bytes for standard output and for standard error each.
+        read: turns the standard output into the answer. An exception that it raises fails the call.
     """
 
     kind: ClassVar[str] = "script"
@@ -308,9 +332,9 @@ class ScriptCall(Effect):
 
 @dataclass(frozen=True, kw_only=True)
 class HandlerCall(Effect):
-    """A registered Python handler, by name; `args` is what the node was given.
+    """A call of a registered Python handler by name. `args` is the input of the node.
 
-    `convention` is how the dialect calls one; without it, with `args` by name.
+    `convention` is the dialect's way to call a handler; without it, `args` are passed by name.
     """
 
     kind: ClassVar[str] = "handler"
@@ -320,16 +344,19 @@ class HandlerCall(Effect):
 
 @dataclass(frozen=True, kw_only=True)
 class RetrievalCall(Effect):
-    """A search in documents; `name` is the node. `args` is `{query, top_k, group}`, the answer a `RetrievalReply`."""
+    """A search in documents. `name` is the node, `args` is `{query, top_k, group}`.
+
+    The answer is a `RetrievalReply`.
+    """
 
     kind: ClassVar[str] = "retrieval"
 
 
 @dataclass(frozen=True)
 class RetrievalReply:
-    """What a search found: `context` for a prompt, and `sources`, each once, in order.
+    """The result of a search: `context` for a prompt, and `sources` in order, without duplicates.
 
-    `passages` are `{text, source, score}`, where the answer has them.
+    `passages` are `{text, source, score}`, if the answer has them.
     """
 
     context: str
@@ -338,10 +365,10 @@ class RetrievalReply:
 
     @classmethod
     def of(cls, value: Any) -> RetrievalReply:
-        """The reply that a value stands for: `{context, sources}`, or a list of passages.
+        """Return the reply for a value that is `{context, sources}` or a list of passages.
 
         Raises:
-            ValueError: it is neither.
+            ValueError: the value is neither.
         """
         if isinstance(value, Mapping) and {"context", "sources"} >= set(value):
             return cls(str(value.get("context", "")), tuple(map(str, value.get("sources") or ())))
@@ -351,14 +378,14 @@ class RetrievalReply:
         raise ValueError("a retrieval returns {context, sources}, or a list of {text, source, score}")
 
     def as_mapping(self) -> dict[str, Any]:
-        """The reply as it stands in the trace."""
+        """Return the reply as it is recorded in the trace."""
         passages = {"passages": list(self.passages)} if self.passages else {}
         return {"context": self.context, "sources": list(self.sources), **passages}
 
 
 @dataclass(frozen=True)
 class Answer:
-    """The world's answer. `error` instead of `value` is raised in the node; `latency_s` is virtual."""
+    """The answer of the world: a value, or an error to raise in the node. `latency_s` is in virtual seconds."""
 
     value: Any = None
     error: Exception | None = None
@@ -369,36 +396,39 @@ class World(Protocol):
     """Everything outside the graph."""
 
     async def answer(self, effect: Effect, state: State) -> Answer:
-        """Answer an effect. `state` is what the calling node was given.
+        """Answer an effect. `state` is the state that the calling node received.
 
         Raises:
-            UnscriptedCall: nothing answers; this always ends the run.
+            UnscriptedCall: nothing answers. This always ends the run.
         """
         ...
 
     def has_answers(self, effects: Sequence[Effect], state: State) -> bool:
-        """True if `answer` would find one for each; consumes nothing (a pause without an answer is no error)."""
+        """True if `answer` would find an answer to each effect. Consumes nothing.
+
+        A pause without an answer is no error, so schedulers ask this before `answer`.
+        """
         ...
 
     def answers_for(self, effect: Effect) -> bool:
-        """True if the world says who answers effects of this kind and name; consumes nothing.
+        """True if the world has any entry for effects of this kind and name. Consumes nothing.
 
-        Whether it would answer this one, with these arguments, is what `has_answers` says.
+        Unlike `has_answers`, this ignores the arguments of the effect.
         """
         ...
 
     def uses_backend(self, effect: Effect, state: State) -> bool:
-        """True if no stub would answer this effect, but the real thing, or its recording, could; consumes nothing."""
+        """True if no stub would answer this effect, but the live backend or its recording could. Consumes nothing."""
         ...
 
     def asks_live(self, effect: Effect, state: State) -> bool:
-        """True if the real thing would answer this effect, and nothing of it is recorded; consumes nothing."""
+        """True if the live backend would answer this effect, and no recording. Consumes nothing."""
         ...
 
     async def mcp_tools(self, endpoint: MCPEndpoint) -> Sequence[ToolSpec]:
-        """The tools of an MCP server, connecting to it on first use.
+        """Return the tools of an MCP server, connecting to it on first use.
 
         Raises:
-            Exception: the server cannot be reached, with a text that says why.
+            Exception: the server cannot be reached; the message gives the reason.
         """
         ...

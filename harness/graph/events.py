@@ -1,4 +1,4 @@
-"""A graph for the event scheduler: joins, limits, inputs and failures as data.
+"""Graphs for the event scheduler, with joins, limits, inputs and the handling of failures as data.
 
 `harness.engine.event` has the theory of operation. Nodes, edges, conditions and routers are those of any graph.
 """
@@ -15,23 +15,23 @@ from harness.graph.model import Graph, Router, Routes, RunContext, State
 
 @dataclass(frozen=True)
 class Arrival:
-    """An edge that was followed to a node. `state` is what a dispatch carries; it is None for a plain edge."""
+    """An edge that was followed to a node. `state` is the state that a dispatch carries; None for a plain edge."""
 
     source: str
     state: State | None = None
 
 
 def merged_input(arrivals: Sequence[Arrival], state: State) -> State:
-    """A node's input: its dispatched states merged, later arrivals over earlier; without any, the run's state."""
+    """Return the dispatched states merged, later arrivals over earlier; without any, the state of the run."""
     dispatched = [arrival.state for arrival in arrivals if arrival.state is not None]
     return {key: value for own in dispatched for key, value in own.items()} if dispatched else state
 
 
 @dataclass(frozen=True)
 class ConcurrencyLimit:
-    """So many visits of these nodes may run at once; None stands for all nodes of the graph.
+    """The most visits of these nodes that may run at once. None stands for all nodes of the graph.
 
-    A visit that waits for a person's answer still counts.
+    A visit that waits for a person's answer counts.
     """
 
     at_once: int
@@ -40,10 +40,10 @@ class ConcurrencyLimit:
 
 @dataclass(frozen=True)
 class NodeFailure:
-    """An activation of a node that failed.
+    """The failure of an activation of a node.
 
-    `state` is the input it had. `attempt` counts its starts; it is 0 when the join of the node timed out, so that it
-    never started. `handled`: `EventGraph.on_failure` had the run go on elsewhere.
+    `state` is the input of the activation. `attempt` counts its starts; it is 0 if the join of the node timed out, so
+    that it never started. `handled` is True if `EventGraph.on_failure` returned edges to follow.
     """
 
     node: str
@@ -55,51 +55,53 @@ class NodeFailure:
 
 @dataclass(frozen=True)
 class Restart:
-    """Start the node again, with the same arrivals; `context` is laid over its input."""
+    """An instruction to start the node again, with the same arrivals. `context` overrides values of its input."""
 
     context: Mapping[str, Any] = field(default_factory=dict)
 
 
 @dataclass(frozen=True)
 class Detour:
-    """Go on by these edges. `beside` is done at the same time; only the end of the run waits for it."""
+    """An instruction to follow these edges and run `beside` concurrently. Only the end of the run waits for it."""
 
     routes: Routes
     beside: Callable[[], Awaitable[None]]
 
 
 FailureHandler = Callable[[NodeFailure, RunContext], Awaitable[Routes | Restart | Detour]]
-"""Chooses how a run goes on after a failure: by these edges, with the same node again, or (no edges) with the other
-branches only. What it raises ends the whole run."""
+"""Chooses how a run continues after a failure: along the returned edges, with the same node again, or, without edges,
+with the other branches only. An exception that it raises ends the whole run."""
 
 RunFailure = Callable[[Sequence[NodeFailure], RunContext], Awaitable[NodeFailure | None]]
-"""Chooses the failure that a run fails with, if any. It is asked once, when the run has nothing left to do."""
+"""Chooses the failure that the run fails with, or None. It is called once, when the run has nothing left to do."""
 
 
 async def end_branch(_failure: NodeFailure, _run: RunContext) -> Routes:
-    """A failure ends its branch; the others go on."""
+    """End the branch of the failure; other branches continue."""
     return ()
 
 
 async def first_unhandled(failures: Sequence[NodeFailure], _run: RunContext) -> NodeFailure | None:
-    """A run fails with the first failure that was not handled."""
+    """Return the first failure that was not handled, or None."""
     return next((failure for failure in failures if not failure.handled), None)
 
 
 @dataclass(frozen=True, eq=False)
 class EventGraph(Graph):
-    """A graph whose nodes start when what they wait for has settled. Beside what any graph has:
+    """A graph whose nodes start as soon as their predecessors have settled.
 
-    joins         what nodes wait for, by name; an edge from a node that is no member activates it at once, and so
-                  does an edge on error
-    limits        how many visits run at once; activations over a limit wait in the order in which they were made
-    input_of      makes the input of a node when it starts, from its arrivals and the state of the run
-    late_routers  choose more edges after `routers`; they may take their time, and nobody else waits for them
-    on_failure    chooses how the run goes on when a node fails
-    run_failure   chooses the failure of the run among those of its nodes, or none
+    `recursion_limit` is in starts of nodes for one input. Breakpoints (`pause_before`, `pause_after`) are not
+    supported.
 
-    `recursion_limit` is in starts of nodes for one input. Breakpoints (`pause_before`, `pause_after`) are for
-    supersteps only.
+    Attributes:
+        joins: the requirements of nodes that wait for several predecessors, by node. An edge from a node that is not
+            a member of the join, and an edge on error, activate the node at once.
+        limits: the limits on concurrent visits. Activations over a limit wait in the order in which they were made.
+        input_of: makes the input of a node when it starts, from its arrivals and the state of the run.
+        late_routers: choose more edges after `routers`, by node. They may take virtual time; only the nodes they
+            choose wait for them.
+        on_failure: chooses how the run continues after the failure of a node.
+        run_failure: chooses the failure of the run among those of its nodes, or none.
     """
 
     joins: Mapping[str, Join] = field(default_factory=dict)

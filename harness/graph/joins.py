@@ -1,8 +1,8 @@
-"""Joins as data: which predecessors a node waits for before it starts.
+"""Joins as data: the predecessors that a node waits for before it starts.
 
-A requirement is an expression over names of nodes: `Member`, `AllOf` (AND) and `AnyOf` (OR), nested as one likes. An
-optional member never delays the start and never satisfies the requirement; what has arrived of it by then is part of
-the input. A requirement of optional members only holds with the first of them.
+A requirement is an expression over names of nodes: `Member`, `AllOf` (AND) and `AnyOf` (OR), nested to any depth. An
+optional member never delays the start and never satisfies the requirement; if it has arrived by the start, it is part
+of the input. A requirement with optional members only holds as soon as one of them arrives.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from harness.errors import RunError
 
 @dataclass(frozen=True)
 class Member:
-    """A node whose arrival counts. An `optional` one is not waited for."""
+    """A node that is waited for, unless it is `optional`."""
 
     name: str
     optional: bool = False
@@ -27,7 +27,7 @@ class Member:
 
 @dataclass(frozen=True)
 class AllOf:
-    """Every item must hold (AND)."""
+    """A requirement that holds if every item does (AND)."""
 
     items: tuple[Requirement, ...]
 
@@ -37,7 +37,7 @@ class AllOf:
 
 @dataclass(frozen=True)
 class AnyOf:
-    """One item must hold (OR)."""
+    """A requirement that holds if any item does (OR)."""
 
     items: tuple[Requirement, ...]
 
@@ -49,16 +49,17 @@ Requirement = Member | AllOf | AnyOf
 
 
 class JoinTimeout(RunError):
-    """A join whose requirement did not hold in time. The text names what was still missing."""
+    """A join whose requirement did not hold in time. The message names the missing nodes."""
 
     code = "join-timeout"
 
 
 @dataclass(frozen=True)
 class Join:
-    """What a node waits for, and for how many virtual seconds after the first arrival (None: without a limit).
+    """The predecessors that a node waits for, and the time limit.
 
-    When the time is up, the node does not start: it fails with what `timed_out` makes of a text.
+    `timeout_s` is in virtual seconds after the first arrival; None for no limit. When it has passed, the node
+    does not start, but fails with the error that `timed_out` makes from a message.
     """
 
     requirement: Requirement
@@ -67,11 +68,11 @@ class Join:
 
     @cached_property
     def members(self) -> frozenset[str]:
-        """The names in the requirement, those of optional members too."""
+        """The names in the requirement, including those of optional members."""
         return _names(self.requirement)
 
     def missing(self, arrived: Set[str]) -> Requirement | None:
-        """What is still waited for when these have arrived, or None: the requirement holds."""
+        """Return the part of the requirement that these arrivals leave open, or None if it holds."""
         if self._required is None:
             return None if arrived & self.members else self.requirement
         return _missing(self._required, arrived)
@@ -88,7 +89,7 @@ def _names(requirement: Requirement) -> frozenset[str]:
 
 
 def _required(requirement: Requirement) -> Requirement | None:
-    """The requirement without its optional members; None if nothing is left."""
+    """Return the requirement without its optional members, or None if nothing is left."""
     if isinstance(requirement, Member):
         return None if requirement.optional else requirement
     return _of(type(requirement), [item for item in map(_required, requirement.items) if item is not None])
@@ -104,5 +105,5 @@ def _missing(requirement: Requirement, arrived: Set[str]) -> Requirement | None:
 
 
 def _of(kind: type[AllOf] | type[AnyOf], items: list[Requirement]) -> Requirement | None:
-    """An expression of these items, as simple as it can be."""
+    """Return the simplest expression of these items; None for no items."""
     return kind(tuple(items)) if len(items) > 1 else items[0] if items else None

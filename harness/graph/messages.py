@@ -1,7 +1,7 @@
-"""Conversations: LangChain messages in state, and as plain data.
+"""Conversations: LangChain messages in the state, and as plain data.
 
 `MessageLog` is the value of a messages channel. Appending to it is O(1) and leaves older views unchanged, so a step
-costs the same in a conversation of a thousand messages as in one of ten (LangGraph's `add_messages` copies and
+takes the same time in a conversation of a thousand messages as in one of ten (LangGraph's `add_messages` copies and
 re-coerces the whole list at every step).
 """
 
@@ -36,17 +36,17 @@ ROLES: Mapping[str, type[BaseMessage]] = {
 FIELDS = frozenset(
     {"name", "id", "tool_calls", "tool_call_id", "status", "additional_kwargs", "response_metadata"}
 )
-"""Fields of a message written as a mapping, beside its role and content; others are dropped."""
+"""The fields of a message given as a mapping, besides role and content. Others are dropped."""
 
 
 class NotAMessage(HarnessError, ValueError):
-    """A value that is no message, where one is expected."""
+    """A value that cannot be converted to a message."""
 
     code = "not-a-message"
 
 
 class MessageLog(Sequence[BaseMessage]):
-    """An immutable view of an append-only list of messages that many views share."""
+    """An immutable view of an append-only list of messages. Several views share one list."""
 
     __slots__ = ("_items", "_length", "_positions")
 
@@ -86,17 +86,17 @@ class MessageLog(Sequence[BaseMessage]):
         return f"MessageLog({list(self)!r})"
 
     def merged(self, new: Sequence[BaseMessage]) -> MessageLog:
-        """This log with `new` appended; a message whose id is already there replaces the old one in place.
+        """Return this log with `new` appended. A message with a known id replaces the old one in its place.
 
-        The rule is LangGraph's `add_messages`, `RemoveMessage` included.
+        The rule is that of LangGraph's `add_messages`, `RemoveMessage` included.
         """
         if not new:
             return self
         end = self._length + len(new)
         ahead = self._items[self._length : end]
         if len(ahead) == len(new) and all(one is other for one, other in zip(ahead, new, strict=True)):
-            # The same append was made on a copy of this view before: LangGraph does so to let the edges
-            # after a node see its updates.
+            # The same messages were appended to a copy of this view before: LangGraph does so to show the
+            # edges after a node its updates.
             return self._view(end)
         ids = [message.id for message in new if message.id is not None]
         if (
@@ -129,14 +129,14 @@ class MessageLog(Sequence[BaseMessage]):
 
 
 def append_messages(left: MessageLog, right: Sequence[BaseMessage]) -> MessageLog:
-    """The reducer of a messages channel. A log written to an empty one replaces it."""
+    """Append messages to a log: the reducer of a messages channel. A log written to an empty one replaces it."""
     if not left and isinstance(right, MessageLog):
         return right
     return left.merged(right)
 
 
 def to_message(value: Any) -> BaseMessage:
-    """A message from a message, a text (human), or a mapping with `role` or `type` and `content`.
+    """Return a message, given a message, a text (human), or a mapping with `content` and a `role` or `type`.
 
     Raises:
         NotAMessage: the value is none of these.
@@ -157,7 +157,7 @@ def to_message(value: Any) -> BaseMessage:
     if "content" not in fields:
         raise NotAMessage(f"not a message: {value!r} has no 'content'")
     content = fields.pop("content")
-    # What a message does not have reads as null, or, in sherma's CEL, as false.
+    # A field that a message lacks is null, or false in sherma's CEL.
     fields = {key: item for key, item in fields.items() if key in FIELDS and item not in (None, False)}
     if isinstance(fields.get("tool_calls"), list):
         fields["tool_calls"] = [
@@ -170,14 +170,14 @@ def to_message(value: Any) -> BaseMessage:
 
 
 def _first_line(error: Exception) -> str:
-    """The error's text, without the documentation links that pydantic adds."""
+    """Return the error's text, without the documentation links that pydantic adds."""
     if isinstance(error, ValidationError):
         return "; ".join(f"{'.'.join(map(str, e['loc']))}: {e['msg']}" for e in error.errors())
     return str(error)
 
 
 def to_messages(value: Any) -> list[BaseMessage]:
-    """Messages from a list of what `to_message` takes; a bare value counts as a list of one, null as none."""
+    """Return messages, given a list of values for `to_message`, one such value, or None for no messages."""
     if value is None:
         return []
     if isinstance(value, (list, tuple, MessageLog)):
@@ -186,7 +186,7 @@ def to_messages(value: Any) -> list[BaseMessage]:
 
 
 def message_text(message: BaseMessage) -> str:
-    """The text of a message; of content blocks, the text of those that have one, joined."""
+    """Return the text of a message. The texts of content blocks are joined; blocks without text are skipped."""
     if isinstance(message.content, str):
         return message.content
     blocks = (block if isinstance(block, str) else block.get("text", "") for block in message.content)
@@ -194,9 +194,9 @@ def message_text(message: BaseMessage) -> str:
 
 
 def message_json(message: BaseMessage) -> dict[str, Any]:
-    """A message as scenarios and results see it: type, content, name, tool_calls, …
+    """Return a message as JSON data for scenarios and results: type, content, name, tool_calls, …
 
-    Fields that do not apply to the type of message are left out.
+    Fields that do not apply to the type of the message are left out.
     """
     plain: dict[str, Any] = {"type": message.type, "content": message.content}
     if message.name is not None:
@@ -216,7 +216,7 @@ def message_json(message: BaseMessage) -> dict[str, Any]:
 
 
 class MessageViews(Sequence[Mapping[str, Any]]):
-    """Messages as `when` sees them: mappings as in the state with the alias `role`, converted on access."""
+    """Messages as `when` reads them: mappings as in the state, with `role` as an alias of `type`. Converted on access."""
 
     def __init__(self, messages: Sequence[BaseMessage]) -> None:
         self._messages = messages

@@ -1,7 +1,7 @@
-"""The graph: what every dialect compiles to. Plain data that knows its own shape.
+"""The graph: the common form that every dialect compiles to.
 
-A node is a pure async function of state plus effects (`harness.graph.effects`); edges, their conditions and
-fallbacks are data, so that validation, diagrams and coverage need no dialect. `harness.engine` runs it.
+A node is an async function of the state, plus effects (`harness.graph.effects`). Edges, their conditions and
+fallbacks are data, so validation, diagrams and coverage need no code of the dialect. `harness.engine` runs the graph.
 """
 
 from __future__ import annotations
@@ -14,16 +14,17 @@ from typing import Any, Final, TypeAlias
 from harness.errors import Problem, Span
 from harness.graph.vocabulary import Vocabulary
 
-# What runs a graph is not known here. Both have their full interface in `harness.engine.context`.
+# This package does not import the engine. Both interfaces are defined in `harness.engine.context`.
 NodeContext: TypeAlias = Any
 RunContext: TypeAlias = Any
 
 START: Final = "__start__"
 END: Final = "__end__"
 
-# What an edge to any node says as its condition, and what stands for its target before it is taken.
 GOTO: Final = "goto any"
+"""The condition of an edge from a node that may go to any node."""
 ANY_NODE: Final = "*"
+"""The target of that edge before it is taken."""
 
 State = Mapping[str, Any]
 Reducer = Callable[[Any, Any], Any]
@@ -31,11 +32,13 @@ Reducer = Callable[[Any, Any], Any]
 
 @dataclass(frozen=True)
 class Update:
-    """What a node returns: values for channels, and, where it decides that itself, the node to go on with.
+    """The result of a node.
 
-    `goto` names the target of one of the node's fallbacks, which is then followed, or any node of the graph if the
-    node is in `Graph.goto_anywhere`. `routing_values` are laid over the state for the router after this node only;
-    they are not kept.
+    Attributes:
+        values: the new values of channels.
+        goto: the node to go to: the target of one of the node's fallback edges, or any node of the graph if the node
+            is in `Graph.goto_anywhere`. None lets the router or the edges decide.
+        routing_values: values that override the state for the router after this node. They are not kept.
     """
 
     values: Mapping[str, Any] = field(default_factory=dict)
@@ -50,9 +53,11 @@ NodeFunction = Callable[[State, NodeContext], Awaitable[Update]]
 class Channel:
     """A field of the state.
 
-    `reducer` merges a written value into the old one (None: the new value replaces the old, and two writes
-    in one superstep fail). `initial` makes the value a thread starts with, fresh each time (None: the
-    field is absent at first).
+    Attributes:
+        name: the name of the field.
+        reducer: merges a written value into the old one. With None, the new value replaces the old, and two writes in
+            one superstep are an error.
+        initial: makes the initial value of a thread. With None, the field is absent at first.
     """
 
     name: str
@@ -62,7 +67,7 @@ class Channel:
 
 @dataclass(frozen=True)
 class Node:
-    """A node. `run` reaches the world only through its context."""
+    """A node. `run` accesses the world only through its context."""
 
     name: str
     kind: str
@@ -72,7 +77,10 @@ class Node:
 
 @dataclass(frozen=True)
 class Edge:
-    """An edge from one node to another. `condition` is its text (None: always); `on_error` marks fallbacks."""
+    """An edge from one node to another.
+
+    `condition` is the text of its condition, None for an unconditional edge. `on_error` marks a fallback.
+    """
 
     source: str
     target: str
@@ -88,7 +96,7 @@ class Edge:
 
 @dataclass(frozen=True)
 class DataEdge:
-    """A value passed from one node's output to another node's input; it never decides what runs."""
+    """A value passed from one node's output to another node's input. It never decides which nodes run."""
 
     source: str
     output: str
@@ -99,22 +107,25 @@ class DataEdge:
 
 @dataclass(frozen=True)
 class Dispatch:
-    """Send one edge's target a state of its own (fan-out)."""
+    """An edge to follow with a state of its own for the target (fan-out)."""
 
     edge: Edge
     state: State
 
 
 Routes = Sequence[Edge | Dispatch]
-"""The edges that are followed after a node, in order."""
+"""The edges to follow after a node, in order."""
 
 Router = Callable[[State, RunContext], Awaitable[Routes]]
-"""Chooses among a node's edges, on the state with that node's updates applied. No choice: the path ends."""
+"""Chooses among a node's edges, given the state with that node's update. The path ends if it chooses none."""
 
 
 @dataclass(frozen=True)
 class NodeEntry:
-    """A visit that is about to start, the `nth` of its node since the last input. `elapsed_s` is virtual."""
+    """A visit that is about to start, the `nth` of its node since the last input.
+
+    `elapsed_s` is the virtual time since that input.
+    """
 
     node: str
     nth: int
@@ -138,20 +149,20 @@ async def _not_rescued(error: Exception, _ctx: RunContext) -> Exception | None:
 
 @dataclass(frozen=True)
 class Lifecycle:
-    """What a dialect does around the nodes of a run.
+    """The hooks of a dialect around the nodes of a run, in the order in which they are called.
 
-    1. `prepare` once, before anything else (start hooks, list MCP servers); a ManifestError refuses the run.
-    2. `accept` turns each input into a state update; what it raises fails the run before any node. An input
-       that has a method `recorded()` stands in the trace as what that returns, as effects do.
-    3. `guard` sees each visit before it starts; an error that it returns refuses the visit and fails the run there.
-       Entry limits of nodes, and limits of time that are checked between nodes, are guards.
-    4. `answer` turns each reply to an interrupt into the value the paused node receives.
-    5. `update_state` turns what a run at a static breakpoint is resumed with into an update of its state. Keys that
-       are no channels are seen by the router that is asked again, and not kept.
-    6. `rescue` sees an error that ended the run and returns the error to report, or None to swallow it.
-    7. `finish` makes the output from the final state; what it raises fails the run after its nodes.
-    8. `salvage` makes the output of a run whose nodes failed; None, if it has none.
-    9. `so_far` makes the output of a run that pauses; None, if it has none yet.
+    1. `prepare` runs once, before anything else (start hooks, list MCP servers). A ManifestError refuses the run.
+    2. `accept` turns each input into a state update. An exception fails the run before any node. An input with a
+       method `recorded()` is recorded in the trace as the value which that returns, as effects are.
+    3. `guard` is called before each visit. If it returns an error, the visit is refused and the run fails there.
+       Limits on the entries of a node, and time limits that are checked between nodes, are guards.
+    4. `answer` turns each reply to an interrupt into the value that the paused node receives.
+    5. `update_state` turns the value that resumes a run at a static breakpoint into an update of its state. The
+       router that is asked again sees keys that are not channels; they are not kept.
+    6. `rescue` receives an error that ended the run, and returns the error to report, or None to swallow it.
+    7. `finish` makes the output from the final state. An exception fails the run after its nodes.
+    8. `salvage` makes the output of a run whose nodes failed, or returns None.
+    9. `so_far` makes the output of a run that pauses, or returns None.
     """
 
     prepare: Callable[[RunContext], Awaitable[None]] = _nothing
@@ -167,9 +178,9 @@ class Lifecycle:
 
 @dataclass(frozen=True)
 class Rerun:
-    """An input of a thread that ran before: run one node again, and go on from there.
+    """An input to a thread that ran before: run one node again, and continue from there.
 
-    It gets the input that it had last, or `input`; `feedback` and `reason` say what was wrong with its output.
+    The node receives its last input, or `input`. `feedback` and `reason` describe the fault in its output.
     """
 
     node: str
@@ -178,7 +189,7 @@ class Rerun:
     reason: str = ""
 
     def recorded(self) -> dict[str, Any]:
-        """The input as it stands in the trace."""
+        """Return the input as it is recorded in the trace."""
         given = {"input": self.input, "feedback": self.feedback, "reason": self.reason or None}
         return {
             "rerun": {"agent": self.node, **{key: value for key, value in given.items() if value is not None}}
@@ -187,33 +198,35 @@ class Rerun:
 
 @dataclass(frozen=True, eq=False)
 class Graph:
-    """A compiled agent. `routers` choose among a node's edges; a node without one follows all its edges.
+    """A compiled agent. It runs in LangGraph's supersteps, or in events if it is an `EventGraph`.
 
-    `recursion_limit` is in supersteps for one invocation. `warnings` were raised at load; `notes` are for a check of
-    the manifest alone. A graph that never pauses (`may_pause` False) runs a single input without checkpoints.
-    `data_edges` makes the data edges, which may be very many.
-
-    The state of a graph with `open_state` is one mapping of any keys, without channels: what a node returns, and each
-    input, is the whole new state, and two nodes of one superstep cannot both return one.
-
-    A run stops at a static breakpoint before the nodes of `pause_before` start and after the superstep of those of
-    `pause_after`, if anything follows; nobody is asked anything (see `Conversation.resume`).
-
-    The nodes of `goto_anywhere` may go on to any node (`Update.goto`).
-
-    `sources` are the files it was compiled from, `import_folders` those that Python was imported from beside the
-    folders of the request. Supersteps run it, or the event scheduler if it is an `EventGraph`.
-
-    `collision_hint` says, in the words of the dialect, what to do where nodes of one superstep write one field.
-
-    `vocabulary` gives the names of what it calls and of what runs inside it; without it, scenarios are held only
-    against the names of its nodes.
-
-    With `reruns`, `Lifecycle.accept` takes a `Rerun` as well. Without `takes_hooks`, hooks that a scenario names do
-    nothing.
-
-    With `inside_is_own`, graphs that run inside its nodes are parts of the same agent: the latency of their nodes is
-    listed beside that of its own.
+    Attributes:
+        name: the name of the agent.
+        dialect: the name of the dialect.
+        nodes: the nodes.
+        edges: the edges, fallbacks included, in the order they were declared.
+        channels: the fields of the state.
+        routers: choose among a node's edges, by node. A node without a router follows all its edges.
+        lifecycle: the hooks of the dialect.
+        recursion_limit: the most supersteps of one invocation.
+        may_pause: False for a graph that never pauses. A single input then needs no checkpoints.
+        warnings: warnings raised at load.
+        notes: further remarks, shown only when the manifest itself is checked.
+        data_edges: makes the data edges, of which there may be very many.
+        open_state: the state is one mapping with any keys, without channels. Each input, and each result of a
+            node, is the whole new state, and only one node of a superstep may return one.
+        pause_before: nodes before which a run stops at a static breakpoint. Nobody is asked (`Conversation.resume`).
+        pause_after: nodes after whose superstep a run stops, if anything follows.
+        goto_anywhere: nodes that may go to any node (`Update.goto`).
+        inside_is_own: graphs inside its nodes are parts of the same agent. The latency of their nodes is listed with
+            that of its own nodes.
+        reruns: `Lifecycle.accept` takes a `Rerun` as well.
+        takes_hooks: False if hooks that a scenario names have no effect.
+        collision_hint: advice, in the words of the dialect, for nodes of one superstep that write one field.
+        sources: the files that the graph was compiled from.
+        import_folders: folders that Python was imported from, besides those of the request.
+        vocabulary: returns the names of its calls and of the graphs inside it. Without it, only the names of nodes in
+            scenarios are checked.
     """
 
     name: str
@@ -246,5 +259,5 @@ class Graph:
         return bool(self.pause_before or self.pause_after)
 
     def edges_from(self, source: str) -> tuple[Edge, ...]:
-        """The edges that leave a node, in the order they were declared."""
+        """Return the edges that leave a node, in the order they were declared."""
         return tuple(edge for edge in self.edges if edge.source == source)

@@ -1,4 +1,4 @@
-"""All names of a graph, and of the graphs that run inside it."""
+"""Collection of all names in a graph and in the graphs that run inside it."""
 
 from __future__ import annotations
 
@@ -13,12 +13,17 @@ from harness.graph.vocabulary import KINDS, NODE, NestedGraph
 
 @dataclass
 class Names:
-    """All names of a graph and, if they were looked into, of those inside it.
+    """The names in a graph and, if asked for, in the graphs inside it. The mappings keep the order of the names.
 
-    callers  nodes as effects carry them, `outer/inner` in a nested graph
-    inner    nodes of nested graphs, by their own names, each with the node of the top graph it runs in
-    circular: graphs run each other in a circle, so that there are longer paths than those in `callers`
-    inputs, text_input: as in the vocabulary of the graph itself
+    Attributes:
+        callers: the names of nodes that effects carry, `outer/inner` in a nested graph.
+        inner: the nodes of nested graphs by their own names, each with the node of the outermost graph it runs in.
+        names: the names of calls, by kind.
+        aliases: other names that stubs may use, by kind, each with the name that it stands for.
+        open: kinds that may have more names, each with the reason.
+        circular: True if graphs run each other in a circle, so that `callers` lacks longer paths.
+        inputs: as in the vocabulary of the outermost graph.
+        text_input: as in the vocabulary of the outermost graph.
     """
 
     callers: dict[str, None] = field(default_factory=dict)
@@ -33,7 +38,10 @@ class Names:
 
 @lru_cache(maxsize=256)
 def names_of(graph: Graph, *, inside: bool = True) -> Names | None:
-    """The names of a graph, without `inside` of it alone; None if its front end lists none. Not to be changed."""
+    """Return the names in a graph and, unless `inside` is False, in the graphs inside it.
+
+    None if its front end lists no names. The result is cached and must not be changed.
+    """
     if graph.vocabulary is None:
         return None
     found = Names()
@@ -42,9 +50,9 @@ def names_of(graph: Graph, *, inside: bool = True) -> Names | None:
 
 
 def has_caller(graph: Graph, node: str) -> bool:
-    """True if the graph, or one that runs inside it, makes calls from a node of this name."""
+    """True if effects of the graph, or of one inside it, may carry the name of this node."""
     names = names_of(graph)
-    callers = [*(each.name for each in graph.nodes), *(names.callers if names is not None else ())]
+    callers = [*(own.name for own in graph.nodes), *(names.callers if names is not None else ())]
     return any(name.rpartition("/")[2] == node for name in callers)
 
 
@@ -56,7 +64,7 @@ class _Collector:
     def add(
         self, graph: Graph, prefix: str, within: tuple[Hashable, ...], *, attributed: bool = False
     ) -> None:
-        """Add the names of a graph whose nodes have this prefix, inside of these graphs."""
+        """Add the names in a graph. `prefix` is the path to its nodes, `within` has the keys of the outer graphs."""
         found, own = self.found, [node.name for node in graph.nodes]
         if prefix:
             found.inner = {**dict.fromkeys(own, prefix.partition("/")[0]), **found.inner}
@@ -75,21 +83,21 @@ class _Collector:
             found.aliases.setdefault(kind, {}).update(aliases)
         found.open = {**vocabulary.open, **found.open}
         for node, graphs in vocabulary.inside.items() if self.inside else ():
-            for each in graphs:
-                self.add_inside(each, f"{prefix}{node}", within)
+            for nested in graphs:
+                self.add_nested(nested, f"{prefix}{node}", within)
 
-    def add_inside(self, each: NestedGraph, node: str, within: tuple[Hashable, ...]) -> None:
-        """Add the names of a graph that runs inside this node."""
-        if each.key in within:
+    def add_nested(self, nested: NestedGraph, node: str, within: tuple[Hashable, ...]) -> None:
+        """Add the names in a graph that runs inside this node."""
+        if nested.key in within:
             self.found.circular = True
             return
         try:
-            graph = each.graph()
-        except ManifestError as error:  # a run tells it, if it comes there
+            graph = nested.graph()
+        except ManifestError as error:  # a run that reaches the node reports it
             self.open(f"what runs inside '{node}' cannot be read: {error.problems[0].message}")
             return
-        self.add(graph, f"{node}/", (*within, each.key), attributed=each.attributed)
+        self.add(graph, f"{node}/", (*within, nested.key), attributed=nested.attributed)
 
     def open(self, reason: str) -> None:
-        """Note that there may be other names of any kind."""
+        """Mark all kinds as open: there may be more names."""
         self.found.open = {**dict.fromkeys((NODE, *KINDS), reason), **self.found.open}

@@ -1,8 +1,8 @@
-"""A run in words, from its trace: what ran, whom it called, where it went, how long that took.
+"""Description of a run as text, made from its trace: nodes, calls, routes and durations.
 
-`sentence` describes one event in a line; `narration` describes a run so, and `harness.report.conversation` with what
-was said. The lines are those that Loki writes (spec: Loki, "Streaming and Observability"), for any dialect. Nodes of
-nested graphs have the path that leads to them. Times are virtual.
+`sentence` describes one event in a line, and `narration` a whole run; `harness.report.conversation` adds the
+messages. The lines have the format that Loki writes (spec: Loki, "Streaming and Observability"), for every
+dialect. Nodes of nested graphs are shown with their path. Times are virtual.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ _ROLES = {"human": "user", "ai": "assistant"}
 
 
 def sentence(event: Event, kinds: Mapping[str, str]) -> str:
-    """What an event is, in a line; "" for one that follows from others. `kinds` are those of the nodes, by name."""
+    """Describe an event in a line; "" for an event that is not shown. `kinds` has the kinds of nodes, by name."""
     match event["event"]:
         case "node_start":
             name = event["graph"] + event["node"]
@@ -36,25 +36,25 @@ def sentence(event: Event, kinds: Mapping[str, str]) -> str:
 
 
 def route_text(event: Event) -> str:
-    """Where a run went on, the ends of the graph as people read them, and under which condition."""
+    """Describe a route: source, target, and the condition if there is one."""
     condition = f"  [{event['condition']}]" if event.get("condition") is not None else ""
     graph = event.get("graph", "")
     return f"{graph}{end_name(event['source'])} -> {graph}{end_name(event['target'])}{condition}"
 
 
 def end_name(node: str) -> str:
-    """The name of a node; of both ends of a graph those that people read."""
+    """Return the name of a node for display: `(start)` and `(end)` for the two ends of a graph."""
     return {START: "(start)", END: "(end)"}.get(node, node)
 
 
 def role_of(message: Any) -> str:
-    """The role of a message in the words of providers: `user`, `assistant`, `tool`."""
+    """Return the role of a message by the names that providers use: `user`, `assistant`, `tool`, …"""
     role = (message.get("type") or message.get("role")) if isinstance(message, Mapping) else None
     return _ROLES.get(str(role), str(role or "message"))
 
 
 def narration(events: Sequence[Event], graph: Graph) -> Iterator[str]:
-    """A line for each step of a run, then its performance summary."""
+    """Yield a line for each step of a run, then its performance summary."""
     kinds = kinds_of(graph)
     starts = ", ".join(edge.target for edge in graph.edges_from(START))
     began = 0.0
@@ -83,17 +83,17 @@ def _call(event: Event) -> str:
 
 
 def kinds_of(graph: Graph) -> dict[str, str]:
-    """The kinds of the nodes, by name."""
+    """Return the kinds of the nodes, by name."""
     return {node.name: node.kind for node in graph.nodes}
 
 
 def status_text(event: Event) -> str:
-    """How a graph ended, in a word."""
+    """Return the status in an `end` event, with "done" for "completed"."""
     return "done" if event["status"] == "completed" else str(event["status"])
 
 
 def _performance(events: Sequence[Event], graph: Graph) -> Iterator[str]:
-    """The visits of each node and what they took, the slowest node first."""
+    """Yield a line with the visits and durations of each node, the slowest node first."""
     took: dict[str, list[float]] = {}
     visits: dict[str, int] = {}
     for event in events:

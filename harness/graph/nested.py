@@ -1,4 +1,4 @@
-"""The graphs that run inside others, which front ends load only when a run reaches them, and their problems."""
+"""Graphs that run inside other graphs, and their problems. Front ends load them only when a run reaches them."""
 
 from __future__ import annotations
 
@@ -11,18 +11,18 @@ from harness.graph.model import Graph
 
 
 def inner_graphs(graph: Graph) -> Iterator[Graph | ManifestError]:
-    """The graphs inside a graph at any depth, each once; of one whose manifest is refused, the error."""
+    """Yield the graphs inside a graph at any depth, each once. For a manifest that is refused, yield the error."""
     seen: set[Hashable] = set()
     ahead = [graph]
     while ahead:
         outer = ahead.pop()
         inside = outer.vocabulary().inside if outer.vocabulary is not None else {}
-        for each in chain.from_iterable(inside.values()):
-            if each.key in seen:
+        for nested in chain.from_iterable(inside.values()):
+            if nested.key in seen:
                 continue
-            seen.add(each.key)
+            seen.add(nested.key)
             try:
-                found = each.graph()
+                found = nested.graph()
             except ManifestError as error:
                 yield error
                 continue
@@ -31,7 +31,7 @@ def inner_graphs(graph: Graph) -> Iterator[Graph | ManifestError]:
 
 
 def nested_problems(graph: Graph) -> Iterator[Problem]:
-    """The problems of all inner graphs, errors as warnings: a scenario may answer for what runs there."""
+    """Yield the problems of all nested graphs. Errors become warnings, as a scenario may answer in their place."""
     for inner in inner_graphs(graph):
         if isinstance(inner, Graph):
             yield from inner.warnings

@@ -1,7 +1,7 @@
 """Observations of a run, computed from its trace: path, visits, routes, calls, latency, usage, coverage.
 
-Each function takes the events of a run, or of one turn of it, and looks at the top graph only; the calls
-and tokens of nested graphs count too. Times are virtual seconds.
+Each function takes the events of a run, or of one turn of it. It covers the outermost graph only, except that calls
+and tokens of nested graphs are included. Times are virtual seconds.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from harness.graph.trace import Event
 from harness.units import MOST_TOKENS, PRECISION
 
 Price = Callable[[str, int, int], float | None]
-"""What a call of a model with so many tokens sent and received costs; None where it has no price."""
+"""Returns the cost of a call, given the model and the numbers of input and output tokens; None without a price."""
 
 ENDS_OF_VISITS = ("node_end", "node_pause", "node_error")
 
@@ -28,7 +28,7 @@ def _top(events: Iterable[Event], *kinds: str) -> Iterable[Event]:
 
 
 def path(events: Sequence[Event]) -> list[Any]:
-    """The nodes in the order they started; those of one superstep as a nested list. A resume is no new start."""
+    """Return the nodes in the order they started, those of one superstep as a nested list. Resumes do not count."""
     steps: dict[tuple[int, int], list[str]] = {}
     for event in _top(events, "node_start"):
         steps.setdefault((event["invocation"], event["step"]), []).append(event["node"])
@@ -36,7 +36,7 @@ def path(events: Sequence[Event]) -> list[Any]:
 
 
 def visits(events: Sequence[Event]) -> dict[str, int]:
-    """How often each node started."""
+    """Return the number of starts of each node."""
     counts: dict[str, int] = {}
     for event in _top(events, "node_start"):
         counts[event["node"]] = counts.get(event["node"], 0) + 1
@@ -44,12 +44,12 @@ def visits(events: Sequence[Event]) -> dict[str, int]:
 
 
 def routes(events: Sequence[Event]) -> list[list[str]]:
-    """The transitions taken, in order, as [from, to]; `__start__` and `__end__` included."""
-    return [[event["source"], event["target"]] for event in _taken(events)]
+    """Return the transitions taken, in order, as [from, to], including `__start__` and `__end__`."""
+    return [[event["source"], event["target"]] for event in _routes_taken(events)]
 
 
-def _taken(events: Iterable[Event]) -> list[Event]:
-    """The routes, without those that an update of the state replaced."""
+def _routes_taken(events: Iterable[Event]) -> list[Event]:
+    """Return the route events, without those that an update of the state replaced."""
     taken: list[Event] = []
     for event in _top(events, "route", "reroute"):
         if event["event"] == "route":
@@ -60,10 +60,10 @@ def _taken(events: Iterable[Event]) -> list[Event]:
 
 
 def calls(events: Sequence[Event]) -> list[dict[str, Any]]:
-    """Every effect, in the order they were asked for: {kind, name, node, args, ok, latency}.
+    """Return all effects in the order they were requested, as {kind, name, node, args, ok, latency}.
 
-    One that failed also has the `reason`, and one that was never made is `refused`. One
-    of a model has its `prompt` (the last message), and what of `reply`, `tool_calls` and `usage` there is.
+    A failed call also has the `reason`; one that was never performed has `refused`. A model call has its `prompt`
+    (the last message), and `reply`, `tool_calls` and `usage` if the answer has them.
     """
     answers = {event["call"]: event for event in events if event["event"] == "answer"}
     found = []
@@ -79,7 +79,7 @@ def calls(events: Sequence[Event]) -> list[dict[str, Any]]:
                 "latency": answer["latency"],
             }
             if event["kind"] == "llm":
-                call |= _said(event["request"].get("messages", ()), answer)
+                call |= _model_fields(event["request"].get("messages", ()), answer)
             if not answer["ok"] and (reason := _reason(answer)):
                 call["reason"] = reason
             if answer.get("refused"):
@@ -88,21 +88,21 @@ def calls(events: Sequence[Event]) -> list[dict[str, Any]]:
     return found
 
 
-def _said(messages: Sequence[Any], answer: Event) -> dict[str, Any]:
-    """What a model was asked, and what it answered."""
+def _model_fields(messages: Sequence[Any], answer: Event) -> dict[str, Any]:
+    """Return the fields that only a model call has: its prompt, and the parts of the reply."""
     from harness.graph.messages import message_text
 
-    said: dict[str, Any] = {"prompt": message_text(messages[-1]) if messages else ""}
+    fields: dict[str, Any] = {"prompt": message_text(messages[-1]) if messages else ""}
     if answer["ok"]:
         value, usage = answer["value"], answer.get("usage")
-        said["reply"] = value["text"]
-        said |= {"tool_calls": value["tool_calls"]} if value.get("tool_calls") else {}
-        said |= {"usage": usage} if usage else {}
-    return said
+        fields["reply"] = value["text"]
+        fields |= {"tool_calls": value["tool_calls"]} if value.get("tool_calls") else {}
+        fields |= {"usage": usage} if usage else {}
+    return fields
 
 
 def _reason(answer: Event) -> str:
-    """Why a call failed: the text of its error, or the texts in which an MCP tool reports its failure."""
+    """Return the reason of a failed call: its error message, or the text in which an MCP tool reports the failure."""
     if "error" in answer:
         return str(answer["error"]["message"] or answer["error"]["type"])
     value = answer.get("value")
@@ -111,9 +111,10 @@ def _reason(answer: Event) -> str:
 
 
 def latency(events: Sequence[Event], began: float, ended: float, *, inside: bool = False) -> dict[str, Any]:
-    """{total, nodes}: from `began` to `ended`, and by node summed over its visits, unfinished ones too.
+    """Return {total, nodes}: the time from `began` to `ended`, and the sum over the visits of each node.
 
-    With `inside`, the nodes of nested graphs are included by their own names, where the top graph has no such node.
+    Unfinished visits count up to `ended`. With `inside`, nodes of nested graphs are included by their own names,
+    unless the outermost graph has a node of that name.
     """
     nodes = _seconds([event for event in events if event.get("graph") == ""], ended)
     if inside:
@@ -125,7 +126,7 @@ def latency(events: Sequence[Event], began: float, ended: float, *, inside: bool
 
 
 def _seconds(events: Iterable[Event], ended: float) -> dict[str, float]:
-    """The seconds that the visits of each node took."""
+    """Return the total duration of the visits of each node."""
     nodes: dict[str, float] = {}
     running: dict[tuple[str, str], list[float]] = {}
     for event in events:
@@ -142,10 +143,10 @@ def _seconds(events: Iterable[Event], ended: float) -> dict[str, float]:
 
 
 def usage(events: Sequence[Event], price: Price) -> dict[str, Any]:
-    """{llm_calls, input_tokens, output_tokens, cost, by_model, by_node}. Every attempt is a call.
+    """Return {llm_calls, input_tokens, output_tokens, cost, by_model, by_node}. Every attempt counts as a call.
 
-    `by_model` and `by_node` have the same of each model, and of each node that asked one. Their `cost` is None where
-    tokens were reported of a model without a price, which count as 0.
+    `by_model` and `by_node` have the same four figures for each model, and for each node that called one. There,
+    `cost` is None if tokens were reported for a model without a price. They add nothing to the total `cost`.
     """
     asked = {event["call"]: event for event in events if event["event"] == "call" and event["kind"] == "llm"}
     by_model, by_node = _by(asked.values(), "name"), _by(asked.values(), "node")
@@ -170,7 +171,7 @@ def usage(events: Sequence[Event], price: Price) -> dict[str, Any]:
 
 @dataclass(slots=True)
 class _Counts:
-    """What some calls of models came to."""
+    """The number, tokens and costs of a group of model calls."""
 
     llm_calls: int = 0
     input_tokens: int = 0
@@ -187,7 +188,7 @@ class _Counts:
 
 
 def _by(calls: Iterable[Event], key: str) -> dict[str, _Counts]:
-    """The number of calls of each model, or node."""
+    """Count the calls by a key of the event: the model's `name`, or the `node`."""
     found: dict[str, _Counts] = {}
     for call in calls:
         found.setdefault(call[key], _Counts()).llm_calls += 1
@@ -195,14 +196,14 @@ def _by(calls: Iterable[Event], key: str) -> dict[str, _Counts]:
 
 
 def _tokens(reported: Any) -> int:
-    """A number of tokens; 0 for what is none, such as a negative or an infinite one."""
+    """Return a reported number of tokens, or 0 if the value is not a plausible number."""
     if not isinstance(reported, int | float) or not 0 <= reported < MOST_TOKENS:
         return 0
     return int(reported)
 
 
 def interrupts(events: Sequence[Event]) -> list[Any]:
-    """The values the run paused with, in order; the node's name where a pause has no value."""
+    """Return the values that the run paused with, in order. A pause without a value has the node's name."""
     found: list[Any] = []
     for event in _top(events, "node_pause", "pause"):
         if event["event"] == "pause":
@@ -212,16 +213,16 @@ def interrupts(events: Sequence[Event]) -> list[Any]:
     return found
 
 
-def warnings(events: Sequence[Event], places: Mapping[int, Span] | None = None) -> list[str]:
-    """The texts of the warnings raised while running, behind their place, if `places` (of the trace) has one."""
+def warnings(events: Sequence[Event], spans: Mapping[int, Span] | None = None) -> list[str]:
+    """Return the texts of the warnings of a run, each with its location if `Trace.spans` has one."""
     found = [event for event in events if event["event"] == "warning"]
-    spans = [(places or {}).get(id(event)) for event in found]
-    return [Problem("", event["text"], span).one_line for event, span in zip(found, spans, strict=True)]
+    known = spans or {}
+    return [Problem("", event["text"], known.get(id(event))).one_line for event in found]
 
 
 def coverage(events: Sequence[Event]) -> dict[str, Any]:
-    """{nodes, edges, branches} taken, each once, sorted."""
-    taken = {(event["source"], event["target"], event["condition"]) for event in _taken(events)}
+    """Return the {nodes, edges, branches} that were taken, sorted, without duplicates."""
+    taken = {(event["source"], event["target"], event["condition"]) for event in _routes_taken(events)}
     return {
         "nodes": sorted(visits(events)),
         "edges": sorted([list(edge) for edge in {(source, target) for source, target, _ in taken}]),
@@ -231,9 +232,9 @@ def coverage(events: Sequence[Event]) -> dict[str, Any]:
 
 @lru_cache(maxsize=256)
 def shape(graph: Graph) -> dict[str, Any]:
-    """{nodes, edges, branches}: all that `coverage` could name. Not to be changed.
+    """Return all {nodes, edges, branches} that `coverage` may contain. Cached: the result must not be changed.
 
-    A node that may go on to any node has one branch for that, `a -> * [goto any]`, and no edges beside its own.
+    A node that may go to any node has one branch for that, `a -> * [goto any]`, and only its declared edges.
     """
     edges = [*graph.edges, *implied_ends(graph)]
     return {
@@ -247,12 +248,12 @@ def shape(graph: Graph) -> dict[str, Any]:
 
 
 def implied_ends(graph: Graph) -> list[Edge]:
-    """A node without a way out leads to the end."""
+    """Return an edge to END for each node without an edge of its own, fallbacks aside."""
     sources = {edge.source for edge in graph.edges if not edge.on_error} - {START}
     return [Edge(node.name, END) for node in graph.nodes if node.name not in sources]
 
 
 def branch(source: str, target: str, condition: str | None) -> str:
-    """How coverage names a branch. Those to any node are one, whichever was taken."""
+    """Return the name of a branch in coverage. All branches of a node that may go anywhere have one name."""
     target = ANY_NODE if condition == GOTO else target
     return f"{source} -> {target} [{condition}]"

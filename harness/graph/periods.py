@@ -1,4 +1,4 @@
-"""Where a sequence of steps goes round: the part of it that repeats."""
+"""Detection of cycles in a sequence of steps, for the display of paths."""
 
 from __future__ import annotations
 
@@ -6,13 +6,13 @@ from collections.abc import Iterator, Sequence
 from typing import Any, Final, NamedTuple
 
 _LONGEST: Final = 20
-"""Steps of the longest cycle that is looked for."""
+"""The most steps of a cycle that is found."""
 _FEWEST: Final = 3
-"""So many times a cycle is gone through, or it is none."""
+"""The number of times that steps must repeat to count as a cycle."""
 
 
 class Segment(NamedTuple):
-    """Steps `start` to `end` of a sequence; `length` steps of it repeat (0: none do)."""
+    """Steps `start` to `end` (exclusive) of a sequence. They repeat every `period` steps; 0 for no repetition."""
 
     start: int
     end: int
@@ -20,12 +20,12 @@ class Segment(NamedTuple):
 
     @property
     def rounds(self) -> int:
-        """How often the stretch comes back to its first step."""
+        """The number of times that the segment returns to its first step."""
         return (self.end - self.start - 1) // self.period if self.period else 0
 
 
 def split_cycles(steps: Sequence[Any]) -> Iterator[Segment]:
-    """The sequence in parts: those that go round, and what is between them."""
+    """Split a sequence into its cycles and the segments between them."""
     plain = at = 0
     while at < len(steps):
         found = _cycle_at(steps, at)
@@ -41,7 +41,7 @@ def split_cycles(steps: Sequence[Any]) -> Iterator[Segment]:
 
 
 def _cycle_at(steps: Sequence[Any], start: int) -> Segment | None:
-    """The shortest cycle that begins here."""
+    """Return the shortest cycle that begins at `start`, or None."""
     for length in range(1, min(_LONGEST, (len(steps) - start) // _FEWEST) + 1):
         if steps[start : start + length] != steps[start + length : start + 2 * length]:
             continue

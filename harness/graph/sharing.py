@@ -1,12 +1,12 @@
-"""A trace as a file keeps it: what stands in several events is written once, and referred to.
+"""The file format of a trace, in which values that several events contain are written once.
 
 A conversation is sent again with every call, and one long list may be in the update of every node. Each message, and
-each long list or text, is an event of its own, before the first event that has it:
+each long list or text, becomes an event of its own, before the first event that contains it:
 
     shared       number, value
 
-In its place is `{"$shared": number}`; in a list, `{"$shared": [first, last]}` is put for values that follow each
-other. A reader puts the values back (`harness.report.trace_reader`).
+Events then contain `{"$shared": number}` in its place; in a list, `{"$shared": [first, last]}` stands for values with
+consecutive numbers. `harness.report.trace_reader` restores the values.
 """
 
 from __future__ import annotations
@@ -23,16 +23,16 @@ from harness.graph.trace import Event
 
 SHARED: Final = "$shared"
 DATA: Final = frozenset({"request", "update", "value", "values", "error", "output"})
-"""The fields of events that hold what a run worked with; the others are names, numbers and texts."""
+"""The fields of events that hold arbitrary data of the run. Other fields are names, numbers and short texts."""
 
 _ROLES: Final = ("type", "role")
 _SCALARS: Final = frozenset({int, bool, float, type(None)})
 
 
 def with_shared(events: Sequence[Event], plain_message: Callable[[Any], Any] = to_json) -> list[Event]:
-    """The events as JSON data, with what they share as events of their own.
+    """Return the events as JSON data, with shared values as events of their own.
 
-    `plain_message` makes the JSON data of a message; a trace has that of its messages already.
+    `plain_message` converts a message to JSON data; `Trace.plain_message` does so with a cache.
     """
     sharing = _Sharing(plain_message)
     for event in events:
@@ -50,7 +50,7 @@ class _Sharing:
 
     def add(self, event: Event) -> None:
         if "usage" in event and "chunks" in event["value"]:
-            # The text is there as a whole; a secret that is split over the pieces of it would not be found.
+            # Only the number of chunks is kept: a secret split over several would not be found. The text is whole.
             event = {**event, "value": {**event["value"], "chunks": len(event["value"]["chunks"])}}
         shared = {
             key: self._value(item, 0)
@@ -107,7 +107,7 @@ class _Sharing:
         return number
 
     def _known(self, value: Any) -> int:
-        """The number of a value that was shared before, 0 for no other."""
+        """Return the number of a value that was shared before, else 0."""
         found = self._by_id.get(id(value))
         return found[1] if found is not None else 0
 
@@ -123,13 +123,13 @@ def _is_message(value: Mapping[Any, Any]) -> bool:
 
 
 def _is_conversation(value: Sequence[Any]) -> bool:
-    """True for a list of messages: it grows, so that it is never quite the same, but its messages are."""
+    """True for a list of messages. It grows with every call, so its messages are shared and not the list."""
     first = value[0]
     return _is_message(first) if type(first) is dict else hasattr(first, "content") and hasattr(first, "type")
 
 
 def _text_of(plain: Any) -> str | bytes:
-    """JSON text to compare values by: quickly written by orjson, where it can."""
+    """Return JSON text to compare values by, made by orjson if it can, which is faster."""
     try:
         return orjson.dumps(plain)
     except TypeError:

@@ -1,7 +1,7 @@
-"""Values as a trace keeps them: snapshots as JSON data, which share what is long and has not changed.
+"""Snapshots of values for a trace: JSON data that shares long values which have not changed.
 
-A node may hand on a list of 100,000 items at every step. To copy it each time, and to hash each copy, would make a
-step cost what the list is long; so the list is copied again only when it has changed, and hashed once.
+A node may pass on a list of 100,000 items at every step. Copying and hashing it each time would make the cost of a
+step proportional to its length, so a list is copied again only if it has changed, and hashed once.
 """
 
 from __future__ import annotations
@@ -14,20 +14,23 @@ from harness.graph.to_json import MAX_DEPTH, key_text, to_json
 
 LONG_LIST: Final = 100
 LONG_TEXT: Final = 10_000
-_PIECE: Final = 16  # so many characters of a text count as one item
-_KEPT: Final = 100  # so many long values are compared with what comes next
-_CONTAINER: Final = 8  # a list or mapping costs as much as so many items
+_PIECE: Final = 16  # the number of characters of a text that count as one item
+_KEPT: Final = 100  # the number of last long values that later ones are compared with
+_CONTAINER: Final = 8  # the number of items that a list or mapping itself counts as
 _SCALARS: Final = frozenset({int, bool, float, type(None)})
 
 
 class Snapshots:
-    """Makes the snapshots of one trace.
+    """Makes the snapshots of one trace. They must not be changed.
 
-    `size` counts the items and pieces of texts in all of them, shared ones once, and `largest` those of the largest,
-    shared ones as often as they stand in it: so large it is where it is written out.
+    A list counts as unchanged if it is the same object and equal to its snapshot: comparing takes a hundredth of the
+    time of copying.
 
-    A snapshot must not be changed. A list counts as unchanged when it is the same object and equal to its snapshot:
-    the comparison takes a hundredth of the time of a copy.
+    Attributes:
+        size: the number of items and pieces of text in all snapshots. Shared values count once.
+        largest: the size of the largest snapshot. Shared values count as often as it contains them, so this is its
+            size when written out.
+        has_long: True if any snapshot has a long list or text.
     """
 
     def __init__(self) -> None:
@@ -38,7 +41,7 @@ class Snapshots:
         self._whole = 0
 
     def of(self, value: Any) -> Any:
-        """As `to_json`, but long lists may be shared with earlier snapshots."""
+        """Return the value as `to_json` does, but sharing long lists with earlier snapshots."""
         before = self._whole
         snapshot = self._of(value, ())
         self.largest = max(self.largest, self._whole - before)
@@ -95,19 +98,19 @@ class Snapshots:
 def _equal(value: list[Any], snapshot: list[Any]) -> bool:
     try:
         return value == snapshot
-    except Exception:  # somebody else's __eq__, or lists nested too deep
+    except Exception:  # a user's __eq__, or lists nested too deep
         return False
 
 
 class Hashes:
-    """Puts hashes in the place of long lists and texts. What stands in many places is hashed once."""
+    """Replaces long lists and texts by their hashes. Each object is hashed once."""
 
     def __init__(self, canonical: Callable[[Any], str]) -> None:
         self._canonical = canonical
         self._of: dict[int, tuple[Any, dict[str, str]]] = {}
 
     def shortened(self, value: Any) -> Any:
-        """The JSON value with the hashes of its long parts."""
+        """Return a JSON value with its long lists and texts replaced by hashes."""
         kind = type(value)
         if kind is dict:
             return {key: self.shortened(item) for key, item in value.items()}

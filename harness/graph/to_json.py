@@ -1,4 +1,4 @@
-"""Any value as plain JSON data, for traces, results and reports; and the value that a JSON text has."""
+"""Conversion of any value to plain JSON data, for traces, results and reports, and parsing of JSON text."""
 
 from __future__ import annotations
 
@@ -12,15 +12,15 @@ from typing import Any
 
 MAX_DEPTH = 100
 LONGEST_ERROR = 20_000
-"""Characters of an error's text; what a library puts into it may be a whole document."""
+"""The most characters of an error message: some libraries put a whole document into it."""
 
-_JSON_AS_IT_IS = frozenset({str, bool, type(None)})  # known without a walk through base classes
-_TOO_LARGE = 1 << 10_000  # Python writes and reads no integers of more than 4300 digits
+_JSON_AS_IT_IS = frozenset({str, bool, type(None)})  # a lookup of the exact type is faster than isinstance
+_TOO_LARGE = 1 << 10_000  # Python converts no integers of more than 4300 digits to text or back
 _ADDRESS = re.compile(r" at 0x[0-9a-fA-F]+")
 
 
 def from_json(text: str) -> Any:
-    """The value of a JSON text; None if it is no JSON, or nested too deeply to be read."""
+    """Parse JSON text. None if it is not valid, or nested too deeply."""
     try:
         return json.loads(text)
     except (ValueError, RecursionError):
@@ -28,21 +28,22 @@ def from_json(text: str) -> Any:
 
 
 def compact_json(value: Any) -> str:
-    """The value as JSON text without blanks, its keys in their order."""
+    """Return the value as JSON text without blanks, with the keys in their order."""
     return json.dumps(to_json(value), ensure_ascii=False, separators=(",", ":"))
 
 
 def as_text(value: Any) -> str:
-    """Text as it is, and any other value as compact JSON."""
+    """Return text as it is, and any other value as compact JSON."""
     return value if isinstance(value, str) else compact_json(value)
 
 
 def to_json(value: Any, inside: tuple[int, ...] = ()) -> Any:
-    """The value as JSON data, a snapshot that shares nothing mutable with it.
+    """Return the value as JSON data that shares nothing mutable with it.
 
-    Messages become mappings (`message_json`); dataclasses, models and other objects mappings of their
-    public fields; sets sorted lists; objects with a text of their own (`__str__`) that text; anything else its type's
-    name in angle brackets. A value that contains itself, or is nested deeper than 100 levels, ends in "…".
+    Messages become mappings (`message_json`), and so do dataclasses, pydantic models and other objects, with
+    their public fields. Sets become sorted lists, objects that define `__str__` that text, and anything else its
+    type's name in angle brackets. A value that contains itself, or is nested deeper than 100 levels, is cut off
+    with "…". `inside` has the ids of the containers around the value, for recursive calls.
     """
     kind = type(value)
     if kind in _JSON_AS_IT_IS:
@@ -72,12 +73,12 @@ def to_json(value: Any, inside: tuple[int, ...] = ()) -> Any:
 
 
 def key_text(key: Any) -> str:
-    """The text of a key of a mapping."""
+    """Return a key of a mapping as text."""
     if type(key) is str:
         return key
     try:
         return str(key)
-    except Exception:  # an integer that is too large, or somebody else's __str__
+    except Exception:  # an integer that is too large, or a user's __str__
         return str(to_json(key))
 
 
@@ -114,19 +115,19 @@ def _plain_object(value: Any, inside: tuple[int, ...]) -> Any:
 def _own_text(value: Any) -> str:
     try:
         return without_addresses(str(value))
-    except BaseException:  # somebody else's __str__ may raise anything
+    except BaseException:  # a user's __str__ may raise anything
         return f"<{type(value).__name__}>"
 
 
 def error_text(error: BaseException) -> str:
-    """The text of an error, the same on every rerun."""
+    """Return the message of an error, the same in every rerun: without memory addresses, and not too long."""
     try:
         text = without_addresses(str(error))
-    except Exception:  # somebody else's __str__
+    except Exception:  # a user's __str__
         return "(its text cannot be made)"
     return text if len(text) <= LONGEST_ERROR else f"{text[:LONGEST_ERROR]}… ({len(text)} characters)"
 
 
 def without_addresses(text: str) -> str:
-    """The text without memory addresses (` at 0x7f…`), which differ from run to run."""
+    """Remove memory addresses (` at 0x7f…`), which differ from run to run."""
     return _ADDRESS.sub("", text) if " at 0x" in text else text

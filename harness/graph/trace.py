@@ -1,4 +1,4 @@
-"""The trace: everything that happened in a run, in order, as plain data.
+"""The trace: all events of a run, in order, as plain data.
 
 Events are mappings with `event` and `at` (virtual seconds since the run began):
 
@@ -11,13 +11,13 @@ Events are mappings with `event` and `at` (virtual seconds since the run began):
     input        value                        resume       value
     end          status, output, error, node  warning      text
 
-Node, route and pause events also say `graph`: "" for the top graph, the path of nodes that leads to it
-(`outer/`) for a nested one; the `node` of a call is its full path. The `update` of a node_pause is the partial
-update that the state shows until the node is resumed. A pause is a static breakpoint before or after `nodes`; a
-reroute says that an update of the state replaces the last routes, as many as `instead_of`. Nodes with the same `step`
-and `invocation` ran in one superstep; the event scheduler has no supersteps, and numbers each start. `call` numbers
-the effects; `refused` is true for one that was asked for and never made. The request of a model call keeps its
-messages by reference; they are rendered with the trace.
+Node, route and pause events also have `graph`: "" for the outermost graph, the path of nodes that leads to it
+(`outer/`) for a nested one. The `node` of a call is a full path. The `update` of a node_pause is the partial update
+that the state shows until the node is resumed. A pause is a static breakpoint before or after `nodes`. A reroute
+records that an update of the state replaces the last `instead_of` routes. Nodes with the same `step` and `invocation`
+ran in one superstep; the event scheduler has no supersteps, and numbers each start. `call` numbers the effects;
+`refused` is true for an effect that was requested and never performed. The request of a model call keeps its messages
+by reference; they are converted when the trace is rendered.
 """
 
 from __future__ import annotations
@@ -38,6 +38,7 @@ if TYPE_CHECKING:
 
 Event = dict[str, Any]
 Rewritten = Callable[[Any], Any]
+"""Replaces texts in JSON data (secrets)."""
 
 
 class Trace:
@@ -47,20 +48,20 @@ class Trace:
         self.events: list[Event] = []
         self.snapshots = Snapshots()
         self.tools: dict[str, ToolSpec] = {}
-        """The tools that models were offered, by name: no part of the events, which name them."""
+        """The tools that models were offered, by name. Events contain only the names."""
         self.spans: dict[int, Span] = {}
-        """The places of warnings, by the id of the event: no part of the events, which are the same in any folder."""
+        """The locations of warnings, by `id` of the event. They are kept apart, so that events are the same in any folder."""
         self.listener: Callable[[Event], None] | None = None
         self._numbers = count(1)
         self._plain_messages: dict[int, tuple[BaseMessage, Any]] = {}
         self._fingerprints: dict[int, tuple[BaseMessage, str]] = {}
 
     def snapshot(self, value: Any) -> Any:
-        """The value as JSON data to record; not to be changed, since long lists are shared with earlier events."""
+        """Return the value as JSON data to record. Do not change it: it may share long lists with earlier events."""
         return self.snapshots.of(value)
 
     def record(self, event: str, at: float, **data: Any) -> None:
-        """Add an event. The data must be plain already."""
+        """Add an event. The data must be JSON data already."""
         self._add({"event": event, "at": at, **data})
 
     def _add(self, event: Event) -> None:
@@ -69,15 +70,15 @@ class Trace:
             self.listener(event)
 
     def warn(self, text: str, at: float, span: Span | None = None) -> None:
-        """Add a warning, and note its place."""
+        """Add a warning, and keep its location in `spans`."""
         event = {"event": "warning", "at": at, "text": text}
         if span is not None:
             self.spans[id(event)] = span
         self._add(event)
 
     def record_call(self, effect: Effect, at: float) -> int:
-        """Record that an effect is performed; returns its number."""
-        number = next(self._numbers)  # in one step: real tools ask from threads
+        """Record that an effect is performed, and return its number."""
+        number = next(self._numbers)  # atomic, as real tools perform effects from threads
         request = effect.recorded()
         if "args" in request:
             request["args"] = self.snapshot(request["args"])
@@ -111,25 +112,26 @@ class Trace:
         self.record("answer", at, call=call, ok=ok, latency=latency_s, **data)
 
     def record_refusal(self, effect: Effect, at: float, why: Exception) -> None:
-        """Record an effect that was asked for and never made."""
+        """Record an effect that was requested and never performed, with the error."""
         call = self.record_call(effect, at)
         self.record("answer", at, call=call, ok=False, latency=0.0, error=_failure(why), refused=True)
 
     def rendered(self) -> Iterator[Event]:
-        """The events as pure JSON data."""
+        """Yield the events as pure JSON data."""
         return (to_json(event) for event in self.events)
 
     def plain_message(self, message: BaseMessage) -> Any:
-        """A message of this trace as JSON data, not to be changed: it is sent many times, and converted once."""
+        """Return a message of this trace as JSON data. Cached: the result must not be changed."""
         found = self._plain_messages.get(id(message))
         if found is None:
             found = self._plain_messages[id(message)] = (message, to_json(message))
         return found[1]
 
     def digest(self, rewritten: Rewritten | None = None) -> str:
-        """SHA-256 of the canonical trace, as hexadecimal digits.
+        """Return the SHA-256 of the canonical trace, as hexadecimal digits.
 
-        `rewritten` is applied to events and messages first, as JSON. Long lists and texts are hashed apart.
+        `rewritten` is applied to the JSON data of events and messages first. Long lists and texts are hashed
+        separately, each once.
         """
         events = [self._fingerprinted(event, rewritten) for event in self.events]
         if rewritten is not None:
@@ -140,7 +142,7 @@ class Trace:
         return hashlib.sha256(_canonical(events).encode("utf-8", "surrogatepass")).hexdigest()
 
     def _fingerprinted(self, event: Event, rewritten: Rewritten | None) -> Event:
-        """The event with messages replaced by their hashes: a conversation is sent many times, and hashed once."""
+        """Return the event with its messages replaced by hashes, as a message is sent many times and hashed once."""
         if event["event"] != "call" or "messages" not in event["request"]:
             return event
         request = {**event["request"], "messages": self._hashes(event["request"]["messages"], rewritten)}
@@ -165,7 +167,7 @@ def _failure(error: BaseException) -> dict[str, str]:
 
 
 def _whole(event: Event) -> Event:
-    """The event with a streamed reply in one piece: a text to rewrite may span several chunks."""
+    """Return the event with the chunks of a streamed reply joined: a text to rewrite may span several of them."""
     if "usage" not in event or "chunks" not in event["value"]:
         return event
     return {**event, "value": {**event["value"], "chunks": "".join(event["value"]["chunks"])}}

@@ -1,7 +1,7 @@
-"""The names in a graph: what its nodes, models, tools, servers, agents and handlers are called while it runs.
+"""The names in a graph: of the models, tools, servers, agents and handlers that it calls.
 
-A front end lists those of one graph (`Graph.vocabulary`), with the graphs that run inside its nodes;
-`harness.graph.names` adds them up. Scenarios are held against the result before anything runs.
+A front end lists the names in one graph (`Graph.vocabulary`), and the graphs that run inside its nodes;
+`harness.graph.names` combines them. The names in scenarios are checked against the result before anything runs.
 """
 
 from __future__ import annotations
@@ -10,20 +10,22 @@ from collections.abc import Callable, Collection, Hashable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Final, TypeAlias
 
-Graph: TypeAlias = Any  # a graph has a vocabulary, which knows nothing of graphs
+Graph: TypeAlias = Any  # `harness.graph.model` imports this module
 
 KINDS: Final = ("llm", "tool", "mcp", "server", "agent", "handler", "script", "retrieval")
 """The kinds of names in a vocabulary."""
 NODE: Final = "node"
-"""The kind of the names of nodes, in `Vocabulary.open`."""
+"""The key for names of nodes in `Vocabulary.open`."""
 
 
 @dataclass(frozen=True)
 class NestedGraph:
-    """A graph that runs inside a node. `graph` gives it, or raises a ManifestError.
+    """A graph that runs inside a node.
 
-    `key` is the same for the same graph, so that graphs which run each other in a circle come to an end here.
-    `attributed`: its effects carry the name of the node around it.
+    Attributes:
+        key: identifies the graph, so that graphs which run each other in a circle are recognized.
+        graph: returns the graph, or raises a ManifestError.
+        attributed: its effects carry the name of the node it runs inside.
     """
 
     key: Hashable
@@ -33,17 +35,18 @@ class NestedGraph:
 
 @dataclass(frozen=True)
 class Vocabulary:
-    """The names in one graph, beside those of its nodes.
+    """The names in one graph, besides those of its nodes.
 
-    names    by kind of effect, the names of all calls that it can make (`llm`: models, `tool`, `mcp`: tools of MCP
-             servers, `agent`, `handler`, `script`, `retrieval`), and of its MCP servers (`server`)
-    aliases  by kind, other names that a scenario's stubs may use, and the name each stands for
-    open     kinds (and `NODE`) that may have names only a run knows, each with the reason
-    inside   by node, the graphs that may run inside it
-    callers  what calls beside the nodes, by the name that its effects carry as their node
-    inputs   the keys that are kept of an input; None: whatever is given
-    text_input  the key that an input of text becomes
-    pauses   what a run can pause with, if that is always the name of a node; None: values of any kind
+    Attributes:
+        names: the names of all calls that it can make, by kind of effect (`llm`: models, `tool`, `mcp`: tools of MCP
+            servers, `agent`, `handler`, `script`, `retrieval`), and of its MCP servers (`server`).
+        aliases: other names that a scenario's stubs may use, by kind, each with the name it stands for.
+        open: kinds (and `NODE`) that may have names which only a run knows, each with the reason.
+        inside: the graphs that may run inside each node.
+        callers: callers that are not nodes, by the name that their effects carry as their node.
+        inputs: the keys of an input that are kept; None for any keys.
+        text_input: the key that an input of text is stored under.
+        pauses: the values that a run can pause with, if these are names of nodes; None for values of any kind.
     """
 
     names: Mapping[str, Collection[str]] = field(default_factory=dict)
