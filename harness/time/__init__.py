@@ -1,1 +1,1 @@
-"""Virtual time: the clock of a run, and waiting side by side on it."""
+"""Virtual time: the clock of a run, time-outs, and concurrent waiting."""

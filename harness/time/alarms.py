@@ -1,8 +1,8 @@
-"""Alarms in real time: functions called in the main thread when their time has come, whatever it is doing.
+"""Alarms in real time: functions that are called in the main thread at a set time, interrupting its code.
 
-A run in virtual time still takes real time, and what takes too much of it (a tool that blocks, a regular expression
-that never ends) looks at no clock. Only a signal reaches it. A process has one timer that sends one; all alarms
-share it, and with them whoever had set it before (pytest-timeout).
+A run in virtual time still takes real time, and code that takes too much of it (a tool that blocks, a regular
+expression that never ends) does not check a clock; only a signal interrupts it. A process has one timer that sends
+such a signal. All alarms share it, and so does code that had set it before (pytest-timeout).
 """
 
 from __future__ import annotations
@@ -20,17 +20,16 @@ from harness.time.signals import set_handler
 Ring = Callable[[FrameType | None], None]
 
 _AT_ONCE_S: Final = 1e-6
-"""A timer that is set to zero never fires."""
+"""The shortest time for a timer: one that is set to zero never fires."""
 _REPEAT_S: Final = 0.5
-"""Real seconds after which an alarm that was not noticed rings again: a signal that comes just before a system call
-does not wake it."""
+"""Real seconds after which the signal is repeated, as one that arrives just before a system call does not wake it."""
 
 
 class Alarm:
-    """Calls `ring` when it was started so many real seconds ago, unless it is stopped before; once, if not postponed.
+    """Calls `ring` once, a number of real seconds after `start`, unless it is stopped before.
 
-    What `ring` raises is raised wherever the main thread is; it gets the frame that is interrupted. In another
-    thread, and where the system has no such timer, `start` does nothing.
+    `ring` receives the frame that is interrupted. An exception that it raises is raised in that code. In another
+    thread, and on systems without such a timer, `start` does nothing.
     """
 
     def __init__(self, seconds: float, ring: Ring) -> None:
@@ -39,24 +38,24 @@ class Alarm:
         self._seconds = seconds
 
     def start(self) -> None:
-        """Begin to count."""
+        """Set the alarm."""
         if hasattr(signal, "setitimer") and threading.current_thread() is threading.main_thread():
             self.due = time.monotonic() + self._seconds
             _timer.add(self)
 
     def postpone(self, seconds: float) -> None:
-        """Ring in so many real seconds, whatever was due. For `ring` itself."""
+        """Set the alarm again, to ring after a number of real seconds. To be called by `ring`."""
         self.due = time.monotonic() + seconds
         _timer.set()
 
     def stop(self) -> None:
-        """Ring no more. An alarm may be stopped twice, since it may ring while it is being stopped."""
+        """Cancel the alarm. It may be stopped twice, since it may ring while it is being stopped."""
         self.due = math.inf
         _timer.remove(self)
 
 
 class _Timer:
-    """The timer of the process, taken over while there are alarms."""
+    """The timer of the process. It is taken over while there are alarms, then given back."""
 
     def __init__(self) -> None:
         self._alarms: list[Alarm] = []

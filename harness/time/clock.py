@@ -1,12 +1,12 @@
 """Virtual time: an asyncio loop whose clock jumps when nothing is ready to run.
 
-A sleep of 100,000 virtual seconds costs microseconds, timeouts fire exactly, and parallel waits cost the
-longest of them. Work that really waits (a subprocess, a live provider, a worker thread) holds the clock
-still: enter `VirtualTimeLoop.hold()` around it. The idea is trio's `MockClock` with an autojump of zero.
+A sleep of 100,000 virtual seconds takes microseconds, time-outs fire exactly, and concurrent waits take as long
+as the longest of them. Work that really waits (a subprocess, a live provider, a worker thread) must hold the
+clock: enter `VirtualTimeLoop.hold()` around it. This is trio's `MockClock` with an autojump threshold of zero.
 
 Only code that asks the loop for the time sees virtual time; `time.monotonic()` stays real.
 
-`harness.time.paced` has the loop for runs against a real world, or while it is recorded.
+`harness.time.paced` has the loop for runs that are live or being recorded.
 """
 
 from __future__ import annotations
@@ -26,40 +26,48 @@ from harness.units import PRECISION
 
 T = TypeVar("T")
 
-# With no timer, no ready callback and nobody holding the clock, only a foreign thread could wake the loop.
-# This many real seconds of silence are taken for a deadlock.
 DEADLOCK_AFTER_S = 5.0
+"""Real seconds without any event that count as a deadlock, if there is no timer, no ready callback and no holder of
+the clock. Only a foreign thread could still wake the loop."""
 
-# Real seconds of silence allowed to real work (a subprocess, a thread, a live server).
 OUTSIDE_LIMIT_S = 60.0
+"""Real seconds without any event that real work (a subprocess, a thread, a live server) may take."""
 
-# While somebody may take as long as they like, the loop wakes up every so many real seconds: Ctrl-C that another
-# thread received would not wake it.
-LOOK_UP_EVERY_S = 0.2
+POLL_INTERVAL_S = 0.2
+"""Real seconds after which the loop wakes up during work without a time-out. A Ctrl-C that another thread received
+would not wake it."""
 
-# Virtual time is kept to the nanosecond.
 _RESOLUTION = 10.0**-PRECISION
+"""The resolution of virtual time in seconds (a nanosecond)."""
 
-# While callbacks are ready and nobody holds the clock, the loop looks for events every so many turns.
-LOOK_UP_EVERY_TURNS = 16
+POLL_EVERY_TURNS = 16
+"""Turns of the loop after which it polls for events, while callbacks are ready and nobody holds the clock."""
 
 
 class Deadlock(RunError):
-    """Every task waits and no timer is set: nothing can ever happen again."""
+    """A run in which every task waits and no timer is set, so that nothing can ever happen again."""
 
     code = "deadlock"
 
 
 class JumpingSelector(selectors.BaseSelector):
-    """A selector that, instead of waiting for its timeout, moves the clock by it."""
+    """A selector that moves the clock by its timeout instead of waiting for it.
+
+    Attributes:
+        now: the virtual time in seconds.
+        holders: the number of those who hold the clock.
+        no_timeout: the number of holders without a time limit.
+        real_time: the number of those who want the clock to run in real time.
+        idle: the tasks that wait until nothing is ready to run.
+    """
 
     def __init__(self) -> None:
         self._real = selectors.DefaultSelector()
         self.now = 0.0
         self.holders = 0
-        self.no_timeout = 0  # of the holders, those without a limit
+        self.no_timeout = 0
         self.real_time = 0
-        self._turns = 0  # of the loop since it looked for events
+        self._turns = 0  # turns of the loop since it last polled for events
         self.idle = IdleWaiters()
 
     def select(self, timeout: float | None = None) -> list[tuple[selectors.SelectorKey, int]]:
@@ -68,11 +76,11 @@ class JumpingSelector(selectors.BaseSelector):
         if self.real_time:
             return self._select_in_real_time(timeout)
         if self.holders:
-            # The clock stands still, so timers must not fire; callbacks that are ready (timeout 0) may.
+            # The clock stands still: timers must not fire, callbacks that are ready (timeout 0) may run.
             return self._select_outside(timeout)
         if timeout == 0:
-            # Nothing of the simulation comes from outside, and looking there is a system call.
-            self._turns = (self._turns + 1) % LOOK_UP_EVERY_TURNS
+            # A simulation rarely has events from outside, and polling for them is a system call.
+            self._turns = (self._turns + 1) % POLL_EVERY_TURNS
             return [] if self._turns else self._real.select(0)
         events = self._real.select(0)
         if events:
@@ -86,7 +94,7 @@ class JumpingSelector(selectors.BaseSelector):
         return []
 
     def wakes_idle(self) -> bool:
-        """True if somebody waits for nothing to be ready."""
+        """True if a task that waits for the loop to be idle is to be woken now."""
         return self.idle.is_next(held=self.holders > 0)
 
     def _wake_idle(self) -> list[tuple[selectors.SelectorKey, int]]:
@@ -94,7 +102,7 @@ class JumpingSelector(selectors.BaseSelector):
         return []
 
     def _select_outside(self, timeout: float | None) -> list[tuple[selectors.SelectorKey, int]]:
-        limit = LOOK_UP_EVERY_S if self.no_timeout else OUTSIDE_LIMIT_S
+        limit = POLL_INTERVAL_S if self.no_timeout else OUTSIDE_LIMIT_S
         events = self._real.select(0 if timeout == 0 else limit)
         if not events and timeout != 0 and not self.no_timeout:
             raise Deadlock(
@@ -125,10 +133,10 @@ class JumpingSelector(selectors.BaseSelector):
 
 
 class VirtualTimeLoop(asyncio.SelectorEventLoop):
-    """An event loop in virtual time; `time()` starts at 0.0 and is in virtual seconds.
+    """An event loop in virtual time. `time()` starts at 0.0 and is in virtual seconds.
 
-    Use it with `asyncio.Runner(loop_factory=VirtualTimeLoop)`. Raises `Deadlock` out of the run when
-    nothing can ever happen again. Worker threads started through `run_in_executor` hold the clock.
+    Use it with `asyncio.Runner(loop_factory=VirtualTimeLoop)`. The run raises `Deadlock` if nothing can ever happen
+    again. Worker threads started through `run_in_executor` hold the clock.
     """
 
     _make_selector: Callable[[], JumpingSelector] = JumpingSelector
@@ -138,29 +146,32 @@ class VirtualTimeLoop(asyncio.SelectorEventLoop):
         super().__init__(self._jumping)
 
     def time(self) -> float:
-        """The virtual time, in seconds since the loop was made."""
+        """Return the virtual time, in seconds since the loop was made."""
         return self._jumping.now
 
     @property
     def _clock_resolution(self) -> float:
-        """How much earlier than due asyncio runs a timer: where floats are coarser than this, none would be due."""
+        """The tolerance within which asyncio considers a timer due: not less than the precision of floats."""
         return max(_RESOLUTION, math.ulp(self._jumping.now))
 
     @_clock_resolution.setter
     def _clock_resolution(self, resolution: float) -> None:
-        """Asyncio sets that of the real clock."""
+        """Ignore the resolution of the real clock, which asyncio sets."""
 
     async def idle(self, *, even_if_held: bool = True) -> None:
-        """Wait until nothing else is ready to run, so that the clock would move next; see `end_of_instant`."""
+        """Wait until nothing else is ready to run, so that the clock would move next.
+
+        Without `even_if_held`, wait also until nobody holds the clock (see `end_of_instant`).
+        """
         future = self.create_future()
         self._jumping.idle.add(future, even_if_held=even_if_held)
         await future
 
     @contextmanager
     def hold(self, *, no_timeout: bool = False) -> Iterator[None]:
-        """Keep the clock still while something outside the simulation takes real time.
+        """Stop the clock while something outside the simulation takes real time.
 
-        Raises `Deadlock` out of the run when it is silent for `OUTSIDE_LIMIT_S` real seconds, unless `no_timeout`.
+        The run raises `Deadlock` after `OUTSIDE_LIMIT_S` real seconds without any event, unless `no_timeout`.
         """
         self._jumping.holders += 1
         self._jumping.no_timeout += no_timeout
@@ -172,7 +183,7 @@ class VirtualTimeLoop(asyncio.SelectorEventLoop):
 
     @contextmanager
     def in_real_time(self) -> Iterator[None]:
-        """Let the clock run as real clocks do, for work that sets timers of its own."""
+        """Let the clock run in real time, for outside work that sets timers of its own."""
         self._jumping.real_time += 1
         try:
             yield
@@ -180,19 +191,18 @@ class VirtualTimeLoop(asyncio.SelectorEventLoop):
             self._jumping.real_time -= 1
 
     def run_until_complete(self, future: Generator[Any, None, T] | Awaitable[T]) -> T:
-        """As asyncio's, but after a KeyboardInterrupt closing the loop does not wait for worker threads."""
+        """Run as asyncio does; after a KeyboardInterrupt, closing the loop does not wait for worker threads."""
         try:
             return super().run_until_complete(future)
         except KeyboardInterrupt:
-            self.set_default_executor(
-                ThreadPoolExecutor()
-            )  # closing the loop waits for those of its executor
+            # Closing the loop waits for the threads of its default executor; a new one has none.
+            self.set_default_executor(ThreadPoolExecutor())
             raise
 
     def run_in_executor(  # type: ignore[override]
         self, executor: Executor | None, func: Callable[..., Any], *args: Any
     ) -> asyncio.Future[Any]:
-        """Run a function in a thread; the clock stands still until the thread is done and its result is here."""
+        """Run a function in a thread. The clock stands still until the thread has ended and its result is set."""
         awaited = {"thread", "result"}
         begun = False
 
@@ -211,27 +221,28 @@ class VirtualTimeLoop(asyncio.SelectorEventLoop):
                     self.call_soon_threadsafe(arrived, "thread")
 
         future = super().run_in_executor(executor, work, *args)
-        self._jumping.holders += 1  # after it, as an executor may refuse
-        # The thread signals its end before its result is set.
+        self._jumping.holders += 1  # not before, as the executor may raise
+        # The end of the thread and the arrival of its result come in any order. A call that is cancelled before it
+        # begins has no thread.
         future.add_done_callback(lambda _: arrived("result", *([] if begun else ["thread"])))
         return future
 
 
 async def idle() -> None:
-    """Wait until nothing else is ready to run; on a loop without a virtual clock, let the others run once."""
+    """Wait until nothing else is ready to run. On a loop without a virtual clock, let other tasks run once."""
     loop = asyncio.get_running_loop()
     await (loop.idle() if isinstance(loop, VirtualTimeLoop) else asyncio.sleep(0))
 
 
 async def end_of_instant() -> None:
-    """Wait until nothing else can happen at this virtual time: as `idle`, and for work that holds the clock."""
+    """Wait until nothing else can happen at this virtual time: until the loop is idle and nobody holds the clock."""
     loop = asyncio.get_running_loop()
     await (loop.idle(even_if_held=False) if isinstance(loop, VirtualTimeLoop) else asyncio.sleep(0))
 
 
 @contextmanager
 def in_real_time() -> Iterator[None]:
-    """Let the running loop's clock run as real clocks do; nothing changes where it does already."""
+    """Let the running loop's clock run in real time, if it is virtual."""
     loop = asyncio.get_running_loop()
     if isinstance(loop, VirtualTimeLoop):
         with loop.in_real_time():
@@ -242,7 +253,7 @@ def in_real_time() -> Iterator[None]:
 
 @contextmanager
 def real_wait(*, no_timeout: bool = False) -> Iterator[None]:
-    """Hold the running loop's clock, if it is virtual; see `VirtualTimeLoop.hold`. Else do nothing."""
+    """Hold the running loop's clock, if it is virtual; see `VirtualTimeLoop.hold`."""
     loop = asyncio.get_running_loop()
     if isinstance(loop, VirtualTimeLoop):
         with loop.hold(no_timeout=no_timeout):

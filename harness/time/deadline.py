@@ -1,4 +1,4 @@
-"""Deadlines: limits of time for a piece of work, which may take just as long as the limit."""
+"""Time limits for a piece of work, which may take exactly as long as the limit."""
 
 from __future__ import annotations
 
@@ -9,10 +9,10 @@ from harness.time.clock import end_of_instant
 
 
 class Deadline:
-    """A context manager that cancels the work inside it when its time is up, and then raises TimeoutError.
+    """A context manager that cancels the work inside it after a number of seconds, and then raises TimeoutError.
 
-    `asyncio.timeout` fires as soon as the clock reaches it. A Deadline lets all else happen that can happen at that
-    instant, so that work which ends then is in time, and the result does not depend on the order of two timers.
+    `asyncio.timeout` fires as soon as the clock reaches it. A `Deadline` first lets everything happen that can happen
+    at that instant: work that ends then is in time, so the result does not depend on the order of two timers.
     """
 
     def __init__(self, seconds: float) -> None:
@@ -24,18 +24,18 @@ class Deadline:
         self._expired = False
 
     def expired(self) -> bool:
-        """True if the work was cancelled because its time was up."""
+        """True if the work was cancelled at the deadline."""
         return self._expired
 
     def stop(self) -> None:
-        """The work may take any time, until `restart`."""
+        """Suspend the time limit until `restart`."""
         if self._timer is not None:
             self._timer.cancel()
         if self._last_call is not None:
             self._last_call.cancel()
 
     def restart(self) -> None:
-        """The time begins now."""
+        """Start the time limit again from now."""
         self.stop()
         self._timer = asyncio.get_running_loop().call_later(self._seconds, self._reach)
 

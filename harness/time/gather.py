@@ -1,4 +1,4 @@
-"""Run awaitables concurrently, all or nothing."""
+"""Functions that run awaitables concurrently, and cancel all of them if one fails."""
 
 from __future__ import annotations
 
@@ -12,9 +12,9 @@ T = TypeVar("T")
 
 
 async def gather(awaitables: Iterable[Awaitable[T]]) -> list[T]:
-    """Run them concurrently; the results are in their order.
+    """Run awaitables concurrently and return their results, in the order of the awaitables.
 
-    When one fails, the others are stopped and waited for, and its error is raised.
+    If one fails, cancel the others, wait for their end, and raise its error.
     """
     tasks = [asyncio.ensure_future(awaitable) for awaitable in awaitables]
     try:
@@ -25,9 +25,9 @@ async def gather(awaitables: Iterable[Awaitable[T]]) -> list[T]:
 
 
 async def staggered_gather(awaitables: Iterable[Awaitable[T]]) -> list[T]:
-    """Like `gather`, but each starts only when the one before has ended, or waits for the clock.
+    """Run awaitables as `gather` does, but start each only when the one before has ended or waits for the clock.
 
-    So those that take no time run one after the other, and those that take time cost the longest of them.
+    Those that take no virtual time run one after the other; those that take time run concurrently.
     """
     tasks: list[asyncio.Future[T]] = []
     try:

@@ -1,7 +1,7 @@
-"""Tasks that wait until the event loop is idle, and the order in which they are woken.
+"""The queue of tasks that wait until the event loop is idle.
 
-Schedulers nest: one that runs inside a visit of another must finish an instant before the outer one takes it for
-over. So the innermost waiter is woken first, and waiters of one level in turn.
+Schedulers nest: one that runs inside a visit of another must finish an instant before the outer one considers it
+over. So the innermost waiter is woken first, and waiters of one level in the order of their arrival.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ _level: ContextVar[int] = ContextVar("_level", default=0)
 
 @contextmanager
 def inside() -> Iterator[None]:
-    """Awaitables and tasks that are started inside wait one level further in."""
+    """Let awaitables and tasks that are started inside wait one level further in."""
     token = _level.set(_level.get() + 1)
     try:
         yield
@@ -35,14 +35,14 @@ class _Waiter(NamedTuple):
 
 
 class IdleWaiters:
-    """A queue of futures. One of them is set each time the loop is idle."""
+    """A queue of futures. Each time the loop is idle, one of them is set."""
 
     def __init__(self) -> None:
         self._heap: list[_Waiter] = []
         self._numbers = itertools.count()
 
     def add(self, future: asyncio.Future[None], *, even_if_held: bool) -> None:
-        """Queue a future at the current level; without `even_if_held`, it waits until nobody holds the clock."""
+        """Queue a future at the current level. Without `even_if_held`, it waits until nobody holds the clock."""
         heapq.heappush(self._heap, _Waiter(-_level.get(), next(self._numbers), future, even_if_held))
 
     def is_next(self, *, held: bool) -> bool:

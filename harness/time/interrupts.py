@@ -1,4 +1,4 @@
-"""Ctrl-C while a run goes on: a KeyboardInterrupt that is seen not to come from the code that it interrupts."""
+"""Ctrl-C during a run: a KeyboardInterrupt that can be told from one that user code raises."""
 
 from __future__ import annotations
 
@@ -14,9 +14,10 @@ from harness.time.signals import get_handler, set_handler
 
 @contextmanager
 def marked_interrupts() -> Iterator[None]:
-    """Have Ctrl-C raise its KeyboardInterrupt in this module, where it would be raised by Python itself.
+    """Make Ctrl-C raise its KeyboardInterrupt in this module, unless the program has a handler of its own.
 
-    One that people's Python raises is a failure of that code (`harness.engine.callables`), and looks the same else.
+    A KeyboardInterrupt that user code raises is a failure of that code (`harness.engine.callables`). The module of
+    the innermost frame is the only difference between the two.
     """
     in_main_thread = threading.current_thread() is threading.main_thread()
     if not in_main_thread or get_handler(signal.SIGINT) is not signal.default_int_handler:

@@ -1,6 +1,6 @@
-"""The paced clock, for runs against a real world: virtual, and never ahead of real time.
+"""The paced clock, for runs that are live or being recorded: a virtual clock that never runs ahead of real time.
 
-A `PacedTimeLoop` moves its clock only by timers and by what real work was measured to take, and waits until as much
+A `PacedTimeLoop` moves its clock only by timers and by the measured duration of real work, and waits until as much
 real time has passed. So a run has the same times when it is recorded and when it is replayed.
 """
 
@@ -13,15 +13,15 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
 
-from harness.time.clock import LOOK_UP_EVERY_S, JumpingSelector, VirtualTimeLoop
+from harness.time.clock import POLL_INTERVAL_S, JumpingSelector, VirtualTimeLoop
 from harness.units import MEASURED, PRECISION
 
 
 class _PacedSelector(JumpingSelector):
-    """A selector that moves the clock by its timeout when so much real time has passed.
+    """A selector that moves the clock by its timeout after as much real time has passed.
 
-    `pending` counts the real work under way. Only then does real time that has passed count: it is spent later, as
-    the duration of that work.
+    `pending` is the number of pieces of real work under way. Only then does passing real time count: it is added to
+    the clock later, as the duration of that work.
     """
 
     def __init__(self) -> None:
@@ -30,7 +30,7 @@ class _PacedSelector(JumpingSelector):
         self._origin = time.monotonic()
 
     def elapsed(self) -> float:
-        """The real time on the scale of the virtual one. Virtual time never runs ahead of it."""
+        """Return the real time, on the scale of the virtual time, which never runs ahead of it."""
         return time.monotonic() - self._origin
 
     def catch_up(self, passed: float = 0.0) -> None:
@@ -53,18 +53,18 @@ class _PacedSelector(JumpingSelector):
     def _wait_until(self, target: float) -> list[tuple[selectors.SelectorKey, int]]:
         while True:
             left = max(0.0, target - self.elapsed())
-            events = self._real.select(min(left, LOOK_UP_EVERY_S))
-            if events or left <= LOOK_UP_EVERY_S:
+            events = self._real.select(min(left, POLL_INTERVAL_S))
+            if events or left <= POLL_INTERVAL_S:
                 return events
 
 
-_by_the_real_clock: ContextVar[bool] = ContextVar("_by_the_real_clock", default=False)
+_uses_real_clock: ContextVar[bool] = ContextVar("_uses_real_clock", default=False)
 
 
 class PacedTimeLoop(VirtualTimeLoop):
-    """A loop in virtual time that never runs ahead of the real one: a sleep of 30 virtual seconds takes 30 real ones.
+    """A loop in virtual time that never runs ahead of real time: a sleep of 30 virtual seconds takes 30 real ones.
 
-    Real time passes for `RealWork` and for sleeps; the time of computations does not count.
+    Virtual time passes during sleeps and `RealWork`, but not during computations.
     """
 
     _make_selector = _PacedSelector
@@ -75,29 +75,33 @@ class PacedTimeLoop(VirtualTimeLoop):
         self._ends: set[float] = set()
 
     def time(self) -> float:
-        """The virtual time in seconds; the real one, on the same scale, within `real_timers`."""
-        return self._jumping.elapsed() if _by_the_real_clock.get() else self._jumping.now
+        """Return the virtual time in seconds; within `real_timers` the real time, on the same scale."""
+        return self._jumping.elapsed() if _uses_real_clock.get() else self._jumping.now
 
     @contextmanager
     def in_real_time(self) -> Iterator[None]:
-        """Nothing changes: timers take their real time here."""
+        """Do nothing: timers always take real time on this loop."""
         yield
 
     def begin(self, passed: float = 0.0) -> float:
-        """Note that real work begins, or began `passed` real seconds ago. Returns the virtual time."""
+        """Begin a piece of real work, or one that began `passed` real seconds ago. Return the virtual time."""
         self._jumping.catch_up(passed)
         self._jumping.pending += 1
         return self._jumping.now
 
     def end(self) -> None:
-        """Note that real work has ended, or was abandoned."""
+        """End a piece of real work that has ended or was abandoned."""
         self._jumping.pending -= 1
 
     def end_of_work(self, began: float, seconds: float) -> tuple[float, float]:
-        """The virtual time at which work ends, and its duration in seconds.
+        """Return the virtual time at which real work ends, and its duration in seconds.
 
-        It ends after everything that has happened, and at the same time as nothing else: otherwise two answers could
-        arrive in another order in a replay.
+        The end is later than everything that has happened, and differs from all other ends of work: otherwise two
+        answers could arrive in another order in a replay.
+
+        Args:
+            began: the virtual time at which the work began.
+            seconds: the measured real duration.
         """
         seconds = round(max(seconds, self._jumping.now - began), MEASURED)
         end = round(began + seconds, PRECISION)
@@ -110,13 +114,13 @@ class PacedTimeLoop(VirtualTimeLoop):
 
 @contextmanager
 def real_timers() -> Iterator[None]:
-    """Timers that are set inside, and in tasks that are started inside, use the real clock.
+    """Make timers that are set inside, and in tasks that are started inside, use the real clock.
 
-    For sockets and what is built on them, whose time-outs count from the last answer and not from the last virtual
-    event.
+    This is for sockets and the libraries on top of them, whose time-outs count from the last answer and not from the
+    last virtual event.
     """
-    token = _by_the_real_clock.set(True)
+    token = _uses_real_clock.set(True)
     try:
         yield
     finally:
-        _by_the_real_clock.reset(token)
+        _uses_real_clock.reset(token)

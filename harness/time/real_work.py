@@ -1,4 +1,4 @@
-"""Real work whose duration is spent in virtual time."""
+"""Measurement of real work, whose duration is added to virtual time."""
 
 from __future__ import annotations
 
@@ -10,10 +10,10 @@ from harness.units import MEASURED
 
 
 class RealWork:
-    """Real work that is under way from here on, until `end` or `abandon`, whichever comes first.
+    """A piece of real work, under way from its construction until `end` or `abandon`, whichever comes first.
 
-    On a loop that is not paced, only the duration is measured. `passed` is how many real seconds the work was under
-    way before the loop learned of it; timers that are set now need not wait for these again.
+    On a loop that is not paced, only the duration is measured. `passed` is the number of real seconds since the work
+    began, if the loop learns of it later; timers that are set now do not wait for this time again.
     """
 
     def __init__(self, passed: float = 0.0) -> None:
@@ -24,7 +24,7 @@ class RealWork:
         self._under_way = True
 
     async def end(self) -> float:
-        """Advance virtual time to the end of the work. Returns how long it took, in seconds."""
+        """Advance virtual time to the end of the work, and return its duration in seconds."""
         seconds = round(time.monotonic() - self._began, MEASURED)
         if self._loop is None:
             return seconds
@@ -39,7 +39,7 @@ class RealWork:
         return seconds
 
     def abandon(self) -> None:
-        """The work failed, or nobody waits for it any more."""
+        """Drop the work, because it failed or its result is no longer needed."""
         if self._loop is not None and self._under_way:
             self._loop.end()
         self._under_way = False

@@ -1,7 +1,7 @@
-"""Handlers of signals by the functions behind those of `signal`, which look for a member of an enum at each call.
+"""Access to signal handlers through the C functions below the module `signal`, which converts to enums at each call.
 
-A run sets and puts back several, so that the search would be a hundredth of what it takes. `SIG_DFL` and `SIG_IGN`
-are plain numbers here, as they are returned.
+A run sets and restores several handlers; the conversions would take a hundredth of its time. `SIG_DFL` and `SIG_IGN`
+are plain numbers here.
 """
 
 from __future__ import annotations
