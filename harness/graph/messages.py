@@ -216,7 +216,7 @@ def message_json(message: BaseMessage) -> dict[str, Any]:
 
 
 class MessageViews(Sequence[Mapping[str, Any]]):
-    """Messages as `when` reads them: mappings as in the state, with `role` as an alias of `type`. Converted on access."""
+    """Messages as `when` reads them: mappings as in the state, plus `role` for `type`. Converted on access."""
 
     def __init__(self, messages: Sequence[BaseMessage]) -> None:
         self._messages = messages

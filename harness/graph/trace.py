@@ -50,7 +50,7 @@ class Trace:
         self.tools: dict[str, ToolSpec] = {}
         """The tools that models were offered, by name. Events contain only the names."""
         self.spans: dict[int, Span] = {}
-        """The locations of warnings, by `id` of the event. They are kept apart, so that events are the same in any folder."""
+        """The locations of warnings, by `id` of the event. Events must not depend on the folder."""
         self.listener: Callable[[Event], None] | None = None
         self._numbers = count(1)
         self._plain_messages: dict[int, tuple[BaseMessage, Any]] = {}

@@ -1,7 +1,7 @@
-"""The errors of a union, reduced to those of the alternative that was meant.
+"""Reduction of the errors of a pydantic union to those of the member that was meant.
 
-Pydantic reports the errors of every member of a union. The author meant one of them: these functions keep the
-errors of the member that fits best, and one error where no member fits at all.
+Pydantic reports the errors of every member of a union. The author meant one of them: these functions keep the errors
+of the member that fits best, or a single error if no member fits at all.
 """
 
 from __future__ import annotations
@@ -21,8 +21,14 @@ _KEY_LABEL: Final = "[key]"
 class ValidationIssue:
     """One error of a validation.
 
-    `steps` lead to the value: (True, a key or index of the document) or (False, the label of a union's
-    member). `key` is the key that is missing; `types` the error types of all members where none fits.
+    Attributes:
+        type: pydantic's error type.
+        steps: the path to the value: (True, a key or index of the document) or (False, the label of a union member).
+        found: the value.
+        message: pydantic's message.
+        context: pydantic's details of the error.
+        key: the key that is missing, if one is.
+        types: the error types of all members of a union, if none fits.
     """
 
     type: str
@@ -40,17 +46,17 @@ class ValidationIssue:
 
     @property
     def kinds(self) -> tuple[str, ...]:
-        """The error types of this error, or of all members where none fits."""
+        """The error type of this error, or those of all members if none fits."""
         return self.types or (self.type,)
 
     @property
     def on_key(self) -> bool:
-        """True if the key is wrong, not its value."""
+        """True if the error is in the key, and not in its value."""
         return bool(self.steps) and self.steps[-1] == (False, _KEY_LABEL)
 
 
-def chosen(findings: Sequence[ValidationIssue], depth: int = 0) -> list[ValidationIssue]:
-    """The findings without those of alternatives that were not meant. The first `depth` steps are resolved."""
+def without_alternatives(findings: Sequence[ValidationIssue], depth: int = 0) -> list[ValidationIssue]:
+    """Return the errors without those of union members that were not meant. The first `depth` steps are resolved."""
     kept: list[ValidationIssue] = []
     unions: dict[tuple[Step, ...], dict[int | str, list[ValidationIssue]]] = {}
     for finding in findings:
@@ -61,30 +67,32 @@ def chosen(findings: Sequence[ValidationIssue], depth: int = 0) -> list[Validati
             point = finding.steps[:label]
             unions.setdefault(point, {}).setdefault(finding.steps[label][1], []).append(finding)
     for point, members in unions.items():
-        kept += _meant(len(point), list(members.values()))
+        kept += _best_member(len(point), list(members.values()))
     return kept
 
 
-def _meant(point: int, members: list[list[ValidationIssue]]) -> list[ValidationIssue]:
-    """The findings of the best member of a union `point` steps deep; or one for all members."""
-    settled = [chosen(member, point + 1) for member in members]
+def _best_member(point: int, members: list[list[ValidationIssue]]) -> list[ValidationIssue]:
+    """Return the errors of the best member of a union that is `point` steps deep, or one error for all members."""
+    settled = [without_alternatives(member, point + 1) for member in members]
     fitting = [member for member in settled if not any(_misfits(finding, point) for finding in member)]
-    # A mapping is meant as the member that takes one, although that finds a key missing.
-    of_its_kind = [member for member in fitting if not any(_is_no_option(finding) for finding in member)]
-    if fitting := of_its_kind or fitting:
+    # For a mapping, prefer a member that takes mappings, even if that reports a missing key.
+    taking_mappings = [
+        member for member in fitting if not any(_is_choice_for_mapping(finding) for finding in member)
+    ]
+    if fitting := taking_mappings or fitting:
         return min(fitting, key=lambda member: (len(member), -max(len(finding.path) for finding in member)))
     first = settled[0][0]
     types = (kind for member in settled for finding in member for kind in finding.kinds)
     return [replace(first, types=tuple(dict.fromkeys(types)))]
 
 
-def _is_no_option(finding: ValidationIssue) -> bool:
-    """True if a member is a choice of texts and the value a mapping."""
+def _is_choice_for_mapping(finding: ValidationIssue) -> bool:
+    """True if the member is a choice of texts, but the value is a mapping."""
     return finding.type in ("literal_error", "enum") and isinstance(finding.found, Mapping)
 
 
 def _misfits(finding: ValidationIssue, point: int) -> bool:
-    """True if the value itself, not something inside it, has a type that this member does not allow."""
+    """True if the value itself, and not a value inside it, has a type that the member does not allow."""
     at_the_point = not any(inside for inside, _ in finding.steps[point:])
     return at_the_point and all(
         kind.endswith(("_type", "_parsing", "none_required")) for kind in finding.kinds

@@ -1,4 +1,4 @@
-"""Text of unknown origin made safe, and short enough, to show."""
+"""Functions that make text of unknown origin safe, and short enough, to display."""
 
 from __future__ import annotations
 
@@ -12,11 +12,11 @@ _UNSAFE_CATEGORIES = frozenset({"Cc", "Cs", "Cn", "Zl", "Zp"})
 
 
 def printable(text: str, *, keep_newlines: bool = False) -> str:
-    r"""The text with nothing in it that a terminal or an XML parser would act on.
+    r"""Return the text without characters that a terminal or an XML parser would act on.
 
-    Control characters (escape sequences among them), characters that turn the writing direction, lone
-    surrogates and non-characters become visible escapes such as `\x1b`. Without `keep_newlines` line
-    breaks and tabs become one space.
+    Control characters (including escape sequences), characters that change the writing direction, lone surrogates and
+    non-characters become visible escapes such as `\x1b`. Unless `keep_newlines`, line breaks and tabs become one
+    space.
 
     >>> printable("a\x1b[31m\nb")
     'a\\x1b[31m b'
@@ -35,7 +35,7 @@ def _visible(character: str) -> str:
 
 
 def clip(text: str, limit: int) -> str:
-    """At most `limit` characters; a cut is shown by an ellipsis.
+    """Shorten the text to at most `limit` characters, with an ellipsis if it was cut.
 
     >>> clip("classification", 9)
     'classifi…'
@@ -44,7 +44,7 @@ def clip(text: str, limit: int) -> str:
 
 
 def beginning(value: Any, limit: int) -> Any:
-    """The beginning of JSON data, enough for a text of `limit` characters: to write all of it may take minutes.
+    """Truncate JSON data to as much as a text of `limit` characters needs: rendering all of it may take minutes.
 
     >>> beginning([[1, 2], "abc", 3], 5)
     [[1, 2], 'abc']
@@ -77,7 +77,7 @@ def beginning(value: Any, limit: int) -> Any:
 
 
 def columns(text: str) -> int:
-    """The width of the text in columns of a terminal."""
+    """Return the width of the text in columns of a terminal."""
     return sum(map(_width, text))
 
 

@@ -1,7 +1,7 @@
-"""A parsed file: its data, and the location of each key and value.
+"""Parsed files, with the location of each key and value.
 
-`read` and `parse` make documents of YAML, JSON and TOML; all problems of a text are raised as one
-`SourceError`, each with its span. `merged` puts one document over another without losing locations.
+`read` and `parse` make documents of YAML, JSON and TOML. All problems of a text are raised as one `SourceError`, each
+with its span. The methods of `Document` that change data (`under`, `without`, `moved`, …) keep the locations.
 """
 
 from __future__ import annotations
@@ -31,13 +31,16 @@ _SURROGATE: Final = re.compile("[\ud800-\udfff]")
 
 
 class Document:
-    """A file's data (`value`: dict, list, str, int, float, bool, None; dates in YAML 1.1) with its locations.
+    """The data of a file, or of a part of it, with its locations.
 
-    `text` is the text that the locations point into; `file` is its name in messages. Treat `value` as read-only:
-    aliases of one YAML anchor share one object.
+    Attributes:
+        file: the name of the file in messages.
+        value: the data: dict, list, str, int, float, bool, None; dates in YAML 1.1. Treat it as read-only: aliases of
+            one YAML anchor share one object.
+        text: the text of the whole file, which the locations point into.
     """
 
-    __slots__ = ("_lines", "_location", "file", "text", "value")  # scenario files make thousands
+    __slots__ = ("_lines", "_location", "file", "text", "value")  # a scenario file makes thousands of these
 
     def __init__(
         self, file: str, value: Any, text: str, location: Location, lines: Lines | None = None
@@ -47,12 +50,12 @@ class Document:
         self._lines = lines or Lines(text)
 
     def span(self, path: Sequence[str | int] = ()) -> Span:
-        """The span of the value at `path`; if there is none, of its nearest ancestor that exists."""
+        """Return the span of the value at `path`; if there is none, that of its nearest ancestor."""
         start, end, _ = self._walk(path)[0]
         return self._lines.span(self.file, start, end)
 
     def key_span(self, path: Sequence[str | int]) -> Span:
-        """The span of the key at the end of `path`; of a list item, the span of the item."""
+        """Return the span of the key at the end of `path`; for a list item, that of the item."""
         location, complete = self._walk(path[:-1])
         children = location[2]
         if complete and path and isinstance(children, dict) and path[-1] in children:
@@ -61,14 +64,14 @@ class Document:
         return self.span(path)
 
     def holds(self, path: Sequence[str | int]) -> bool:
-        """The value at `path` is written inside this one, and not merged from elsewhere."""
+        """True if the value at `path` is written inside this document's text, and not merged from elsewhere."""
         (start, end, _), (found, _, _) = self._location, self._walk(path)[0]
         return start <= found < end
 
     def span_within(self, path: Sequence[str | int], line: int, column: int) -> Span:
-        """The span of a character inside the text value at `path`, by its line and column there (from 1).
+        """Return the span of a character in the text value at `path`, by its line and column there (from 1).
 
-        If the text is not written as it is read (escapes, folded lines), the span of the value.
+        If the file does not contain the text literally (escapes, folded lines), return the span of the value.
         """
         start, end, _ = self._walk(path)[0]
         lines = str(self.at(path).value).rstrip().splitlines() or [""]
@@ -82,40 +85,40 @@ class Document:
         return self._lines.span(self.file, offset, offset + 1)
 
     def span_in_text(self, path: Sequence[str | int], offset: int, length: int = 1) -> Span:
-        """The span of a part of the text value at `path`, by its offset there; of the value as in `span_within`."""
+        """Return the span of a part of the text value at `path`, by its offset; see `span_within`."""
         before = str(self.at(path).value)[:offset]
         found = self.span_within(path, before.count("\n") + 1, offset - before.rfind("\n"))
         return found if found == self.span(path) else replace(found, length=length)
 
     def extent_of(self, path: Sequence[str | int]) -> tuple[int, int]:
-        """The offsets in `text` of the value at `path`, which must exist."""
+        """Return the start and end offsets in `text` of the value at `path`, which must exist."""
         start, end, _ = self._walk(path)[0]
         return start, end
 
     def extent(self, line: int, column: int) -> tuple[int, int] | None:
-        """The offsets in `text` of the value that is no mapping or list and begins at this place; None for none."""
+        """Return the start and end offsets in `text` of the scalar that begins at a line and column, or None."""
         return _extent(self._location, self._lines.offset(line, column))
 
     def at(self, path: Sequence[str | int]) -> Document:
-        """The part of the document at `path`, which must exist, as a document of the same file."""
+        """Return the part of the document at `path`, which must exist, as a document of the same file."""
         value = self.value
         for step in path:
             value = value[step]
         return self._with(value, self._walk(path)[0])
 
     def with_value(self, value: Any) -> Document:
-        """This document with other data of the same shape, and the same locations."""
+        """Return this document with other data of the same shape, and the same locations."""
         return self._with(value, self._location)
 
     def without(self, *keys: str) -> Document:
-        """This document's mapping without these keys."""
+        """Return this document's mapping without these keys."""
         start, end, children = self._location
         entries = children if isinstance(children, dict) else {}
         value = {key: item for key, item in self.value.items() if key not in keys}
         return self._with(value, (start, end, {key: entries[key] for key in value}))
 
     def moved(self, key: str, *path: str) -> Document:
-        """This document's mapping with the entry at `key`, if there is one, at the end of a chain of new keys."""
+        """Return this document's mapping with the entry at `key`, if any, moved to `path`, a chain of new keys."""
         start, end, children = self._location
         if key not in self.value or not isinstance(children, dict):
             return self
@@ -132,29 +135,29 @@ class Document:
         return self._with({**rest.value, path[0]: value}, (start, end, moved))
 
     def under(self, over: Document, whole: Callable[[DocumentPath, Any], bool] | None = None) -> Document:
-        """This document's mapping with that of `over` (a part of the same file) merged over it.
+        """Return this document's mapping with that of `over` (a part of the same file) merged over it.
 
-        Mappings are merged key by key, at every depth; anything else is replaced, and so is a mapping
-        for which `whole(path, the value over it)` is true.
+        Mappings are merged key by key at every depth, and other values are replaced. So is a mapping for which
+        `whole(path, value)` is true, with the value in `over`.
         """
         keeps_whole = whole or (lambda _path, _value: False)
         value, location = _merged((self.value, self._location), (over.value, over._location), (), keeps_whole)
         return over._with(value, location)
 
     def with_texts(self, texts: Mapping[tuple[int, int], str]) -> Document:
-        """This document with other texts, by line and column of the old ones; an alias changes with its anchor."""
+        """Return this document with other texts, by line and column of the old ones. Aliases change, too."""
         by_offset = {self._lines.offset(*place): text for place, text in texts.items()}
         return self.with_value(_with_texts(self.value, self._location, by_offset))
 
     def replaced(self, value: Any) -> Document:
-        """This document with other data; what was not there before is where its nearest ancestor was."""
+        """Return this document with other data. New values have the location of their nearest known ancestor."""
         return self._with(value, _aligned(value, self._location))
 
     def _with(self, value: Any, location: Location) -> Document:
         return Document(self.file, value, self.text, location, self._lines)
 
     def _walk(self, path: Sequence[str | int]) -> tuple[Location, bool]:
-        """The location at `path` or of its nearest ancestor, and true if `path` was walked to its end."""
+        """Return the location at `path` or of its nearest ancestor, and True if `path` exists."""
         location = self._location
         for step in path:
             children = location[2]
@@ -194,7 +197,7 @@ def _with_texts(value: Any, location: Location, texts: Mapping[int, str]) -> Any
 
 
 def _aligned(value: Any, location: Location) -> Location:
-    """The location of other data in place of what was there."""
+    """Return the locations for new data in place of old data with this location."""
     start, end, children = location
     if isinstance(value, dict):
         known = children if isinstance(children, dict) else {}
@@ -214,7 +217,7 @@ def _merged(
     base: _Located, over: _Located, path: DocumentPath, whole: Callable[[DocumentPath, Any], bool]
 ) -> _Located:
     below, above = base[1][2], over[1][2]
-    if not (isinstance(below, dict) and isinstance(above, dict)):  # exactly mappings have locations by key
+    if not (isinstance(below, dict) and isinstance(above, dict)):  # not both are mappings
         return over
     if whole(path, over[0]):
         return over
@@ -238,9 +241,17 @@ def parse(
     max_bytes: int = MAX_BYTES,
     rewrite: Rewrite | None = None,
 ) -> Document:
-    """The document in `text`: JSON, TOML, or YAML of that version. `file` is the name in messages.
+    """Parse a text as JSON, TOML, or YAML of a version, and return it as a document.
 
-    `rewrite` changes the text before it is parsed; places are those of the text as it is written.
+    Args:
+        text: the text.
+        file: the name of the file in messages.
+        yaml: the version of YAML, unless `json` or `toml`.
+        json: parse it as JSON.
+        toml: parse it as TOML.
+        error: the class of the error to raise.
+        max_bytes: the largest text that is accepted.
+        rewrite: changes the text before it is parsed. Locations are those in the original text.
 
     Raises:
         error: with all problems of the text, each at its line and column.
@@ -271,13 +282,18 @@ def read(
     max_bytes: int = MAX_BYTES,
     rewrite: Rewrite | None = None,
 ) -> Document:
-    """The document in a file: JSON or TOML when its name ends in `.json` or `.toml`, else YAML of that version.
+    """Read a file and return it as a document: JSON or TOML by its suffix (`.json`, `.toml`), else YAML.
 
-    `named_at` is the span in another file that names this one: a problem with the file as a whole points there.
-    `rewrite`: see `parse`.
+    Args:
+        path: the file.
+        yaml: the version of YAML.
+        error: the class of the error to raise.
+        named_at: the location in another file that names this one. A problem with the file as a whole points there.
+        max_bytes: the largest file that is accepted.
+        rewrite: see `parse`.
 
     Raises:
-        error: the file cannot be read, or its text not be parsed (as `parse`).
+        error: the file cannot be read or parsed.
     """
     path = Path(path)
     name = shown_path(path)
@@ -290,7 +306,7 @@ def read(
         raise error(Problem("not-text", message, Span(name, data.count(b"\n", 0, at) + 1, column), hint))
 
     try:
-        if is_special(path):  # to open a pipe can take for ever
+        if is_special(path):  # opening a pipe may block for ever
             refuse("not-a-file", "this is a pipe, a socket or a device, not a file")
         with path.open("rb") as stream:
             data = stream.read(max_bytes + 1)
@@ -316,27 +332,27 @@ def read(
 
 
 def is_special(path: Path) -> bool:
-    """True if a path leads to a pipe, a socket or a device.
+    """True if a path is a pipe, a socket or a device.
 
     Raises:
-        OSError, ValueError: it leads nowhere.
+        OSError, ValueError: the path does not exist.
     """
     mode = path.stat().st_mode
     return not (stat.S_ISREG(mode) or stat.S_ISDIR(mode))
 
 
 def real_path(path: Path) -> Path:
-    """The absolute path without links. Links in a circle stay as they are, to fail where the path is read."""
+    """Return the absolute path without links. Circular links stay, so that reading the path fails."""
     return Path(os.path.realpath(path))
 
 
 def relative_path(path: Path, folder: Path) -> str:
-    """The path from a folder, above it with `..`, the same on every system."""
+    """Return the path relative to a folder, with `..` if needed, in the same form on every system."""
     return Path(os.path.relpath(path, folder)).as_posix()
 
 
 def shown_path(path: str | Path) -> str:
-    """The path in messages: relative to the current folder if it is below it, else as given."""
+    """Return the path for messages: relative to the current folder if it is inside, else as given."""
     return _below(os.fspath(path), os.getcwd()) if os.path.isabs(path) else Path(path).as_posix()
 
 
@@ -349,9 +365,9 @@ def _below(path: str, current: str) -> str:
 
 
 def hint_for_missing(path: Path, named_at: Span | None = None) -> str:
-    """Why a path leads nowhere, or the existing neighbour whose name is most like its own; "" for neither.
+    """Return a hint for a path that does not exist: the reason, or an existing file with a similar name; or "".
 
-    `named_at` is where it is written: it may be meant from the current folder.
+    `named_at` is the location that names the path, which may have been meant relative to the current folder.
     """
     if path.is_symlink():
         return f"it is a link to '{os.readlink(path)}', which leads nowhere"
@@ -368,7 +384,7 @@ def hint_for_missing(path: Path, named_at: Span | None = None) -> str:
 
 
 def _hint_for_folder(folder: Path) -> str:
-    """The files in a folder that may be meant, a few of them; "" for none."""
+    """Return a hint with the first few documents in a folder, or ""."""
     files = sorted(entry for entry in folder.iterdir() if entry.suffix in _DOCUMENTS and entry.is_file())
     listed = ", ".join(shown_path(file) for file in files[:_LISTED]) + (", …" if len(files) > _LISTED else "")
     return f"name a file: {listed}" if files else ""

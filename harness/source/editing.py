@@ -1,7 +1,7 @@
-"""Changing a value in the text of a YAML, JSON or TOML document, and nothing else of it.
+"""Change of a single value in the text of a YAML, JSON or TOML document, which keeps the rest of the text.
 
-Ways to write the new value are tried, the most like the old one first; the first whose text reads as the document
-with that one change is taken.
+Several ways to write the new value are tried, beginning with the style of the old one. The first whose text parses as
+the document with exactly that change is used.
 """
 
 from __future__ import annotations
@@ -12,14 +12,13 @@ from typing import Any
 
 from harness.errors import SourceError
 from harness.source.document import Document, DocumentPath
+from harness.source.rewriting import Replacement
 
 Parse = Callable[[str], Document]
-Way = tuple[int, int, str]
-"""Offsets in a text, and what is written between them."""
 
 
 def with_text(document: Document, line: int, column: int, new: str, parse: Parse) -> str | None:
-    """The text of a document with another text in place of that at a line and column; None if no way is found."""
+    """Return the text of a document with `new` as the text value at a line and column; None if impossible."""
     extent = document.extent(line, column)
     if extent is None:
         return None
@@ -27,27 +26,29 @@ def with_text(document: Document, line: int, column: int, new: str, parse: Parse
     start, end = extent
     old = document.text[start:end]
     indent = " " * _indent_of_block(document.text, start, end)
-    return _first(document, parse, wanted, ((start, end, way) for way in _texts(old, new, indent)))
+    return _first(
+        document, parse, wanted, (Replacement(start, end, text) for text in _texts(old, new, indent))
+    )
 
 
 def with_value(document: Document, path: DocumentPath, new: Any, parse: Parse) -> str | None:
-    """The text of a document with another value at `path`; its last step may be a new key of a mapping.
+    """Return the text of a document with another value at `path`, whose last step may be a new key of a mapping.
 
-    None if no way is found.
+    None if no way to write it parses as wanted.
     """
     parent = document.at(path[:-1])
     wanted = _set(document.value, path, new)
     if path[-1] in parent.value if isinstance(parent.value, dict) else True:
         start, end = document.extent_of(path)
-        ways = [(start, end, way) for way in _values(document, path, new, start, end)]
+        replacements = [Replacement(start, end, text) for text in _values(document, path, new, start, end)]
     else:
-        ways = list(_insertions(document, path, new))
-    return _first(document, parse, wanted, ways)
+        replacements = list(_insertions(document, path, new))
+    return _first(document, parse, wanted, replacements)
 
 
-def _first(document: Document, parse: Parse, wanted: Any, ways: Iterable[Way]) -> str | None:
-    for start, end, way in ways:
-        text = document.text[:start] + way + document.text[end:]
+def _first(document: Document, parse: Parse, wanted: Any, replacements: Iterable[Replacement]) -> str | None:
+    for start, end, replacement in replacements:
+        text = document.text[:start] + replacement + document.text[end:]
         try:
             if parse(text).value == wanted:
                 return text
@@ -57,7 +58,7 @@ def _first(document: Document, parse: Parse, wanted: Any, ways: Iterable[Way]) -
 
 
 def _texts(old: str, new: str, indent: str) -> Iterator[str]:
-    """Ways to write a text: as the old one was, as a literal block, in double quotes."""
+    """Yield ways to write a text: in the style of the old one, as a literal block, in double quotes."""
     if old.startswith("'"):
         yield "'" + new.replace("'", "''") + "'"
     elif old[:1] in ("|", ">") or "\n" in new:
@@ -76,7 +77,7 @@ def _blocks(old: str, new: str, indent: str) -> Iterator[str]:
 
 
 def _indent_of_block(text: str, start: int, end: int) -> int:
-    """How far the lines of a block are indented: as those of the old one, or two more than the line it begins in."""
+    """Return the indentation for the lines of a block: as in the old block, or two more than its first line."""
     first, *rest = text[start:end].split("\n")
     written = [line for line in rest if line.strip()]
     if first[:1] in ("|", ">") and written:
@@ -105,16 +106,16 @@ def _values(document: Document, path: DocumentPath, new: Any, start: int, end: i
     yield _json(new) + tail
 
 
-def _insertions(document: Document, path: DocumentPath, new: Any) -> Iterator[Way]:
-    """A new key in front of those of its mapping."""
+def _insertions(document: Document, path: DocumentPath, new: Any) -> Iterator[Replacement]:
+    """Yield ways to insert a new key before the others of its mapping."""
     start, _ = document.extent_of(path[:-1])
     text, column = document.text, start - (document.text.rfind("\n", 0, start) + 1)
     if text[start : start + 1] == "{":
-        yield start + 1, start + 1, f"{path[-1]}: {_json(new)}, "
-        yield start + 1, start + 1, f'"{path[-1]}": {_json(new)}, '
-        yield start + 1, start + 1, f'"{path[-1]}": {_json(new)}'
+        yield Replacement(start + 1, start + 1, f"{path[-1]}: {_json(new)}, ")
+        yield Replacement(start + 1, start + 1, f'"{path[-1]}": {_json(new)}, ')
+        yield Replacement(start + 1, start + 1, f'"{path[-1]}": {_json(new)}')
     else:
-        yield start, start, f"{path[-1]}: {_json(new)}\n{' ' * column}"
+        yield Replacement(start, start, f"{path[-1]}: {_json(new)}\n{' ' * column}")
 
 
 def _json(value: Any) -> str:

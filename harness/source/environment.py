@@ -1,4 +1,4 @@
-"""`${VAR}` in the values of a document.
+"""Substitution of `${VAR}` in the values of a document.
 
 Source: sherma.txt, "Environment variable substitution".
 """
@@ -18,14 +18,14 @@ _REFERENCE: Final = re.compile(
 
 
 def substitute(document: Document, env: Mapping[str, str]) -> Document:
-    """The document with `${VAR}` and `${VAR:-default}` replaced in every text value (keys stay).
+    """Return the document with `${VAR}` and `${VAR:-default}` replaced in every text value, but not in keys.
 
-    A name is `[A-Z_][A-Z0-9_]*`; the default, up to the first `}`, stands in for a variable that is unset
-    (an empty one is set). `$$` becomes `$` once, from left to right. Everything else stays: `$A`, `${1X}`,
-    `${lower}`. Locations stay those of the file.
+    A name is `[A-Z_][A-Z0-9_]*`. The default extends to the first `}`, and is used if the variable is unset (an empty
+    one is set). `$$` becomes `$`, once, from left to right. Everything else stays: `$A`, `${1X}`, `${lower}`.
+    Locations stay those of the file.
 
     Raises:
-        ManifestError: naming all missing variables, sorted, with the location of each use.
+        ManifestError: variables are missing. It names all of them, sorted, with the location of the first use.
     """
     substitution = _Substitution(env)
     value = substitution.of(document.value, ())
@@ -38,7 +38,9 @@ class _Substitution:
     def __init__(self, env: Mapping[str, str]) -> None:
         self.missing: list[tuple[str, DocumentPath]] = []
         self._env = env
-        self._done: dict[int, Any] = {}  # aliases of one anchor share one object: id → its copy
+        self._done: dict[
+            int, Any
+        ] = {}  # copies by id of the original, as aliases of one anchor share one object
 
     def of(self, value: Any, path: DocumentPath) -> Any:
         if isinstance(value, str):
@@ -68,7 +70,7 @@ class _Substitution:
 
 
 def _problems(document: Document, missing: list[tuple[str, DocumentPath]]) -> list[Problem]:
-    """One problem for each missing variable, sorted by name; the first names them all."""
+    """Return one problem for each missing variable, sorted by name. The first names all of them."""
     first_use: dict[str, DocumentPath] = {}
     for name, path in missing:
         first_use.setdefault(name, path)

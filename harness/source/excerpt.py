@@ -1,4 +1,4 @@
-"""Problems as text: the message, the source line, and a caret under the span."""
+"""Rendering of problems as text: the message, the source line, and a caret under the span."""
 
 from __future__ import annotations
 
@@ -15,13 +15,13 @@ _INDENT: Final = "    "
 _WIDTH: Final = 100
 _BEFORE: Final = 40
 _LARGEST: Final = 20_000_000
-"""Bytes of a file whose lines are shown."""
+"""The size in bytes of the largest file whose lines are shown."""
 
 
 def render(problem: Problem, text: str | None = None) -> str:
-    """`file:line:column: message`, the source line with its caret, and the hint.
+    """Render a problem: `file:line:column: message`, the source line with its caret, and the hint.
 
-    `text` is the file's text when it is at hand; otherwise the file is read, and left out if it cannot be.
+    `text` is the text of the file. Without it the file is read; if that fails, the line is left out.
     """
     prefix = f"{problem.span}: " if problem.span else ""
     parts = [f"{prefix}{problem.message}"]
@@ -34,10 +34,9 @@ def render(problem: Problem, text: str | None = None) -> str:
 
 
 def excerpt(span: Span, text: str | None = None) -> str:
-    """The line of `span`, indented, and under it `^~~~` as long as the span; "" when there is no such line,
-    or nothing in it.
+    """Return the line of `span`, indented, with `^~~~` under the span; "" if the line is empty or does not exist.
 
-    Long lines are cut around the span; control characters are shown as `·`.
+    Long lines are cut around the span. Control characters are shown as `·`.
     """
     source = _line_of(span) if text is None else line(text, span.line)
     if source is None or not source.strip():
@@ -52,7 +51,7 @@ def excerpt(span: Span, text: str | None = None) -> str:
 
 
 def cut_around(source: str, start: int, end: int, width: int = _WIDTH) -> tuple[str, int, int]:
-    """At most about `width` characters of a line around what is marked in it, and where that is then."""
+    """Cut a line to about `width` characters around the part from `start` to `end`; return it and the new offsets."""
     if len(source) <= width:
         return source, start, end
     before = min(_BEFORE, width // 2)
@@ -67,7 +66,7 @@ def _line_of(span: Span) -> str | None:
     try:
         path = Path(span.file)
         if path.is_symlink() and not path.resolve().is_relative_to(path.parent.resolve()):
-            return None  # a link in a stranger's files may lead to what is nobody's business
+            return None  # a link in a stranger's project may lead to a private file
         found = path.stat()
         if not S_ISREG(found.st_mode) or found.st_size > _LARGEST:
             return None
@@ -79,5 +78,5 @@ def _line_of(span: Span) -> str | None:
 
 @lru_cache(maxsize=8)
 def _lines(path: Path, _modified_ns: int, _size: int) -> list[str]:
-    """The lines of a file, kept because a file with one problem often has thousands."""
+    """Return the lines of a file. Cached, as a file with one problem often has many."""
     return split_lines(path.read_text(encoding="utf-8-sig"))

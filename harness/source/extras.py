@@ -1,4 +1,4 @@
-"""Packages that an extra of the harness installs."""
+"""Import of optional packages, which an extra of the harness installs."""
 
 from __future__ import annotations
 
@@ -10,10 +10,10 @@ from harness.errors import ExtraMissing
 
 
 def import_extra(name: str, extra: str, purpose: str) -> Any:
-    """A module of a package that not every installation has; `purpose` is what it is needed for.
+    """Import and return a module of an optional package. The error message says what it is needed for: `purpose`.
 
     Raises:
-        ExtraMissing: it is not installed, nor what it needs itself.
+        ExtraMissing: the package, or one that it needs itself, is not installed.
     """
     try:
         return import_module(name)

@@ -1,6 +1,6 @@
-"""The frames an exception went through, and which of them are in code of the user's own.
+"""The stack frames of an exception, and which of them are in user code.
 
-Code is the user's own unless it stands in this package, in the standard library, or among installed packages.
+Code is user code unless it is in this package, in the standard library, or in an installed package.
 """
 
 from __future__ import annotations
@@ -15,28 +15,28 @@ from typing import Any, Final
 from harness.source.document import shown_path
 
 _MOST: Final = 20
-"""So many frames of one exception are kept: the first half of them and the last, since a recursion has a thousand."""
+"""The most frames of one exception that are kept, half from each end: a recursion has a thousand."""
 
 _PACKAGE: Final = str(Path(__file__).parent.parent) + os.sep
 _INSTALLED: Final = (f"{os.sep}site-packages{os.sep}", f"{os.sep}dist-packages{os.sep}")
 _COMPILED: Final = (".pyx", ".pxd", ".pxi")
-"""Of these an extension module was made, which says no folder."""
+"""Suffixes of Cython sources. Extension modules name them without a folder."""
 _STDLIB: Final = tuple(
     path + os.sep for key in ("stdlib", "platstdlib") if (path := sysconfig.get_paths().get(key))
 )
 
 
 def frames(error: BaseException) -> list[dict[str, Any]]:
-    """The frames of an exception and of those behind it, as JSON: the first cause first, outermost calls first.
+    """Return the frames of an exception and of its causes as JSON, root cause first, outermost call first.
 
-    {file, line, function, source, raised, own}: `source` is the text of the line where the code is the user's own,
-    else ""; `raised` is the exception, `Type: message`, at the frame that raised it, else "".
+    A frame is {file, line, function, source, raised, own}. `own` is True for user code, and `source` is then the text
+    of the line, else "". `raised` is `Type: message` at the frame that raised the exception, else "".
     """
     return [frame for one in _chain(error) for frame in _frames(one)]
 
 
 def own_frames(error: BaseException) -> list[dict[str, Any]]:
-    """Those frames that are in code of the user's own, without `own`."""
+    """Return the frames in user code, without the key `own`."""
     return [
         {key: value for key, value in frame.items() if key != "own"}
         for frame in frames(error)
@@ -45,16 +45,16 @@ def own_frames(error: BaseException) -> list[dict[str, Any]]:
 
 
 def error_line(error: BaseException) -> str:
-    """`Type: message` of an exception, as Python shows it."""
+    """Return `Type: message` of an exception, as Python shows it."""
     try:
         text = str(error.msg if isinstance(error, SyntaxError) else error)
-    except Exception:  # somebody else's __str__
+    except Exception:  # a user's __str__
         text = ""
     return f"{type(error).__name__}: {text}" if text else type(error).__name__
 
 
 def _chain(error: BaseException) -> list[BaseException]:
-    """The exception after all that are behind it. Of a group, its first member is."""
+    """Return the exception and its causes, root cause first. The cause of a group is its first member."""
     found: list[BaseException] = []
     current: BaseException | None = error
     while current is not None and current not in found:
@@ -62,7 +62,7 @@ def _chain(error: BaseException) -> list[BaseException]:
         if isinstance(current, BaseExceptionGroup):
             current = current.exceptions[0]
         else:
-            # `from None` hides the context for Python; a dialect that raises an error again writes it, too.
+            # `from None` would hide the context, but dialects use it when they raise an error again.
             current = current.__cause__ or current.__context__
     return found[::-1]
 
@@ -99,7 +99,7 @@ def _frame(file: str, line: int, function: str) -> dict[str, Any]:
 
 
 def is_own(file: str) -> bool:
-    """True if a source file is the user's own."""
+    """True if a source file is user code."""
     if (
         file.startswith(("<", _PACKAGE))
         or file.endswith(_COMPILED)

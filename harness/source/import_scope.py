@@ -1,7 +1,7 @@
-"""Modules of some folders, with modules of ours in the place of installed ones, while they are imported and run.
+"""A scope in which code from given folders is imported and run, with stand-ins for some installed modules.
 
-Code in them may import anything anew while it runs. It then sees what it would if its folders were the only ones, and
-no other code of the process sees that.
+Code may also import while it runs. It then sees the modules of its own folders and the stand-ins, and no other code
+of the process sees these.
 """
 
 from __future__ import annotations
@@ -24,18 +24,18 @@ T = TypeVar("T")
 
 @dataclass(frozen=True)
 class ImportScope:
-    """Where code imports from: `folders`, searched before everything else, and `stand_ins`, whatever is installed.
+    """The sources of imports: `folders`, which are searched first, and `stand_ins`, which replace installed modules.
 
-    The folders have no links in their paths. Stand-ins are top-level modules without submodules.
+    The paths of the folders contain no links. Stand-ins are top-level modules without submodules.
     """
 
     folders: tuple[Path, ...] = ()
     stand_ins: Mapping[str, ModuleType] = field(default_factory=dict)
 
     def import_modules(self, names: Sequence[str]) -> Sequence[ImportProblem]:
-        """Import modules by their dotted names. A folder in the first of `folders` is a package before any other.
+        """Import modules by their dotted names, and return the problems of those that are missing or fail.
 
-        Returns the problem of each module that is not there, or raised something.
+        A folder inside the first of `folders` counts as a package, and takes precedence over any other module.
         """
         problems = []
         with self._active(names):
@@ -47,12 +47,12 @@ class ImportScope:
         return problems
 
     def modules(self) -> Mapping[str, ModuleType]:
-        """The modules that were imported from the folders so far, by their dotted names."""
+        """Return the modules that were imported from the folders so far, by their dotted names."""
         return modules_of(self.folders)
 
     @coroutine
     def run(self, work: Coroutine[Any, Any, T]) -> Generator[Any, Any, T]:
-        """Run a coroutine in this scope: during each of its steps, and not while it waits."""
+        """Run a coroutine in this scope. The scope is active during each of its steps, but not while it waits."""
         step: Callable[[], Any] = partial(work.send, None)
         while True:
             try:
@@ -62,18 +62,18 @@ class ImportScope:
                 return cast(T, end.value)
             try:
                 step = partial(work.send, (yield waited))
-            except BaseException as error:  # such as CancelledError, for the coroutine to handle
+            except BaseException as error:  # such as CancelledError, which the coroutine may handle
                 step = partial(work.throw, error)
 
     @contextmanager
     def _active(self, names: Sequence[str] = ()) -> Iterator[None]:
         tops = {name.partition(".")[0] for name in names}
         packages = {name: package for name in tops if (package := self._package(name))}
-        with importing(tops, self.folders, packages), self._standing_in():
+        with importing(tops, self.folders, packages), self._with_stand_ins():
             yield
 
     def _package(self, name: str) -> ModuleType | None:
-        """The package of a folder without an `__init__.py`, which any installed module of its name would hide."""
+        """Return a package for a folder without `__init__.py`, which an installed module of its name would hide."""
         path = self.folders[0] / name
         if not path.is_dir() or (path / "__init__.py").exists() or path.with_name(f"{name}.py").exists():
             return None
@@ -82,7 +82,7 @@ class ImportScope:
         return module_from_spec(spec)
 
     @contextmanager
-    def _standing_in(self) -> Iterator[None]:
+    def _with_stand_ins(self) -> Iterator[None]:
         hidden = [name for name in sys.modules if name.partition(".")[0] in self.stand_ins]
         others = {name: sys.modules.pop(name) for name in hidden}
         sys.modules.update(self.stand_ins)

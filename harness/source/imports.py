@@ -1,8 +1,8 @@
-"""Python objects named by a dotted path, from folders that are not on the path of the process.
+"""Import of Python objects by dotted path, from folders that are not on `sys.path`.
 
-Two suites may both have a `tools.py`. Modules found in given folders are therefore kept by folder, and put
-into `sys.modules` only in the company of their own folder: each is imported once, so its classes stay the
-same, and no suite sees another's. `sys.path` is as before when an import is over.
+Two suites may both have a `tools.py`. So modules found in given folders are kept by folder, and are in `sys.modules`
+only while something is imported from that folder: each is imported once, so its classes stay the same, and no suite
+sees another's. `sys.path` is restored after each import.
 """
 
 from __future__ import annotations
@@ -28,9 +28,9 @@ _OWN: Final = str(Path(__file__).parent.parent)
 
 
 class ImportProblem(HarnessError):
-    """A dotted path that leads nowhere, or a module that fails while it is imported.
+    """A dotted path to a missing module or object, or a module that failed during import.
 
-    `message` names the dotted path; `span` is the line of the module that failed, if one did.
+    `message` names the dotted path. `span` is the line of the module that failed, or None.
     """
 
     code = "import"
@@ -41,17 +41,17 @@ class ImportProblem(HarnessError):
 
 
 def import_object(dotted: str, folders: Sequence[Path] = ()) -> Any:
-    """The object at `pkg.mod.attr` (`attr` may be nested), with `folders` searched before everything else.
+    """Import and return the object at `pkg.mod.attr` (`attr` may be nested), searching `folders` first.
 
-    A module is executed once per folder; asking again gives the same objects. A module of the same name
-    that was loaded from elsewhere is never returned for one that is in `folders`.
+    A module is executed once per folder; later calls return the same objects. If `folders` have the module, one of
+    the same name that was loaded from elsewhere is never used.
 
     Raises:
-        ImportProblem: no such module or attribute (with the nearest name), or the module raised something.
+        ImportProblem: the module or attribute does not exist (with the nearest name), or the module raised something.
     """
     parts = check_dotted(dotted)
     roots = [Path(folder).resolve() for folder in folders]
-    with importing({parts[0]}, roots), noting_environment(roots[0]) if roots else nullcontext():
+    with importing({parts[0]}, roots), recording_environment(roots[0]) if roots else nullcontext():
         found: Any = module_named(parts[0], dotted, roots)
         for at, part in enumerate(parts[1:], start=1):
             found = _member(found, ".".join(parts[:at]), part, dotted, roots)
@@ -59,10 +59,10 @@ def import_object(dotted: str, folders: Sequence[Path] = ()) -> Any:
 
 
 def check_dotted(dotted: str) -> list[str]:
-    """The parts of a dotted path to an object.
+    """Split a dotted path to an object into its parts.
 
     Raises:
-        ImportProblem: it is none.
+        ImportProblem: the text is not such a path.
     """
     parts = dotted.split(".")
     if len(parts) < 2 or not all(part.isidentifier() for part in parts):
@@ -73,7 +73,7 @@ def check_dotted(dotted: str) -> list[str]:
 
 
 def _member(owner: Any, owner_name: str, name: str, dotted: str, folders: Sequence[Path]) -> Any:
-    """The attribute `name`, or the submodule of that name."""
+    """Return the attribute `name`, or the submodule of that name."""
     try:
         return getattr(owner, name)
     except AttributeError:
@@ -92,7 +92,7 @@ def module_named(name: str, dotted: str, folders: Sequence[Path]) -> ModuleType:
     """Import a module, as a step of importing `dotted`.
 
     Raises:
-        ImportProblem: it is not there, or raised something.
+        ImportProblem: the module does not exist, or raised something.
     """
     try:
         return importlib.import_module(name)
@@ -109,14 +109,14 @@ def module_named(name: str, dotted: str, folders: Sequence[Path]) -> ModuleType:
 def no_member(
     owner: str, name: str, dotted: str, members: Sequence[str], kind: str = "module"
 ) -> ImportProblem:
-    """The problem of a name that its owner does not have."""
+    """Return the problem of a name that its owner does not have."""
     public = [option for option in members if not option.startswith("_")]
     message = f"cannot import '{dotted}': the {kind} '{owner}' has no '{name}'"
     return ImportProblem(dotted, message, did_you_mean(name, public))
 
 
 def no_module(name: str, dotted: str, folders: Sequence[Path]) -> ImportProblem:
-    """The problem of a module that is in none of these folders, and not installed."""
+    """Return the problem of a module that is neither in these folders nor installed."""
     options = sorted({option for folder in folders for option in _top_level_names(folder)})
     similar = nearest(name, options)
     looked_in = ", ".join(shown_path(folder) for folder in folders)
@@ -126,7 +126,7 @@ def no_module(name: str, dotted: str, folders: Sequence[Path]) -> ImportProblem:
 
 
 def failed_import(name: str, dotted: str, error: BaseException) -> ImportProblem:
-    """The problem of a module that raised this while it was imported, or cannot be read."""
+    """Return the problem of a module that raised `error` during import, or cannot be read."""
     span = _raised_at(error)
     where = f" ({span.file}:{span.line})" if span else ""
     return ImportProblem(
@@ -135,7 +135,7 @@ def failed_import(name: str, dotted: str, error: BaseException) -> ImportProblem
 
 
 def _raised_at(error: BaseException) -> Span | None:
-    """The line of a user's module where an exception came from."""
+    """Return the location in a user's module that raised the exception, or None."""
     if isinstance(error, SyntaxError) and error.filename and error.lineno:
         return Span(shown_path(error.filename), error.lineno, error.offset or 1)
     frames = [
@@ -153,24 +153,24 @@ def _raised_at(error: BaseException) -> Span | None:
 _Modules = dict[str, ModuleType]
 
 _of_folder: Final[dict[Path, _Modules]] = {}
-"""Modules imported here, by the folder their top-level module stands in."""
+"""The modules imported by this module, by the folder of their top-level module."""
 
 
 def modules_of(folders: Sequence[Path]) -> Mapping[str, ModuleType]:
-    """The modules that were imported from these folders so far, by their dotted names."""
+    """Return the modules that were imported from these folders so far, by their dotted names."""
     return {
         name: module for folder in reversed(folders) for name, module in _of_folder.get(folder, {}).items()
     }
 
 
 _set_by_modules: Final[dict[Path, dict[str, str | None]]] = {}
-"""What modules changed in the environment while they were imported, by folder; None: they removed it."""
+"""Environment variables that modules changed during import, by folder. None stands for one that was removed."""
 
 
 def repeat_environment(folders: Sequence[Path]) -> None:
-    """Change the environment as the modules of these folders did when they were imported.
+    """Repeat the changes that the modules of these folders made to the environment during import.
 
-    A module is imported once, and what it sets then (`load_dotenv()`) is needed by every run that uses it.
+    A module is imported once, but every run that uses it needs the variables that it sets (`load_dotenv()`).
     """
     if not _set_by_modules:
         return
@@ -184,8 +184,8 @@ def repeat_environment(folders: Sequence[Path]) -> None:
 
 
 @contextmanager
-def noting_environment(folder: Path) -> Iterator[None]:
-    """Note what is changed in the environment inside, for runs that import from this folder."""
+def recording_environment(folder: Path) -> Iterator[None]:
+    """Record the changes that are made to the environment inside, for `repeat_environment` with this folder."""
     before = dict(os.environ)
     try:
         yield
@@ -201,9 +201,12 @@ def noting_environment(folder: Path) -> Iterator[None]:
 def importing(
     names: Set[str], folders: Sequence[Path], packages: Mapping[str, ModuleType] | None = None
 ) -> Iterator[None]:
-    """Let imports search `folders` first; of the modules imported here, only those of `folders` are visible.
+    """Make imports inside search `folders` first, and hide modules that were imported from other folders before.
 
-    `names` are the top-level modules that are wanted. `packages` are in any case found under their names.
+    Args:
+        names: the top-level modules to be imported.
+        folders: the folders, in the order in which they are searched.
+        packages: modules that take precedence over any others, by name.
     """
     packages = packages or {}
     importlib.invalidate_caches()
@@ -211,10 +214,12 @@ def importing(
     for name in [name for name, module in sys.modules.items() if id(module) in ours]:
         del sys.modules[name]
     set_aside = _set_aside_hiding(names, folders, packages.keys())
-    taken: set[str] = set()  # a module of an earlier folder hides those of later ones, imported or not
+    taken: set[str] = (
+        set()
+    )  # a module of an earlier folder hides those of later ones, even if not yet imported
     for folder in folders:
         modules = _of_folder.get(folder, {})
-        sys.modules.update({name: each for name, each in modules.items() if _top(name) not in taken})
+        sys.modules.update({name: module for name, module in modules.items() if _top(name) not in taken})
         taken |= {*_top_level_names(folder), *packages}
     before = dict(sys.modules)
     for name, package in packages.items():
@@ -230,9 +235,9 @@ def importing(
 
 
 def _set_aside_hiding(wanted: Set[str], folders: Sequence[Path], replaced: Set[str]) -> _Modules:
-    """Remove loaded modules that hide one in `folders`, or are replaced, with their submodules, and return them.
+    """Remove loaded modules that hide one in `folders` or are replaced, with their submodules, and return them.
 
-    Installed packages stay, unless what is wanted is hidden: what is imported may need them.
+    Installed packages stay unless they hide a wanted module, as the imported code may need them.
     """
     names = {name for folder in folders for name in _top_level_names(folder) if not _is_installed(name)}
     hiding = {name for name in names | wanted if _hides(name, folders)} | replaced
@@ -241,7 +246,7 @@ def _set_aside_hiding(wanted: Set[str], folders: Sequence[Path], replaced: Set[s
 
 
 def _hides(name: str, folders: Sequence[Path]) -> bool:
-    """True if a module of this name is loaded, and `folders` have another one."""
+    """True if a module of this name is loaded, and `folders` have a different one."""
     loaded = sys.modules.get(name)
     spec = PathFinder.find_spec(name, [str(folder) for folder in folders]) if loaded and folders else None
     if loaded is None or spec is None:
@@ -260,7 +265,7 @@ def _is_installed(name: str) -> bool:
 
 
 def _location(found: ModuleType | ModuleSpec) -> tuple[str, ...]:
-    """The file of a module, or the folders of a package without one."""
+    """Return the file of a module, or the folders of a package without one."""
     if isinstance(found, ModuleSpec):
         file, folders = found.origin if found.has_location else None, found.submodule_search_locations
     else:
@@ -270,18 +275,18 @@ def _location(found: ModuleType | ModuleSpec) -> tuple[str, ...]:
 
 def _remember(folders: Sequence[Path], before: _Modules) -> None:
     """Record the modules that were imported from `folders`."""
-    if sys.modules == before:  # as after each import but the first; there are thousands to look through
+    if sys.modules == before:  # the usual case, which saves a search through thousands of modules
         return
     for name, module in list(sys.modules.items()):
         if before.get(name) is module:
             continue
         location = _location(sys.modules.get(_top(name), module))
-        folder = next((f for f in folders if any(_stands_in(Path(path), f) for path in location)), None)
+        folder = next((f for f in folders if any(_is_found_in(Path(path), f) for path in location)), None)
         if folder is not None:
             _of_folder.setdefault(folder, {})[name] = module
 
 
-def _stands_in(path: Path, folder: Path) -> bool:
+def _is_found_in(path: Path, folder: Path) -> bool:
     """True if a top-level module at `path` is found through `folder`."""
     return path.parent == folder or (path.name == "__init__.py" and path.parent.parent == folder)
 

@@ -1,7 +1,7 @@
-"""JSON with the location of every key and value.
+"""A JSON parser that returns the location of every key and value.
 
-Values are those of `json.loads`. Stricter where its rules surprise authors: duplicate keys, lone surrogates,
-`NaN` and `Infinity`, and nesting beyond a limit are refused.
+Values are those of `json.loads`. The parser is stricter where its rules surprise authors: it refuses duplicate keys,
+lone surrogates, `NaN` and `Infinity`, and nesting beyond a limit.
 """
 
 from __future__ import annotations
@@ -21,10 +21,10 @@ _CONSTANTS: Final[dict[str, Any]] = {"true": True, "false": False, "null": None}
 
 
 def load(text: str) -> tuple[Any, Location]:
-    """The value `text` holds, and its location.
+    """Parse `text` and return its value and location.
 
     Raises:
-        Unreadable: with every duplicate key, or the first thing that cannot be read at all.
+        Unreadable: with every duplicate key, or with the first syntax error.
     """
     reader = _Reader(text)
     if reader.skip(0) == len(text):

@@ -1,4 +1,4 @@
-"""The pydantic models at a path of a model's fields, whose keys are those that are known there."""
+"""Lookup of the pydantic models, and so of the known keys, at a path in a model's fields."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from harness.source.alternatives import Step
 
 
 def models_at(model: type[BaseModel], steps: Sequence[Step]) -> list[type[BaseModel]]:
-    """The models that may stand where `steps` lead, of a union those that the labels name."""
+    """Return the models that the value at `steps` may be an instance of. Labels in `steps` select union members."""
     members = list(_members(model))
     for inside, element in steps:
         if inside:
@@ -23,7 +23,7 @@ def models_at(model: type[BaseModel], steps: Sequence[Step]) -> list[type[BaseMo
 
 
 def where_known(key: str, model: type[BaseModel], steps: Sequence[Step]) -> str:
-    """A hint for a key that is unknown at `steps`: under which key there, or how far out, it is known; else ""."""
+    """Return a hint that names the key, or the enclosing mapping, where a key unknown at `steps` is known; or ""."""
     here = models_at(model, steps)
     for candidate in here:
         if hint := getattr(candidate, "elsewhere", {}).get(key):
@@ -47,7 +47,7 @@ def where_known(key: str, model: type[BaseModel], steps: Sequence[Step]) -> str:
 
 
 _EVERYWHERE: Final = frozenset({"name", "id", "type", "kind", "description"})
-"""Keys that so many models have that one of them says nothing."""
+"""Keys that too many models have for a hint to help."""
 _FEW: Final = 2
 
 
@@ -59,7 +59,8 @@ def _has(model: type[BaseModel], key: str) -> bool:
     return any(key == (field.alias or name) for name, field in model.model_fields.items())
 
 
-_Member = tuple[Any, str | None]  # a type that is no union, and its tag
+_Member = tuple[Any, str | None]
+"""A member of a union (or a type that is no union), and its tag."""
 
 
 def _members(annotation: Any, tag: str | None = None) -> Iterator[_Member]:
@@ -77,7 +78,7 @@ def _members(annotation: Any, tag: str | None = None) -> Iterator[_Member]:
 
 
 def _below(member: Any, element: int | str) -> Iterable[_Member]:
-    """The types of the items of a list or mapping of this type, or of this key of a model."""
+    """Return the types of the items of a list or mapping, or of a key of a model."""
     if isinstance(member, type) and get_origin(member) is None and issubclass(member, BaseModel):
         for name, field in member.model_fields.items():
             if element == (field.alias or name):

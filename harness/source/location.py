@@ -1,8 +1,8 @@
-"""The locations of the values of a parsed text, and the reasons why a text cannot be read.
+"""Locations of values in a parsed text, and the errors of a text that cannot be parsed.
 
-A location is `(start, end, children)`: character offsets into the text, and for a list the locations of its
-items, for a mapping `(start of the key, end of the key, location of the value)` by key. Offsets become
-lines and columns only when a span is made, so that reading stays cheap.
+A location is `(start, end, children)`: the offsets of the value in the text, and for a list the locations of its
+items, for a mapping `(start of the key, end of the key, location of the value)` by key. Offsets become lines and
+columns only when a span is made, so that parsing stays fast.
 """
 
 from __future__ import annotations
@@ -28,18 +28,21 @@ _LINE_BREAK = re.compile(r"\r\n|\r|\n")
 
 @dataclass(frozen=True, slots=True)
 class Flaw:
-    """One reason why a text cannot be read; `start` and `end` are offsets, `code` as in `Problem`."""
+    """An error in a text. `start` and `end` are offsets, `code` is that of `Problem`.
+
+    `first` is the offset of the first of two conflicting parts, if the message refers to it.
+    """
 
     code: str
     message: str
     start: int
     end: int
     hint: str = ""
-    first: int | None = None  # offset of the first of two, where the message refers to it
+    first: int | None = None
 
 
 class Unreadable(Exception):
-    """A text that its format does not allow. Never leaves `harness.source`."""
+    """A text that is not valid in its format. Never raised out of `harness.source`."""
 
     def __init__(self, flaws: Flaw | Iterable[Flaw]) -> None:
         self.flaws: tuple[Flaw, ...] = (flaws,) if isinstance(flaws, Flaw) else tuple(flaws)
@@ -47,7 +50,7 @@ class Unreadable(Exception):
 
 
 class Lines:
-    r"""The lines of a text; they end at `\n`, `\r\n` or `\r`, as editors count them."""
+    r"""The lines of a text, which end at `\n`, `\r\n` or `\r`, as editors count them."""
 
     def __init__(self, text: str) -> None:
         self._text = text
@@ -57,7 +60,7 @@ class Lines:
         return [0, *(found.end() for found in _LINE_BREAK.finditer(self._text))]
 
     def span(self, file: str, start: int, end: int) -> Span:
-        """The span of `text[start:end]`, cut at the end of its first line."""
+        """Return the span of `text[start:end]`, cut at the end of its first line."""
         start = min(start, len(self._text))
         line = bisect_right(self._starts, start)
         if line < len(self._starts):
@@ -65,20 +68,20 @@ class Lines:
         return Span(file, line, start - self._starts[line - 1] + 1, len(self._text[start:end].rstrip()))
 
     def offset(self, line: int, column: int) -> int:
-        """The offset of a character by its line and column, from 1."""
+        """Return the offset of a character by its line and column (from 1), or -1 if there is no such line."""
         return self._starts[line - 1] + column - 1 if 0 < line <= len(self._starts) else -1
 
     def number(self, offset: int) -> int:
-        """The line `offset` is in, from 1."""
+        """Return the number of the line at `offset`, from 1."""
         return bisect_right(self._starts, offset)
 
 
 def line(text: str, number: int) -> str | None:
-    """Line `number` (from 1) without its break, or None when the text is shorter."""
+    """Return line `number` (from 1) without its line break, or None if the text is shorter."""
     lines = split_lines(text)
     return lines[number - 1] if 0 < number <= len(lines) else None
 
 
 def split_lines(text: str) -> list[str]:
-    """The lines of a text, without their breaks."""
+    """Return the lines of a text without their line breaks."""
     return _LINE_BREAK.split(text)

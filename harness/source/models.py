@@ -1,12 +1,15 @@
-"""Documents validated against pydantic models, with located problems.
+"""Validation of documents against pydantic models, with located problems.
 
-`validate` returns an instance of the model, or raises with one located problem for each mistake: an unknown
-key points at the key and names the nearest one, a union reports the alternative that was meant. A validator
-with more than one message, or a hint, raises `mistaken(...)`.
+`validate` returns an instance of the model, or raises one located problem for each mistake. The problem of an unknown
+key points at the key and suggests the nearest known one; that of a union is about the member that was meant. A
+validator with several messages, or with a hint, raises `mistaken(...)`.
 
-A model names itself in messages with `model_config = ConfigDict(title="a stub")`. The first of the `examples` of a
-field shows how it is written; `elsewhere: ClassVar[Mapping[str, str]]` has hints for keys that a model does not have.
-A model with `main_key: ClassVar[str]` is probably meant by a plain value of that key's type: the hint writes it out.
+A model controls the messages about it:
+
+* `model_config = ConfigDict(title="a stub")` is its name;
+* the first of the `examples` of a field is shown if the field is missing;
+* `elsewhere: ClassVar[Mapping[str, str]]` has hints for keys that it does not have;
+* `main_key: ClassVar[str]` names the key that is meant by a plain value of that key's type in place of a mapping.
 """
 
 from __future__ import annotations
@@ -23,7 +26,7 @@ from pydantic import BaseModel, ValidationError
 from pydantic_core import ErrorDetails, PydanticCustomError
 
 from harness.errors import ManifestError, Problem, SourceError
-from harness.source.alternatives import Step, ValidationIssue, chosen
+from harness.source.alternatives import Step, ValidationIssue, without_alternatives
 from harness.source.display import clip
 from harness.source.document import Document, DocumentPath
 from harness.source.keys import models_at, where_known
@@ -32,16 +35,22 @@ from harness.source.suggest import did_you_mean, nearest
 Model = TypeVar("Model", bound=BaseModel)
 
 _CLOSE: Final = 0.8
-"""How like a known key an unknown one is that cannot be meant for another place."""
+"""The similarity to a known key from which an unknown one counts as a misspelling, and not as misplaced."""
 _LONGEST_NUMBER: Final = 200
-"""Bits of an integer that is quoted. Python refuses to write very large ones."""
+"""The most bits of an integer that messages show. Python refuses to convert very large ones to text."""
 
 
 @dataclass(frozen=True, slots=True)
 class Mistake:
-    """A fault that a validator found; `at` leads from the validated value to the faulty one, `on_key` to its key.
+    """A mistake that a validator found.
 
-    `within` is the line and column (from 1) inside a text value, for languages of their own.
+    Attributes:
+        message: the message.
+        at: the path from the validated value to the wrong one.
+        on_key: the key is wrong, and not its value.
+        within: the line and column (from 1) in a text value that is written in another language.
+        code: the code of the problem.
+        hint: the hint of the problem.
     """
 
     message: str
@@ -53,7 +62,7 @@ class Mistake:
 
 
 def mistaken(*mistakes: Mistake) -> PydanticCustomError:
-    """The exception for a pydantic validator to raise: each mistake becomes a problem of its own."""
+    """Return the exception for a pydantic validator to raise. Each mistake becomes a problem of its own."""
     text = "; ".join(mistake.message for mistake in mistakes)
     return PydanticCustomError("mistaken", "{text}", {"text": text, "mistakes": mistakes})
 
@@ -66,32 +75,32 @@ def validate(
     error: type[SourceError] = ManifestError,
     extra: Literal["forbid"] | None = None,
 ) -> Model:
-    """The value at `path` of the document, as an instance of `model`.
+    """Return the value at `path` of the document as an instance of `model`.
 
-    `extra` forbids unknown keys, also where a model ignores them.
+    `extra` forbids unknown keys even in models that ignore them.
 
     Raises:
-        error: with every mistake, in the order of the file. Codes: `unknown-key`, `missing-key`,
-            `wrong-type`, `bad-value`, and what validators gave to `mistaken`.
+        error: with every mistake, in the order of the file. The codes are `unknown-key`, `missing-key`, `wrong-type`,
+            `bad-value`, and those that validators pass to `mistaken`.
     """
     part = document.at(path) if path else document
     try:
         return model.model_validate(part.value, extra=extra)
     except ValidationError as invalid:
         details = invalid.errors(include_url=False)
-    findings = chosen([_finding(detail, part.value) for detail in details])
+    findings = without_alternatives([_finding(detail, part.value) for detail in details])
     problems = [problem for finding in findings for problem in _problems(finding, model, part)]
     raise error(in_file_order(problems)) from None
 
 
 def in_file_order(problems: Iterable[Problem]) -> list[Problem]:
-    """The problems by line and column, each once."""
+    """Return the problems sorted by line and column, without duplicates."""
     unique = dict.fromkeys(problems)
     return sorted(unique, key=lambda p: (p.span.line, p.span.column) if p.span else (0, 0))
 
 
 def describe(value: Any) -> str:
-    """A value in a few words, for "expected …, found …"."""
+    """Describe a value in a few words, for "expected …, found …"."""
     if value is None:
         return "nothing (null)"
     if isinstance(value, bool):
@@ -109,11 +118,11 @@ def describe(value: Any) -> str:
     return f"a {type(value).__name__}"
 
 
-# ---------------------------------------------------------------- where it is
+# ---------------------------------------------------------------- locations of errors
 
 
 def _finding(detail: ErrorDetails, root: Any) -> ValidationIssue:
-    """One pydantic error, its `loc` split into steps of the document and labels of alternatives."""
+    """Convert a pydantic error, splitting its `loc` into steps in the document and labels of union members."""
     loc = detail["loc"]
     key = None
     if detail["type"] == "missing" and loc:
@@ -128,9 +137,9 @@ def _finding(detail: ErrorDetails, root: Any) -> ValidationIssue:
 def _readings(
     loc: tuple[int | str, ...], value: Any
 ) -> Iterable[tuple[tuple[tuple[bool, int | str], ...], Any]]:
-    """The ways to read `loc`: (is it a step of the document?, its element) …, and the value it leads to.
+    """Yield the interpretations of `loc`: its steps, as in `ValidationIssue.steps`, and the value they lead to.
 
-    Pydantic mixes the names of union members into `loc`; where one is also a key, both readings are given.
+    Pydantic mixes the names of union members into `loc`. For one that is also a key, both interpretations are given.
     """
     if not loc:
         yield (), value
@@ -144,7 +153,7 @@ def _readings(
         yield ((False, first), *steps), found
 
 
-# ---------------------------------------------------------------- what is wrong
+# ---------------------------------------------------------------- messages
 
 
 _EXPECTED: Final[dict[str, str]] = {
@@ -195,7 +204,7 @@ def _problems(finding: ValidationIssue, model: type[BaseModel], document: Docume
         return [Problem("missing-key", f"missing key '{key}'", document.span(path), hint)]
     if finding.type == "union_tag_invalid":
         path = (*path, finding.context["discriminator"].strip("'"))
-    code, message, hint = _judged(finding, path)
+    code, message, hint = _code_message_hint(finding, path)
     if code in ("wrong-type", "bad-value") and not hint:
         hint = _written_out(finding.found, models_at(model, finding.steps))
         hint = hint or _example_around(finding.steps, model)
@@ -204,7 +213,7 @@ def _problems(finding: ValidationIssue, model: type[BaseModel], document: Docume
 
 
 def _misspelt(missing: str | None, finding: ValidationIssue, models: Sequence[type[BaseModel]]) -> str:
-    """Which unknown key is probably meant as the one that is missing, where such keys are ignored."""
+    """Return a hint if an ignored unknown key is probably a misspelling of the missing one; or ""."""
     ignored = all(candidate.model_config.get("extra") == "ignore" for candidate in models)
     if missing is None or not ignored or not isinstance(finding.found, Mapping):
         return ""
@@ -214,7 +223,7 @@ def _misspelt(missing: str | None, finding: ValidationIssue, models: Sequence[ty
 
 
 def _example(key: str | None, models: Sequence[type[BaseModel]]) -> str:
-    """The first of the `examples` of a field: what one could write for this key."""
+    """Return a hint with the first of the `examples` of a field, or ""."""
     fields = [
         field
         for candidate in models
@@ -225,7 +234,7 @@ def _example(key: str | None, models: Sequence[type[BaseModel]]) -> str:
 
 
 def _example_around(steps: Sequence[Step], model: type[BaseModel]) -> str:
-    """An example for the nearest key around a value that a model has: of an item, that of its list."""
+    """Return a hint with an example for the nearest enclosing key that a model has, or ""."""
     for end in reversed(range(len(steps))):
         inside, key = steps[end]
         models = models_at(model, steps[:end]) if inside and isinstance(key, str) else []
@@ -235,7 +244,7 @@ def _example_around(steps: Sequence[Step], model: type[BaseModel]) -> str:
 
 
 def _written_out(value: Any, models: Sequence[type[BaseModel]]) -> str:
-    """The mapping that is probably meant by a plain value: with the `main_key` of a model, if it has one."""
+    """Return a hint with the mapping that a plain value probably stands for (see `main_key`), or ""."""
     for candidate in models:
         key = getattr(candidate, "main_key", None)
         if key is not None and type(value) is candidate.model_fields[key].annotation:
@@ -253,8 +262,8 @@ def _of_mistake(mistake: Mistake, path: DocumentPath, document: Document) -> Pro
     return Problem(mistake.code, mistake.message, span, mistake.hint)
 
 
-def _judged(finding: ValidationIssue, path: DocumentPath) -> tuple[str, str, str]:
-    """Code, message and hint for a value of the wrong type, or one that is not allowed."""
+def _code_message_hint(finding: ValidationIssue, path: DocumentPath) -> tuple[str, str, str]:
+    """Return code, message and hint for a value of the wrong type, or one that is not allowed."""
     value = finding.found
     if finding.type == "union_tag_invalid" and isinstance(value, Mapping):
         value = value.get(path[-1], finding.context["tag"])
@@ -279,7 +288,7 @@ def _judged(finding: ValidationIssue, path: DocumentPath) -> tuple[str, str, str
 
 
 def _hint(wanted: str, value: Any) -> str:
-    """How a value of another type is probably meant; "" where nothing is probable."""
+    """Return a hint on how to write the wanted type, if the intention is clear from the value; or ""."""
     if wanted == "text" and isinstance(value, (bool, int, float, date)):
         return "quote it to make it text"
     if wanted == "a list" and isinstance(value, str) and _PLAIN.fullmatch(value):
@@ -298,21 +307,21 @@ def _hint(wanted: str, value: Any) -> str:
 
 
 def _reworded(message: str) -> str:
-    """Pydantic's own message in the words of ours."""
+    """Adapt a message of pydantic to the style of the others."""
     message = re.sub(r"^(Input|String|List|Dictionary|Value|Tuple) should ", "must ", message)
     message = re.sub(r"( after validation)?, not \d+$", "", message)
     return message[:1].lower() + message[1:]
 
 
 def _choices(key: str, models: Sequence[type[BaseModel]]) -> str:
-    """The values of the key that tells the members of a union apart."""
+    """Return a hint with the possible values of the discriminator of a union, or ""."""
     fields = [candidate.model_fields[key] for candidate in models if key in candidate.model_fields]
     values = dict.fromkeys(str(value) for field in fields for value in get_args(field.annotation))
     return f"one of {', '.join(values)}" if values else ""
 
 
 def _name(path: DocumentPath) -> str:
-    """The name of a value in messages: its key, with the indices after it."""
+    """Return the name of a value in messages: its key, with the indices after it."""
     for at in range(len(path) - 1, -1, -1):
         if isinstance(path[at], str):
             return f"{path[at]}{''.join(f'[{step}]' for step in path[at + 1 :])}: "
@@ -326,5 +335,5 @@ def _within(models: Sequence[type[BaseModel]]) -> str:
 
 
 def keys_of(model: type[BaseModel]) -> list[str]:
-    """The keys a model takes, in its order, as they are written."""
+    """Return the keys of a model, in its order, as they are written in files."""
     return [field.alias or name for name, field in model.model_fields.items()]

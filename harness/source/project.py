@@ -1,4 +1,4 @@
-"""The root of the project that a file belongs to, whatever folder a command was started in."""
+"""Lookup of the root of the project that a file belongs to, independent of the current folder."""
 
 from __future__ import annotations
 
@@ -13,18 +13,18 @@ _SCENARIOS: Final = "scenarios"
 
 
 def project_root(folder: Path) -> Path:
-    """The root of the project around a folder, or a guess where nothing marks one.
+    """Return the root of the project around a folder, or a guess if nothing marks one.
 
-    In this order, upwards, and never above the repository (`.git`):
-    the nearest folder whose pyproject.toml has a table [tool.harness], the nearest with a pyproject.toml, the
-    repository; else the folder above the nearest one called `scenarios`, or the folder itself.
+    It is the first of these that exists, searching upwards but not above the repository (`.git`): the nearest
+    folder whose pyproject.toml has a table [tool.harness], the nearest with a pyproject.toml, the repository.
+    Otherwise it is the folder above the nearest one called `scenarios`, or the folder itself.
     """
     folder = folder.resolve()
     return marked_root(folder) or _guess(folder)
 
 
 def marked_root(folder: Path) -> Path | None:
-    """The root of the project around a folder as `project_root` finds it; None where nothing marks one."""
+    """Return the root of the project around a folder as `project_root` does, but None if nothing marks one."""
     nearest: Path | None = None
     for at in _up_to_repository(folder.resolve()):
         if (at / PYPROJECT).is_file():
@@ -37,7 +37,7 @@ def marked_root(folder: Path) -> Path | None:
 
 
 def has_settings(pyproject: Path) -> bool:
-    """True if a pyproject.toml has a table [tool.harness]; also if it cannot be read, which its reader reports."""
+    """True if a pyproject.toml has a table [tool.harness], or cannot be read: `harness.settings` reports that."""
     try:
         found = pyproject.stat()
     except OSError:

@@ -1,4 +1,4 @@
-"""A text with parts of it replaced before it is parsed, and where everything in it stood before."""
+"""Replacement of parts of a text before it is parsed, with a mapping back to offsets in the original."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from harness.source.location import Children, Flaw, Location
 
 
 class Replacement(NamedTuple):
-    """`original[start:end]`, and the text that stands for it."""
+    """A text to put in place of `original[start:end]`."""
 
     start: int
     end: int
@@ -20,10 +20,10 @@ class Replacement(NamedTuple):
 
 
 class Rewritten:
-    """A text in which `replacements`, in its order and not overlapping, are made.
+    """A text with replacements, which are in order and do not overlap.
 
-    Offsets into `text` become offsets into the original: what begins or ends inside a replacement begins or ends
-    where the replaced part does.
+    Its methods map offsets in `text` to offsets in the original. Anything that begins or ends inside a replacement
+    begins or ends where the replaced part does.
     """
 
     def __init__(self, original: str, replacements: Sequence[Replacement]) -> None:
@@ -40,7 +40,7 @@ class Rewritten:
 
     @cached_property
     def text(self) -> str:
-        """The text after the replacements. Ask for its `length` first: values can be large, and used often."""
+        """The text after the replacements. Check its `length` first: it can be very large."""
         parts, at = [], 0
         for start, end, new in self._replacements:
             parts += [self._original[at:start], new]
@@ -48,7 +48,7 @@ class Rewritten:
         return "".join([*parts, self._original[at:]])
 
     def start(self, offset: int) -> int:
-        """Where what begins at `offset` began."""
+        """Return the offset in the original of something that begins at `offset`."""
         at = bisect_right(self._begins, offset) - 1
         if at < 0:
             return offset
@@ -57,14 +57,14 @@ class Rewritten:
         return self._replacements[at].end + offset - self._ends[at]
 
     def end(self, offset: int) -> int:
-        """Where what ends at `offset` ended."""
+        """Return the offset in the original of something that ends at `offset`."""
         at = bisect_left(self._begins, offset) - 1
         if at < 0:
             return offset
         return self._replacements[at].end + max(offset - self._ends[at], 0)
 
     def location(self, location: Location) -> Location:
-        """The location in the original. Shared parts stay shared."""
+        """Return the location in the original. Shared parts stay shared."""
         if not self._replacements:
             return location
         start, end, children = location
@@ -85,7 +85,7 @@ class Rewritten:
         return self._children[id(children)]
 
     def flaw(self, flaw: Flaw) -> Flaw:
-        """The flaw, located in the original."""
+        """Return the flaw with its offsets in the original."""
         first = None if flaw.first is None else self.start(flaw.first)
         return replace(flaw, start=self.start(flaw.start), end=self.end(flaw.end), first=first)
 

@@ -1,9 +1,9 @@
-"""The values of YAML scalars, by version.
+"""Conversion of YAML scalars to values, by version.
 
-* 1.1 as PyYAML's `safe_load` has it: `yes` and `on` are booleans, `012` is ten, `1:30` is ninety, dates
-  are `datetime` values;
+* 1.1, as PyYAML's `safe_load`: `yes` and `on` are booleans, `012` is ten, `1:30` is ninety, dates are `datetime`
+  values;
 * 1.2, core schema: only `true` and `false` are booleans, `012` is twelve, dates are text;
-* vcr, as cassettes of vcrpy are written: 1.1, but dates are text, and `!!binary` is bytes.
+* vcr, for cassettes of vcrpy: 1.1, but dates are text, and `!!binary` is bytes.
 """
 
 from __future__ import annotations
@@ -18,13 +18,13 @@ from yaml.constructor import SafeConstructor
 from yaml.nodes import ScalarNode
 
 Resolve = Callable[[str], Any]
-"""From a plain scalar to its value; raises ValueError for a date or number that does not exist."""
+"""Converts a plain scalar to its value. Raises ValueError for a date or number that does not exist."""
 
 PREFIX: Final = "tag:yaml.org,2002:"
 
 
 def resolve_1_1(text: str) -> Any:
-    """The value of a plain scalar in PyYAML's `SafeLoader`."""
+    """Return the value of a plain scalar in PyYAML's `SafeLoader`."""
     for tag, pattern in pyyaml.SafeLoader.yaml_implicit_resolvers.get(text[:1], ()):
         if pattern.match(text):
             if tag in _TEXT_TAGS_1_1:
@@ -51,7 +51,7 @@ _CORE_FIRST: Final = frozenset("~nNtTfF.+-0123456789")
 
 
 def resolve_1_2(text: str) -> Any:
-    """The value of a plain scalar in the core schema. Source: YAML 1.2.2, 10.3.2."""
+    """Return the value of a plain scalar in the core schema. Source: YAML 1.2.2, 10.3.2."""
     if text and text[0] not in _CORE_FIRST:
         return text
     if text in _CORE_WORDS:
@@ -71,7 +71,7 @@ def resolve_1_2(text: str) -> Any:
 
 
 def resolve_vcr(text: str) -> Any:
-    """The value of a plain scalar in a cassette: JSON data; a date of 1.1 is text."""
+    """Return the value of a plain scalar in a cassette: JSON data, so a date of 1.1 is text."""
     try:
         value = resolve_1_1(text)
     except ValueError:
@@ -80,7 +80,12 @@ def resolve_vcr(text: str) -> Any:
 
 
 def tagged(tag: str, text: str, resolve: Resolve) -> Any:
-    """The value of `!!tag text`; raises ValueError if it has none, LookupError for an unknown tag."""
+    """Return the value of `!!tag text`.
+
+    Raises:
+        ValueError: the text is not valid for the tag.
+        LookupError: the tag is unknown.
+    """
     if tag == "str":
         return text
     if tag == "null":

@@ -1,4 +1,4 @@
-"""Numbers to the base of 60, as YAML 1.1 reads `12:30`, which is mostly meant as text."""
+"""Warnings about sexagesimal numbers: YAML 1.1 reads `12:30` as a number, but most authors mean text."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ _LIKELY: Final = re.compile(r"\d:[0-5]?\d")
 
 
 def sexagesimals(document: Document) -> Iterator[Problem]:
-    """A warning for each of them that stands in a document; in `metadata`, which means nothing, they do no harm."""
+    """Yield a warning for each sexagesimal number in a document, except in `metadata`, which has no effect."""
     if _LIKELY.search(document.text):
         yield from _below(document, (), document.value)
 

@@ -1,7 +1,7 @@
-"""Python objects named by a dotted path, looked up in the text of their modules: nothing is imported.
+"""Lookup of Python objects by dotted path in the source of their modules, without importing anything.
 
-A module must be there and can be parsed, and one of its statements must bind the name. What a module may do beyond
-that (a star import, a `__getattr__`, no text at all) is given the benefit of the doubt.
+The module must exist and parse, and one of its statements must bind the name. If the source cannot decide that (a
+star import, a `__getattr__`, no source at all), the object is assumed to exist.
 """
 
 from __future__ import annotations
@@ -35,17 +35,17 @@ Function = ast.FunctionDef | ast.AsyncFunctionDef
 
 
 def look_up(dotted: str, folders: Sequence[Path] = ()) -> ast.stmt | None:
-    """The statement that binds the object at `pkg.mod.attr`; None if it cannot be known without an import.
+    """Return the statement that binds the object at `pkg.mod.attr`; None if only an import could find it.
 
     Raises:
-        ImportProblem: no such module or attribute (with the nearest name), or a module that cannot be parsed. Its
-            text is that of `import_object`.
+        ImportProblem: the module or attribute does not exist (with the nearest name), or the module cannot be parsed.
+            The messages are those of `import_object`.
     """
     parts = check_dotted(dotted)
     roots = [Path(folder).resolve() for folder in folders]
     spec = _top_level(parts[0], roots)
     if spec is None:
-        if parts[0] in sys.modules:  # made in this process, such as the stand-in for sherma
+        if parts[0] in sys.modules:  # a module made in this process, such as the stand-in for sherma
             return None
         raise no_module(parts[0], dotted, roots)
     for at in range(1, len(parts)):
@@ -68,7 +68,7 @@ def _top_level(name: str, folders: Sequence[Path]) -> ModuleSpec | None:
 
 
 def _in_folders(name: str, folders: Sequence[str]) -> ModuleSpec | None:
-    """The module in these folders. `PathFinder` would need the package around it to be imported."""
+    """Return the module in these folders. `PathFinder` would require its package to be imported."""
     plain: list[str] = []
     for folder in folders:
         found = FileFinder(folder, *_LOADERS).find_spec(name)
@@ -85,7 +85,7 @@ def _in_folders(name: str, folders: Sequence[str]) -> ModuleSpec | None:
 def _in_module(spec: ModuleSpec, owner: Sequence[str], names: Sequence[str], dotted: str) -> ast.stmt | None:
     if spec.origin is None or not spec.origin.endswith(".py"):
         if spec.loader is None:
-            raise no_member(".".join(owner), names[0], dotted, ())  # a folder, which binds nothing
+            raise no_member(".".join(owner), names[0], dotted, ())  # a namespace package binds no names
         return None
     try:
         tree = ast.parse(Path(spec.origin).read_bytes(), spec.origin)
@@ -100,12 +100,12 @@ def _in_module(spec: ModuleSpec, owner: Sequence[str], names: Sequence[str], dot
 
 
 def bindings(module: ast.Module) -> dict[str, ast.stmt]:
-    """The statement that binds each name of a module: the last of them. A star import binds `*`."""
+    """Return the last statement that binds each name of a module. A star import binds `*`."""
     return dict(_bound(module.body))
 
 
 def _bound(statements: Sequence[ast.stmt]) -> Iterator[tuple[str, ast.stmt]]:
-    """The names that statements of a module bind, those inside of `if`, `try`, `with` and loops included."""
+    """Yield the names that statements bind, including those inside `if`, `try`, `with` and loops."""
     for statement in statements:
         if isinstance(statement, Function | ast.ClassDef):
             yield statement.name, statement
@@ -129,7 +129,7 @@ def _stored(expression: ast.AST) -> Iterator[str]:
 
 
 def name_of_tool(found: ast.stmt | None) -> str | None:
-    """The name under which LangChain offers such a tool to models; None if it cannot be known without an import."""
+    """Return the name that LangChain gives a tool defined by this statement; None if only an import could tell."""
     if not isinstance(found, Function):
         return None
     decorators = {ast.unparse(decorator).rpartition(".")[2] for decorator in found.decorator_list}
@@ -137,5 +137,5 @@ def name_of_tool(found: ast.stmt | None) -> str | None:
 
 
 def is_plain_function(found: ast.stmt | None) -> bool:
-    """True if it is a function without decorators."""
+    """True if the statement defines a function without decorators."""
     return isinstance(found, Function) and not found.decorator_list

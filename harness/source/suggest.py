@@ -1,4 +1,4 @@
-"""Suggestions: the known word nearest to one that is not known."""
+"""Suggestions for misspelled words: the nearest known one."""
 
 from __future__ import annotations
 
@@ -13,7 +13,10 @@ _SURE = 0.75
 
 
 def nearest(word: str, options: Iterable[str], *, cutoff: float = _CUTOFF) -> str | None:
-    """The option most like `word`, whatever its case, or None when none is near (`cutoff`: 1 for equal only)."""
+    """Return the option most similar to `word`, ignoring case, or None if none is similar enough.
+
+    `cutoff` is the least similarity; with 1, only equal words match.
+    """
     known = sorted(set(options))
     by_lower = {option.lower(): option for option in reversed(known)}
     found = get_close_matches(word.lower(), list(by_lower), n=_FEW, cutoff=cutoff)
@@ -21,7 +24,7 @@ def nearest(word: str, options: Iterable[str], *, cutoff: float = _CUTOFF) -> st
 
 
 def _likely(word: str, option: str) -> bool:
-    """A slip seldom changes the first letter: `path` is not `repeat`. Of words that are much alike it may."""
+    """True if an option is a plausible suggestion: it has the same first letter, or is very similar."""
     if word[:1] == option[:1] or word in option or option in word:
         return True
     return bool(get_close_matches(word, [option], n=1, cutoff=_SURE))
@@ -30,9 +33,9 @@ def _likely(word: str, option: str) -> bool:
 def did_you_mean(
     word: str, options: Sequence[str] | Mapping[str, Any], *, cutoff: float = _CUTOFF, listing: bool = True
 ) -> str:
-    """A hint: `did you mean 'reply'?`, else (with `listing`) `known: a, b, c`, else an empty text.
+    """Return a hint: `did you mean 'reply'?`, else (with `listing`) `known: a, b, c`, else "".
 
-    Options keep their order in the list, which is why no set will do; of more than 20 the first 20 are named.
+    The list has at most 20 options, in the order given (so do not pass a set).
     """
     known = list(dict.fromkeys(options))
     found = nearest(word, known, cutoff=cutoff)
@@ -44,7 +47,7 @@ def did_you_mean(
 
 
 def nearest_names(word: str, names: Iterable[str]) -> str:
-    """A hint for names that are long, as those of scenarios: the one that is near, else a few, each on its line."""
+    """Return a hint for long names, such as those of scenarios: the nearest, else a few, one per line."""
     known = list(dict.fromkeys(names))
     found = nearest(word, known)
     if found is not None or not known:

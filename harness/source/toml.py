@@ -1,6 +1,7 @@
-"""TOML with the location of tables and keys: `tomllib` gives the values, a walk over the lines where they stand.
+"""A TOML parser that returns the location of tables and keys.
 
-What stands inside an inline table, or in an array over several lines, has the location of the key it belongs to.
+`tomllib` parses the values, and a search over the lines finds their locations. Values inside an inline table, or
+in an array over several lines, have the location of the key they belong to.
 """
 
 from __future__ import annotations
@@ -16,28 +17,28 @@ _HEADER: Final = re.compile(r"^[ \t]*(\[\[?)([^\[\]\r\n]+)\]", re.M)
 _KEY: Final = re.compile(r"^[ \t]*((?:[\w.-]|\"[^\"\r\n]*\"|'[^'\r\n]*')+)[ \t]*=[ \t]*([^\r\n]*)", re.M)
 _PARTS: Final = re.compile(r"[\w-]+|\"[^\"]*\"|'[^']*'")
 _COMMENT: Final = re.compile(r"[ \t]*(#[^\"']*)?$")
-_PLACE: Final = re.compile(r"\(at line (\d+), column (\d+)\)$")
+_POSITION: Final = re.compile(r"\(at line (\d+), column (\d+)\)$")
 Steps = tuple[str | int, ...]
-Place = tuple[int, int, int, int]
-"""Where a key begins and ends, and its value."""
+Extents = tuple[int, int, int, int]
+"""The start and end offsets of a key, and those of its value."""
 
 
 def load(text: str) -> tuple[Any, Location]:
-    """The value `text` holds, and its location.
+    """Parse `text` and return its value and location.
 
     Raises:
-        Unreadable: it is no TOML.
+        Unreadable: the text is not valid TOML.
     """
     try:
         value = tomllib.loads(text)
     except (tomllib.TOMLDecodeError, RecursionError) as error:
         raise Unreadable(_flaw(text, error)) from None
-    return value, _location(value, _places(text), (), (0, 0, 0, len(text)))
+    return value, _location(value, _extents(text), (), (0, 0, 0, len(text)))
 
 
 def _flaw(text: str, error: Exception) -> Flaw:
-    found = _PLACE.search(str(error))
-    message = _PLACE.sub("", str(error)).strip()
+    found = _POSITION.search(str(error))
+    message = _POSITION.sub("", str(error)).strip()
     at = len(text)
     if found:
         lines = text.splitlines(keepends=True)
@@ -45,25 +46,25 @@ def _flaw(text: str, error: Exception) -> Flaw:
     return Flaw("bad-toml", f"not TOML: {message[:1].lower()}{message[1:]}", at, at + 1)
 
 
-def _places(text: str) -> dict[Steps, Place]:
-    """Where each table and key is that has a line of its own; the first of two that look alike."""
-    places: dict[Steps, Place] = {}
+def _extents(text: str) -> dict[Steps, Extents]:
+    """Return the extents of each table and key with a line of its own; the first if a path occurs twice."""
+    found: dict[Steps, Extents] = {}
     headers = [*_HEADER.finditer(text)]
     starts = [0, *(header.end() for header in headers)]
     ends = [*(header.start() for header in headers), len(text)]
     tables = [(), *_tables(headers)]
     for header, table in zip(headers, tables[1:], strict=True):
-        places.setdefault(table, (header.start(2), header.end(2), header.start(), header.end()))
+        found.setdefault(table, (header.start(2), header.end(2), header.start(), header.end()))
     for table, start, end in zip(tables, starts, ends, strict=True):
         for key in _KEY.finditer(text, start, end):
             value_end = key.start(2) + len(_COMMENT.sub("", key[2]))
-            place = key.start(1), key.end(1), key.start(2), value_end
-            places.setdefault((*table, *_names(key[1])), place)
-    return places
+            extents = key.start(1), key.end(1), key.start(2), value_end
+            found.setdefault((*table, *_names(key[1])), extents)
+    return found
 
 
 def _tables(headers: Sequence[re.Match[str]]) -> Iterator[Steps]:
-    """The path of each table: one of an array has its number."""
+    """Yield the path of each table. The path of a table in an array ends with its index."""
     counts: dict[Steps, int] = {}
     for header in headers:
         path: Steps = ()
@@ -81,17 +82,17 @@ def _names(dotted: str) -> list[str]:
     return [part.strip("\"'") for part in _PARTS.findall(dotted)]
 
 
-def _location(value: Any, places: dict[Steps, Place], path: Steps, around: Place) -> Location:
-    """The location of a value; where it has no place of its own, that of what it is in."""
-    at = places.get(path, around)
+def _location(value: Any, known: dict[Steps, Extents], path: Steps, outer: Extents) -> Location:
+    """Return the location of a value; without extents of its own, that of the value around it."""
+    at = known.get(path, outer)
     start, end = at[2:]
     if isinstance(value, dict):
         entries: dict[str, Entry] = {}
         for key, item in value.items():
             below = (*path, key)
-            key_start, key_end = places.get(below, at)[:2]
-            entries[key] = (key_start, key_end, _location(item, places, below, at))
+            key_start, key_end = known.get(below, at)[:2]
+            entries[key] = (key_start, key_end, _location(item, known, below, at))
         return start, end, entries
     if isinstance(value, list):
-        return start, end, [_location(item, places, (*path, n), at) for n, item in enumerate(value)]
+        return start, end, [_location(item, known, (*path, n), at) for n, item in enumerate(value)]
     return start, end, None

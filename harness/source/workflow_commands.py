@@ -1,8 +1,9 @@
-"""Printed text on which the runner of GitHub Actions does not act.
+"""Escaping of workflow commands of GitHub Actions in printed text.
 
-The runner reads what a step prints, and runs `::error::…` at the beginning of a line (blanks before it do not
-matter) and `##[error]…` anywhere in it. A model's reply, or whatever a tool prints, must set no output, mask no word
-and turn no command off: a backslash breaks those it contains. Commands of the harness itself are let through.
+The runner of a workflow reads the output of a step, and executes `::error::…` at the beginning of a line (after
+blanks, too) and `##[error]…` anywhere in it. The reply of a model, or the output of a tool, must not set an
+output, mask a word or turn commands off: a backslash is inserted into commands that they contain. Commands of the
+harness itself are let through.
 """
 
 from __future__ import annotations
@@ -17,36 +18,36 @@ _ours: set[str] = set()
 
 
 def in_actions() -> bool:
-    """True if the output of this process is read by a runner of GitHub Actions."""
+    """True if a runner of GitHub Actions reads the output of this process."""
     return os.environ.get("GITHUB_ACTIONS") == "true"
 
 
 def let_through(command: str) -> str:
-    """The line of a command, on which the runner is to act."""
+    """Register the line of a command of the harness, which is not escaped, and return it."""
     _ours.add(command)
     return command
 
 
 def inert(text: str) -> str:
-    """The text, from the beginning of a line on, with nothing in it on which a runner acts."""
+    """Escape the commands in a text that starts at the beginning of a line."""
     return Inert(in_actions())(text)
 
 
 def inert_json(text: str) -> str:
-    """A line of JSON on which a runner does not act; it is still the same JSON."""
+    """Escape the commands in a line of JSON, so that it still parses to the same value."""
     return text.replace(_ANYWHERE, "##\\u005b") if in_actions() else text
 
 
 class Inert:
-    """Makes the text of a stream inert, in pieces that need not be lines."""
+    """Escapes the commands in the text of a stream, piece by piece. A piece may end within a line."""
 
     def __init__(self, active: bool) -> None:
         self._active = active
         self._line = ""
-        """The beginning and the end of the line so far."""
+        """The current line so far, shortened to its beginning and end."""
 
     def __call__(self, text: str) -> str:
-        """The next piece."""
+        """Return the next piece, escaped."""
         if not self._active or not text:
             return text
         return "".join(map(self._piece, text.splitlines(keepends=True)))
@@ -65,5 +66,5 @@ class Inert:
 
 
 def _ends(line: str) -> str:
-    """As much of a line as tells whether what follows makes a command of it."""
+    """Shorten a line to the parts that, with the text after it, may form a command."""
     return line if len(line) < _KEPT else line.lstrip()[:2] + line[-2:]

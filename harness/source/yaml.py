@@ -1,10 +1,11 @@
-"""YAML with the location of every key and value, read in one pass over the parser's events.
+"""A YAML parser that returns the location of every key and value.
 
-PyYAML's parser (libyaml's when it is there) reports events; this module makes Python data of them
-and keeps the location of each. The value of a scalar depends on the version (`harness.source.scalars`).
+PyYAML (with libyaml if available) reports parse events; this module builds Python data from them in one pass, and
+keeps the location of each value. The value of a scalar depends on the version (`harness.source.scalars`).
 
-Stricter than YAML where its rules surprise authors: duplicate keys, keys that are not text, tags beyond the standard
-ones, several documents, and anything too deep or (once its aliases are written out) too large are refused.
+The parser is stricter than YAML where its rules surprise authors: it refuses duplicate keys, keys that are not text,
+tags beyond the standard ones, several documents, and data that is nested too deep or, with its aliases expanded, too
+large.
 """
 
 from __future__ import annotations
@@ -32,8 +33,8 @@ from harness.source.suggest import did_you_mean
 from harness.source.yaml_syntax import syntax_flaw
 
 Version = Literal["1.1", "1.2", "vcr", "templated"]
-"""`templated` is 1.1 in a text with placeholders `${…}` that are not filled yet: each is read as text, also where its
-brackets would make a mapping."""
+"""`templated` is 1.1 for a text with placeholders `${…}` that are not filled yet. Each is read as text, even if its
+braces would otherwise make a mapping."""
 
 _RESOLVERS: Final[dict[Version, Resolve]] = {
     "1.1": resolve_1_1,
@@ -42,17 +43,17 @@ _RESOLVERS: Final[dict[Version, Resolve]] = {
     "templated": resolve_1_1,
 }
 _PLACEHOLDER: Final = re.compile(r"\$\{[^}\r\n]*\}")
-_HIDDEN: Final = "\ue000"  # for private use: a character of a placeholder while a text is parsed
+_HIDDEN: Final = "\ue000"  # a private-use character that replaces those of a placeholder during parsing
 _LOADER: Final[Any] = getattr(pyyaml, "CSafeLoader", pyyaml.SafeLoader)
 
 
 def load(text: str, version: Version = "1.1") -> tuple[Any, Location]:
-    """The value of the only document in `text`, and its location.
+    """Parse `text`, which must be a single document, and return its value and location.
 
     Aliases of one anchor share one Python object.
 
     Raises:
-        Unreadable: with every duplicate or unusable key, or the first thing that cannot be read at all.
+        Unreadable: with every duplicate or unusable key, or with the first syntax error.
     """
     builder = _Builder(_RESOLVERS[version])
     events = _templated(text) if version == "templated" else pyyaml.parse(text, Loader=_LOADER)
@@ -68,15 +69,15 @@ def load(text: str, version: Version = "1.1") -> tuple[Any, Location]:
 
 
 def _templated(text: str) -> Iterator[Event]:
-    """The events of a text in which each placeholder is text."""
+    """Yield the parse events of a text, reading each placeholder as text."""
     hidden = _PLACEHOLDER.sub(lambda found: _HIDDEN * len(found[0]), text)
     for event in pyyaml.parse(hidden, Loader=_LOADER):
         if type(event) is ScalarEvent and _HIDDEN in event.value:
-            _show(event, text)
+            _restore_placeholders(event, text)
         yield event
 
 
-def _show(event: Any, text: str) -> None:
+def _restore_placeholders(event: Any, text: str) -> None:
     for found in _PLACEHOLDER.finditer(text, event.start_mark.index, event.end_mark.index):
         event.value = event.value.replace(_HIDDEN * len(found[0]), found[0], 1)
 
@@ -101,7 +102,7 @@ class _Frame:
         self.value = value
         self.locations: Any = [] if type(value) is list else {}
         self.start, self.anchor = start, anchor
-        self.nodes = nodes  # read before this one opened
+        self.nodes = nodes  # the number of nodes before this one
         self.height = 1
         self.key: Any = _NO_KEY
         self.key_start = self.key_end = 0
@@ -127,7 +128,7 @@ class _Builder:
 
     @property
     def opened(self) -> list[int]:
-        """The offsets of the lists and mappings that are still open."""
+        """The start offsets of the lists and mappings that are still open."""
         return [frame.start for frame in self._stack]
 
     def build(self, events: Iterator[Event]) -> None:
@@ -201,7 +202,7 @@ class _Builder:
             raise _unknown_tag(event.tag, start, end)
         stack = self._stack
         if stack and stack[-1].key is _NO_KEY and type(stack[-1].value) is dict:
-            # `{{ name }}`, as templates write it, is a mapping in a mapping.
+            # `{{ name }}`, a placeholder in many templates, is a mapping with a mapping as its key.
             hint = "quote a text that begins with '{{'" if stack[-1].start == start - 1 else ""
             message = "a key must be text, not a list or mapping"
             raise Unreadable(Flaw("key-not-text", message, start, start + 1, hint))
@@ -248,7 +249,7 @@ class _Builder:
             self._add(value, (start, end, children), False)
 
     def _add(self, value: Any, location: Location, merge: bool) -> None:
-        """Put a value into the open list or mapping: an item, a key, or the value of the key before."""
+        """Add a value to the innermost open list or mapping: as an item, a key, or the value of the last key."""
         frame = self._stack[-1]
         key = frame.key
         if type(frame.value) is list:
@@ -283,7 +284,7 @@ class _Builder:
         return key
 
     def _merged(self, frame: _Frame, value: Any, location: Location) -> tuple[dict[str, Any], dict[str, Any]]:
-        """The mapping merged over those that `<<` names; of a list, earlier mappings win."""
+        """Return the mapping merged over those that `<<` names. In a list, earlier mappings take precedence."""
         start, end, children = location
         sources: list[Any] = value if type(value) is list else [value]
         locations: list[Any] = [p[2] for p in children] if isinstance(children, list) else [children]

@@ -1,8 +1,8 @@
-"""What is wrong with a text that is not YAML, in plain words: where, what, and what may be meant.
+"""Diagnosis of YAML syntax errors: the location, a plain message, and a hint.
 
-The parser says where it stopped, and why in the words of its grammar. `syntax_flaw` looks at the text around that
-place and tells what a person would see there: a quote or bracket that is never closed, a tab, a missing blank after a
-colon, a line that is indented like no other.
+PyYAML reports the position where it stopped, and a reason in terms of its grammar. `syntax_flaw` examines the
+text around that position for the mistake that a person would see: a quote or bracket that is never closed, a tab,
+a missing blank after a colon, a line with wrong indentation.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ _SHOWN: Final = 40
 
 
 def syntax_flaw(error: pyyaml.YAMLError, text: str, opened: list[int]) -> Flaw:
-    """The flaw that keeps `text` from being read. `opened` are the offsets of the lists and mappings still open."""
+    """Return the flaw for a syntax error in `text`. `opened` has the offsets of lists and mappings still open."""
     mark = getattr(error, "problem_mark", None)
     if mark is None:
         found = Reader.NON_PRINTABLE.search(text)
@@ -49,7 +49,16 @@ def syntax_flaw(error: pyyaml.YAMLError, text: str, opened: list[int]) -> Flaw:
 
 @dataclass(frozen=True)
 class _Stop:
-    """Where the parser stopped (`at`), what it was reading since `begun`, and what it says."""
+    """A syntax error of the parser.
+
+    Attributes:
+        text: the whole text.
+        at: the offset at which the parser stopped.
+        begun: the offset of the construct that it was reading, or None.
+        problem: its description of the error.
+        context: its description of the construct.
+        opened: the offsets of the lists and mappings that are still open.
+    """
 
     text: str
     at: int
@@ -73,7 +82,7 @@ class _Stop:
 
     @property
     def before(self) -> str:
-        """The line up to where the parser stopped."""
+        """The line up to the position where the parser stopped."""
         return self.text[self.line_start : self.at]
 
     @property
@@ -92,7 +101,7 @@ def _flaw(start: int, end: int, message: str, hint: str = "") -> Flaw:
     return Flaw("syntax", f"not valid YAML: {message}", start, end, hint)
 
 
-# ---------------------------------------------------------------- diagnoses, the first that applies counts
+# ---------------------------------------------------------------- diagnoses: the first that applies is used
 
 
 def _tab(stop: _Stop) -> Flaw | None:
@@ -106,7 +115,7 @@ def _tab(stop: _Stop) -> Flaw | None:
 
 
 def _quote(stop: _Stop) -> Flaw | None:
-    """A quote that is never closed, or a backslash that means nothing."""
+    """Diagnose a quote that is never closed, or an unknown escape."""
     if "quoted scalar" not in stop.context or stop.begun is None:
         return None
     if "escape" in stop.problem or "hex" in stop.problem:
@@ -120,7 +129,7 @@ def _quote(stop: _Stop) -> Flaw | None:
 
 
 def _bracket(stop: _Stop) -> Flaw | None:
-    """A bracket that is never closed, or a comma that is missing between two items."""
+    """Diagnose a bracket that is never closed, or a missing comma between two items."""
     begun = stop.begun if "flow" in stop.context else None
     at_end = stop.at >= len(stop.text.rstrip()) - 1
     if (begun is None or stop.text[begun : begun + 1] not in _CLOSING) and at_end and stop.opened:
@@ -148,7 +157,7 @@ def _stray_closing(stop: _Stop) -> Flaw | None:
 
 
 def _after_quote(stop: _Stop) -> Flaw | None:
-    """Text behind a closing quote; or the quote in a line above was never closed, and this one closes it."""
+    """Diagnose text after a closing quote, or a quote in a line above that this one closes."""
     head = stop.before.rstrip()
     if not head.endswith(('"', "'")) or stop.character in ("", "\n") or "flow" in stop.context:
         return None
@@ -167,7 +176,7 @@ def _after_quote(stop: _Stop) -> Flaw | None:
 
 
 def _unclosed_above(stop: _Stop, quote: str) -> int | None:
-    """The offset of a quote in a line above that has an odd number of them."""
+    """Return the offset of the last quote in the nearest line above with an odd number of quotes, or None."""
     end = stop.line_start
     while end > 0:
         start = stop.text.rfind("\n", 0, end - 1) + 1
@@ -178,7 +187,7 @@ def _unclosed_above(stop: _Stop, quote: str) -> int | None:
 
 
 def _missing_blank(stop: _Stop) -> Flaw | None:
-    """`key:value`, read as a text, so that what follows makes no sense."""
+    """Diagnose `key:value`, which is read as one text."""
     starts = [stop.line_start, stop.text.rfind("\n", 0, max(stop.line_start - 1, 0)) + 1]
     for start in starts:
         found = re.compile(r"[ ]*(?:- )?[A-Za-z_][\w-]*(:)(?=[^\s:/]).*").match(stop.text, start)
@@ -210,7 +219,7 @@ def _no_colon(stop: _Stop) -> Flaw | None:
 
 
 def _bad_start(stop: _Stop) -> Flaw | None:
-    """A text that begins with a character that means something else."""
+    """Diagnose a text that begins with a character that has another meaning in YAML."""
     start = stop.at
     if (
         "anchor" in stop.context
@@ -245,7 +254,7 @@ def _block_text(stop: _Stop) -> Flaw | None:
 
 
 def _indentation(stop: _Stop) -> Flaw | None:
-    """A line that stands where no list or mapping before it does, or that is of the other kind."""
+    """Diagnose a line whose indentation fits none above, or a list item among keys, or a key among list items."""
     if (
         "block" not in stop.context
         and "<block end>" not in stop.problem
@@ -275,7 +284,7 @@ def _indentation(stop: _Stop) -> Flaw | None:
 
 
 def _columns_above(stop: _Stop) -> set[int]:
-    """The columns where the line above begins, and the lines that it stands in."""
+    """Return the indentations of the line above and of its enclosing lines."""
     columns: set[int] = set()
     for line in reversed(stop.text[: stop.line_start].splitlines()):
         column = len(line) - len(line.lstrip(" "))

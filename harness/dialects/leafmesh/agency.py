@@ -36,7 +36,7 @@ from harness.engine.callables import call
 from harness.errors import Problem, Span
 from harness.source.document import Document, shown_path
 from harness.source.import_scope import ImportScope
-from harness.source.imports import noting_environment
+from harness.source.imports import recording_environment
 from harness.source.static_lookup import Function
 
 _IMPORT: Final = (ast.Import, ast.ImportFrom)
@@ -93,7 +93,7 @@ class _Collector:
 
     def import_files(self) -> None:
         """Import the files, and add the functions and tools that their modules define."""
-        with noting_environment(self._files.directory):
+        with recording_environment(self._files.directory):
             problems = self._scope.import_modules([file.module for file in self._files.found])
         for problem in problems:
             self.problems.refuse("import", problem.message, self._document.span(DIRECTORY), problem.hint)
