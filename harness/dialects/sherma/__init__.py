@@ -1,7 +1,7 @@
 """sherma, manifest version 1: LangGraph agents in one YAML file, with CEL for everything dynamic.
 
 Section of the document               model                 implementation
-manifest_version, prompts, llms,      `document`            `sections`
+manifest_version, prompts, llms,      `document`            `manifest_compiler`
   hooks, agents, default_llm
 tools, mcp_servers                    `document`            `tools`, `tool_node`
 skills                                `document`, `skills`  `skill_tools`

@@ -23,7 +23,7 @@ class RemoteAgentError(HarnessError):
     code = "remote-agent"
 
 
-async def ask(agent_id: str, url: str, text: str, ctx: NodeContext) -> str | None:
+async def send_message(agent_id: str, url: str, text: str, ctx: NodeContext) -> str | None:
     """Send text to a remote agent; return the text of its answer, or None if that has none.
 
     Raises:
@@ -50,7 +50,7 @@ async def ask(agent_id: str, url: str, text: str, ctx: NodeContext) -> str | Non
             error = one["error"]
             why = error.get("message", error) if isinstance(error, Mapping) else error
             raise RemoteAgentError(f"agent '{agent_id}': {why}")
-    return _text(_whole([one.get("result") for one in answers]))
+    return _text(_combined([one.get("result") for one in answers]))
 
 
 async def description(agent_id: str, url: str, ctx: NodeContext) -> str:
@@ -108,7 +108,7 @@ def _events(text: str) -> list[Any]:
     return found
 
 
-def _whole(results: list[Any]) -> Any:
+def _combined(results: list[Any]) -> Any:
     """Combine the results of a stream: a message, or a task with its updates applied."""
     first = results[0]
     if len(results) == 1 or not isinstance(first, Mapping) or first.get("kind") == "message":
@@ -139,17 +139,19 @@ def _text(result: Any) -> str | None:
     if not isinstance(result, Mapping):
         return None
     if result.get("kind") == "message":
-        return _joined(result.get("parts", ()))
+        return _text_of_parts(result.get("parts", ()))
     status = result.get("status")
     if not isinstance(status, Mapping):
         raise RemoteAgentError(f"an answer that is neither a message nor a task: {result}")
     if status.get("state") == "failed":
-        raise RemoteAgentError(_joined(status.get("message", {}).get("parts", ())) or "the task failed")
+        raise RemoteAgentError(
+            _text_of_parts(status.get("message", {}).get("parts", ())) or "the task failed"
+        )
     for artifact in result.get("artifacts", ()):
-        return _joined(artifact.get("parts", ()))
-    return _joined(status.get("message", {}).get("parts", ()))
+        return _text_of_parts(artifact.get("parts", ()))
+    return _text_of_parts(status.get("message", {}).get("parts", ()))
 
 
-def _joined(parts: Iterable[Mapping[str, Any]]) -> str | None:
+def _text_of_parts(parts: Iterable[Mapping[str, Any]]) -> str | None:
     texts = [str(part["text"]) for part in parts if part.get("kind") == "text"]
     return " ".join(texts) if texts else None

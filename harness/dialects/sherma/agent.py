@@ -29,12 +29,12 @@ CallAgent = Callable[[str, NodeContext], Awaitable[str | None]]
 class SubAgent:
     """A declared sub-agent.
 
-    call         sends text to it, as an `agent` effect
-    url          address of a remote agent
-    description  shown to models
-    inside       the graph of a local manifest
-    is_python    True for a Python object
-    is_unknown   True for a Python object that was not imported
+    call           sends text to it, as an `agent` effect
+    url            address of a remote agent
+    description    shown to models
+    inside         the graph of a local manifest
+    is_python      True for a Python object
+    is_unimported  True for a Python object that was not imported
     """
 
     id: str
@@ -44,7 +44,7 @@ class SubAgent:
     description: str = ""
     inside: NestedGraph | None = None
     is_python: bool = False
-    is_unknown: bool = False
+    is_unimported: bool = False
 
 
 @dataclass(frozen=True)
@@ -94,19 +94,23 @@ class Agent:
 
 @dataclass
 class AgentSession:
-    """The state of one run of an agent: its hook instances, and its tools including those of MCP servers."""
+    """The state of one run of an agent: its hook instances, and its tools including those of MCP servers.
+
+    invocation   input and config of the current invocation, and the models that hooks configured
+    hook_copies  parts of the manifest that hooks have seen
+    """
 
     agent: Agent
     hooks: Hooks
     tools: ToolRegistry
     invocation: dict[str, Any] = field(default_factory=dict)
-    shown: dict[str, Any] = field(default_factory=dict)
+    hook_copies: dict[str, Any] = field(default_factory=dict)
 
-    def shown_to_hooks(self, name: str, definition: Any) -> Any:
+    def copy_for_hooks(self, name: str, definition: Any) -> Any:
         """Return a copy of a part of the manifest, made once per run."""
-        if name not in self.shown:
-            self.shown[name] = definition.model_copy(deep=True)
-        return self.shown[name]
+        if name not in self.hook_copies:
+            self.hook_copies[name] = definition.model_copy(deep=True)
+        return self.hook_copies[name]
 
     @classmethod
     def of(cls, run: RunContext) -> AgentSession:
@@ -117,10 +121,10 @@ class AgentSession:
 
 def hook_state(state: State) -> dict[str, Any]:
     """Return the state for hooks: copies, which they may change; `messages` is a list."""
-    return {name: _copied(value) for name, value in state.items()}
+    return {name: _copy(value) for name, value in state.items()}
 
 
-def _copied(value: Any) -> Any:
+def _copy(value: Any) -> Any:
     if isinstance(value, MessageLog):
         return [message.model_copy(deep=True) for message in value]
     try:

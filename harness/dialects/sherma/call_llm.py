@@ -12,8 +12,8 @@ from harness.dialects.kit.messages import to_ai_message
 from harness.dialects.kit.tool_calls import RefusedCall, refuse, refuse_all
 from harness.dialects.sherma import graph_document as doc
 from harness.dialects.sherma.model_calls import model_call
-from harness.dialects.sherma.skills import Loaded
-from harness.dialects.sherma.tools import Tool, ToolNotFound, bound_specs, distinct, to_tool
+from harness.dialects.sherma.skills import LoadedSkills
+from harness.dialects.sherma.tools import Tool, ToolNotFound, to_tool, tool_specs, unique_by_name
 from harness.dialects.sherma.visit import Result, Visit
 from harness.expressions.cel import compile as compile_cel
 from harness.graph.messages import MessageLog, to_messages
@@ -27,7 +27,7 @@ async def call_llm(visit: Visit) -> Result:
     tools = _bound_tools(visit, args)
     if visit.session.hooks:
         messages, tools = await _before_llm_call(visit, messages, system, tools)
-    response = await _ask_model(visit, args, messages, tools)
+    response = await _call_model(visit, args, messages, tools)
     if visit.session.hooks:
         response = (await visit.fire("after_llm_call", response=response)).response
         if not hasattr(response, "content"):
@@ -43,11 +43,11 @@ async def call_llm(visit: Visit) -> Result:
             f"node '{visit.node.name}' has tools, but its state_updates do not write 'messages': "
             "the tools it asks for will not run"
         )
-    _refuse_lost(visit, args, calls)
+    _refuse_unhandled_calls(visit, args, calls)
     return result
 
 
-def _refuse_lost(visit: Visit, args: doc.CallLLM, calls: list[Result]) -> None:
+def _refuse_unhandled_calls(visit: Visit, args: doc.CallLLM, calls: list[Result]) -> None:
     """Refuse tool calls that no node will run.
 
     Nothing is refused in a graph with custom nodes, whose hooks may run them.
@@ -76,7 +76,7 @@ def _prompt(visit: Visit, args: doc.CallLLM) -> tuple[list[BaseMessage], list[st
     kinds = {"system": SystemMessage, "human": HumanMessage, "ai": AIMessage}
     for item in args.prompt:
         if item.role == "messages":
-            messages += _spliced(visit, item.content)
+            messages += _spliced_messages(visit, item.content)
         else:
             value = visit.evaluate(item.content)
             text = value if isinstance(value, str) else str(value)
@@ -86,7 +86,7 @@ def _prompt(visit: Visit, args: doc.CallLLM) -> tuple[list[BaseMessage], list[st
     return messages, system
 
 
-def _spliced(visit: Visit, expression: str) -> Sequence[BaseMessage]:
+def _spliced_messages(visit: Visit, expression: str) -> Sequence[BaseMessage]:
     """Return the messages of a `role: messages` item; `state.messages` gives the stored objects themselves."""
     reference = compile_cel(expression, null_as_false=True).reference
     kept = visit.state.get("messages")
@@ -108,13 +108,13 @@ def _bound_tools(visit: Visit, args: doc.CallLLM) -> list[Tool]:
         ids = [ref.id for ref in chosen] if isinstance(chosen, list) else visit.agent.sub_agents
         tools += [registry.get(id_) for id_ in ids]
     tools += [registry.get(ref.id, ref.version) for ref in args.tools or ()]
-    return distinct(tools)
+    return unique_by_name(tools)
 
 
 def _loaded_tools(visit: Visit) -> list[Tool]:
     """Return the tools of loaded skills, with a warning for each that is not registered."""
     tools = []
-    for id_ in Loaded.of(visit.state).tools:
+    for id_ in LoadedSkills.of(visit.state).tools:
         try:
             tools.append(visit.session.tools.get(id_))
         except ToolNotFound as error:
@@ -142,7 +142,7 @@ async def _before_llm_call(
     return [*front, *to_messages(changed.messages)], [to_tool(tool) for tool in changed.tools]
 
 
-async def _ask_model(
+async def _call_model(
     visit: Visit, args: doc.CallLLM, messages: list[BaseMessage], tools: list[Tool]
 ) -> AIMessage:
     """Call the model, with the retries of `on_error`; nothing else is retried. spec: on_error, retry."""
@@ -151,7 +151,7 @@ async def _ask_model(
     assert reference is not None  # checked when the manifest was compiled
     llm = visit.agent.llms[reference.id]
     wanted = args.response_format.model_dump(by_alias=True) if args.response_format else None
-    call = model_call(visit.session, llm, messages, bound_specs(tools), wanted)
+    call = model_call(visit.session, llm, messages, tool_specs(tools), wanted)
     retry = (visit.node.on_error and visit.node.on_error.retry) or doc.Retry(max_attempts=1)
     delay_s = backoff(retry.delay, exponential=retry.strategy == "exponential", most_s=retry.max_delay)
     reply = await with_retries(

@@ -15,14 +15,14 @@ from harness.dialects.sherma import document as doc
 from harness.dialects.sherma import graph_document as graph_doc
 from harness.dialects.sherma.agent import Agent
 from harness.dialects.sherma.lifecycle import lifecycle
-from harness.dialects.sherma.nodes import BODIES
+from harness.dialects.sherma.manifest_compiler import ManifestCompiler
+from harness.dialects.sherma.nodes import NODE_FUNCTIONS
 from harness.dialects.sherma.routing import edges_and_routers
 from harness.dialects.sherma.rules import Rules
-from harness.dialects.sherma.section import INTERNAL
-from harness.dialects.sherma.sections import Sections
+from harness.dialects.sherma.section import INTERNAL_STATE_KEY
 from harness.dialects.sherma.visit import node_function
 from harness.dialects.sherma.vocabulary import vocabulary
-from harness.dialects.sherma.warnings import agent_warnings, declared_twice, unknown_keys
+from harness.dialects.sherma.warnings import agent_warnings, duplicate_declarations, unknown_keys
 from harness.errors import ManifestError, Problem, Span
 from harness.graph.messages import MessageLog, append_messages, to_messages
 from harness.graph.model import Channel, Graph, Node
@@ -44,29 +44,29 @@ def load(request: LoadRequest) -> Graph:
     """
     document = substitute(only_document(request, what="a sherma manifest"), request.env)
     try:
-        return _loaded(request, document)
+        return _compile(request, document)
     except ManifestError as error:
         # A missing key may be misspelt: report unknown keys together with the errors.
         problems = [*error.problems, *unknown_keys(document)]
-        raise ManifestError([_without_values(problem, request.env) for problem in problems]) from None
+        raise ManifestError([_redact_values(problem, request.env) for problem in problems]) from None
 
 
-def _loaded(request: LoadRequest, document: Document) -> Graph:
+def _compile(request: LoadRequest, document: Document) -> Graph:
     manifest = validate(doc.Manifest, document)
-    name = chosen_agent(manifest, document, request.agent)
-    sections = Sections(request, document, manifest, load)
-    agent = sections.agent(name)
-    sections.problems.add(Rules(manifest, name, document).problems())
-    sections.problems.raise_errors()
-    warnings = [*unknown_keys(document), *sections.problems.warnings]
-    warnings += [*declared_twice(manifest, document), *agent_warnings(agent, document)]
+    name = select_agent(manifest, document, request.agent)
+    compiler = ManifestCompiler(request, document, manifest, load)
+    agent = compiler.agent(name)
+    compiler.problems.add(Rules(manifest, name, document).problems())
+    compiler.problems.raise_errors()
+    warnings = [*unknown_keys(document), *compiler.problems.warnings]
+    warnings += [*duplicate_declarations(manifest, document), *agent_warnings(agent, document)]
     if request.agent is not None and request.agent != name:
         text = f"agent '{request.agent}' is not in the manifest; its only agent '{name}' is run"
         warnings.append(Problem("other-agent", text, document.span(("agents",)), severity="warning"))
     return _graph(agent, document, warnings)
 
 
-def _without_values(problem: Problem, env: Mapping[str, str]) -> Problem:
+def _redact_values(problem: Problem, env: Mapping[str, str]) -> Problem:
     """Return the problem with values of variables, which may be secrets, replaced by their names."""
     message = problem.message
     for name, value in env.items():
@@ -75,7 +75,7 @@ def _without_values(problem: Problem, env: Mapping[str, str]) -> Problem:
     return replace(problem, message=message)
 
 
-def chosen_agent(manifest: doc.Manifest, document: Document, wanted: str | None) -> str:
+def select_agent(manifest: doc.Manifest, document: Document, wanted: str | None) -> str:
     """Return the agent with this id, else the only agent. spec: "id must match an agent key in the YAML"."""
     names = list(manifest.agents)
     if wanted in manifest.agents:
@@ -96,11 +96,13 @@ def _graph(agent: Agent, document: Document, warnings: Sequence[Problem]) -> Gra
     definition = agent.definition
     places: DocumentPath = ("agents", agent.name, "graph", "nodes")
     nodes = [
-        Node(node.name, node.type, node_function(node, BODIES[node.type]), document.span((*places, at)))
+        Node(
+            node.name, node.type, node_function(node, NODE_FUNCTIONS[node.type]), document.span((*places, at))
+        )
         for at, node in enumerate(definition.graph.nodes)
     ]
     nodes += [
-        _injected(definition.graph.injected[node.name], document.span((*places, at)))
+        _injected_tool_node(definition.graph.injected[node.name], document.span((*places, at)))
         for at, node in enumerate(definition.graph.nodes)
         if node.name in definition.graph.injected
     ]
@@ -123,25 +125,25 @@ def _graph(agent: Agent, document: Document, warnings: Sequence[Problem]) -> Gra
     )
 
 
-def _injected(name: str, span: Span) -> Node:
+def _injected_tool_node(name: str, span: Span) -> Node:
     """Return an injected tool node, which serves every registered tool. spec: "Auto-injected tool_node"."""
     definition = graph_doc.ToolNodeNode(name=name, type="tool_node", args=graph_doc.ToolNode())
-    return Node(definition.name, "tool_node", node_function(definition, BODIES["tool_node"]), span)
+    return Node(definition.name, "tool_node", node_function(definition, NODE_FUNCTIONS["tool_node"]), span)
 
 
 def _channels(definition: doc.Agent) -> Iterator[Channel]:
     """Yield the state channels: `messages` accumulates, other fields are replaced. spec: `state`."""
     for field in definition.state.fields_:
         if field.name == "messages" and definition.keeps_messages:
-            yield Channel(field.name, append_messages, partial(_log, field.default))
-        elif field.name != INTERNAL:
+            yield Channel(field.name, append_messages, partial(_initial_messages, field.default))
+        elif field.name != INTERNAL_STATE_KEY:
             yield Channel(
                 field.name, initial=partial(copy.deepcopy, field.default) if field.has_default else None
             )
-    yield Channel(INTERNAL, operator.or_)
+    yield Channel(INTERNAL_STATE_KEY, operator.or_)
 
 
-def _log(messages: Any) -> MessageLog:
+def _initial_messages(messages: Any) -> MessageLog:
     written = to_messages(messages or [])
     return MessageLog(
         [m if m.id else m.model_copy(update={"id": f"default-{at}"}) for at, m in enumerate(written)]

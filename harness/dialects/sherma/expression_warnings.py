@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from typing import Final
 
 from harness.dialects.sherma.agent import Agent
-from harness.dialects.sherma.expressions import cel_texts
+from harness.dialects.sherma.expressions import cel_expressions
 from harness.errors import ExpressionError, Problem
 from harness.expressions.cel import Expression
 from harness.expressions.cel import compile as compile_cel
@@ -25,24 +25,24 @@ def expression_warnings(agent: Agent, document: Document, path: DocumentPath) ->
     variables = ["state", *agent.variables]
     if agent.remote_skills and "skills" not in variables:
         variables.append("skills")
-    for below, text in cel_texts(agent.definition):
+    for below, text in cel_expressions(agent.definition):
         place = (*path, *below)
         try:
             expression = compile_cel(text, null_as_false=True)
         except ExpressionError as error:
             message = f"this expression will fail when it is evaluated: {error}"
-            yield Problem("cel-syntax", message, document.span(place), _as_text(text), "warning")
+            yield Problem("cel-syntax", message, document.span(place), _quote_hint(text), "warning")
             continue
         try:
             expression.check_names([*variables, _RESPONSE] if "state_updates" in below else variables)
         except ExpressionError as error:
             where = document.span_within(place, error.line, error.column)
             message = f"this expression asks for what does not exist: {error}"
-            yield Problem("cel-name", message, where, _meant(expression, agent), "warning")
+            yield Problem("cel-name", message, where, _name_hint(expression, agent), "warning")
         yield from _undeclared(expression, agent, document, place)
 
 
-def _as_text(text: str) -> str:
+def _quote_hint(text: str) -> str:
     """Return a hint about missing quotes.
 
     spec: "String literals must be double-quoted inside the YAML string".
@@ -52,7 +52,7 @@ def _as_text(text: str) -> str:
     return f"text needs quotes of its own: '\"{words}\"'" if is_text else ""
 
 
-def _meant(expression: Expression, agent: Agent) -> str:
+def _name_hint(expression: Expression, agent: Agent) -> str:
     """Return a hint for an unknown name. spec: "always accessed through the state prefix"."""
     for field in agent.definition.state.fields_:
         if field.name in expression.names and field.name not in agent.variables:
@@ -62,7 +62,7 @@ def _meant(expression: Expression, agent: Agent) -> str:
     if "skills" in expression.names and not agent.manifest.skills:
         return "'skills' is there when the manifest declares any"
     reference = expression.reference
-    return _as_text(expression.source) if reference is not None and len(reference) == 1 else ""
+    return _quote_hint(expression.source) if reference is not None and len(reference) == 1 else ""
 
 
 def _undeclared(

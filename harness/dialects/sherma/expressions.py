@@ -9,7 +9,7 @@ from harness.dialects.sherma import document as doc
 from harness.errors import ExpressionError, Span
 from harness.source.document import Document, DocumentPath
 
-BUILT_IN: Final = "has_tool_calls"
+LEGACY_CONDITION: Final = "has_tool_calls"
 """A branch condition that is not CEL, from manifests older than injected tool nodes."""
 
 
@@ -20,14 +20,14 @@ def expression_place(
 
     `path` is that of the graph. The expression is found by its text.
     """
-    for below, text in cel_texts(agent):
+    for below, text in cel_expressions(agent):
         section, at = below[0], below[1]
         if text == error.source and section == "nodes" and agent.graph.nodes[int(at)].name == node:
             return document.span_within((*path, *below), error.line, error.column)
     return None
 
 
-def cel_texts(agent: doc.Agent) -> Iterator[tuple[DocumentPath, str]]:
+def cel_expressions(agent: doc.Agent) -> Iterator[tuple[DocumentPath, str]]:
     """Yield the CEL expressions of a graph, with their paths in it."""
     for at, node in enumerate(agent.graph.nodes):
         args = ("nodes", at, "args")
@@ -42,5 +42,5 @@ def cel_texts(agent: doc.Agent) -> Iterator[tuple[DocumentPath, str]]:
                 yield (*args, key), text
     for at, edge in enumerate(agent.graph.edges):
         for number, branch in enumerate(edge.branches or ()):
-            if branch.condition.strip() != BUILT_IN:
+            if branch.condition.strip() != LEGACY_CONDITION:
                 yield ("edges", at, "branches", number, "condition"), branch.condition

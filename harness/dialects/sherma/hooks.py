@@ -192,7 +192,7 @@ class OnErrorContext(GraphInvokeContext):
     error: BaseException | None
 
 
-POINTS: dict[str, type] = {
+HOOK_POINTS: dict[str, type] = {
     "before_llm_call": BeforeLLMCallContext,
     "after_llm_call": AfterLLMCallContext,
     "before_tool_call": BeforeToolCallContext,
@@ -228,7 +228,7 @@ async def _pass_on(_self: BaseHookExecutor, _context: Any) -> None:
     return None
 
 
-for _point in POINTS:
+for _point in HOOK_POINTS:
     setattr(BaseHookExecutor, _point, _pass_on)
 
 
@@ -249,11 +249,11 @@ class Hooks:
                 continue
             result = await contained(call(method, context))
             context = context if result is None else result
-            _check(context, POINTS[point], f"{type(executor).__name__}.{point}")
+            _check_context(context, HOOK_POINTS[point], f"{type(executor).__name__}.{point}")
         return context
 
 
-_KINDS: Final[dict[str, tuple[tuple[type, ...], str]]] = {
+_FIELD_TYPES: Final[dict[str, tuple[tuple[type, ...], str]]] = {
     "config": ((Mapping,), "a mapping"),
     "error": ((BaseException, NoneType), "an exception or None"),
     "input": ((Mapping,), "a mapping"),
@@ -266,7 +266,7 @@ _KINDS: Final[dict[str, tuple[tuple[type, ...], str]]] = {
 """The types, with their description, that hooks may set in these fields; other fields may have any value."""
 
 
-def _check(context: Any, point: type, hook: str) -> None:
+def _check_context(context: Any, point: type, hook: str) -> None:
     """Check the context that a hook returned.
 
     Raises:
@@ -275,7 +275,7 @@ def _check(context: Any, point: type, hook: str) -> None:
     for name in (each.name for each in fields(point)):
         if not hasattr(context, name):
             raise TypeError(f"hook {hook} must return its context or None, not {describe(context)}")
-        kinds, words = _KINDS.get(name, ((object,), ""))
+        kinds, words = _FIELD_TYPES.get(name, ((object,), ""))
         value = getattr(context, name)
         if not isinstance(value, kinds):
             raise TypeError(f"hook {hook} must leave '{name}' {words}, not {describe(value)}")

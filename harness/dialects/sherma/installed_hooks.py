@@ -12,7 +12,7 @@ from inspect import isclass, isfunction, signature
 from typing import Any, Final
 
 from harness.dialects.kit.manifest import UnimportedObject
-from harness.dialects.sherma.hooks import POINTS
+from harness.dialects.sherma.hooks import HOOK_POINTS
 from harness.errors import ManifestError, Problem, Span
 from harness.source.suggest import did_you_mean, nearest
 
@@ -32,12 +32,12 @@ class InstalledHook:
     def overridden(self) -> frozenset[str]:
         """The hook points that it overrides; all points if it was not imported."""
         if isinstance(self.found, UnimportedObject):
-            return frozenset(POINTS)
+            return frozenset(HOOK_POINTS)
         inherited = {point for base in self._classes if base.__name__ in _BASES for point in vars(base)}
         own = {name for part in self._own for name in vars(part)}
         return frozenset(
             point
-            for point in POINTS
+            for point in HOOK_POINTS
             if point in own or (point not in inherited and hasattr(self.found, point))
         )
 
@@ -56,9 +56,9 @@ class InstalledHook:
         """Yield an error if it is not a hook; warnings about misspelt methods, and about a hook without any."""
         if isinstance(self.found, UnimportedObject):
             return
-        if not any(hasattr(self.found, point) for point in POINTS):
+        if not any(hasattr(self.found, point) for point in HOOK_POINTS):
             text = f"'{self.name}' is not a hook: it has none of the hook methods"
-            yield Problem("not-a-hook", text, self.span, ", ".join(POINTS))
+            yield Problem("not-a-hook", text, self.span, ", ".join(HOOK_POINTS))
             return
         misspelt = dict(self._misspelt())
         for method, point in misspelt.items():
@@ -74,13 +74,13 @@ class InstalledHook:
             name: value for part in self._own for name, value in vars(part).items() if isfunction(value)
         }
         for method, function in methods.items():
-            if method in POINTS or method.startswith("_") or len(signature(function).parameters) != 2:
+            if method in HOOK_POINTS or method.startswith("_") or len(signature(function).parameters) != 2:
                 continue
-            point = nearest(method, POINTS, cutoff=0.8)
+            point = nearest(method, HOOK_POINTS, cutoff=0.8)
             if point is not None and point not in self.overridden:
                 yield method, point
 
-    def made(self) -> Any:
+    def instance(self) -> Any:
         """Return a new instance of a hook class; other objects are returned themselves.
 
         Raises:

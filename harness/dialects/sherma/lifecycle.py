@@ -19,7 +19,7 @@ from harness.dialects.sherma.skill_tools import fetcher, skill_tools
 from harness.dialects.sherma.skills import Skills, remote_skill
 from harness.dialects.sherma.sub_agents import sub_agent_tool
 from harness.dialects.sherma.tools import mcp_tool
-from harness.dialects.sherma.visit import written
+from harness.dialects.sherma.visit import channel_updates
 from harness.engine.context import NodeContext, RunContext
 from harness.errors import HarnessError, ManifestError, Problem, Span, WorldError
 from harness.graph.effects import AgentCall
@@ -40,23 +40,25 @@ class SchemaValidationError(HarnessError):
 
 def lifecycle(agent: Agent) -> Lifecycle:
     """Return the lifecycle of an agent."""
-    boundary = _Boundary(agent)
+    steps = _AgentLifecycle(agent)
     return Lifecycle(
-        prepare=boundary.prepare,
-        accept=boundary.accept,
-        answer=boundary.answer,
-        rescue=boundary.rescue,
-        finish=boundary.finish,
+        prepare=steps.prepare,
+        accept=steps.accept,
+        answer=steps.answer,
+        rescue=steps.rescue,
+        finish=steps.finish,
     )
 
 
-class _Boundary:
+class _AgentLifecycle:
+    """The steps of an agent's lifecycle."""
+
     def __init__(self, agent: Agent) -> None:
         self.agent = agent
 
     async def prepare(self, run: RunContext) -> None:
         """Create the run's session: hooks, models, remote skills, tools of MCP servers, remote agents."""
-        hooks = hook.Hooks([installed.made() for installed in self.agent.hooks])
+        hooks = hook.Hooks([installed.instance() for installed in self.agent.hooks])
         session = AgentSession(self.agent, hooks, self.agent.tools.copy())
         run.resources["session"] = session
         if self.agent.remote_skills:
@@ -138,14 +140,14 @@ class _Boundary:
         if not session.hooks:
             return update
         invoked = await self._before_invoke(session, run, update)
-        return written(invoked.input, self.agent, ctx)
+        return channel_updates(invoked.input, self.agent, ctx)
 
     def _update(self, value: Any, run: RunContext, ctx: NodeContext) -> dict[str, Any]:
         values = input_values(value, "messages", "an input is text or a mapping of state fields")
         fields = [field.name for field in self.agent.definition.state.fields_]
         unknown = [name for name in values if name not in fields]
         warn_dropped_inputs(unknown, fields, "the agent's state has no such field", run)
-        return written(values, self.agent, ctx)
+        return channel_updates(values, self.agent, ctx)
 
     async def _before_invoke(
         self, session: AgentSession, run: RunContext, update: Mapping[str, Any]
@@ -170,7 +172,7 @@ class _Boundary:
             await self._before_invoke(session, run, {"messages": [value]})
         if isinstance(value, Mapping) and set(value) == {"messages"}:
             ctx = NodeContext(run, "__start__", {})
-            return written({"messages": value["messages"]}, self.agent, ctx)["messages"]
+            return channel_updates({"messages": value["messages"]}, self.agent, ctx)["messages"]
         return value
 
     async def rescue(self, error: Exception, run: RunContext) -> Exception | None:

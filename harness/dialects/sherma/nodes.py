@@ -1,4 +1,4 @@
-"""The node types: one function each, from a visit to the node's updates, listed in `BODIES`."""
+"""The node types: one function each, from a visit to the node's updates, listed in `NODE_FUNCTIONS`."""
 
 from __future__ import annotations
 
@@ -11,9 +11,9 @@ from harness.dialects.sherma import graph_document as doc
 from harness.dialects.sherma import hooks as hook
 from harness.dialects.sherma.call_llm import call_llm
 from harness.dialects.sherma.registries import registries
-from harness.dialects.sherma.section import INTERNAL
+from harness.dialects.sherma.section import INTERNAL_STATE_KEY
 from harness.dialects.sherma.skill_tools import fetcher, register_tools
-from harness.dialects.sherma.skills import Loaded, SkillNotFound
+from harness.dialects.sherma.skills import LoadedSkills, SkillNotFound
 from harness.dialects.sherma.tool_node import tool_node
 from harness.dialects.sherma.visit import Result, Visit
 from harness.graph.messages import message_text
@@ -28,14 +28,14 @@ async def call_agent(visit: Visit) -> Result:
     agent = visit.agent.sub_agents[args.agent.id]
     if visit.session.hooks:
         value = (await visit.fire("before_agent_call", input_value=value, agent=agent)).input_value
-    answer = await agent.call(_as_text(value), visit.ctx)
+    answer = await agent.call(_input_text(value), visit.ctx)
     result: Result = {} if answer is None else {"messages": [AIMessage(content=answer)]}
     if visit.session.hooks:
         result = (await visit.fire("after_agent_call", result=result)).result
     return result
 
 
-def _as_text(value: Any) -> str:
+def _input_text(value: Any) -> str:
     """Return a value as text for an agent: a message's text, text as it is, other values as `str()`."""
     if isinstance(value, Mapping) and "content" in value and ("type" in value or "role" in value):
         value = value["content"]
@@ -91,7 +91,7 @@ async def load_skills(visit: Visit) -> Result:
     wanted = visit.evaluate(args.skill_ids)
     if not isinstance(wanted, list):
         raise ValueError(f"skill_ids of node '{visit.node.name}' must be a list, not {type(wanted).__name__}")
-    loaded = Loaded.of(visit.state)
+    loaded = LoadedSkills.of(visit.state)
     calls: list[Any] = []
     answers: list[ToolMessage] = []
     for entry in wanted:
@@ -110,10 +110,10 @@ async def load_skills(visit: Visit) -> Result:
         )
         answers.append(ToolMessage(content=content, name="load_skill_md", tool_call_id=call_id))
     messages = [AIMessage(content="", tool_calls=calls), *answers] if calls else []
-    return {"messages": messages, INTERNAL: loaded.as_update()}
+    return {"messages": messages, INTERNAL_STATE_KEY: loaded.as_update()}
 
 
-async def _load_skill(visit: Visit, id_: str, version: str, loaded: Loaded) -> str:
+async def _load_skill(visit: Visit, id_: str, version: str, loaded: LoadedSkills) -> str:
     """Load a skill between its hooks; return its SKILL.md."""
     hooks = visit.session.hooks
     info = visit.info()
@@ -141,7 +141,7 @@ async def custom(visit: Visit) -> Result:
     return (await hooks.run("node_execute", context)).result or {}
 
 
-BODIES: Mapping[str, Callable[[Visit], Awaitable[Result]]] = {
+NODE_FUNCTIONS: Mapping[str, Callable[[Visit], Awaitable[Result]]] = {
     "call_llm": call_llm,
     "tool_node": tool_node,
     "call_agent": call_agent,

@@ -33,10 +33,10 @@ def prompts(request: LoadRequest) -> list[Prompt]:
     Raises:
         ManifestError: one of the two sections, or a file that they name, is invalid.
     """
-    return list(_of_manifest(request, set()))
+    return list(_manifest_prompts(request, set()))
 
 
-def _of_manifest(request: LoadRequest, seen: set[Path]) -> Iterator[Prompt]:
+def _manifest_prompts(request: LoadRequest, seen: set[Path]) -> Iterator[Prompt]:
     seen.add(request.path.resolve())
     document = only_document(request, what="a sherma manifest")
     sections = validate(_Sections, document)
@@ -54,7 +54,7 @@ def _of_manifest(request: LoadRequest, seen: set[Path]) -> Iterator[Prompt]:
     for at, declared in enumerate(sections.sub_agents):
         nested = _sub_agent(declared, document.at(("sub_agents", at)), request)
         if nested is not None and nested.path.resolve() not in seen:
-            yield from _of_manifest(nested, seen)
+            yield from _manifest_prompts(nested, seen)
 
 
 def _sub_agent(declared: doc.SubAgent, part: Document, request: LoadRequest) -> LoadRequest | None:

@@ -16,7 +16,7 @@ from harness.source.suggest import did_you_mean
 _NUMBERS = re.compile(r"\d+(\.\d+)*")
 
 
-def loose_references(agent: Agent, document: Document, path: DocumentPath) -> Iterator[Problem]:
+def reference_warnings(agent: Agent, document: Document, path: DocumentPath) -> Iterator[Problem]:
     """Yield the warnings of an agent. `path` is that of the graph."""
     yield from _tools(agent, document, path)
     yield from _versions(agent, document, path)

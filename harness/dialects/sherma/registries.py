@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 from harness.dialects.sherma.agent import Agent, AgentSession
 from harness.dialects.sherma.document import Prompt
 from harness.dialects.sherma.tools import Tool
-from harness.dialects.sherma.versions import chosen_version
+from harness.dialects.sherma.versions import resolve_version
 from harness.engine.context import NodeContext
 from harness.errors import HarnessError
 from harness.source.suggest import did_you_mean
@@ -49,7 +49,7 @@ class Registry:
             raise NotRegistered(f"no {self._kind} '{id_}' is registered" + (f" ({hint})" if hint else ""))
         versions = self._items[id_]
         wanted = version.removeprefix("==")
-        found = chosen_version(versions, wanted)
+        found = resolve_version(versions, wanted)
         if found is None:
             known = ", ".join(versions)
             raise NotRegistered(f"{self._kind} '{id_}' has no version '{wanted}' (it has {known})")
@@ -104,7 +104,8 @@ def registries(session: AgentSession, ctx: NodeContext) -> RegistryBundle:
         tool_registry=Registry("tool", [(tool.id, tool.version, tool) for tool in tools]),
         llm_registry=Registry("llm", [(llm.id, llm.version, llm) for llm in manifest.llms]),
         prompt_registry=Registry(
-            "prompt", [(prompt.id, prompt.version, _with_text(prompt, agent)) for prompt in manifest.prompts]
+            "prompt",
+            [(prompt.id, prompt.version, _with_instructions(prompt, agent)) for prompt in manifest.prompts],
         ),
         skill_registry=Registry("skill", [(skill.id, skill.version, skill) for skill in agent.skills.skills]),
         agent_registry=Registry("agent", [(sub.id, sub.version, sub) for sub in agent.sub_agents.values()]),
@@ -115,6 +116,6 @@ def registries(session: AgentSession, ctx: NodeContext) -> RegistryBundle:
     )
 
 
-def _with_text(prompt: Prompt, agent: Agent) -> Prompt:
+def _with_instructions(prompt: Prompt, agent: Agent) -> Prompt:
     """Return a prompt with its instructions, also those from a file."""
     return prompt.model_copy(update=agent.variables["prompts"][prompt.id])

@@ -11,7 +11,7 @@ from functools import partial
 
 from harness.dialects.sherma import graph_document as doc
 from harness.dialects.sherma.agent import Agent, AgentSession
-from harness.dialects.sherma.expressions import BUILT_IN
+from harness.dialects.sherma.expressions import LEGACY_CONDITION
 from harness.engine.context import RunContext
 from harness.errors import ExpressionError, Span
 from harness.graph.model import END, START, Dispatch, Edge, Router, State
@@ -37,7 +37,7 @@ class Choice:
     branches: tuple[tuple[Condition, Edge], ...]
     default: Edge
 
-    def chosen(self, state: State, agent: Agent) -> Edge:
+    def select(self, state: State, agent: Agent) -> Edge:
         """Return the edge to follow. Conditions after the first that holds are not evaluated."""
         return next((edge for holds, edge in self.branches if holds(state, agent)), self.default)
 
@@ -109,7 +109,7 @@ def _condition(source: str, text: str, place: Callable[[int, int], Span]) -> Con
 
     A value that is not a boolean, or a CEL error, fails the run.
     """
-    if text.strip() == BUILT_IN:
+    if text.strip() == LEGACY_CONDITION:
         return _has_tool_calls
 
     def holds(state: State, agent: Agent) -> bool:
@@ -132,6 +132,6 @@ def _condition(source: str, text: str, place: Callable[[int, int], Span]) -> Con
 def _router(choices: Sequence[Choice]) -> Router:
     async def follow(state: State, run: RunContext) -> Sequence[Edge | Dispatch]:
         agent = AgentSession.of(run).agent
-        return [choice.chosen(state, agent) for choice in choices]
+        return [choice.select(state, agent) for choice in choices]
 
     return follow

@@ -8,7 +8,7 @@ from pydantic import BaseModel, BeforeValidator
 
 from harness.source.models import Mistake, describe, mistaken
 
-INTERNAL: Final = "__sherma__"
+INTERNAL_STATE_KEY: Final = "__sherma__"
 """The state field of the runtime: the last error, loaded skills and their tools."""
 
 

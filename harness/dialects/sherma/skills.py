@@ -17,9 +17,9 @@ from pydantic import Field
 from harness.dialects.kit.manifest import UnimportedObject, load_object
 from harness.dialects.request import LoadRequest
 from harness.dialects.sherma import document as doc
-from harness.dialects.sherma.section import INTERNAL, Section
+from harness.dialects.sherma.section import INTERNAL_STATE_KEY, Section
 from harness.dialects.sherma.tools import Origin, Tool, python_tool, unimported_tool
-from harness.dialects.sherma.versions import chosen_version
+from harness.dialects.sherma.versions import resolve_version
 from harness.errors import HarnessError, ManifestError, Problem
 from harness.source.document import Document, parse, read
 from harness.source.models import validate
@@ -68,7 +68,7 @@ Fetch = Callable[[str], Awaitable[str]]
 
 
 @dataclass(frozen=True)
-class Folder:
+class LocalFiles:
     """The files of a skill with a local card."""
 
     path: Path
@@ -85,7 +85,7 @@ class Folder:
 
 
 @dataclass(frozen=True)
-class Site:
+class RemoteFiles:
     """The files of a skill whose card or `base_uri` is a URL; fetched when they are read."""
 
     url: str
@@ -102,7 +102,7 @@ class Skill:
     id: str
     version: str
     card: Card
-    files: Folder | Site
+    files: LocalFiles | RemoteFiles
     tools: tuple[Tool, ...] = ()
 
     @property
@@ -146,7 +146,7 @@ class Skills:
             hint = did_you_mean(id_, [skill.id for skill in self.skills])
             raise SkillNotFound(f"skill '{id_}' not found" + (f" ({hint})" if hint else ""))
         wanted = version.removeprefix("==")
-        found = chosen_version(versions, wanted)
+        found = resolve_version(versions, wanted)
         if found is None:
             raise SkillNotFound(f"skill '{id_}' has no version '{wanted}'")
         return versions[found]
@@ -174,13 +174,13 @@ def read_skill(declared: doc.Skill, card_path: Path, request: LoadRequest) -> Sk
     card = validate(Card, document)
     tools = _tools(card, document, request.folders, imports=request.imports)
     if card.base_uri.startswith(("http://", "https://")):
-        return Skill(declared.id, declared.version, card, _site(card.base_uri), tools)
+        return Skill(declared.id, declared.version, card, _remote_files(card.base_uri), tools)
     folder = (card_path.parent / card.base_uri).resolve()
     if not request.may_read(folder):
         text = f"base_uri '{card.base_uri}' leads out of the folders a manifest may read"
         raise ManifestError(Problem("path-outside", text, document.span(("base_uri",))))
     request.record(folder)  # its files are read during runs
-    return Skill(declared.id, declared.version, card, Folder(folder), tools)
+    return Skill(declared.id, declared.version, card, LocalFiles(folder), tools)
 
 
 def remote_skill(declared: doc.Skill, text: str, folders: Sequence[Path]) -> Skill:
@@ -192,12 +192,12 @@ def remote_skill(declared: doc.Skill, text: str, folders: Sequence[Path]) -> Ski
     url = declared.url or ""
     document = parse(text, file=url, json=True)
     card = validate(Card, document)
-    site = _site(urljoin(url, card.base_uri))
+    site = _remote_files(urljoin(url, card.base_uri))
     return Skill(declared.id, declared.version, card, site, _tools(card, document, folders))
 
 
-def _site(base: str) -> Site:
-    return Site(base if base.endswith("/") else f"{base}/")
+def _remote_files(base: str) -> RemoteFiles:
+    return RemoteFiles(base if base.endswith("/") else f"{base}/")
 
 
 def _tools(
@@ -213,16 +213,16 @@ def _tools(
 
 
 @dataclass
-class Loaded:
+class LoadedSkills:
     """The skills and tools that a conversation has loaded, stored in `__sherma__`."""
 
     tools: list[str]
     skills: dict[str, dict[str, Any]]
 
     @classmethod
-    def of(cls, state: Any) -> Loaded:
+    def of(cls, state: Any) -> LoadedSkills:
         """Read them from a state."""
-        internal = state.get(INTERNAL) or {}
+        internal = state.get(INTERNAL_STATE_KEY) or {}
         return cls(
             list(internal.get("loaded_tools_from_skills") or ()),
             dict(internal.get("loaded_skills") or {}),

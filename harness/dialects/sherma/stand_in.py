@@ -1,7 +1,7 @@
 """A stand-in for the package `sherma`, used if that is not installed.
 
 Modules of hooks, tools and agents import from many places of the package: `from sherma.hooks.executor import
-BaseHookExecutor`, `from sherma.registry.bundle import RegistryBundle`. `stand_in_parts` implements the names
+BaseHookExecutor`, `from sherma.registry.bundle import RegistryBundle`. `stand_in_members` implements the names
 that hooks and agents need. Every other public name can be imported, subclassed and used in annotations, but
 raises an error when called. spec: "Hooks", "Using a declarative agent".
 """
@@ -29,9 +29,9 @@ class _Module(ModuleType):
     def __getattr__(self, name: str) -> Any:
         if name not in self.__dict__.get("__all__", ()):
             raise AttributeError(f"module {self.__name__!r} has no attribute {name!r}", name=name, obj=self)
-        from harness.dialects.sherma.stand_in_parts import part
+        from harness.dialects.sherma.stand_in_members import implementation
 
-        found = part(self.__name__, name)
+        found = implementation(self.__name__, name)
         member = _placeholder(self.__name__, name) if found is None else found
         setattr(self, name, member)
         return member

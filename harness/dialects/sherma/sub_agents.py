@@ -54,7 +54,7 @@ def sub_agent(
         return compiled[0]
 
     async def nested(text: str, ctx: NodeContext) -> str | None:
-        _warn_of_manifest(graph(), ctx)
+        _report_manifest_warnings(graph(), ctx)
         ending = await run_nested(ctx, graph(), text)
         if ending.status == "interrupted":
             return None  # a pause inside a sub-agent does not reach its caller
@@ -65,7 +65,7 @@ def sub_agent(
             if manifest is not None:
                 return await nested(text, ctx)
             if declared.url is not None:
-                return await a2a.ask(declared.id, declared.url, text, ctx)
+                return await a2a.send_message(declared.id, declared.url, text, ctx)
             return await _call_object(imported, text, declared)
 
         has_source = manifest is not None or imported is not None or declared.url is not None
@@ -82,21 +82,21 @@ def sub_agent(
         str(getattr(card, "description", None) or ""),
         inside=NestedGraph((manifest.path, manifest.agent, manifest.text), graph) if manifest else None,
         is_python=imported is not None and manifest is None,
-        is_unknown=isinstance(imported, UnimportedObject),
+        is_unimported=isinstance(imported, UnimportedObject),
     )
 
 
-def _warn_of_manifest(graph: Graph, ctx: NodeContext) -> None:
+def _report_manifest_warnings(graph: Graph, ctx: NodeContext) -> None:
     """Report the warnings of a sub-agent's manifest, which is compiled at the first call, once per run."""
     simulation = ctx.run.simulation
-    raised: set[Problem] = simulation.resources.setdefault(_RAISED, set())
+    raised: set[Problem] = simulation.resources.setdefault(_REPORTED, set())
     for warning in graph.warnings:
         if warning not in raised:
             raised.add(warning)
             simulation.warn(replace(warning, span=None).one_line, warning.span)
 
 
-_RAISED: Final = "warnings of sub-agents' manifests"
+_REPORTED: Final = "warnings of sub-agents' manifests"
 
 
 def _last_text(state: Any) -> str | None:

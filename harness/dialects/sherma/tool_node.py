@@ -9,10 +9,10 @@ from langchain_core.messages import AIMessage
 
 from harness.dialects.kit.tool_calls import answer_calls, refuse_all
 from harness.dialects.sherma import graph_document as doc
-from harness.dialects.sherma.section import INTERNAL
+from harness.dialects.sherma.section import INTERNAL_STATE_KEY
 from harness.dialects.sherma.skill_tools import register_tools
-from harness.dialects.sherma.skills import Loaded, SkillNotFound
-from harness.dialects.sherma.tools import Tool, as_content, distinct, to_tool
+from harness.dialects.sherma.skills import LoadedSkills, SkillNotFound
+from harness.dialects.sherma.tools import Tool, as_content, to_tool, unique_by_name
 from harness.dialects.sherma.visit import Result, Visit
 
 
@@ -31,7 +31,7 @@ async def tool_node(visit: Visit) -> Result:
     if visit.session.hooks:
         before = await visit.fire("before_tool_call", tool_calls=list(calls), tools=list(tools))
         tools = [to_tool(tool) for tool in before.tools]
-    by_name = {tool.name: tool for tool in distinct(tools)}
+    by_name = {tool.name: tool for tool in unique_by_name(tools)}
 
     async def use(tool: Tool, args: Mapping[str, Any]) -> str | list[Any]:
         return as_content(await tool.call(args, visit.ctx))
@@ -40,13 +40,13 @@ async def tool_node(visit: Visit) -> Result:
     if visit.session.hooks:
         result = (await visit.fire("after_tool_call", result=result)).result or {}
     if visit.agent.skills:
-        loaded = Loaded.of(visit.state)
-        await _note_skills(visit, calls, loaded)
-        result = {**result, INTERNAL: loaded.as_update()}
+        loaded = LoadedSkills.of(visit.state)
+        await _record_skills(visit, calls, loaded)
+        result = {**result, INTERNAL_STATE_KEY: loaded.as_update()}
     return result
 
 
-async def _note_skills(visit: Visit, calls: Sequence[Any], loaded: Loaded) -> None:
+async def _record_skills(visit: Visit, calls: Sequence[Any], loaded: LoadedSkills) -> None:
     """Record the skills that `load_skill_md` and `unload_skill` calls loaded and unloaded."""
     for call in calls:
         skill_id = call["args"].get("skill_id")

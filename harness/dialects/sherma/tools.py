@@ -18,7 +18,7 @@ from pydantic import BaseModel, ValidationError
 from harness.dialects.kit.manifest import UnimportedObject
 from harness.dialects.kit.tool_calls import BadArguments, ToolReportedError
 from harness.dialects.kit.tool_specs import spec_of_tool
-from harness.dialects.sherma.versions import chosen_version, version_order
+from harness.dialects.sherma.versions import resolve_version, version_order
 from harness.engine.callables import call_with
 from harness.engine.context import NodeContext
 from harness.errors import HarnessError
@@ -49,9 +49,9 @@ class Origin(IntEnum):
 class Tool:
     """A registered tool.
 
-    id        its name in manifests and scenarios; models see `spec.name`
-    call      calls it as an effect of the node; raises BadArguments
-    is_named  True if its name for models is known
+    id              its name in manifests and scenarios; models see `spec.name`
+    call            calls it as an effect of the node; raises BadArguments
+    has_known_name  False if it was not imported, so that its name for models is unknown
     """
 
     id: str
@@ -59,7 +59,7 @@ class Tool:
     spec: ToolSpec
     call: Callable[[Arguments, NodeContext], Awaitable[Any]]
     origin: Origin = Origin.MANIFEST
-    is_named: bool = True
+    has_known_name: bool = True
 
     @property
     def name(self) -> str:
@@ -112,13 +112,13 @@ class ToolRegistry:
         if versions is None:
             hint = did_you_mean(id_, self._versions)
             raise ToolNotFound(f"tool '{id_}' is not registered" + (f" ({hint})" if hint else ""))
-        found = chosen_version(versions, version)
+        found = resolve_version(versions, version)
         if found is None:
             raise ToolNotFound(f"tool '{id_}' has no version '{version}' (it has {', '.join(versions)})")
         return versions[found]
 
 
-def distinct(tools: Iterable[Tool]) -> list[Tool]:
+def unique_by_name(tools: Iterable[Tool]) -> list[Tool]:
     """Return the tools without duplicate names; the first of a name is kept."""
     return list({tool.name: tool for tool in reversed(list(tools))}.values())[::-1]
 
@@ -144,7 +144,7 @@ def python_tool(
             return await call_with(tool if native is None else native(ctx), args)
 
         effect = ToolCall(name=id_, alias=tool.name, args=args, real=real, native=native is not None)
-        return await ctx.perform(_checked(schema, effect))
+        return await ctx.perform(_validate_arguments(schema, effect))
 
     return Tool(id_, version, spec, call, origin)
 
@@ -158,10 +158,10 @@ def unimported_tool(
         raise ToolNotFound(f"tool '{id_}' was not imported")
 
     spec = ToolSpec(found.tool_name or id_, "", {"type": "object"})
-    return Tool(id_, version, spec, call, origin, is_named=found.tool_name is not None)
+    return Tool(id_, version, spec, call, origin, has_known_name=found.tool_name is not None)
 
 
-def _checked(schema: Any, effect: ToolCall) -> ToolCall:
+def _validate_arguments(schema: Any, effect: ToolCall) -> ToolCall:
     """Return the call with validated arguments: defaults are filled in, unknown arguments dropped.
 
     Raises:
@@ -172,15 +172,15 @@ def _checked(schema: Any, effect: ToolCall) -> ToolCall:
     try:
         model = schema.model_validate(effect.args)
     except ValidationError as error:
-        raise BadArguments(_complaints(error), effect) from None
+        raise BadArguments(_validation_errors(error), effect) from None
     return replace(effect, args={name: to_json(getattr(model, name)) for name in type(model).model_fields})
 
 
-def _complaints(error: ValidationError) -> str:
+def _validation_errors(error: ValidationError) -> str:
     return "\n".join(f"{'.'.join(str(at) for at in item['loc'])}: {item['msg']}" for item in error.errors())
 
 
-_SILENT: Final = "The tool failed, and did not say why."
+_NO_MESSAGE: Final = "The tool failed, and did not say why."
 
 
 def mcp_tool(endpoint: MCPEndpoint, server_version: str, prefix: str, listed: ToolSpec) -> Tool:
@@ -194,16 +194,16 @@ def mcp_tool(endpoint: MCPEndpoint, server_version: str, prefix: str, listed: To
             if ctx.is_fatal(error):
                 raise
             raise ToolReportedError(f"Error: {error}") from error
-        content = [_block(part) for part in result.content]
+        content = [_content_block(part) for part in result.content]
         if result.is_error:
-            why = "\n".join(part["text"] for part in content if part.get("type") == "text") or _SILENT
-            raise ToolReportedError(why, content or [{"type": "text", "text": _SILENT}])
+            why = "\n".join(part["text"] for part in content if part.get("type") == "text") or _NO_MESSAGE
+            raise ToolReportedError(why, content or [{"type": "text", "text": _NO_MESSAGE}])
         return content
 
     return Tool(name, server_version, _mcp_spec(name, listed), call, Origin.MCP_SERVER)
 
 
-def _block(part: Mapping[str, Any]) -> Mapping[str, Any]:
+def _content_block(part: Mapping[str, Any]) -> Mapping[str, Any]:
     """Convert MCP content to a LangChain content block; audio is returned as it is."""
     mime_type = part.get("resource", part).get("mimeType")
     typed = {"mime_type": mime_type} if mime_type else {}
@@ -277,6 +277,6 @@ def to_tool(tool: Any) -> Tool:
     return python_tool(str(name), "*", tool)
 
 
-def bound_specs(tools: Sequence[Tool]) -> list[ToolSpec]:
+def tool_specs(tools: Sequence[Tool]) -> list[ToolSpec]:
     """Return the tool specs for the model."""
     return [tool.spec for tool in tools]

@@ -9,7 +9,7 @@ from typing import Final
 _PLAIN: Final = re.compile(r"\d+(\.\d+)*")
 
 
-def chosen_version(versions: Collection[str], wanted: str) -> str | None:
+def resolve_version(versions: Collection[str], wanted: str) -> str | None:
     """Return the wanted version as written, else the latest equal version; None if there is none."""
     if wanted in versions and wanted != "*":
         return wanted

@@ -13,8 +13,8 @@ from typing import Any
 from harness.dialects.kit.messages import ensure_id
 from harness.dialects.sherma import hooks as hook
 from harness.dialects.sherma.agent import Agent, AgentSession, hook_state
-from harness.dialects.sherma.section import INTERNAL
-from harness.dialects.sherma.state_fields import declared_fields, dropped_while_running
+from harness.dialects.sherma.section import INTERNAL_STATE_KEY
+from harness.dialects.sherma.state_fields import declared_fields, dropped_warning
 from harness.engine.context import NodeContext
 from harness.errors import ExpressionError
 from harness.graph.messages import to_messages
@@ -49,13 +49,13 @@ class Visit:
 
     def info(self, bundle: Any = None) -> hook.NodeInfo:
         """Return the description of the node for hooks."""
-        node = self.session.shown_to_hooks(f"node {self.node.name}", self.node)
-        manifest = self.session.shown_to_hooks("manifest", self.agent.manifest)
+        node = self.session.copy_for_hooks(f"node {self.node.name}", self.node)
+        manifest = self.session.copy_for_hooks("manifest", self.agent.manifest)
         return hook.NodeInfo(node, config=manifest, registries=bundle)
 
     async def fire(self, point: str, **fields: Any) -> Any:
         """Run the hooks of a point. `fields` are the fields of its context besides node and state."""
-        context_class = hook.POINTS[point]
+        context_class = hook.HOOK_POINTS[point]
         context = context_class(
             node_context=self.info(), node_name=self.node.name, state=self.hook_state, **fields
         )
@@ -84,9 +84,9 @@ def node_function(node: Any, body: Callable[[Visit], Awaitable[Result]]) -> Call
                 raise
             if isinstance(error, ExpressionError) and error.span is None:
                 error.span = session.agent.expression_place(node.name, error)
-            return await _failed(visit, error)
+            return await _handle_error(visit, error)
         _warn_of_dropped(result, node.name, session.agent, ctx)
-        return Update(written(result, session.agent, ctx))
+        return Update(channel_updates(result, session.agent, ctx))
 
     return run
 
@@ -96,10 +96,10 @@ def _warn_of_dropped(result: Mapping[str, Any], node: str, agent: Agent, ctx: No
     declared = declared_fields(agent.definition)
     for field in result:
         if field not in declared:
-            ctx.run.warn(dropped_while_running(node, field, agent.definition, ctx.run.graph))
+            ctx.run.warn(dropped_warning(node, field, agent.definition, ctx.run.graph))
 
 
-async def _failed(visit: Visit, error: Exception) -> Update:
+async def _handle_error(visit: Visit, error: Exception) -> Update:
     """Handle an error: route to the fallback, else let `on_node_error` hooks swallow it. spec: on_error."""
     on_error = visit.node.on_error
     if on_error is not None and on_error.fallback is not None:
@@ -109,7 +109,7 @@ async def _failed(visit: Visit, error: Exception) -> Update:
             "message": str(error),
             "attempt": on_error.retry.max_attempts if on_error.retry else 1,
         }
-        return Update({INTERNAL: {"last_error": last_error}}, goto=on_error.fallback)
+        return Update({INTERNAL_STATE_KEY: {"last_error": last_error}}, goto=on_error.fallback)
     if visit.session.hooks:
         seen = await visit.fire("on_node_error", node_type=visit.node.type, error=error)
         if seen.error is None:
@@ -119,7 +119,7 @@ async def _failed(visit: Visit, error: Exception) -> Update:
     raise error
 
 
-def written(result: Mapping[str, Any], agent: Agent, ctx: NodeContext) -> Result:
+def channel_updates(result: Mapping[str, Any], agent: Agent, ctx: NodeContext) -> Result:
     """Return a node's updates for the channels: `messages` become message objects with ids.
 
     Raises:

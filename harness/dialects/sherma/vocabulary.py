@@ -51,7 +51,7 @@ def _open(agent: Agent) -> Iterator[tuple[str, str]]:
         ).items()
     if any(sub.is_python for sub in agent.sub_agents.values()):
         yield "llm", "a sub-agent is Python code"
-    if any(sub.is_unknown for sub in agent.sub_agents.values()):
+    if any(sub.is_unimported for sub in agent.sub_agents.values()):
         yield from dict.fromkeys((NODE, *KINDS), "a sub-agent is Python code that was not imported").items()
-    if not all(tool.is_named for tool in agent.tools.all()):
+    if not all(tool.has_known_name for tool in agent.tools.all()):
         yield "tool", "a tool was not imported"

@@ -11,8 +11,8 @@ from harness.dialects.sherma import document as doc
 from harness.dialects.sherma.agent import Agent
 from harness.dialects.sherma.expression_warnings import expression_warnings
 from harness.dialects.sherma.graph_document import Graph
-from harness.dialects.sherma.idle_keys import idle_keys
-from harness.dialects.sherma.references import loose_references
+from harness.dialects.sherma.no_effect import no_effect_warnings
+from harness.dialects.sherma.references import reference_warnings
 from harness.dialects.sherma.state_fields import undeclared_fields
 from harness.errors import ManifestError, Problem
 from harness.graph.model import START
@@ -35,7 +35,7 @@ _BY_ID: Final = ("sub_agents", "mcp_servers")
 _BY_VERSION: Final = ("prompts", "llms", "tools", "skills")
 
 
-def declared_twice(manifest: doc.Manifest, document: Document) -> Iterator[Problem]:
+def duplicate_declarations(manifest: doc.Manifest, document: Document) -> Iterator[Problem]:
     """Yield duplicate declarations of an id or a version: sherma's registries keep only one."""
     for section in (*_BY_VERSION, *_BY_ID):
         seen: set[tuple[str, str]] = set()
@@ -56,10 +56,10 @@ def agent_warnings(agent: Agent, document: Document) -> Iterator[Problem]:
     yield from _field_types(definition, document, ("agents", agent.name, "state", "fields"))
     yield from expression_warnings(agent, document, graph)
     yield from undeclared_fields(definition, document, graph)
-    yield from loose_references(agent, document, graph)
-    yield from idle_keys(agent, document, graph)
+    yield from reference_warnings(agent, document, graph)
+    yield from no_effect_warnings(agent, document, graph)
     yield from _unreachable_nodes(definition, document, graph)
-    yield from _not_built(definition, document, graph)
+    yield from _refused_by_sherma(definition, document, graph)
     yield from _custom_nodes(agent, document, graph)
 
 
@@ -102,7 +102,7 @@ def _unreachable_nodes(agent: doc.Agent, document: Document, path: DocumentPath)
             yield Problem("unreachable-node", text, where, severity="warning")
 
 
-def _not_built(agent: doc.Agent, document: Document, path: DocumentPath) -> Iterator[Problem]:
+def _refused_by_sherma(agent: doc.Agent, document: Document, path: DocumentPath) -> Iterator[Problem]:
     """Report graphs that sherma's LangGraph refuses although the document allows them. They run here."""
     for at, node in enumerate(agent.graph.nodes):
         if taken := sorted({":", "|"}.intersection(node.name)):

@@ -134,7 +134,7 @@ import sys
 from harness.dialects.sherma.stand_in import offer_stand_in
 offer_stand_in()
 import sherma.hooks.executor
-print("harness.dialects.sherma.stand_in_parts" in sys.modules)
+print("harness.dialects.sherma.stand_in_members" in sys.modules)
 """
     done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True)
     assert done.stdout == "False\n"

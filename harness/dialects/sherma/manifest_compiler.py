@@ -26,7 +26,7 @@ from harness.source.document import Document, DocumentPath
 T = TypeVar("T")
 
 
-class Sections:
+class ManifestCompiler:
     """Compiles the sections of a manifest and collects their problems. `load` compiles sub-agents."""
 
     def __init__(self, request: LoadRequest, document: Document, manifest: doc.Manifest, load: Load) -> None:
@@ -108,7 +108,7 @@ class Sections:
                 if isinstance(found, UnimportedObject):
                     yield unimported_tool(tool.id, tool.version, found)
                     continue
-                made = self._made(partial(python_tool, tool.id, tool.version, found), path)
+                made = self._make_tool(partial(python_tool, tool.id, tool.version, found), path)
                 if made is not None:
                     yield made
 
@@ -201,7 +201,7 @@ class Sections:
             warning = Problem("plain-function", text, self.document.span(path), severity="warning")
             self.problems.add([warning])
 
-    def _made(self, make: Callable[[], T], path: DocumentPath) -> T | None:
+    def _make_tool(self, make: Callable[[], T], path: DocumentPath) -> T | None:
         """Return the result of `make`; if it raises, record a problem and return None."""
         try:
             return make()

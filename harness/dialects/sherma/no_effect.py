@@ -14,7 +14,7 @@ _HTTP_KEYS: Final = ("headers",)
 _STDIO_KEYS: Final = ("args", "env")
 
 
-def idle_keys(agent: Agent, document: Document, path: DocumentPath) -> Iterator[Problem]:
+def no_effect_warnings(agent: Agent, document: Document, path: DocumentPath) -> Iterator[Problem]:
     """Yield the warnings of an agent. `path` is that of the graph."""
     yield from _of_servers(agent, document)
     if not agent.manifest.skills:

@@ -10,16 +10,16 @@ from typing import Any, Final
 
 from harness.dialects.sherma import document as doc
 from harness.dialects.sherma import graph_document as graph_doc
-from harness.dialects.sherma.hooks import POINTS, BaseHookExecutor, NodeInfo
+from harness.dialects.sherma.hooks import HOOK_POINTS, BaseHookExecutor, NodeInfo
 from harness.dialects.sherma.registries import RegistryBundle
-from harness.dialects.sherma.section import INTERNAL, Ref
+from harness.dialects.sherma.section import INTERNAL_STATE_KEY, Ref
 
 
-def part(module: str, name: str) -> Any:
+def implementation(module: str, name: str) -> Any:
     """Return a member of a sherma module; None if it is not implemented."""
     if module == "sherma.langgraph.declarative.schema" and name in _SCHEMA:
         return _SCHEMA[name]
-    return _PARTS.get(name)
+    return _MEMBERS.get(name)
 
 
 # ------------------------------------------------------------------ agents. spec: "Using a declarative agent"
@@ -155,11 +155,11 @@ _SCHEMA: Final[dict[str, Any]] = {
 }
 """The models of a manifest, the types of `node_def` and `config` in hook contexts."""
 
-_PARTS: Final[dict[str, Any]] = {
-    **{context.__name__: context for context in POINTS.values()},
+_MEMBERS: Final[dict[str, Any]] = {
+    **{context.__name__: context for context in HOOK_POINTS.values()},
     "BaseHookExecutor": BaseHookExecutor,
     "HookExecutor": BaseHookExecutor,
-    "HookType": Enum("HookType", {point.upper(): point for point in POINTS}),
+    "HookType": Enum("HookType", {point.upper(): point for point in HOOK_POINTS}),
     "NodeContext": NodeInfo,
     "RegistryBundle": RegistryBundle,
     "DeclarativeAgent": DeclarativeAgent,
@@ -187,7 +187,7 @@ _PARTS: Final[dict[str, Any]] = {
     "DEFAULT_TENANT_ID": "default",
     "SCHEMA_INPUT_URI": "urn:sherma:schema:input",
     "SCHEMA_OUTPUT_URI": "urn:sherma:schema:output",
-    "INTERNAL_STATE_KEY": INTERNAL,
+    "INTERNAL_STATE_KEY": INTERNAL_STATE_KEY,
     "HOOK_TOOL_PREFIX": "hooks.",
     "WILDCARD": "*",
 }
