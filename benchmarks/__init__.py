@@ -1,1 +1,1 @@
-"""What the harness costs, as ratios taken in one run: `python -m benchmarks`."""
+"""The overhead of the harness, as ratios measured in one run: `python -m benchmarks`."""

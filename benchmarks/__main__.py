@@ -1,4 +1,4 @@
-"""`python -m benchmarks`: take the ratios, compare them with their targets; exit 1 when one is missed."""
+"""`python -m benchmarks`: measure ratios and compare them with their targets; exit 1 if one is missed."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ BENCHMARKS = {
 
 
 def main() -> int:
-    """Run what was asked for; the exit code."""
+    """Run the requested benchmarks and return the exit code."""
     parser = argparse.ArgumentParser(prog="python -m benchmarks", description=__doc__)
     what = (
         "a: five nodes, b: long conversations, c: 2,000 scenarios, d: start-up, e: Agent Spec, "

@@ -1,7 +1,8 @@
-"""(s) Adding up 100,000 and 1,000,000 lines of results: time and memory of each, and how both grow.
+"""(s) Aggregating 100,000 and 1,000,000 lines of results: time and memory, and their growth.
 
-Lines are of realistic width (about 4,000 bytes) and of 10,000 scenarios, so that there are ten and a hundred repeats.
-Each run took a time of its own, as if models were live. They come through a pipe, since they would take 4 GB of disk.
+Lines have a realistic size (about 4,000 bytes) and belong to 10,000 scenarios, with ten and a hundred repeats.
+Each run has a different latency, as with live models. They come through a pipe, since they would take 4 GB of
+disk.
 """
 
 from __future__ import annotations
@@ -41,7 +42,7 @@ class _Took:
 
 
 def run() -> list[Figure]:
-    """Time and memory of the larger, and both against the smaller."""
+    """Measure, and return the figures: time and memory for the larger number, and both relative to the smaller."""
     with TemporaryDirectory() as folder:
         few, many = (_added_up(Path(folder), count) for count in COUNTS)
     title = f"adding up {COUNTS[1]:,} lines"
@@ -55,7 +56,7 @@ def run() -> list[Figure]:
 
 
 def _added_up(folder: Path, count: int) -> _Took:
-    """What a process takes that reads so many lines, as `harness summary` does."""
+    """Measure a process that reads that many lines, as `harness summary` does."""
     command = [sys.executable, "-m", "benchmarks.aggregation", "/dev/stdin"]
     with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE) as reader:
         assert reader.stdin is not None
@@ -69,7 +70,7 @@ def _added_up(folder: Path, count: int) -> _Took:
 
 
 def _lines(folder: Path) -> Iterator[bytes]:
-    """Lines of as many scenarios as there are, again and again."""
+    """Yield lines of all scenarios, repeat after repeat, without end."""
     line = _line(folder)
     line["state"] = {**(line["state"] or {}), "notes": "x" * max(0, WIDTH - len(json.dumps(line)))}
     template = json.dumps({**line, "id": "ID", "scenario": "NAME", "suite": "SUITE", "varies": True})
@@ -93,7 +94,7 @@ def _batches(lines: Iterator[bytes], count: int) -> Iterator[bytes]:
 
 
 def _line(folder: Path) -> dict[str, Any]:
-    """The line of one scenario that was run."""
+    """Run one scenario, and return its line."""
     file = scenarios.write(folder / "one.scenario.yaml", "triage.yaml", [scenarios.triage(1)])
     with ResultsWriter(folder / "report") as writer:
         for outcome in run_scenario(load_file(file).scenarios[0]):
@@ -102,7 +103,7 @@ def _line(folder: Path) -> dict[str, Any]:
 
 
 def _report(path: Path) -> None:
-    """Read lines as the command does, and print what it took."""
+    """Read lines as the command does, and print the time and memory used."""
     from harness.report.runs import summarise_runs
     from harness.workers.garbage import collect_rarely
 

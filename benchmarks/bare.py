@@ -1,7 +1,7 @@
-"""The graphs of the benchmarks as one writes them by hand: bare LangGraph, and replies from a list.
+"""The graphs of the benchmarks written by hand: bare LangGraph, with replies from a list.
 
-They are written for speed: a condition that is no coroutine would be run in a thread, and a main task that
-returns the state would have `asyncio.Runner` make a text of it (in its handling of SIGINT) at every run.
+They are optimized for speed: a condition that is not a coroutine would run in a thread, and `asyncio.Runner`
+would convert the state to text on every run (in its handling of SIGINT) if the main task returned it.
 """
 
 from __future__ import annotations
@@ -37,12 +37,12 @@ class Triage(MessagesState):
 
 
 async def model(_messages: Sequence[BaseMessage]) -> AIMessage:
-    """A model that answers with the next reply."""
+    """Return the next reply, as a model does."""
     return AIMessage(content=next(REPLIES.get()))
 
 
 def triage() -> Any:
-    """manifests/triage.yaml by hand."""
+    """Return the graph of manifests/triage.yaml, written by hand."""
 
     async def receive(state: Triage) -> dict[str, Any]:
         return {"tries": state["tries"] + 1, "status": "open"}
@@ -80,7 +80,7 @@ def triage() -> Any:
 
 
 def run_triage(graph: Any, text: str, replies: Sequence[str]) -> dict[str, Any]:
-    """One run, in a loop of its own; the final state."""
+    """Run the graph in a new event loop; return the final state."""
     REPLIES.set(iter(replies))
     first = {"messages": [HumanMessage(text)], "verdict": "", "intent": "", "tries": 0, "status": "new"}
     return _state_after(graph, first)
@@ -107,7 +107,7 @@ async def sort_question(state: Charges) -> dict[str, Any]:
 
 
 def find_charges(email: str) -> int:
-    """A tool."""
+    """Count the charges, as a tool does."""
     return scenarios.CHARGES if email else 0
 
 
@@ -117,12 +117,12 @@ async def look_up(state: Charges) -> dict[str, Any]:
 
 
 async def say(_state: Charges) -> dict[str, Any]:
-    """The other way."""
+    """Answer in the other branch."""
     return {"said": "A colleague will write to you."}
 
 
 def charges() -> Any:
-    """manifests/charges.yaml by hand, node by node."""
+    """Return the graph of manifests/charges.yaml, written by hand, node by node."""
 
     async def start(state: Charges) -> dict[str, Any]:
         return {"email": state["email"], "question": state["question"]}
@@ -152,7 +152,7 @@ def charges() -> Any:
 
 
 def charges_in_two_nodes() -> Any:
-    """The least that does the same: no nodes for the start, the choice and the end."""
+    """Return an equivalent minimal graph, without nodes for the start, the choice and the end."""
 
     async def after_sort(state: Charges) -> str:
         return "look_up" if state["kind"] == "billing" else "say"
@@ -169,7 +169,7 @@ def charges_in_two_nodes() -> Any:
 
 
 def run_charges(graph: Any, inputs: dict[str, str], replies: Sequence[str]) -> dict[str, Any]:
-    """One run, in a loop of its own; the final state."""
+    """Run the graph in a new event loop; return the final state."""
     REPLIES.set(iter(replies))
     return _state_after(graph, inputs)
 
@@ -219,7 +219,7 @@ def permits() -> Any:
 
 
 def run_permits(graph: Any, place: str, replies: Sequence[str], answers: Sequence[str]) -> dict[str, Any]:
-    """One run, on a thread and in a loop of its own; the final state."""
+    """Run the graph on a new thread, in a new event loop; return the final state."""
     REPLIES.set(iter(replies))
     ended: dict[str, Any] = {}
     thread = {"configurable": {"thread_id": str(next(_THREADS))}}
@@ -238,7 +238,7 @@ _THREADS = count()
 
 
 def chat() -> Any:
-    """manifests/chat.yaml by hand."""
+    """Return the graph of manifests/chat.yaml, written by hand."""
 
     async def talk(state: MessagesState) -> dict[str, Any]:
         return {"messages": [await model(state["messages"])]}
@@ -254,7 +254,7 @@ def chat() -> Any:
 
 
 def run_chat(graph: Any, messages: Sequence[dict[str, str]], replies: Sequence[str]) -> dict[str, Any]:
-    """One run, in a loop of its own; the final state."""
+    """Run the graph in a new event loop; return the final state."""
     REPLIES.set(iter(replies))
     return _state_after(graph, {"messages": list(messages)})
 
@@ -269,12 +269,12 @@ class Parcels(TypedDict, total=False):
 
 
 def weight(parcel: int) -> int:
-    """What a parcel weighs."""
+    """Return the weight of a parcel."""
     return parcel % 7 + 1
 
 
 def parcels() -> Any:
-    """manifests/parcels.yaml by hand."""
+    """Return the graph of manifests/parcels.yaml, written by hand."""
 
     async def collect(state: Parcels) -> dict[str, Any]:
         return {"parcels": list(range(state["count"]))}
@@ -300,7 +300,7 @@ def parcels() -> Any:
 
 
 def run_parcels(graph: Any, count: int) -> dict[str, Any]:
-    """One run, in a loop of its own; the final state."""
+    """Run the graph in a new event loop; return the final state."""
     return _state_after(graph, {"count": count})
 
 
@@ -315,7 +315,7 @@ def _state_after(graph: Any, first: dict[str, Any]) -> dict[str, Any]:
 
 
 def run_triage_often(times: int) -> None:
-    """Runs of the five-node graph with the inputs of as many scenarios, one after the other."""
+    """Run the five-node graph with the inputs of that many scenarios, one after the other."""
     graph = triage()
     for number in range(times):
         ended = run_triage(graph, f"{scenarios.TEXT} in order {number}", scenarios.REPLIES)

@@ -1,4 +1,4 @@
-"""(b) What a step costs in a conversation of 1,000 messages, against one of 10."""
+"""(b) The cost of a step in a conversation of 1,000 messages, compared with one of 10."""
 
 from __future__ import annotations
 
@@ -21,11 +21,11 @@ LENGTHS = (10, 1000)
 FEW, MANY = 2, 20
 
 Case = tuple[str, int, int]
-"""Who runs, how many messages there are at the start, how many rounds are made."""
+"""The contestant, the number of messages at the start, and the number of rounds."""
 
 
 def run() -> list[Figure]:
-    """The ratios of one run. A step's cost is the slope between few rounds and many."""
+    """Measure, and return the figures. The cost of a step is the slope between few rounds and many."""
     took = in_turn({case: partial(seconds, work, RUNS) for case, work in _cases().items()}, ROUNDS)
 
     def step(who: str, length: int) -> float:

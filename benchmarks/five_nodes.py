@@ -1,4 +1,4 @@
-"""(a) A five-node graph through the harness, against the same graph on bare LangGraph."""
+"""(a) A five-node graph, run by the harness, compared with the same graph on bare LangGraph."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ RUNS = 40
 
 
 def run() -> list[Figure]:
-    """The ratios of one run. Both sides make an event loop for each run; graphs are made before."""
+    """Measure, and return the figures. Both sides create an event loop per run; graphs are built beforehand."""
     with TemporaryDirectory() as folder:
         path = scenarios.write(Path(folder) / "a.scenario.yaml", "triage.yaml", [scenarios.triage(1)])
         [scenario] = load_file(path).scenarios

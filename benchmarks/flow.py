@@ -1,4 +1,4 @@
-"""(e) An Agent Spec flow through the harness, against the same flow on bare LangGraph."""
+"""(e) An Agent Spec flow, run by the harness, compared with the same flow on bare LangGraph."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ RUNS = 40
 
 
 def run() -> list[Figure]:
-    """The ratios of one run. Both sides make an event loop for each run; graphs are made before."""
+    """Measure, and return the figures. Both sides create an event loop per run; graphs are built beforehand."""
     with TemporaryDirectory() as folder:
         file = Path(folder) / "e.scenario.yaml"
         path = scenarios.write(file, "charges.yaml", [scenarios.charges()], dialect="agentspec")

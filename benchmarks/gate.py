@@ -1,8 +1,8 @@
-"""(t) Judging a run of 10,000 scenarios, ten times each, against another; and how often its intervals hold.
+"""(t) The gate on a run of 10,000 scenarios, ten repeats each, against another; and the coverage of its intervals.
 
-An interval of 95 % is to hold the true change in 93 to 97 % of runs: the figure is how far it is off, in
-percentage points, in the worst of some kinds of scenarios. Where some break that a sample may not have, it is how
-far the interval is short of it, for information.
+A 95 % interval should contain the true change in 93 to 97 % of runs. The figure is the largest deviation from
+95, in percentage points, over several kinds of scenarios. For kinds in which a few scenarios break, which a
+sample may miss, it is the largest shortfall, for information.
 """
 
 from __future__ import annotations
@@ -32,14 +32,14 @@ BOOTSTRAP_TARGET_S, GATE_TARGET_S = 2.0, 30.0
 BOOTSTRAP_TARGET_MB, GATE_TARGET_MB = 100.0, 400.0
 TRIALS = 2_000
 OFF_TARGET = 2.5
-"""Two points, and half a point that so many trials are off by themselves."""
+"""Two points, plus half a point of sampling error for this number of trials."""
 RULES = Rules(no_new_failures=True, max_fitness_drop=0.01, max_latency_increase=0.1, max_tokens_increase=0.1)
 
 Draw = Callable[[random.Random, int], list[PairedValues]]
 
 
 def run() -> list[Figure]:
-    """What the bootstrap and the whole gate take, and what the intervals are worth."""
+    """Measure the bootstrap, the whole gate and the coverage of the intervals."""
     many = _passing(0.0, REPEATS)(random.Random(0), COUNT)
     took = [seconds(lambda: paired_bootstrap(many)) for _ in range(ROUNDS)]
     what = f"{COUNT:,} scenarios × {REPEATS}"
@@ -75,7 +75,7 @@ def _gate(what: str) -> list[Figure]:
 
 
 def _write(folder: Path, seed: int) -> Path:
-    """A run with the lines of one scenario, each with a name and figures of its own."""
+    """Write a run with the line of one scenario repeated under other names and with random figures."""
     folder.mkdir()
     file = scenarios.write(folder / "one.scenario.yaml", "triage.yaml", [scenarios.triage(1)])
     with ResultsWriter(folder) as writer:
@@ -104,7 +104,7 @@ def _write(folder: Path, seed: int) -> Path:
 
 
 def _peak(work: Callable[[], object]) -> float:
-    """The most memory that it takes at once, in MB."""
+    """Return the peak memory of `work`, in MB."""
     tracemalloc.start()
     try:
         work()
@@ -114,7 +114,7 @@ def _peak(work: Callable[[], object]) -> float:
 
 
 def _held(draw: Draw, change: float, n: int) -> float:
-    """In how many of a hundred runs of `n` scenarios the interval holds the true change."""
+    """Return the percentage of runs of `n` scenarios whose interval contains the true change."""
     source, held = random.Random(n), 0
     for _ in range(TRIALS):
         found = paired_bootstrap(draw(source, n), resamples=1_000)
@@ -123,7 +123,7 @@ def _held(draw: Draw, change: float, n: int) -> float:
 
 
 def _passing(drop: float, repeats: int, share: float = 1.0, *, alpha: float = 9) -> Draw:
-    """Scenarios that pass nine times in ten in the mean; a `share` of them passes less often by `drop` afterwards."""
+    """Return a generator of scenarios that pass 90 % of runs on average; `drop` lowers this for a `share` of them."""
 
     def drawn(source: random.Random, n: int) -> list[PairedValues]:
         found = []
@@ -140,7 +140,7 @@ def _passing(drop: float, repeats: int, share: float = 1.0, *, alpha: float = 9)
 
 
 def _slow(increase: float, spread: float, repeats: int) -> Draw:
-    """Scenarios whose latency is skewed, between scenarios and between repeats."""
+    """Return a generator of scenarios with skewed latency, between scenarios and between repeats."""
 
     def drawn(source: random.Random, n: int) -> list[PairedValues]:
         bases = [source.lognormvariate(0, spread) for _ in range(n)]
@@ -161,7 +161,7 @@ def _slow(increase: float, spread: float, repeats: int) -> Draw:
 
 
 def _breaking(share: float) -> Draw:
-    """Scenarios that always pass; a `share` of them always fails afterwards."""
+    """Return a generator of scenarios that always pass; after the change a `share` of them always fails."""
 
     def drawn(source: random.Random, n: int) -> list[PairedValues]:
         return [PairedValues([(1.0, float(source.random() >= share))]) for _ in range(n)]

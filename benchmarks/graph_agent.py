@@ -1,4 +1,4 @@
-"""(l) A Loki graph agent that asks twice, against bare LangGraph; and a script, against its process."""
+"""(l) A Loki graph agent with two questions, compared with bare LangGraph; a script, compared with its process."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ SCRIPTS = 10
 
 
 def run() -> list[Figure]:
-    """The ratio of one run, and what a script node costs above its process. Graphs are made before."""
+    """Measure, and return the figures. Graphs are built beforehand."""
     asks, says = _scenario("permits", scenarios.permits()), _scenario("echo", scenarios.echo())
     script = scenarios.MANIFESTS / "echo" / "scripts" / "say.sh"
     by_hand = partial(

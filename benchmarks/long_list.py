@@ -1,6 +1,6 @@
-"""(i) What a superstep costs with a list of 1,000 and of 100,000 items in the state, against one of 10.
+"""(i) The cost of a superstep with a list of 1,000 and of 100,000 items in the state, compared with one of 10.
 
-In sherma the nodes leave the list alone; in Yagra each is given the whole state, and writes it back.
+In sherma, nodes do not touch the list; in Yagra, each node receives the whole state and writes it back.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ Case = tuple[str, int, int]
 
 
 def run() -> list[Figure]:
-    """The ratios of runs with their checks and digests. A superstep's cost is the slope between few and many."""
+    """Measure runs with checks and digests. The cost of a superstep is the slope between few and many."""
     cases = [(dialect, length, steps) for dialect in TARGETS for length in LENGTHS for steps in (FEW, MANY)]
     took = in_turn({case: partial(seconds, _played(*case)) for case in cases}, ROUNDS)
 

@@ -1,7 +1,7 @@
-"""Measuring on a machine that is busy with other things: contestants take turns, medians are compared.
+"""Measurement on a busy machine: contestants take turns, and medians are compared.
 
-Processor time is read, here and in child processes, so that what others do on the machine counts little. Only where
-several processors share the work (`parallel`) real time is; its figures mean something on free processors only.
+Processor time is measured, in this process and in child processes, so that other load on the machine has little
+effect. Only `parallel`, where several processors share the work, measures real time; it needs idle processors.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from typing import Any
 
 @dataclass(frozen=True)
 class Figure:
-    """One measured figure. `unit` is "×", "s" or "ms"; without a `target` it is for information."""
+    """A measured figure. `unit` is "×", "s" or "ms"; a figure without a `target` is informative."""
 
     benchmark: str
     title: str
@@ -32,16 +32,16 @@ class Figure:
 
     @property
     def missed(self) -> bool:
-        """Whether the figure is above its target."""
+        """True if the figure is above its target."""
         return self.target is not None and self.measured > self.target
 
     def as_mapping(self) -> dict[str, Any]:
-        """The figure as JSON data."""
+        """Return the figure as JSON data."""
         return {**asdict(self), "missed": self.missed}
 
 
 def seconds(work: Callable[[], object], times: int = 1) -> float:
-    """The processor time of one call of `work`, in seconds, as the mean of several."""
+    """Return the processor time of one call of `work`, in seconds, as the mean of `times` calls."""
     gc.collect()
     began = time.process_time()
     for _ in range(times):
@@ -51,9 +51,9 @@ def seconds(work: Callable[[], object], times: int = 1) -> float:
 
 @contextmanager
 def compiled_once() -> Iterator[Mapping[str, str]]:
-    """An environment for processes that find modules compiled, from the second one on, as users' do.
+    """Yield an environment in which processes find modules compiled, from the second process on, as for users.
 
-    Whether this process writes bytecode makes no difference, and the tree gets none.
+    Bytecode goes to a temporary folder, not to the source tree, even if this process writes none.
     """
     with TemporaryDirectory() as folder:
         rest = {name: value for name, value in os.environ.items() if name != "PYTHONDONTWRITEBYTECODE"}
@@ -61,10 +61,10 @@ def compiled_once() -> Iterator[Mapping[str, str]]:
 
 
 def seconds_of_process(command: Sequence[str], folder: Path, environment: Mapping[str, str]) -> float:
-    """The processor time of a command that must succeed, in seconds, its start and end included.
+    """Return the processor time of a command, in seconds, including its start and end.
 
     Raises:
-        RuntimeError: it failed; the text is what it said.
+        RuntimeError: it failed; the text is its output.
     """
     before = resource.getrusage(resource.RUSAGE_CHILDREN)
     _run(command, folder, environment)
@@ -73,10 +73,10 @@ def seconds_of_process(command: Sequence[str], folder: Path, environment: Mappin
 
 
 def real_seconds_of_process(command: Sequence[str], folder: Path, environment: Mapping[str, str]) -> float:
-    """The real time of a command that must succeed, in seconds: for what several processors do at once.
+    """Return the real time of a command, in seconds; for work that several processors share.
 
     Raises:
-        RuntimeError: it failed; the text is what it said.
+        RuntimeError: it failed; the text is its output.
     """
     began = time.perf_counter()
     _run(command, folder, environment)
@@ -90,7 +90,7 @@ def _run(command: Sequence[str], folder: Path, environment: Mapping[str, str]) -
 
 
 def in_turn(contestants: Mapping[Any, Callable[[], float]], rounds: int) -> dict[Any, list[float]]:
-    """What each contestant measured, in rounds: A B C A B C …; one more round before is not counted."""
+    """Run the contestants in rounds (A B C A B C …) and return their measurements, without a warm-up round."""
     measured: dict[Any, list[float]] = {name: [] for name in contestants}
     for number in range(rounds + 1):
         for name, measure in contestants.items():
@@ -101,5 +101,5 @@ def in_turn(contestants: Mapping[Any, Callable[[], float]], rounds: int) -> dict
 
 
 def medians(contestants: Mapping[Any, Callable[[], float]], rounds: int) -> dict[Any, float]:
-    """The median of what each contestant measured, taking turns."""
+    """Run the contestants in rounds and return the median of each."""
     return {name: median(values) for name, values in in_turn(contestants, rounds).items()}

@@ -1,4 +1,4 @@
-"""(m) A LeafMesh mesh of 200 agents that wait for each other, 50 at a time, against one of 400: the cost of each."""
+"""(m) A LeafMesh mesh of 200 agents that wait for each other, 50 at a time, compared with one of 400."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ ROUNDS = 9
 
 
 def run() -> list[Figure]:
-    """The figures of one run: checks and digest belong to it, graphs are made before."""
+    """Measure, and return the figures. Checks and digest are included; graphs are built beforehand."""
     with TemporaryDirectory() as folder:
         small, large = (_scenario(Path(folder), agents) for agents in (AGENTS, 2 * AGENTS))
         [first], [second], [other] = run_scenario(small), run_scenario(small), run_scenario(large)

@@ -1,14 +1,14 @@
-"""(h) 2,000 scenarios in two processes against one, in real time: `pytest -n 2` and `harness run -j 2`.
+"""(h) 2,000 scenarios in two processes, compared with one, in real time: `pytest -n 2` and `harness run -j 2`.
 
-It needs two free processors; on a busy machine the ratios say little.
+It needs two idle processors; on a busy machine the ratios are not meaningful.
 
-Once with the scenarios that this project has of the five dialects, each four times over: agents of many kinds, from
-one call to scripts and pauses, 25 ms each. And once with 2,000 of the same tiny agent, 6 ms each, the least
-favourable case, where what two processes cannot share counts most. Of 17 s of `pytest` on those, 2 s are start and
-collection, 1 s is the end of the report. `pytest -n 2` adds 7 s of processor time: workers start after the
-controller, each of them imports and collects everything, and six messages a test go through the controller. So it
-comes to about 0.7 there, and has no target. `harness run -j 2` reads the files once, meanwhile has a process import
-everything, forks its workers from that, and sends two messages a run.
+It measures two sets: this project's scenarios of the five dialects, each four times, with agents of many kinds
+(25 ms each); and 2,000 scenarios of one tiny agent (6 ms each), the least favourable case, in which the work
+that two processes cannot share counts most. Of 17 s of `pytest` on the latter, 2 s are start and collection,
+and 1 s is the end of the report. `pytest -n 2` adds 7 s of processor time: workers start after the controller,
+each of them imports and collects everything, and six messages per test go through the controller. So its ratio
+there is about 0.7, and has no target. `harness run -j 2` reads the files once, while another process imports
+everything; it forks its workers from that process, and sends two messages per run.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ COMMANDS = {
 
 
 def run() -> list[Figure]:
-    """The ratios of one run."""
+    """Measure, and return the figures."""
     with TemporaryDirectory() as folder, compiled_once() as environment:
         tiny, real = Path(folder, "tiny"), Path(folder, "real")
         write_project(tiny)
@@ -53,7 +53,7 @@ def run() -> list[Figure]:
 
 
 def copy_scenarios(project: Path) -> None:
-    """A folder with the scenarios of the dialects, four times over."""
+    """Write a project with four copies of the scenarios of the dialects."""
     for copy in range(COPIES):
         for dialect in DIALECTS:
             shutil.copytree(SCENARIOS / dialect, project / f"copy_{copy}" / dialect)

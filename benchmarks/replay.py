@@ -1,4 +1,4 @@
-"""(g) Replayed calls of a model through the harness, against the same calls of the same client on vcrpy alone."""
+"""(g) Replayed model calls in the harness, compared with the same calls of the same client on vcrpy alone."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ ENVIRONMENT = {"OPENAI_API_KEY": "sk-0123456789abcdefghijklmnop", "SHOP_TOKEN": 
 
 
 def run() -> list[Figure]:
-    """The ratios of one run: a cassette of 50 calls is loaded and played, in an event loop of its own."""
+    """Measure, and return the figures: a cassette of 50 calls is loaded and replayed in a new event loop."""
     with TemporaryDirectory() as folder:
         cassette = CassetteFolder(Path(folder), "calls")
         cassette.save({1: Recording(http=tuple(_interaction(number) for number in range(CALLS)))})
@@ -90,7 +90,7 @@ def _on_vcrpy(path: Path) -> list[str]:
         model = ChatOpenAI(model=MODEL, api_key=SecretStr("unused"))
         return [str((await model.ainvoke(_messages(number))).content) for number in range(CALLS)]
 
-    # Bodies are not compared, as vcrpy does by default: it would compare each with all that came before.
+    # Without comparing bodies, vcrpy's default: it would compare each body with all earlier ones.
     with vcr.use_cassette(str(path), record_mode="none"):
         return asyncio.run(calls())
 

@@ -1,4 +1,4 @@
-"""(r) Writing report.html for 10,000 runs, with their traces, and what it adds to a run of one scenario."""
+"""(r) Writing report.html for 10,000 runs with traces, and its overhead for a run of one scenario."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ MB_TARGET = 30.0
 
 
 def run() -> list[Figure]:
-    """The processor time of both, and the size of the large page."""
+    """Measure, and return the figures: the processor time of both, and the size of the large page."""
     with TemporaryDirectory() as folder:
         one, many = Path(folder, "one"), Path(folder, "many")
         _write(one)
@@ -43,7 +43,7 @@ def run() -> list[Figure]:
 
 
 def _write(folder: Path) -> None:
-    """The run of one scenario."""
+    """Write the results of one scenario."""
     folder.mkdir()
     file = scenarios.write(folder / "one.scenario.yaml", "triage.yaml", [scenarios.triage(1)])
     with ResultsWriter(folder) as writer:
@@ -52,7 +52,7 @@ def _write(folder: Path) -> None:
 
 
 def _multiply(folder: Path) -> None:
-    """Make many runs of the one, each with a name of its own."""
+    """Copy the line of results under many names."""
     line = json.loads((folder / RESULTS).read_text(encoding="utf-8"))
     lines = [{**line, "scenario": f"number {n}", "id": f"{line['suite']}::number {n}"} for n in range(COUNT)]
     (folder / RESULTS).write_text("".join(json.dumps(each) + "\n" for each in lines), encoding="utf-8")

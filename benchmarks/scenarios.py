@@ -1,4 +1,4 @@
-"""Scenario files for the benchmarks, written to a folder as people write them: block YAML."""
+"""Scenario files for the benchmarks, written in block YAML, as people write them."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ PARCELS = 1000
 
 
 def triage(number: int) -> dict[str, Any]:
-    """One scenario of the five-node graph: all five nodes run, and five things are checked."""
+    """Return a scenario of the five-node graph: all five nodes run, and five properties are checked."""
     return {
         "name": f"a double charge is refunded, case {number}",
         "input": f"{TEXT} in order {number}",
@@ -39,7 +39,7 @@ def triage(number: int) -> dict[str, Any]:
 
 
 def charges() -> dict[str, Any]:
-    """One scenario of the Agent Spec flow: five of its six nodes run, and five things are checked."""
+    """Return a scenario of the Agent Spec flow: five of its six nodes run, and five properties are checked."""
     return {
         "name": "charges are counted",
         "input": QUESTION,
@@ -56,7 +56,7 @@ def charges() -> dict[str, Any]:
 
 
 def parcels(handlers: str) -> dict[str, Any]:
-    """One scenario of the Yagra fan-out, with its handlers in this module."""
+    """Return a scenario of the Yagra fan-out, with the handlers in the module `handlers`."""
     return {
         "name": "parcels are weighed side by side",
         "input": {"count": PARCELS},
@@ -72,7 +72,7 @@ PLACE, PERMIT, REMARK, CHANGED = "a bonfire", "May burn.", "until ten", "May bur
 
 
 def permits() -> dict[str, Any]:
-    """One scenario of the Loki graph agent: its five nodes run, two of them ask."""
+    """Return a scenario of the Loki graph agent: its five nodes run, and two of them ask a person."""
     return {
         "name": "a permit is changed",
         "input": PLACE,
@@ -83,17 +83,17 @@ def permits() -> dict[str, Any]:
 
 
 def echo() -> dict[str, Any]:
-    """One scenario of the Loki graph agent with a script."""
+    """Return a scenario of the Loki graph agent with a script."""
     return {"name": "a script says hello", "input": "go", "expect": {"output": "hello"}}
 
 
 WIDTH = 50
 WORKER = {"agent_type": "llm", "prompt": "Weigh it.", "auto_store_yields": False}
-"""An agent whose output is not put into the prompts of all later ones: what they say would grow with their number."""
+"""An agent whose output is not added to the prompts of later agents, which would grow with the number of agents."""
 
 
 def mesh(agents: int) -> dict[str, Any]:
-    """A LeafMesh mesh of so many agents: a hub calls 50 workers, the next hub waits for all of them, and so on."""
+    """Return a LeafMesh mesh of that many agents: a hub calls 50 workers, the next hub waits for all of them, etc."""
     found: dict[str, Any] = {}
     workers: list[str] = []
     hub = 0
@@ -111,13 +111,13 @@ def mesh(agents: int) -> dict[str, Any]:
 
 
 def write_mesh(path: Path, agents: int) -> Path:
-    """A file with that mesh; gives back its path."""
+    """Write that mesh to a file, and return its path."""
     path.write_text(_yaml(mesh(agents)), encoding="utf-8")
     return path
 
 
 def depot(agents: int, seed: int) -> dict[str, Any]:
-    """One scenario of that mesh. How long each worker takes is drawn from the seed, and so is which have to wait."""
+    """Return a scenario of that mesh. The seed determines how long each worker takes, and so which have to wait."""
     draw = random.Random(seed)
     names = mesh(agents)["agents"]
     hubs = [name for name in names if name.startswith("hub")]
@@ -142,7 +142,7 @@ def depot(agents: int, seed: int) -> dict[str, Any]:
 
 
 def history(length: int) -> list[dict[str, str]]:
-    """A conversation of so many messages, as an input gives it."""
+    """Return a conversation of that many messages, as an input has it."""
     return [
         {"role": "ai" if at % 2 else "human", "content": f"message {at} of a long conversation"}
         for at in range(length)
@@ -150,12 +150,12 @@ def history(length: int) -> list[dict[str, str]]:
 
 
 def rounds(count: int) -> list[str]:
-    """The replies that make the chat go round so many times."""
+    """Return the replies that make the chat loop that many times."""
     return [*(f"reply {at}" for at in range(count - 1)), "done"]
 
 
 def chat(length: int, count: int) -> dict[str, Any]:
-    """One scenario of the looping graph: a conversation of `length` messages goes on for `count` rounds."""
+    """Return a scenario of the looping graph: a conversation of `length` messages continues for `count` rounds."""
     return {
         "name": f"{length} messages, {count} rounds",
         "input": {"messages": history(length)},
@@ -165,7 +165,7 @@ def chat(length: int, count: int) -> dict[str, Any]:
 
 
 def write(path: Path, manifest: str, scenarios: Sequence[dict[str, Any]], dialect: str = "sherma") -> Path:
-    """A scenario file with these scenarios; gives back its path."""
+    """Write these scenarios to a file, and return its path."""
     document = {
         "harness": 1,
         "manifest": str(MANIFESTS / manifest),

@@ -1,4 +1,4 @@
-"""(d) What starting takes: `harness --help` beyond Python itself, a run of one scenario beyond LangGraph."""
+"""(d) Start-up time: `harness --help` beyond Python itself, and a run of one scenario beyond importing LangGraph."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ PROGRAMS = {
 
 
 def run() -> list[Figure]:
-    """The differences of one run."""
+    """Measure, and return the figures."""
     here = Path(__file__).parent.parent
     with compiled_once() as environment, TemporaryDirectory() as folder:
         file = scenarios.write(Path(folder, "one.scenario.yaml"), "triage.yaml", [scenarios.triage(1)])

@@ -1,11 +1,12 @@
-"""(c) pytest on 2,000 scenarios, against the least that could do it.
+"""(c) pytest on 2,000 scenarios, compared with a minimal implementation.
 
-The least: pytest with a collector that parses the same files and makes an item of each scenario that does
-nothing, and beside it 2,000 runs of the graph on bare LangGraph, in a process of their own. What the traces
-of the runs cost, which are kept unless one says otherwise, is a figure of its own.
+The minimum is pytest with a collector that parses the same files and makes an empty item for each scenario,
+plus 2,000 runs of the graph on bare LangGraph in a separate process. The cost of traces, which are kept by
+default, is a separate figure.
 
-Each run has a report folder of its own. A new file costs four times as much on ext4 while thousands of others have
-been deleted within the last minute, as a run deletes those of the one before: contestants would pay for each other.
+Each run has its own report folder. On ext4, a new file costs four times as much while thousands of others have
+been deleted within the last minute, and a run deletes the files of the previous one: contestants would affect
+each other.
 """
 
 from __future__ import annotations
@@ -52,7 +53,7 @@ class Nothing(pytest.Item):
 
 
 def run() -> list[Figure]:
-    """The ratio of one run."""
+    """Measure, and return the figures."""
     with TemporaryDirectory() as folder, compiled_once() as environment:
         ours, least = Path(folder, "ours"), Path(folder, "least")
         for project in (ours, least):
@@ -86,13 +87,13 @@ def reported_apart(
     project: Path,
     environment: Mapping[str, str],
 ) -> float:
-    """What a command takes whose report goes to a new folder beside the project."""
+    """Measure a command whose report goes to a new folder beside the project."""
     report = mkdtemp(prefix="report-", dir=project.parent)
     return measured(command, project, {**environment, "HARNESS_REPORT": report})
 
 
 def write_project(project: Path) -> None:
-    """A folder with the scenario files, for pytest and `harness run`."""
+    """Write a project with the scenario files, for pytest and `harness run`."""
     project.mkdir()
     (project / "pytest.ini").write_text("[pytest]\n", encoding="utf-8")
     for file in range(FILES):
