@@ -75,7 +75,7 @@ class Cassette:
             scenario=f"judge-check {shown_path(self._file)}",
             recorded=date.today().isoformat(),
             versions=versions(),
-            environment=self.backend.places,
+            environment=self.backend.address_variables,
         )
         recording = Recording(tuple(replace(one, turn=None) for one in (*made, *rest)), metadata=metadata)
         return self._folder.save({1: recording}) if recording.http else False

@@ -12,10 +12,10 @@ from typing import Any, Final
 
 from harness.interception.failures import failure_text, to_exception
 from harness.interception.interceptor import Interceptor, Place
-from harness.interception.messages import PreparedReply, Request, Sent
+from harness.interception.messages import PreparedReply, Request, SendResult
 from harness.interception.patches import patched
 from harness.interception.real_effects import not_intercepted
-from harness.interception.vcrpy_clients import as_vcr, request_of_vcr, response_of_vcr
+from harness.interception.vcrpy_clients import from_vcr_request, from_vcr_response, to_vcr_response
 from harness.time.paced import real_timers
 from harness.time.real_work import RealWork
 
@@ -88,7 +88,7 @@ class _Cassette:
         self._interceptor = interceptor
         self._timeout_s = timeout_s
         self._place: Place | None = None
-        self._came: list[tuple[Request, Sent]] = []
+        self._came: list[tuple[Request, SendResult]] = []
 
     # ------------------------------------------------------------ what vcrpy calls
 
@@ -99,7 +99,7 @@ class _Cassette:
         return [(request,)]
 
     def can_play_response_for(self, request: Any) -> bool:
-        message = replace(request_of_vcr(request), timeout_s=self._timeout_s)
+        message = replace(from_vcr_request(request), timeout_s=self._timeout_s)
         found = self._interceptor.claim(message)
         if found is not None:
             self.played.append(found)
@@ -111,17 +111,17 @@ class _Cassette:
         found = self.played[-1]
         if found.response is None:
             raise _NoResponse(found.failure)
-        return as_vcr(found.response)
+        return to_vcr_response(found.response)
 
     def append(self, request: Any, response: Any) -> None:
-        self._came.append((request_of_vcr(request), Sent(response_of_vcr(response))))
+        self._came.append((from_vcr_request(request), SendResult(from_vcr_response(response))))
 
     # ------------------------------------------------------------ how it ended
 
     def end(self, seconds: float, failure: Exception | None) -> None:
         """All that came is over, after so many seconds."""
         if not self._came and failure is not None and self._place is not None:
-            self._interceptor.end(self._place, Sent(None, failure=failure_text(failure)), seconds)
+            self._interceptor.end(self._place, SendResult(None, failure=failure_text(failure)), seconds)
         for number, (request, sent) in enumerate(self._came):
             place = self._interceptor.begin(request) if number or self._place is None else self._place
             self._interceptor.end(place, sent, 0.0 if number else seconds)

@@ -10,7 +10,7 @@ from typing import Any, Final
 from harness.interception.failures import failure_text, to_exception
 from harness.interception.headers import kept_response_headers
 from harness.interception.interceptor import Interceptor
-from harness.interception.messages import Request, Response, Sent
+from harness.interception.messages import Request, Response, SendResult
 from harness.interception.patches import is_stream, patched
 from harness.interception.real_effects import not_intercepted
 from harness.time.paced import real_timers
@@ -36,7 +36,7 @@ def _async(module: Any, interceptor: Interceptor) -> Any:
         if not_intercepted.get():
             return await send_really(transport, request)
 
-        async def send() -> Sent:
+        async def send() -> SendResult:
             body = _Body()
             try:
                 response = await send_really(transport, request)
@@ -49,10 +49,10 @@ def _async(module: Any, interceptor: Interceptor) -> Any:
                     await response.stream.aclose()
                 return _received(module, response, body)
             except module.RequestError as error:
-                return Sent(None, failure=failure_text(error))
+                return SendResult(None, failure=failure_text(error))
 
         message = _request(request, await request.aread())
-        return _given(module, request, await interceptor.answer(message, send))
+        return _to_client_response(module, request, await interceptor.answer(message, send))
 
     return handle_async_request
 
@@ -64,12 +64,12 @@ def _blocking(module: Any, interceptor: Interceptor) -> Any:
         if not_intercepted.get():
             return send_really(transport, request)
 
-        def send() -> Sent:
+        def send() -> SendResult:
             body = _Body()
             try:
                 response = send_really(transport, request)
                 if not interceptor.buffers_streams and is_stream(response.headers):
-                    return Sent(_response(response, b""), through=response)
+                    return SendResult(_response(response, b""), passed_through=response)
                 try:
                     for part in response.stream:
                         body.add(part)
@@ -77,10 +77,10 @@ def _blocking(module: Any, interceptor: Interceptor) -> Any:
                     response.stream.close()
                 return _received(module, response, body)
             except module.RequestError as error:
-                return Sent(None, failure=failure_text(error))
+                return SendResult(None, failure=failure_text(error))
 
         message = _request(request, request.read())
-        return _given(module, request, interceptor.answer_blocking(message, send))
+        return _to_client_response(module, request, interceptor.answer_blocking(message, send))
 
     return handle_request
 
@@ -104,10 +104,12 @@ def _request(request: Any, body: bytes) -> Request:
     return Request(request.method, str(request.url), headers, body, timeout_s)
 
 
-def _received(module: Any, response: Any, body: _Body) -> Sent:
+def _received(module: Any, response: Any, body: _Body) -> SendResult:
     # httpx decodes the body, as it would for its own client.
     whole = module.Response(response.status_code, headers=response.headers, content=b"".join(body.parts))
-    return Sent(_response(response, whole.content), tuple(body.times) if is_stream(response.headers) else ())
+    return SendResult(
+        _response(response, whole.content), tuple(body.times) if is_stream(response.headers) else ()
+    )
 
 
 def _response(response: Any, body: bytes) -> Response:
@@ -115,10 +117,10 @@ def _response(response: Any, body: bytes) -> Response:
     return Response(response.status_code, response.reason_phrase, headers, body)
 
 
-def _given(module: Any, request: Any, sent: Sent) -> Any:
+def _to_client_response(module: Any, request: Any, sent: SendResult) -> Any:
     """The answer as the client's transport returns it; the same whether it was sent or is known."""
-    if sent.through is not None:
-        return sent.through
+    if sent.passed_through is not None:
+        return sent.passed_through
     if sent.response is None:
         error: Any = to_exception(sent.failure, [module], (module.TransportError, module.RequestError), _OWN)
         error.request = request
@@ -132,11 +134,11 @@ def _given(module: Any, request: Any, sent: Sent) -> Any:
     )
 
 
-def _passed_through(module: Any, response: Any, body: _Body) -> Sent:
+def _passed_through(module: Any, response: Any, body: _Body) -> SendResult:
     """A response whose stream is passed on as it comes, and that calls `over` at its end."""
 
     class Stream(module.AsyncByteStream):  # type: ignore[misc]
-        over: Callable[[Sent], Awaitable[None]]
+        on_end: Callable[[SendResult], Awaitable[None]]
 
         def __init__(self, stream: Any) -> None:
             self._stream = stream
@@ -156,7 +158,7 @@ def _passed_through(module: Any, response: Any, body: _Body) -> Sent:
             await self._stream.aclose()
             if self._is_open:
                 self._is_open = False
-                await self.over(Sent(_response(response, b"".join(body.parts)), tuple(body.times)))
+                await self.on_end(SendResult(_response(response, b"".join(body.parts)), tuple(body.times)))
 
     response.stream = Stream(response.stream)
-    return Sent(None, through=response)
+    return SendResult(None, passed_through=response)

@@ -9,7 +9,7 @@ from collections.abc import Awaitable, Callable
 from functools import partial
 from typing import Any
 
-from harness.interception.messages import PreparedReply, Request, Response, Sent
+from harness.interception.messages import PreparedReply, Request, Response, SendResult
 from harness.interception.real_effects import charge_since, owe
 from harness.time.paced import real_timers
 from harness.time.real_work import RealWork
@@ -31,7 +31,7 @@ class Interceptor(ABC):
         """The known answer to a request, used up with this; None when the request is to be sent.
 
         Raises:
-            Unanswerable: nothing answers, and nothing may be sent; see `real_effects.refuse`.
+            Unanswerable: nothing answers, and nothing may be sent; see `raise_unanswerable`.
         """
 
     @abstractmethod
@@ -39,14 +39,14 @@ class Interceptor(ABC):
         """A request is sent. One that neither ends nor is dropped was abandoned by its client."""
 
     @abstractmethod
-    def end(self, place: Place, sent: Sent, seconds: float) -> None:
+    def end(self, place: Place, sent: SendResult, seconds: float) -> None:
         """A request that was sent is over, after so many real seconds."""
 
     @abstractmethod
     def drop(self, place: Place) -> None:
         """A request was not made after all, or its result is not known."""
 
-    async def answer(self, request: Request, send: Callable[[], Awaitable[Sent]]) -> Sent:
+    async def answer(self, request: Request, send: Callable[[], Awaitable[SendResult]]) -> SendResult:
         """The answer to a request, when its time has come; `send` really sends it.
 
         A known answer without a response or a failure never comes. A request for which `send` raises was not made.
@@ -54,7 +54,7 @@ class Interceptor(ABC):
         found = self.claim(request)
         if found is not None:
             await self.wait_for(found)
-            return Sent(found.response, found.chunks_s, found.failure)
+            return SendResult(found.response, found.chunks_s, found.failure)
         place = self.begin(request)
         work = RealWork()
         try:
@@ -65,20 +65,20 @@ class Interceptor(ABC):
             if not isinstance(error, asyncio.CancelledError):
                 self.drop(place)
             raise
-        if sent.through is not None:
-            sent.through.stream.over = partial(self._over, place, work)
+        if sent.passed_through is not None:
+            sent.passed_through.stream.on_end = partial(self._on_end, place, work)
             return sent
         self.end(place, sent, await work.end())
         return sent
 
-    async def _over(self, place: Place, work: RealWork, sent: Sent) -> None:
+    async def _on_end(self, place: Place, work: RealWork, sent: SendResult) -> None:
         self.end(place, sent, await work.end())
 
-    def answer_blocking(self, request: Request, send: Callable[[], Sent]) -> Sent:
+    def answer_blocking(self, request: Request, send: Callable[[], SendResult]) -> SendResult:
         """The answer to a request of a client without an event loop; its time is spent when the effect ends."""
         found = self.claim(request)
         if found is not None:
-            return self.given_blocking(found)
+            return self.reply_blocking(found)
         place = self.begin(request)
         began = time.monotonic()
         try:
@@ -89,16 +89,16 @@ class Interceptor(ABC):
         self.end(place, sent, charge_since(began))
         return sent
 
-    def given_blocking(self, reply: PreparedReply) -> Sent:
+    def reply_blocking(self, reply: PreparedReply) -> SendResult:
         """A claimed answer, for a client without an event loop."""
         if reply.response is None and not reply.failure:
             raise TimeoutError("nobody waited for the answer when this was recorded")
         owe(reply.duration_s)
-        return Sent(reply.response, reply.chunks_s, reply.failure)
+        return SendResult(reply.response, reply.chunks_s, reply.failure)
 
-    def note(self, request: Request, response: Response, began: float) -> None:
+    def report(self, request: Request, response: Response, began: float) -> None:
         """Report a request that a client without an event loop has sent; `began` is of `time.monotonic()`."""
-        self.end(self.begin(request), Sent(response), charge_since(began))
+        self.end(self.begin(request), SendResult(response), charge_since(began))
 
     async def wait_for(self, reply: PreparedReply) -> None:
         """Wait until the time of a claimed answer has come. One without response and failure never comes."""

@@ -51,7 +51,7 @@ class PreparedReply(Protocol):
 
 
 @dataclass(frozen=True)
-class Sent:
+class SendResult:
     """The result of a request: a response, or the client's exception as text.
 
     through  the client's own response, whose body is still to come; where nothing is kept, streams are not waited for
@@ -60,4 +60,4 @@ class Sent:
     response: Response | None
     chunks_s: tuple[float, ...] = ()
     failure: str = ""
-    through: Any = None
+    passed_through: Any = None

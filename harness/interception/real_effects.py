@@ -155,7 +155,7 @@ def charge_since(began: float) -> float:
     return seconds
 
 
-def refuse(error: WorldError) -> NoReturn:
+def raise_unanswerable(error: WorldError) -> NoReturn:
     """End the current effects, since nothing answers a request of theirs.
 
     Raises:

@@ -17,7 +17,7 @@ from urllib.request import AbstractHTTPHandler
 from harness.interception.failures import failure_text, to_exception
 from harness.interception.headers import kept_response_headers
 from harness.interception.interceptor import Interceptor
-from harness.interception.messages import Request, Response, Sent
+from harness.interception.messages import Request, Response, SendResult
 from harness.interception.patches import body_of, headers_of, is_stream, patched
 from harness.interception.real_effects import not_intercepted
 
@@ -53,7 +53,8 @@ def patched_urllib(interceptor: Interceptor) -> Iterator[None]:
         message = Request(
             request.get_method(), request.full_url, headers, request.data or b"", _timeout_s(request.timeout)
         )
-        response = _given(message, interceptor.answer_blocking(message, _sent(interceptor, send)), _OF_URLLIB)
+        sent = interceptor.answer_blocking(message, _sender(interceptor, send))
+        response = _to_client_response(message, sent, _OF_URLLIB)
         response.url, response.msg = request.full_url, response.reason
         return response
 
@@ -86,10 +87,10 @@ def patched_http_client(interceptor: Interceptor) -> Iterator[None]:
         message = _written(connection, b"".join(parts))
         sent = None
         try:
-            sent = interceptor.answer_blocking(message, _sent(interceptor, send_parts))
-            return _given(message, sent, _OF_HTTP_CLIENT)
+            sent = interceptor.answer_blocking(message, _sender(interceptor, send_parts))
+            return _to_client_response(message, sent, _OF_HTTP_CLIENT)
         finally:
-            if sent is None or sent.through is None:
+            if sent is None or sent.passed_through is None:
                 connection.close()  # ready for the next request, as after a response that was read
 
     def close(connection: Any) -> None:
@@ -100,18 +101,18 @@ def patched_http_client(interceptor: Interceptor) -> Iterator[None]:
         yield
 
 
-def _sent(interceptor: Interceptor, send: Callable[[], Any]) -> Callable[[], Sent]:
+def _sender(interceptor: Interceptor, send: Callable[[], Any]) -> Callable[[], SendResult]:
     """Really sends a request with `send`, which gives the client's response."""
 
-    def sent() -> Sent:
+    def sent() -> SendResult:
         token = sending.set(True)
         try:
             response = send()
             if not interceptor.buffers_streams and is_stream(response.headers):
-                return Sent(_response(response, b""), through=response)
-            return Sent(_response(response, response.read()))
+                return SendResult(_response(response, b""), passed_through=response)
+            return SendResult(_response(response, response.read()))
         except _FAILURES as error:
-            return Sent(None, failure=failure_text(error))
+            return SendResult(None, failure=failure_text(error))
         finally:
             sending.reset(token)
 
@@ -172,10 +173,10 @@ def _decoded(headers: list[tuple[str, str]], body: bytes) -> bytes:
         return body
 
 
-def _given(message: Request, sent: Sent, own: Mapping[str, str]) -> Any:
+def _to_client_response(message: Request, sent: SendResult, own: Mapping[str, str]) -> Any:
     """The answer as http.client returns it; the same whether it was sent or is known."""
-    if sent.through is not None:
-        return sent.through
+    if sent.passed_through is not None:
+        return sent.passed_through
     if sent.response is None:
         raise to_exception(sent.failure, _MODULES, _FAILURES, own)
     return as_http_client(sent.response, message.method)

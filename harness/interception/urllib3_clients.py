@@ -13,7 +13,7 @@ from typing import Any, Final
 from harness.interception.failures import failure_text, is_in_body, to_exception
 from harness.interception.headers import kept_response_headers
 from harness.interception.interceptor import Interceptor
-from harness.interception.messages import Request, Response, Sent
+from harness.interception.messages import Request, Response, SendResult
 from harness.interception.patches import body_of, headers_of, is_stream, patched
 from harness.interception.real_effects import not_intercepted
 from harness.interception.stdlib_clients import as_http_client, sending
@@ -46,7 +46,7 @@ def patched_urllib3(interceptor: Interceptor) -> Iterator[None]:
             return urlopen_really(pool, method, url, body, headers, *args, **waiting, **options)
         content = None if body is None else body_of(body)
 
-        def send() -> Sent:
+        def send() -> SendResult:
             token = sending.set(True)
             try:
                 response = urlopen_really(
@@ -60,15 +60,15 @@ def patched_urllib3(interceptor: Interceptor) -> Iterator[None]:
                     **options,
                 )
             except HTTPError as error:
-                return Sent(None, failure=failure_text(error))
+                return SendResult(None, failure=failure_text(error))
             finally:
                 sending.reset(token)
             if not interceptor.buffers_streams and is_stream(response.headers):
-                return Sent(_response(response, b""), through=response)
+                return SendResult(_response(response, b""), passed_through=response)
             try:
-                return Sent(_response(response, response.read(decode_content=True)))
+                return SendResult(_response(response, response.read(decode_content=True)))
             except HTTPError as error:
-                return Sent(None, failure=failure_text(error, in_body=True))
+                return SendResult(None, failure=failure_text(error, in_body=True))
             finally:
                 response.release_conn()
 
@@ -79,7 +79,7 @@ def patched_urllib3(interceptor: Interceptor) -> Iterator[None]:
             content or b"",
             _timeout_s(options.get("timeout", pool.timeout)),
         )
-        return _given(message, interceptor.answer_blocking(message, send), waiting)
+        return _to_client_response(message, interceptor.answer_blocking(message, send), waiting)
 
     with patched(HTTPConnectionPool, urlopen=urlopen):
         yield
@@ -106,12 +106,12 @@ def _response(response: Any, body: bytes) -> Response:
     return Response(response.status, response.reason or "", headers, body)
 
 
-def _given(message: Request, sent: Sent, waiting: dict[str, Any]) -> Any:
+def _to_client_response(message: Request, sent: SendResult, waiting: dict[str, Any]) -> Any:
     """The answer as a pool returns it; the same whether it was sent or is known."""
     from urllib3 import HTTPHeaderDict, HTTPResponse, exceptions
 
-    if sent.through is not None:
-        return sent.through
+    if sent.passed_through is not None:
+        return sent.passed_through
     body: Any
     if sent.response is None:
         error = to_exception(sent.failure, [exceptions, builtins], (exceptions.HTTPError,), _OWN)

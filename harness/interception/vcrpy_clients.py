@@ -44,7 +44,7 @@ def _cassette(interceptor: Interceptor) -> Any:
             if not_intercepted.get():
                 return False
             if _found(request) is None:
-                request.harness_found = interceptor.claim(request_of_vcr(request))
+                request.harness_found = interceptor.claim(from_vcr_request(request))
                 request.harness_began = time.monotonic()
             return _found(request) is not None
 
@@ -52,14 +52,16 @@ def _cassette(interceptor: Interceptor) -> Any:
             found = _found(request)
             assert found is not None  # vcrpy asks first
             request.harness_found = None
-            sent = interceptor.given_blocking(found)
+            sent = interceptor.reply_blocking(found)
             if sent.response is None:
                 raise ConnectionError(sent.failure)
-            return as_vcr(sent.response)
+            return to_vcr_response(sent.response)
 
         def append(self, request: Any, response: Any) -> None:
             if not not_intercepted.get():
-                interceptor.note(request_of_vcr(request), response_of_vcr(response), request.harness_began)
+                interceptor.report(
+                    from_vcr_request(request), from_vcr_response(response), request.harness_began
+                )
 
     return Bridge(
         "",
@@ -81,12 +83,12 @@ def _of_httplib2() -> tuple[tuple[Any, str, Any], ...]:
     return ((import_module("httplib2"), "SCHEME_TO_CONNECTION", schemes),)
 
 
-def request_of_vcr(request: Any) -> Request:
+def from_vcr_request(request: Any) -> Request:
     """A request of vcrpy's."""
     return Request(request.method, request.uri, headers_of(request.headers), body_of(request.body))
 
 
-def response_of_vcr(response: Any) -> Response:
+def from_vcr_response(response: Any) -> Response:
     """A response of vcrpy's, its body decoded."""
     from vcr.filters import decode_response
 
@@ -101,7 +103,7 @@ def response_of_vcr(response: Any) -> Response:
     return Response(status["code"], status["message"] or "", kept_response_headers(headers), body)
 
 
-def as_vcr(response: Response) -> dict[str, Any]:
+def to_vcr_response(response: Response) -> dict[str, Any]:
     """A response as vcrpy has it."""
     headers: dict[str, list[str]] = {}
     for name, value in response.headers:

@@ -119,10 +119,10 @@ class RecordedBackend:
         return self._playable.metadata
 
     @property
-    def places(self) -> dict[str, str]:
+    def address_variables(self) -> dict[str, str]:
         """The environment variables with provider addresses that were used, by name, without secrets."""
         url = self._options.scrubber.url
-        return {name: url(value) for name, value in sorted(self._live.places.items())}
+        return {name: url(value) for name, value in sorted(self._live.address_variables.items())}
 
     @property
     def interceptor(self) -> Interceptor:

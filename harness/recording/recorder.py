@@ -13,8 +13,8 @@ from threading import Lock
 
 from harness.errors import CassetteError
 from harness.interception.interceptor import Interceptor
-from harness.interception.messages import Request, Sent
-from harness.interception.real_effects import current_effects, refuse
+from harness.interception.messages import Request, SendResult
+from harness.interception.real_effects import current_effects, raise_unanswerable
 from harness.recording.interactions import Interaction
 
 Place = tuple[int, int]
@@ -95,7 +95,7 @@ class HTTPRecorder(Interceptor):
             error = self._budget_error(request) if self._sends else self._mismatch_error(request, self._used)
             if error is None:
                 return None
-        refuse(error)
+        raise_unanswerable(error)
 
     def _next_place(self) -> Place:
         effects = current_effects()
@@ -111,7 +111,7 @@ class HTTPRecorder(Interceptor):
             self._log[place] = Interaction(request, None, self.turn)
         return place
 
-    def end(self, place: Place, sent: Sent, seconds: float) -> None:
+    def end(self, place: Place, sent: SendResult, seconds: float) -> None:
         """Log the result of a request that was sent, after so many real seconds."""
         with self._lock:
             self._log[place] = replace(

@@ -243,7 +243,7 @@ class RecordingSession:
             recorded=day,
             manifests=fingerprints(files, self._scenario.file.parent),
             versions=versions(),
-            environment={**backend.places, **self._passed()},
+            environment={**backend.address_variables, **self._passed()},
         )
 
     def _passed(self) -> dict[str, str]:

@@ -19,7 +19,7 @@ from harness.world.spec import WorldSpec
 from harness.world.stub_lists import StubLists
 from harness.world.unscripted import unscripted, without_headers
 from harness.world.wire.http import without_keys
-from harness.world.wire.reply import Replies
+from harness.world.wire.reply import ReplyFactory
 
 
 @dataclass(frozen=True)
@@ -73,7 +73,7 @@ class StubResponder:
         self.worlds = [anywhere(world) for world in worlds]
         self.requests: list[ServedRequest] = []
         self.closing = asyncio.Event()
-        self.replies = Replies()
+        self.replies = ReplyFactory()
         self.mcp = MCPStubs()
         self._lists = StubLists()
         self._on_request = on_request

@@ -56,7 +56,7 @@ def answer_of(stub: Stub, kind: str, title: str) -> ScriptedAnswer:
         )
     # A copy: whoever gets it may change it, and the stub may answer again.
     written = copy.deepcopy(dict(stub.answer))
-    value = _FORMS[kind](written) if kind in _FORMS else written.get("return")
+    value = _CONVERTERS[kind](written) if kind in _CONVERTERS else written.get("return")
     return ScriptedAnswer(value, latency_s=stub.latency_s, source=stub, title=title)
 
 
@@ -95,7 +95,7 @@ def _retrieval(written: Written) -> RetrievalReply:
         raise WorldError(f"a stub under `retrieval:` cannot answer: {error}") from None
 
 
-_FORMS: dict[str, Callable[[Written], Any]] = {
+_CONVERTERS: dict[str, Callable[[Written], Any]] = {
     "llm": _llm,
     "http": _http,
     "human": lambda written: written.get("reply"),

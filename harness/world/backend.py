@@ -67,9 +67,9 @@ class LiveBackend(Responder):
         self._client = HTTPClient()
 
     @property
-    def places(self) -> Mapping[str, str]:
+    def address_variables(self) -> Mapping[str, str]:
         """The variables with the addresses of the providers that were called."""
-        return self._providers.places
+        return self._providers.address_variables
 
     async def answer(self, effect: Effect, state: State) -> Answer | None:
         """The answer to an effect; None when it is of a kind that no backend answers.

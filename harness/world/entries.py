@@ -70,7 +70,7 @@ class Entries:
                 if (answer := layer.answer(effect, state)) is not None:
                     return answer
             elif (real := self._real(layer, effect)) is not None:
-                return await _performed(real, effect, state)
+                return await _perform(real, effect, state)
         if self.has_stubs(effect) and (error := self.unscripted(effect, state)) is not None:
             raise error
         return None
@@ -164,6 +164,6 @@ async def _call(target: Any, effect: Effect) -> Any:
     return await call_with(target, effect.args)
 
 
-async def _performed(real: Callable[[], Awaitable[Any]], effect: Effect, state: State) -> Answer:
+async def _perform(real: Callable[[], Awaitable[Any]], effect: Effect, state: State) -> Answer:
     """The result of the real thing. What would end the harness, as `sys.exit` does, is its own failure."""
     return Answer(value=await contained(within_effect(real, effect, state)))

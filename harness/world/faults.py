@@ -24,7 +24,7 @@ class _Fault:
     spec: FaultSpec
     random: random.Random
     seen: int = 0
-    struck: bool = False
+    has_hit: bool = False
 
     def hits(self, effect: Effect) -> bool:
         """Whether this effect is hit; it is counted if it could be."""
@@ -37,7 +37,7 @@ class _Fault:
             return False
         self.seen += 1
         hit = self._is_hit()
-        self.struck = self.struck or hit
+        self.has_hit = self.has_hit or hit
         return hit
 
     def _is_hit(self) -> bool:
@@ -62,19 +62,19 @@ class Faults:
         for spec in faults:
             self._faults.append(_Fault(spec, random.Random(f"{self._seed}/{len(self._faults)}")))
 
-    def never_struck(self) -> Iterator[tuple[FaultSpec, int]]:
+    def unused_faults(self) -> Iterator[tuple[FaultSpec, int]]:
         """The faults that hit nothing, each with the number of effects that it could have hit."""
-        return ((fault.spec, fault.seen) for fault in self._faults if not fault.struck)
+        return ((fault.spec, fault.seen) for fault in self._faults if not fault.has_hit)
 
-    def strike(self, effect: Effect) -> Strike:
+    def draw(self, effect: Effect) -> ActiveFaults:
         """The faults that hit this effect. Every matching effect is counted, hit or not."""
         if not self._faults:
-            return _NO_STRIKE
+            return _NO_FAULTS
         with self._lock:
-            return Strike([fault.spec for fault in self._faults if fault.hits(effect)])
+            return ActiveFaults([fault.spec for fault in self._faults if fault.hits(effect)])
 
 
-class Strike:
+class ActiveFaults:
     """The faults that hit one effect: the first responder of the list."""
 
     def __init__(self, faults: Sequence[FaultSpec]) -> None:
@@ -92,20 +92,20 @@ class Strike:
         """False for each: faults are drawn for effects that are performed."""
         return [False] * len(effects)
 
-    def changed(self, answer: Answer) -> Answer:
+    def apply(self, answer: Answer) -> Answer:
         """The answer made slower or shorter. `truncate` is the number of characters of text that are left."""
         for fault in self._faults:
             if fault.latency_s is not None:
                 answer = replace(answer, latency_s=answer.latency_s + fault.latency_s)
             if fault.truncate is not None and answer.error is None:
-                answer = replace(answer, value=_cut(answer.value, fault.truncate))
+                answer = replace(answer, value=_truncate(answer.value, fault.truncate))
         return answer
 
 
-_NO_STRIKE: Final = Strike(())
+_NO_FAULTS: Final = ActiveFaults(())
 
 
-def _cut(value: object, length: int) -> object:
+def _truncate(value: object, length: int) -> object:
     if isinstance(value, str):
         return value[:length]
     if isinstance(value, LLMReply):

@@ -74,11 +74,11 @@ class Responders:
         Raises:
             WorldError: nothing may answer it.
         """
-        strike = self.faults.strike(effect)
-        for responder in (strike, *self._responders):
+        active = self.faults.draw(effect)
+        for responder in (active, *self._responders):
             answer = await responder.answer(effect, state)
             if answer is not None:
-                return strike.changed(answer)
+                return active.apply(answer)
         return None
 
     def can_answer(self, effects: Sequence[Effect], state: State) -> bool:

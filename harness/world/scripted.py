@@ -111,9 +111,9 @@ class ScriptedWorld:
         """Of each stub whose `when` never had a value: why, and where it is."""
         return [found for responder in self._scripted for found in responder.undecided()]
 
-    def never_struck(self) -> list[tuple[FaultSpec, int]]:
+    def unused_faults(self) -> list[tuple[FaultSpec, int]]:
         """The faults that hit nothing, each with the number of calls that fit it."""
-        return list(self._responders.faults.never_struck())
+        return list(self._responders.faults.unused_faults())
 
     def warnings(self) -> list[str]:
         """What the user should know of how the real things were done."""

@@ -41,9 +41,7 @@ _NAMESPACES: Final = ("unshare", "--net", "--pid", "--fork", "--kill-child", "--
 # The first process of a process namespace has no default signal handlers, so the script is its child.
 _FIRST: Final = ("sh", "-c", '"$@"; exit $?', "sh")
 
-_LOOK_UP_S: Final = (
-    0.05  # how often a silent script is looked at, in case a child of it holds its output open
-)
+_POLL_S: Final = 0.05  # how often a silent script is looked at, in case a child of it holds its output open
 _DRAIN_S: Final = 1.0  # how long what is left of the output of an ended script is waited for
 _CHUNK: Final = 65536
 _SHOWN: Final = 500  # characters of standard error in messages
@@ -88,7 +86,7 @@ class Scripts:
             thread = ThreadPoolExecutor(1, "script")
             finish = asyncio.get_running_loop().run_in_executor(thread, process.finish)
             thread.shutdown(wait=False)
-            finish.add_done_callback(_seen)
+            finish.add_done_callback(_retrieve_exception)
             await asyncio.wait([finish])
             await asyncio.sleep(process.virtual_seconds)
             return call.read(finish.result())
@@ -188,7 +186,7 @@ class _Process:
                 self.virtual_seconds = (time.monotonic() - self._began) // STEP_S * STEP_S
         if code:
             how = f"was ended by signal {-code}" if code < 0 else f"exited with code {code}"
-            raise ScriptFailed(f"the script {how}{_said(stderr)}")
+            raise ScriptFailed(f"the script {how}{_stderr_tail(stderr)}")
         return stdout.decode("utf-8", "replace")
 
     def end(self) -> None:
@@ -213,7 +211,7 @@ class _Process:
                 if left <= 0 and not self._has_exited():
                     self.virtual_seconds = call.timeout_s or 0.0
                     raise ScriptFailed(f"the script timed out after {call.timeout_s:g} s")
-                ready = selector.select(max(0.0, min(_LOOK_UP_S, left)))
+                ready = selector.select(max(0.0, min(_POLL_S, left)))
                 if left <= 0 and not ready:  # a child that left its group holds the output
                     break
                 for key, _ in ready:
@@ -234,13 +232,13 @@ class _Process:
         return os.waitid(os.P_PID, self._process.pid, os.WEXITED | os.WNOWAIT | os.WNOHANG) is not None
 
 
-def _seen(finish: asyncio.Future[str]) -> None:
+def _retrieve_exception(finish: asyncio.Future[str]) -> None:
     """Tell asyncio that the failure is known, though a call that was cancelled does not ask for it."""
     if not finish.cancelled():
         finish.exception()
 
 
-def _said(stderr: bytes) -> str:
+def _stderr_tail(stderr: bytes) -> str:
     """The end of standard error, for a message."""
     text = stderr.decode("utf-8", "replace").strip()
     return f": {text[-_SHOWN:]}" if text else ""

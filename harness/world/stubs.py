@@ -19,7 +19,7 @@ _COMPARED: Final = (str, int, float)
 
 
 @dataclass(eq=False)
-class _Live:
+class _StubState:
     """A stub, how often it was used, and why its `when` had no value; "" once it had one."""
 
     stub: Stub
@@ -27,7 +27,7 @@ class _Live:
     undecided: str | None = None
 
     @property
-    def left(self) -> bool:
+    def has_uses_left(self) -> bool:
         return self.stub.times == "any" or self.used < self.stub.times
 
     def note(self, undecided: str | None) -> None:
@@ -36,7 +36,7 @@ class _Live:
 
     @property
     def unused(self) -> bool:
-        return self.left and self.stub.times != "any"
+        return self.has_uses_left and self.stub.times != "any"
 
 
 class StubList:
@@ -45,19 +45,19 @@ class StubList:
     def __init__(self, stubs: Sequence[Stub], title: str) -> None:
         self.title = title
         self._lock = Lock()  # real tools ask from threads, beside the loop
-        self._live = [_Live(stub) for stub in stubs]
+        self._states = [_StubState(stub) for stub in stubs]
         self._left = self._with_uses_left()  # in the same order: calls look at no others
 
     def __len__(self) -> int:
-        return len(self._live)
+        return len(self._states)
 
     def put_in_front(self, stubs: Sequence[Stub]) -> None:
         """Add a turn's stubs before those that are there."""
-        self._live[:0] = [_Live(stub) for stub in stubs]
+        self._states[:0] = [_StubState(stub) for stub in stubs]
         self._left = self._with_uses_left()
 
-    def _with_uses_left(self) -> list[_Live]:
-        return [live for live in self._live if live.left]
+    def _with_uses_left(self) -> list[_StubState]:
+        return [item for item in self._states if item.has_uses_left]
 
     def answer(self, effect: Effect, state: State) -> ScriptedAnswer | None:
         """The answer of the first stub that fits, used once; None if there is none."""
@@ -68,52 +68,52 @@ class StubList:
         """The first stub with uses left whose matchers all hold, used once; None if there is none."""
         request = _Request(effect, state)
         with self._lock:
-            for at, live in enumerate(self._left):
-                fits = request.fits(live.stub)
-                live.note(request.undecided)
+            for at, item in enumerate(self._left):
+                fits = request.matches(item.stub)
+                item.note(request.undecided)
                 if fits:
-                    live.used += 1
-                    if not live.left:
+                    item.used += 1
+                    if not item.has_uses_left:
                         del self._left[at]
-                    return live.stub
+                    return item.stub
         return None
 
     def put_back(self, stub: Stub) -> None:
         """Undo one `consume` of a stub."""
-        next(live for live in self._live if live.stub is stub).used -= 1
+        next(item for item in self._states if item.stub is stub).used -= 1
         self._left = self._with_uses_left()
 
     def unused(self) -> list[str]:
         """One text for each stub that is left over: what it would have answered, how often, and where it is."""
         return [
-            f"{describe(live.stub, self.title)}{_times_left(live)}{f' ({live.stub.span})' if live.stub.span else ''}"
-            for live in self._live
-            if live.unused
+            f"{describe(item.stub, self.title)}{_times_left(item)}{f' ({item.stub.span})' if item.stub.span else ''}"
+            for item in self._states
+            if item.unused
         ]
 
     def undecided(self) -> list[tuple[str, Span | None]]:
         """Of each stub whose `when` had no value in any call that it was compared with: why, and where it is."""
-        return [(live.undecided, live.stub.span) for live in self._live if live.undecided]
+        return [(item.undecided, item.stub.span) for item in self._states if item.undecided]
 
     def nearest(self, effect: Effect, state: State) -> Nearest | None:
         """The stub with the fewest reasons against it, those with uses left first."""
         request = _Request(effect, state)
         ranked = []
-        for position, live in enumerate(self._live):
-            reasons = list(request.reasons_against(live.stub))
-            if not live.left:
-                reasons.append(f"it was used up ({live.used} of {live.stub.times})")
-            ranked.append((len(reasons), position, live.stub, reasons))
+        for position, item in enumerate(self._states):
+            reasons = list(request.reasons_against(item.stub))
+            if not item.has_uses_left:
+                reasons.append(f"it was used up ({item.used} of {item.stub.times})")
+            ranked.append((len(reasons), position, item.stub, reasons))
         if not ranked:
             return None
         _, _, stub, reasons = min(ranked, key=lambda rank: rank[:2])
         return Nearest(describe(stub, self.title), stub.span, reasons)
 
 
-def _times_left(live: _Live) -> str:
-    if live.stub.times == 1 or live.stub.times == "any":
+def _times_left(item: _StubState) -> str:
+    if item.stub.times == 1 or item.stub.times == "any":
         return ""
-    return f", used {live.used} of {live.stub.times} times"
+    return f", used {item.used} of {item.stub.times} times"
 
 
 class _Request:
@@ -128,15 +128,15 @@ class _Request:
     def _bindings(self) -> dict[str, Any]:
         return {"request": self.effect.request(), "state": self.state}
 
-    def fits(self, stub: Stub) -> bool:
+    def matches(self, stub: Stub) -> bool:
         """True if all matchers of the stub hold. `undecided` then says why its `when` has no value.
 
         It is "" if it has one, and None where it was not asked for.
         """
         self.undecided = None
-        return not self._surely_differs(stub.args) and next(self.reasons_against(stub), None) is None
+        return not self._has_other_argument(stub.args) and next(self.reasons_against(stub), None) is None
 
-    def _surely_differs(self, wanted: Mapping[str, Any] | None) -> bool:
+    def _has_other_argument(self, wanted: Mapping[str, Any] | None) -> bool:
         """A quick look, for lists with a stub for each of many calls: an argument is another text or number."""
         from harness.matchers.value import is_matcher
 

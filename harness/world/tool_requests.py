@@ -26,8 +26,8 @@ from harness.graph.effects import Answer, Effect
 from harness.graph.trace import Trace
 from harness.interception.failures import scripted
 from harness.interception.interceptor import Interceptor, Place
-from harness.interception.messages import PreparedReply, Request, Response, Sent
-from harness.interception.real_effects import RealEffect, current_effects, refuse
+from harness.interception.messages import PreparedReply, Request, Response, SendResult
+from harness.interception.real_effects import RealEffect, current_effects, raise_unanswerable
 from harness.units import PRECISION
 from harness.world.scripted import ScriptedWorld
 from harness.world.unscripted import without_headers
@@ -44,7 +44,7 @@ from harness.world.wire.http import (
     model_response,
     without_keys,
 )
-from harness.world.wire.reply import Replies
+from harness.world.wire.reply import ReplyFactory
 
 T = TypeVar("T")
 
@@ -79,7 +79,7 @@ class ToolRequests(Interceptor):
         self._world = world
         self._environment = environment
         self._upstream = upstream
-        self._replies = Replies()
+        self._replies = ReplyFactory()
         self._lock = threading.Lock()  # tools ask from threads
         self._trace = Trace()
         self._loop: asyncio.AbstractEventLoop | None = None
@@ -99,9 +99,9 @@ class ToolRequests(Interceptor):
         owner = next((each for each in effects if each.effect is not None), RealEffect())
         try:
             with self._lock:
-                reply, asked = self._scripted(request, owner)
+                reply, asked = self._stub_reply(request, owner)
         except WorldError as mistake:  # in the scenario: no tool may absorb it
-            refuse(mistake)
+            raise_unanswerable(mistake)
         if reply is not None:
             return reply
         if self._upstream is not None:
@@ -110,32 +110,34 @@ class ToolRequests(Interceptor):
             return None  # a thread that no effect started, such as telemetry's: it meets the closed network
         error = self._world.unscripted(without_headers(asked), owner.state)
         self._record(asked, owner, Answer(error=error))
-        refuse(error)
+        raise_unanswerable(error)
 
-    def _scripted(self, request: Request, owner: RealEffect) -> tuple[_StubReply | None, Effect]:
+    def _stub_reply(self, request: Request, owner: RealEffect) -> tuple[_StubReply | None, Effect]:
         """The answer of the first stub that fits, and the effect that was asked last."""
         node = owner.effect.node if owner.effect is not None else ""
         plain = replace(call_of(request.method, request.url, request.headers, request.body), node=node)
         wire = format_at(plain.name, self._environment) if request.method == "POST" else None
         if wire is None:
-            return self._plain(request, plain, owner)
+            return self._http_reply(request, plain, owner)
         try:
             body = json_object(request.body)
             call = replace(wire.read(body), node=node)
         except Refusal as refusal:
-            reply, _ = self._plain(request, plain, owner)
+            reply, _ = self._http_reply(request, plain, owner)
             if reply is None and self._upstream is None:  # who is asked for real may take more than stubs can
                 refused = error_response(wire, refusal)
                 reply = self._reply(request, plain, owner, Answer(error=refusal), refused)
             return reply, plain
-        answer = _at_once(self._world.stubs.answer(call, owner.state))
+        answer = _run_without_waiting(self._world.stubs.answer(call, owner.state))
         if answer is None:
-            return self._plain(request, plain, owner)[0], call
+            return self._http_reply(request, plain, owner)[0], call
         response = model_response(wire, call, body, answer, self._replies) if _is_exchange(answer) else None
         return self._reply(request, call, owner, answer, response), call
 
-    def _plain(self, request: Request, call: Effect, owner: RealEffect) -> tuple[_StubReply | None, Effect]:
-        answer = _at_once(self._world.stubs.answer(call, owner.state))
+    def _http_reply(
+        self, request: Request, call: Effect, owner: RealEffect
+    ) -> tuple[_StubReply | None, Effect]:
+        answer = _run_without_waiting(self._world.stubs.answer(call, owner.state))
         if answer is None:
             return None, call
         response = None
@@ -198,13 +200,13 @@ class ToolRequests(Interceptor):
         if reply.error is not None:
             raise reply.error
 
-    def given_blocking(self, reply: PreparedReply) -> Sent:
+    def reply_blocking(self, reply: PreparedReply) -> SendResult:
         """A reply for a client without an event loop; raises the exception that a stub names."""
         if isinstance(reply, _StubReply):
             self._answered(reply, at=reply.began + reply.duration_s)
             if reply.error is not None:
                 raise reply.error
-        return super().given_blocking(reply)
+        return super().reply_blocking(reply)
 
     def _answered(
         self, reply: _StubReply, cancelled: BaseException | None = None, at: float | None = None
@@ -220,7 +222,7 @@ class ToolRequests(Interceptor):
         """See `Interceptor`."""
         return self._upstream.begin(request) if self._upstream is not None else None
 
-    def end(self, place: Place, sent: Sent, seconds: float) -> None:
+    def end(self, place: Place, sent: SendResult, seconds: float) -> None:
         """See `Interceptor`."""
         if self._upstream is not None:
             self._upstream.end(place, sent, seconds)
@@ -243,7 +245,7 @@ def _response(response: WireResponse) -> Response:
     return Response(response.status, known.get(response.status, ""), tuple(response.headers.items()), body)
 
 
-def _at_once(answering: Coroutine[Any, Any, T]) -> T:
+def _run_without_waiting(answering: Coroutine[Any, Any, T]) -> T:
     """The result of a coroutine that waits for nothing, such as the answer of a stub, in any thread."""
     try:
         answering.send(None)

@@ -11,7 +11,7 @@ from harness.world.spec import ErrorAnswer, FaultSpec, WorldSpec
 from tests.world.stubs import ask, llm, reply
 
 
-def struck(fault: Any, count: Any = 6, seed: Any = 0, **effect: Any) -> Any:
+def answers_under(fault: Any, count: Any = 6, seed: Any = 0, **effect: Any) -> Any:
     spec = WorldSpec(llm=(reply("hello", times="any"),), faults=(fault,))
     world = ScriptedWorld(spec, seed=seed)
     return [ask(world, llm(**effect)) for _ in range(count)]
@@ -21,10 +21,11 @@ OVERLOAD = ErrorAnswer("server_error")
 
 
 def test_the_nth_and_every_nth_effect_are_hit() -> None:
-    assert [bool(a.error) for a in struck(FaultSpec("llm", nth=2, error=OVERLOAD))] == [False, True] + [
-        False
-    ] * 4
-    assert [bool(a.error) for a in struck(FaultSpec("llm", every=3, error=OVERLOAD))] == [
+    assert [bool(a.error) for a in answers_under(FaultSpec("llm", nth=2, error=OVERLOAD))] == [
+        False,
+        True,
+    ] + [False] * 4
+    assert [bool(a.error) for a in answers_under(FaultSpec("llm", every=3, error=OVERLOAD))] == [
         False,
         False,
         True,
@@ -33,7 +34,7 @@ def test_the_nth_and_every_nth_effect_are_hit() -> None:
 
 def test_a_rate_is_drawn_from_the_seed() -> None:
     def hits(seed: Any) -> Any:
-        return [bool(a.error) for a in struck(FaultSpec("llm", rate=0.5, error=OVERLOAD), 40, seed)]
+        return [bool(a.error) for a in answers_under(FaultSpec("llm", rate=0.5, error=OVERLOAD), 40, seed)]
 
     assert hits(1) == hits(1)
     assert hits(1) != hits(2)
@@ -42,16 +43,16 @@ def test_a_rate_is_drawn_from_the_seed() -> None:
 
 def test_latency_is_added_and_text_is_cut() -> None:
     slow, cut = (
-        struck(FaultSpec("llm", nth=1, latency_s=2.5))[0],
-        struck(FaultSpec("llm", nth=1, truncate=3))[0],
+        answers_under(FaultSpec("llm", nth=1, latency_s=2.5))[0],
+        answers_under(FaultSpec("llm", nth=1, truncate=3))[0],
     )
     assert (slow.latency_s, cut.value.text) == (2.5, "hel")
 
 
 def test_faults_look_at_kind_node_and_name() -> None:
-    assert not any(a.error for a in struck(FaultSpec("tool", nth=1, error=OVERLOAD)))
-    assert not any(a.error for a in struck(FaultSpec("llm", node="other", nth=1, error=OVERLOAD)))
-    assert any(a.error for a in struck(FaultSpec("llm", node="n", name="gpt*", nth=1, error=OVERLOAD)))
+    assert not any(a.error for a in answers_under(FaultSpec("tool", nth=1, error=OVERLOAD)))
+    assert not any(a.error for a in answers_under(FaultSpec("llm", node="other", nth=1, error=OVERLOAD)))
+    assert any(a.error for a in answers_under(FaultSpec("llm", node="n", name="gpt*", nth=1, error=OVERLOAD)))
 
 
 def test_of_two_threads_that_ask_at_once_one_is_hit_by_the_fault_of_the_second_call() -> None:
@@ -70,8 +71,8 @@ def test_of_two_threads_that_ask_at_once_one_is_hit_by_the_fault_of_the_second_c
     faults.add([Slow(effect="tool", nth=2, error=ErrorAnswer("timeout"))])
 
     def ask_and_note() -> None:
-        strike = faults.strike(ToolCall(name="f", args={}))
-        hit.append(asyncio.run(strike.answer(ToolCall(name="f", args={}), {})) is not None)
+        active = faults.draw(ToolCall(name="f", args={}))
+        hit.append(asyncio.run(active.answer(ToolCall(name="f", args={}), {})) is not None)
 
     beside = threading.Thread(target=ask_and_note)
     ask_and_note()

@@ -10,7 +10,7 @@ import pytest
 
 from harness.interception.intercept import FAMILIES, intercepted
 from harness.interception.interceptor import Interceptor, Place
-from harness.interception.messages import PreparedReply, Request, Sent
+from harness.interception.messages import PreparedReply, Request, SendResult
 
 
 class Closed(Interceptor):
@@ -22,7 +22,7 @@ class Closed(Interceptor):
     def begin(self, request: Request) -> Place:
         raise AssertionError(request)
 
-    def end(self, place: Place, sent: Sent, seconds: float) -> None:
+    def end(self, place: Place, sent: SendResult, seconds: float) -> None:
         raise AssertionError(sent)
 
     def drop(self, place: Place) -> None:

@@ -32,7 +32,7 @@ def test_which_variables_said_where_providers_are_is_known() -> None:
         for each in calls:
             await providers.ask(each)
         await providers.close()
-        return providers.places
+        return providers.address_variables
 
     with loopback(completion()) as server:
         url = f"{server.url}/v1"

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from harness.interception.interceptor import Interceptor, Place
-from harness.interception.messages import PreparedReply, Request, Sent
+from harness.interception.messages import PreparedReply, Request, SendResult
 from harness.scenario.load import load_file
 from harness.scenario.run import run_once
 from harness.scenario.run_result import RunResult
@@ -224,7 +224,7 @@ class Upstream(Interceptor):
     def begin(self, request: Request) -> Place:
         raise AssertionError(request)
 
-    def end(self, place: Place, sent: Sent, seconds: float) -> None:
+    def end(self, place: Place, sent: SendResult, seconds: float) -> None:
         raise AssertionError(sent)
 
     def drop(self, place: Place) -> None:

@@ -10,7 +10,7 @@ from typing import Any
 
 from harness.interception.real_effects import not_intercepted
 from harness.time.paced import real_timers
-from harness.world.mcp.connect import reason
+from harness.world.mcp.connect import failure_reason
 from harness.world.mcp.opening import CONNECT_LIMIT_S, after_real_seconds
 from harness.world.mcp.tools import MCPFailure
 from harness.world.mcp.wire import Message, is_request, is_response, message_json
@@ -73,7 +73,7 @@ class MCPConnection:
                     await self._closing.wait()
                     tasks.cancel_scope.cancel()
         except Exception as error:
-            self._closed(reason(error))
+            self._closed(failure_reason(error))
         finally:
             self._ended.set()
 

@@ -24,12 +24,12 @@ def end_with_broken_answers(http: Any, fail: Callable[[str], None]) -> None:
         is_stream = response.headers.get("content-type", "").startswith("text/event-stream")
         is_readable = not (is_stream and "content-encoding" in response.headers)
         if response.request.method == "POST" and response.is_success and is_readable:
-            response.stream = _Watched(response.stream, is_stream, fail)
+            response.stream = _WatchedBody(response.stream, is_stream, fail)
 
     http.event_hooks = {"response": [on_response]}
 
 
-class _Watched(httpx.AsyncByteStream):
+class _WatchedBody(httpx.AsyncByteStream):
     """The body of an answer. A stream of events may end without one if it has ids: the SDK then asks for the rest."""
 
     def __init__(self, body: Any, is_stream: bool, fail: Callable[[str], None]) -> None:

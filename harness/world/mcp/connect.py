@@ -88,7 +88,7 @@ def streams_to(endpoint: MCPEndpoint, limit_s: float = CONNECT_LIMIT_S) -> Abstr
     return opened_in_time(transport, limit_s)
 
 
-def reason(error: BaseException | None) -> str:
+def failure_reason(error: BaseException | None) -> str:
     """Why a connection failed, for people, in one line."""
     cause = _leaf(error)
     return bare_urls(str(cause)).partition("\n")[0].rstrip(".") or type(cause).__name__
@@ -109,7 +109,7 @@ async def connected(
     loop = asyncio.get_running_loop()
     ready: asyncio.Future[SDKSession] = loop.create_future()
     leave = asyncio.Event()
-    owner = loop.create_task(_own(streams, options, ready, leave))
+    owner = loop.create_task(_run_session(streams, options, ready, leave))
     either: set[asyncio.Future[Any]] = {owner, ready}
     try:
         await asyncio.wait(either, return_when=asyncio.FIRST_COMPLETED)
@@ -117,16 +117,16 @@ async def connected(
             cause = _leaf(owner.exception())
             if isinstance(cause, HarnessError):
                 raise cause
-            raise MCPFailure(options.not_connected(reason(cause))) from cause
+            raise MCPFailure(options.not_connected(failure_reason(cause))) from cause
         yield ready.result()
     finally:
         if not ready.done():
             owner.cancel()
         leave.set()
-        await _outlast(owner)
+        await _wait_for_end(owner)
 
 
-async def _outlast(task: asyncio.Task[None]) -> None:
+async def _wait_for_end(task: asyncio.Task[None]) -> None:
     """Return when `task` has ended, whatever happens to us meanwhile; what it raised is dropped.
 
     By now the calls that a broken connection interrupted have failed with its reason.
@@ -143,7 +143,7 @@ async def _outlast(task: asyncio.Task[None]) -> None:
         raise interrupted
 
 
-async def _own(
+async def _run_session(
     streams: AbstractAsyncContextManager[Any],
     options: SessionOptions,
     ready: asyncio.Future[SDKSession],
@@ -152,7 +152,7 @@ async def _own(
     from mcp import ClientSession
 
     with ExitStack() as clock:
-        clock.enter_context(options.holding())
+        clock.enter_context(options.hold_clock())
         async with streams as pair, ClientSession(pair[0], pair[1]) as client:
             session = SDKSession(client, options)
             try:
@@ -162,7 +162,7 @@ async def _own(
                 await leave.wait()
             finally:
                 session.end()
-                clock.enter_context(options.leaving())
+                clock.enter_context(options.use_real_clock())
 
 
 @asynccontextmanager

@@ -74,8 +74,8 @@ class SDKSession:
         import anyio
 
         with (
-            _failures(),
-            self._options.holding(),
+            _translated_errors(),
+            self._options.hold_clock(),
             anyio.CancelScope() as scope,
             self._options.limit(limit_s, scope.cancel),
         ):
@@ -116,11 +116,11 @@ class SessionOptions:
         """The message that it cannot be connected to."""
         return "; ".join(filter(None, [f"cannot connect to {self.name}: {why}", self.advice]))
 
-    def holding(self) -> AbstractContextManager[None]:
+    def hold_clock(self) -> AbstractContextManager[None]:
         """The clock stands still while an external server takes its time."""
         return real_wait() if self.is_external else nullcontext()
 
-    def leaving(self) -> AbstractContextManager[None]:
+    def use_real_clock(self) -> AbstractContextManager[None]:
         """The SDK waits some seconds by the loop's clock for what it closes: they must be real ones."""
         return in_real_time() if self.is_external else nullcontext()
 
@@ -141,7 +141,7 @@ class SessionOptions:
 
 
 @contextmanager
-def _failures() -> Iterator[None]:
+def _translated_errors() -> Iterator[None]:
     """Say `MCPFailure` for everything the SDK raises at a client's request."""
     import anyio
 

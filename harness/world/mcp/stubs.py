@@ -66,7 +66,7 @@ class MCPStubs(Responder):
         Raises:
             WorldError: the stub's content is not what the protocol knows.
         """
-        stubs = self._of(effect)
+        stubs = self._stub_list(effect)
         stub = None if stubs is None else stubs.consume(effect, state)
         if stub is None or stubs is None or not isinstance(effect, MCPCall):
             return None
@@ -75,7 +75,7 @@ class MCPStubs(Responder):
 
     def nearest(self, effect: Effect, state: State) -> Nearest | None:
         """The stub that came closest to a call."""
-        stubs = self._of(effect)
+        stubs = self._stub_list(effect)
         return None if stubs is None else stubs.nearest(effect, state)
 
     def unused(self) -> list[str]:
@@ -86,7 +86,7 @@ class MCPStubs(Responder):
         """Of each stub whose `when` never had a value: why, and where it is."""
         return [found for stubs in self._stubs.values() for found in stubs.undecided()]
 
-    def _of(self, effect: Effect) -> StubList | None:
+    def _stub_list(self, effect: Effect) -> StubList | None:
         if not isinstance(effect, MCPCall):
             return None
         return self._stubs.get((self.name_of(effect.endpoint), effect.name))

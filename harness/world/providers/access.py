@@ -61,7 +61,7 @@ class Provider:
     prefix: str
     protocol: Protocol = "openai"
     base_url: str | None = None
-    other: str = ""
+    other_variable: str = ""
     compatible: bool = False
 
 
@@ -70,25 +70,27 @@ PROVIDERS: Final[Mapping[str, Provider]] = {
     "anthropic": Provider("ANTHROPIC", "anthropic", "https://api.anthropic.com", "ANTHROPIC_API_URL"),
     "openai_compatible": Provider("OPENAI_COMPATIBLE", compatible=True),
     "vllm": Provider("VLLM", compatible=True),
-    "ollama": Provider("OLLAMA", base_url="localhost:11434", other="OLLAMA_API_BASE", compatible=True),
+    "ollama": Provider(
+        "OLLAMA", base_url="localhost:11434", other_variable="OLLAMA_API_BASE", compatible=True
+    ),
 }
 
 
-def find(call: LLMCall, access: Access) -> Address:
+def resolve_address(call: LLMCall, access: Access) -> Address:
     """Where a call goes. A base URL in the manifest comes before one in the environment.
 
     Raises:
         ProviderError: the provider is not known and nothing says where it is.
         KeyMissing: there is no key.
     """
-    name, model = named(call)
+    name, model = provider_and_model(call)
     provider = PROVIDERS.get(name) or _unknown(name)
     base_url, variable = call.base_url, ""
     if not base_url:
-        variable = next((v for v in _place_variables(provider) if access.environment.get(v)), "")
+        variable = next((v for v in _address_variables(provider) if access.environment.get(v)), "")
         base_url = access.environment.get(variable) or provider.base_url
     if not base_url:
-        raise ProviderError(_nowhere(name, model, provider))
+        raise ProviderError(_no_address_text(name, model, provider))
     return Address(
         provider=name,
         protocol=provider.protocol,
@@ -103,12 +105,12 @@ def find(call: LLMCall, access: Access) -> Address:
 def base_urls(environment: Mapping[str, str]) -> Iterator[tuple[Protocol, str]]:
     """Where the providers are, the places that the environment names first, each with what is spoken there."""
     for provider in PROVIDERS.values():
-        for base_url in (*map(environment.get, _place_variables(provider)), provider.base_url):
+        for base_url in (*map(environment.get, _address_variables(provider)), provider.base_url):
             if base_url:
                 yield provider.protocol, openai_url(base_url) if provider.compatible else base_url
 
 
-def named(call: LLMCall) -> tuple[str, str]:
+def provider_and_model(call: LLMCall) -> tuple[str, str]:
     """The provider and the model. Without a provider the model's name decides: `openai/gpt-4o`, `claude-…`."""
     provider, model = call.provider, call.name
     prefix, slash, rest = model.partition("/")
@@ -127,14 +129,14 @@ def openai_url(written: str) -> str:
 
 def _unknown(name: str) -> Provider:
     prefix = re.sub(r"\W", "_", name).upper()
-    return Provider(prefix, other=f"{prefix}_API_BASE", compatible=True)
+    return Provider(prefix, other_variable=f"{prefix}_API_BASE", compatible=True)
 
 
-def _place_variables(provider: Provider) -> list[str]:
-    return [f"{provider.prefix}_BASE_URL", *filter(None, [provider.other])]
+def _address_variables(provider: Provider) -> list[str]:
+    return [f"{provider.prefix}_BASE_URL", *filter(None, [provider.other_variable])]
 
 
-def _nowhere(name: str, model: str, provider: Provider) -> str:
+def _no_address_text(name: str, model: str, provider: Provider) -> str:
     variable = f"{provider.prefix}_BASE_URL"
     if name in PROVIDERS:
         return f"nothing says where provider {name!r} of model {model!r} is: set {variable}"

@@ -11,7 +11,7 @@ _CLIENTS: Final = ("openai", "anthropic")
 _TRANSPORTS: Final = ("httpx", "httpx2")
 
 
-def as_the_client_raised(error: Exception) -> Exception:
+def client_error(error: Exception) -> Exception:
     """The error underneath: ours, which clients take for a failed connection, else the client's.
 
     LangChain raises subclasses of the clients' errors, and warns, which may raise too, before some of them; manifests

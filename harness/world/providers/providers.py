@@ -6,8 +6,8 @@ from functools import cache
 from typing import TYPE_CHECKING, Any
 
 from harness.graph.effects import LLMCall, LLMReply
-from harness.world.providers.access import Access, find
-from harness.world.providers.failures import as_the_client_raised
+from harness.world.providers.access import Access, resolve_address
+from harness.world.providers.failures import client_error
 
 if TYPE_CHECKING:
     from langchain_core.language_models import BaseChatModel
@@ -23,7 +23,7 @@ class Providers:
     """
 
     def __init__(self, access: Access) -> None:
-        self.places: dict[str, str] = {}
+        self.address_variables: dict[str, str] = {}
         self._access = access
         self._clients: Clients | None = None
 
@@ -38,19 +38,19 @@ class Providers:
         from pydantic import ValidationError
 
         from harness.world.providers.model_request import model_request
-        from harness.world.providers.replies import unreadable
+        from harness.world.providers.replies import malformed_reply
 
-        address = find(call, self._access)
+        address = resolve_address(call, self._access)
         if address.variable:
-            self.places[address.variable] = self._access.environment[address.variable]
+            self.address_variables[address.variable] = self._access.environment[address.variable]
         asked = model_request(call, address)
         model = self._own_clients().model(address, asked)
         try:
-            return await _reply(model, asked, _structured(model, asked, address.protocol))
+            return await _reply(model, asked, _request_options(model, asked, address.protocol))
         except ValidationError as invalid:
-            failure: Exception = unreadable(invalid)
+            failure: Exception = malformed_reply(invalid)
         except Exception as error:
-            failure = as_the_client_raised(error)
+            failure = client_error(error)
         # Out of the `except`, so that what LangChain made of it does not become its context.
         raise failure
 
@@ -76,7 +76,7 @@ def _offline() -> Clients:
     return Clients(offline=True)
 
 
-def _structured(model: Any, wanted: ModelRequest, protocol: str) -> dict[str, Any]:
+def _request_options(model: Any, wanted: ModelRequest, protocol: str) -> dict[str, Any]:
     """The request, with the wanted form of the answer.
 
     OpenAI's chat completions get it in the body: given by name, their client would parse the answer itself, and

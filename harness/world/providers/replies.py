@@ -48,7 +48,7 @@ def streamed_reply(parts: Sequence[AIMessageChunk]) -> LLMReply:
     )
 
 
-def unreadable(invalid: ValidationError) -> MalformedAnswerError:
+def malformed_reply(invalid: ValidationError) -> MalformedAnswerError:
     """The failure of a reply that LangChain can make no message of."""
     fault = invalid.errors()[0]
     place = ".".join(map(str, fault["loc"]))

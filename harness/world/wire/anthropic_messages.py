@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     Block = types.TextBlock | types.ToolUseBlock
 
 PACKAGE: Final = "anthropic"
-_APART: Final = ("model", "messages", "system", "tools", "stream", "output_format", "output_config")
+_NOT_PARAMS: Final = ("model", "messages", "system", "tools", "stream", "output_format", "output_config")
 _STOP: Final = {
     "stop": "end_turn",
     "length": "max_tokens",
@@ -50,7 +50,7 @@ def read(body: Json) -> LLMCall:
     return LLMCall(
         name=model,
         provider="anthropic",
-        params=params_of(body, *_APART),
+        params=params_of(body, *_NOT_PARAMS),
         messages=messages,
         tools=[tool_spec(written, "input_schema") for written in list_of(body.get("tools"), "tools")],
         response_format=_response_format(body),
@@ -102,7 +102,7 @@ def _tool_result(block: Json, param: str) -> BaseMessage:
     return message("tool", param, content=content, tool_call_id=call_id, status=status)
 
 
-def whole(reply: Reply, body: Json) -> Json:
+def response_json(reply: Reply, body: Json) -> Json:
     """The message."""
     from anthropic import types
 
@@ -178,7 +178,7 @@ def _stop_reason(reply: Reply) -> str:
     return _STOP.get(reply.finish_reason, reply.finish_reason)
 
 
-def error(refusal: Refusal) -> Json:
+def error_json(refusal: Refusal) -> Json:
     """The body of an error."""
     kind = _ERRORS.get(refusal.kind, "invalid_request_error")
     return {"type": "error", "error": {"type": kind, "message": str(refusal)}}

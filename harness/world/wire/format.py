@@ -56,7 +56,7 @@ class WireFormat(Protocol):
         """
         ...
 
-    def whole(self, reply: Reply, body: Json) -> Json:
+    def response_json(self, reply: Reply, body: Json) -> Json:
         """The answer in one piece."""
         ...
 
@@ -64,6 +64,6 @@ class WireFormat(Protocol):
         """The answer as server-sent events."""
         ...
 
-    def error(self, refusal: Refusal) -> Json:
+    def error_json(self, refusal: Refusal) -> Json:
         """The body of an error."""
         ...

@@ -18,10 +18,10 @@ from harness.source.extras import import_extra
 from harness.world.answers import ScriptedAnswer
 from harness.world.spec import ErrorAnswer
 from harness.world.wire.format import Json, Refusal, WireFormat
-from harness.world.wire.reply import Replies, compact
+from harness.world.wire.reply import ReplyFactory, compact
 
 _NAME: Final = re.compile(r"[!#$%&'*+.^_`|~0-9A-Za-z-]+")
-_OF_THE_CONNECTION: Final = frozenset(
+_CONNECTION_HEADERS: Final = frozenset(
     {"content-length", "content-encoding", "transfer-encoding", "connection", "keep-alive"}
 )
 _LONGEST_RETRY_S: Final = 86_400.0
@@ -88,11 +88,11 @@ def json_object(body: bytes) -> Json:
 
 
 def model_response(
-    wire: WireFormat, call: LLMCall, body: Json, answer: Answer, replies: Replies
+    wire: WireFormat, call: LLMCall, body: Json, answer: Answer, replies: ReplyFactory
 ) -> WireResponse:
     """The answer to a model call in the provider's wire format, streamed if `body` asks for it.
 
-    `answer` has a value or an error with a status. One that is `malformed` is cut off.
+    `answer` has a value or an error with a status. One that is `malformed` is truncated off.
 
     Raises:
         ExtraMissing: the package with the provider's types is not installed.
@@ -101,13 +101,13 @@ def model_response(
     if failure is not None and failure.kind != "malformed":
         return error_response(wire, Refusal(failure.kind, str(answer.error)), failure.retry_after_s)
     import_extra(wire.PACKAGE, wire.PACKAGE, "to answer as this provider does")
-    cut = failure is not None
-    reply = replies.reply_to(call, LLMReply(str(answer.error)) if cut else answer.value)
+    truncated = failure is not None
+    reply = replies.make(call, LLMReply(str(answer.error)) if truncated else answer.value)
     if body.get("stream") is not True:
-        return json_response(wire.whole(reply, body), cut=cut)
+        return json_response(wire.response_json(reply, body), truncated=truncated)
     events = wire.events(reply, body)
     headers = {"content-type": "text/event-stream; charset=utf-8", "cache-control": "no-cache"}
-    return WireResponse(200, headers, iter([_half(next(events)) + "\n\n"]) if cut else events)
+    return WireResponse(200, headers, iter([_half(next(events)) + "\n\n"]) if truncated else events)
 
 
 def http_response(wire: WireFormat, answer: Answer) -> WireResponse:
@@ -118,9 +118,9 @@ def http_response(wire: WireFormat, answer: Answer) -> WireResponse:
     """
     failure = failure_of(answer)
     if failure is None:
-        return _written(answer.value)
+        return _stub_response(answer.value)
     if failure.kind == "malformed":
-        return json_response({"error": str(answer.error)}, cut=True)
+        return json_response({"error": str(answer.error)}, truncated=True)
     return error_response(wire, Refusal(failure.kind, str(answer.error)), failure.retry_after_s)
 
 
@@ -138,23 +138,23 @@ def error_response(wire: WireFormat, refusal: Refusal, retry_after_s: float | No
     if retry_after_s is not None:
         seconds = min(retry_after_s, _LONGEST_RETRY_S)
         headers = {"retry-after": str(math.ceil(seconds)), "retry-after-ms": f"{seconds * 1000:.3f}"}
-    return json_response(wire.error(refusal), refusal.status, headers)
+    return json_response(wire.error_json(refusal), refusal.status, headers)
 
 
 def json_response(
-    value: Json, status: int = 200, headers: Mapping[str, str] | None = None, *, cut: bool = False
+    value: Json, status: int = 200, headers: Mapping[str, str] | None = None, *, truncated: bool = False
 ) -> WireResponse:
-    """A response with this JSON; `cut`: with the first half of its text."""
+    """A response with this JSON; `truncated`: with the first half of its text."""
     text = compact(value)
     headers = {"content-type": "application/json", **(headers or {})}
-    return WireResponse(status, headers, iter([_half(text) if cut else text]))
+    return WireResponse(status, headers, iter([_half(text) if truncated else text]))
 
 
 def _half(text: str) -> str:
     return text[: len(text) // 2]
 
 
-def _written(reply: HTTPReply) -> WireResponse:
+def _stub_response(reply: HTTPReply) -> WireResponse:
     """The response that a stub gives."""
     if reply.status < 200:
         raise Refusal("server_error", f"the stub's status {reply.status} is no answer of a server")
@@ -173,5 +173,5 @@ def _headers(written: Mapping[str, str]) -> dict[str, str]:
         .encode("latin-1", "replace")
         .decode("latin-1")
         for name, value in written.items()
-        if name not in _OF_THE_CONNECTION
+        if name not in _CONNECTION_HEADERS
     }

@@ -15,8 +15,8 @@ from harness.world.wire.reading import (
     content_of,
     list_of,
     message,
+    openai_message,
     params_of,
-    spoken,
     text_of,
     tool_spec,
 )
@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from openai.types.chat import chat_completion_chunk
 
 PACKAGE: Final = "openai"
-_APART: Final = ("model", "messages", "tools", "response_format", "stream", "stream_options", "n")
+_NOT_PARAMS: Final = ("model", "messages", "tools", "response_format", "stream", "stream_options", "n")
 _FINISH: Final = {
     "end_turn": "stop",
     "stop_sequence": "stop",
@@ -57,7 +57,7 @@ def read(body: Json) -> LLMCall:
     return LLMCall(
         name=model,
         provider="openai",
-        params=params_of(body, *_APART),
+        params=params_of(body, *_NOT_PARAMS),
         messages=[_message(written, f"messages[{at}]") for at, written in enumerate(messages)],
         tools=[_tool(written) for written in list_of(body.get("tools"), "tools")],
         response_format=body.get("response_format"),
@@ -73,7 +73,7 @@ def _message(written: Json, param: str) -> BaseMessage:
     if role in ("tool", "function"):
         call_id = str(written.get("tool_call_id") or name or "")
         return message("tool", param, content=content, tool_call_id=call_id, name=name)
-    return spoken(role, content, param, "assistant, tool", name=name)
+    return openai_message(role, content, param, "assistant, tool", name=name)
 
 
 def _call(written: Json) -> tuple[str, str, Any]:
@@ -87,7 +87,7 @@ def _tool(written: Json) -> ToolSpec:
     return tool_spec(function if isinstance(function, dict) else written, "parameters")
 
 
-def whole(reply: Reply, body: Json) -> Json:
+def response_json(reply: Reply, body: Json) -> Json:
     """The completion."""
     from openai.types import chat
     from openai.types.chat.chat_completion import Choice
@@ -163,7 +163,7 @@ def _usage(reply: Reply) -> CompletionUsage:
     )
 
 
-def error(refusal: Refusal) -> Json:
+def error_json(refusal: Refusal) -> Json:
     """The body of an error."""
     kind, code = _ERRORS.get(refusal.kind, ("invalid_request_error", None))
     return {"error": {"message": str(refusal), "type": kind, "param": refusal.param, "code": code}}

@@ -17,8 +17,8 @@ from harness.world.wire.reading import (
     content_of,
     list_of,
     message,
+    openai_message,
     params_of,
-    spoken,
     text_of,
     tool_spec,
 )
@@ -31,7 +31,7 @@ if TYPE_CHECKING:
     Item = responses.ResponseOutputMessage | responses.ResponseFunctionToolCall
     Events = Iterator[responses.ResponseStreamEvent]
 
-_APART: Final = ("model", "input", "instructions", "tools", "text", "stream", "stream_options")
+_NOT_PARAMS: Final = ("model", "input", "instructions", "tools", "text", "stream", "stream_options")
 _INCOMPLETE: Final = {
     "length": "max_output_tokens",
     "max_tokens": "max_output_tokens",
@@ -40,7 +40,7 @@ _INCOMPLETE: Final = {
 }
 
 PACKAGE: Final = "openai"
-error = openai_chat.error
+error_json = openai_chat.error_json
 
 
 def read(body: Json) -> LLMCall:
@@ -48,7 +48,7 @@ def read(body: Json) -> LLMCall:
     return LLMCall(
         name=text_of(body, "model"),
         provider="openai",
-        params=params_of(body, *_APART),
+        params=params_of(body, *_NOT_PARAMS),
         messages=list(_messages(body)),
         tools=[tool_spec(written, "parameters") for written in list_of(body.get("tools"), "tools")],
         response_format=_response_format(body.get("text")),
@@ -97,12 +97,12 @@ def _items(items: list[Json]) -> Iterator[BaseMessage]:
             written, speaking = content_of(item.get("content"), f"{param}.content"), True
         else:
             content = content_of(item.get("content"), f"{param}.content")
-            yield spoken(item.get("role"), content, param, "assistant")
+            yield openai_message(item.get("role"), content, param, "assistant")
     if speaking:
         yield ai_message(written, calls, "input")
 
 
-def whole(reply: Reply, body: Json) -> Json:
+def response_json(reply: Reply, body: Json) -> Json:
     """The response."""
     return to_wire(_response(reply, _output(reply), ended=True))
 

@@ -97,7 +97,9 @@ def ai_message(content: str | list[Any], calls: Sequence[tuple[str, str, Any]], 
     return message("assistant", param, content=content, tool_calls=good, invalid_tool_calls=bad)
 
 
-def spoken(role: Any, content: str | list[Any], param: str, others: str, **fields: Any) -> BaseMessage:
+def openai_message(
+    role: Any, content: str | list[Any], param: str, others: str, **fields: Any
+) -> BaseMessage:
     """A message of a user or of the system, in a request of OpenAI's.
 
     Raises:
@@ -120,6 +122,6 @@ def tool_spec(written: Mapping[str, Any], schema_key: str) -> ToolSpec:
     )
 
 
-def params_of(body: Mapping[str, Any], *apart: str) -> Json:
+def params_of(body: Mapping[str, Any], *excluded: str) -> Json:
     """What the request says beside its parts: temperature, top_p, …"""
-    return {key: value for key, value in body.items() if key not in apart and value is not None}
+    return {key: value for key, value in body.items() if key not in excluded and value is not None}

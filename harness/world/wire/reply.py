@@ -39,14 +39,14 @@ class Reply:
     output_tokens: int
 
 
-class Replies:
+class ReplyFactory:
     """Makes the replies of one server or run, and numbers them, so that the same requests get the same ids."""
 
     def __init__(self) -> None:
         self._numbers: Counter[str] = Counter()
         self._calls = count(1)
 
-    def reply_to(self, call: LLMCall, answer: LLMReply) -> Reply:
+    def make(self, call: LLMCall, answer: LLMReply) -> Reply:
         """The reply to a call. Usage that the stub does not give is a count of words."""
         calls = tuple(
             ToolRequest(
@@ -56,7 +56,9 @@ class Replies:
             )
             for one in answer.tool_calls
         )
-        answer_words = words(answer.text) + sum(words(f"{one.name} {one.arguments}") for one in calls)
+        answer_words = word_count(answer.text) + sum(
+            word_count(f"{one.name} {one.arguments}") for one in calls
+        )
         self._numbers[call.provider] += 1
         return Reply(
             number=self._numbers[call.provider],
@@ -88,10 +90,10 @@ def event(data: Mapping[str, Any], name: str = "") -> str:
 def _request_words(call: LLMCall) -> int:
     from harness.graph.messages import message_text
 
-    return sum(words(message_text(message)) for message in call.messages)
+    return sum(word_count(message_text(message)) for message in call.messages)
 
 
-def words(text: str) -> int:
+def word_count(text: str) -> int:
     """A rough count of tokens."""
     return len(text.split())
 
@@ -105,7 +107,7 @@ def pieces(text: str, most: int = 4) -> Iterator[str]:
 
 
 def slices(text: str) -> Iterator[str]:
-    """The text in at most four pieces, cut anywhere."""
+    """The text in at most four pieces, truncated anywhere."""
     size = max(1, -(-len(text) // 4))
     for start in range(0, len(text), size):
         yield text[start : start + size]

@@ -16,7 +16,7 @@ import requests
 
 from harness.errors import CassetteMismatch
 from harness.interception.intercept import intercepted
-from harness.interception.messages import Request, Response, Sent
+from harness.interception.messages import Request, Response, SendResult
 from harness.interception.real_effects import within_effect
 from harness.recording.recorder import HTTPRecorder
 from harness.time.paced import PacedTimeLoop
@@ -121,10 +121,10 @@ def test_the_time_of_a_blocking_request_passes_though_the_effect_fails() -> None
 def test_a_request_whose_client_breaks_is_not_taken_down() -> None:
     recorder = recording_all()
 
-    async def breaks() -> Sent:
+    async def breaks() -> SendResult:
         raise RuntimeError("a client's own mistake")
 
-    def breaks_at_once() -> Sent:
+    def breaks_at_once() -> SendResult:
         raise RuntimeError("a client's own mistake")
 
     async def run() -> None:
