@@ -22,8 +22,8 @@ _WIDTH, _HEIGHT, _EDGE = 720, 220, 46
 _SERIES: Final = ("best", "mean", "worst")
 _FILES: Final = (
     ("winner.yaml", "the winner as a variants file, for harness score --variants"),
-    ("winner.patch", "what the winner changes of the files of the manifest"),
-    ("confirmation", "the results of the runs that were to confirm it"),
+    ("winner.patch", "the changes of the winner to the files of the manifest"),
+    ("confirmation", "the results of the confirmation runs"),
 )
 _STOPPED: Final = {
     "generations": "it ran through all generations",
@@ -91,7 +91,7 @@ def headline(found: Evolution) -> str:
     if search.stopped is None:
         return f"The search has not ended: {plural(len(found.genomes), 'genome')} so far"
     if genome is None or genome.origin == "baseline":
-        return "Nothing was found that is better than the manifest"
+        return "Nothing better than the manifest was found"
     if confirmation is None:
         return f"{winner} is the best of {plural(len(found.genomes), 'genome')}, and not confirmed"
     count = confirmation.scenarios

@@ -115,8 +115,8 @@ def test_only_what_held_out_scenarios_confirm_is_called_better(
     ("more", "said"),
     [
         ({"confirmation": None}, "g3 is the best of 4 genomes, and not confirmed."),
-        ({"winner": "g0"}, "Nothing was found that is better than the manifest."),
-        ({"winner": None}, "Nothing was found that is better than the manifest."),
+        ({"winner": "g0"}, "Nothing better than the manifest was found."),
+        ({"winner": None}, "Nothing better than the manifest was found."),
         ({"stopped": None, "winner": None}, "The search has not ended: 4 genomes so far."),
     ],
 )
@@ -144,21 +144,21 @@ def test_fitness_is_drawn_by_generation_and_listed(tmp_path: Path) -> None:
 def test_the_winner_is_held_against_the_manifest_word_by_word(tmp_path: Path) -> None:
     page = evolution(tmp_path)
     assert "Answer the customer&#39;s question <ins>kindly </ins>in one sentence." in page.read_text()
-    said = section(page, "What the winner changes")
+    said = section(page, "Changes of the winner")
     assert "temperature of answer 0.7 0.4" in said
     assert "tools of answer as in the manifest look_up" in said
 
 
 def test_the_files_beside_the_page_are_named_where_they_are(tmp_path: Path) -> None:
     (tmp_path / "winner.yaml").write_text("harness: 1\n")
-    said = section(evolution(tmp_path), "What the winner changes")
+    said = section(evolution(tmp_path), "Changes of the winner")
     assert "Beside this page: winner.yaml , the winner as a variants file" in said
     assert "winner.patch" not in said
 
 
 def test_a_prompt_whose_text_in_the_manifest_is_unknown_is_shown_whole_and_says_so(tmp_path: Path) -> None:
-    said = section(evolution(tmp_path, prompts={}), "What the winner changes")
-    assert "The manifest's own text is not in the files of the search" in said
+    said = section(evolution(tmp_path, prompts={}), "Changes of the winner")
+    assert "The files of the search do not contain the text of the manifest" in said
     assert "question kindly in one sentence." in said
 
 
@@ -182,7 +182,7 @@ def test_of_many_ancestors_the_line_of_first_parents_is_drawn(tmp_path: Path) ->
     drawn = re.findall(r'<text class="name".*?>(.*?)</text>', page.read_text())
     assert len(drawn) == 24
     assert all(name.startswith("g") for name in drawn)
-    assert "Drawn are 24 of them" in section(page, "Ancestors of the winner")
+    assert "The picture shows 24 of them" in section(page, "Ancestors of the winner")
 
 
 def test_every_genome_is_in_the_table_and_too_many_are_left_out_by_number(
@@ -198,14 +198,14 @@ def test_every_genome_is_in_the_table_and_too_many_are_left_out_by_number(
 def test_what_failed_in_a_genome_and_what_the_mutator_was_asked_is_said(tmp_path: Path) -> None:
     genomes = [*GENOMES[:-1], GENOMES[-1] | {"failures": [f"output: says no {at}" for at in range(7)]}]
     page = evolution(tmp_path, genomes, mutator={"asked": 9, "refused": 2})
-    assert "what failed, 7 messages output: says no 0" in section(page, "Genomes")
+    assert "failures, 7 messages output: says no 0" in section(page, "Genomes")
     assert "and 2 more, in genomes.jsonl" in section(page, "Genomes")
     assert "9 questions to the mutator, 2 of its answers refused" in page.read_text()
 
 
 def test_training_scenarios_that_the_winner_does_otherwise_are_listed(tmp_path: Path) -> None:
     said = section(evolution(tmp_path), "Training scenarios that changed")
-    assert "does otherwise: 1" in said
+    assert "with another score: 1" in said
     assert "a 0.400 0.800 ▲ better" in said
 
 

@@ -99,8 +99,7 @@ def test_a_scenario_shows_its_check_its_path_and_where_it_went_astray(page: Any,
     assert page.locator("g.node.taken .name").all_text_contents() == ["classify", "answer"]
     assert page.locator("g.node.wrong .steps text").text_content() == "2"
     assert (
-        "Step 2 is where it left the expected path: open_ticket was to follow."
-        in page.locator("#view").inner_text()
+        "Step 2 differs from the expected path, which has open_ticket." in page.locator("#view").inner_text()
     )
     page.locator(".event.current").wait_for()
     assert "answer starts" in page.locator(".event.current").inner_text()
@@ -120,7 +119,7 @@ def test_the_conversation_is_gone_through_step_by_step(page: Any, report: Path) 
     page.keyboard.press("Enter")
     assert "answer starts" in current.inner_text()
     page.get_by_role("button", name="step ›").click()
-    assert "1 message it had been sent before" in current.inner_text()
+    assert "1 message as before" in current.inner_text()
     assert "Answer it." in current.inner_text()
 
 
@@ -160,7 +159,7 @@ def test_what_changed_since_the_baseline_is_one_click_from_the_head(page: Any, t
         page.locator("#rows tbody tr").first.wait_for()
         assert names(page) == [name]
     page.get_by_role("link", name="another way").click()
-    page.get_by_text("Step 2 is where it left the path of the baseline: answer was to follow.").wait_for()
+    page.get_by_text("Step 2 differs from the path of the baseline, which has answer.").wait_for()
     assert page.locator("g.node.wrong .name").text_content() == "open_ticket"
 
 

@@ -222,8 +222,8 @@ def test_another_repeat_of_a_pair_is_one_click_away(page: Any, report: Path) -> 
 
 def test_where_nothing_differs_it_says_so(page: Any, report: Path) -> None:
     page.goto(report.as_uri() + "#pair=triage.scenario.yaml%3A%3Aa&variant=same")
-    page.get_by_text("The same happened in both").wait_for()
-    page.get_by_text("The models that both asked were sent the same.").wait_for()
+    page.get_by_text("Both conversations are the same").wait_for()
+    page.get_by_text("Both sent the same prompts.").wait_for()
 
 
 def test_without_javascript_the_verdicts_and_what_changed_are_tables(browser: Any, report: Path) -> None:

@@ -85,7 +85,7 @@ function latencyView() {
     el("h3", {}, "Virtual latency of runs"),
     el("p", {class: "meta"}, ...marks),
     histogram(logBins(runs.map((run) => run[4])), "Latency of runs", seconds),
-    el("p", {class: "why"}, "The scale is logarithmic. How many runs took so long stands on each bar."),
+    el("p", {class: "why"}, "The scale is logarithmic. Each bar shows its number of runs."),
   );
   const scores = el(
     "section",
@@ -193,7 +193,7 @@ function interval(group) {
 
 function warningsView() {
   const warnings = DATA.summary.warnings;
-  if (!warnings.length) return [el("p", {class: "empty"}, "Nothing was warned of.")];
+  if (!warnings.length) return [el("p", {class: "empty"}, "No warnings.")];
   const cards = warnings.map((warning) =>
     el(
       "div",

@@ -22,7 +22,7 @@ function modelsPane() {
     el("h3", {}, "By model"),
   );
   if (!models.length) {
-    pane.append(el("p", {class: "empty"}, "No model was asked."));
+    pane.append(el("p", {class: "empty"}, "No model was called."));
     return pane;
   }
   const rows = models.map(([name, model]) =>
@@ -34,7 +34,7 @@ function modelsPane() {
       el(
         "p",
         {class: "why"},
-        "A model without a price counts as 0: [tool.harness.prices] in pyproject.toml gives it one.",
+        "A model without a price counts as 0. Set its price in [tool.harness.prices] of pyproject.toml.",
       ),
     );
   return pane;

@@ -40,7 +40,7 @@ function manifestsView() {
     el(
       "p",
       {class: "why"},
-      "How much of each graph the scenarios went through; those with the most branches that no scenario took come first.",
+      "Coverage of each graph by the scenarios. Graphs with the most branches not taken come first.",
     ),
     table("Manifests", ["manifest", "dialect", "scenarios", ...PARTS, "branches not taken"], rows, [0, 1]),
   ];
@@ -87,7 +87,7 @@ function coveragePane(manifest) {
   const pane = el(
     "section",
     {class: "card", "aria-label": "Graph with coverage"},
-    el("h3", {}, "What the scenarios went through"),
+    el("h3", {}, "Coverage"),
   );
   if (!manifest.figure) {
     pane.append(el("p", {class: "empty"}, "The graph is too large to be drawn; harness show lists it."));
@@ -124,7 +124,7 @@ function missingPane(manifest) {
   const pane = el(
     "section",
     {class: "card", "aria-label": "Not taken"},
-    el("h3", {}, rows.length ? "No scenario took these" : "Every node, edge and branch was taken"),
+    el("h3", {}, rows.length ? "Not taken by any scenario" : "Every node, edge and branch was taken"),
   );
   const shownRows = rows.map(([kind, name, node]) =>
     lightens(

@@ -6,7 +6,7 @@ const KINDS = [
   ["changed", "changed"],
   ["worse", "worse"],
   ["better", "better"],
-  ["failing", "fails as every variant"],
+  ["failing", "fails with every variant"],
 ];
 const CHANGE_MARKS = {better: "▲", worse: "▼", changed: "≠"};
 
@@ -79,7 +79,7 @@ function matrixPane(parts) {
     const found = chosenCells(all, parts);
     count.textContent = `${found.length.toLocaleString("en")} of ${plural(all.length, "scenario")}`;
     holder.replaceChildren(
-      found.length ? matrixTable(names, found) : el("p", {class: "empty"}, "No scenario is like that."),
+      found.length ? matrixTable(names, found) : el("p", {class: "empty"}, "No scenario matches."),
     );
   };
   const change = (name, value) => {
@@ -105,7 +105,7 @@ function matrixPane(parts) {
     select.addEventListener("change", () => change(name, options[select.selectedIndex][0]));
     return select;
   };
-  const as = [["", "as any variant"], ...names.slice(1).map((name) => [name, "as " + name])];
+  const as = [["", "with any variant"], ...names.slice(1).map((name) => [name, "with " + name])];
   const sorts = [
     ["", "changed first"],
     ["name", "by name"],
@@ -132,7 +132,7 @@ function matrixPane(parts) {
       {class: "filters", role: "search"},
       search,
       choose("show", "which scenarios", KINDS),
-      names.length > 2 ? choose("as", "as which variant", as) : null,
+      names.length > 2 ? choose("as", "variant", as) : null,
       choose("sort", "order", sorts),
       count,
     ),

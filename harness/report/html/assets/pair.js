@@ -53,7 +53,7 @@ function pairView(row, parts) {
   const checks = without.length
     ? el("p", {class: "note"}, `The checks were left out of the page: ${lines} of results.jsonl has them.`)
     : changedChecks(sides);
-  const conversations = el("div", {class: "conversations"}, el("p", {class: "empty"}, "The conversations are being read …"));
+  const conversations = el("div", {class: "conversations"}, el("p", {class: "empty"}, "Loading the conversations …"));
   showPair(sides, conversations);
   return [head, again, checks, conversations];
 }
@@ -90,7 +90,7 @@ function changedChecks(sides) {
     changed.length
       ? table("Checks that differ", ["check", ...sides.map(({row}) => row.variant)], rows, [0, 1, 2])
       : null,
-    kept && !changed.length ? el("p", {class: "why"}, "Every check ended alike.") : null,
+    kept && !changed.length ? el("p", {class: "why"}, "All checks have the same result.") : null,
     ...sides
       .filter(({found}) => found.error)
       .map(({row, found}) => [
@@ -166,7 +166,7 @@ function besidePane(sides, traces) {
     return el(
       "section",
       {class: "card", "aria-label": "Conversation"},
-      el("h3", {}, "The same happened in both"),
+      el("h3", {}, "Both conversations are the same"),
       el("p", {class: "meta"}, `virtual latency: ${times.join(", ")}`),
       el("ol", {class: "events"}, ...elementsOf(itemsOf(traces[1]))),
     );
@@ -253,7 +253,7 @@ function promptsPane(sides, traces) {
     el("h3", {}, `Prompts that differ: ${found.length}`),
     found.length
       ? el("p", {class: "why"}, el("del", {}, sides[0].row.variant), " ", el("ins", {}, sides[1].row.variant))
-      : el("p", {class: "why"}, "The models that both asked were sent the same."),
+      : el("p", {class: "why"}, "Both sent the same prompts."),
     ...someOf(cards, MOST_PROMPTS, "prompt"),
   );
 }

@@ -37,7 +37,7 @@ function scenarioView(row, parts) {
       copyable(`sed -n ${run[0] + 1}p results.jsonl`),
     ];
   }
-  const conversation = el("div", {}, callsPane(found, "The conversation is being read …")),
+  const conversation = el("div", {}, callsPane(found, "Loading the conversation …")),
     times = el("div", {class: "times"});
   const panes = [
     checksPane(found),
@@ -270,9 +270,9 @@ function graphPane(row, found, manifest) {
       el(
         "p",
         {},
-        `Step ${away.at + 1} is where it left ${away.from}: `,
+        `Step ${away.at + 1} differs from ${away.from}, which has `,
         el("b", {}, away.other.length > away.at ? [away.other[away.at]].flat().join(" | ") : "the end"),
-        " was to follow.",
+        ".",
       ),
     );
   if (manifest && manifest.figure) {

@@ -120,7 +120,7 @@ const DESCRIBED = {
       ? null
       : el("small", {}, " because ", el("code", {}, text(event.condition, 300))),
   ],
-  reroute: () => [el("small", {}, "the routes before were replaced")],
+  reroute: () => [el("small", {}, "the previous routes are replaced")],
   warning: (event) => [el("span", {class: "badge error"}, "! warning"), " ", text(event.text)],
   call: (event, answers, seen) => [...asked(event, seen), ...answered(event, answers.get(event.call))],
   end: (event) => [
@@ -183,7 +183,7 @@ function asked(event, seen) {
   if (old)
     parts.push(
       folded(
-        `${plural(old, "message")} it had been sent before`,
+        `${plural(old, "message")} as before`,
         messages.filter((message) => !fresh.includes(message)),
       ),
     );
