@@ -23,11 +23,11 @@ from harness.dialects.agentspec.conversation import (
     runtime_message,
     user_message,
 )
-from harness.dialects.agentspec.data_flow import MissingValue, UnfitValue, filled
-from harness.dialects.agentspec.inputs import given_inputs
-from harness.dialects.agentspec.naming import free_name
+from harness.dialects.agentspec.data_flow import MissingValue, UnfitValue, cast_values
+from harness.dialects.agentspec.inputs import parse_input
+from harness.dialects.agentspec.naming import unique_name
 from harness.dialects.agentspec.placeholders import render
-from harness.dialects.agentspec.structured import from_reply, json_object, schema_of
+from harness.dialects.agentspec.structured import json_object, outputs_from_reply, schema_of
 from harness.dialects.agentspec.tools import Tool
 from harness.dialects.kit.messages import to_ai_message
 from harness.dialects.kit.tool_calls import BadArguments, answer_call, answer_calls, refuse_all
@@ -57,29 +57,29 @@ NOBODY: Final = "nobody"
 def agent_graph(agent: Agent) -> Graph:
     """The graph of an agent, alone or as a step of a flow."""
     functions = _AgentNodes(agent)
-    name = free_name(agent.name)
+    name = unique_name(agent.name)
     tools_name = f"{agent.name}_tools"
     nodes = [Node(name, "Agent", functions.call_model, agent.span())]
-    wants_tools = Edge(name, tools_name, "tool calls")
-    goes_on = Edge(name, name, "outputs missing")
-    done = Edge(name, END, "done")
+    to_tools = Edge(name, tools_name, "tool calls")
+    to_itself = Edge(name, name, "outputs missing")
+    to_end = Edge(name, END, "done")
     edges = [Edge(START, name, span=agent.span())]
     if agent.tools:
         nodes.append(Node(tools_name, "tools", functions.use_tools, agent.span("tools")))
-        edges += [wants_tools, Edge(tools_name, name)]
+        edges += [to_tools, Edge(tools_name, name)]
     if agent.outputs:
-        edges.append(goes_on)
+        edges.append(to_itself)
 
     async def route(state: State, _run: RunContext) -> Sequence[Edge | Dispatch]:
-        if agent.tools and _calls(state):
-            return [wants_tools]
-        return [done if state["turn"] == NOBODY else goes_on]
+        if agent.tools and _tool_calls(state):
+            return [to_tools]
+        return [to_end if state["turn"] == NOBODY else to_itself]
 
     return Graph(
         name=agent.name,
         dialect="agentspec",
         nodes=tuple(nodes),
-        edges=(*edges, done),
+        edges=(*edges, to_end),
         channels=CHANNELS,
         routers={name: route},
         lifecycle=Lifecycle(accept=functions.accept, finish=functions.finish),
@@ -87,7 +87,7 @@ def agent_graph(agent: Agent) -> Graph:
     )
 
 
-def _calls(state: State) -> Sequence[Any]:
+def _tool_calls(state: State) -> Sequence[Any]:
     last = state["messages"][-1]
     return last.tool_calls if isinstance(last, AIMessage) else ()
 
@@ -101,7 +101,7 @@ class _AgentLifecycle:
         """An input: text is a message of the user, a mapping has the agent's inputs."""
         if isinstance(value, Handoff):
             return {"inputs": value.inputs, "messages": value.messages, "turn": MODEL}
-        inputs, message = given_inputs(self.agent, value, run)
+        inputs, message = parse_input(self.agent, value, run)
         update: dict[str, Any] = {"turn": MODEL}
         if inputs:
             update["inputs"] = inputs
@@ -117,7 +117,7 @@ class _AgentLifecycle:
 
     def inputs(self, state: State) -> dict[str, Any]:
         """The values of the agent's inputs."""
-        return filled(self.agent.inputs, state["inputs"], f"{self.agent}: input")
+        return cast_values(self.agent.inputs, state["inputs"], f"{self.agent}: input")
 
 
 class _AgentNodes(_AgentLifecycle):
@@ -148,7 +148,7 @@ class _AgentNodes(_AgentLifecycle):
         elif not agent.tools:
             refuse_all(message.tool_calls, ctx)
         outcome = self._outcome(message)
-        if outcome["turn"] == USER and not _is_answered(message_text(message), state, ctx):
+        if outcome["turn"] == USER and not _has_answer(message_text(message), state, ctx):
             names = ", ".join(agent.outputs)
             ctx.warn(
                 f"{agent}: the reply has none of its outputs ({names}), so it is a question, and the run pauses"
@@ -173,19 +173,19 @@ class _AgentNodes(_AgentLifecycle):
         if found is None or (found and not self.agent.outputs.keys() & found.keys()):
             return {"turn": USER}
         try:
-            return {"turn": NOBODY, "outputs": filled(self.agent.outputs, found, "output")}
+            return {"turn": NOBODY, "outputs": cast_values(self.agent.outputs, found, "output")}
         except (MissingValue, UnfitValue) as error:
             text = f"These are not the outputs: {error}. Please give them all again."
             return {"turn": MODEL, "messages": [runtime_message(text, self.agent.name)]}
 
     async def use_tools(self, state: State, ctx: NodeContext) -> Update:
         """Answer the calls of the last message: side by side, then those for the client one after the other."""
-        calls = _calls(state)
+        calls = _tool_calls(state)
         answers: dict[int, ToolMessage] = {}
 
         async def use(tool: Tool, args: Mapping[str, Any]) -> str:
             so_far = {"messages": [answers[at] for at in sorted(answers)]}
-            returned = await tool_calls.call(tool, _checked(tool, args), ctx, partial_update=so_far)
+            returned = await tool_calls.call(tool, _check_arguments(tool, args), ctx, partial_update=so_far)
             return tool_calls.as_text_for_model(returned)
 
         of_client = [at for at, call in enumerate(calls) if self._is_for_client(call, ctx)]
@@ -203,32 +203,32 @@ class _AgentNodes(_AgentLifecycle):
         tool = self.tools.get(call["name"])
         if tool is None or not tool_calls.is_for_client(tool, ctx):
             return False
-        return not _faults(tool, call["args"])[1]  # a call that does not fit asks nobody
+        return not _cast_arguments(tool, call["args"])[1]  # a call that does not fit asks nobody
 
 
-def _is_answered(question: str, state: State, ctx: NodeContext) -> bool:
+def _has_answer(question: str, state: State, ctx: NodeContext) -> bool:
     """True if the world's people would answer this question of an agent, or of the node it runs in."""
     caller = ctx.run.caller
     asks = caller.top if caller else ctx.name
     return ctx.run.world.has_answers([HumanCall(node=asks, name=asks, args={"value": question})], state)
 
 
-def _checked(tool: Tool, args: Mapping[str, Any]) -> Mapping[str, Any]:
+def _check_arguments(tool: Tool, args: Mapping[str, Any]) -> Mapping[str, Any]:
     """The arguments of a call, cast to the types of the tool's inputs, with defaults.
 
     Raises:
         BadArguments: they do not fit.
     """
-    found, wrong = _faults(tool, args)
+    found, wrong = _cast_arguments(tool, args)
     if wrong:
         raise BadArguments("\n".join(wrong), tool_calls.effect_of(tool, args))
     return found
 
 
-def _faults(tool: Tool, args: Mapping[str, Any]) -> tuple[Mapping[str, Any], list[str]]:
+def _cast_arguments(tool: Tool, args: Mapping[str, Any]) -> tuple[Mapping[str, Any], list[str]]:
     """The arguments of a call, cast, with defaults; and what does not fit."""
     try:
-        found = filled(tool.inputs, args, "argument")
+        found = cast_values(tool.inputs, args, "argument")
     except HarnessError as error:
         return {}, [str(error)]
     return found, [
@@ -244,7 +244,7 @@ def _faults(tool: Tool, args: Mapping[str, Any]) -> tuple[Mapping[str, Any], lis
 def remote_agent_graph(agent: RemoteAgent) -> Graph:
     """The graph of an agent that runs elsewhere: a scenario's `agents` answer for it. spec: "RemoteAgent"."""
     functions = _RemoteAgentNode(agent)
-    name = free_name(agent.name)
+    name = unique_name(agent.name)
     return Graph(
         name=agent.name,
         dialect="agentspec",
@@ -278,6 +278,8 @@ class _RemoteAgentNode(_AgentLifecycle):
             )
         )
         reply = as_text(answer)
-        found = answer if isinstance(answer, Mapping) else from_reply(reply, agent.outputs, str(agent))
-        outputs = filled(agent.outputs, found, f"{agent}: output")
+        found = (
+            answer if isinstance(answer, Mapping) else outputs_from_reply(reply, agent.outputs, str(agent))
+        )
+        outputs = cast_values(agent.outputs, found, f"{agent}: output")
         return Update({"messages": [agent_message(reply, agent.name)], "outputs": outputs})

@@ -8,7 +8,7 @@ from typing import Annotated
 from pydantic import Field
 
 from harness.dialects.agentspec import placeholders
-from harness.dialects.agentspec.component import A, ComponentWithIO, text_properties
+from harness.dialects.agentspec.component import ComponentField, ComponentWithIO, text_properties
 from harness.dialects.agentspec.llm_configs import LlmConfig, OciClientConfig, OpenAiConfig
 from harness.dialects.agentspec.properties import Property
 from harness.dialects.agentspec.tools import Tool
@@ -21,9 +21,9 @@ class AgenticComponent(ComponentWithIO, title="an agent or a flow"):
 class Agent(AgenticComponent, title="an Agent"):
     """spec: "Agent". Its goal is to fill its outputs, talking to the user where it must."""
 
-    llm_config: Annotated[LlmConfig, A(LlmConfig)]
+    llm_config: Annotated[LlmConfig, ComponentField(LlmConfig)]
     system_prompt: str
-    tools: list[Annotated[Tool, A(Tool)]] = Field(default_factory=list)
+    tools: list[Annotated[Tool, ComponentField(Tool)]] = Field(default_factory=list)
 
     def inferred_inputs(self) -> Sequence[Property]:
         """One input for each placeholder of the system prompt."""
@@ -38,11 +38,11 @@ class OciAgent(RemoteAgent, title="an OciAgent"):
     """spec: "OciAgent"."""
 
     agent_endpoint_id: str
-    client_config: Annotated[OciClientConfig, A(OciClientConfig)]
+    client_config: Annotated[OciClientConfig, ComponentField(OciClientConfig)]
 
 
 class OpenAiAgent(RemoteAgent, title="an OpenAiAgent"):
     """An agent that is defined at OpenAI (schema: OpenAiAgent)."""
 
-    llm_config: Annotated[OpenAiConfig, A(OpenAiConfig)]
+    llm_config: Annotated[OpenAiConfig, ComponentField(OpenAiConfig)]
     remote_agent_id: str | None = None

@@ -44,7 +44,7 @@ class CastError(HarnessError):
         super().__init__(f"{place}expected a value of type {wanted}, found {describe(value)}")
 
 
-def cast_as(value: Any, wanted: Type, path: Path = ()) -> Any:
+def cast_value(value: Any, wanted: Type, path: Path = ()) -> Any:
     """The value, cast to a type; `value` itself is not changed. `path` is its place in the whole value.
 
     Raises:
@@ -57,7 +57,7 @@ def cast_as(value: Any, wanted: Type, path: Path = ()) -> Any:
     if value is None:
         return value
     for alternative in wanted.alternatives:
-        if _fits_one(value, alternative, as_default=False):
+        if _fits_alternative(value, alternative, as_default=False):
             return _cast_to(value, alternative, path)
     for alternative in sorted(wanted.alternatives, key=lambda one: one.name == "string"):
         try:
@@ -78,7 +78,7 @@ def fits(value: Any, wanted: Type, *, as_default: bool = False) -> bool:
     """
     if wanted.anything or (as_default and value is None and len(wanted.alternatives) > 1):
         return True
-    return any(_fits_one(value, one, as_default) for one in wanted.alternatives)
+    return any(_fits_alternative(value, one, as_default) for one in wanted.alternatives)
 
 
 def as_text(value: Any) -> str:
@@ -120,7 +120,7 @@ def _to_boolean(value: Any, wanted: Alternative, path: Path) -> bool:
 
 
 def _to_integer(value: Any, wanted: Alternative, path: Path) -> int:
-    number = _read(value) if isinstance(value, str) else value
+    number = _parse_number(value) if isinstance(value, str) else value
     if isinstance(number, int):
         return int(number)
     # Text with decimals is more likely a mistake than a number to be truncated.
@@ -130,7 +130,7 @@ def _to_integer(value: Any, wanted: Alternative, path: Path) -> int:
 
 
 def _to_number(value: Any, wanted: Alternative, path: Path) -> int | float:
-    number = _read(value) if isinstance(value, str) else value
+    number = _parse_number(value) if isinstance(value, str) else value
     if isinstance(number, float):
         return int(number) if number.is_integer() and abs(number) <= _EXACT else number
     if isinstance(number, int):
@@ -138,7 +138,7 @@ def _to_number(value: Any, wanted: Alternative, path: Path) -> int | float:
     raise CastError(value, "number", path)
 
 
-def _read(text: str) -> int | float | None:
+def _parse_number(text: str) -> int | float | None:
     """The number that a text spells; None if it is not a number."""
     text = text.strip()
     if not _NUMBER.fullmatch(text):
@@ -153,7 +153,7 @@ def _read(text: str) -> int | float | None:
 def _to_array(value: Any, wanted: Alternative, path: Path) -> list[Any]:
     if not isinstance(value, list | tuple):
         raise CastError(value, str(Type((wanted,))), path)
-    return [cast_as(item, wanted.items, (*path, at)) for at, item in enumerate(value)]
+    return [cast_value(item, wanted.items, (*path, at)) for at, item in enumerate(value)]
 
 
 def _to_object(value: Any, wanted: Alternative, path: Path) -> dict[str, Any]:
@@ -163,10 +163,10 @@ def _to_object(value: Any, wanted: Alternative, path: Path) -> dict[str, Any]:
     for name, held in value.items():
         type_ = wanted.properties.get(name, wanted.additional)
         if not type_.nothing:
-            result[name] = cast_as(held, type_, (*path, name))
+            result[name] = cast_value(held, type_, (*path, name))
     for name, type_ in wanted.properties.items():
         if name not in value and type_.default is not NO_DEFAULT:
-            result[name] = cast_as(deepcopy(type_.default), type_, (*path, name))
+            result[name] = cast_value(deepcopy(type_.default), type_, (*path, name))
     return result
 
 
@@ -184,14 +184,14 @@ _CASTS: Final[dict[str, Callable[[Any, Alternative, Path], Any]]] = {
 # ---------------------------------------------------------------- fitting
 
 
-def _fits_one(value: Any, wanted: Alternative, as_default: bool) -> bool:
+def _fits_alternative(value: Any, wanted: Alternative, as_default: bool) -> bool:
     if wanted.name == "array":
         return isinstance(value, list) and all(
             fits(item, wanted.items, as_default=as_default) for item in value
         )
     if wanted.name == "object":
         return isinstance(value, Mapping) and _fits_object(value, wanted, as_default)
-    return _serves_as(value, wanted.name) if as_default else _is(value, wanted.name)
+    return _is_allowed_default(value, wanted.name) if as_default else _has_type(value, wanted.name)
 
 
 def _fits_object(value: Mapping[str, Any], wanted: Alternative, as_default: bool) -> bool:
@@ -203,7 +203,7 @@ def _fits_object(value: Mapping[str, Any], wanted: Alternative, as_default: bool
     )
 
 
-def _is(value: Any, name: str) -> bool:
+def _has_type(value: Any, name: str) -> bool:
     if isinstance(value, bool) or name == "boolean":
         return isinstance(value, bool) and name == "boolean"
     if name == "integer":
@@ -213,7 +213,7 @@ def _is(value: Any, name: str) -> bool:
     return value is None if name == "null" else isinstance(value, str)
 
 
-def _serves_as(value: Any, name: str) -> bool:
+def _is_allowed_default(value: Any, name: str) -> bool:
     if name == "null":
         return value is None
     return name == "string" or isinstance(value, int | float)

@@ -8,8 +8,14 @@ from harness.dialects.agentspec import rules
 from harness.dialects.agentspec.agents import AgenticComponent
 from harness.dialects.agentspec.component import BROKEN, Component
 from harness.dialects.agentspec.configuration import Configuration
-from harness.dialects.agentspec.graphs import Graphs
-from harness.dialects.agentspec.plugins import ComponentPlugin, PluginError, Plugins, as_plugin, installed
+from harness.dialects.agentspec.graphs import GraphCompiler
+from harness.dialects.agentspec.plugins import (
+    ComponentPlugin,
+    PluginError,
+    Plugins,
+    as_plugin,
+    installed_plugins,
+)
 from harness.dialects.kit.manifest import UnimportedObject, load_hook, refuse_deep_nesting
 from harness.dialects.request import LoadRequest
 from harness.errors import ManifestError, Problem
@@ -28,12 +34,12 @@ def load(request: LoadRequest) -> Graph:
         request.path, f"nested more than {MAX_DEPTH} levels deep, references written out"
     ):
         configuration = configuration_of(request)
-        component = chosen(configuration, request)
+        component = select_component(configuration, request)
         problems = configuration.problems
-        if component.sound:
+        if component.is_complete:
             problems.add(rules.problems(component))
         problems.raise_errors()
-        return Graphs(configuration.plugins).top(component, problems.warnings)
+        return GraphCompiler(configuration.plugins).top(component, problems.warnings)
 
 
 def configuration_of(request: LoadRequest) -> Configuration:
@@ -46,7 +52,7 @@ def configuration_of(request: LoadRequest) -> Configuration:
     return Configuration(documents, plugins_of(request))
 
 
-def chosen(configuration: Configuration, request: LoadRequest) -> AgenticComponent:
+def select_component(configuration: Configuration, request: LoadRequest) -> AgenticComponent:
     """The flow or agent to run.
 
     Raises:
@@ -54,11 +60,11 @@ def chosen(configuration: Configuration, request: LoadRequest) -> AgenticCompone
     """
     if configuration.root is BROKEN:
         configuration.problems.raise_errors()
-    component: Component = configuration.named(request.agent)
+    component: Component = configuration.find(request.agent)
     if not isinstance(component, AgenticComponent):
         text = f"the {component} is neither an agent nor a flow, so that it cannot be run"
         raise ManifestError([*configuration.problems.errors, Problem("not-runnable", text, component.span())])
-    if not component.sound and not configuration.problems.errors:
+    if not component.is_complete and not configuration.problems.errors:
         # The component at the top does not use it, so its problems were only warnings.
         raise ManifestError(in_file_order(configuration.unused))
     return component
@@ -70,14 +76,14 @@ def plugins_of(request: LoadRequest) -> Plugins:
     Raises:
         ManifestError: a hook cannot be imported, or is not a plugin.
     """
-    found, warnings = installed()
+    found, warnings = installed_plugins()
     try:
-        return Plugins([*found, *(_named(hook, request) for hook in request.hooks)], warnings)
+        return Plugins([*found, *(_plugin_from_hook(hook, request) for hook in request.hooks)], warnings)
     except PluginError as error:
         raise ManifestError(Problem("plugin", str(error), request.named_at)) from None
 
 
-def _named(hook: Any, request: LoadRequest) -> ComponentPlugin:
+def _plugin_from_hook(hook: Any, request: LoadRequest) -> ComponentPlugin:
     name = hook if isinstance(hook, str) else getattr(hook, "__qualname__", type(hook).__qualname__)
     found = load_hook(hook, request)
     if isinstance(found, UnimportedObject):

@@ -14,7 +14,7 @@ from typing import Annotated, Any, Final, get_args
 from pydantic import BaseModel, Field, GetCoreSchemaHandler, PlainValidator, PrivateAttr, field_validator
 from pydantic_core import core_schema
 
-from harness.dialects.agentspec.properties import Property, mistakes, with_null_named
+from harness.dialects.agentspec.properties import Property, mistakes, normalize_null_types
 from harness.errors import Span
 from harness.source.document import Document
 from harness.source.models import Mistake, describe, mistaken
@@ -45,9 +45,9 @@ class Component(BaseModel, extra="forbid", strict=True, title="a component"):
         return self._component_type or type(self).__name__
 
     @cached_property
-    def sound(self) -> bool:
+    def is_complete(self) -> bool:
         """True if every component in it, at any depth, could be read."""
-        return all(part is not BROKEN and part.sound for part in self.parts())
+        return all(part is not BROKEN and part.is_complete for part in self.parts())
 
     def parts(self) -> Iterator[Component]:
         """The components directly in it, in the order of its fields."""
@@ -80,7 +80,7 @@ class _Broken(Component):
 BROKEN: Final = _Broken(name="broken")
 
 
-class A:
+class ComponentField:
     """The annotation of a field that holds a component of this kind, by definition or by reference.
 
     Inner components are read before the model is made.
@@ -107,13 +107,13 @@ def component_fields(model: type[BaseModel]) -> tuple[str, ...]:
     return tuple(name for name, field in fields if _holds_component(field.annotation, field.metadata))
 
 
-def holds_one(model: type[BaseModel], name: str) -> bool:
+def holds_single_component(model: type[BaseModel], name: str) -> bool:
     """True if such a field holds one component, and not a list."""
-    return any(isinstance(item, A) for item in model.model_fields[name].metadata)
+    return any(isinstance(item, ComponentField) for item in model.model_fields[name].metadata)
 
 
 def _holds_component(annotation: Any, metadata: Sequence[Any]) -> bool:
-    if any(isinstance(item, A) for item in metadata):
+    if any(isinstance(item, ComponentField) for item in metadata):
         return True
     return any(_holds_component(inner, getattr(inner, "__metadata__", ())) for inner in get_args(annotation))
 
@@ -135,8 +135,8 @@ def inner_first(root: Component) -> list[Component]:
 # ------------------------------------------------------------------ inputs and outputs
 
 
-def _property(written: Any) -> Property:
-    value = with_null_named(written)
+def _parse_property(written: Any) -> Property:
+    value = normalize_null_types(written)
     found = list(mistakes(value))
     if found:
         title = value.get("title") if isinstance(value, dict) else None
@@ -145,7 +145,7 @@ def _property(written: Any) -> Property:
     return Property(value)
 
 
-PropertyField = Annotated[Property, PlainValidator(_property)]
+PropertyField = Annotated[Property, PlainValidator(_parse_property)]
 
 
 class ComponentWithIO(Component):

@@ -11,29 +11,29 @@ from dataclasses import replace
 from typing import Any, Final
 
 from harness.dialects.agentspec.agents import AgenticComponent
-from harness.dialects.agentspec.component import BROKEN, Component, component_fields, holds_one
+from harness.dialects.agentspec.component import BROKEN, Component, component_fields, holds_single_component
 from harness.dialects.agentspec.document import (
-    EXPORTED,
-    LATER,
+    LATER_FIELDS,
     LATER_TYPES,
     PLUGIN,
     PLUGIN_KEYS,
     TYPES,
     VERSIONS,
+    WAYFLOW_FIELDS,
     allows_later_fields,
     check_shapes,
     top_problem,
     version_problems,
 )
-from harness.dialects.agentspec.plugins import Plugins, deserialized
+from harness.dialects.agentspec.plugins import Plugins, deserialize_component
 from harness.dialects.agentspec.references import (
-    MOST_NODES,
+    MAX_NODES,
     Budget,
     References,
     TooManyNodes,
     UnreadableValue,
 )
-from harness.dialects.agentspec.tables import REFERENCE, TABLE, TYPE, VERSION, referenced
+from harness.dialects.agentspec.tables import REFERENCE, TABLE, TYPE, VERSION, table_entries
 from harness.dialects.agentspec.wording import nearest_type
 from harness.dialects.kit.manifest import Problems
 from harness.errors import ManifestError, Problem, Span
@@ -42,7 +42,7 @@ from harness.source.models import describe, keys_of, validate
 from harness.source.sexagesimal import sexagesimals
 from harness.source.suggest import did_you_mean
 
-_LEFT_OUT: Final = object()
+_OMITTED: Final = object()
 
 
 class Configuration:
@@ -63,13 +63,13 @@ class Configuration:
         self.problems.raise_errors()  # what else is wrong with a version that is not known, nobody can tell
         self._main = documents[0]
         self._allows_later_fields = allows_later_fields(self._main)
-        self._references = References(documents, self.problems, self._component)
+        self._references = References(documents, self.problems, self._read_component)
         self._unreadable: set[str] = set()  # names and ids of components that could not be read
         self._ids: dict[str, Span] = {}
         self.root = self._root()
         self._read_unused()
 
-    def named(self, wanted: str | None) -> Component:
+    def find(self, wanted: str | None) -> Component:
         """The agent or flow of that name, id or key; without a name, the component at the top.
 
         Raises:
@@ -95,11 +95,13 @@ class Configuration:
         if problem is not None:
             self.problems.add([problem])
             return BROKEN
-        return self._component(self._main.without(VERSION) if VERSION in self._main.value else self._main)
+        return self._read_component(
+            self._main.without(VERSION) if VERSION in self._main.value else self._main
+        )
 
     def _read_unused(self) -> None:
         """Read the components that nothing refers to: their problems are warnings, except for duplicate ids."""
-        for key, part in list(referenced(self._main)):
+        for key, part in list(table_entries(self._main)):
             if key in self._references.values or not isinstance(part.value, dict) or TYPE not in part.value:
                 continue
             errors = self.problems.errors
@@ -117,11 +119,11 @@ class Configuration:
 
     # ------------------------------------------------------------------ components
 
-    def _component(self, part: Document) -> Component:
+    def _read_component(self, part: Document) -> Component:
         """The component that is defined, or referred to, in this part of a document."""
         value = part.value
         if isinstance(value, dict) and REFERENCE in value:
-            found = self._references.referred(part)
+            found = self._references.resolve(part)
             if isinstance(found, Component):
                 return found
             key = value[REFERENCE]
@@ -132,11 +134,11 @@ class Configuration:
             return BROKEN
         if not isinstance(value, dict) or TYPE not in value:
             text = f"expected a component, with a {TYPE}, or a {REFERENCE}; found {describe(value)}"
-            self.problems.refuse("wrong-component", text, part.span(), self._how_to_write(value))
+            self.problems.refuse("wrong-component", text, part.span(), self._component_hint(value))
             return BROKEN
-        return self._made(part)
+        return self._build_component(part)
 
-    def _how_to_write(self, value: Any) -> str:
+    def _component_hint(self, value: Any) -> str:
         """A hint for what stands where a component belongs: a key alone, or the older words of the document."""
         if isinstance(value, dict) and "$ref" in value:
             return f"write {{{REFERENCE}: {value['$ref']}}}"
@@ -147,7 +149,7 @@ class Configuration:
     def _is_key(self, value: Any) -> bool:
         return isinstance(value, str) and value in self._references
 
-    def _made(self, part: Document) -> Component:
+    def _build_component(self, part: Document) -> Component:
         """The component that is defined in this part of a document. Its inner components are read first."""
         component_type = part.value[TYPE]
         plugin = self.plugins.for_type(component_type) if isinstance(component_type, str) else None
@@ -158,10 +160,12 @@ class Configuration:
         try:
             of_plugin = plugin is not None or PLUGIN in part.value
             own = part.with_value(self._fields(part, model, of_plugin=of_plugin))
-            made = validate(model, own) if plugin is None else deserialized(plugin, component_type, own)
+            made = (
+                validate(model, own) if plugin is None else deserialize_component(plugin, component_type, own)
+            )
         except (ManifestError, UnreadableValue) as error:
             if isinstance(error, ManifestError):
-                self.problems.add(_of(part, problem) for problem in error.problems)
+                self.problems.add(_with_owner(part, problem) for problem in error.problems)
             self._unreadable |= {part.value[key] for key in ("name", "id") if _is_text(part.value.get(key))}
             return BROKEN
         made.set_source(part, component_type)
@@ -190,7 +194,7 @@ class Configuration:
             hint = f"Agent Spec {VERSIONS[0]} does not have it, a later version does"
             self.problems.refuse("unsupported", text, span, hint)
         else:
-            hint = "; ".join([nearest_type(component_type, [*TYPES, *self.plugins.known]), *broken])
+            hint = "; ".join([nearest_type(component_type, [*TYPES, *self.plugins.component_types]), *broken])
             text = f"no component type '{component_type}' is known"
             self.problems.refuse("unknown-component-type", text, span, hint)
         return None
@@ -228,39 +232,43 @@ class Configuration:
             except UnreadableValue:
                 unreadable = True
             except TooManyNodes:
-                text = f"more than {MOST_NODES:,} values in a component, references written out"
+                text = f"more than {MAX_NODES:,} values in a component, references written out"
                 raise ManifestError(Problem("too-many-nodes", text, part.key_span((key,)))) from None
         if unreadable:
             raise UnreadableValue
-        return {key: value for key, value in fields.items() if value is not _LEFT_OUT}
+        return {key: value for key, value in fields.items() if value is not _OMITTED}
 
     def _field(
         self, key: str, part: Document, model: type[Component], budget: Budget, *, of_plugin: bool
     ) -> Any:
-        """The value of one field, or `_LEFT_OUT`."""
+        """The value of one field, or `_OMITTED`."""
         if key in component_fields(model):
             inner = part.at((key,))
-            return self._one(inner) if holds_one(model, key) else self._several(key, inner)
+            return (
+                self._component_or_list(inner)
+                if holds_single_component(model, key)
+                else self._component_list(key, inner)
+            )
         if key in keys_of(model) and key != "metadata":
             return self._references.value(part.at((key,)), budget)
-        if key in LATER and issubclass(model, LATER[key].kinds):
+        if key in LATER_FIELDS and issubclass(model, LATER_FIELDS[key].kinds):
             self._check_later(key, part, model)
-            return _LEFT_OUT
-        if issubclass(model, EXPORTED.get(key, ())):
-            self._check_exported(key, part)
-            return _LEFT_OUT
+            return _OMITTED
+        if issubclass(model, WAYFLOW_FIELDS.get(key, ())):
+            self._check_wayflow_field(key, part)
+            return _OMITTED
         if of_plugin and key != "metadata":
             return self._references.value(part.at((key,)), budget)
         return part.value[key]  # metadata means nothing, and what the model does not have it refuses
 
-    def _one(self, part: Document) -> Any:
+    def _component_or_list(self, part: Document) -> Any:
         """A component; of a list, its components, which the model then refuses."""
         found = self._references.components(part)
         if found is not None:
             return found
-        return None if part.value is None else self._component(part)
+        return None if part.value is None else self._read_component(part)
 
-    def _several(self, key: str, part: Document) -> Any:
+    def _component_list(self, key: str, part: Document) -> Any:
         """The components of a list."""
         value = part.value
         if value is not None and not isinstance(value, dict | list):
@@ -268,26 +276,26 @@ class Configuration:
             text = f"{key}: expected a list of components, found {describe(value)}"
             self.problems.refuse("wrong-component", text, part.span(), hint)
             raise UnreadableValue
-        found = self._one(part)
+        found = self._component_or_list(part)
         if found is BROKEN:
             raise UnreadableValue
         return found
 
     def _check_later(self, key: str, part: Document, model: type[Component]) -> None:
         """Refuse a field of 25.4.2 in 25.4.1, and unless its value means the same as leaving it out there."""
-        plain_values = LATER[key].plain_values
-        changes = plain_values is not None and part.value[key] not in plain_values
+        neutral_values = LATER_FIELDS[key].neutral_values
+        changes = neutral_values is not None and part.value[key] not in neutral_values
         if not self._allows_later_fields:
             text = f"unknown key '{key}' in {model.model_config['title']}"
             way_out = f"{key} is not supported" if changes else f"say {VERSION}: {VERSIONS[-1]}"
             problem = Problem("unknown-key", text, part.key_span((key,)), f"{VERSIONS[-1]} has it; {way_out}")
-            self.problems.add([_of(part, problem)])
+            self.problems.add([_with_owner(part, problem)])
         elif changes:
-            plain = " or ".join(map(describe, plain_values or ()))
+            plain = " or ".join(map(describe, neutral_values or ()))
             text = f"'{key}' other than {plain} is not supported"
             self.problems.refuse("unsupported", text, part.span((key,)))
 
-    def _check_exported(self, key: str, part: Document) -> None:
+    def _check_wayflow_field(self, key: str, part: Document) -> None:
         """Warn of a field that only WayFlow knows; refuse it unless it is an empty list."""
         kind, empty = part.value[TYPE], part.value[key] == []
         if empty:
@@ -303,10 +311,10 @@ class Configuration:
                 f"'{key}' is no key of {kind}: other than [] it is not supported",
                 part.span((key,)),
             )
-        self.problems.add([_of(part, problem)])
+        self.problems.add([_with_owner(part, problem)])
 
 
-def _of(part: Document, problem: Problem) -> Problem:
+def _with_owner(part: Document, problem: Problem) -> Problem:
     """The problem, with the name of its component, and located there if it has no location."""
     name = part.value.get("name") or part.value.get("id")
     message = f"'{name}': {problem.message}" if _is_text(name) else problem.message

@@ -114,7 +114,7 @@ def _sources(flow: Flow) -> Iterator[Node]:
     return (node for node in flow.nodes if not isinstance(node, EndNode))
 
 
-def cast_to(item: Property, value: Any, owner: str) -> Any:
+def cast_property(item: Property, value: Any, owner: str) -> Any:
     """A value, cast to the type of a property. `owner` names the property's owner in messages.
 
     Raises:
@@ -126,7 +126,7 @@ def cast_to(item: Property, value: Any, owner: str) -> Any:
         raise UnfitValue(f"{owner} '{item.title}': {error}") from None
 
 
-def filled(properties: Mapping[str, Property], values: Mapping[str, Any], owner: str) -> dict[str, Any]:
+def cast_values(properties: Mapping[str, Property], values: Mapping[str, Any], owner: str) -> dict[str, Any]:
     """A value for each property: the given one, cast to its type, else the default. Others are dropped.
 
     Raises:
@@ -136,7 +136,7 @@ def filled(properties: Mapping[str, Property], values: Mapping[str, Any], owner:
     found = {}
     for title, item in properties.items():
         if title in values:
-            found[title] = cast_to(item, values[title], owner)
+            found[title] = cast_property(item, values[title], owner)
         elif item.has_default:
             found[title] = item.default
         else:

@@ -12,13 +12,13 @@ from harness.dialects.agentspec.data_flow import DataFlow, NodeOutput
 from harness.dialects.agentspec.flows import EndNode, Flow, Node, StartNode
 from harness.dialects.agentspec.properties import Property
 from harness.dialects.agentspec.types import castable, same_type
-from harness.dialects.agentspec.wording import listed, none_at_all
+from harness.dialects.agentspec.wording import none_suffix, quoted_list
 from harness.dialects.kit.reachable import reachable
 from harness.errors import Problem, Span
 from harness.source.suggest import did_you_mean, nearest
 
 
-def reached_nodes(flow: Flow) -> set[Node]:
+def reachable_nodes(flow: Flow) -> set[Node]:
     """The nodes that control edges lead to from the start."""
     return reachable(
         flow.start_node, ((edge.from_node, edge.to_node) for edge in flow.control_flow_connections)
@@ -35,7 +35,7 @@ def data_edges_fit(flow: Flow) -> Iterator[Problem]:
         ):
             title = getattr(edge, field)
             if title not in known:
-                text = f"{edge}: the {node} has no {side} '{title}'" + none_at_all(known)
+                text = f"{edge}: the {node} has no {side} '{title}'" + none_suffix(known)
                 yield Problem("unknown-property", text, edge.span(field), did_you_mean(title, known))
         if edge.source_output in source and edge.destination_input in target:
             given, taken = source[edge.source_output], target[edge.destination_input]
@@ -47,7 +47,7 @@ def data_edges_fit(flow: Flow) -> Iterator[Problem]:
                 yield Problem("property-type", text, edge.span("destination_input"))
 
 
-def data_edges_are_of_use(flow: Flow) -> Iterator[Problem]:
+def data_edges_have_effect(flow: Flow) -> Iterator[Problem]:
     """A warning: a StartNode has the inputs of the flow, and nothing runs after an EndNode."""
     for edge in flow.data_flow_connections or ():
         if isinstance(edge.destination_node, StartNode):
@@ -58,7 +58,7 @@ def data_edges_are_of_use(flow: Flow) -> Iterator[Problem]:
             yield Problem("end-node", text, edge.span("source_node"), severity="warning")
 
 
-def outputs_fit_inputs_of_their_name(flow: Flow) -> Iterator[Problem]:
+def outputs_fit_inputs_by_name(flow: Flow) -> Iterator[Problem]:
     """spec: values by name are data edges from "all the outputs to all the inputs with the same name".
 
     One of several outputs need not fit: whether it ever comes to the input is for the run to say.
@@ -72,7 +72,7 @@ def outputs_fit_inputs_of_their_name(flow: Flow) -> Iterator[Problem]:
             if title not in kinds:
                 outputs = data.sources(node, title)
                 kinds[title] = list({repr(_property(one).type): one for one in reversed(outputs)}.values())
-            if not kinds[title] or any(_may_become(_property(one), taken) for one in kinds[title]):
+            if not kinds[title] or any(_may_fit(_property(one), taken) for one in kinds[title]):
                 continue
             source = kinds[title][-1]
             text = (
@@ -86,7 +86,7 @@ def _property(source: NodeOutput) -> Property:
     return source.node.outputs[source.output]
 
 
-def _may_become(given: Property, taken: Property) -> bool:
+def _may_fit(given: Property, taken: Property) -> bool:
     return given.type.anything or castable(given.type, taken.type)
 
 
@@ -96,7 +96,7 @@ def inputs_have_sources(flow: Flow) -> Iterator[Problem]:
     A warning, as a run fails only if it visits the node.
     """
     data = DataFlow(flow)
-    reached = reached_nodes(flow)
+    reached = reachable_nodes(flow)
     for node in flow.nodes:
         if node is flow.start_node or node not in reached:
             continue
@@ -134,10 +134,10 @@ def _source_hint(flow: Flow, node: Node, title: str) -> str:
     return f"{guess}connect an output to it, or give it a default"
 
 
-def ends_agree(flow: Flow) -> Iterator[Problem]:
+def end_nodes_agree(flow: Flow) -> Iterator[Problem]:
     """spec: "It is not possible to define two outputs with the same name and different types in two … EndNodes"."""
     seen: dict[str, tuple[EndNode, Property]] = {}
-    for end in flow.ends:
+    for end in flow.end_nodes:
         for title, item in end.outputs.items():
             other, first = seen.setdefault(title, (end, item))
             if not same_type(first.type, item.type):
@@ -148,13 +148,13 @@ def ends_agree(flow: Flow) -> Iterator[Problem]:
                 yield Problem("property-type", text, end.span("outputs"))
 
 
-def outputs_come_from_ends(flow: Flow) -> Iterator[Problem]:
+def outputs_come_from_end_nodes(flow: Flow) -> Iterator[Problem]:
     """spec: an output that does not "have a corresponding output … in every EndNode" needs a default."""
     for at, item in enumerate(flow.declared_outputs or ()):
         span = flow.span("outputs", at)
-        having = [end for end in flow.ends if item.title in end.outputs]
-        if flow.ends and not having:
-            known = [title for end in flow.ends for title in end.outputs]
+        having = [end for end in flow.end_nodes if item.title in end.outputs]
+        if flow.end_nodes and not having:
+            known = [title for end in flow.end_nodes for title in end.outputs]
             text = f"{flow}: no EndNode has an output '{item.title}'"
             hint = did_you_mean(item.title, known)
             yield Problem("output-of-no-end", text, span, hint, "warning" if item.has_default else "error")
@@ -166,7 +166,7 @@ def outputs_come_from_ends(flow: Flow) -> Iterator[Problem]:
                 text = f"{flow}: output '{item.title}' is {kind.type_text} in the {end}, not {item.type_text}"
                 yield Problem("property-type", text, span)
                 break
-        lacking = [end.name for end in flow.ends if end not in having]
+        lacking = [end.name for end in flow.end_nodes if end not in having]
         if lacking and not item.has_default:
-            text = f"{flow}: output '{item.title}' needs a default, as the EndNode {listed(lacking)} lacks it"
+            text = f"{flow}: output '{item.title}' needs a default, as the EndNode {quoted_list(lacking)} lacks it"
             yield Problem("missing-default", text, span)

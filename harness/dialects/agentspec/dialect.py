@@ -2,7 +2,14 @@
 
 from __future__ import annotations
 
-from harness.dialects.agentspec.tables import REFERENCE, TABLE, TYPE, VERSION, parts_alone, referenced
+from harness.dialects.agentspec.tables import (
+    REFERENCE,
+    TABLE,
+    TYPE,
+    VERSION,
+    missing_root_problem,
+    table_entries,
+)
 from harness.dialects.dialect import YamlVersion, lazy_function, single_file
 from harness.errors import Problem
 from harness.source.document import Document
@@ -26,14 +33,14 @@ def detect(document: Document) -> bool:
 
 def fragment(document: Document) -> Problem | None:
     """The problem of a document of components for others, which is no configuration by itself."""
-    return parts_alone(document)
+    return missing_root_problem(document)
 
 
 def agents(document: Document) -> list[str]:
     """The agent or flow at the top, by its name."""
     value = document.value
     if isinstance(value, dict) and REFERENCE in value:
-        tables = {key: part.value for key, part in referenced(document)}
+        tables = {key: part.value for key, part in table_entries(document)}
         value = tables.get(value[REFERENCE]) if isinstance(value[REFERENCE], str) else None
     name = value.get("name") if isinstance(value, dict) else None
     return [name] if isinstance(name, str) else []

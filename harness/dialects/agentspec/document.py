@@ -14,7 +14,7 @@ from pydantic import BaseModel, Field
 from harness.dialects.agentspec import agents as agentic
 from harness.dialects.agentspec import flows, llm_configs, tools, transports
 from harness.dialects.agentspec.component import Component
-from harness.dialects.agentspec.tables import REFERENCE, TABLE, TYPE, VERSION, parts_alone
+from harness.dialects.agentspec.tables import REFERENCE, TABLE, TYPE, VERSION, missing_root_problem
 from harness.dialects.kit.manifest import Problems
 from harness.errors import Problem
 from harness.source.document import Document
@@ -29,21 +29,21 @@ OLD_VERSIONS: Final = ("25.4.0",)
 _RELEASE: Final = re.compile(r"\d{1,4}(\.\d{1,4})*", re.ASCII)
 
 
-class Later(NamedTuple):
+class LaterField(NamedTuple):
     """A field that 25.4.2 adds: to which components, and with which values nothing changes (None: with all)."""
 
     kinds: tuple[type[Component], ...]
-    plain_values: tuple[Any, ...] | None
+    neutral_values: tuple[Any, ...] | None
 
 
-LATER: Final[Mapping[str, Later]] = {
-    "requires_confirmation": Later((tools.Tool,), (False,)),
-    "human_in_the_loop": Later((agentic.Agent,), (True,)),
-    "toolboxes": Later((agentic.Agent,), ([],)),
-    "sensitive_headers": Later((tools.RemoteCall, transports.RemoteTransport), ({}, None)),
-    "api_type": Later((llm_configs.LlmConfig,), ("chat_completions", "oci")),
-    "api_key": Later((llm_configs.OpenAiCompatibleConfig, llm_configs.OpenAiConfig), None),
-    "conversation_store_id": Later((llm_configs.OciGenAiConfig,), (None,)),
+LATER_FIELDS: Final[Mapping[str, LaterField]] = {
+    "requires_confirmation": LaterField((tools.Tool,), (False,)),
+    "human_in_the_loop": LaterField((agentic.Agent,), (True,)),
+    "toolboxes": LaterField((agentic.Agent,), ([],)),
+    "sensitive_headers": LaterField((tools.RemoteCall, transports.RemoteTransport), ({}, None)),
+    "api_type": LaterField((llm_configs.LlmConfig,), ("chat_completions", "oci")),
+    "api_key": LaterField((llm_configs.OpenAiCompatibleConfig, llm_configs.OpenAiConfig), None),
+    "conversation_store_id": LaterField((llm_configs.OciGenAiConfig,), (None,)),
 }
 """The fields that 25.4.2 adds."""
 
@@ -58,7 +58,7 @@ TlsOracleDatabaseConnectionConfig MTlsOracleDatabaseConnectionConfig TlsPostgres
 LATER_TYPES: Final = frozenset(_LATER_TYPES.split())
 """The component types that versions after 25.4.1 add."""
 
-EXPORTED: Final[Mapping[str, type[Component]]] = {
+WAYFLOW_FIELDS: Final[Mapping[str, type[Component]]] = {
     "agents": agentic.Agent,
     "flows": agentic.Agent,
     "state": flows.Flow,
@@ -143,17 +143,17 @@ def top_problem(document: Document) -> Problem | None:
     value = document.value
     if TYPE in value or REFERENCE in value:
         return None
-    if (problem := parts_alone(document)) is not None:
+    if (problem := missing_root_problem(document)) is not None:
         return problem
     if VERSION in value or TABLE in value:
-        near = nearest(TYPE, value, cutoff=_NEAR)
+        near = nearest(TYPE, value, cutoff=_MISSPELLING_CUTOFF)
         hint = f"it is written '{near}' here" if near else "such as Agent or Flow"
         return Problem("missing-key", f"missing key '{TYPE}'", document.span(), hint)
     text = f"this is not an Agent Spec configuration: it has no {TYPE} at the top"
     return Problem("no-component", text, document.span())
 
 
-_NEAR: Final = 0.8
+_MISSPELLING_CUTOFF: Final = 0.8
 """The similarity from which a word counts as a misspelling of another."""
 
 
@@ -167,7 +167,7 @@ def version_problems(document: Document, *, required: bool) -> Iterator[Problem]
     value = document.value
     known = ", ".join(VERSIONS)
     if VERSION not in value:
-        misspelt = nearest(VERSION, value, cutoff=_NEAR)
+        misspelt = nearest(VERSION, value, cutoff=_MISSPELLING_CUTOFF)
         if required and misspelt is not None:
             text = f"unknown key '{misspelt}' at the top"
             yield Problem("unknown-key", text, document.key_span((misspelt,)), f"did you mean '{VERSION}'?")

@@ -11,10 +11,10 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from harness.dialects.agentspec.conversation import Handoff, user_message
-from harness.dialects.agentspec.data_flow import DataFlow, Outputs, cast_to, filled
+from harness.dialects.agentspec.data_flow import DataFlow, Outputs, cast_property, cast_values
 from harness.dialects.agentspec.flows import EndNode, Flow, Node
-from harness.dialects.agentspec.inputs import given_inputs
-from harness.dialects.agentspec.naming import free_name
+from harness.dialects.agentspec.inputs import parse_input
+from harness.dialects.agentspec.naming import unique_name
 from harness.dialects.agentspec.node_bodies import BODIES
 from harness.dialects.agentspec.plugins import Plugins
 from harness.dialects.agentspec.visit import Body, GraphOf, NodeResult, Visit
@@ -62,7 +62,7 @@ def flow_graph(flow: Flow, graph_of: GraphOf, plugins: Plugins) -> Graph:
         channels=(
             Channel("messages", append_messages, MessageLog),
             Channel("inputs", initial=dict),
-            Channel("outputs", _latest_since(names[flow.start_node]), dict),
+            Channel("outputs", _outputs_reducer(names[flow.start_node]), dict),
             Channel("branch"),
             Channel("left_by"),
         ),
@@ -78,7 +78,7 @@ def node_names(flow: Flow) -> dict[Node, str]:
     names: dict[Node, str] = {}
     taken: set[str] = set()
     for node in dict.fromkeys(flow.nodes):
-        names[node] = free_name(node.name, taken)
+        names[node] = unique_name(node.name, taken)
         taken.add(names[node])
     return names
 
@@ -90,7 +90,7 @@ def _edges(flow: Flow, names: Mapping[Node, str]) -> Sequence[Edge]:
     for edge in flow.control_flow_connections:
         branch = edge.branch if len(edge.from_node.branches) > 1 else None
         found.append(Edge(names[edge.from_node], names[edge.to_node], branch, span=edge.span()))
-    found += [Edge(names[end], END, span=end.span()) for end in flow.ends]
+    found += [Edge(names[end], END, span=end.span()) for end in flow.end_nodes]
     return found
 
 
@@ -109,7 +109,7 @@ def _router(node: Node, name: str, edges: Sequence[Edge]) -> Router:
     return route
 
 
-def _latest_since(start: str) -> Any:
+def _outputs_reducer(start: str) -> Any:
     """The reducer of `outputs`. The StartNode begins a new run and removes older outputs."""
 
     def latest(old: Outputs, new: Outputs) -> Outputs:
@@ -128,13 +128,13 @@ class _FlowNodes:
     ) -> None:
         self.flow, self.names, self.data = flow, names, data
         self.graph_of, self.plugins = graph_of, plugins
-        self.ends = {names[end] for end in flow.ends}
+        self.end_nodes = {names[end] for end in flow.end_nodes}
 
     async def accept(self, value: Any, run: RunContext) -> Mapping[str, Any]:
         """An input: text is the user's first message, a mapping has the flow's inputs."""
         if isinstance(value, Handoff):
             return {"inputs": value.inputs, "messages": value.messages}
-        inputs, message = given_inputs(self.flow, value, run)
+        inputs, message = parse_input(self.flow, value, run)
         update: dict[str, Any] = {"inputs": inputs}
         if message is not None:
             update["messages"] = [user_message(message, self.flow.name)]
@@ -148,18 +148,18 @@ class _FlowNodes:
         async def run(state: State, ctx: NodeContext) -> Update:
             if node is self.flow.start_node:
                 incoming = {}
-                inputs = filled(node.inputs, self._own_inputs(state["inputs"]), f"{self.flow}: input")
+                inputs = cast_values(node.inputs, self._flow_inputs(state["inputs"]), f"{self.flow}: input")
             else:
                 incoming = self.data.incoming(node, self.names, state["outputs"])
                 inputs = {
                     title: found.value
                     if found.source is None
-                    else cast_to(node.inputs[title], found.value, f"{node}: input")
+                    else cast_property(node.inputs[title], found.value, f"{node}: input")
                     for title, found in incoming.items()
                 }
             result = await body(Visit(node, inputs, incoming, state, ctx, self.graph_of))
             values: dict[str, Any] = {
-                "outputs": {name: filled(node.outputs, result.outputs, f"{node}: output")}
+                "outputs": {name: cast_values(node.outputs, result.outputs, f"{node}: output")}
             }
             if result.messages:
                 values["messages"] = result.messages
@@ -171,13 +171,13 @@ class _FlowNodes:
 
         return run
 
-    def _own_inputs(self, given: Mapping[str, Any]) -> dict[str, Any]:
+    def _flow_inputs(self, given: Mapping[str, Any]) -> dict[str, Any]:
         """What a flow was given, cast to the types of its own inputs, with the defaults that its StartNode lacks."""
         start = self.flow.start_node.inputs
         found = {}
         for title, item in self.flow.inputs.items():
             if title in given:
-                found[title] = cast_to(item, given[title], f"{self.flow}: input")
+                found[title] = cast_property(item, given[title], f"{self.flow}: input")
             elif item.has_default and not start[title].has_default:
                 found[title] = item.default
         return found
@@ -186,7 +186,7 @@ class _FlowNodes:
         known = BODIES.get(type(node))
         if known is not None:
             return known
-        plugin = self.plugins.reads(node)
+        plugin = self.plugins.plugin_of(node)
         assert plugin is not None  # a node that is not of the language was read by a plugin
 
         async def run_by_plugin(visit: Visit) -> NodeResult:
@@ -197,6 +197,6 @@ class _FlowNodes:
     async def finish(self, state: State, _run: RunContext) -> Any:
         """spec: "The default value is used in case the EndNode executed at runtime does not expose an output"."""
         name, given = next(reversed(state["outputs"].items()))
-        if name not in self.ends:
+        if name not in self.end_nodes:
             raise OpenBranch(f"{self.flow} stopped at its node '{name}', which is not an EndNode")
-        return filled(self.flow.outputs, given, f"{self.flow}: output")
+        return cast_values(self.flow.outputs, given, f"{self.flow}: output")

@@ -10,20 +10,20 @@ from typing import Final
 
 from harness.dialects.agentspec.component import Component
 from harness.dialects.agentspec.data_rules import (
-    data_edges_are_of_use,
     data_edges_fit,
-    ends_agree,
+    data_edges_have_effect,
+    end_nodes_agree,
     inputs_have_sources,
-    outputs_come_from_ends,
-    outputs_fit_inputs_of_their_name,
-    reached_nodes,
+    outputs_come_from_end_nodes,
+    outputs_fit_inputs_by_name,
+    reachable_nodes,
 )
 from harness.dialects.agentspec.flows import AgentNode, ControlFlowEdge, EndNode, Flow, Node, StartNode
 from harness.errors import Problem
 from harness.source.suggest import did_you_mean
 
 
-def nodes_are_named_apart(flow: Flow) -> Iterator[Problem]:
+def node_names_are_unique(flow: Flow) -> Iterator[Problem]:
     """Two nodes of one name are a warning: they differ by their ids, but paths show names."""
     seen: dict[str, Node] = {}
     for node in flow.nodes:
@@ -33,7 +33,7 @@ def nodes_are_named_apart(flow: Flow) -> Iterator[Problem]:
             yield Problem("duplicate-name", text, node.span("name"), severity="warning")
 
 
-def starts_once(flow: Flow) -> Iterator[Problem]:
+def has_one_start_node(flow: Flow) -> Iterator[Problem]:
     """spec: "flows must have a unique StartNode … defined by the start_node parameter", which is in `nodes`."""
     if not isinstance(flow.start_node, StartNode):
         text = f"{flow}: its start_node must be a StartNode, not the {flow.start_node}"
@@ -47,13 +47,13 @@ def starts_once(flow: Flow) -> Iterator[Problem]:
             yield Problem("start-node", text, flow.span("nodes", at))
 
 
-def has_an_end(flow: Flow) -> Iterator[Problem]:
+def has_end_node(flow: Flow) -> Iterator[Problem]:
     """A flow needs an EndNode to have outputs."""
-    if not flow.ends:
+    if not flow.end_nodes:
         yield Problem("no-end-node", f"{flow}: there is no EndNode among its nodes", flow.span("nodes"))
 
 
-def edges_join_its_nodes(flow: Flow) -> Iterator[Problem]:
+def edges_connect_nodes_of_the_flow(flow: Flow) -> Iterator[Problem]:
     """spec: "Relations … express a transition from some source node to some target node" of the flow.
 
     A missing node is reported once, at its first edge.
@@ -75,7 +75,7 @@ def _edge_ends(flow: Flow) -> Iterator[tuple[Component, str, Node]]:
         yield data_edge, "destination_node", data_edge.destination_node
 
 
-def nothing_enters_starts_or_leaves_ends(flow: Flow) -> Iterator[Problem]:
+def no_edge_enters_start_or_leaves_end(flow: Flow) -> Iterator[Problem]:
     """Nothing leads to a StartNode, and nothing away from an EndNode. spec: EndNode, "Outgoing branches: None"."""
     for edge in flow.control_flow_connections:
         if isinstance(edge.to_node, StartNode):
@@ -123,7 +123,7 @@ def nodes_and_branches_are_connected(flow: Flow) -> Iterator[Problem]:
         for edge in flow.control_flow_connections
         if edge.branch not in _branches(edge.from_node)
     }
-    reached = reached_nodes(flow)
+    reached = reachable_nodes(flow)
     for at, node in enumerate(flow.nodes):
         span = flow.span("nodes", at)
         if node not in reached:
@@ -139,17 +139,17 @@ def nodes_and_branches_are_connected(flow: Flow) -> Iterator[Problem]:
 
 
 FLOW_RULES: Final[Sequence[Callable[[Flow], Iterator[Problem]]]] = (
-    starts_once,
-    has_an_end,
-    nodes_are_named_apart,
-    edges_join_its_nodes,
-    nothing_enters_starts_or_leaves_ends,
+    has_one_start_node,
+    has_end_node,
+    node_names_are_unique,
+    edges_connect_nodes_of_the_flow,
+    no_edge_enters_start_or_leaves_end,
     branches_have_one_edge,
     nodes_and_branches_are_connected,
     data_edges_fit,
-    data_edges_are_of_use,
-    outputs_fit_inputs_of_their_name,
+    data_edges_have_effect,
+    outputs_fit_inputs_by_name,
     inputs_have_sources,
-    ends_agree,
-    outputs_come_from_ends,
+    end_nodes_agree,
+    outputs_come_from_end_nodes,
 )

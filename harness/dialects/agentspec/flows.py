@@ -10,7 +10,7 @@ from pydantic import Field, field_validator
 
 from harness.dialects.agentspec import placeholders
 from harness.dialects.agentspec.agents import AgenticComponent
-from harness.dialects.agentspec.component import A, Component, ComponentWithIO, text_properties
+from harness.dialects.agentspec.component import Component, ComponentField, ComponentWithIO, text_properties
 from harness.dialects.agentspec.llm_configs import LlmConfig
 from harness.dialects.agentspec.properties import Property
 from harness.dialects.agentspec.tools import RemoteCall, Tool
@@ -43,9 +43,9 @@ class Node(ComponentWithIO, title="a node"):
 class ControlFlowEdge(Component, title="a ControlFlowEdge"):
     """spec: "Control edges". `from_branch` null is the branch `next`."""
 
-    from_node: Annotated[Node, A(Node)]
+    from_node: Annotated[Node, ComponentField(Node)]
     from_branch: str | None = None
-    to_node: Annotated[Node, A(Node)]
+    to_node: Annotated[Node, ComponentField(Node)]
 
     @property
     def branch(self) -> str:
@@ -56,9 +56,9 @@ class ControlFlowEdge(Component, title="a ControlFlowEdge"):
 class DataFlowEdge(Component, title="a DataFlowEdge"):
     """spec: "Data relationships"."""
 
-    source_node: Annotated[Node, A(Node)]
+    source_node: Annotated[Node, ComponentField(Node)]
     source_output: str
-    destination_node: Annotated[Node, A(Node)]
+    destination_node: Annotated[Node, ComponentField(Node)]
     destination_input: str
 
 
@@ -96,7 +96,7 @@ class EndNode(BoundaryNode, title="an EndNode"):
 class LlmNode(Node, title="an LlmNode"):
     """spec: LlmNode. One output is the generated text; other outputs ask for structured generation (25.4.2)."""
 
-    llm_config: Annotated[LlmConfig, A(LlmConfig)]
+    llm_config: Annotated[LlmConfig, ComponentField(LlmConfig)]
     prompt_template: str
 
     def inferred_inputs(self) -> Sequence[Property]:
@@ -110,7 +110,7 @@ class ApiNode(Node, RemoteCall, title="an ApiNode"):
     """spec: ApiNode. Outputs are those declared, as no API specification is fetched."""
 
     @property
-    def outputs_all(self) -> bool:
+    def outputs_whole_response(self) -> bool:
         """True if its one output is the whole response, which is the default.
 
         Configurations that a program wrote declare that output as well.
@@ -139,13 +139,13 @@ class WrapperNode(Node):
 class AgentNode(WrapperNode, title="an AgentNode"):
     """spec: AgentNode. Inputs and outputs are "the ones defined by the Agent"."""
 
-    agent: Annotated[AgenticComponent, A(AgenticComponent)]
+    agent: Annotated[AgenticComponent, ComponentField(AgenticComponent)]
 
 
 class ToolNode(WrapperNode, title="a ToolNode"):
     """spec: ToolNode. Inputs and outputs are "inferred from the definition of the tool to execute"."""
 
-    tool: Annotated[Tool, A(Tool)]
+    tool: Annotated[Tool, ComponentField(Tool)]
 
 
 class BranchingNode(Node, title="a BranchingNode"):
@@ -195,13 +195,13 @@ class OutputMessageNode(Node, title="an OutputMessageNode"):
 class Flow(AgenticComponent, title="a Flow"):
     """spec: "Flow". Without `data_flow_connections`, values flow by name."""
 
-    start_node: Annotated[Node, A(Node)]
-    nodes: list[Annotated[Node, A(Node)]]
-    control_flow_connections: list[Annotated[ControlFlowEdge, A(ControlFlowEdge)]]
-    data_flow_connections: list[Annotated[DataFlowEdge, A(DataFlowEdge)]] | None = None
+    start_node: Annotated[Node, ComponentField(Node)]
+    nodes: list[Annotated[Node, ComponentField(Node)]]
+    control_flow_connections: list[Annotated[ControlFlowEdge, ComponentField(ControlFlowEdge)]]
+    data_flow_connections: list[Annotated[DataFlowEdge, ComponentField(DataFlowEdge)]] | None = None
 
     @cached_property
-    def ends(self) -> Sequence[EndNode]:
+    def end_nodes(self) -> Sequence[EndNode]:
         """Its EndNodes, in order."""
         return [node for node in self.nodes if isinstance(node, EndNode)]
 
@@ -213,29 +213,29 @@ class Flow(AgenticComponent, title="a Flow"):
         """The outputs that every EndNode has. A flow may declare others that have defaults."""
         if self.declared_outputs is not None:
             return self.declared_outputs
-        if not self.ends:
+        if not self.end_nodes:
             return ()
-        first, *others = self.ends
+        first, *others = self.end_nodes
         return [item for title, item in first.outputs.items() if all(title in end.outputs for end in others)]
 
 
 class FlowNode(WrapperNode, title="a FlowNode"):
     """spec: FlowNode. One branch for each branch name of the inner EndNodes."""
 
-    subflow: Annotated[Flow, A(Flow)]
+    subflow: Annotated[Flow, ComponentField(Flow)]
 
     def inferred_branches(self) -> Sequence[str]:
-        return sorted({end.branch_name for end in self.subflow.ends}) or (NEXT,)
+        return sorted({end.branch_name for end in self.subflow.end_nodes}) or (NEXT,)
 
 
 class MapNode(Node, title="a MapNode"):
     """spec: MapNode. A reducer collects an output; without any reducers, all outputs are appended."""
 
-    subflow: Annotated[Flow, A(Flow)]
+    subflow: Annotated[Flow, ComponentField(Flow)]
     reducers: dict[str, Literal["append", "sum", "average", "max", "min"]] | None = None
 
     @cached_property
-    def collects(self) -> dict[str, str]:
+    def output_reducers(self) -> dict[str, str]:
         """The reducer of each collected output, by its name in the inner flow."""
         if self.reducers is None:
             return dict.fromkeys(self.subflow.outputs, "append")
@@ -253,11 +253,11 @@ class MapNode(Node, title="a MapNode"):
         ]
 
     def inferred_outputs(self) -> Sequence[Property]:
-        collected = {title: _type_of(self.subflow.outputs[title]) for title in self.collects}
+        collected = {title: _type_of(self.subflow.outputs[title]) for title in self.output_reducers}
         return [
             Property(
                 {"title": COLLECTED + title, "type": "array", "items": kind}
-                if self.collects[title] == "append"
+                if self.output_reducers[title] == "append"
                 else {**kind, "title": COLLECTED + title}
             )
             for title, kind in collected.items()

@@ -18,30 +18,30 @@ from harness.errors import Problem
 from harness.graph.model import Graph
 
 
-class Graphs:
+class GraphCompiler:
     """Compiles flows and agents."""
 
     def __init__(self, plugins: Plugins) -> None:
         self.plugins = plugins
-        self._made: dict[AgenticComponent, Graph] = {}
+        self._graphs: dict[AgenticComponent, Graph] = {}
 
-    def of(self, component: AgenticComponent) -> Graph:
+    def graph_of(self, component: AgenticComponent) -> Graph:
         """The graph of a flow or an agent; the same graph for the same component."""
-        if component not in self._made:
-            self._made[component] = replace(
+        if component not in self._graphs:
+            self._graphs[component] = replace(
                 self._graph(component),
                 may_pause=may_pause(component),
-                vocabulary=lambda: vocabulary(component, self.of),
+                vocabulary=lambda: vocabulary(component, self.graph_of),
             )
-        return self._made[component]
+        return self._graphs[component]
 
     def top(self, component: AgenticComponent, warnings: Sequence[Problem]) -> Graph:
         """The graph of the component to run, with the warnings of the configuration."""
-        return replace(self.of(component), warnings=tuple(warnings))
+        return replace(self.graph_of(component), warnings=tuple(warnings))
 
     def _graph(self, component: AgenticComponent) -> Graph:
         if isinstance(component, Flow):
-            return flow_graph(component, self.of, self.plugins)
+            return flow_graph(component, self.graph_of, self.plugins)
         if isinstance(component, Agent):
             return agent_graph(component)
         assert isinstance(component, RemoteAgent)

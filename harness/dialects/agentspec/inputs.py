@@ -10,7 +10,7 @@ from harness.engine.context import RunContext
 from harness.graph.messages import message_text, to_message
 
 
-def given_inputs(
+def parse_input(
     component: AgenticComponent, value: Any, run: RunContext
 ) -> tuple[dict[str, Any], str | None]:
     """The values of a component's inputs, and the user's message: the key `message`, unless it names an input.

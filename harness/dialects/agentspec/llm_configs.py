@@ -8,11 +8,11 @@ from typing import Annotated, Any, ClassVar, Literal
 from langchain_core.messages import BaseMessage
 from pydantic import BaseModel, BeforeValidator
 
-from harness.dialects.agentspec.component import A, Component
+from harness.dialects.agentspec.component import Component, ComponentField
 from harness.graph.effects import LLMCall, ToolSpec
 
 
-def _whole(value: Any) -> Any:
+def _integral(value: Any) -> Any:
     """`10.0` as JSON Schema has it: an integer."""
     return int(value) if isinstance(value, float) and value.is_integer() else value
 
@@ -20,7 +20,7 @@ def _whole(value: Any) -> Any:
 class LlmGenerationConfig(BaseModel, extra="allow", strict=True, title="generation parameters"):
     """spec: `default_generation_parameters`. Any names are allowed."""
 
-    max_tokens: Annotated[int | None, BeforeValidator(_whole)] = None
+    max_tokens: Annotated[int | None, BeforeValidator(_integral)] = None
     temperature: float | None = None
     top_p: float | None = None
 
@@ -129,4 +129,4 @@ class OciGenAiConfig(LlmConfig, title="an OciGenAiConfig"):
     compartment_id: str
     serving_mode: Literal["ON_DEMAND", "DEDICATED"] = "ON_DEMAND"
     provider: Literal["META", "GROK", "COHERE", "OTHER"] | None = None
-    client_config: Annotated[OciClientConfig, A(OciClientConfig)]
+    client_config: Annotated[OciClientConfig, ComponentField(OciClientConfig)]

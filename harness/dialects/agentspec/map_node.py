@@ -35,16 +35,17 @@ async def run_map(visit: Visit) -> NodeResult:
     node = visit.node
     assert isinstance(node, MapNode)
     results = await staggered_gather(
-        visit.run_inside(node.subflow, inputs, key=str(at)) for at, inputs in enumerate(_items(node, visit))
+        visit.run_inside(node.subflow, inputs, key=str(at))
+        for at, inputs in enumerate(_run_inputs(node, visit))
     )
     outputs = {
-        COLLECTED + title: _reduced(node, title, [result.outputs[title] for result in results])
-        for title in node.collects
+        COLLECTED + title: _reduce(node, title, [result.outputs[title] for result in results])
+        for title in node.output_reducers
     }
     return NodeResult(outputs, messages=[message for result in results for message in result.messages])
 
 
-def _items(node: MapNode, visit: Visit) -> Sequence[Mapping[str, Any]]:
+def _run_inputs(node: MapNode, visit: Visit) -> Sequence[Mapping[str, Any]]:
     """The inputs of each run of the inner flow: an element of each list of the inner type; the rest is repeated."""
     inner = {ITERATED + title: item for title, item in node.subflow.inputs.items()}
     if not inner:  # no list, no element
@@ -90,8 +91,8 @@ _REDUCERS: Final[Mapping[str, Callable[[Sequence[Any]], Any]]] = {
 }
 
 
-def _reduced(node: MapNode, title: str, values: Sequence[Any]) -> Any:
-    reducer = node.collects[title]
+def _reduce(node: MapNode, title: str, values: Sequence[Any]) -> Any:
+    reducer = node.output_reducers[title]
     if not values and reducer in ("average", "max", "min"):
         collected = node.outputs[COLLECTED + title]
         if collected.has_default:

@@ -7,7 +7,7 @@ from collections.abc import Collection
 from harness.graph.model import END, START
 
 
-def free_name(name: str, taken: Collection[str] = ()) -> str:
+def unique_name(name: str, taken: Collection[str] = ()) -> str:
     """The name, with a number behind it if it is taken or reserved by graphs."""
     found, number = name, 1
     while found in taken or found in (START, END):

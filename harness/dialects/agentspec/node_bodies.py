@@ -19,7 +19,12 @@ from harness.dialects.agentspec.conversation import agent_message, answer_text, 
 from harness.dialects.agentspec.data_flow import UnfitValue
 from harness.dialects.agentspec.map_node import run_map
 from harness.dialects.agentspec.placeholders import render
-from harness.dialects.agentspec.structured import from_reply, from_tool, is_text, schema_of
+from harness.dialects.agentspec.structured import (
+    is_single_string,
+    outputs_from_reply,
+    outputs_from_tool,
+    schema_of,
+)
 from harness.dialects.agentspec.visit import Body, NodeResult, Visit
 from harness.dialects.kit.tool_calls import ToolReportedError, refuse_all
 from harness.graph.effects import LLMReply
@@ -32,22 +37,22 @@ async def start(visit: Visit) -> NodeResult:
 
 async def end(visit: Visit) -> NodeResult:
     """spec: EndNode. Its inputs are the outputs of the flow, its `branch_name` the branch of the flow."""
-    return NodeResult(visit.inputs, _of(visit, flows.EndNode).branch_name)
+    return NodeResult(visit.inputs, _node(visit, flows.EndNode).branch_name)
 
 
 async def llm(visit: Visit) -> NodeResult:
     """spec: LlmNode. Sends one user message, the rendered prompt. The conversation is neither sent nor changed."""
-    node = _of(visit, flows.LlmNode)
+    node = _node(visit, flows.LlmNode)
     prompt = str(render(node.prompt_template, visit.inputs))
     outputs = node.outputs
     wanted = None
-    if outputs and not is_text(outputs):
+    if outputs and not is_single_string(outputs):
         form = {"name": "structured_output", "schema": schema_of(outputs), "strict": False}
         wanted = {"type": "json_schema", "json_schema": form}
     call = node.llm_config.call([HumanMessage(content=prompt)], response_format=wanted)
     reply: LLMReply = await visit.ctx.perform(call)
     refuse_all(reply.tool_calls, visit.ctx)
-    return NodeResult(from_reply(reply.text, outputs, str(node)))
+    return NodeResult(outputs_from_reply(reply.text, outputs, str(node)))
 
 
 async def api(visit: Visit) -> NodeResult:
@@ -55,11 +60,13 @@ async def api(visit: Visit) -> NodeResult:
 
     A response that is no object is the value of a single output, as it is for a RemoteTool.
     """
-    node = _of(visit, flows.ApiNode)
+    node = _node(visit, flows.ApiNode)
     answer = await remote_calls.perform(node, visit.inputs, visit.ctx)
     if not isinstance(answer, Mapping):
-        return NodeResult(from_tool(answer, node.outputs, str(node)))
-    return NodeResult({"response": answer} if node.outputs_all and "response" not in answer else answer)
+        return NodeResult(outputs_from_tool(answer, node.outputs, str(node)))
+    return NodeResult(
+        {"response": answer} if node.outputs_whole_response and "response" not in answer else answer
+    )
 
 
 async def agent(visit: Visit) -> NodeResult:
@@ -67,7 +74,7 @@ async def agent(visit: Visit) -> NodeResult:
 
     schema: "If branches are configured, the agent will be prompted to select a branch".
     """
-    node = _of(visit, flows.AgentNode)
+    node = _node(visit, flows.AgentNode)
     result = await visit.run_inside(node.agent, visit.inputs)
     if not isinstance(node.agent, Agent) or len(node.branches) < 2:
         return result
@@ -84,25 +91,25 @@ async def agent(visit: Visit) -> NodeResult:
 
 async def tool(visit: Visit) -> NodeResult:
     """spec: ToolNode. An error that an MCP server reports is an answer: its text becomes the output."""
-    node = _of(visit, flows.ToolNode)
+    node = _node(visit, flows.ToolNode)
     try:
         returned = await tool_calls.call(node.tool, visit.inputs, visit.ctx)
     except ToolReportedError as error:
         visit.ctx.warn(f"{node}: the {node.tool} reports an error, which is handed on: {error}")
-        returned = tool_calls.Texts([str(error)])
+        returned = tool_calls.TextBlocks([str(error)])
     return NodeResult(tool_calls.outputs_of(node.tool, returned))
 
 
 async def branching(visit: Visit) -> NodeResult:
     """spec: BranchingNode. "default … when … the input does not match any key in the mapping"."""
-    node = _of(visit, flows.BranchingNode)
+    node = _node(visit, flows.BranchingNode)
     key = as_text(next(iter(visit.inputs.values())))
     return NodeResult(branch=node.mapping.get(key, flows.DEFAULT))
 
 
 async def input_message(visit: Visit) -> NodeResult:
     """spec: InputMessageNode. Appends its message, interrupts, and appends the user's answer."""
-    node = _of(visit, flows.InputMessageNode)
+    node = _node(visit, flows.InputMessageNode)
     question = None if node.message is None else str(render(node.message, visit.inputs))
     asked = [] if question is None else [agent_message(question, node.name)]
     answer = answer_text(await visit.ctx.pause(question, partial_update={"messages": asked}))
@@ -111,13 +118,13 @@ async def input_message(visit: Visit) -> NodeResult:
 
 async def output_message(visit: Visit) -> NodeResult:
     """spec: OutputMessageNode."""
-    node = _of(visit, flows.OutputMessageNode)
+    node = _node(visit, flows.OutputMessageNode)
     return NodeResult(messages=[agent_message(str(render(node.message, visit.inputs)), node.name)])
 
 
 async def flow(visit: Visit) -> NodeResult:
     """spec: FlowNode. Its branch is that of the inner EndNode that was reached."""
-    return await visit.run_inside(_of(visit, flows.FlowNode).subflow, visit.inputs)
+    return await visit.run_inside(_node(visit, flows.FlowNode).subflow, visit.inputs)
 
 
 BODIES: Final[Mapping[type[Component], Body]] = {
@@ -136,6 +143,6 @@ BODIES: Final[Mapping[type[Component], Body]] = {
 """The function of each node type of the document."""
 
 
-def _of(visit: Visit, model: type[Any]) -> Any:
+def _node(visit: Visit, model: type[Any]) -> Any:
     assert isinstance(visit.node, model)
     return visit.node

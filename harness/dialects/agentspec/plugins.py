@@ -87,17 +87,17 @@ class Plugins:
         """The plugin that reads components of this type."""
         return self._of_type.get(component_type)
 
-    def reads(self, component: Component) -> ComponentPlugin | None:
+    def plugin_of(self, component: Component) -> ComponentPlugin | None:
         """The plugin of a component; None if its type belongs to Agent Spec."""
         return self.for_type(component.component_type)
 
     @property
-    def known(self) -> Sequence[str]:
+    def component_types(self) -> Sequence[str]:
         """The component types they read."""
         return list(self._of_type)
 
 
-def deserialized(plugin: ComponentPlugin, component_type: str, document: Document) -> Component:
+def deserialize_component(plugin: ComponentPlugin, component_type: str, document: Document) -> Component:
     """The component that a plugin reads from a document.
 
     Raises:
@@ -122,7 +122,7 @@ def deserialized(plugin: ComponentPlugin, component_type: str, document: Documen
 
 
 @lru_cache(maxsize=1)
-def installed() -> tuple[Sequence[ComponentPlugin], Sequence[Problem]]:
+def installed_plugins() -> tuple[Sequence[ComponentPlugin], Sequence[Problem]]:
     """The plugins of installed packages, and a warning for each that cannot be used."""
     plugins, warnings = [], []
     for point in entry_points(group=GROUP):

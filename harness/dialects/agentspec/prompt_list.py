@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Final
 
-from harness.dialects.agentspec.tables import REFERENCE, TYPE, referenced
+from harness.dialects.agentspec.tables import REFERENCE, TYPE, table_entries
 from harness.dialects.kit.manifest import Problems
 from harness.dialects.prompt import Prompt
 from harness.dialects.request import LoadRequest
@@ -38,7 +38,7 @@ class _Listing:
         self._tables: dict[str, Document] = {}
         self._seen: set[int] = set()
         for document in documents:
-            for key, part in referenced(document):
+            for key, part in table_entries(document):
                 self._tables.setdefault(key, part)
 
     def prompts(self) -> Iterator[Prompt]:

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import Any, Final
 
-from harness.dialects.agentspec.casts import cast_as, fits
+from harness.dialects.agentspec.casts import cast_value, fits
 from harness.dialects.agentspec.types import TYPES, Type, type_of
 from harness.matchers.schema_flaws import schema_flaw
 from harness.source.document import DocumentPath
@@ -16,7 +16,7 @@ from harness.source.models import Mistake, describe
 
 _NOT_IN_TITLES: Final = frozenset(".,{}'\" \n")
 _KEYS_OF_SIMPLE: Final = {"title", "description", "type", "default", "items"}
-MOST_NODES: Final = 10_000
+MAX_NODES: Final = 10_000
 """The limit of values in a property's schema; checking a JSON Schema takes 50 µs for each."""
 
 
@@ -56,27 +56,30 @@ class Property:
         Raises:
             CastError: it cannot be one.
         """
-        return cast_as(value, self.type)
+        return cast_value(value, self.type)
 
 
-def with_null_named(schema: Any) -> Any:
+def normalize_null_types(schema: Any) -> Any:
     """The schema, with 'null' for null in lists of types. spec: "an input of type `[number, null]`"."""
     if isinstance(schema, list):
-        return [with_null_named(one) for one in schema]
+        return [normalize_null_types(one) for one in schema]
     if not isinstance(schema, Mapping) or not any(isinstance(one, dict | list) for one in schema.values()):
         return schema
-    return {key: _named(value) if key == "type" else _kept(key, value) for key, value in schema.items()}
+    return {
+        key: _normalize_types(value) if key == "type" else _normalize_value(key, value)
+        for key, value in schema.items()
+    }
 
 
-def _named(types: Any) -> Any:
+def _normalize_types(types: Any) -> Any:
     if isinstance(types, list):
         return ["null" if one is None else one for one in types]
-    return with_null_named(types)
+    return normalize_null_types(types)
 
 
-def _kept(key: str, value: Any) -> Any:
+def _normalize_value(key: str, value: Any) -> Any:
     """Values are data, in which null stays what it is."""
-    return value if key in ("default", "enum", "const", "examples") else with_null_named(value)
+    return value if key in ("default", "enum", "const", "examples") else normalize_null_types(value)
 
 
 def mistakes(schema: Any) -> Iterator[Mistake]:
@@ -89,7 +92,7 @@ def mistakes(schema: Any) -> Iterator[Mistake]:
         yield Mistake(f"a property is a JSON Schema: expected a mapping, found {found}", code="wrong-type")
         return
     if _is_too_large(schema):
-        message = f"more than {MOST_NODES:,} values in a property, references and aliases written out"
+        message = f"more than {MAX_NODES:,} values in a property, references and aliases written out"
         yield Mistake(message, code="too-many-nodes")
         return
     title = schema.get("title")
@@ -109,14 +112,14 @@ def mistakes(schema: Any) -> Iterator[Mistake]:
 def _is_too_large(schema: Any) -> bool:
     """True if it has too many values. A value behind several aliases counts several times."""
     ahead, nodes = [schema], 0
-    while ahead and nodes <= MOST_NODES:
+    while ahead and nodes <= MAX_NODES:
         found = ahead.pop()
         nodes += 1
         if isinstance(found, Mapping):
             ahead += found.values()
         elif isinstance(found, list):
             ahead += found
-    return nodes > MOST_NODES
+    return nodes > MAX_NODES
 
 
 def _title_mistakes(schema: Any, at: DocumentPath) -> Iterator[Mistake]:

@@ -13,20 +13,20 @@ from typing import Any, Final, TypeVar
 
 from harness.dialects.agentspec.component import BROKEN, Component
 from harness.dialects.agentspec.document import version_problems
-from harness.dialects.agentspec.tables import REFERENCE, TABLE, TYPE, VERSION, referenced
+from harness.dialects.agentspec.tables import REFERENCE, TABLE, TYPE, VERSION, table_entries
 from harness.dialects.kit.manifest import Problems
 from harness.errors import Span
 from harness.source.document import Document, DocumentPath
 from harness.source.models import describe
 from harness.source.suggest import did_you_mean, nearest
 
-MOST_NODES: Final = 100_000
+MAX_NODES: Final = 100_000
 """The limit of nodes in a component's values, and in a referenced value, with all references expanded."""
 
-DEEPEST: Final = 40
+MAX_REFERENCE_DEPTH: Final = 40
 """The limit of references inside each other."""
 
-_LONGEST_CIRCLE: Final = 8
+_MAX_SHOWN_KEYS: Final = 8
 
 Read = TypeVar("Read")
 
@@ -42,7 +42,7 @@ class TooManyNodes(Exception):
 class Budget:
     """How many more nodes a value may have."""
 
-    def __init__(self, nodes: int = MOST_NODES) -> None:
+    def __init__(self, nodes: int = MAX_NODES) -> None:
         self.left = nodes
 
     def spend(self, nodes: int) -> None:
@@ -73,7 +73,7 @@ class References:
         self._nodes: dict[str, int] = {}  # of the values that were read, as if each stood where it is used
         self._lists: dict[str, Any] = {}  # the lists of components that were read
         self._open: list[str] = []  # the references being followed
-        self._circle_free: set[str] = set()
+        self._acyclic: set[str] = set()
         for document in documents:
             self._add(document)
 
@@ -86,7 +86,7 @@ class References:
 
     def _add(self, document: Document) -> None:
         """Add the tables of a document. A key may be in one table only."""
-        for key, part in referenced(document):
+        for key, part in table_entries(document):
             first = self._tables.setdefault(key, part)
             if first is not part:
                 text = f"'{key}' is in two tables of components; first at {first.span()}"
@@ -94,7 +94,7 @@ class References:
 
     # ------------------------------------------------------------------ reading a part of a document
 
-    def referred(self, part: Document) -> Any:
+    def resolve(self, part: Document) -> Any:
         """What a `{"$component_ref": key}` refers to; `BROKEN`, and a problem, if nothing."""
         key = self._key(part)
         return BROKEN if key is None else self.follow(key, part.span((REFERENCE,)))
@@ -108,7 +108,7 @@ class References:
         """
         value = part.value
         if isinstance(value, dict) and REFERENCE in value:
-            return self._referred_value(part, budget)
+            return self._resolve_value(part, budget)
         budget.spend(1)
         if isinstance(value, dict):
             return {key: self.value(part.at((key,)), budget) for key in value}
@@ -121,8 +121,8 @@ class References:
             raise UnreadableValue
         return value
 
-    def _referred_value(self, part: Document, budget: Budget) -> Any:
-        found = self.referred(part)
+    def _resolve_value(self, part: Document, budget: Budget) -> Any:
+        found = self.resolve(part)
         if isinstance(found, Component):
             if found is not BROKEN:
                 self._problems.refuse("wrong-component", f"expected a value, found the {found}", part.span())
@@ -132,18 +132,18 @@ class References:
 
     def components(self, part: Document) -> Any:
         """The components of a list that is written, or referred to, here; None if there is no list."""
-        key, end = self._end(part)
+        key, end = self._resolve_chain(part)
         if not isinstance(end.value, list):
             return None
         if key is None:
-            return self._each(end)
+            return self._read_list(end)
         self._key(part)
-        return self._once(self._lists, key, part.span((REFERENCE,)), self._each)
+        return self._read_once(self._lists, key, part.span((REFERENCE,)), self._read_list)
 
-    def _each(self, part: Document) -> list[Component]:
+    def _read_list(self, part: Document) -> list[Component]:
         return [self._read_component(part.at((at,))) for at in range(len(part.value))]
 
-    def _end(self, part: Document) -> tuple[str | None, Document]:
+    def _resolve_chain(self, part: Document) -> tuple[str | None, Document]:
         """The last key of a chain of references and its entry; the part itself if it is not a reference."""
         followed: dict[str, None] = {}
         while isinstance(part.value, dict):
@@ -171,10 +171,10 @@ class References:
 
     def follow(self, key: str, span: Span) -> Any:
         """The component or value of a key; `BROKEN`, and a problem, if there is none."""
-        return self._once(self.values, key, span, lambda part: self._read(key, part))
+        return self._read_once(self.values, key, span, lambda part: self._read(key, part))
 
     def _read(self, key: str, part: Document) -> Any:
-        _, end = self._end(part)
+        _, end = self._resolve_chain(part)
         if isinstance(end.value, dict) and TYPE in end.value:
             if VERSION in part.value:  # the official SDK gives one to what it disaggregates
                 self._problems.add(version_problems(part, required=False))
@@ -184,13 +184,15 @@ class References:
         try:
             found = self.value(part, budget)
         except TooManyNodes:
-            text = f"'{key}' has more than {MOST_NODES:,} values, references written out"
+            text = f"'{key}' has more than {MAX_NODES:,} values, references written out"
             self._problems.refuse("too-many-nodes", text, part.span())
             raise UnreadableValue from None
-        self._nodes[key] = MOST_NODES - budget.left
+        self._nodes[key] = MAX_NODES - budget.left
         return found
 
-    def _once(self, known: dict[str, Any], key: str, span: Span, read: Callable[[Document], Read]) -> Any:
+    def _read_once(
+        self, known: dict[str, Any], key: str, span: Span, read: Callable[[Document], Read]
+    ) -> Any:
         """The entry of a key, read only once; `BROKEN`, and a problem, if it cannot be read."""
         if key in known:
             return known[key]
@@ -209,26 +211,27 @@ class References:
     def _may_follow(self, key: str, span: Span) -> bool:
         if key not in self._tables:
             text = f"no component '{key}' is defined"
-            self._problems.refuse("unknown-reference", text, span, self._where_it_may_be(key))
+            self._problems.refuse("unknown-reference", text, span, self._missing_key_hint(key))
             return False
-        circle: Sequence[str] = ()
+        cycle: Sequence[str] = ()
         if key in self._open:
-            circle = [*self._open[self._open.index(key) :], key]
-        elif len(self._open) >= DEEPEST:
-            circle = self._circle(key)
-            self.values |= dict.fromkeys(circle, BROKEN)  # one problem for the whole circle
-            if not circle:
-                text = f"'{key}' is nested too deep: at most {DEEPEST} references may be inside each other"
+            cycle = [*self._open[self._open.index(key) :], key]
+        elif len(self._open) >= MAX_REFERENCE_DEPTH:
+            cycle = self._find_cycle(key)
+            self.values |= dict.fromkeys(cycle, BROKEN)  # one problem for the whole circle
+            if not cycle:
+                most = f"at most {MAX_REFERENCE_DEPTH} references may be inside each other"
+                text = f"'{key}' is nested too deep: {most}"
                 self._problems.refuse("too-deep", text, span)
                 return False
-        if circle:
+        if cycle:
             self._problems.refuse(
-                "circular-reference", f"components contain each other: {_chain(circle)}", span
+                "circular-reference", f"components contain each other: {_chain(cycle)}", span
             )
-        return not circle
+        return not cycle
 
-    def _where_it_may_be(self, key: str) -> str:
-        place = next(_places_of_id(key, self._main.value, ()), None)
+    def _missing_key_hint(self, key: str) -> str:
+        place = next(_paths_of_id(key, self._main.value, ()), None)
         if place is not None:
             where = self._main.span((*place, "id"))
             return f"it is the id of what is written at {where}: put that under {TABLE}, with the key '{key}'"
@@ -241,7 +244,7 @@ class References:
             f"{guess}give the document that has it: `manifest: [{name}, parts.yaml]`, or `--with parts.yaml`"
         )
 
-    def _circle(self, start: str) -> Sequence[str]:
+    def _find_cycle(self, start: str) -> Sequence[str]:
         """A circle of keys that can be reached from a key, found without recursion; empty if there is none."""
         path: dict[str, None] = {}
         ahead = [iter([start])]
@@ -250,27 +253,27 @@ class References:
             if key is None:
                 ahead.pop()
                 if path:
-                    self._circle_free.add(path.popitem()[0])
+                    self._acyclic.add(path.popitem()[0])
             elif key in path:
                 keys = list(path)
                 return [*keys[keys.index(key) :], key]
-            elif key in self._tables and key not in self._circle_free:
+            elif key in self._tables and key not in self._acyclic:
                 path[key] = None
                 ahead.append(_keys_in(self._tables[key].value))
         return ()
 
 
-def _places_of_id(id_: str, value: Any, path: DocumentPath) -> Iterator[DocumentPath]:
+def _paths_of_id(id_: str, value: Any, path: DocumentPath) -> Iterator[DocumentPath]:
     """Where components with this id stand."""
     if isinstance(value, dict):
         if TYPE in value and value.get("id") == id_:
             yield path
         for key, item in value.items():
             if key != "metadata":
-                yield from _places_of_id(id_, item, (*path, key))
+                yield from _paths_of_id(id_, item, (*path, key))
     elif isinstance(value, list):
         for at, item in enumerate(value):
-            yield from _places_of_id(id_, item, (*path, at))
+            yield from _paths_of_id(id_, item, (*path, at))
 
 
 def _keys_in(value: Any) -> Iterator[str]:
@@ -286,7 +289,7 @@ def _keys_in(value: Any) -> Iterator[str]:
             ahead += found
 
 
-def _chain(circle: Sequence[str]) -> str:
-    if len(circle) > _LONGEST_CIRCLE:
-        circle = [*circle[:3], "…", *circle[-2:]]
-    return " → ".join(circle)
+def _chain(cycle: Sequence[str]) -> str:
+    if len(cycle) > _MAX_SHOWN_KEYS:
+        cycle = [*cycle[:3], "…", *cycle[-2:]]
+    return " → ".join(cycle)

@@ -23,7 +23,7 @@ from harness.dialects.agentspec.flows import (
 )
 from harness.dialects.agentspec.properties import Property
 from harness.dialects.agentspec.types import castable, same_type, type_of
-from harness.dialects.agentspec.wording import listed, none_at_all
+from harness.dialects.agentspec.wording import none_suffix, quoted_list
 from harness.errors import Problem
 from harness.matchers.schema_flaws import misspelt_keywords
 from harness.source.suggest import did_you_mean
@@ -33,10 +33,10 @@ def problems(root: Component) -> Iterator[Problem]:
     """All problems and warnings of a sound component and of the components in it."""
     for component in inner_first(root):
         if isinstance(component, ComponentWithIO):
-            yield from lists_match(component)
+            yield from properties_match(component)
             yield from keywords_are_known(component)
         if isinstance(component, Agent):
-            yield from tools_are_named_apart(component)
+            yield from tool_names_are_unique(component)
         if isinstance(component, Node):
             yield from branches_match(component)
         if isinstance(component, InputMessageNode):
@@ -56,7 +56,7 @@ _NUMBER: Final = type_of({"type": "number"})
 Side = Literal["inputs", "outputs"]
 
 
-def lists_match(component: ComponentWithIO) -> Iterator[Problem]:
+def properties_match(component: ComponentWithIO) -> Iterator[Problem]:
     """spec: "The set of input and output property names are equivalent", and their types can be cast."""
     if isinstance(component, StartNode | EndNode):
         yield from _equal_lists(component)
@@ -73,7 +73,7 @@ def _matching(
     expected = {item.title: item for item in inferred}
     for at, item in enumerate(written):
         if item.title not in expected:
-            text = f"{component}: '{item.title}' is not one of its {side}" + none_at_all(expected)
+            text = f"{component}: '{item.title}' is not one of its {side}" + none_suffix(expected)
             hint = did_you_mean(item.title, expected)
             yield Problem("unknown-property", text, component.span(side, at), hint)
         elif not _specialises(item, expected[item.title]):
@@ -103,7 +103,7 @@ def _equal_lists(node: StartNode | EndNode) -> Iterator[Problem]:
                 yield Problem("unequal-lists", text, node.span("outputs"))
 
 
-_NEAR: Final = 0.75
+_MISSPELLING_CUTOFF: Final = 0.75
 """The similarity from which a key counts as a misspelling of a keyword."""
 
 
@@ -111,13 +111,13 @@ def keywords_are_known(component: ComponentWithIO) -> Iterator[Problem]:
     """A key of a property that is nearly a keyword is a warning: JSON Schema passes over any key it does not know."""
     for side, written in (("inputs", component.declared_inputs), ("outputs", component.declared_outputs)):
         for at, item in enumerate(written or ()):
-            for found in misspelt_keywords(item.schema, cutoff=_NEAR):
+            for found in misspelt_keywords(item.schema, cutoff=_MISSPELLING_CUTOFF):
                 text = f"{component}: property '{item.title}': '{found.keyword}' is no keyword of JSON Schema"
                 span, hint = component.span(side, at, *found.path), f"did you mean '{found.meant}'?"
                 yield Problem("unknown-key", text, span, hint, "warning")
 
 
-def tools_are_named_apart(agent: Agent) -> Iterator[Problem]:
+def tool_names_are_unique(agent: Agent) -> Iterator[Problem]:
     """Two tools of one name are a warning: models call tools by their names. spec: "Tools"."""
     names: set[str] = set()
     for at, tool in enumerate(agent.tools):
@@ -134,7 +134,7 @@ def branches_match(node: Node) -> Iterator[Problem]:
     expected = list(dict.fromkeys(node.inferred_branches()))
     for at, branch in enumerate(node.declared_branches):
         if branch not in expected:
-            text = f"{node} has no branch '{branch}'" + none_at_all(expected)
+            text = f"{node} has no branch '{branch}'" + none_suffix(expected)
             hint = did_you_mean(branch, expected)
             yield Problem("unknown-branch", text, node.span("branches", at), hint)
         elif branch in node.declared_branches[:at]:
@@ -142,7 +142,7 @@ def branches_match(node: Node) -> Iterator[Problem]:
             yield Problem("duplicate-branch", text, node.span("branches", at))
     missing = [branch for branch in expected if branch not in node.declared_branches]
     if missing:
-        text = f"{node}: {listed(missing)} missing in its branches"
+        text = f"{node}: {quoted_list(missing)} missing in its branches"
         yield Problem("missing-branch", text, node.span("branches"))
 
 

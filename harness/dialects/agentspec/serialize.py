@@ -24,13 +24,13 @@ def serialize(component: Component, plugins: Plugins, *, version: str = VERSIONS
 
     Read again, it is an equal configuration.
     """
-    writing = _Writing(component, plugins)
-    top = writing.written(component)
+    writing = _Serializer(component, plugins)
+    top = writing.definition(component)
     tables = {TABLE: writing.tables()} if writing.shared else {}
     return {**top, **tables, VERSION: version}
 
 
-class _Writing:
+class _Serializer:
     def __init__(self, root: Component, plugins: Plugins) -> None:
         self.plugins = plugins
         uses: Counter[Component] = Counter()
@@ -51,13 +51,13 @@ class _Writing:
 
     def tables(self) -> dict[str, Any]:
         """The table of components that are referred to, by key."""
-        return {key: self.written(component) for component, key in self.shared.items()}
+        return {key: self.definition(component) for component, key in self.shared.items()}
 
-    def written(self, component: Component) -> dict[str, Any]:
+    def definition(self, component: Component) -> dict[str, Any]:
         """The definition of a component."""
         nested = component_fields(type(component))
         fields = {
-            field.alias or name: self._inner(getattr(component, name))
+            field.alias or name: self._field_value(getattr(component, name))
             if name in nested
             else to_json(getattr(component, name))
             for name, field in type(component).model_fields.items()
@@ -70,19 +70,19 @@ class _Writing:
         if isinstance(component, Node):
             fields["branches"] = list(component.branches)
         head = {TYPE: component.component_type}
-        plugin = self.plugins.reads(component)
+        plugin = self.plugins.plugin_of(component)
         if plugin is None:
             return {**head, **fields}
         own = {"component_plugin_name": plugin.name, "component_plugin_version": plugin.version}
         return {**head, **own, **plugin.serialize(component, fields)}
 
-    def _inner(self, value: Any) -> Any:
+    def _field_value(self, value: Any) -> Any:
         """A component, or several, as a field has them: a definition, or a reference."""
         if isinstance(value, list):
-            return [self._inner(item) for item in value]
+            return [self._field_value(item) for item in value]
         if value is None:
             return None
-        return {REFERENCE: self.shared[value]} if value in self.shared else self.written(value)
+        return {REFERENCE: self.shared[value]} if value in self.shared else self.definition(value)
 
 
 def _free_key(name: str, taken: Collection[str]) -> str:

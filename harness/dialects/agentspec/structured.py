@@ -17,12 +17,12 @@ Properties = Mapping[str, Property]
 _DEFINITIONS: Final = "#/$defs/"
 
 
-def is_text(properties: Properties) -> bool:
+def is_single_string(properties: Properties) -> bool:
     """True if the text of a reply is the one output: a string."""
     return [item.schema.get("type") for item in properties.values()] == ["string"]
 
 
-def is_object(properties: Properties) -> bool:
+def is_single_object(properties: Properties) -> bool:
     """True if there is one output, an object: models tend to reply with the object itself."""
     return [item.schema.get("type") for item in properties.values()] == ["object"]
 
@@ -33,7 +33,7 @@ def schema_of(properties: Properties) -> dict[str, Any]:
     Definitions of a property move to the top, under its name, and the references to them follow.
     """
     definitions = {
-        f"{title}.{name}": _moved(definition, title)
+        f"{title}.{name}": _relocate_references(definition, title)
         for title, item in properties.items()
         for name, definition in item.schema.get("$defs", {}).items()
     }
@@ -41,7 +41,9 @@ def schema_of(properties: Properties) -> dict[str, Any]:
     return {
         "type": "object",
         "properties": {
-            title: _moved({key: value for key, value in item.schema.items() if key != "$defs"}, title)
+            title: _relocate_references(
+                {key: value for key, value in item.schema.items() if key != "$defs"}, title
+            )
             for title, item in properties.items()
         },
         **({"required": required} if required else {}),
@@ -49,20 +51,20 @@ def schema_of(properties: Properties) -> dict[str, Any]:
     }
 
 
-def _moved(schema: Any, title: str) -> Any:
+def _relocate_references(schema: Any, title: str) -> Any:
     """A part of a property's schema, with references to the moved definitions."""
     if isinstance(schema, list):
-        return [_moved(item, title) for item in schema]
+        return [_relocate_references(item, title) for item in schema]
     if not isinstance(schema, Mapping):
         return schema
-    moved = {key: _moved(value, title) for key, value in schema.items()}
+    moved = {key: _relocate_references(value, title) for key, value in schema.items()}
     reference = moved.get("$ref")
     if isinstance(reference, str) and reference.startswith(_DEFINITIONS):
         moved["$ref"] = f"{_DEFINITIONS}{title}.{reference.removeprefix(_DEFINITIONS)}"
     return moved
 
 
-def from_reply(text: str, properties: Properties, owner: str) -> Mapping[str, Any]:
+def outputs_from_reply(text: str, properties: Properties, owner: str) -> Mapping[str, Any]:
     """The outputs in a model's reply: its text, if the output is one string, else the values of a JSON object.
 
     One output may also be all of the reply: any JSON that is not an object, or the object that it asks for.
@@ -70,13 +72,13 @@ def from_reply(text: str, properties: Properties, owner: str) -> Mapping[str, An
     Raises:
         UnfitValue: the reply has no such JSON.
     """
-    if is_text(properties):
+    if is_single_string(properties):
         return dict.fromkeys(properties, text)
     if not properties:
         return {}
-    found = _json(text)
+    found = _parse_json(text)
     if isinstance(found, dict):
-        is_value = found and is_object(properties) and not properties.keys() & found.keys()
+        is_value = found and is_single_object(properties) and not properties.keys() & found.keys()
     else:
         is_value = found is not _NO_JSON and len(properties) == 1
         if not is_value:
@@ -88,7 +90,7 @@ def from_reply(text: str, properties: Properties, owner: str) -> Mapping[str, An
 _NO_JSON: Final = object()
 
 
-def _json(text: str) -> Any:
+def _parse_json(text: str) -> Any:
     """The JSON that a text is, `_NO_JSON` if it is none."""
     try:
         return json.loads(text)
@@ -98,11 +100,11 @@ def _json(text: str) -> Any:
 
 def json_object(text: str) -> Mapping[str, Any] | None:
     """The JSON object in a text; None if the text is anything else."""
-    found = _json(text)
+    found = _parse_json(text)
     return found if isinstance(found, dict) else None
 
 
-def from_tool(returned: Any, properties: Properties, owner: str) -> Mapping[str, Any]:
+def outputs_from_tool(returned: Any, properties: Properties, owner: str) -> Mapping[str, Any]:
     """The outputs of a tool. spec: with several, "the expected return value of the tool is a dictionary".
 
     Raises:

@@ -17,7 +17,7 @@ VERSION: Final = "agentspec_version"
 TYPE: Final = "component_type"
 
 
-def parts_alone(document: Document) -> Problem | None:
+def missing_root_problem(document: Document) -> Problem | None:
     """The problem of a document that has nothing but components for others; None for any other."""
     value = document.value
     if not isinstance(value, dict) or TABLE not in value or not value.keys() <= {TABLE, VERSION}:
@@ -27,7 +27,7 @@ def parts_alone(document: Document) -> Problem | None:
     return Problem("no-component", text, document.span(), hint)
 
 
-def referenced(document: Document) -> Iterator[tuple[str, Document]]:
+def table_entries(document: Document) -> Iterator[tuple[str, Document]]:
     """What the tables of a document hold, by key; they may stand at any depth. spec: "Symbolic references"."""
     for path in _tables(document.value, ()):
         part = document.at(path)

@@ -9,8 +9,8 @@ from typing import Any
 
 from harness.dialects.agentspec import remote_calls
 from harness.dialects.agentspec.casts import as_text
-from harness.dialects.agentspec.data_flow import filled
-from harness.dialects.agentspec.structured import from_tool, is_text, schema_of
+from harness.dialects.agentspec.data_flow import cast_values
+from harness.dialects.agentspec.structured import is_single_string, outputs_from_tool, schema_of
 from harness.dialects.agentspec.tools import ClientTool, MCPTool, RemoteTool, Tool
 from harness.dialects.agentspec.transports import (
     ClientTransport,
@@ -74,7 +74,7 @@ async def call(
     if isinstance(tool, RemoteTool):
         return await remote_calls.perform(tool, args, ctx)
     if isinstance(tool, MCPTool):
-        return _from_mcp(tool, await ctx.perform(_mcp_call(tool, args)))
+        return _mcp_value(tool, await ctx.perform(_mcp_call(tool, args)))
     return await ctx.perform(_tool_call(tool, args))
 
 
@@ -86,27 +86,27 @@ def _mcp_call(tool: MCPTool, args: Mapping[str, Any]) -> MCPCall:
     return MCPCall(name=tool.name, endpoint=endpoint_of(tool.client_transport), args=args)
 
 
-def _from_mcp(tool: MCPTool, result: Any) -> Any:
+def _mcp_value(tool: MCPTool, result: Any) -> Any:
     """The return value in an MCP result: structured content, else the text blocks."""
     texts = mcp_texts(result.content)
     if result.is_error:
         raise ToolReportedError("\n".join(texts) or f"{tool} failed")
-    if isinstance(result.structured, Mapping) and not is_text(tool.outputs):
+    if isinstance(result.structured, Mapping) and not is_single_string(tool.outputs):
         only_result = set(result.structured) == {"result"} and "result" not in tool.outputs
         return result.structured["result"] if only_result else result.structured
-    return Texts(texts)
+    return TextBlocks(texts)
 
 
 @dataclass(frozen=True)
-class Texts:
+class TextBlocks:
     """The text blocks of an MCP result."""
 
     blocks: Sequence[str]
 
 
-def _by_order(tool: Tool, blocks: Sequence[str]) -> Any:
+def _blocks_to_outputs(tool: Tool, blocks: Sequence[str]) -> Any:
     """A block for each output, in order. A single block may have all outputs in JSON."""
-    if len(blocks) == 1 and not is_text(tool.outputs):
+    if len(blocks) == 1 and not is_single_string(tool.outputs):
         try:
             return json.loads(blocks[0])
         except (ValueError, RecursionError):
@@ -121,13 +121,13 @@ def outputs_of(tool: Tool, returned: Any) -> dict[str, Any]:
         HarnessError: a value is missing, or does not fit.
     """
     owner = f"{tool}: output"
-    if isinstance(returned, Texts):
+    if isinstance(returned, TextBlocks):
         if not returned.blocks:
-            return filled(tool.outputs, {}, owner)
-        returned = _by_order(tool, returned.blocks)
-    return filled(tool.outputs, from_tool(returned, tool.outputs, str(tool)), owner)
+            return cast_values(tool.outputs, {}, owner)
+        returned = _blocks_to_outputs(tool, returned.blocks)
+    return cast_values(tool.outputs, outputs_from_tool(returned, tool.outputs, str(tool)), owner)
 
 
 def as_text_for_model(returned: Any) -> str:
     """What a tool returned, as text for a model."""
-    return "\n".join(returned.blocks) if isinstance(returned, Texts) else as_text(returned)
+    return "\n".join(returned.blocks) if isinstance(returned, TextBlocks) else as_text(returned)

@@ -8,7 +8,7 @@ from typing import Annotated, Any
 from pydantic import Field
 
 from harness.dialects.agentspec import placeholders
-from harness.dialects.agentspec.component import A, ComponentWithIO, text_properties
+from harness.dialects.agentspec.component import ComponentField, ComponentWithIO, text_properties
 from harness.dialects.agentspec.properties import Property
 from harness.dialects.agentspec.transports import ClientTransport
 
@@ -58,4 +58,4 @@ class RemoteTool(Tool, RemoteCall, title="a RemoteTool"):
 class MCPTool(Tool, title="an MCPTool"):
     """spec: "MCP Tools". Its name is the server's name for it."""
 
-    client_transport: Annotated[ClientTransport, A(ClientTransport)]
+    client_transport: Annotated[ClientTransport, ComponentField(ClientTransport)]

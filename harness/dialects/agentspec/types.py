@@ -36,7 +36,7 @@ class Type:
     def __str__(self) -> str:
         if not self.alternatives:
             return "anything" if self.anything else "nothing"
-        return " or ".join(dict.fromkeys(_text(one) for one in self.alternatives))
+        return " or ".join(dict.fromkeys(_alternative_text(one) for one in self.alternatives))
 
 
 ANYTHING: Final[Type] = Type(anything=True)
@@ -67,14 +67,14 @@ def castable(source: Type, target: Type) -> bool:
         return True
     if source.anything:
         return any(one.name == "string" for one in target.alternatives)
-    return all(any(_goes_into(a, b) for b in target.alternatives) for a in source.alternatives)
+    return all(any(_castable_alternative(a, b) for b in target.alternatives) for a in source.alternatives)
 
 
 def same_type(a: Type, b: Type) -> bool:
     """True if both types have the same alternatives, items and properties."""
     if a.anything or b.anything:
         return a.anything and b.anything
-    return _covered(a, b) and _covered(b, a)
+    return _is_subset(a, b) and _is_subset(b, a)
 
 
 def is_list_of(source: Type, inner: Type) -> bool:
@@ -89,7 +89,7 @@ def type_of(schema: Any) -> Type:
     return _Reader().read(schema, _Scope(root, frozenset(map(id, root))))
 
 
-def _text(one: Alternative) -> str:
+def _alternative_text(one: Alternative) -> str:
     if one.name != "array" or one.items.anything:
         return one.name
     return f"array of ({one.items})" if len(one.items.alternatives) > 1 else f"array of {one.items}"
@@ -98,17 +98,17 @@ def _text(one: Alternative) -> str:
 # ---------------------------------------------------------------- comparing
 
 
-def _goes_into(source: Alternative, target: Alternative) -> bool:
+def _castable_alternative(source: Alternative, target: Alternative) -> bool:
     if target.name == "string" or (source.name in NUMERIC and target.name in NUMERIC):
         return True
     if source.name != target.name:
         return False
     if target.name == "object":
-        return _object_goes_into(source, target)
+        return _castable_object(source, target)
     return castable(source.items, target.items)
 
 
-def _object_goes_into(source: Alternative, target: Alternative) -> bool:
+def _castable_object(source: Alternative, target: Alternative) -> bool:
     for name, wanted in target.properties.items():
         given = source.properties.get(name)
         if given is None and wanted.default is NO_DEFAULT:
@@ -121,7 +121,7 @@ def _object_goes_into(source: Alternative, target: Alternative) -> bool:
     )
 
 
-def _covered(a: Type, b: Type) -> bool:
+def _is_subset(a: Type, b: Type) -> bool:
     return all(any(_same_alternative(one, other) for other in b.alternatives) for one in a.alternatives)
 
 
@@ -138,8 +138,8 @@ def _same_alternative(a: Alternative, b: Alternative) -> bool:
 # ---------------------------------------------------------------- reading schemas
 
 # References can make a schema very large; one beyond these limits counts as anything.
-_DEEPEST: Final = 60
-_MOST_SCHEMAS: Final = 10_000
+_MAX_DEPTH: Final = 60
+_MAX_SCHEMAS: Final = 10_000
 
 _STRUCTURE: Final = (
     "type",
@@ -180,7 +180,7 @@ class _Reader:
         if schema is False:
             return NOTHING
         self.count += 1
-        if not isinstance(schema, Mapping) or scope.depth > _DEEPEST or self.count > _MOST_SCHEMAS:
+        if not isinstance(schema, Mapping) or scope.depth > _MAX_DEPTH or self.count > _MAX_SCHEMAS:
             return ANYTHING
         flat, scope = self._merged(schema, scope)
         found = self._type(flat, scope)
@@ -191,7 +191,7 @@ class _Reader:
             if isinstance(flat.get(keyword), list):
                 beside = {key: flat[key] for key in _STRUCTURE if key in flat and key != keyword}
                 members = [member for member in flat[keyword] if member is not False]
-                return _joined(self.read({"allOf": [member, beside]}, scope.deeper()) for member in members)
+                return _union(self.read({"allOf": [member, beside]}, scope.deeper()) for member in members)
         names = [name for name in _type_names(flat) if name in TYPES]
         return Type(tuple(self._alternative(name, flat, scope) for name in names)) if names else ANYTHING
 
@@ -218,12 +218,12 @@ class _Reader:
         flat = {key: value for key, value in schema.items() if key not in ("$ref", "allOf")}
         joined = schema.get("allOf")
         parts = list(joined) if isinstance(joined, list) else []
-        target = _referred(schema.get("$ref"), scope.roots)
+        target = _resolve_reference(schema.get("$ref"), scope.roots)
         if target is not None and id(target) not in scope.followed:
             scope = scope.deeper(reference=id(target))
             parts.insert(0, target)
         for part in parts:
-            if isinstance(part, Mapping) and scope.depth <= _DEEPEST and self.count <= _MOST_SCHEMAS:
+            if isinstance(part, Mapping) and scope.depth <= _MAX_DEPTH and self.count <= _MAX_SCHEMAS:
                 more, scope = self._merged(part, scope)
                 both = flat.get("properties"), more.get("properties")
                 flat = {**more, **flat}
@@ -232,7 +232,7 @@ class _Reader:
         return flat, scope
 
 
-def _joined(types: Iterable[Type]) -> Type:
+def _union(types: Iterable[Type]) -> Type:
     members = list(types)
     if any(member.anything for member in members):
         return ANYTHING
@@ -257,7 +257,7 @@ def _name_of(value: Any) -> str:
     return "object" if isinstance(value, Mapping) else "string"
 
 
-def _referred(reference: Any, roots: tuple[Mapping[str, Any], ...]) -> Mapping[str, Any] | None:
+def _resolve_reference(reference: Any, roots: tuple[Mapping[str, Any], ...]) -> Mapping[str, Any] | None:
     """The schema of a local reference: `#`, or a JSON pointer after it."""
     if not isinstance(reference, str) or not (reference == "#" or reference.startswith("#/")):
         return None

@@ -32,20 +32,20 @@ def vocabulary(component: AgenticComponent, graph_of: Callable[[AgenticComponent
             "server": [name for each in transports for name in (each.id, each.name) if name],
             "agent": [agent.name for agent in remote],
         },
-        aliases={"tool": _ids(tools), "agent": _ids(remote)},
+        aliases={"tool": _aliases(tools), "agent": _aliases(remote)},
         open=dict.fromkeys((NODE, *KINDS), "the node of a plugin may call any") if plugins else {},
         inside={
             name: [NestedGraph(inner, partial(graph_of, inner), attributed=not isinstance(inner, Flow))]
-            for name, inner in _inside(component)
+            for name, inner in _nested_components(component)
         },
     )
 
 
-def _ids(components: Sequence[Component]) -> dict[str, str]:
+def _aliases(components: Sequence[Component]) -> dict[str, str]:
     return {each.id: each.name for each in components if each.id and each.id != each.name}
 
 
-def _inside(component: AgenticComponent) -> Iterator[tuple[str, AgenticComponent]]:
+def _nested_components(component: AgenticComponent) -> Iterator[tuple[str, AgenticComponent]]:
     """The nodes that run a flow or an agent, by their names in the graph."""
     for node, name in node_names(component).items() if isinstance(component, Flow) else ():
         if isinstance(node, AgentNode):

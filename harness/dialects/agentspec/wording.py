@@ -8,21 +8,21 @@ from typing import Final
 from harness.source.suggest import did_you_mean
 
 
-def listed(names: Iterable[str]) -> str:
+def quoted_list(names: Iterable[str]) -> str:
     """Names in quotes, or "none"."""
     return ", ".join(f"'{name}'" for name in names) or "none"
 
 
-def none_at_all(known: Collection[str]) -> str:
+def none_suffix(known: Collection[str]) -> str:
     """The end of a message when there is nothing to suggest."""
     return "" if known else ", as it has none"
 
 
 _KINDS: Final = ("Node", "Tool", "Config", "Transport", "Agent", "Edge")
-_NEAR: Final = 0.8
+_MISSPELLING_CUTOFF: Final = 0.8
 
 
 def nearest_type(word: str, known: Sequence[str]) -> str:
     """A hint for an unknown component type: a similar one, else all of its kind."""
     kind = next((kind for kind in _KINDS if word.endswith(kind)), "")
-    return did_you_mean(word, [name for name in known if name.endswith(kind)], cutoff=_NEAR)
+    return did_you_mean(word, [name for name in known if name.endswith(kind)], cutoff=_MISSPELLING_CUTOFF)

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import assume, given
 from hypothesis import strategies as st
 
-from harness.dialects.agentspec.casts import CastError, as_text, cast_as, fits
+from harness.dialects.agentspec.casts import CastError, as_text, cast_value, fits
 from harness.dialects.agentspec.properties import mistakes
 from harness.dialects.agentspec.types import castable, is_list_of, same_type, type_of
 
@@ -83,7 +83,7 @@ NODE = {"type": "object", "properties": {"next": {"anyOf": [{"$ref": "#"}, NULL]
     ],
 )
 def test_a_value_becomes_one_of_the_type(value: Any, schema: Any, result: Any) -> None:
-    found = cast_as(value, type_of(schema))
+    found = cast_value(value, type_of(schema))
 
     assert found == result
     assert type(found) is type(result)
@@ -120,7 +120,7 @@ def test_a_value_becomes_one_of_the_type(value: Any, schema: Any, result: Any) -
 )
 def test_a_value_that_cannot(value: Any, schema: Any, message: Any) -> None:
     with pytest.raises(CastError) as caught:
-        cast_as(value, type_of(schema))
+        cast_value(value, type_of(schema))
 
     assert message in str(caught.value)
     assert caught.value.code == "cast"
@@ -131,11 +131,11 @@ def test_a_value_is_left_as_it_was_and_a_default_too() -> None:
         {"a": [1.5]},
         {"type": "object", "properties": {"b": {"default": []}}, "additionalProperties": STRINGS},
     )
-    first = cast_as(value, type_of(schema))
+    first = cast_value(value, type_of(schema))
     first["b"].append(1)
 
     assert value == {"a": [1.5]}
-    assert cast_as(value, type_of(schema)) == {"a": ["1.5"], "b": []}
+    assert cast_value(value, type_of(schema)) == {"a": ["1.5"], "b": []}
 
 
 @pytest.mark.parametrize(
@@ -259,19 +259,19 @@ def test_law_what_fits_a_type_can_be_cast_to_those_it_goes_into(source_and_value
     source, value = source_and_value
     assume(fits(value, type_of(source)))
     if castable(type_of(source), type_of(target)):
-        cast_as(value, type_of(target))
+        cast_value(value, type_of(target))
 
 
 @given(schemas, json)
 def test_law_casting_twice_is_casting_once(schema: Any, value: Any) -> None:
     before = deepcopy(value)
     try:
-        once = cast_as(value, type_of(schema))
+        once = cast_value(value, type_of(schema))
     except CastError:
         return
     finally:
         assert value == before
-    assert cast_as(once, type_of(schema)) == once
+    assert cast_value(once, type_of(schema)) == once
     if "null" not in as_text(once):  # every union lets null through
         assert fits(once, type_of(schema))
 
@@ -279,7 +279,7 @@ def test_law_casting_twice_is_casting_once(schema: Any, value: Any) -> None:
 @given(schemas, json)
 def test_law_a_value_that_fits_stays_equal(schema: Any, value: Any) -> None:
     if fits(value, type_of(schema)):
-        assert cast_as(value, type_of(schema)) == value
+        assert cast_value(value, type_of(schema)) == value
 
 
 @given(json, json)

@@ -12,7 +12,7 @@ import pytest
 
 from harness.dialects.agentspec.agents import AgenticComponent
 from harness.dialects.agentspec.flows import Flow, Node
-from harness.dialects.agentspec.plugins import ComponentPlugin, installed
+from harness.dialects.agentspec.plugins import ComponentPlugin, installed_plugins
 from harness.dialects.agentspec.serialize import serialize
 from harness.dialects.agentspec.visit import NodeResult
 from harness.errors import ManifestError, Problem, Span
@@ -121,10 +121,10 @@ def test_a_component_of_a_plugin_is_of_the_type_the_plugin_gives_it(loader: Load
     assert isinstance(configuration.root, Flow)
     repeat = configuration.root.nodes[1]
     assert (repeat.component_type, str(repeat)) == ("acme.Repeat", "acme.Repeat 'repeat'")
-    plugin = configuration.plugins.reads(repeat)
+    plugin = configuration.plugins.plugin_of(repeat)
     assert plugin is not None
     assert plugin.name == "repeats"
-    assert configuration.plugins.reads(configuration.root) is None
+    assert configuration.plugins.plugin_of(configuration.root) is None
     written = serialize(configuration.root, configuration.plugins)
     assert {"component_type": "acme.Repeat", "component_plugin_name": "repeats"}.items() <= (
         written["$referenced_components"]["repeat-1"].items()
@@ -260,10 +260,10 @@ def install(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Any:
         (info / "entry_points.txt").write_text(f"[harness.agentspec_plugins]\n{package} = {entry_point}\n")
         (site / f"{package}.py").write_text(text)
         monkeypatch.syspath_prepend(site)
-        installed.cache_clear()
+        installed_plugins.cache_clear()
 
     yield install_
-    installed.cache_clear()
+    installed_plugins.cache_clear()
 
 
 def test_an_installed_plugin(loader: Loader, install: Any) -> None:

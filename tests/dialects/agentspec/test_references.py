@@ -315,7 +315,7 @@ def test_a_list_of_components_is_one_wherever_it_is_referred_to(loader: Loader) 
     two = f"{{component_type: Agent, name: two, system_prompt: x, llm_config: {ref('m')}, tools: {ref('tools')}}}"
     table = TABLE + entry("m", MODEL) + entry("tools", f"[{tool()}]") + entry("two", two)
     one = loader.configuration(agent(llm_config=ref("m"), tools=ref("tools")) + table)
-    root, two_ = one.root, one.named("two")
+    root, two_ = one.root, one.find("two")
     assert isinstance(root, Agent)
     assert isinstance(two_, Agent)
     assert root.tools[0] is two_.tools[0]

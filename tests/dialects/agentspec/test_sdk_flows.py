@@ -12,9 +12,9 @@ from typing import Any
 
 import pytest
 
-from harness.dialects.agentspec.compile import chosen, configuration_of
+from harness.dialects.agentspec.compile import configuration_of, select_component
 from harness.dialects.agentspec.component import Component, ComponentWithIO, inner_first
-from harness.dialects.agentspec.document import LATER, LATER_TYPES, TYPES, VERSIONS
+from harness.dialects.agentspec.document import LATER_FIELDS, LATER_TYPES, TYPES, VERSIONS
 from harness.dialects.agentspec.flows import Node
 from harness.dialects.agentspec.plugins import Plugins
 from harness.dialects.agentspec.properties import Property
@@ -82,7 +82,7 @@ def written(folder: Path, form: str, texts: Sequence[str]) -> LoadRequest:
 
 def loaded(request: LoadRequest) -> Component:
     configuration = configuration_of(request)
-    component = chosen(configuration, request)
+    component = select_component(configuration, request)
     assert configuration.problems.errors == []
     return component
 
@@ -151,8 +151,8 @@ def test_what_the_next_version_adds_is_known_with_its_defaults() -> None:
                 values = added.setdefault(key, [])
                 if value not in values:
                     values.append(value)
-    assert added.keys() == LATER.keys()
-    for key, (kinds, known_values) in LATER.items():
+    assert added.keys() == LATER_FIELDS.keys()
+    for key, (kinds, known_values) in LATER_FIELDS.items():
         assert owners[key] == {name for name, model in TYPES.items() if issubclass(model, kinds)}, key
         if known_values is not None:
             assert sorted(map(repr, added[key])) == sorted(map(repr, known_values)), key
