@@ -1,6 +1,6 @@
-"""Agent Spec 25.4.1, and what 25.4.2 adds: agents and flows, made of components.
+"""Agent Spec 25.4.1, with additions of 25.4.2: agents and flows, which consist of components.
 
-Section of the specification                    its models           what it does
+Section of the specification                    models               behaviour
 Base Component, Input/output schemas            `component`          `configuration` (reads them)
 Input and output properties                     `properties`         `types`, `casts` (compatibility)
 Agent, RemoteAgent, Conversation                `agents`             `agent_graph`, `conversation`
@@ -13,5 +13,5 @@ Validation of specified inputs/outputs                               `rules`, `f
 Ecosystem of plugins                            `plugins`
 Serialization                                                        `serialize`
 
-`compile` turns a configuration into a Graph; `graphs` compiles each flow and agent in it once.
+`compile` turns a configuration into a Graph. `graphs` compiles each flow and agent in it, once.
 """

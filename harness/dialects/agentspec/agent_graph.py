@@ -1,7 +1,7 @@
-"""An agent as a Graph: one node for its model, and one for the tools that the model calls. spec: "Agent".
+"""The graph of an agent: a node that calls the model, and a node that runs the tools it calls. spec: "Agent".
 
 The state has `messages`, the conversation without the system prompt; `inputs`; `outputs`, once they are known; and
-`turn`: who continues after a reply without tool calls.
+`turn`, the party that continues after a reply without tool calls.
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ from harness.graph.model import END, START, Channel, Dispatch, Edge, Graph, Life
 from harness.matchers.json_schema import schema_errors
 
 RECURSION_LIMIT = 200
-"""The limit of model calls and rounds of tools in one run."""
+"""The maximum number of node visits (model calls and rounds of tools) in one run."""
 
 CHANNELS = (
     Channel("messages", append_messages, MessageLog),
@@ -55,7 +55,7 @@ NOBODY: Final = "nobody"
 
 
 def agent_graph(agent: Agent) -> Graph:
-    """The graph of an agent, alone or as a step of a flow."""
+    """Return the graph of an agent, for a run of its own and for the nodes of flows that run it."""
     functions = _AgentNodes(agent)
     name = unique_name(agent.name)
     tools_name = f"{agent.name}_tools"
@@ -93,12 +93,12 @@ def _tool_calls(state: State) -> Sequence[Any]:
 
 
 class _AgentLifecycle:
-    """The start and the end of a run, of agents and remote agents alike."""
+    """The lifecycle that graphs of agents and of remote agents share."""
 
     agent: AgenticComponent
 
     async def accept(self, value: Any, run: RunContext) -> Mapping[str, Any]:
-        """An input: text is a message of the user, a mapping has the agent's inputs."""
+        """Return the first state update. Text is a message of the user, a mapping has the agent's inputs."""
         if isinstance(value, Handoff):
             return {"inputs": value.inputs, "messages": value.messages, "turn": MODEL}
         inputs, message = parse_input(self.agent, value, run)
@@ -110,18 +110,18 @@ class _AgentLifecycle:
         return update
 
     async def finish(self, state: State, _run: RunContext) -> Any:
-        """The agent's outputs; of an agent without outputs, its last message."""
+        """Return the agent's outputs; the text of the last message if it has none."""
         if self.agent.outputs:
             return state["outputs"]
         return message_text(state["messages"][-1])
 
     def inputs(self, state: State) -> dict[str, Any]:
-        """The values of the agent's inputs."""
+        """Return the values of the agent's inputs."""
         return cast_values(self.agent.inputs, state["inputs"], f"{self.agent}: input")
 
 
 class _AgentNodes(_AgentLifecycle):
-    """The nodes of an agent's graph."""
+    """The node functions of an agent's graph."""
 
     def __init__(self, agent: Agent) -> None:
         self.agent: Agent = agent
@@ -130,7 +130,7 @@ class _AgentNodes(_AgentLifecycle):
             self.tools.setdefault(tool.name, tool)
 
     async def call_model(self, state: State, ctx: NodeContext) -> Update:
-        """Get the user's answer, if it is the user's turn; then call the model."""
+        """Pause for the user's answer if it is the user's turn, then call the model."""
         agent = self.agent
         answer: list[BaseMessage] = []
         if state["turn"] == USER:
@@ -156,7 +156,7 @@ class _AgentNodes(_AgentLifecycle):
         return Update({**outcome, "messages": [*answer, message, *outcome.get("messages", ())]})
 
     def _system_prompt(self, state: State) -> str:
-        """The rendered prompt, with the schema of the outputs, if there are any."""
+        """Return the rendered prompt, with the schema of the outputs if there are any."""
         prompt = str(render(self.agent.system_prompt, self.inputs(state)))
         if not self.agent.outputs:
             return prompt
@@ -164,11 +164,15 @@ class _AgentNodes(_AgentLifecycle):
         return f"{prompt}\n\nWhen you know them all, answer with nothing but a JSON object of this schema: {schema}"
 
     def _outcome(self, message: AIMessage) -> dict[str, Any]:
-        """The outputs, if the reply has them; a correction, if they do not fit. Any other text goes to the user."""
+        """Return the state update for a reply.
+
+        It has the outputs if the reply has them, or a correction for the model if they do not fit. Any other text is
+        a question to the user.
+        """
         if not self.agent.outputs or (message.tool_calls and self.agent.tools):
             return {"turn": NOBODY}
         found = json_object(message_text(message))
-        if found is None and message.tool_calls:  # of an agent without tools
+        if found is None and message.tool_calls:  # the agent has no tools
             return {"turn": MODEL, "messages": [unknown_tool(call, ()) for call in message.tool_calls]}
         if found is None or (found and not self.agent.outputs.keys() & found.keys()):
             return {"turn": USER}
@@ -179,7 +183,7 @@ class _AgentNodes(_AgentLifecycle):
             return {"turn": MODEL, "messages": [runtime_message(text, self.agent.name)]}
 
     async def use_tools(self, state: State, ctx: NodeContext) -> Update:
-        """Answer the calls of the last message: side by side, then those for the client one after the other."""
+        """Answer the tool calls of the last message concurrently, then those of ClientTools one after the other."""
         calls = _tool_calls(state)
         answers: dict[int, ToolMessage] = {}
 
@@ -190,7 +194,7 @@ class _AgentNodes(_AgentLifecycle):
 
         of_client = [at for at, call in enumerate(calls) if self._is_for_client(call, ctx)]
         others = [at for at in range(len(calls)) if at not in of_client]
-        # A node that paused runs again from its start, which must not run tools again.
+        # A node that paused is re-run from its start, and must not run these tools a second time.
         made = await ctx.once(
             "tools", lambda: answer_calls((calls[at] for at in others), self.tools, use, ctx)
         )
@@ -203,18 +207,18 @@ class _AgentNodes(_AgentLifecycle):
         tool = self.tools.get(call["name"])
         if tool is None or not tool_calls.is_for_client(tool, ctx):
             return False
-        return not _cast_arguments(tool, call["args"])[1]  # a call that does not fit asks nobody
+        return not _cast_arguments(tool, call["args"])[1]  # wrong arguments are refused without a pause
 
 
 def _has_answer(question: str, state: State, ctx: NodeContext) -> bool:
-    """True if the world's people would answer this question of an agent, or of the node it runs in."""
+    """True if the scenario's `human` answers this question of an agent, or of the node that runs it."""
     caller = ctx.run.caller
     asks = caller.top if caller else ctx.name
     return ctx.run.world.has_answers([HumanCall(node=asks, name=asks, args={"value": question})], state)
 
 
 def _check_arguments(tool: Tool, args: Mapping[str, Any]) -> Mapping[str, Any]:
-    """The arguments of a call, cast to the types of the tool's inputs, with defaults.
+    """Cast the arguments of a call to the types of the tool's inputs, and add defaults.
 
     Raises:
         BadArguments: they do not fit.
@@ -226,7 +230,7 @@ def _check_arguments(tool: Tool, args: Mapping[str, Any]) -> Mapping[str, Any]:
 
 
 def _cast_arguments(tool: Tool, args: Mapping[str, Any]) -> tuple[Mapping[str, Any], list[str]]:
-    """The arguments of a call, cast, with defaults; and what does not fit."""
+    """Return the arguments of a call, cast and with defaults, and a message for each that does not fit."""
     try:
         found = cast_values(tool.inputs, args, "argument")
     except HarnessError as error:
@@ -242,7 +246,7 @@ def _cast_arguments(tool: Tool, args: Mapping[str, Any]) -> tuple[Mapping[str, A
 
 
 def remote_agent_graph(agent: RemoteAgent) -> Graph:
-    """The graph of an agent that runs elsewhere: a scenario's `agents` answer for it. spec: "RemoteAgent"."""
+    """Return the graph of a remote agent, for which a scenario's `agents` answer. spec: "RemoteAgent"."""
     functions = _RemoteAgentNode(agent)
     name = unique_name(agent.name)
     return Graph(
@@ -256,13 +260,13 @@ def remote_agent_graph(agent: RemoteAgent) -> Graph:
 
 
 class _RemoteAgentNode(_AgentLifecycle):
-    """The node of a remote agent's graph."""
+    """The node function of a remote agent's graph."""
 
     def __init__(self, agent: RemoteAgent) -> None:
         self.agent: RemoteAgent = agent
 
     async def ask(self, state: State, ctx: NodeContext) -> Update:
-        """Send the user's last message; to an agent with inputs, a JSON object of these and the message."""
+        """Send the user's last message to the agent; if it has inputs, a JSON object with these and the message."""
         agent = self.agent
         human = [message for message in state["messages"] if message.type == "human"]
         text = message_text(human[-1]) if human else ""

@@ -1,4 +1,4 @@
-"""Agents. spec: "Agentic Components", "Agent", "RemoteAgent"."""
+"""The models of agents. spec: "Agentic Components", "Agent", "RemoteAgent"."""
 
 from __future__ import annotations
 
@@ -15,34 +15,34 @@ from harness.dialects.agentspec.tools import Tool
 
 
 class AgenticComponent(ComponentWithIO, title="an agent or a flow"):
-    """spec: "Agentic Components": a flow, an agent, a remote agent."""
+    """Base class of flows, agents and remote agents. spec: "Agentic Components"."""
 
 
 class Agent(AgenticComponent, title="an Agent"):
-    """spec: "Agent". Its goal is to fill its outputs, talking to the user where it must."""
+    """An agent. spec: "Agent". It converses with the user until its outputs are known."""
 
     llm_config: Annotated[LlmConfig, ComponentField(LlmConfig)]
     system_prompt: str
     tools: list[Annotated[Tool, ComponentField(Tool)]] = Field(default_factory=list)
 
     def inferred_inputs(self) -> Sequence[Property]:
-        """One input for each placeholder of the system prompt."""
+        """Return a string input for each placeholder of the system prompt."""
         return text_properties(placeholders.names(self.system_prompt))
 
 
 class RemoteAgent(AgenticComponent, title="a remote agent"):
-    """spec: "RemoteAgent": its logic runs elsewhere."""
+    """Base class of agents that run elsewhere. spec: "RemoteAgent"."""
 
 
 class OciAgent(RemoteAgent, title="an OciAgent"):
-    """spec: "OciAgent"."""
+    """A remote agent in OCI. spec: "OciAgent"."""
 
     agent_endpoint_id: str
     client_config: Annotated[OciClientConfig, ComponentField(OciClientConfig)]
 
 
 class OpenAiAgent(RemoteAgent, title="an OpenAiAgent"):
-    """An agent that is defined at OpenAI (schema: OpenAiAgent)."""
+    """A remote agent at OpenAI (schema: OpenAiAgent)."""
 
     llm_config: Annotated[OpenAiConfig, ComponentField(OpenAiConfig)]
     remote_agent_id: str | None = None

@@ -1,14 +1,14 @@
-"""Values cast to the type of a property. spec: "Type compatibility rules".
+"""Casting values to the type of a property. spec: "Type compatibility rules".
 
-- To string: a string stays, everything else becomes its JSON text.
-- Numbers, integers and booleans become each other: an integer is truncated towards zero, 0 is false, true is 1.
-  A whole `number` is an int (2.0 becomes 2), as far as floats are exact, so that texts and requests say 2.
-- Numeric text is read where it has one meaning only: `"2.5"` for a number, `"12"` for an integer,
-  `"true"` for a boolean.
-- Arrays are cast item by item, objects property by property. A property that is missing takes its default, or
-  stays missing; one that the object may not have is dropped.
+- To string: a string stays, any other value becomes its JSON text.
+- Numbers, integers and booleans are cast to each other: a number is truncated towards zero to an integer, 0 is
+  false, true is 1. A whole `number` becomes an int (2.0 becomes 2) if a float holds it exactly, so that texts and
+  requests have 2.
+- Text is read as a value if it can mean only one: `"2.5"` as a number, `"12"` as an integer, `"true"` as a boolean.
+- Arrays are cast item by item, objects property by property. A missing property takes its default, or stays
+  missing; a property that the type does not allow is dropped.
 - In a union, null and a value of one of the alternatives stay as they are. Any other value is cast to the first
-  alternative that it can be cast to, string last.
+  alternative that it can be cast to, with string as the last.
 """
 
 from __future__ import annotations
@@ -27,13 +27,13 @@ from harness.source.models import describe
 Path = tuple[str | int, ...]
 
 _EXACT: Final = 2**53
-"""The limit up to which a float can be any whole number."""
+"""The limit up to which a float holds every whole number exactly."""
 
 _NUMBER: Final = re.compile(r"[+-]?\d+(\.\d+)?([eE][+-]?\d+)?", re.ASCII)
 
 
 class CastError(HarnessError):
-    """A value that cannot be cast. `path` leads to the part of it that cannot."""
+    """A value that cannot be cast. `path` is the path of the part that cannot."""
 
     code = "cast"
 
@@ -45,7 +45,7 @@ class CastError(HarnessError):
 
 
 def cast_value(value: Any, wanted: Type, path: Path = ()) -> Any:
-    """The value, cast to a type; `value` itself is not changed. `path` is its place in the whole value.
+    """Cast a value to a type. `value` is not modified; `path` is its path in the whole value, for errors.
 
     Raises:
         CastError: it cannot be cast.
@@ -68,13 +68,13 @@ def cast_value(value: Any, wanted: Type, path: Path = ()) -> Any:
 
 
 def fits(value: Any, wanted: Type, *, as_default: bool = False) -> bool:
-    """True if the value already is of the type: casting it returns an equal value.
+    """True if a value is already of the type, so that casting it returns an equal value.
 
-    As in JSON Schema true is no number, and 2.0 is an integer.
+    As in JSON Schema, true is not a number, and 2.0 is an integer.
 
-    With `as_default`, true if the value may be declared as the default of a property: a string takes anything;
-    numbers, integers and booleans take each other, but no text. An object has every property that has no default of
-    its own. Null is allowed for every union.
+    With `as_default`, true if the value may be declared as the default of a property of this type. A string may have
+    any default; numbers, integers and booleans may have each other's values, but no text. An object needs every
+    property that has no default of its own. Null is allowed for every union.
     """
     if wanted.anything or (as_default and value is None and len(wanted.alternatives) > 1):
         return True
@@ -82,10 +82,10 @@ def fits(value: Any, wanted: Type, *, as_default: bool = False) -> bool:
 
 
 def as_text(value: Any) -> str:
-    """The text of a value: text as it is, everything else as JSON (`json.dumps`).
+    """Return text as it is, and any other value as JSON (`json.dumps`).
 
     Raises:
-        CastError: it has no JSON text.
+        CastError: the value cannot be written as JSON.
     """
     return _to_string(value, Alternative("string"), ())
 
@@ -123,7 +123,7 @@ def _to_integer(value: Any, wanted: Alternative, path: Path) -> int:
     number = _parse_number(value) if isinstance(value, str) else value
     if isinstance(number, int):
         return int(number)
-    # Text with decimals is more likely a mistake than a number to be truncated.
+    # A number is truncated, but text with decimals is more likely a mistake.
     if isinstance(number, float) and math.isfinite(number) and (number is value or number.is_integer()):
         return int(number)
     raise CastError(value, "integer", path)
@@ -139,13 +139,13 @@ def _to_number(value: Any, wanted: Alternative, path: Path) -> int | float:
 
 
 def _parse_number(text: str) -> int | float | None:
-    """The number that a text spells; None if it is not a number."""
+    """Parse a number; None if the text is not one."""
     text = text.strip()
     if not _NUMBER.fullmatch(text):
         return None
     try:
         return int(text)
-    except ValueError:  # decimals, or more digits than Python reads
+    except ValueError:  # decimals, or more digits than Python parses as an integer
         number = float(text)
     return number if math.isfinite(number) else None
 
@@ -196,7 +196,7 @@ def _fits_alternative(value: Any, wanted: Alternative, as_default: bool) -> bool
 
 def _fits_object(value: Mapping[str, Any], wanted: Alternative, as_default: bool) -> bool:
     missing = [one for name, one in wanted.properties.items() if name not in value]
-    # Casting adds a missing property that has a default: fine to declare, but not yet of the type.
+    # Casting adds a missing property with a default: a default may lack it, a value of the type may not.
     return all((one.default is not NO_DEFAULT) == as_default for one in missing) and all(
         fits(held, wanted.properties.get(name, wanted.additional), as_default=as_default)
         for name, held in value.items()

@@ -1,4 +1,4 @@
-"""An Agent Spec configuration compiled to a Graph: components, references, rules, then the graph to run."""
+"""Compilation of an Agent Spec configuration to a Graph: components and references, rules, then graphs."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ from harness.source.models import in_file_order
 
 
 def load(request: LoadRequest) -> Graph:
-    """The graph of the flow or agent that a request names; by default, of the component at the top.
+    """Compile the flow or agent that a request names; by default the root component.
 
     Raises:
         ManifestError: with all problems.
@@ -43,7 +43,7 @@ def load(request: LoadRequest) -> Graph:
 
 
 def configuration_of(request: LoadRequest) -> Configuration:
-    """The components of a request's files.
+    """Read the components of a request's files.
 
     Raises:
         ManifestError: a file cannot be read, or a plugin cannot be used.
@@ -53,7 +53,7 @@ def configuration_of(request: LoadRequest) -> Configuration:
 
 
 def select_component(configuration: Configuration, request: LoadRequest) -> AgenticComponent:
-    """The flow or agent to run.
+    """Return the flow or agent to run.
 
     Raises:
         ManifestError: it does not exist, or cannot be run.
@@ -65,13 +65,13 @@ def select_component(configuration: Configuration, request: LoadRequest) -> Agen
         text = f"the {component} is neither an agent nor a flow, so that it cannot be run"
         raise ManifestError([*configuration.problems.errors, Problem("not-runnable", text, component.span())])
     if not component.is_complete and not configuration.problems.errors:
-        # The component at the top does not use it, so its problems were only warnings.
+        # The root component does not use it, so its problems were only warnings.
         raise ManifestError(in_file_order(configuration.unused))
     return component
 
 
 def plugins_of(request: LoadRequest) -> Plugins:
-    """The plugins of installed packages and of the request's hooks.
+    """Return the plugins of installed packages and of the request's hooks.
 
     Raises:
         ManifestError: a hook cannot be imported, or is not a plugin.

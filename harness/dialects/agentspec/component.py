@@ -1,7 +1,7 @@
-"""The base of all components, and how components contain each other.
+"""The base classes of components, and the fields in which components contain each other.
 
-spec: "Base Component", "Input/output schemas". The models of the package are the components of the
-published JSON schema: one class for each component type, with the names of the schema.
+spec: "Base Component", "Input/output schemas". The models in this package are the components of the published
+JSON schema: one class per component type, with the names of the schema.
 """
 
 from __future__ import annotations
@@ -21,9 +21,9 @@ from harness.source.models import Mistake, describe, mistaken
 
 
 class Component(BaseModel, extra="forbid", strict=True, title="a component"):
-    """spec: "Base Component". Components are equal only if they are the same object.
+    """Base class of components. spec: "Base Component". Components compare by identity.
 
-    A component without an `id` has an empty one, which nothing can refer to.
+    A component without an `id` has an empty one, to which nothing can refer.
     """
 
     id: str = ""
@@ -41,7 +41,7 @@ class Component(BaseModel, extra="forbid", strict=True, title="a component"):
 
     @property
     def component_type(self) -> str:
-        """The name of its type in configurations."""
+        """The name of the component type in configurations."""
         return self._component_type or type(self).__name__
 
     @cached_property
@@ -50,21 +50,21 @@ class Component(BaseModel, extra="forbid", strict=True, title="a component"):
         return all(part is not BROKEN and part.is_complete for part in self.parts())
 
     def parts(self) -> Iterator[Component]:
-        """The components directly in it, in the order of its fields."""
+        """Yield the components directly in it, in the order of its fields."""
         for name in component_fields(type(self)):
             value = getattr(self, name)
             yield from value if isinstance(value, list) else () if value is None else (value,)
 
     def set_source(self, source: Document, component_type: str) -> None:
-        """Set its source and the name of its type there."""
+        """Set the part of the document that defines it, and the name of its type there."""
         self._source, self._component_type = source, component_type
 
     def span(self, *path: str | int) -> Span:
-        """The location of the component, or of a value in it."""
+        """Return the location of the component, or of a value in it."""
         return self._source.span(path)
 
     def span_in_text(self, name: str, at: int, length: int) -> Span:
-        """The location of a part of a text field; of the whole text if the file writes it in another way."""
+        """Return the location of a part of a text field; of the whole text if the part cannot be located."""
         if not isinstance(self._source.value[name], str):  # a reference
             return self._source.span((name,))
         return self._source.span_in_text((name,), at, length)
@@ -74,16 +74,16 @@ class Component(BaseModel, extra="forbid", strict=True, title="a component"):
 
 
 class _Broken(Component):
-    """The placeholder of a component that could not be read, so that the rest can be."""
+    """The placeholder for a component that could not be read. It lets reading continue."""
 
 
 BROKEN: Final = _Broken(name="broken")
 
 
 class ComponentField:
-    """The annotation of a field that holds a component of this kind, by definition or by reference.
+    """The annotation of a field that holds a component of this kind, defined in place or by reference.
 
-    Inner components are read before the model is made.
+    Nested components are read before the model is validated.
     """
 
     def __init__(self, kind: type[Component]) -> None:
@@ -102,13 +102,13 @@ class ComponentField:
 
 @cache
 def component_fields(model: type[BaseModel]) -> tuple[str, ...]:
-    """The fields of a model that hold components."""
+    """Return the names of the fields of a model that hold components."""
     fields = model.model_fields.items()
     return tuple(name for name, field in fields if _holds_component(field.annotation, field.metadata))
 
 
 def holds_single_component(model: type[BaseModel], name: str) -> bool:
-    """True if such a field holds one component, and not a list."""
+    """True if a field holds one component, and not a list of them."""
     return any(isinstance(item, ComponentField) for item in model.model_fields[name].metadata)
 
 
@@ -119,7 +119,7 @@ def _holds_component(annotation: Any, metadata: Sequence[Any]) -> bool:
 
 
 def inner_first(root: Component) -> list[Component]:
-    """A component and all components in it, each once, inner ones first."""
+    """Return a component and all components in it, each once, nested ones first."""
     found: dict[Component, None] = {}
 
     def visit(component: Component) -> None:
@@ -149,7 +149,10 @@ PropertyField = Annotated[Property, PlainValidator(_parse_property)]
 
 
 class ComponentWithIO(Component):
-    """spec: "Input/output schemas". The declared ones are as written, None where they are to be inferred."""
+    """Base class of components with inputs and outputs. spec: "Input/output schemas".
+
+    The declared ones are as written; None if they are to be inferred.
+    """
 
     declared_inputs: list[PropertyField] | None = Field(None, alias="inputs")
     declared_outputs: list[PropertyField] | None = Field(None, alias="outputs")
@@ -167,28 +170,28 @@ class ComponentWithIO(Component):
 
     @cached_property
     def inputs(self) -> Mapping[str, Property]:
-        """Its inputs by name: those declared, else those inferred."""
+        """The inputs by name: the declared ones, else the inferred ones."""
         return by_title(self.inferred_inputs() if self.declared_inputs is None else self.declared_inputs)
 
     @cached_property
     def outputs(self) -> Mapping[str, Property]:
-        """Its outputs by name: those declared, else those inferred."""
+        """The outputs by name: the declared ones, else the inferred ones."""
         return by_title(self.inferred_outputs() if self.declared_outputs is None else self.declared_outputs)
 
     def inferred_inputs(self) -> Sequence[Property]:
-        """The inputs that its configuration implies."""
+        """Return the inputs that the configuration of the component implies."""
         return self.declared_inputs or ()
 
     def inferred_outputs(self) -> Sequence[Property]:
-        """The outputs that its configuration implies."""
+        """Return the outputs that the configuration of the component implies."""
         return self.declared_outputs or ()
 
 
 def by_title(properties: Sequence[Property]) -> Mapping[str, Property]:
-    """Properties by their names."""
+    """Return properties by name."""
     return {item.title: item for item in properties}
 
 
 def text_properties(titles: Sequence[str]) -> list[Property]:
-    """A string property for each name. spec: placeholders are "transformed in inputs of type string"."""
+    """Return a string property for each name. spec: placeholders are "transformed in inputs of type string"."""
     return [Property({"title": title, "type": "string"}) for title in titles]

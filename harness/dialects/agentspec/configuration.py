@@ -1,7 +1,6 @@
-"""Documents read into components: fields with their source locations, and all problems collected.
+"""Reading documents into components, with source locations; all problems are collected.
 
-Several references to a component lead to one object. Inside a component, any value may be a reference
-(`references`).
+All references to a component give the same object. Inside a component, any value may be a reference (`references`).
 """
 
 from __future__ import annotations
@@ -46,21 +45,24 @@ _OMITTED: Final = object()
 
 
 class Configuration:
-    """The components of a main document, and of the documents that hold others it refers to.
+    """The components of a main document, and of the disaggregated documents that it refers to.
 
-    `root` is the component at the top of the main document, `components` all that were read, inner ones first.
+    root        the component at the top of the main document
+    components  all components that were read, nested ones first
+    problems    the problems found so far
+    unused      the problems of components that nothing refers to, which are warnings in `problems`
     """
 
     def __init__(self, documents: Sequence[Document], plugins: Plugins) -> None:
         self.plugins = plugins
-        self.unused: list[Problem] = []  # what is wrong with components that nothing refers to
+        self.unused: list[Problem] = []
         self.components: list[Component] = []
         self.problems = Problems(plugins.warnings)
         check_shapes(documents)
         for at, document in enumerate(documents):
             self.problems.add(version_problems(document, required=at == 0))
             self.problems.add(sexagesimals(document))
-        self.problems.raise_errors()  # what else is wrong with a version that is not known, nobody can tell
+        self.problems.raise_errors()  # the rest of a document in an unknown version cannot be checked
         self._main = documents[0]
         self._allows_later_fields = allows_later_fields(self._main)
         self._references = References(documents, self.problems, self._read_component)
@@ -70,10 +72,10 @@ class Configuration:
         self._read_unused()
 
     def find(self, wanted: str | None) -> Component:
-        """The agent or flow of that name, id or key; without a name, the component at the top.
+        """Return the agent or flow with this name, id or key; the root component if `wanted` is None.
 
         Raises:
-            ManifestError: there is none, or it could not be read.
+            ManifestError: it does not exist, or could not be read.
         """
         if wanted is None or wanted in (self.root.name, self.root.id):
             return self.root
@@ -100,7 +102,7 @@ class Configuration:
         )
 
     def _read_unused(self) -> None:
-        """Read the components that nothing refers to: their problems are warnings, except for duplicate ids."""
+        """Read the components that nothing refers to. Their problems become warnings, except for duplicate ids."""
         for key, part in list(table_entries(self._main)):
             if key in self._references.values or not isinstance(part.value, dict) or TYPE not in part.value:
                 continue
@@ -120,7 +122,7 @@ class Configuration:
     # ------------------------------------------------------------------ components
 
     def _read_component(self, part: Document) -> Component:
-        """The component that is defined, or referred to, in this part of a document."""
+        """Read the component that a part of a document defines or refers to."""
         value = part.value
         if isinstance(value, dict) and REFERENCE in value:
             found = self._references.resolve(part)
@@ -128,7 +130,7 @@ class Configuration:
                 return found
             key = value[REFERENCE]
             why = f"it has no {TYPE}" if isinstance(found, dict) else f"it is {describe(found)}"
-            # Reported once, at its definition, however often it is used.
+            # Located at the definition, so that it is reported only once.
             place = self._references.entry(key).span()
             self.problems.refuse("wrong-component", f"'{key}' is used as a component, but {why}", place)
             return BROKEN
@@ -139,7 +141,7 @@ class Configuration:
         return self._build_component(part)
 
     def _component_hint(self, value: Any) -> str:
-        """A hint for what stands where a component belongs: a key alone, or the older words of the document."""
+        """Return a hint for a value that is not a component: a bare key, or the notation of older versions."""
         if isinstance(value, dict) and "$ref" in value:
             return f"write {{{REFERENCE}: {value['$ref']}}}"
         if isinstance(value, dict) and value.get("type") in tuple(TYPES):
@@ -150,7 +152,7 @@ class Configuration:
         return isinstance(value, str) and value in self._references
 
     def _build_component(self, part: Document) -> Component:
-        """The component that is defined in this part of a document. Its inner components are read first."""
+        """Build the component that a part of a document defines. Its nested components are read first."""
         component_type = part.value[TYPE]
         plugin = self.plugins.for_type(component_type) if isinstance(component_type, str) else None
         model = self._model(part)
@@ -173,7 +175,7 @@ class Configuration:
         return made
 
     def _model(self, part: Document) -> type[Component] | None:
-        """The model of the component that is defined here; None, and a problem, if its type is not known."""
+        """Return the model of the component that a part defines. If its type is unknown, add a problem; None."""
         component_type, span = part.value[TYPE], part.span((TYPE,))
         if not isinstance(component_type, str):
             self.problems.refuse(
@@ -200,7 +202,7 @@ class Configuration:
         return None
 
     def _register(self, part: Document) -> None:
-        """spec: "If two components in an Agent Spec configuration use the same id", it is invalid."""
+        """Register the id of a component. spec: invalid "if two components … use the same id"."""
         id_ = part.value.get("id")
         if not _is_text(id_):
             return
@@ -213,10 +215,10 @@ class Configuration:
     # ------------------------------------------------------------------ fields
 
     def _fields(self, part: Document, model: type[Component], *, of_plugin: bool) -> dict[str, Any]:
-        """The fields of a component, with references replaced by what they refer to.
+        """Read the fields of a component and resolve the references in them.
 
         Raises:
-            UnreadableValue: a field could not be read; the others were.
+            UnreadableValue: a field could not be read. The others were read, and their problems collected.
         """
         if not isinstance(part.value.get(TABLE, {}), dict):
             text = f"{TABLE}: expected a mapping, found {describe(part.value[TABLE])}"
@@ -241,7 +243,7 @@ class Configuration:
     def _field(
         self, key: str, part: Document, model: type[Component], budget: Budget, *, of_plugin: bool
     ) -> Any:
-        """The value of one field, or `_OMITTED`."""
+        """Read the value of one field; `_OMITTED` if the model has no such field and it is accepted."""
         if key in component_fields(model):
             inner = part.at((key,))
             return (
@@ -259,17 +261,17 @@ class Configuration:
             return _OMITTED
         if of_plugin and key != "metadata":
             return self._references.value(part.at((key,)), budget)
-        return part.value[key]  # metadata means nothing, and what the model does not have it refuses
+        return part.value[key]  # metadata, which is not interpreted, or a key that the model refuses
 
     def _component_or_list(self, part: Document) -> Any:
-        """A component; of a list, its components, which the model then refuses."""
+        """Read a component. A list, too, is read, and the model refuses it."""
         found = self._references.components(part)
         if found is not None:
             return found
         return None if part.value is None else self._read_component(part)
 
     def _component_list(self, key: str, part: Document) -> Any:
-        """The components of a list."""
+        """Read a list of components."""
         value = part.value
         if value is not None and not isinstance(value, dict | list):
             hint = f"write [{{{REFERENCE}: {value}}}]" if self._is_key(value) else ""
@@ -282,7 +284,7 @@ class Configuration:
         return found
 
     def _check_later(self, key: str, part: Document, model: type[Component]) -> None:
-        """Refuse a field of 25.4.2 in 25.4.1, and unless its value means the same as leaving it out there."""
+        """Refuse a field of 25.4.2 in a 25.4.1 configuration, and a value of it that is not neutral."""
         neutral_values = LATER_FIELDS[key].neutral_values
         changes = neutral_values is not None and part.value[key] not in neutral_values
         if not self._allows_later_fields:
@@ -296,7 +298,7 @@ class Configuration:
             self.problems.refuse("unsupported", text, part.span((key,)))
 
     def _check_wayflow_field(self, key: str, part: Document) -> None:
-        """Warn of a field that only WayFlow knows; refuse it unless it is an empty list."""
+        """Warn of a field that only WayFlow writes if it is an empty list; refuse it otherwise."""
         kind, empty = part.value[TYPE], part.value[key] == []
         if empty:
             problem = Problem(
@@ -315,7 +317,7 @@ class Configuration:
 
 
 def _with_owner(part: Document, problem: Problem) -> Problem:
-    """The problem, with the name of its component, and located there if it has no location."""
+    """Prefix a problem with the name of its component. Without a location, it gets that of the component."""
     name = part.value.get("name") or part.value.get("id")
     message = f"'{name}': {problem.message}" if _is_text(name) else problem.message
     return replace(problem, message=message, span=problem.span or part.span((TYPE,)))

@@ -1,4 +1,4 @@
-"""The conversation of a run, which flows share with the flows and agents in them. spec: "Conversation"."""
+"""Messages of the conversation that a flow shares with the flows and agents in it. spec: "Conversation"."""
 
 from __future__ import annotations
 
@@ -17,33 +17,33 @@ RUNTIME: Final = "runtime"
 
 @dataclass(frozen=True)
 class Handoff:
-    """The input of a nested flow or agent: values of its inputs, and the conversation so far."""
+    """The input of a nested flow or agent: the values of its inputs, and the conversation so far."""
 
     inputs: Mapping[str, Any]
     messages: Sequence[BaseMessage]
 
     def recorded(self) -> Mapping[str, Any]:
-        """The trace's entry, which has only the length of the conversation."""
+        """Return the form of the input in the trace, which has only the length of the conversation."""
         return {"inputs": self.inputs, "messages": len(self.messages)}
 
 
 def agent_message(text: str, sender: str) -> AIMessage:
-    """A message to the user. spec: messages have "a type …, content, the sender, and the recipient"."""
+    """Return a message to the user. spec: messages have "a type …, content, the sender, and the recipient"."""
     return AIMessage(content=text, additional_kwargs={"sender": sender, "recipient": USER})
 
 
 def user_message(text: str, recipient: str) -> HumanMessage:
-    """A message of the user."""
+    """Return a message from the user."""
     return HumanMessage(content=text, additional_kwargs={"sender": USER, "recipient": recipient})
 
 
 def runtime_message(text: str, recipient: str) -> HumanMessage:
-    """A message of the runtime: the correction of outputs that do not fit."""
+    """Return a message from the runtime, which corrects outputs that do not fit."""
     return HumanMessage(content=text, additional_kwargs={"sender": RUNTIME, "recipient": recipient})
 
 
 def answer_text(answer: Any) -> str:
-    """The text of an answer to an interrupt: of text, messages, or nothing (`{}`)."""
+    """Return the text of an answer to an interrupt, which is text, `{messages: …}`, empty, or another value."""
     if answer is None or answer == {}:
         return ""
     if isinstance(answer, Mapping) and set(answer) == {"messages"}:

@@ -1,4 +1,7 @@
-"""The sources of the inputs of a flow's nodes. spec: "Data relationships", "Optionality of data relationships"."""
+"""The data edges of a flow, and the values that its nodes get along them.
+
+spec: "Data relationships", "Optionality of data relationships".
+"""
 
 from __future__ import annotations
 
@@ -13,11 +16,11 @@ from harness.errors import HarnessError
 from harness.graph.model import DataEdge
 
 Outputs = Mapping[str, Mapping[str, Any]]
-"""The outputs of the nodes that ran, by node name, in the order of their last runs."""
+"""The outputs of the nodes that ran, by node name, in the order of their latest visits."""
 
 
 class MissingValue(HarnessError):
-    """An input or an output without a value and without a default."""
+    """An input or output that has neither a value nor a default."""
 
     code = "missing-value"
 
@@ -37,16 +40,16 @@ class NodeOutput(NamedTuple):
 
 @dataclass(frozen=True)
 class IncomingValue:
-    """A value for an input, not cast yet. `source` is the output it comes from, None for a default."""
+    """A value for an input, before it is cast. `source` is the output that it comes from; None for a default."""
 
     value: Any
     source: Property | None
 
 
 class DataFlow:
-    """The data edges of a flow: those declared, or, without a list of them, those by name.
+    """The data edges of a flow: the declared ones, or, without `data_flow_connections`, those by name.
 
-    By name there may be as many as the square of the nodes, so `edges` makes them one by one.
+    The number of edges by name may be quadratic in the number of nodes, so `edges` generates them lazily.
     """
 
     def __init__(self, flow: Flow) -> None:
@@ -62,7 +65,7 @@ class DataFlow:
                 self._by_title.setdefault(title, []).append(NodeOutput(node, title))
 
     def edges(self, names: Mapping[Node, str]) -> Iterator[DataEdge]:
-        """All data edges, for pictures; `names` are those of the nodes in the graph.
+        """Yield all data edges, for drawings of the graph. `names` are the names of the nodes in the graph.
 
         spec: "by simply connecting all the outputs to all the inputs with the same name".
         """
@@ -76,13 +79,13 @@ class DataFlow:
                         yield DataEdge(names[node], title, names[other], title)
 
     def sources(self, node: Node, title: str) -> Sequence[NodeOutput]:
-        """The outputs that are connected to an input."""
+        """Return the outputs that are connected to the input `title` of a node."""
         if self._by_name:
             return self._by_title.get(title, ()) if node is not self._flow.start_node else ()
         return self._into.get((node, title), ())
 
     def incoming(self, node: Node, names: Mapping[Node, str], outputs: Outputs) -> dict[str, IncomingValue]:
-        """The value of each input of a node, defaults included. `names` are the node names in `outputs`.
+        """Return the value of each input of a node, defaults included. `names` are the node names in `outputs`.
 
         spec: "the last node that was executed and that has an output connected to the input will have the priority".
 
@@ -98,7 +101,7 @@ class DataFlow:
                 if source.output in outputs.get(names[source.node], ())
             ]
             if ran:
-                # Of two outputs of one node the edge written last wins.
+                # Of two outputs of one node, that of the edge written last wins.
                 last = max(reversed(ran), key=lambda source: rank[names[source.node]])
                 value = outputs[names[last.node]][last.output]
                 found[title] = IncomingValue(value, last.node.outputs.get(last.output))
@@ -110,12 +113,12 @@ class DataFlow:
 
 
 def _sources(flow: Flow) -> Iterator[Node]:
-    """The nodes whose outputs others can use. Nothing runs after an EndNode."""
+    """Return the nodes whose outputs others can use: all but EndNodes, after which nothing runs."""
     return (node for node in flow.nodes if not isinstance(node, EndNode))
 
 
 def cast_property(item: Property, value: Any, owner: str) -> Any:
-    """A value, cast to the type of a property. `owner` names the property's owner in messages.
+    """Cast a value to the type of a property. `owner` is the description of the property in messages.
 
     Raises:
         UnfitValue: it cannot be cast.
@@ -127,10 +130,10 @@ def cast_property(item: Property, value: Any, owner: str) -> Any:
 
 
 def cast_values(properties: Mapping[str, Property], values: Mapping[str, Any], owner: str) -> dict[str, Any]:
-    """A value for each property: the given one, cast to its type, else the default. Others are dropped.
+    """Return a value for each property: the given one, cast to its type, else the default. Others are dropped.
 
     Raises:
-        MissingValue: neither is there.
+        MissingValue: a property has neither a value nor a default.
         UnfitValue: a value cannot be cast.
     """
     found = {}

@@ -1,6 +1,6 @@
-"""The rules of the data in flows: what feeds which input, and what a flow gives. spec: "Data relationships", "Flow".
+"""The rules for data in flows: the sources of inputs, and the outputs of a flow. spec: "Data relationships", "Flow".
 
-Each rule is a function that yields the problems of one flow, whose nodes and edges are sound.
+Each rule is a function that yields the problems of one flow, whose nodes and edges were all read.
 """
 
 from __future__ import annotations
@@ -19,14 +19,17 @@ from harness.source.suggest import did_you_mean, nearest
 
 
 def reachable_nodes(flow: Flow) -> set[Node]:
-    """The nodes that control edges lead to from the start."""
+    """Return the nodes that control edges lead to from the StartNode."""
     return reachable(
         flow.start_node, ((edge.from_node, edge.to_node) for edge in flow.control_flow_connections)
     )
 
 
 def data_edges_fit(flow: Flow) -> Iterator[Problem]:
-    """spec: "the output type must be compatible with the input type"."""
+    """Data edges connect existing properties of compatible types.
+
+    spec: "the output type must be compatible with the input type".
+    """
     for edge in flow.data_flow_connections or ():
         source, target = edge.source_node.outputs, edge.destination_node.inputs
         for node, side, known, field in (
@@ -48,7 +51,7 @@ def data_edges_fit(flow: Flow) -> Iterator[Problem]:
 
 
 def data_edges_have_effect(flow: Flow) -> Iterator[Problem]:
-    """A warning: a StartNode has the inputs of the flow, and nothing runs after an EndNode."""
+    """Warn of data edges into a StartNode, which has the inputs of the flow, and from an EndNode."""
     for edge in flow.data_flow_connections or ():
         if isinstance(edge.destination_node, StartNode):
             text = f"{edge} leads to the {edge.destination_node}, whose values are the flow's inputs; it is ignored"
@@ -59,9 +62,10 @@ def data_edges_have_effect(flow: Flow) -> Iterator[Problem]:
 
 
 def outputs_fit_inputs_by_name(flow: Flow) -> Iterator[Problem]:
-    """spec: values by name are data edges from "all the outputs to all the inputs with the same name".
+    """Without `data_flow_connections`, one of the outputs with the name of an input fits that input.
 
-    One of several outputs need not fit: whether it ever comes to the input is for the run to say.
+    spec: "all the outputs to all the inputs with the same name". Not every output must fit, because it may never
+    reach the input in a run.
     """
     if flow.data_flow_connections is not None:
         return
@@ -91,25 +95,25 @@ def _may_fit(given: Property, taken: Property) -> bool:
 
 
 def inputs_have_sources(flow: Flow) -> Iterator[Problem]:
-    """spec: "Sources (inputs) can be connected to outputs of another node, or to static values".
+    """Warn of inputs with neither a source nor a default. A run fails only if it visits their node.
 
-    A warning, as a run fails only if it visits the node.
+    spec: "Sources (inputs) can be connected to outputs of another node, or to static values".
     """
     data = DataFlow(flow)
     reached = reachable_nodes(flow)
     for node in flow.nodes:
         if node is flow.start_node or node not in reached:
             continue
-        asked_for = {item.title for item in node.inferred_inputs()}
+        inferred = {item.title for item in node.inferred_inputs()}
         for title, item in node.inputs.items():
-            if title in asked_for and not item.has_default and not data.sources(node, title):
+            if title in inferred and not item.has_default and not data.sources(node, title):
                 text = f"{flow}: input '{title}' of the {node} has neither a source nor a default"
                 place, hint = _location_of_input(node, title), _source_hint(flow, node, title)
                 yield Problem("no-source", text, place, hint, severity="warning")
 
 
 def _location_of_input(node: Node, title: str) -> Span:
-    """The location of an input, else of its placeholder, else of the node."""
+    """Return the location of an input, else of its placeholder, else of the node."""
     for at, item in enumerate(node.declared_inputs or ()):
         if item.title == title:
             return node.span("inputs", at)
@@ -122,7 +126,7 @@ def _location_of_input(node: Node, title: str) -> Span:
 
 
 def _source_hint(flow: Flow, node: Node, title: str) -> str:
-    """A hint for an input without a source: an output of a similar name."""
+    """Return a hint for an input without a source, with an output of a similar name if there is one."""
     outputs = [
         output
         for other in flow.nodes
@@ -135,7 +139,10 @@ def _source_hint(flow: Flow, node: Node, title: str) -> str:
 
 
 def end_nodes_agree(flow: Flow) -> Iterator[Problem]:
-    """spec: "It is not possible to define two outputs with the same name and different types in two … EndNodes"."""
+    """An output has the same type in all EndNodes.
+
+    spec: "It is not possible to define two outputs with the same name and different types in two … EndNodes".
+    """
     seen: dict[str, tuple[EndNode, Property]] = {}
     for end in flow.end_nodes:
         for title, item in end.outputs.items():
@@ -149,7 +156,10 @@ def end_nodes_agree(flow: Flow) -> Iterator[Problem]:
 
 
 def outputs_come_from_end_nodes(flow: Flow) -> Iterator[Problem]:
-    """spec: an output that does not "have a corresponding output … in every EndNode" needs a default."""
+    """The outputs of a flow have the types of the EndNodes' outputs, and a default if an EndNode lacks them.
+
+    spec: an output that does not "have a corresponding output … in every EndNode" needs a default.
+    """
     for at, item in enumerate(flow.declared_outputs or ()):
         span = flow.span("outputs", at)
         having = [end for end in flow.end_nodes if item.title in end.outputs]

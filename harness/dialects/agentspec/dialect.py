@@ -1,4 +1,4 @@
-"""The dialect Agent Spec: the members of `harness.dialects.dialect.Dialect`. The rest is imported when it is used."""
+"""The members of `harness.dialects.dialect.Dialect` for Agent Spec. Other modules are imported when they are used."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ load = lazy_function("harness.dialects.agentspec.compile:load")
 
 
 def detect(document: Document) -> bool:
-    """True if a document is a configuration with a component at its top; one of parts for others is not."""
+    """True if a document is a configuration with a root component, and not only disaggregated components."""
     value = document.value
     if not isinstance(value, dict):
         return False
@@ -32,12 +32,12 @@ def detect(document: Document) -> bool:
 
 
 def fragment(document: Document) -> Problem | None:
-    """The problem of a document of components for others, which is no configuration by itself."""
+    """Return the problem of a document of disaggregated components, which is not a configuration by itself."""
     return missing_root_problem(document)
 
 
 def agents(document: Document) -> list[str]:
-    """The agent or flow at the top, by its name."""
+    """Return the name of the root component."""
     value = document.value
     if isinstance(value, dict) and REFERENCE in value:
         tables = {key: part.value for key, part in table_entries(document)}

@@ -1,4 +1,4 @@
-"""The structure of an Agent Spec document: its version, its references, and the component types.
+"""The structure of an Agent Spec document: versions, the component types, and the fields of other versions.
 
 spec: "Versioning", "Symbolic references", "Disaggregated components", "Note about serialization of components".
 """
@@ -30,7 +30,11 @@ _RELEASE: Final = re.compile(r"\d{1,4}(\.\d{1,4})*", re.ASCII)
 
 
 class LaterField(NamedTuple):
-    """A field that 25.4.2 adds: to which components, and with which values nothing changes (None: with all)."""
+    """A field that 25.4.2 adds.
+
+    kinds           the components that have it
+    neutral_values  the values that mean the same as leaving it out; None if all do
+    """
 
     kinds: tuple[type[Component], ...]
     neutral_values: tuple[Any, ...] | None
@@ -45,7 +49,7 @@ LATER_FIELDS: Final[Mapping[str, LaterField]] = {
     "api_key": LaterField((llm_configs.OpenAiCompatibleConfig, llm_configs.OpenAiConfig), None),
     "conversation_store_id": LaterField((llm_configs.OciGenAiConfig,), (None,)),
 }
-"""The fields that 25.4.2 adds."""
+"""The fields that 25.4.2 adds, by name."""
 
 _LATER_TYPES: Final = """
 Swarm ManagerWorkers SpecializedAgent AgentSpecializationParameters A2AAgent A2AConnectionConfig
@@ -63,7 +67,7 @@ WAYFLOW_FIELDS: Final[Mapping[str, type[Component]]] = {
     "flows": agentic.Agent,
     "state": flows.Flow,
 }
-"""Fields that WayFlow writes into configurations, though no version has them, and the components that get them."""
+"""Fields that WayFlow writes into configurations although no version has them, and the components that get them."""
 
 TYPES: Final[Mapping[str, type[Component]]] = {
     model.__name__: model
@@ -105,18 +109,21 @@ TYPES: Final[Mapping[str, type[Component]]] = {
         flows.OutputMessageNode,
     )
 }
-"""The component types of the language, by their names."""
+"""The component types of Agent Spec, by name."""
 
 
 class _Parts(BaseModel, extra="forbid", title="a document of disaggregated components"):
-    """spec: "A serialized configuration of disaggregated components contains only … `$referenced_components`"."""
+    """A document of disaggregated components.
+
+    spec: "A serialized configuration of disaggregated components contains only … `$referenced_components`".
+    """
 
     table: dict[Any, Any] = Field(alias=TABLE)
     version: Any = Field(None, alias=VERSION)
 
 
 def check_shapes(documents: Sequence[Document]) -> None:
-    """Check that the documents are mappings, and that those behind the first have only a table and a version.
+    """Check that the documents are mappings, and that all but the first have only a table and a version.
 
     Raises:
         ManifestError: with all problems.
@@ -139,7 +146,7 @@ def check_shapes(documents: Sequence[Document]) -> None:
 
 
 def top_problem(document: Document) -> Problem | None:
-    """The problem of a document without a component at its top; None if there is one."""
+    """Return the problem of a document without a root component; None if it has one."""
     value = document.value
     if TYPE in value or REFERENCE in value:
         return None
@@ -154,16 +161,16 @@ def top_problem(document: Document) -> Problem | None:
 
 
 _MISSPELLING_CUTOFF: Final = 0.8
-"""The similarity from which a word counts as a misspelling of another."""
+"""The similarity from which a key counts as a misspelling of another."""
 
 
 def allows_later_fields(main: Document) -> bool:
-    """True if a configuration may have the fields of 25.4.2."""
+    """True if the version of a configuration allows the fields of 25.4.2."""
     return VERSION not in main.value or main.value[VERSION] == "25.4.2"
 
 
 def version_problems(document: Document, *, required: bool) -> Iterator[Problem]:
-    """The problems and warnings about the version of a document. spec: "Versioning"."""
+    """Yield the problems of the version of a document. spec: "Versioning". `required`: warn if it is missing."""
     value = document.value
     known = ", ".join(VERSIONS)
     if VERSION not in value:
@@ -189,7 +196,7 @@ def version_problems(document: Document, *, required: bool) -> Iterator[Problem]
 
 
 def _is_later(version: str) -> bool:
-    """True if a version comes after all that are known."""
+    """True if a version is later than all known ones."""
     if not _RELEASE.fullmatch(version):
         return False
     return [*map(int, version.split("."))] > [*map(int, VERSIONS[-1].split("."))]

@@ -1,8 +1,8 @@
-"""A flow as a Graph. spec: "Flow", "Conversation", "Connecting multiple data edges".
+"""The graph of a flow. spec: "Flow", "Conversation", "Connecting multiple data edges".
 
-The state has `messages`, the conversation; `inputs`, of the flow; `outputs`, by node name,
-in the order of their last runs; `branch`, that of the last node that has several; and `left_by`, the branch name of
-the EndNode that was reached.
+The state has `messages`, the conversation; `inputs`, those of the flow; `outputs`, those of the nodes by node name,
+in the order of their latest visits; `branch`, the outgoing branch of the last node with several branches; and
+`left_by`, the branch name of the EndNode that was reached.
 """
 
 from __future__ import annotations
@@ -36,17 +36,17 @@ from harness.graph.model import (
 from harness.graph.model import Node as Step
 
 RECURSION_LIMIT = 5_000
-"""The limit of visits in one run of a flow. The document sets none, but an endless loop needs one."""
+"""The maximum number of node visits in one run of a flow. Agent Spec has no limit; this one ends endless loops."""
 
 
 class OpenBranch(HarnessError):
-    """A node's branch without a control edge."""
+    """A branch of a node without a control edge, which a run took."""
 
     code = "open-branch"
 
 
 def flow_graph(flow: Flow, graph_of: GraphOf, plugins: Plugins) -> Graph:
-    """The graph of a sound flow. `graph_of` compiles the flows and agents in it."""
+    """Return the graph of a flow without errors. `graph_of` compiles the flows and agents in it."""
     names = node_names(flow)
     data = DataFlow(flow)
     functions = _FlowNodes(flow, names, data, graph_of, plugins)
@@ -74,7 +74,7 @@ def flow_graph(flow: Flow, graph_of: GraphOf, plugins: Plugins) -> Graph:
 
 
 def node_names(flow: Flow) -> dict[Node, str]:
-    """The names of the nodes in the graph; a second node of a name gets a number."""
+    """Return the names of the nodes in the graph. A second node with the same name gets a number."""
     names: dict[Node, str] = {}
     taken: set[str] = set()
     for node in dict.fromkeys(flow.nodes):
@@ -84,7 +84,7 @@ def node_names(flow: Flow) -> dict[Node, str]:
 
 
 def _edges(flow: Flow, names: Mapping[Node, str]) -> Sequence[Edge]:
-    """The edge from the start, the control edges with branches as conditions, and the edges to the end."""
+    """Return the edge from the start, the control edges with branches as conditions, and the edges to the end."""
     start = flow.start_node
     found = [Edge(START, names[start], span=start.span())]
     for edge in flow.control_flow_connections:
@@ -95,7 +95,7 @@ def _edges(flow: Flow, names: Mapping[Node, str]) -> Sequence[Edge]:
 
 
 def _router(node: Node, name: str, edges: Sequence[Edge]) -> Router:
-    """The router that follows the edge of the node's branch."""
+    """Return the router that follows the edge of the branch that the node took."""
     by_branch = {edge.condition: edge for edge in edges if edge.source == name}
 
     async def route(state: State, _run: RunContext) -> Sequence[Edge | Dispatch]:
@@ -110,7 +110,7 @@ def _router(node: Node, name: str, edges: Sequence[Edge]) -> Router:
 
 
 def _outputs_reducer(start: str) -> Any:
-    """The reducer of `outputs`. The StartNode begins a new run and removes older outputs."""
+    """Return the reducer of `outputs`. The StartNode begins a new run and removes older outputs."""
 
     def latest(old: Outputs, new: Outputs) -> Outputs:
         if start in new:
@@ -121,7 +121,7 @@ def _outputs_reducer(start: str) -> Any:
 
 
 class _FlowNodes:
-    """The nodes of a flow's graph."""
+    """The node functions and the lifecycle of a flow's graph."""
 
     def __init__(
         self, flow: Flow, names: Mapping[Node, str], data: DataFlow, graph_of: GraphOf, plugins: Plugins
@@ -131,7 +131,7 @@ class _FlowNodes:
         self.end_nodes = {names[end] for end in flow.end_nodes}
 
     async def accept(self, value: Any, run: RunContext) -> Mapping[str, Any]:
-        """An input: text is the user's first message, a mapping has the flow's inputs."""
+        """Return the first state update. Text is the user's first message, a mapping has the flow's inputs."""
         if isinstance(value, Handoff):
             return {"inputs": value.inputs, "messages": value.messages}
         inputs, message = parse_input(self.flow, value, run)
@@ -141,7 +141,7 @@ class _FlowNodes:
         return update
 
     def step(self, node: Node) -> Any:
-        """The function of a node: it casts the inputs, runs the body, and casts the outputs."""
+        """Return the function of a node, which casts the inputs, runs the body, and casts the outputs."""
         body = self._body(node)
         name = self.names[node]
 
@@ -172,7 +172,7 @@ class _FlowNodes:
         return run
 
     def _flow_inputs(self, given: Mapping[str, Any]) -> dict[str, Any]:
-        """What a flow was given, cast to the types of its own inputs, with the defaults that its StartNode lacks."""
+        """Cast the given values to the types of the flow's inputs, and add the defaults that its StartNode lacks."""
         start = self.flow.start_node.inputs
         found = {}
         for title, item in self.flow.inputs.items():
@@ -187,7 +187,7 @@ class _FlowNodes:
         if known is not None:
             return known
         plugin = self.plugins.plugin_of(node)
-        assert plugin is not None  # a node that is not of the language was read by a plugin
+        assert plugin is not None  # only plugins read nodes of other types
 
         async def run_by_plugin(visit: Visit) -> NodeResult:
             return await plugin.run(visit.node, visit.inputs, visit.ctx)
@@ -195,7 +195,10 @@ class _FlowNodes:
         return run_by_plugin
 
     async def finish(self, state: State, _run: RunContext) -> Any:
-        """spec: "The default value is used in case the EndNode executed at runtime does not expose an output"."""
+        """Return the outputs of the flow.
+
+        spec: "The default value is used in case the EndNode executed at runtime does not expose an output".
+        """
         name, given = next(reversed(state["outputs"].items()))
         if name not in self.end_nodes:
             raise OpenBranch(f"{self.flow} stopped at its node '{name}', which is not an EndNode")

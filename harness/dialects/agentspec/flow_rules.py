@@ -1,6 +1,6 @@
-"""The rules of flows: their nodes and control edges; `data_rules` has those of data. spec: "Flow", "Control edges".
+"""The rules for the nodes and control edges of flows. spec: "Flow", "Control edges". `data_rules` has those for data.
 
-Each rule is a function that yields the problems of one flow, whose nodes and edges are sound.
+Each rule is a function that yields the problems of one flow, whose nodes and edges were all read.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ from harness.source.suggest import did_you_mean
 
 
 def node_names_are_unique(flow: Flow) -> Iterator[Problem]:
-    """Two nodes of one name are a warning: they differ by their ids, but paths show names."""
+    """Warn of nodes with the same name. They differ by their ids, but paths show names."""
     seen: dict[str, Node] = {}
     for node in flow.nodes:
         other = seen.setdefault(node.name, node)
@@ -34,7 +34,10 @@ def node_names_are_unique(flow: Flow) -> Iterator[Problem]:
 
 
 def has_one_start_node(flow: Flow) -> Iterator[Problem]:
-    """spec: "flows must have a unique StartNode … defined by the start_node parameter", which is in `nodes`."""
+    """A flow has one StartNode, `start_node`, which is in `nodes`.
+
+    spec: "flows must have a unique StartNode … defined by the start_node parameter".
+    """
     if not isinstance(flow.start_node, StartNode):
         text = f"{flow}: its start_node must be a StartNode, not the {flow.start_node}"
         yield Problem("start-node", text, flow.span("start_node"))
@@ -48,15 +51,15 @@ def has_one_start_node(flow: Flow) -> Iterator[Problem]:
 
 
 def has_end_node(flow: Flow) -> Iterator[Problem]:
-    """A flow needs an EndNode to have outputs."""
+    """A flow has an EndNode."""
     if not flow.end_nodes:
         yield Problem("no-end-node", f"{flow}: there is no EndNode among its nodes", flow.span("nodes"))
 
 
 def edges_connect_nodes_of_the_flow(flow: Flow) -> Iterator[Problem]:
-    """spec: "Relations … express a transition from some source node to some target node" of the flow.
+    """Edges connect nodes of the flow. A missing node is reported once, at its first edge.
 
-    A missing node is reported once, at its first edge.
+    spec: "Relations … express a transition from some source node to some target node".
     """
     known = {*flow.nodes, flow.start_node}
     for edge, field, node in _edge_ends(flow):
@@ -76,7 +79,7 @@ def _edge_ends(flow: Flow) -> Iterator[tuple[Component, str, Node]]:
 
 
 def no_edge_enters_start_or_leaves_end(flow: Flow) -> Iterator[Problem]:
-    """Nothing leads to a StartNode, and nothing away from an EndNode. spec: EndNode, "Outgoing branches: None"."""
+    """No control edge enters a StartNode or leaves an EndNode. spec: EndNode, "Outgoing branches: None"."""
     for edge in flow.control_flow_connections:
         if isinstance(edge.to_node, StartNode):
             text = f"{edge} leads to the {edge.to_node}, where nothing may lead"
@@ -87,7 +90,10 @@ def no_edge_enters_start_or_leaves_end(flow: Flow) -> Iterator[Problem]:
 
 
 def branches_have_one_edge(flow: Flow) -> Iterator[Problem]:
-    """spec: "multi-connections from the same outgoing branch of a node are not allowed"."""
+    """Control edges start at existing branches, and only one at each.
+
+    spec: "multi-connections from the same outgoing branch of a node are not allowed".
+    """
     taken: dict[tuple[Node, str], ControlFlowEdge] = {}
     for edge in flow.control_flow_connections:
         node, branch = edge.from_node, edge.branch
@@ -107,14 +113,15 @@ def branches_have_one_edge(flow: Flow) -> Iterator[Problem]:
 
 
 def _branches(node: Node) -> Sequence[str]:
-    """The branches of a node, whatever it declares; an AgentNode may declare any."""
+    """Return the inferred branches of a node; the declared ones of an AgentNode, which may declare any."""
     return node.branches if isinstance(node, AgentNode) else list(dict.fromkeys(node.inferred_branches()))
 
 
 def nodes_and_branches_are_connected(flow: Flow) -> Iterator[Problem]:
-    """An edge leads to every EndNode, and from every branch of each node that can be reached.
+    """A control edge enters every EndNode, and leaves every branch of each reachable node.
 
-    An open branch is a warning, except for the StartNode's: a run that takes it fails.
+    Other unreachable nodes are warnings. An open branch, which fails a run that takes it, is a warning too, except
+    for that of the StartNode.
     """
     left = {(edge.from_node, edge.branch) for edge in flow.control_flow_connections}
     entered = {edge.to_node for edge in flow.control_flow_connections}

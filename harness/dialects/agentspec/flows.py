@@ -1,4 +1,4 @@
-"""Flows, their nodes and their edges. spec: "Execution flows"."""
+"""The models of flows, nodes and edges. spec: "Execution flows"."""
 
 from __future__ import annotations
 
@@ -23,17 +23,17 @@ _RESPONSE: Final = {"title": "response"}
 
 
 class Node(ComponentWithIO, title="a node"):
-    """spec: "Node". Branches that are not declared, or null, are inferred."""
+    """Base class of nodes. spec: "Node". Branches that are not declared, or null, are inferred."""
 
     declared_branches: list[str] | None = Field(None, alias="branches")
 
     @cached_property
     def branches(self) -> Sequence[str]:
-        """Its outgoing branches, in order."""
+        """The outgoing branches, in order."""
         return list(dict.fromkeys(self.declared_branches or self.inferred_branches()))
 
     def inferred_branches(self) -> Sequence[str]:
-        """The branches its configuration leads to. spec: "One, the default next", unless its type says otherwise."""
+        """Return the branches that the configuration implies. spec: "One, the default next" for most node types."""
         return (NEXT,)
 
 
@@ -41,7 +41,7 @@ class Node(ComponentWithIO, title="a node"):
 
 
 class ControlFlowEdge(Component, title="a ControlFlowEdge"):
-    """spec: "Control edges". `from_branch` null is the branch `next`."""
+    """A control edge. spec: "Control edges". A null `from_branch` is the branch `next`."""
 
     from_node: Annotated[Node, ComponentField(Node)]
     from_branch: str | None = None
@@ -49,12 +49,12 @@ class ControlFlowEdge(Component, title="a ControlFlowEdge"):
 
     @property
     def branch(self) -> str:
-        """The branch of `from_node` where it starts."""
+        """The branch of `from_node` at which the edge starts."""
         return NEXT if self.from_branch is None else self.from_branch
 
 
 class DataFlowEdge(Component, title="a DataFlowEdge"):
-    """spec: "Data relationships"."""
+    """A data edge. spec: "Data relationships"."""
 
     source_node: Annotated[Node, ComponentField(Node)]
     source_output: str
@@ -66,7 +66,7 @@ class DataFlowEdge(Component, title="a DataFlowEdge"):
 
 
 class BoundaryNode(Node):
-    """A StartNode or an EndNode: inputs and outputs are the same list, and need be written only once."""
+    """Base class of StartNode and EndNode, whose inputs and outputs are the same list, written at least once."""
 
     def inferred_inputs(self) -> Sequence[Property]:
         return self.declared_inputs or self.declared_outputs or ()
@@ -76,11 +76,11 @@ class BoundaryNode(Node):
 
 
 class StartNode(BoundaryNode, title="a StartNode"):
-    """spec: StartNode."""
+    """The node with the inputs of the flow. spec: StartNode."""
 
 
 class EndNode(BoundaryNode, title="an EndNode"):
-    """spec: EndNode. `branch_name` is the branch of the flow; the node itself has no branch."""
+    """A node that ends the flow. spec: EndNode. `branch_name` is a branch of the flow; the node itself has none."""
 
     branch_name: str = NEXT
 
@@ -94,7 +94,10 @@ class EndNode(BoundaryNode, title="an EndNode"):
 
 
 class LlmNode(Node, title="an LlmNode"):
-    """spec: LlmNode. One output is the generated text; other outputs ask for structured generation (25.4.2)."""
+    """A node that calls a model. spec: LlmNode.
+
+    A single string output is the generated text. Other outputs require structured generation (25.4.2).
+    """
 
     llm_config: Annotated[LlmConfig, ComponentField(LlmConfig)]
     prompt_template: str
@@ -107,13 +110,13 @@ class LlmNode(Node, title="an LlmNode"):
 
 
 class ApiNode(Node, RemoteCall, title="an ApiNode"):
-    """spec: ApiNode. Outputs are those declared, as no API specification is fetched."""
+    """A node that sends an HTTP request. spec: ApiNode. `api_spec_uri` is not fetched to infer outputs."""
 
     @property
     def outputs_whole_response(self) -> bool:
-        """True if its one output is the whole response, which is the default.
+        """True if the single output is the whole response, which is the default.
 
-        Configurations that a program wrote declare that output as well.
+        Serialized configurations declare that output explicitly.
         """
         return [item.schema for item in self.outputs.values()] == [_RESPONSE]
 
@@ -122,11 +125,11 @@ class ApiNode(Node, RemoteCall, title="an ApiNode"):
 
 
 class WrapperNode(Node):
-    """A node that runs another component, and has the inputs and outputs of that."""
+    """Base class of nodes that run another component and have its inputs and outputs."""
 
     @property
     def wrapped(self) -> ComponentWithIO:
-        """The component it runs: the first in its fields."""
+        """The component that the node runs: the first in its fields."""
         return cast(ComponentWithIO, next(self.parts()))
 
     def inferred_inputs(self) -> Sequence[Property]:
@@ -137,19 +140,22 @@ class WrapperNode(Node):
 
 
 class AgentNode(WrapperNode, title="an AgentNode"):
-    """spec: AgentNode. Inputs and outputs are "the ones defined by the Agent"."""
+    """A node that runs an agent. spec: AgentNode. Inputs and outputs are "the ones defined by the Agent"."""
 
     agent: Annotated[AgenticComponent, ComponentField(AgenticComponent)]
 
 
 class ToolNode(WrapperNode, title="a ToolNode"):
-    """spec: ToolNode. Inputs and outputs are "inferred from the definition of the tool to execute"."""
+    """A node that runs a tool. spec: ToolNode, "inferred from the definition of the tool to execute"."""
 
     tool: Annotated[Tool, ComponentField(Tool)]
 
 
 class BranchingNode(Node, title="a BranchingNode"):
-    """spec: BranchingNode. Its one input, of any name, is looked up in the mapping; no match is `default`."""
+    """A node that selects a branch. spec: BranchingNode.
+
+    Its single input, of any name, is looked up in `mapping`; without a match the branch is `default`.
+    """
 
     mapping: dict[str, str]
 
@@ -166,7 +172,7 @@ class BranchingNode(Node, title="a BranchingNode"):
 
 
 class InputMessageNode(Node, title="an InputMessageNode"):
-    """spec: InputMessageNode. Its one output, of any name, is the user's message."""
+    """A node that asks the user. spec: InputMessageNode. Its single output, of any name, is the user's message."""
 
     message: str | None = None
 
@@ -178,7 +184,7 @@ class InputMessageNode(Node, title="an InputMessageNode"):
 
 
 class OutputMessageNode(Node, title="an OutputMessageNode"):
-    """spec: OutputMessageNode."""
+    """A node that sends a message to the user. spec: OutputMessageNode."""
 
     message: str
 
@@ -193,7 +199,7 @@ class OutputMessageNode(Node, title="an OutputMessageNode"):
 
 
 class Flow(AgenticComponent, title="a Flow"):
-    """spec: "Flow". Without `data_flow_connections`, values flow by name."""
+    """A flow. spec: "Flow". Without `data_flow_connections`, values flow by name."""
 
     start_node: Annotated[Node, ComponentField(Node)]
     nodes: list[Annotated[Node, ComponentField(Node)]]
@@ -202,15 +208,15 @@ class Flow(AgenticComponent, title="a Flow"):
 
     @cached_property
     def end_nodes(self) -> Sequence[EndNode]:
-        """Its EndNodes, in order."""
+        """The EndNodes, in order."""
         return [node for node in self.nodes if isinstance(node, EndNode)]
 
     def inferred_inputs(self) -> Sequence[Property]:
-        """spec: "a flow must expose all the inputs that are defined in its StartNode"."""
+        """Return the StartNode's inputs. spec: "must expose all the inputs that are defined in its StartNode"."""
         return list(self.start_node.inputs.values())
 
     def inferred_outputs(self) -> Sequence[Property]:
-        """The outputs that every EndNode has. A flow may declare others that have defaults."""
+        """Return the outputs that every EndNode has. A flow may declare others that have defaults."""
         if self.declared_outputs is not None:
             return self.declared_outputs
         if not self.end_nodes:
@@ -220,7 +226,7 @@ class Flow(AgenticComponent, title="a Flow"):
 
 
 class FlowNode(WrapperNode, title="a FlowNode"):
-    """spec: FlowNode. One branch for each branch name of the inner EndNodes."""
+    """A node that runs a flow. spec: FlowNode. It has a branch for each branch name of the flow's EndNodes."""
 
     subflow: Annotated[Flow, ComponentField(Flow)]
 
@@ -229,14 +235,17 @@ class FlowNode(WrapperNode, title="a FlowNode"):
 
 
 class MapNode(Node, title="a MapNode"):
-    """spec: MapNode. A reducer collects an output; without any reducers, all outputs are appended."""
+    """A node that runs a flow for each element of lists. spec: MapNode.
+
+    Each output with a reducer is collected; without `reducers`, all outputs are appended to lists.
+    """
 
     subflow: Annotated[Flow, ComponentField(Flow)]
     reducers: dict[str, Literal["append", "sum", "average", "max", "min"]] | None = None
 
     @cached_property
     def output_reducers(self) -> dict[str, str]:
-        """The reducer of each collected output, by its name in the inner flow."""
+        """The reducer of each collected output, by its name in the subflow."""
         if self.reducers is None:
             return dict.fromkeys(self.subflow.outputs, "append")
         return {title: self.reducers[title] for title in self.subflow.outputs if title in self.reducers}
@@ -265,7 +274,7 @@ class MapNode(Node, title="a MapNode"):
 
 
 def _type_of(item: Property) -> dict[str, Any]:
-    """The schema of a property without its name and default."""
+    """Return the schema of a property without its title, default and description."""
     return {
         key: value for key, value in item.schema.items() if key not in ("title", "default", "description")
     }

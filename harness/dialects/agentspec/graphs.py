@@ -1,4 +1,4 @@
-"""The graphs of a configuration: one for each flow and each agent, compiled when it is first needed."""
+"""Compilation of the flows and agents of a configuration, each when it is first needed."""
 
 from __future__ import annotations
 
@@ -19,14 +19,14 @@ from harness.graph.model import Graph
 
 
 class GraphCompiler:
-    """Compiles flows and agents."""
+    """A compiler of flows and agents, which caches their graphs."""
 
     def __init__(self, plugins: Plugins) -> None:
         self.plugins = plugins
         self._graphs: dict[AgenticComponent, Graph] = {}
 
     def graph_of(self, component: AgenticComponent) -> Graph:
-        """The graph of a flow or an agent; the same graph for the same component."""
+        """Return the graph of a flow or an agent; the same object for the same component."""
         if component not in self._graphs:
             self._graphs[component] = replace(
                 self._graph(component),
@@ -36,7 +36,7 @@ class GraphCompiler:
         return self._graphs[component]
 
     def top(self, component: AgenticComponent, warnings: Sequence[Problem]) -> Graph:
-        """The graph of the component to run, with the warnings of the configuration."""
+        """Return the graph of the component to run, with the warnings of the configuration."""
         return replace(self.graph_of(component), warnings=tuple(warnings))
 
     def _graph(self, component: AgenticComponent) -> Graph:
@@ -49,11 +49,11 @@ class GraphCompiler:
 
 
 def may_pause(component: AgenticComponent) -> bool:
-    """True if a run can pause: for the user, for the client, or because a plugin's node does."""
+    """True if a run can pause: for the user, for the client, or in the node of a plugin."""
     return any(_pauses(part) for part in inner_first(component))
 
 
 def _pauses(part: Component) -> bool:
     if isinstance(part, Agent):
-        return bool(part.outputs)  # it asks the user until it knows them
+        return bool(part.outputs)  # it may ask the user for them
     return isinstance(part, InputMessageNode | ClientTool) or part.component_type not in TYPES

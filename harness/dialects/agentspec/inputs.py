@@ -1,4 +1,4 @@
-"""The input of a flow or an agent."""
+"""Parsing the input that a scenario gives to a flow or an agent."""
 
 from __future__ import annotations
 
@@ -13,9 +13,10 @@ from harness.graph.messages import message_text, to_message
 def parse_input(
     component: AgenticComponent, value: Any, run: RunContext
 ) -> tuple[dict[str, Any], str | None]:
-    """The values of a component's inputs, and the user's message: the key `message`, unless it names an input.
+    """Split an input into the values of a component's inputs and the user's message.
 
-    Other keys are dropped with a warning.
+    Text is the message. In a mapping the key `message` is the message, unless it names an input. Other keys are
+    dropped with a warning.
 
     Raises:
         BadInput: the value is neither text nor a mapping.

@@ -1,4 +1,4 @@
-"""Models and how to reach them. spec: "LLM"."""
+"""The models of LLM configurations and OCI client configurations. spec: "LLM"."""
 
 from __future__ import annotations
 
@@ -13,12 +13,12 @@ from harness.graph.effects import LLMCall, ToolSpec
 
 
 def _integral(value: Any) -> Any:
-    """`10.0` as JSON Schema has it: an integer."""
+    """Return a whole float as an int. In JSON Schema, 10.0 is an integer."""
     return int(value) if isinstance(value, float) and value.is_integer() else value
 
 
 class LlmGenerationConfig(BaseModel, extra="allow", strict=True, title="generation parameters"):
-    """spec: `default_generation_parameters`. Any names are allowed."""
+    """Generation parameters. spec: `default_generation_parameters`. Any names are allowed."""
 
     max_tokens: Annotated[int | None, BeforeValidator(_integral)] = None
     temperature: float | None = None
@@ -26,7 +26,10 @@ class LlmGenerationConfig(BaseModel, extra="allow", strict=True, title="generati
 
 
 class LlmConfig(Component, title="an LLM configuration"):
-    """spec: "LLM". `provider_name` is what calls of the model say; null parameters are no parameters."""
+    """Base class of LLM configurations. spec: "LLM".
+
+    `provider_name` is the provider in model calls. Null generation parameters are not sent.
+    """
 
     provider_name: ClassVar[str] = ""
 
@@ -35,13 +38,13 @@ class LlmConfig(Component, title="an LLM configuration"):
 
     @property
     def base_url(self) -> str | None:
-        """The address of the model; None for the provider's own."""
+        """The address of the model; None for the default of the provider."""
         return None
 
     def call(
         self, messages: Sequence[BaseMessage], *, tools: Sequence[ToolSpec] = (), response_format: Any = None
     ) -> LLMCall:
-        """The effect of one turn of the model."""
+        """Return the effect of one model call."""
         given = self.default_generation_parameters
         return LLMCall(
             name=self.model_id,
@@ -55,7 +58,7 @@ class LlmConfig(Component, title="an LLM configuration"):
 
 
 class OpenAiCompatibleConfig(LlmConfig, title="an OpenAiCompatibleConfig"):
-    """spec: "OpenAI Compatible LLMs"."""
+    """A model behind an OpenAI compatible API. spec: "OpenAI Compatible LLMs"."""
 
     provider_name: ClassVar[str] = "openai_compatible"
 
@@ -67,19 +70,19 @@ class OpenAiCompatibleConfig(LlmConfig, title="an OpenAiCompatibleConfig"):
 
 
 class VllmConfig(OpenAiCompatibleConfig, title="a VllmConfig"):
-    """spec: "vLLM"."""
+    """A model deployed through vLLM. spec: "vLLM"."""
 
     provider_name: ClassVar[str] = "vllm"
 
 
 class OllamaConfig(OpenAiCompatibleConfig, title="an OllamaConfig"):
-    """spec: "Ollama"."""
+    """A model deployed through Ollama. spec: "Ollama"."""
 
     provider_name: ClassVar[str] = "ollama"
 
 
 class OpenAiConfig(LlmConfig, title="an OpenAiConfig"):
-    """spec: "OpenAI"."""
+    """A model of OpenAI. spec: "OpenAI"."""
 
     provider_name: ClassVar[str] = "openai"
 
@@ -88,13 +91,13 @@ class OpenAiConfig(LlmConfig, title="an OpenAiConfig"):
 
 
 class OciClientConfig(Component, title="an OCI client configuration"):
-    """spec: "OCI Client Configuration"."""
+    """Base class of OCI client configurations. spec: "OCI Client Configuration"."""
 
     service_endpoint: str
 
 
 class OciClientConfigWithSecurityToken(OciClientConfig, title="an OciClientConfigWithSecurityToken"):
-    """spec: "OciClientConfigWithSecurityToken"."""
+    """Authentication with a security token. spec: "OciClientConfigWithSecurityToken"."""
 
     auth_profile: str
     auth_file_location: str
@@ -102,7 +105,7 @@ class OciClientConfigWithSecurityToken(OciClientConfig, title="an OciClientConfi
 
 
 class OciClientConfigWithApiKey(OciClientConfig, title="an OciClientConfigWithApiKey"):
-    """spec: "OciClientConfigWithApiKey"."""
+    """Authentication with an API key. spec: "OciClientConfigWithApiKey"."""
 
     auth_profile: str
     auth_file_location: str
@@ -110,19 +113,19 @@ class OciClientConfigWithApiKey(OciClientConfig, title="an OciClientConfigWithAp
 
 
 class OciClientConfigWithInstancePrincipal(OciClientConfig, title="an OciClientConfigWithInstancePrincipal"):
-    """spec: "OciClientConfigWithInstancePrincipal"."""
+    """Authentication as an instance principal. spec: "OciClientConfigWithInstancePrincipal"."""
 
     auth_type: Literal["INSTANCE_PRINCIPAL"] = "INSTANCE_PRINCIPAL"
 
 
 class OciClientConfigWithResourcePrincipal(OciClientConfig, title="an OciClientConfigWithResourcePrincipal"):
-    """spec: "OciClientConfigWithResourcePrincipal"."""
+    """Authentication as a resource principal. spec: "OciClientConfigWithResourcePrincipal"."""
 
     auth_type: Literal["RESOURCE_PRINCIPAL"] = "RESOURCE_PRINCIPAL"
 
 
 class OciGenAiConfig(LlmConfig, title="an OciGenAiConfig"):
-    """spec: "OCI GenAI". Without `provider`, it follows from the model."""
+    """A model of OCI GenAI. spec: "OCI GenAI". Without a `provider`, it depends on the model."""
 
     provider_name: ClassVar[str] = "oci"
 

@@ -1,4 +1,4 @@
-"""The MapNode: a flow applied to every element of its lists, and its outputs reduced. spec: MapNode."""
+"""The MapNode, which runs a flow for every element of its input lists and reduces the outputs. spec: MapNode."""
 
 from __future__ import annotations
 
@@ -16,19 +16,22 @@ from harness.time.gather import staggered_gather
 
 
 class UnequalLists(HarnessError):
-    """spec: "all the input lists must have the same length, otherwise a runtime error will be thrown"."""
+    """Iterated lists of different lengths.
+
+    spec: "all the input lists must have the same length, otherwise a runtime error will be thrown".
+    """
 
     code = "unequal-lengths"
 
 
 class NothingToIterate(HarnessError):
-    """No input is a list of the inner type."""
+    """A MapNode of which no input is a list of the type of the subflow's input."""
 
     code = "nothing-to-iterate"
 
 
 async def run_map(visit: Visit) -> NodeResult:
-    """Run the inner flow for each element, in the order of the list; runs that take time overlap.
+    """Run the subflow for each element. The runs start in the order of the list and overlap while they wait.
 
     spec: "asynchronously map each value of a collection".
     """
@@ -46,15 +49,15 @@ async def run_map(visit: Visit) -> NodeResult:
 
 
 def _run_inputs(node: MapNode, visit: Visit) -> Sequence[Mapping[str, Any]]:
-    """The inputs of each run of the inner flow: an element of each list of the inner type; the rest is repeated."""
+    """Return the inputs of each run of the subflow: an element of each iterated list; other inputs are repeated."""
     inner = {ITERATED + title: item for title, item in node.subflow.inputs.items()}
-    if not inner:  # no list, no element
+    if not inner:
         return ()
     lists = {
         title: visit.inputs[title]
         for title in inner
         if _is_iterated(visit.incoming[title], inner[title])
-        and isinstance(visit.inputs[title], list)  # the node may declare its input as something else
+        and isinstance(visit.inputs[title], list)  # the value may have been cast to another declared type
     }
     lengths = {title: len(value) for title, value in lists.items()}
     if len(set(lengths.values())) > 1:
@@ -74,7 +77,10 @@ def _run_inputs(node: MapNode, visit: Visit) -> Sequence[Mapping[str, Any]]:
 
 
 def _is_iterated(incoming: IncomingValue, inner: Property) -> bool:
-    """True if a value is a list whose source has the type list of the inner type, or such a default."""
+    """True if a value is a list of elements for the subflow's input, by the type of its source.
+
+    A default that is a list is iterated unless the subflow's input is an array itself.
+    """
     if not isinstance(incoming.value, list):
         return False
     if incoming.source is None:

@@ -8,7 +8,7 @@ from harness.graph.model import END, START
 
 
 def unique_name(name: str, taken: Collection[str] = ()) -> str:
-    """The name, with a number behind it if it is taken or reserved by graphs."""
+    """Return the name, with a number appended if it is taken or reserved by graphs."""
     found, number = name, 1
     while found in taken or found in (START, END):
         number += 1

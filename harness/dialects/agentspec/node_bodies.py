@@ -1,4 +1,4 @@
-"""The node types: one function for each, from a visit to its result. `BODIES` has all of them.
+"""The bodies of node types: functions from a visit of the node to its result. `BODIES` has all of them.
 
 spec: "Standard library of nodes to use in flows".
 """
@@ -31,17 +31,17 @@ from harness.graph.effects import LLMReply
 
 
 async def start(visit: Visit) -> NodeResult:
-    """spec: StartNode. Its outputs are the inputs of the flow."""
+    """Run a StartNode: its outputs are the inputs of the flow."""
     return NodeResult(visit.inputs)
 
 
 async def end(visit: Visit) -> NodeResult:
-    """spec: EndNode. Its inputs are the outputs of the flow, its `branch_name` the branch of the flow."""
+    """Run an EndNode: its inputs are the outputs of the flow, its `branch_name` the branch of the flow."""
     return NodeResult(visit.inputs, _node(visit, flows.EndNode).branch_name)
 
 
 async def llm(visit: Visit) -> NodeResult:
-    """spec: LlmNode. Sends one user message, the rendered prompt. The conversation is neither sent nor changed."""
+    """Run an LlmNode: send one user message, the rendered prompt. The conversation is neither sent nor changed."""
     node = _node(visit, flows.LlmNode)
     prompt = str(render(node.prompt_template, visit.inputs))
     outputs = node.outputs
@@ -56,9 +56,9 @@ async def llm(visit: Visit) -> NodeResult:
 
 
 async def api(visit: Visit) -> NodeResult:
-    """spec: ApiNode. Outputs are top-level keys of the JSON response; the inferred `response` is all of it.
+    """Run an ApiNode: its outputs are top-level keys of the JSON response; the inferred `response` is all of it.
 
-    A response that is no object is the value of a single output, as it is for a RemoteTool.
+    A response that is not an object is the value of a single output, as for a RemoteTool.
     """
     node = _node(visit, flows.ApiNode)
     answer = await remote_calls.perform(node, visit.inputs, visit.ctx)
@@ -70,7 +70,7 @@ async def api(visit: Visit) -> NodeResult:
 
 
 async def agent(visit: Visit) -> NodeResult:
-    """spec: AgentNode. Runs the agent in this conversation until its outputs are known.
+    """Run an AgentNode: run the agent in this conversation until its outputs are known.
 
     schema: "If branches are configured, the agent will be prompted to select a branch".
     """
@@ -90,7 +90,7 @@ async def agent(visit: Visit) -> NodeResult:
 
 
 async def tool(visit: Visit) -> NodeResult:
-    """spec: ToolNode. An error that an MCP server reports is an answer: its text becomes the output."""
+    """Run a ToolNode: call the tool. The text of an error that an MCP server reports becomes the output."""
     node = _node(visit, flows.ToolNode)
     try:
         returned = await tool_calls.call(node.tool, visit.inputs, visit.ctx)
@@ -101,14 +101,14 @@ async def tool(visit: Visit) -> NodeResult:
 
 
 async def branching(visit: Visit) -> NodeResult:
-    """spec: BranchingNode. "default … when … the input does not match any key in the mapping"."""
+    """Run a BranchingNode: "default … when … the input does not match any key in the mapping"."""
     node = _node(visit, flows.BranchingNode)
     key = as_text(next(iter(visit.inputs.values())))
     return NodeResult(branch=node.mapping.get(key, flows.DEFAULT))
 
 
 async def input_message(visit: Visit) -> NodeResult:
-    """spec: InputMessageNode. Appends its message, interrupts, and appends the user's answer."""
+    """Run an InputMessageNode: append its message, interrupt, and append the user's answer."""
     node = _node(visit, flows.InputMessageNode)
     question = None if node.message is None else str(render(node.message, visit.inputs))
     asked = [] if question is None else [agent_message(question, node.name)]
@@ -117,13 +117,13 @@ async def input_message(visit: Visit) -> NodeResult:
 
 
 async def output_message(visit: Visit) -> NodeResult:
-    """spec: OutputMessageNode."""
+    """Run an OutputMessageNode: append its message."""
     node = _node(visit, flows.OutputMessageNode)
     return NodeResult(messages=[agent_message(str(render(node.message, visit.inputs)), node.name)])
 
 
 async def flow(visit: Visit) -> NodeResult:
-    """spec: FlowNode. Its branch is that of the inner EndNode that was reached."""
+    """Run a FlowNode: its branch is that of the subflow's EndNode that was reached."""
     return await visit.run_inside(_node(visit, flows.FlowNode).subflow, visit.inputs)
 
 
@@ -140,7 +140,7 @@ BODIES: Final[Mapping[type[Component], Body]] = {
     flows.InputMessageNode: input_message,
     flows.OutputMessageNode: output_message,
 }
-"""The function of each node type of the document."""
+"""The body of each node type of Agent Spec."""
 
 
 def _node(visit: Visit, model: type[Any]) -> Any:

@@ -1,4 +1,4 @@
-"""Placeholders: `{{name}}` in the texts of a component ("Specifying inputs through placeholders")."""
+"""Placeholders, `{{name}}`, in the texts of a component. spec: "Specifying inputs through placeholders"."""
 
 from __future__ import annotations
 
@@ -12,13 +12,13 @@ PLACEHOLDER: Final = re.compile(r"{{\s*(\w+)\s*}}")
 
 
 def names(value: Any) -> list[str]:
-    """The names of the placeholders in a value, each once, in order."""
+    """Return the names of the placeholders in a value, each once, in order."""
     return list(dict.fromkeys(found[1] for found in placeholders(value, PLACEHOLDER)))
 
 
 def render(value: Any, values: Mapping[str, Any]) -> Any:
-    """The same text, list or mapping, with each placeholder replaced by the `str` of its value.
+    """Return a text, list or mapping with each placeholder replaced by the `str` of its value.
 
-    A placeholder without a value stays, as do other braces.
+    Placeholders without a value, and other braces, stay as they are.
     """
     return fill(value, PLACEHOLDER, lambda found: str(values.get(found[1], found[0])))

@@ -1,7 +1,7 @@
-"""Components of other packages. spec: "Ecosystem of plugins".
+"""Plugins, which add component types. spec: "Ecosystem of plugins".
 
-A plugin reads and writes the component types it names, and runs those that are nodes. It is found under the
-entry point group `harness.agentspec_plugins`, or is named by a scenario under `hooks` (its import path).
+A plugin reads and writes components of its types, and runs those that are nodes. It is installed through an entry
+point in the group `harness.agentspec_plugins`, or a scenario names its import path under `hooks`.
 """
 
 from __future__ import annotations
@@ -35,8 +35,8 @@ class PluginError(HarnessError):
 class ComponentPlugin(ABC):
     """Base class of plugins. `components` maps each component type to its model.
 
-    A model is a class derived from `Component`, or, to stand where one of these may, from `Node`, `Tool`, …;
-    it has the fields of its parent and may add some.
+    A model is a class derived from `Component`, or from `Node`, `Tool`, … to be allowed where one of these is. It
+    inherits the fields of its base class and may add some.
     """
 
     name: ClassVar[str]
@@ -44,33 +44,36 @@ class ComponentPlugin(ABC):
     components: ClassVar[Mapping[str, type[Component]]]
 
     def deserialize(self, component_type: str, document: Document) -> Component:
-        """The component of a document in which nested components are already read.
+        """Make a component from a document whose nested components are already read.
 
         Raises:
-            ManifestError: with everything that is wrong with it.
+            ManifestError: with all problems of the component.
         """
         return validate(self.components[component_type], document)
 
     def serialize(self, component: Component, fields: Mapping[str, Any]) -> Mapping[str, Any]:
-        """The fields of a component for its configuration. `fields` has nested components already written."""
+        """Return the fields of a component for a configuration. In `fields`, nested ones are already serialized."""
         del component
         return fields
 
     @abstractmethod
     async def run(self, node: Node, inputs: Mapping[str, Any], ctx: NodeContext) -> NodeResult:
-        """Run a node. `inputs` are by name, cast to their types; effects go through `ctx`.
+        """Run a node and return its result. An exception fails the flow at this node.
 
-        An exception fails the flow at this node.
+        Args:
+            node: the node.
+            inputs: its inputs by name, cast to their types.
+            ctx: the context of the visit; effects are performed through it.
         """
 
 
 class Plugins:
     """The plugins of a configuration, by the component types they read.
 
-    `warnings` name the installed plugins that cannot be used.
+    `warnings` are those of installed plugins that cannot be used.
 
     Raises:
-        PluginError: two of them read the same type.
+        PluginError: two plugins read the same type.
     """
 
     def __init__(self, plugins: Iterable[ComponentPlugin], warnings: Sequence[Problem] = ()) -> None:
@@ -84,21 +87,21 @@ class Plugins:
                     raise PluginError(text)
 
     def for_type(self, component_type: str) -> ComponentPlugin | None:
-        """The plugin that reads components of this type."""
+        """Return the plugin that reads components of this type; None if there is none."""
         return self._of_type.get(component_type)
 
     def plugin_of(self, component: Component) -> ComponentPlugin | None:
-        """The plugin of a component; None if its type belongs to Agent Spec."""
+        """Return the plugin of a component; None if its type belongs to Agent Spec."""
         return self.for_type(component.component_type)
 
     @property
     def component_types(self) -> Sequence[str]:
-        """The component types they read."""
+        """The component types that the plugins read."""
         return list(self._of_type)
 
 
 def deserialize_component(plugin: ComponentPlugin, component_type: str, document: Document) -> Component:
-    """The component that a plugin reads from a document.
+    """Let a plugin read a component from a document.
 
     Raises:
         ManifestError: the plugin refuses it, fails, or returns something that cannot be used.
@@ -123,14 +126,14 @@ def deserialize_component(plugin: ComponentPlugin, component_type: str, document
 
 @lru_cache(maxsize=1)
 def installed_plugins() -> tuple[Sequence[ComponentPlugin], Sequence[Problem]]:
-    """The plugins of installed packages, and a warning for each that cannot be used."""
+    """Return the plugins of installed packages, and a warning for each that cannot be used."""
     plugins, warnings = [], []
     for point in entry_points(group=GROUP):
         try:
             plugins.append(as_plugin(point.load(), point.value))
         except PluginError as error:
             warnings.append(_broken(point, str(error)))
-        except (Exception, SystemExit) as error:  # a package may raise anything when it is imported
+        except (Exception, SystemExit) as error:  # importing a package can raise anything
             warnings.append(_broken(point, _error_text(error)))
     return plugins, warnings
 
@@ -141,10 +144,10 @@ def _broken(point: EntryPoint, why: str) -> Problem:
 
 
 def as_plugin(found: Any, name: str) -> ComponentPlugin:
-    """The plugin that an object is, or an instance of a plugin class. Messages call it `name`.
+    """Return an object that is a plugin, or an instance of a plugin class. `name` is its name in messages.
 
     Raises:
-        PluginError: it is not a plugin, or an incomplete one.
+        PluginError: it is not a plugin, or is incomplete.
     """
     plugin = found
     if inspect.isclass(found) and issubclass(found, ComponentPlugin):

@@ -1,6 +1,7 @@
-"""The prompts of a configuration, as data: `<component>.system_prompt` and `<node>.prompt_template`.
+"""The prompts of a configuration, as data.
 
-Components are named by their `name`. Those that nothing refers to are listed too.
+Ids are `<component>.system_prompt` and `<node>.prompt_template`, with the `name` of the component. Prompts of
+components that nothing refers to are listed too.
 """
 
 from __future__ import annotations
@@ -20,10 +21,10 @@ _KEYS: Final = ("system_prompt", "prompt_template")
 
 
 def prompts(request: LoadRequest) -> list[Prompt]:
-    """The prompts in the order of the documents, each where its text stands.
+    """Return the prompts in the order of the documents, each located at its text.
 
     Raises:
-        ManifestError: with every prompt that is no text, or refers to none.
+        ManifestError: with a problem for every prompt that is not text, or whose reference leads to no text.
     """
     listing = _Listing([request.read(path, yaml="1.1", named_at=request.named_at) for path in request.paths])
     found = list(listing.prompts())
@@ -58,7 +59,7 @@ class _Listing:
                 yield from self._below(part.at((key,)))
 
     def _prompt(self, id_: str, kind: str, part: Document) -> Iterator[Prompt]:
-        """A prompt, where its text stands: spec: "also values … can become referenced"."""
+        """Yield a prompt, located at its text. spec: "also values … can become referenced"."""
         followed: set[str] = set()
         while isinstance(part.value, dict) and isinstance(key := part.value.get(REFERENCE), str):
             if key in followed or key not in self._tables:

@@ -1,4 +1,4 @@
-"""Properties: the inputs and outputs of components. spec: "Input and output properties"."""
+"""Properties, the inputs and outputs of components. spec: "Input and output properties"."""
 
 from __future__ import annotations
 
@@ -17,23 +17,23 @@ from harness.source.models import Mistake, describe
 _NOT_IN_TITLES: Final = frozenset(".,{}'\" \n")
 _KEYS_OF_SIMPLE: Final = {"title", "description", "type", "default", "items"}
 MAX_NODES: Final = 10_000
-"""The limit of values in a property's schema; checking a JSON Schema takes 50 µs for each."""
+"""The maximum number of values in a property's schema. Checking a JSON Schema takes 50 µs for each."""
 
 
 @dataclass(frozen=True)
 class Property:
-    """An input or output: a JSON Schema as it is written, without `mistakes`."""
+    """An input or output. `schema` is its JSON Schema as written, which has no `mistakes`."""
 
     schema: Mapping[str, Any]
 
     @cached_property
     def title(self) -> str:
-        """Its name."""
+        """The name of the property."""
         return str(self.schema["title"])
 
     @cached_property
     def type(self) -> Type:
-        """Its type, cached because reading a schema takes longer than casting a value."""
+        """The type of the property, cached because reading a schema takes longer than casting a value."""
         return type_of(self.schema)
 
     @property
@@ -42,7 +42,7 @@ class Property:
 
     @property
     def default(self) -> Any:
-        """A copy of the default. Raises KeyError if it has none."""
+        """A copy of the default. Raises KeyError if there is none."""
         return deepcopy(self.schema["default"])
 
     @property
@@ -51,16 +51,16 @@ class Property:
         return str(self.type)
 
     def cast(self, value: Any) -> Any:
-        """The value, cast to its type.
+        """Cast a value to the type of the property.
 
         Raises:
-            CastError: it cannot be one.
+            CastError: it cannot be cast.
         """
         return cast_value(value, self.type)
 
 
 def normalize_null_types(schema: Any) -> Any:
-    """The schema, with 'null' for null in lists of types. spec: "an input of type `[number, null]`"."""
+    """Return the schema with 'null' for null in lists of types. spec: "an input of type `[number, null]`"."""
     if isinstance(schema, list):
         return [normalize_null_types(one) for one in schema]
     if not isinstance(schema, Mapping) or not any(isinstance(one, dict | list) for one in schema.values()):
@@ -78,12 +78,12 @@ def _normalize_types(types: Any) -> Any:
 
 
 def _normalize_value(key: str, value: Any) -> Any:
-    """Values are data, in which null stays what it is."""
+    """Normalize the value of a keyword. Keywords whose values are data keep their nulls."""
     return value if key in ("default", "enum", "const", "examples") else normalize_null_types(value)
 
 
 def mistakes(schema: Any) -> Iterator[Mistake]:
-    """The mistakes in the schema of a property.
+    """Yield the mistakes in the schema of a property.
 
     Codes: `wrong-type`, `too-many-nodes`, `too-deep`, `property-title`, `bad-schema`, `property-default`.
     """
@@ -110,7 +110,7 @@ def mistakes(schema: Any) -> Iterator[Mistake]:
 
 
 def _is_too_large(schema: Any) -> bool:
-    """True if it has too many values. A value behind several aliases counts several times."""
+    """True if a schema has too many values. A value with several aliases counts several times."""
     ahead, nodes = [schema], 0
     while ahead and nodes <= MAX_NODES:
         found = ahead.pop()
@@ -141,7 +141,7 @@ def _title_mistakes(schema: Any, at: DocumentPath) -> Iterator[Mistake]:
 
 
 def _is_simple(schema: Any) -> bool:
-    """True for types, and lists of them, that are seen to be JSON Schemas without the metaschema: most are."""
+    """True for simple types and arrays of them, which are valid without a check against the metaschema."""
     if not isinstance(schema, Mapping) or not schema.keys() <= _KEYS_OF_SIMPLE:
         return False
     texts = all(isinstance(schema.get(key, ""), str) for key in ("title", "description"))

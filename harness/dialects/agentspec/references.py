@@ -1,4 +1,4 @@
-"""What a `$component_ref` refers to: components and values, each read once.
+"""Resolution of references (`$component_ref`) to components and values, each of which is read once.
 
 spec: "Symbolic references"; "also values … can become referenced".
 """
@@ -21,10 +21,10 @@ from harness.source.models import describe
 from harness.source.suggest import did_you_mean, nearest
 
 MAX_NODES: Final = 100_000
-"""The limit of nodes in a component's values, and in a referenced value, with all references expanded."""
+"""The maximum number of nodes in a component's values, and in a referenced value, with all references expanded."""
 
 MAX_REFERENCE_DEPTH: Final = 40
-"""The limit of references inside each other."""
+"""The maximum number of references nested in each other."""
 
 _MAX_SHOWN_KEYS: Final = 8
 
@@ -32,30 +32,35 @@ Read = TypeVar("Read")
 
 
 class UnreadableValue(Exception):
-    """A value that could not be read; its problems are already collected."""
+    """A value that could not be read. Its problems are already collected."""
 
 
 class TooManyNodes(Exception):
-    """A value has more nodes than its budget allows."""
+    """A value that has more nodes than its budget allows."""
 
 
 class Budget:
-    """How many more nodes a value may have."""
+    """The number of nodes that a value may still have."""
 
     def __init__(self, nodes: int = MAX_NODES) -> None:
         self.left = nodes
 
     def spend(self, nodes: int) -> None:
-        """Raises: TooManyNodes."""
+        """Subtract nodes from the budget.
+
+        Raises:
+            TooManyNodes: the budget is exceeded.
+        """
         self.left -= nodes
         if self.left < 0:
             raise TooManyNodes
 
 
 class References:
-    """The tables of all documents. `values` has what was read from them so far, by key.
+    """The tables of all documents, and the entries read from them.
 
-    `read_component` reads the component of a part of a document.
+    `values` has the components and values read so far, by key. `read_component` reads the component that a part of a
+    document defines or refers to.
     """
 
     def __init__(
@@ -70,9 +75,9 @@ class References:
         self._main = documents[0]
         self._alone = len(documents) == 1
         self._tables: dict[str, Document] = {}
-        self._nodes: dict[str, int] = {}  # of the values that were read, as if each stood where it is used
-        self._lists: dict[str, Any] = {}  # the lists of components that were read
-        self._open: list[str] = []  # the references being followed
+        self._nodes: dict[str, int] = {}  # the number of nodes in each value read, references expanded
+        self._lists: dict[str, Any] = {}  # the lists of components read, by key
+        self._open: list[str] = []  # the references being followed, the outermost first
         self._acyclic: set[str] = set()
         for document in documents:
             self._add(document)
@@ -81,7 +86,7 @@ class References:
         return key in self._tables
 
     def entry(self, key: str) -> Document:
-        """The entry of a table."""
+        """Return the entry with this key."""
         return self._tables[key]
 
     def _add(self, document: Document) -> None:
@@ -95,15 +100,15 @@ class References:
     # ------------------------------------------------------------------ reading a part of a document
 
     def resolve(self, part: Document) -> Any:
-        """What a `{"$component_ref": key}` refers to; `BROKEN`, and a problem, if nothing."""
+        """Resolve a `{"$component_ref": key}`. If there is no such entry, add a problem and return `BROKEN`."""
         key = self._key(part)
         return BROKEN if key is None else self.follow(key, part.span((REFERENCE,)))
 
     def value(self, part: Document, budget: Budget) -> Any:
-        """A value, with its references expanded.
+        """Return a value with all references in it expanded.
 
         Raises:
-            UnreadableValue: something in it could not be read.
+            UnreadableValue: a part of it could not be read.
             TooManyNodes: with references expanded, it exceeds the budget.
         """
         value = part.value
@@ -131,7 +136,7 @@ class References:
         return found
 
     def components(self, part: Document) -> Any:
-        """The components of a list that is written, or referred to, here; None if there is no list."""
+        """Read the components of a list, which a part contains or refers to; None if there is no list."""
         key, end = self._resolve_chain(part)
         if not isinstance(end.value, list):
             return None
@@ -144,7 +149,7 @@ class References:
         return [self._read_component(part.at((at,))) for at in range(len(part.value))]
 
     def _resolve_chain(self, part: Document) -> tuple[str | None, Document]:
-        """The last key of a chain of references and its entry; the part itself if it is not a reference."""
+        """Return the last key of a chain of references, and its entry. Without a reference, None and the part."""
         followed: dict[str, None] = {}
         while isinstance(part.value, dict):
             key = part.value.get(REFERENCE)
@@ -155,7 +160,7 @@ class References:
         return next(reversed(followed), None), part
 
     def _key(self, part: Document) -> str | None:
-        """The key of a reference; None, and a problem, if it is not valid."""
+        """Return the key of a reference. If it is not valid, add a problem and return None."""
         for extra in part.value:
             if extra not in (REFERENCE, TABLE):
                 text = f"unknown key '{extra}' beside {REFERENCE}"
@@ -170,13 +175,13 @@ class References:
     # ------------------------------------------------------------------ following
 
     def follow(self, key: str, span: Span) -> Any:
-        """The component or value of a key; `BROKEN`, and a problem, if there is none."""
+        """Return the component or value of a key. If it cannot be read, add a problem and return `BROKEN`."""
         return self._read_once(self.values, key, span, lambda part: self._read(key, part))
 
     def _read(self, key: str, part: Document) -> Any:
         _, end = self._resolve_chain(part)
         if isinstance(end.value, dict) and TYPE in end.value:
-            if VERSION in part.value:  # the official SDK gives one to what it disaggregates
+            if VERSION in part.value:  # the official SDK writes one into disaggregated components
                 self._problems.add(version_problems(part, required=False))
                 part = part.without(VERSION)
             return self._read_component(part)
@@ -193,7 +198,7 @@ class References:
     def _read_once(
         self, known: dict[str, Any], key: str, span: Span, read: Callable[[Document], Read]
     ) -> Any:
-        """The entry of a key, read only once; `BROKEN`, and a problem, if it cannot be read."""
+        """Read the entry of a key and cache it in `known`. If it cannot be read, add a problem; `BROKEN`."""
         if key in known:
             return known[key]
         if not self._may_follow(key, span):
@@ -218,7 +223,7 @@ class References:
             cycle = [*self._open[self._open.index(key) :], key]
         elif len(self._open) >= MAX_REFERENCE_DEPTH:
             cycle = self._find_cycle(key)
-            self.values |= dict.fromkeys(cycle, BROKEN)  # one problem for the whole circle
+            self.values |= dict.fromkeys(cycle, BROKEN)  # report the cycle once
             if not cycle:
                 most = f"at most {MAX_REFERENCE_DEPTH} references may be inside each other"
                 text = f"'{key}' is nested too deep: {most}"
@@ -245,7 +250,7 @@ class References:
         )
 
     def _find_cycle(self, start: str) -> Sequence[str]:
-        """A circle of keys that can be reached from a key, found without recursion; empty if there is none."""
+        """Return a cycle of keys that is reachable from a key; empty if there is none. Does not recurse."""
         path: dict[str, None] = {}
         ahead = [iter([start])]
         while ahead:
@@ -264,7 +269,7 @@ class References:
 
 
 def _paths_of_id(id_: str, value: Any, path: DocumentPath) -> Iterator[DocumentPath]:
-    """Where components with this id stand."""
+    """Yield the paths of components with this id."""
     if isinstance(value, dict):
         if TYPE in value and value.get("id") == id_:
             yield path
@@ -277,7 +282,7 @@ def _paths_of_id(id_: str, value: Any, path: DocumentPath) -> Iterator[DocumentP
 
 
 def _keys_in(value: Any) -> Iterator[str]:
-    """The keys that a value refers to. Metadata and tables are not part of the value."""
+    """Yield the keys that a value refers to, except those in metadata and tables."""
     ahead = [value]
     while ahead:
         found = ahead.pop()

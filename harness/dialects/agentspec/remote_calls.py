@@ -1,4 +1,4 @@
-"""The HTTP request of an ApiNode or a RemoteTool. spec: "Remote Tools", ApiNode."""
+"""The HTTP requests of ApiNodes and RemoteTools. spec: "Remote Tools", ApiNode."""
 
 from __future__ import annotations
 
@@ -14,7 +14,10 @@ _FORM: Final = "application/x-www-form-urlencoded"
 
 
 def request(component: RemoteCall, values: Mapping[str, Any]) -> HTTPCall:
-    """The request, with its placeholders filled. Its body is text, or JSON, or a form if the headers say so."""
+    """Return the request with placeholders filled.
+
+    The body is sent as text if it is text, as a form if the Content-Type says so, else as JSON.
+    """
     headers = {str(name): str(value) for name, value in render(component.headers, values).items()}
     data = render(component.data, values) or None
     types = [value for name, value in headers.items() if name.lower() == "content-type"]
@@ -31,7 +34,7 @@ def request(component: RemoteCall, values: Mapping[str, Any]) -> HTTPCall:
 
 
 async def perform(component: RemoteCall, values: Mapping[str, Any], ctx: NodeContext) -> Any:
-    """The JSON of the response, else its text. An error status is a warning."""
+    """Send the request, and return the JSON of the response, else its text. An error status is a warning."""
     call = request(component, values)
     reply: HTTPReply = await ctx.perform(call)
     if reply.status >= 400:

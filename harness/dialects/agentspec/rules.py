@@ -1,7 +1,7 @@
-"""The rules that hold between components.
+"""The rules between components. spec: "Validation of specified inputs/outputs". `flow_rules` has those for flows.
 
-spec: "Validation of specified inputs/outputs"; `flow_rules` has those of flows. Each rule is a function that yields
-the problems of one component. Problems inside a component are found when it is read.
+Each rule is a function that yields the problems of one component. The fields of a component by themselves are
+checked when it is read.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ from harness.source.suggest import did_you_mean
 
 
 def problems(root: Component) -> Iterator[Problem]:
-    """All problems and warnings of a sound component and of the components in it."""
+    """Yield all problems and warnings of a component and of the components in it, which were all read."""
     for component in inner_first(root):
         if isinstance(component, ComponentWithIO):
             yield from properties_match(component)
@@ -57,7 +57,10 @@ Side = Literal["inputs", "outputs"]
 
 
 def properties_match(component: ComponentWithIO) -> Iterator[Problem]:
-    """spec: "The set of input and output property names are equivalent", and their types can be cast."""
+    """Declared properties have the names of the inferred ones, and types that can be cast.
+
+    spec: "The set of input and output property names are equivalent".
+    """
     if isinstance(component, StartNode | EndNode):
         yield from _equal_lists(component)
         return
@@ -88,12 +91,12 @@ def _matching(
 
 
 def _specialises(written: Property, inferred: Property) -> bool:
-    """True if a declared type is wider, or more precise, than the inferred one."""
+    """True if one of the declared and the inferred type can be cast to the other."""
     return castable(inferred.type, written.type) or castable(written.type, inferred.type)
 
 
 def _equal_lists(node: StartNode | EndNode) -> Iterator[Problem]:
-    """spec: StartNode, EndNode: "If a value is given, it must match exactly" the other list."""
+    """The inputs and outputs of a StartNode or EndNode are equal. spec: "it must match exactly"."""
     if node.declared_inputs is not None and node.declared_outputs is not None:
         inputs = {item.title: item.schema for item in node.declared_inputs}
         outputs = {item.title: item.schema for item in node.declared_outputs}
@@ -108,7 +111,7 @@ _MISSPELLING_CUTOFF: Final = 0.75
 
 
 def keywords_are_known(component: ComponentWithIO) -> Iterator[Problem]:
-    """A key of a property that is nearly a keyword is a warning: JSON Schema passes over any key it does not know."""
+    """Warn of keys of a property that look like misspelt keywords. JSON Schema ignores unknown keys."""
     for side, written in (("inputs", component.declared_inputs), ("outputs", component.declared_outputs)):
         for at, item in enumerate(written or ()):
             for found in misspelt_keywords(item.schema, cutoff=_MISSPELLING_CUTOFF):
@@ -118,7 +121,7 @@ def keywords_are_known(component: ComponentWithIO) -> Iterator[Problem]:
 
 
 def tool_names_are_unique(agent: Agent) -> Iterator[Problem]:
-    """Two tools of one name are a warning: models call tools by their names. spec: "Tools"."""
+    """Warn of tools of an agent with the same name, by which models call them. spec: "Tools"."""
     names: set[str] = set()
     for at, tool in enumerate(agent.tools):
         if tool.name in names:
@@ -128,9 +131,12 @@ def tool_names_are_unique(agent: Agent) -> Iterator[Problem]:
 
 
 def branches_match(node: Node) -> Iterator[Problem]:
-    """spec: "the branches attribute of the Node is typically managed (i.e., automatically inferred)"."""
+    """Declared branches are the inferred ones, except for those of an AgentNode.
+
+    spec: "the branches attribute of the Node is typically managed (i.e., automatically inferred)".
+    """
     if not node.declared_branches or isinstance(node, AgentNode):
-        return  # an agent may be asked to choose among branches (schema: AgentNode)
+        return  # the agent is prompted to select one of the declared branches (schema: AgentNode)
     expected = list(dict.fromkeys(node.inferred_branches()))
     for at, branch in enumerate(node.declared_branches):
         if branch not in expected:
@@ -147,7 +153,7 @@ def branches_match(node: Node) -> Iterator[Problem]:
 
 
 def input_is_text(node: InputMessageNode) -> Iterator[Problem]:
-    """spec: InputMessageNode: "One string property"."""
+    """The output of an InputMessageNode is a string. spec: "One string property"."""
     for at, item in enumerate(node.declared_outputs or ()):
         if not same_type(item.type, _TEXT):
             text = f"{node}: what the user says is string, and cannot be declared as {item.type_text}"
@@ -163,7 +169,7 @@ _REDUCIBLE: Final[Mapping[str, tuple[str, ...]]] = {
 
 
 def reducers_fit(node: MapNode) -> Iterator[Problem]:
-    """schema: "allowed methods depend on the type of the output"."""
+    """Reducers fit the types of the outputs. schema: "allowed methods depend on the type of the output"."""
     outputs = node.subflow.outputs
     for title, reducer in (node.reducers or {}).items():
         span = node.span("reducers", title)
@@ -176,7 +182,7 @@ def reducers_fit(node: MapNode) -> Iterator[Problem]:
 
 
 def _reducible(output: Property, kinds: Sequence[str]) -> bool:
-    """True if an output is of one of these types; `castable` alone would let anything become a string."""
+    """True if an output is of one of these types. `castable` alone is not enough: anything can be cast to string."""
     numeric = castable(output.type, _NUMBER)
     text = "string" in kinds and castable(_TEXT, output.type)
     return numeric or text or output.type.anything

@@ -1,7 +1,7 @@
-"""Components written back as a configuration.
+"""Serialization of components to a configuration.
 
-spec: "Note about serialization of components", "Note about references". Inputs, outputs and branches are written out,
-as they "should always be explicitly included in the representation".
+spec: "Note about serialization of components", "Note about references". Inferred inputs, outputs and branches are
+included, as they "should always be explicitly included in the representation".
 """
 
 from __future__ import annotations
@@ -20,13 +20,13 @@ from harness.graph.to_json import to_json
 
 
 def serialize(component: Component, plugins: Plugins, *, version: str = VERSIONS[0]) -> dict[str, Any]:
-    """The configuration of a sound component, as JSON data. One that is used more than once becomes a reference.
+    """Return the configuration of a component without errors, as JSON data. Reading it gives an equal component.
 
-    Read again, it is an equal configuration.
+    Components that are used more than once become references.
     """
-    writing = _Serializer(component, plugins)
-    top = writing.definition(component)
-    tables = {TABLE: writing.tables()} if writing.shared else {}
+    serializer = _Serializer(component, plugins)
+    top = serializer.definition(component)
+    tables = {TABLE: serializer.tables()} if serializer.shared else {}
     return {**top, **tables, VERSION: version}
 
 
@@ -50,11 +50,11 @@ class _Serializer:
                 taken.add(self.shared[component])
 
     def tables(self) -> dict[str, Any]:
-        """The table of components that are referred to, by key."""
+        """Return the table of shared components, by key."""
         return {key: self.definition(component) for component, key in self.shared.items()}
 
     def definition(self, component: Component) -> dict[str, Any]:
-        """The definition of a component."""
+        """Return the definition of a component."""
         nested = component_fields(type(component))
         fields = {
             field.alias or name: self._field_value(getattr(component, name))
@@ -77,7 +77,7 @@ class _Serializer:
         return {**head, **own, **plugin.serialize(component, fields)}
 
     def _field_value(self, value: Any) -> Any:
-        """A component, or several, as a field has them: a definition, or a reference."""
+        """Return the value of a field with a component or a list of them: definitions or references."""
         if isinstance(value, list):
             return [self._field_value(item) for item in value]
         if value is None:
@@ -86,5 +86,5 @@ class _Serializer:
 
 
 def _free_key(name: str, taken: Collection[str]) -> str:
-    """A key for a component without an id."""
+    """Return an unused key for a component without an id."""
     return next(key for number in count(1) if (key := f"{name}-{number}") not in taken)

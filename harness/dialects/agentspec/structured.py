@@ -1,4 +1,4 @@
-"""The values of declared outputs in the reply of a model or the result of a tool.
+"""Reading the values of declared outputs from the reply of a model or the result of a tool.
 
 spec: "Agent" (outputs are filled "directly, or through tools"), "Tools" (several outputs), LlmNode.
 """
@@ -18,19 +18,19 @@ _DEFINITIONS: Final = "#/$defs/"
 
 
 def is_single_string(properties: Properties) -> bool:
-    """True if the text of a reply is the one output: a string."""
+    """True if there is one output, a string, whose value is the text of a reply."""
     return [item.schema.get("type") for item in properties.values()] == ["string"]
 
 
 def is_single_object(properties: Properties) -> bool:
-    """True if there is one output, an object: models tend to reply with the object itself."""
+    """True if there is one output, an object. Models tend to reply with that object itself."""
     return [item.schema.get("type") for item in properties.values()] == ["object"]
 
 
 def schema_of(properties: Properties) -> dict[str, Any]:
-    """The JSON Schema of an object with these properties; those without a default are required.
+    """Return the JSON Schema of an object with these properties. Those without a default are required.
 
-    Definitions of a property move to the top, under its name, and the references to them follow.
+    The `$defs` of a property move to the top, prefixed with its name, and references to them are rewritten.
     """
     definitions = {
         f"{title}.{name}": _relocate_references(definition, title)
@@ -52,7 +52,7 @@ def schema_of(properties: Properties) -> dict[str, Any]:
 
 
 def _relocate_references(schema: Any, title: str) -> Any:
-    """A part of a property's schema, with references to the moved definitions."""
+    """Return a part of a property's schema with references rewritten to the moved definitions."""
     if isinstance(schema, list):
         return [_relocate_references(item, title) for item in schema]
     if not isinstance(schema, Mapping):
@@ -65,12 +65,12 @@ def _relocate_references(schema: Any, title: str) -> Any:
 
 
 def outputs_from_reply(text: str, properties: Properties, owner: str) -> Mapping[str, Any]:
-    """The outputs in a model's reply: its text, if the output is one string, else the values of a JSON object.
+    """Return the outputs in a model's reply: its text for a single string, else the values of a JSON object.
 
-    One output may also be all of the reply: any JSON that is not an object, or the object that it asks for.
+    The reply may also be the bare value of a single output: JSON that is not an object, or the object itself.
 
     Raises:
-        UnfitValue: the reply has no such JSON.
+        UnfitValue: the reply is no such JSON.
     """
     if is_single_string(properties):
         return dict.fromkeys(properties, text)
@@ -91,7 +91,7 @@ _NO_JSON: Final = object()
 
 
 def _parse_json(text: str) -> Any:
-    """The JSON that a text is, `_NO_JSON` if it is none."""
+    """Parse a text as JSON; `_NO_JSON` if it is none."""
     try:
         return json.loads(text)
     except (ValueError, RecursionError):
@@ -99,16 +99,18 @@ def _parse_json(text: str) -> Any:
 
 
 def json_object(text: str) -> Mapping[str, Any] | None:
-    """The JSON object in a text; None if the text is anything else."""
+    """Parse a text as a JSON object; None if it is anything else."""
     found = _parse_json(text)
     return found if isinstance(found, dict) else None
 
 
 def outputs_from_tool(returned: Any, properties: Properties, owner: str) -> Mapping[str, Any]:
-    """The outputs of a tool. spec: with several, "the expected return value of the tool is a dictionary".
+    """Return the outputs in the result of a tool.
+
+    spec: with several, "the expected return value of the tool is a dictionary".
 
     Raises:
-        UnfitValue: there are several, and the result is not a mapping.
+        UnfitValue: there are several outputs, and the result is not a mapping.
     """
     if not properties:
         return {}

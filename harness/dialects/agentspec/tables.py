@@ -1,6 +1,6 @@
-"""The keys that hold a configuration together, and the tables of what is referred to.
+"""The structural keys of a configuration, and the tables under `$referenced_components`.
 
-spec: "Symbolic references", "Disaggregated components". Cheap to import: detection needs nothing more.
+spec: "Symbolic references", "Disaggregated components". This module is cheap to import, for detection.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ TYPE: Final = "component_type"
 
 
 def missing_root_problem(document: Document) -> Problem | None:
-    """The problem of a document that has nothing but components for others; None for any other."""
+    """Return the problem of a document of disaggregated components alone; None for any other document."""
     value = document.value
     if not isinstance(value, dict) or TABLE not in value or not value.keys() <= {TABLE, VERSION}:
         return None
@@ -28,7 +28,7 @@ def missing_root_problem(document: Document) -> Problem | None:
 
 
 def table_entries(document: Document) -> Iterator[tuple[str, Document]]:
-    """What the tables of a document hold, by key; they may stand at any depth. spec: "Symbolic references"."""
+    """Yield the key and entry of all tables in a document, at any depth. spec: "Symbolic references"."""
     for path in _tables(document.value, ()):
         part = document.at(path)
         for key in part.value:
@@ -36,7 +36,7 @@ def table_entries(document: Document) -> Iterator[tuple[str, Document]]:
 
 
 def _tables(value: Any, path: DocumentPath) -> Iterator[DocumentPath]:
-    """Where tables stand. Metadata means nothing, so that nothing is looked for in it."""
+    """Yield the paths of tables. Metadata is not interpreted, and not searched."""
     if isinstance(value, dict):
         if isinstance(value.get(TABLE), dict):
             yield (*path, TABLE)

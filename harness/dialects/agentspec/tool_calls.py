@@ -1,4 +1,4 @@
-"""Calls of tools, by ToolNodes and by agents. spec: "Tools"."""
+"""Tool calls of ToolNodes and agents. spec: "Tools"."""
 
 from __future__ import annotations
 
@@ -25,12 +25,12 @@ from harness.graph.effects import MCPCall, MCPEndpoint, ToolCall, ToolSpec
 
 
 def spec_of(tool: Tool) -> ToolSpec:
-    """The description of the tool for models."""
+    """Return the description of a tool for models."""
     return ToolSpec(tool.name, tool.description or "", schema_of(tool.inputs))
 
 
 def endpoint_of(transport: ClientTransport) -> MCPEndpoint:
-    """The MCP server of a transport. Scenarios know it by the id of the transport, or by its name."""
+    """Return the MCP server of a transport. Scenarios name it by the transport's id or name."""
     stdio = transport if isinstance(transport, StdioTransport) else None
     remote = transport if isinstance(transport, RemoteTransport) else None
     return MCPEndpoint(
@@ -49,25 +49,31 @@ def endpoint_of(transport: ClientTransport) -> MCPEndpoint:
 
 
 def effect_of(tool: Tool, args: Mapping[str, Any]) -> ToolCall | MCPCall:
-    """The call of a tool as an effect; that of a RemoteTool whose URL is not known yet has the tool's name."""
+    """Return the effect of a refused call. That of a RemoteTool, which has no URL yet, is a call by its name."""
     return _mcp_call(tool, args) if isinstance(tool, MCPTool) else _tool_call(tool, args)
 
 
 def is_for_client(tool: Tool, ctx: NodeContext) -> bool:
-    """True if the run must pause for a tool. spec: "ClientTools are not executed by the executor"."""
+    """True if a call of the tool pauses the run. spec: "ClientTools are not executed by the executor"."""
     return isinstance(tool, ClientTool) and not ctx.run.world.answers_for(_tool_call(tool, {}))
 
 
 async def call(
     tool: Tool, args: Mapping[str, Any], ctx: NodeContext, partial_update: Mapping[str, Any] | None = None
 ) -> Any:
-    """Call a tool. `args` are the values of its inputs, cast. Returns what the tool returned.
+    """Call a tool and return its result.
 
-    A tool of the client pauses the run, which is resumed with its result; see `NodeContext.pause`.
+    A ClientTool that the scenario does not answer pauses the run, which is resumed with the result.
+
+    Args:
+        tool: the tool.
+        args: the values of its inputs, cast to their types.
+        ctx: the context of the visit.
+        partial_update: the state update while the run is paused; see `NodeContext.pause`.
 
     Raises:
         ToolReportedError: an MCP server reports that its tool failed.
-        Exception: what the tool raised.
+        Exception: the error that the tool raised.
     """
     if is_for_client(tool, ctx):
         return await ctx.pause({"tool": tool.name, "args": dict(args)}, partial_update=partial_update)
@@ -87,7 +93,7 @@ def _mcp_call(tool: MCPTool, args: Mapping[str, Any]) -> MCPCall:
 
 
 def _mcp_value(tool: MCPTool, result: Any) -> Any:
-    """The return value in an MCP result: structured content, else the text blocks."""
+    """Return the value of an MCP result: the structured content, else the text blocks."""
     texts = mcp_texts(result.content)
     if result.is_error:
         raise ToolReportedError("\n".join(texts) or f"{tool} failed")
@@ -105,7 +111,7 @@ class TextBlocks:
 
 
 def _blocks_to_outputs(tool: Tool, blocks: Sequence[str]) -> Any:
-    """A block for each output, in order. A single block may have all outputs in JSON."""
+    """Return a block for each output, in order. A single block may hold all outputs as JSON."""
     if len(blocks) == 1 and not is_single_string(tool.outputs):
         try:
             return json.loads(blocks[0])
@@ -115,10 +121,10 @@ def _blocks_to_outputs(tool: Tool, blocks: Sequence[str]) -> Any:
 
 
 def outputs_of(tool: Tool, returned: Any) -> dict[str, Any]:
-    """The values of a tool's outputs.
+    """Return the values of a tool's outputs from its result.
 
     Raises:
-        HarnessError: a value is missing, or does not fit.
+        HarnessError: a value is missing or does not fit.
     """
     owner = f"{tool}: output"
     if isinstance(returned, TextBlocks):
@@ -129,5 +135,5 @@ def outputs_of(tool: Tool, returned: Any) -> dict[str, Any]:
 
 
 def as_text_for_model(returned: Any) -> str:
-    """What a tool returned, as text for a model."""
+    """Return the result of a tool as text for a model."""
     return "\n".join(returned.blocks) if isinstance(returned, TextBlocks) else as_text(returned)

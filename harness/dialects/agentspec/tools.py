@@ -1,4 +1,4 @@
-"""Tools, which agents and flows call. spec: "Tools"."""
+"""The models of tools. spec: "Tools"."""
 
 from __future__ import annotations
 
@@ -14,21 +14,21 @@ from harness.dialects.agentspec.transports import ClientTransport
 
 
 class Tool(ComponentWithIO, title="a tool"):
-    """spec: "Tools". Models call it by its name."""
+    """Base class of tools. spec: "Tools". LLMs call a tool by its name."""
 
 
 class ServerTool(Tool, title="a ServerTool"):
-    """A tool that runs beside the agent: a scenario answers for it under `tools`."""
+    """A tool that runs in the environment of the agent. A scenario answers for it under `tools`."""
 
 
 class ClientTool(Tool, title="a ClientTool"):
-    """A tool that the client runs, who "must execute the tool and provide the results back"."""
+    """A tool that the client runs. spec: it "must execute the tool and provide the results back"."""
 
 
 class RemoteCall(ComponentWithIO):
-    """spec: "Remote Tools", and the ApiNode with the same parameters. All of them may have placeholders.
+    """Base class of RemoteTool and ApiNode, with the parameters of an HTTP request. spec: "Remote Tools".
 
-    25.4.2 lets `data` be a list, or a text that is sent as it is.
+    All parameters may have placeholders. In 25.4.2, `data` may also be a list, or a text that is sent as it is.
     """
 
     url: str
@@ -39,7 +39,7 @@ class RemoteCall(ComponentWithIO):
     headers: dict[str, Any] = Field(default_factory=dict)
 
     def inferred_inputs(self) -> Sequence[Property]:
-        """One input for each placeholder."""
+        """Return a string input for each placeholder."""
         templates = [
             self.url,
             self.http_method,
@@ -52,10 +52,10 @@ class RemoteCall(ComponentWithIO):
 
 
 class RemoteTool(Tool, RemoteCall, title="a RemoteTool"):
-    """A tool that runs elsewhere, "triggered by an RPC or REST call"."""
+    """A tool that runs remotely, "triggered by an RPC or REST call"."""
 
 
 class MCPTool(Tool, title="an MCPTool"):
-    """spec: "MCP Tools". Its name is the server's name for it."""
+    """A tool of an MCP server, with the name that it has there. spec: "MCP Tools"."""
 
     client_transport: Annotated[ClientTransport, ComponentField(ClientTransport)]

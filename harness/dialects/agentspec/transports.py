@@ -1,4 +1,4 @@
-"""How MCP servers are reached. spec: "MCP (Model Context Protocol)"."""
+"""The models of MCP transports. spec: "MCP (Model Context Protocol)"."""
 
 from __future__ import annotations
 
@@ -10,13 +10,13 @@ from harness.dialects.agentspec.component import Component
 
 
 class SessionParameters(BaseModel, extra="allow", strict=True, title="session parameters"):
-    """spec: `session_parameters`. Any names are allowed; times are in seconds."""
+    """Parameters of an MCP session. spec: `session_parameters`. Any names are allowed; times are in seconds."""
 
     read_timeout_seconds: float = 60
 
 
 class ClientTransport(Component, title="a transport"):
-    """spec: "MCP Client transport". `protocol` is its name in effects."""
+    """Base class of transports. spec: "MCP Client transport". `protocol` is the name of the transport in effects."""
 
     protocol: ClassVar[str] = ""
 
@@ -29,7 +29,7 @@ class ClientTransport(Component, title="a transport"):
 
 
 class StdioTransport(ClientTransport, title="a StdioTransport"):
-    """spec: "Stdio Transport"."""
+    """A server run as a child process. spec: "Stdio Transport"."""
 
     protocol: ClassVar[str] = "stdio"
 
@@ -40,26 +40,26 @@ class StdioTransport(ClientTransport, title="a StdioTransport"):
 
 
 class RemoteTransport(ClientTransport, title="a remote transport"):
-    """spec: "Remote MCP transports"."""
+    """Base class of transports over HTTP. spec: "Remote MCP transports"."""
 
     url: str
     headers: dict[str, str] | None = None
 
 
 class SSETransport(RemoteTransport, title="an SSETransport"):
-    """spec: "SSE Transport"."""
+    """A server reached by HTTP with server-sent events. spec: "SSE Transport"."""
 
     protocol: ClassVar[str] = "sse"
 
 
 class StreamableHTTPTransport(RemoteTransport, title="a StreamableHTTPTransport"):
-    """spec: "Streamable HTTP Transport"."""
+    """A server reached by streamable HTTP. spec: "Streamable HTTP Transport"."""
 
     protocol: ClassVar[str] = "streamable_http"
 
 
 class SSEmTLSTransport(SSETransport, title="an SSEmTLSTransport"):
-    """spec: "SSE Transport with mTLS". The files are in PEM format."""
+    """An SSE transport with mutual TLS. spec: "SSE Transport with mTLS". The files are in PEM format."""
 
     key_file: str
     cert_file: str
@@ -67,7 +67,10 @@ class SSEmTLSTransport(SSETransport, title="an SSEmTLSTransport"):
 
 
 class StreamableHTTPmTLSTransport(StreamableHTTPTransport, title="a StreamableHTTPmTLSTransport"):
-    """spec: "Streamable HTTP Transport with mTLS". The files are in PEM format."""
+    """A streamable HTTP transport with mutual TLS, with files in PEM format.
+
+    spec: "Streamable HTTP Transport with mTLS".
+    """
 
     key_file: str
     cert_file: str

@@ -1,4 +1,4 @@
-"""The temperatures of LLM configurations, and the lists of tools of agents."""
+"""The tunables of a configuration: the temperatures of LLM configurations, and the tool lists of agents."""
 
 from __future__ import annotations
 
@@ -15,7 +15,9 @@ _PARAMETERS = "default_generation_parameters"
 
 
 def tunables(request: LoadRequest) -> Sequence[Tunable]:
-    """Those of the components of the document itself, by name; temperatures where a configuration has parameters.
+    """Return the tunables of the components in the main document.
+
+    An LLM configuration without `default_generation_parameters` has none.
 
     Raises:
         ManifestError: the file cannot be read.

@@ -1,12 +1,12 @@
-"""The types of properties, and which can be cast to which. spec: "Type compatibility rules".
+"""The types of properties, and the rules by which one can be cast to another. spec: "Type compatibility rules".
 
-A `Type` is a JSON Schema without its annotations and constraints: the alternatives that a value may be of.
-No function here changes a schema, or raises an error for any schema:
+A `Type` is a JSON Schema reduced to the types that a value may have, without annotations and constraints.
+No function here changes a schema or raises an error for one:
 
-- `enum` and `const` without `type` give the types of their values; a schema that says nothing is anything;
+- `enum` and `const` without `type` give the types of their values; a schema without a type allows anything;
 - `oneOf` is read as `anyOf`, and keywords beside them apply to each alternative;
-- `allOf` and a local `$ref` are merged into the schema, and the first of two values wins; a `$ref` inside itself,
-  or to another document, is anything. A schema inside another keeps its own `$defs`.
+- `allOf` and a local `$ref` are merged into the schema, and the first of two values wins; a recursive `$ref`, or one
+  to another document, allows anything. A nested schema keeps its own `$defs`.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ NO_DEFAULT: Final = object()
 
 @dataclass(frozen=True, eq=False)
 class Type:
-    """The alternatives of a value, or any type (`anything`). With neither, no value is of this type."""
+    """The alternatives of a value, or any type (`anything`). With neither, no value has this type (`nothing`)."""
 
     alternatives: tuple[Alternative, ...] = ()
     anything: bool = False
@@ -45,7 +45,12 @@ NOTHING: Final[Type] = Type()
 
 @dataclass(frozen=True, eq=False)
 class Alternative:
-    """One type by name, with the type of its items (`array`), of its properties and of all others (`object`)."""
+    """One named type, such as `string`.
+
+    items       the type of the items of an `array`
+    properties  the types of the properties of an `object`
+    additional  the type of other properties of an `object`
+    """
 
     name: str
     items: Type = ANYTHING
@@ -56,12 +61,12 @@ class Alternative:
 def castable(source: Type, target: Type) -> bool:
     """True if every value of the type `source` can be cast to the type `target`.
 
-    A subtype can; everything can become a string; numbers, integers and booleans each other. Arrays are compared
-    by their items, unions by alternative. A value of unknown type can become only a string, or anything.
+    A subtype can be cast. Everything can be cast to string; numbers, integers and booleans to each other. Arrays are
+    compared by their items, unions by alternative. A value of any type can be cast only to string or anything.
 
-    An object needs every property the target lists, except those with a default, which must not be of a wrong
-    type. Its other properties, named or not, must be castable to the target's `additionalProperties` (true when
-    not given); for `false` the source must say false too, and properties that only the source names are dropped.
+    An object needs every property that the target lists, with a castable type; those with a default may be missing.
+    Its other properties, named or not, must be castable to the target's `additionalProperties` (true by default). If
+    that is false, it must be false in the source too; properties that only the source names are then dropped.
     """
     if target.anything:
         return True
@@ -84,7 +89,7 @@ def is_list_of(source: Type, inner: Type) -> bool:
 
 
 def type_of(schema: Any) -> Type:
-    """The type a JSON Schema defines."""
+    """Return the type that a JSON Schema defines."""
     root = (schema,) if isinstance(schema, Mapping) else ()
     return _Reader().read(schema, _Scope(root, frozenset(map(id, root))))
 
@@ -137,7 +142,7 @@ def _same_alternative(a: Alternative, b: Alternative) -> bool:
 
 # ---------------------------------------------------------------- reading schemas
 
-# References can make a schema very large; one beyond these limits counts as anything.
+# References can make a schema very large. Beyond these limits it is read as anything.
 _MAX_DEPTH: Final = 60
 _MAX_SCHEMAS: Final = 10_000
 
@@ -156,7 +161,12 @@ _STRUCTURE: Final = (
 
 @dataclass(frozen=True)
 class _Scope:
-    """The context of a schema: the schemas `#` may mean (innermost last), and the references followed to it."""
+    """The context of a nested schema.
+
+    roots     the schemas that `#` may refer to, the innermost last
+    followed  the ids of the schemas whose references led here
+    depth     the depth of nesting
+    """
 
     roots: tuple[Mapping[str, Any], ...]
     followed: frozenset[int] = frozenset()
@@ -171,7 +181,7 @@ class _Scope:
 
 
 class _Reader:
-    """Reads one schema."""
+    """A reader of one schema, which counts its parts."""
 
     def __init__(self) -> None:
         self.count = 0
@@ -211,7 +221,7 @@ class _Reader:
         return Alternative(name)
 
     def _merged(self, schema: Mapping[str, Any], scope: _Scope) -> tuple[dict[str, Any], _Scope]:
-        """The schema with its `$ref` and `allOf` merged into it, and the scope of the schemas inside it."""
+        """Merge `$ref` and `allOf` into a schema. Returns it with the scope of the schemas nested in it."""
         self.count += 1
         if "$defs" in schema:
             scope = scope.deeper(root=schema)
@@ -258,7 +268,7 @@ def _name_of(value: Any) -> str:
 
 
 def _resolve_reference(reference: Any, roots: tuple[Mapping[str, Any], ...]) -> Mapping[str, Any] | None:
-    """The schema of a local reference: `#`, or a JSON pointer after it."""
+    """Return the schema that a local reference (`#`, or `#` and a JSON pointer) refers to; None if there is none."""
     if not isinstance(reference, str) or not (reference == "#" or reference.startswith("#/")):
         return None
     steps = [unquote(step).replace("~1", "/").replace("~0", "~") for step in reference.split("/")[1:]]

@@ -1,4 +1,4 @@
-"""One visit of a flow's node: what its body receives and returns."""
+"""One visit of a flow's node: the argument and the result of a node body."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ GraphOf = Callable[[AgenticComponent], Graph]
 
 @dataclass(frozen=True)
 class NodeResult:
-    """The result of a node: values of its outputs, its outgoing branch, messages for the conversation."""
+    """The result of a node: the values of its outputs, its outgoing branch, and messages for the conversation."""
 
     outputs: Mapping[str, Any] = field(default_factory=dict)
     branch: str = NEXT
@@ -30,9 +30,14 @@ class NodeResult:
 
 @dataclass(frozen=True)
 class Visit:
-    """A visit. `inputs` are cast to the types of the node's inputs; `incoming` has them uncast, with their sources.
+    """A visit of a node.
 
-    `graph_of` compiles a flow or an agent.
+    node      the node
+    inputs    the values of its inputs, cast to their types
+    incoming  the same before they are cast, with their sources
+    state     the state of the flow
+    ctx       the context of the visit
+    graph_of  compiles a flow or an agent
     """
 
     node: Node
@@ -47,7 +52,7 @@ class Visit:
     ) -> NodeResult:
         """Run a flow or an agent in this conversation. An agent's calls are attributed to the node.
 
-        Returns its outputs, the branch of the EndNode it reached, and the messages it added.
+        Returns its outputs, the branch name of the EndNode that it reached, and the messages that it added.
         """
 
         def added(state: State) -> Sequence[BaseMessage]:

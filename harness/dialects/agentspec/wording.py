@@ -9,12 +9,12 @@ from harness.source.suggest import did_you_mean
 
 
 def quoted_list(names: Iterable[str]) -> str:
-    """Names in quotes, or "none"."""
+    """Return names in quotes, separated by commas; "none" if there are none."""
     return ", ".join(f"'{name}'" for name in names) or "none"
 
 
 def none_suffix(known: Collection[str]) -> str:
-    """The end of a message when there is nothing to suggest."""
+    """Return the end of a message if there is nothing to suggest, else ""."""
     return "" if known else ", as it has none"
 
 
@@ -23,6 +23,6 @@ _MISSPELLING_CUTOFF: Final = 0.8
 
 
 def nearest_type(word: str, known: Sequence[str]) -> str:
-    """A hint for an unknown component type: a similar one, else all of its kind."""
+    """Return a hint for an unknown component type: a similar one, else all of its kind."""
     kind = next((kind for kind in _KINDS if word.endswith(kind)), "")
     return did_you_mean(word, [name for name in known if name.endswith(kind)], cutoff=_MISSPELLING_CUTOFF)
