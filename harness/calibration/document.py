@@ -20,7 +20,7 @@ from pydantic import ConfigDict, Field
 from harness.errors import FormatError, Problem, Span
 from harness.judges.library import METRICS, library_prompt, project_prompts, read_prompt
 from harness.judges.request import Messages, metric_messages, rubric_messages
-from harness.scenario.case_rows import READERS, Row, rows_of_list
+from harness.scenario.case_rows import READERS, Row, read_list
 from harness.scenario.case_table import Case
 from harness.scenario.checks.conditions import DEFAULT_THRESHOLD
 from harness.scenario.document_expect import JudgeKeys
@@ -128,18 +128,18 @@ def _read_header(
     if path.suffix.lower() in _DOCUMENTS:
         document = read(path, yaml="1.2", error=FormatError)
         if not isinstance(document.value, dict):
-            return None, rows_of_list(document)
+            return None, read_list(document)
         if "rows" not in document.value:
             validate(Header, document, error=FormatError)
             raise FormatError(
                 Problem("missing-key", "missing key 'rows' in a file of labels", document.span())
             )
-        return document, rows_of_list(document.at(("rows",)))
+        return document, read_list(document.at(("rows",)))
     rows = reader(path, start)
     first = next(rows, None)
     if first is None:
         return None, iter(())
-    if not first.written and "judge" in first.values and not {"output", "label"} & set(first.values):
+    if not first.is_text and "judge" in first.values and not {"output", "label"} & set(first.values):
         line = json.dumps(first.values, ensure_ascii=False)
         document = parse(
             "\n" * (first.span.line - 1) + line, file=first.span.file, json=True, error=FormatError
@@ -224,7 +224,7 @@ def _rows(rows: Iterator[Row], question: Question) -> tuple[LabelledRow, ...]:
 
 
 def _labelled_row(number: int, row: Row, question: Question) -> LabelledRow:
-    cells = Case(str(number), row.values, row.span, row.written)
+    cells = Case(str(number), row.values, row.span, row.is_text)
     for column in ("output", "label"):
         if column not in row.values and (column == "label" or question.metric != "tool_choice"):
             others = [each for each in row.values if each not in COLUMNS]
@@ -248,7 +248,7 @@ def _material(cells: Case) -> dict[str, Any]:
         if key not in cells.values:
             continue
         value = cells.value(key)
-        if cells.written and (key == "output" or (key == "input" and not isinstance(value, list))):
+        if cells.is_text and (key == "output" or (key == "input" and not isinstance(value, list))):
             value = cells.text(key)
         if value is None or (value in ("", []) and key != "output"):
             continue

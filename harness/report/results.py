@@ -29,7 +29,7 @@ from harness.report.reading import FORMAT, RESULTS, read_lines
 from harness.report.summary import Summary
 from harness.report.traces import TraceFolder, packed, remove_traces
 from harness.report.verdicts import NOT_PASSED
-from harness.scenario.checks.finding import LONGEST_TEXT, trimmed
+from harness.scenario.checks.finding import LONGEST_TEXT, trim
 from harness.scenario.outcome import JSON, CheckResult, Outcome
 from harness.source.display import beginning, clip
 
@@ -127,7 +127,7 @@ def _call(call: Mapping[str, Any]) -> dict[str, Any]:
 
 def _bounded(value: JSON) -> JSON:
     """Return the value with long texts and lists cut; if it is still too long, the beginning of its JSON text."""
-    short = trimmed(value)
+    short = trim(value)
     if not isinstance(short, dict | list) or is_at_most(short, _MAX_LENGTH):
         return short
     text = encode(beginning(short, _MAX_LENGTH))

@@ -28,19 +28,19 @@ _PLAIN: Final = re.compile(r"[^,\r\n]*")
 class Row(NamedTuple):
     """A row of a table: its values by column, and its location.
 
-    `written` is true if all values are text, as in CSV.
+    `is_text` is true if all values are text, as in CSV.
     """
 
     values: Mapping[str, Any]
     span: Span
-    written: bool = False
+    is_text: bool = False
 
 
-def rows_of_csv(path: Path, named_at: Span) -> Iterator[Row]:
+def read_csv(path: Path, named_at: Span) -> Iterator[Row]:
     """Yield the rows of a CSV file; its first line names the columns."""
     name = shown_path(path)
     row: list[str] = []  # the lines of the row that is being read
-    rows = csv.reader(_kept(_lines(path, named_at), row), strict=True)
+    rows = csv.reader(_remember_lines(_lines(path, named_at), row), strict=True)
     csv.field_size_limit(MAX_LINE)
     columns: list[str] | None = None
     line = 1
@@ -51,19 +51,19 @@ def rows_of_csv(path: Path, named_at: Span) -> Iterator[Row]:
             if cells and columns is None:
                 columns = _columns(cells, span)
             elif cells and columns is not None:
-                yield Row(_by_column(columns, cells, span), span, written=True)
+                yield Row(_by_column(columns, cells, span), span, is_text=True)
     except csv.Error:
-        raise FormatError(_flaw_of_csv("".join(row), Span(name, line, 1))) from None
+        raise FormatError(_csv_problem("".join(row), Span(name, line, 1))) from None
 
 
-def _kept(lines: Iterator[str], row: list[str]) -> Iterator[str]:
+def _remember_lines(lines: Iterator[str], row: list[str]) -> Iterator[str]:
     """Yield the lines, and append each to `row`."""
     for line in lines:
         row.append(line)
         yield line
 
 
-def _flaw_of_csv(row: str, start: Span) -> Problem:
+def _csv_problem(row: str, start: Span) -> Problem:
     """Return the problem for a row, starting at `start`, that cannot be parsed."""
     at, text, hint = 0, "this row cannot be read", ""
     if len(row) > MAX_LINE:
@@ -115,7 +115,7 @@ def _counted(items: list[str], noun: str) -> str:
     return f"{len(items)} {noun}" if len(items) == 1 else f"{len(items)} {noun}s"
 
 
-def rows_of_json_lines(path: Path, named_at: Span) -> Iterator[Row]:
+def read_json_lines(path: Path, named_at: Span) -> Iterator[Row]:
     """Yield the mapping on each line that is not empty."""
     name = shown_path(path)
     for number, text in enumerate(_lines(path, named_at), start=1):
@@ -124,7 +124,7 @@ def rows_of_json_lines(path: Path, named_at: Span) -> Iterator[Row]:
         try:
             value = json.loads(text, parse_constant=_no_constant)
         except (ValueError, RecursionError):
-            raise FormatError(_flaw_of_json(text.rstrip(), Span(name, number, 1))) from None
+            raise FormatError(_json_problem(text.rstrip(), Span(name, number, 1))) from None
         yield _row(value, Span(name, number, 1))
 
 
@@ -132,7 +132,7 @@ def _no_constant(name: str) -> NoReturn:
     raise ValueError(name)
 
 
-def _flaw_of_json(line: str, start: Span) -> Problem:
+def _json_problem(line: str, start: Span) -> Problem:
     """Return the problem for a line that is not JSON.
 
     The line is parsed again with the slower reader of documents, which knows the location and the reason.
@@ -147,12 +147,12 @@ def _flaw_of_json(line: str, start: Span) -> Problem:
     return Problem("bad-case", "not valid JSON", start)
 
 
-def rows_of_document(path: Path, named_at: Span) -> Iterator[Row]:
+def read_document(path: Path, named_at: Span) -> Iterator[Row]:
     """Yield the mappings of the list in a YAML or JSON file."""
-    return rows_of_list(read(path, yaml="1.2", error=FormatError, named_at=named_at))
+    return read_list(read(path, yaml="1.2", error=FormatError, named_at=named_at))
 
 
-def rows_of_list(at: Document) -> Iterator[Row]:
+def read_list(at: Document) -> Iterator[Row]:
     """Yield the mappings of a list."""
     if not isinstance(at.value, list):
         text = f"expected a list of cases, each a mapping, found {describe(at.value)}"
@@ -213,10 +213,10 @@ def _text(data: bytes, span: Span) -> str:
 
 
 READERS: Final[Mapping[str, Callable[[Path, Span], Iterator[Row]]]] = {
-    ".csv": rows_of_csv,
-    ".jsonl": rows_of_json_lines,
-    ".yaml": rows_of_document,
-    ".yml": rows_of_document,
-    ".json": rows_of_document,
+    ".csv": read_csv,
+    ".jsonl": read_json_lines,
+    ".yaml": read_document,
+    ".yml": read_document,
+    ".json": read_document,
 }
 """The reader for each file name suffix. It is given the path, and the location in the scenario that names it."""

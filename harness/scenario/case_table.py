@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import Any, Final
 
 from harness.errors import FormatError, Problem, Span
-from harness.scenario.case_rows import READERS, Row, rows_of_list
+from harness.scenario.case_rows import READERS, Row, read_list
 from harness.source.display import clip
 from harness.source.document import Document, parse, shown_path
 from harness.source.models import describe
@@ -38,13 +38,13 @@ _WORDS: Final = {"true": True, "false": False, "null": None}
 class Case:
     """A row of a table, and its location.
 
-    `written` is true if the values are text whose type has to be inferred from its form (CSV).
+    `is_text` is true if the values are text whose type has to be inferred from its form (CSV).
     """
 
     name: str
     values: Mapping[str, Any]
     span: Span
-    written: bool = False
+    is_text: bool = False
 
     def value(self, column: str) -> Any:
         """Return the typed value of a column.
@@ -53,12 +53,12 @@ class Case:
         that form.
         """
         value = self._at(column)
-        return _typed(value) if self.written else value
+        return _typed(value) if self.is_text else value
 
     def text(self, column: str) -> str:
         """Return the value of a column as text, to be inserted into longer text."""
         value = self._at(column)
-        if self.written and column in self.values and isinstance(typed := _typed(value), str):
+        if self.is_text and column in self.values and isinstance(typed := _typed(value), str):
             return typed  # without the quotes that mark a number as text
         return value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
 
@@ -87,7 +87,7 @@ class Case:
         return value
 
 
-def cases_of(source: Any, at: Document, folder: Path) -> list[Case]:
+def load_cases(source: Any, at: Document, folder: Path) -> list[Case]:
     """Return the cases that the key `cases` of a scenario defines.
 
     Args:
@@ -107,7 +107,7 @@ def cases_of(source: Any, at: Document, folder: Path) -> list[Case]:
             raise FormatError(Problem("bad-value", text, at.span()))
         rows, name = reader(path, at.span()), shown_path(path)
     else:
-        rows, name = rows_of_list(at), "the list"
+        rows, name = read_list(at), "the list"
     cases = _checked(_case(row, number) for number, row in enumerate(rows, start=1))
     if not cases and isinstance(source, str):
         raise FormatError(Problem("no-cases", f"no cases in {name}", Span(name, 1, 1), _why_none(path)))
@@ -145,7 +145,7 @@ def _checked(cases: Iterator[Case]) -> list[Case]:
     first: dict[str, Case] = {}
     problems: list[Problem] = []
     for case in cases:
-        problems += _flaws(case, first)
+        problems += _case_problems(case, first)
         first.setdefault(case.name, case)
         if len(problems) >= _SHOWN:
             break
@@ -154,7 +154,7 @@ def _checked(cases: Iterator[Case]) -> list[Case]:
     return list(first.values())
 
 
-def _flaws(case: Case, earlier: Mapping[str, Case]) -> Iterator[Problem]:
+def _case_problems(case: Case, earlier: Mapping[str, Case]) -> Iterator[Problem]:
     if not case.name.strip() or not case.name.isprintable():
         yield Problem("bad-value", "the name of a case is one line of text", case.span)
     elif case.name in earlier:

@@ -1,9 +1,11 @@
 """Expansion of a scenario with `cases` into one scenario per row, with `${case.x}` replaced by the row's value.
 
-    document of the scenario ─┬─▶ expanded: the first row is built completely, so that mistakes are found when the
-    rows of the table ────────┘             file is read. Of the others only the keys that select and report them
-                                            are built, and the rest when they run (`Scenario.whole`), since a
-                                            table may have 100,000 rows.
+    document of the scenario ─┬─▶ expand_cases ─▶ one Scenario per row
+    rows of the table ────────┘
+
+The first row is built completely, so that mistakes are found when the file is read. Of the other rows, only the keys
+that select and report them are built at first, and the rest when they run (`Scenario.whole`), since a table may have
+100,000 rows.
 
 A text that consists only of `${case.x}` becomes the typed value; within longer text the value is inserted as
 text. Source: docs/scenario-format.md, "Cases".
@@ -19,7 +21,7 @@ from pathlib import Path
 from typing import Any, Final
 
 from harness.errors import FormatError, Problem, Span
-from harness.scenario.case_table import Case, cases_of, unknown_column
+from harness.scenario.case_table import Case, load_cases, unknown_column
 from harness.scenario.document_world import WorldKeys
 from harness.scenario.model import Scenario
 from harness.source.display import clip
@@ -34,7 +36,7 @@ Build = Callable[[Document], Scenario]
 """Builds the scenario of a document without `cases`, or raises a FormatError."""
 
 
-def expanded(at: Document, build: Build, folder: Path) -> Iterator[Scenario]:
+def expand_cases(at: Document, build: Build, folder: Path) -> Iterator[Scenario]:
     """Yield the scenario of each row, in order.
 
     Args:
@@ -45,7 +47,7 @@ def expanded(at: Document, build: Build, folder: Path) -> Iterator[Scenario]:
     Raises:
         FormatError: with the problems of the table, or of the scenario of its first row.
     """
-    rows = cases_of(at.value[CASES], at.at((CASES,)), folder)
+    rows = load_cases(at.value[CASES], at.at((CASES,)), folder)
     whole = _Template(at.without(CASES), build)
     early = _Template(at.without(CASES, *_LATE), build)
     first = whole.scenario(rows[0])
@@ -96,13 +98,13 @@ class _Template:
 
     def _built(self, case: Case) -> Scenario:
         try:
-            return self.build(_Filling(self.document, case).filled())
+            return self.build(_RowFiller(self.document, case).filled())
         except FormatError as error:
             # A CSV cell that looks like a number may stand where only text is valid: retry with text there.
             misfits = {problem.span for problem in error.problems if problem.span is not None}
-            if not case.written or not misfits:
+            if not case.is_text or not misfits:
                 raise
-            return self.build(_Filling(self.document, case, misfits).filled())
+            return self.build(_RowFiller(self.document, case, misfits).filled())
 
 
 def _of_row(scenario: Scenario, case: Case) -> Scenario:
@@ -116,7 +118,7 @@ def _of_case(problem: Problem, case: Case) -> Problem:
 
 
 @dataclass
-class _Filling:
+class _RowFiller:
     """Inserts the values of a row into a document, as text at the locations in `as_text`."""
 
     document: Document

@@ -57,7 +57,7 @@ _FIELDS = tuple(field.name for field in fields(Run))
 _OBSERVED = tuple(name for name in _FIELDS if name in Observation.__dataclass_fields__)
 
 
-async def judge_by_functions(
+async def run_custom_checks(
     observed: Observation, expect: Expectations, scenario: Scenario, seed: int, folders: Sequence[Path]
 ) -> None:
     """Call the function of each item of `custom` and append its verdict to `observed.custom_verdicts`.
@@ -73,13 +73,13 @@ async def judge_by_functions(
             seed=seed,
             **did,
         )
-        observed.custom_verdicts.append(await _judged(item["call"], run, item.get("args") or {}, folders))
+        observed.custom_verdicts.append(await _call(item["call"], run, item.get("args") or {}, folders))
 
 
-async def _judged(dotted: str, run: Run, args: Mapping[str, Any], folders: Sequence[Path]) -> CustomVerdict:
+async def _call(dotted: str, run: Run, args: Mapping[str, Any], folders: Sequence[Path]) -> CustomVerdict:
     try:
         given = import_object(dotted, folders)(run, **copy.deepcopy(dict(args)))
-        return _read(dotted, await given if inspect.isawaitable(given) else given)
+        return _to_verdict(dotted, await given if inspect.isawaitable(given) else given)
     except ImportProblem as problem:
         return CustomVerdict(0.0, str(problem), broken=True)
     except AssertionError as error:
@@ -88,7 +88,7 @@ async def _judged(dotted: str, run: Run, args: Mapping[str, Any], folders: Seque
         return CustomVerdict(0.0, f"{dotted} raised {error_line(error)}{_where(error)}", broken=True)
 
 
-def _read(dotted: str, given: Any) -> CustomVerdict:
+def _to_verdict(dotted: str, given: Any) -> CustomVerdict:
     score, reason = given if isinstance(given, tuple) and len(given) == 2 else (given, "")
     number = isinstance(score, int | float) and math.isfinite(score) and 0 <= score <= 1
     if not number or not isinstance(reason, str):

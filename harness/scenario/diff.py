@@ -66,7 +66,7 @@ def _pair(expected: Any, actual: Any) -> tuple[str, str]:
     """Return both values as text; two long texts start near their first difference."""
     one, other = _text(expected), _text(actual)
     if isinstance(expected, str) and isinstance(actual, str) and max(len(one), len(other)) > WIDTH:
-        start = max(0, _common(expected, actual) - CONTEXT)
+        start = max(0, _common_prefix_length(expected, actual) - CONTEXT)
         lead = "…" if start else ""
         one, other = (
             lead + json.dumps(text[start : start + 2 * WIDTH], ensure_ascii=False)[1:-1]
@@ -75,7 +75,7 @@ def _pair(expected: Any, actual: Any) -> tuple[str, str]:
     return clip(one, WIDTH), clip(other, WIDTH)
 
 
-def _common(one: str, other: str) -> int:
+def _common_prefix_length(one: str, other: str) -> int:
     """Return the length of the common prefix of two texts."""
     start, end = 0, min(len(one), len(other))
     while start < end:  # the texts are equal up to `start`, and not beyond `end`

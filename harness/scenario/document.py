@@ -24,8 +24,8 @@ from harness.scenario.document_expect import Expect
 from harness.scenario.document_world import WorldKeys
 from harness.scenario.field_types import LEFT_OUT, EnvValue, Name, Share, Strict, Weight, by_shape
 from harness.scenario.idle_stubs import idle_stubs
-from harness.scenario.mentions import RERUN, Mention, in_expectations, in_surroundings, in_world
-from harness.scenario.vacuous import without_effect
+from harness.scenario.mentions import RERUN, Mention, context_mentions, expectation_mentions, world_mentions
+from harness.scenario.vacuous import vacuous_expectations
 from harness.source.document import Document
 from harness.source.models import Mistake, mistaken
 from harness.source.suggest import did_you_mean
@@ -268,19 +268,19 @@ class ScenarioKeys(WorldKeys):
             allow_unused=self.allow_unused,
             expect=self.expect.spec(at.at(("expect",)), file.parent) if self.expect else model.Expectations(),
             mentions=tuple(self._mentions(at)),
-            warnings=(*without_effect(at, self.timeout), *idle_stubs(at)),
+            warnings=(*vacuous_expectations(at, self.timeout), *idle_stubs(at)),
         )
 
     def _mentions(self, at: Document) -> Iterator[Mention]:
         """Yield the names used in the scenario and in its turns."""
-        yield from in_surroundings(at)
+        yield from context_mentions(at)
         for part in (at, *(at.at(("turns", number)) for number in range(len(self.turns or ())))):
-            yield from in_world(part)
+            yield from world_mentions(part)
             if isinstance(part.value.get("rerun"), dict):
                 where = part.span(("rerun", "agent"))
                 yield Mention(RERUN, "node", part.value["rerun"]["agent"], where)
             if isinstance(part.value.get("expect"), dict):
-                yield from in_expectations(part.at(("expect",)))
+                yield from expectation_mentions(part.at(("expect",)))
 
     def _turns(self, at: Document, folder: Path) -> tuple[model.Turn, ...]:
         if self.turns is None:

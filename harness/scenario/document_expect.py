@@ -28,7 +28,7 @@ from harness.scenario.field_types import (
     by_shape,
     cel,
 )
-from harness.scenario.judge_items import completed_judges
+from harness.scenario.judge_items import complete_judges
 from harness.scenario.model import ITEMIZED, Expectations
 from harness.source.display import clip
 from harness.source.document import Document
@@ -323,7 +323,7 @@ class Expect(Strict):
         values = {key: value for key, value in at.value.items() if key != "weights"}
         prompts: Mapping[int, str] = {}
         if "judge" in values:
-            values["judge"], prompts = completed_judges(check_items(at, "judge"), folder)
+            values["judge"], prompts = complete_judges(check_items(at, "judge"), folder)
         return Expectations(values, self.weights or {}, dict(_spans(at)), prompts)
 
 

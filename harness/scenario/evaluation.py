@@ -17,13 +17,13 @@ from harness.scenario.graph_shape import graph_shape
 from harness.scenario.model import MISSING, Expectations, Scenario
 from harness.scenario.outcome import CheckResult, Observation, Outcome
 from harness.scenario.run_result import RunResult, error_json
-from harness.scenario.verdict import judged
+from harness.scenario.verdict import judgement_of
 from harness.source.document import shown_path
 
 
 def skipped_outcome(scenario: Scenario) -> Outcome:
     """Return the outcome of a scenario that is skipped."""
-    outcome = _base(scenario, 0, Observation(status="skipped"), None)
+    outcome = _base_outcome(scenario, 0, Observation(status="skipped"), None)
     return replace(outcome, verdict="skipped", reason=scenario.skip or "")
 
 
@@ -34,10 +34,10 @@ def unjudged_outcome(scenario: Scenario, repeat: int, error: HarnessError, wall_
     """
     node = getattr(error, "node", None)
     observed = Observation(status="failed", error=error_json(error, node))
-    return replace(_base(scenario, repeat, observed, None), verdict="error", wall=wall_s)
+    return replace(_base_outcome(scenario, repeat, observed, None), verdict="error", wall=wall_s)
 
 
-def _base(scenario: Scenario, repeat: int, observed: Observation, graph: Graph | None) -> Outcome:
+def _base_outcome(scenario: Scenario, repeat: int, observed: Observation, graph: Graph | None) -> Outcome:
     return Outcome(
         suite=shown_path(scenario.file),
         scenario=scenario.name,
@@ -67,7 +67,7 @@ def _dialect(scenario: Scenario) -> str:
 def outcome_of(scenario: Scenario, repeat: int, result: RunResult, wall_s: float) -> Outcome:
     """Return the outcome of one run: its checks, score and verdict."""
     checks, of_turns = _checks(scenario, result)
-    judgement = judged(
+    judgement = judgement_of(
         checks,
         result.observed,
         scenario.expect,
@@ -76,7 +76,7 @@ def outcome_of(scenario: Scenario, repeat: int, result: RunResult, wall_s: float
         turns=of_turns,
     )
     outcome = replace(
-        _base(scenario, repeat, result.observed, result.graph),
+        _base_outcome(scenario, repeat, result.observed, result.graph),
         verdict=judgement.verdict,
         score=judgement.score,
         latency_penalty=judgement.latency_penalty,
@@ -93,11 +93,11 @@ def outcome_of(scenario: Scenario, repeat: int, result: RunResult, wall_s: float
         outcome.coverage = observe.coverage(result.trace.events)
         outcome.digest = result.trace.digest(result.without_secrets)
     if scenario.xfail is not None:
-        _expect_failure(outcome, scenario.xfail, scenario.span)
+        _apply_xfail(outcome, scenario.xfail, scenario.span)
     return outcome
 
 
-def _expect_failure(outcome: Outcome, reason: str, span: Span) -> None:
+def _apply_xfail(outcome: Outcome, reason: str, span: Span) -> None:
     """Apply `xfail`: report a run that did not pass as skipped, and warn if it passed or could not be judged."""
     how = {"passed": "passed", "error": "could not be judged"}.get(outcome.verdict)
     if how is not None:

@@ -20,7 +20,7 @@ def expectations_digest(scenario: Scenario, without_secrets: Callable[[Any], Any
         scenario.pass_score,
         scenario.timeout_s,
         scenario.allow_unused,
-        *map(_of_turn, scenario.expectations),
+        *map(_canonical_expectations, scenario.expectations),
     ]
     clean = without_secrets(expected) if without_secrets else expected
     return sha256(_canonical(clean).encode()).hexdigest()[:12]
@@ -29,5 +29,5 @@ def expectations_digest(scenario: Scenario, without_secrets: Callable[[Any], Any
 _canonical: Final = json.JSONEncoder(sort_keys=True, default=to_json).encode
 
 
-def _of_turn(expect: Expectations) -> list[Any]:
+def _canonical_expectations(expect: Expectations) -> list[Any]:
     return [dict(expect.values), dict(expect.weights), {str(at): text for at, text in expect.prompts.items()}]

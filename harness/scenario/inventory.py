@@ -84,11 +84,11 @@ def inventory(
                 continue  # the cassette of a variant, which is replayed when variants are scored
             # With `record = true` every scenario may have a cassette, but need not.
             if name in there or any(scenario.cassette for scenario in using):
-                listed.append(_listed(name, using, settings_of[root]))
+                listed.append(_status_of(name, using, settings_of[root]))
     return listed
 
 
-def _listed(name: str, users: Sequence[Scenario], settings: Settings) -> CassetteStatus:
+def _status_of(name: str, users: Sequence[Scenario], settings: Settings) -> CassetteStatus:
     found = CassetteStatus(name, settings.cassettes / name)
     found.scenarios = [scenario.id for scenario in users]
     try:
@@ -106,14 +106,16 @@ def _listed(name: str, users: Sequence[Scenario], settings: Settings) -> Cassett
     found.age_days = max(ages, default=None)
     found.too_old = is_too_old(found.age_days, settings)
     settings = replace(settings, max_age_days=math.inf)  # replay a recording that is too old, too
-    left = [_replayed(found, scenario, settings) for scenario in users if scenario.skip is None]
+    left = [_unused_in_replay(found, scenario, settings) for scenario in users if scenario.skip is None]
     found.unused = len(set.intersection(*left)) if left else 0
     repeats = max((scenario.repeat for scenario in users), default=len(recordings))
     found.unused += sum(map(len, recordings[repeats:]))
     return found
 
 
-def _replayed(found: CassetteStatus, scenario: Scenario, settings: Settings) -> set[tuple[int, str, int]]:
+def _unused_in_replay(
+    found: CassetteStatus, scenario: Scenario, settings: Settings
+) -> set[tuple[int, str, int]]:
     """Replay a scenario; return the unused interactions as (recording, file, line). Problems are set on `found`."""
     left: set[tuple[int, str, int]] = set()
     secrets = secrets_of(scenario, settings)

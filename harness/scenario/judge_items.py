@@ -16,7 +16,7 @@ from harness.settings import Settings, load_settings
 from harness.source.document import Document
 
 
-def completed_judges(
+def complete_judges(
     items: Sequence[Document], folder: Path
 ) -> tuple[list[Mapping[str, Any]], dict[int, str]]:
     """Return the judges written at `items`, each with a model, and by index the prompts that replace the library's.

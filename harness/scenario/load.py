@@ -17,7 +17,7 @@ from pydantic import BaseModel
 
 from harness.errors import FormatError, ManifestError, Problem, SourceError, Span
 from harness.scenario import SUFFIXES
-from harness.scenario.cases import CASES, expanded, stray_references
+from harness.scenario.cases import CASES, expand_cases, stray_references
 from harness.scenario.document import EXCLUDED, NO_DEFAULT, Head, ScenarioKeys
 from harness.scenario.manifest_scenarios import completed_by_manifest, scenarios_of_manifest
 from harness.scenario.model import Scenario, ScenarioFile
@@ -26,7 +26,7 @@ from harness.source.models import in_file_order, validate
 
 Model = TypeVar("Model", bound=BaseModel)
 
-_FOR_ALL: Final = ("manifest", "dialect", "agent", "entry_point", "env")
+_SHARED_KEYS: Final = ("manifest", "dialect", "agent", "entry_point", "env")
 """Keys of a file that apply to all its scenarios."""
 _BY_NAME: Final = ("tools", "handlers", "agents", "scripts", "retrieval", "mcp", "llm", "human")
 
@@ -58,12 +58,12 @@ def load_file(path: Path) -> ScenarioFile:
             if part.value.get(CASES) is None:
                 scenarios.append(build(part))
             else:
-                scenarios += expanded(part, build, path.parent)
+                scenarios += expand_cases(part, build, path.parent)
         except SourceError as error:
             problems += error.problems
     if "${case." in document.text:
         problems += [flaw for part in merged if CASES not in part.value for flaw in stray_references(part)]
-    problems = _excluded(document) + _repeated_names(merged) + problems
+    problems = _conflicting_keys(document) + _repeated_names(merged) + problems
     if problems:
         raise FormatError(in_file_order(problems))
     return ScenarioFile(path, tuple(scenarios))
@@ -97,9 +97,9 @@ def discover(paths: Iterable[Path]) -> list[Path]:
     problems = []
     for path in paths:
         if path.is_dir():
-            found.update(dict.fromkeys(_below(_tidied(path))))
+            found.update(dict.fromkeys(_files_below(_normalised(path))))
         elif _exists(path):
-            found[_tidied(path)] = None
+            found[_normalised(path)] = None
         else:
             text = f"{shown_path(path)}: no such file or folder"
             problems.append(Problem("missing-file", text, hint=hint_for_missing(path)))
@@ -108,7 +108,7 @@ def discover(paths: Iterable[Path]) -> list[Path]:
     return list(found)
 
 
-def _tidied(path: Path) -> Path:
+def _normalised(path: Path) -> Path:
     """Return the normalised path of a file, by which results name it.
 
     The path is left as it is if normalising it leads to another file, as `..` after a link may.
@@ -125,7 +125,7 @@ def _exists(path: Path) -> bool:
         return False
 
 
-def _below(folder: Path) -> list[Path]:
+def _files_below(folder: Path) -> list[Path]:
     files = []
     for root, folders, names in os.walk(folder):
         folders[:] = [name for name in folders if not name.startswith(".")]
@@ -144,7 +144,7 @@ def _validated(model: type[Model], document: Document, problems: list[Problem]) 
         return None
 
 
-def _mappings(value: Any) -> list[int]:
+def _mapping_indexes(value: Any) -> list[int]:
     """Return the indexes of the scenarios that are mappings, whatever else is wrong with the file."""
     scenarios = value.get("scenarios") if isinstance(value, dict) else None
     items = scenarios if isinstance(scenarios, list) else []
@@ -153,10 +153,10 @@ def _mappings(value: Any) -> list[int]:
 
 def _merged(document: Document) -> list[Document]:
     """Return each scenario merged with the defaults and with the keys that the file sets for all."""
-    places = _mappings(document.value)
+    places = _mapping_indexes(document.value)
     if not places:
         return []
-    layers = [document.without(*(key for key in document.value if key not in _FOR_ALL))]
+    layers = [document.without(*(key for key in document.value if key not in _SHARED_KEYS))]
     if isinstance(document.value.get("defaults"), dict):
         layers.insert(0, document.at(("defaults",)).without(*NO_DEFAULT))
     merged = []
@@ -167,26 +167,26 @@ def _merged(document: Document) -> list[Document]:
             excluded = [
                 key for given in scenario.value for key in EXCLUDED.get(given, ()) if key in layer.value
             ]
-            scenario = (layer.without(*excluded) if excluded else layer).under(scenario, _is_whole)
+            scenario = (layer.without(*excluded) if excluded else layer).under(scenario, _replaces_default)
         merged.append(scenario)
     return merged
 
 
-def _is_whole(path: DocumentPath, value: Any) -> bool:
+def _replaces_default(path: DocumentPath, value: Any) -> bool:
     """True for entries by name and for matchers: they replace the default's value and are not merged with it."""
     return (len(path) == 2 and path[0] in _BY_NAME) or any(str(key).startswith("$") for key in value)
 
 
-_OF_TURNS: Final = {
+_TURNS_HINTS: Final = {
     "input": "it is that of the first turn: turns: [{input: …}, …]",
     "human": "each answer is a turn: turns: [{input: …}, {resume: …}]",
 }
 """Hints for keys that are written differently in a scenario with `turns`."""
 
 
-def _excluded(document: Document) -> list[Problem]:
+def _conflicting_keys(document: Document) -> list[Problem]:
     """Return a problem for each key that cannot stand beside another, in the file, its defaults and each scenario."""
-    parts: list[DocumentPath] = [(), *(("scenarios", at) for at in _mappings(document.value))]
+    parts: list[DocumentPath] = [(), *(("scenarios", at) for at in _mapping_indexes(document.value))]
     if isinstance(document.value, dict) and isinstance(document.value.get("defaults"), dict):
         parts.append(("defaults",))
     problems = []
@@ -196,7 +196,7 @@ def _excluded(document: Document) -> list[Problem]:
             for other in EXCLUDED[key]:
                 if key in keys and other in keys:
                     message = f"'{other}' cannot stand beside '{key}'"
-                    hint = _OF_TURNS.get(other, "") if key == "turns" else ""
+                    hint = _TURNS_HINTS.get(other, "") if key == "turns" else ""
                     problems.append(
                         Problem("conflicting-keys", message, document.key_span((*path, other)), hint)
                     )

@@ -47,11 +47,11 @@ ENTRIES: Final = {
 WORLD_KEYS: Final = frozenset({"llm", "human", "http", "mcp", "faults", "hooks", "env", *ENTRIES})
 _OF_ONE: Final = ("$all", "$some", "$json", "$exact")
 """Matchers whose argument is compared with the same value, or with a part of it."""
-OF_NODES: Final = "human"
+NAMED_BY_NODE: Final = "human"
 """The kind of calls that are named by the node that makes them."""
 RERUN: Final = "rerun"
 """The key of a turn that names an agent to run again."""
-UNNAMED: Final = "http"
+NAMED_BY_URL: Final = "http"
 """The kind of calls whose names are URLs, which are not checked."""
 CONDITIONS: Final = "checks"
 """The key of CEL conditions."""
@@ -85,7 +85,7 @@ class Mention:
         return self.key in WORLD_KEYS
 
 
-def in_expectations(at: Document) -> Iterator[Mention]:
+def expectation_mentions(at: Document) -> Iterator[Mention]:
     """Yield the names in the `expect` mapping at `at`."""
     values = at.value
     for key in ("path", "path_includes", "never"):
@@ -161,7 +161,7 @@ def _in_calls(values: Mapping[str, Any], at: Document) -> Iterator[Mention]:
             yield from _called("call_counts", kind, pattern, at.key_span(("call_counts", name)))
 
 
-def in_world(at: Document) -> Iterator[Mention]:
+def world_mentions(at: Document) -> Iterator[Mention]:
     """Yield the names in the world of the scenario or turn at `at`."""
     values = at.value
     for key in ("llm", "human", "http"):
@@ -188,7 +188,7 @@ def in_world(at: Document) -> Iterator[Mention]:
             yield from _called("faults", fault["effect"], fault["name"], at.span(("faults", index, "name")))
 
 
-def in_surroundings(at: Document) -> Iterator[Mention]:
+def context_mentions(at: Document) -> Iterator[Mention]:
     """Yield the environment variables, hooks and inputs of the scenario at `at`."""
     for part in (at, *(at.at(("turns", number)) for number in range(len(at.value.get("turns") or ())))):
         given = part.value.get("input")
@@ -220,9 +220,9 @@ def _arguments(key: str, kind: str, at: Document, path: DocumentPath) -> Iterato
 
 
 def _called(key: str, kind: str, name: str, span: Span) -> Iterator[Mention]:
-    if kind == OF_NODES:
+    if kind == NAMED_BY_NODE:
         yield Mention(key, "caller", name, span)
-    elif kind != UNNAMED:
+    elif kind != NAMED_BY_URL:
         yield Mention(key, "called", name, span, kind)
 
 

@@ -34,7 +34,7 @@ from harness.source.suggest import did_you_mean
 
 _NAME_LENGTH: Final = 60
 
-_FAILED_BY_THE_RUN: Final = ("calls", "calls.node", "error.node")
+_CHECKED_BY_THE_RUN: Final = ("calls", "calls.node", "error.node")
 """Expectations that fail anyway if the name does not exist."""
 
 _NOUNS: Final = {
@@ -74,7 +74,7 @@ def unknown_names(
     found = _unknown(scenario, graph, settings)
     if not found:
         return []
-    shared = _fitting_others(scenario, found, settings, load or loaded)
+    shared = _valid_in_others(scenario, found, settings, load or loaded)
     return [problem for mention, problem in found.items() if mention not in shared]
 
 
@@ -85,7 +85,7 @@ def _unknown(scenario: Scenario, graph: Graph, settings: Settings) -> dict[Menti
     found: list[Mention] = list(scenario.mentions)
     problems: dict[Mention, Problem] = {}
     for inside in (False, True):
-        known = _Known(scenario, graph, names_of(graph, inside=inside), settings)
+        known = _NameChecker(scenario, graph, names_of(graph, inside=inside), settings)
         problems = {mention: problem for mention in found if (problem := known.problem(mention))}
         found = list(problems)
         if not found:
@@ -97,7 +97,7 @@ def _expects_refusal(scenario: Scenario) -> bool:
     return any(expect.values.get("status") == "invalid" for expect in scenario.expectations)
 
 
-def _fitting_others(
+def _valid_in_others(
     scenario: Scenario, found: Collection[Mention], settings: Settings, load: Load
 ) -> set[Mention]:
     """Return the mentions that other scenarios of the file share, and that exist for one of them.
@@ -107,7 +107,7 @@ def _fitting_others(
     """
     stubs = {mention for mention in found if mention.in_world}
     fitting: set[Mention] = set()
-    for other in _others(scenario):
+    for other in _other_scenarios(scenario):
         sharing = set(other.mentions) & set(found) - fitting
         if sharing:
             try:
@@ -119,7 +119,7 @@ def _fitting_others(
     return fitting
 
 
-def _others(scenario: Scenario) -> Iterator[Scenario]:
+def _other_scenarios(scenario: Scenario) -> Iterator[Scenario]:
     try:
         loaded = load_file(scenario.file).scenarios
     except SourceError:  # the file no longer exists, or never did
@@ -132,7 +132,7 @@ def _others(scenario: Scenario) -> Iterator[Scenario]:
 
 
 @dataclass
-class _Known:
+class _NameChecker:
     """The names that exist for a scenario. `names` are those of its graph, if its front end lists them."""
 
     scenario: Scenario
@@ -174,7 +174,7 @@ class _Known:
             fits = mention.name in known or mention.name in self.names.aliases.get(kind, {})
         if fits:
             return None
-        return self._refused(mention, kind, known, self._why_open(kind))
+        return self._refused(mention, kind, known, self._open_reason(kind))
 
     def _in_condition(self, mention: Mention) -> Problem | None:
         """Check a name in a CEL condition: a kind of call, the target of a call, or a node."""
@@ -211,7 +211,7 @@ class _Known:
             if self._words.may_ask_for(mention.name):
                 return None
             text = f"nothing in '{graph}' asks for the variable '{name}'"
-        elif self._words.may_have(mention.name) or (mention.kind and self._why_open(mention.kind)):
+        elif self._words.may_have(mention.name) or (mention.kind and self._open_reason(mention.kind)):
             return None
         elif mention.role == "argument":
             text = (
@@ -230,12 +230,12 @@ class _Known:
         return [node.name for node in self.graph.nodes]
 
     @cached_property
-    def _own(self) -> frozenset[str]:
+    def _node_set(self) -> frozenset[str]:
         return frozenset(self._nodes)
 
     def _node(self, mention: Mention) -> Problem | None:
         """Check the full name of a node: expectations on nodes refer to the top graph."""
-        if mention.name in self._own:
+        if mention.name in self._node_set:
             return None
         known = [*self._nodes]
         if mention.role in ("source", "target"):
@@ -292,7 +292,7 @@ class _Known:
             known += [call["name"] for stub in stubs for call in stub.answer.get("tool_calls", ())]
         return known
 
-    def _why_open(self, kind: str) -> str:
+    def _open_reason(self, kind: str) -> str:
         """Return the reason why a run may know more names of this kind; empty if it cannot."""
         assert self.names is not None
         if kind in self.names.open:
@@ -321,7 +321,7 @@ class _Known:
         meant = self.names.aliases.get(kind, {}).get(mention.name) if self.names is not None else None
         hint = f"did you mean '{meant}'?" if meant else self._suggestion(mention.name, noun, known)
         if why_open:
-            if mention.key in _FAILED_BY_THE_RUN:
+            if mention.key in _CHECKED_BY_THE_RUN:
                 return None
             text = f"{text} as far as is known before it runs: {why_open}"
         is_fine = mention.in_world and self.scenario.allow_unused

@@ -30,7 +30,7 @@ TICK_S: Final = 0.1
 """Real seconds between two ticks of the alarm after the time is up."""
 STEP_TICKS: Final = 2
 """Ticks within which a step of the event loop should end by itself."""
-AGAIN_TICKS: Final = 10
+REPEAT_TICKS: Final = 10
 """Ticks after which a run that has not ended is interrupted again."""
 
 
@@ -89,19 +89,19 @@ def real_limit(seconds: float | None, running: Callable[[], tuple[str, str | Non
         nonlocal exceeded, ticks
         alarm.postpone(TICK_S)
         if exceeded is None:
-            exceeded = RealTimeExceeded(seconds, *running(), span=_users_line(frame))
+            exceeded = RealTimeExceeded(seconds, *running(), span=_user_location(frame))
             if (loop := asyncio._get_running_loop()) is not None:
                 loop.call_soon_threadsafe(leave)
                 ticks = STEP_TICKS
         elif exceeded.span is None:  # at the first tick no line of the user's code was running
-            exceeded.span = _users_line(frame)
+            exceeded.span = _user_location(frame)
         ticks -= 1
         if ticks < 0:
             leave()
 
     def leave() -> None:
         nonlocal ticks
-        ticks = AGAIN_TICKS
+        ticks = REPEAT_TICKS
         raise OutOfRealTime
 
     alarm = Alarm(seconds, ring)
@@ -115,50 +115,50 @@ def real_limit(seconds: float | None, running: Callable[[], tuple[str, str | Non
     except BaseException as error:
         if exceeded is None:
             if isinstance(error, KeyboardInterrupt):
-                _leave_behind(set(threading.enumerate()) - threads)
+                _abandon_threads(set(threading.enumerate()) - threads)
             raise
     finally:
         alarm.stop()
     if exceeded is not None:
-        exceeded.left_behind = _leave_behind(set(threading.enumerate()) - threads)
+        exceeded.left_behind = _abandon_threads(set(threading.enumerate()) - threads)
         raise exceeded
 
 
-def _users_line(frame: FrameType | None) -> Span | None:
+def _user_location(frame: FrameType | None) -> Span | None:
     """Return the location of the innermost frame in the user's code: not in Python, a package or the harness."""
-    while frame is not None and frame.f_code.co_filename != _RUN:
+    while frame is not None and frame.f_code.co_filename != _RUN_FILE:
         file = frame.f_code.co_filename
-        if not file.startswith(_NOT_THE_USERS) and "site-packages" not in file:
+        if not file.startswith(_NOT_USER_CODE) and "site-packages" not in file:
             return Span(shown_path(Path(file)), frame.f_lineno, 1)
         frame = frame.f_back
     return None
 
 
-_RUN: Final = str(Path(__file__).with_name("run.py"))
+_RUN_FILE: Final = str(Path(__file__).with_name("run.py"))
 """The frames of a run are those inside this file's."""
-_NOT_THE_USERS: Final = (str(Path(__file__).parent.parent), str(Path(threading.__file__).parent), "<")
+_NOT_USER_CODE: Final = (str(Path(__file__).parent.parent), str(Path(threading.__file__).parent), "<")
 
-_WAITS_FOR_OTHERS: Final = "(_do_shutdown)"
+_SHUTDOWN_THREAD: Final = "(_do_shutdown)"
 """Name suffix of asyncio's thread that waits for the worker threads of a loop."""
 
-_left_behind: Final[list[threading.Thread]] = []
+_abandoned: Final[list[threading.Thread]] = []
 
 
-def _leave_behind(threads: set[threading.Thread]) -> int:
+def _abandon_threads(threads: set[threading.Thread]) -> int:
     """Make threads exit when they next run Python code.
 
     Return the number of those that Python would wait for at exit.
     """
     for thread in threads:
-        if thread.ident is not None and not thread.name.endswith(_WAITS_FOR_OTHERS):
+        if thread.ident is not None and not thread.name.endswith(_SHUTDOWN_THREAD):
             exit_ = ctypes.py_object(SystemExit)
             ctypes.pythonapi.PyThreadState_SetAsyncExc(ctypes.c_ulong(thread.ident), exit_)
         thread.join(0.05)
     waited_for = [thread for thread in threads if thread.is_alive() and not thread.daemon]
-    _left_behind.extend(waited_for)
+    _abandoned.extend(waited_for)
     return len(waited_for)
 
 
 def has_abandoned_threads() -> bool:
     """True if this process cannot exit by itself, because an abandoned thread is still running."""
-    return any(thread.is_alive() for thread in _left_behind)
+    return any(thread.is_alive() for thread in _abandoned)

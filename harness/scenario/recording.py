@@ -110,7 +110,7 @@ class RecordingSession:
             record_command=command_to_record(self._scenario),
             matcher=self._matcher,
             scrubber=Scrubber(self._secrets),
-            environment=self._places(recorded, sends=sends),
+            environment=self._provider_variables(recorded, sends=sends),
             ask=self._ask,
         )
         return RecordedBackend(source), warnings
@@ -143,7 +143,7 @@ class RecordingSession:
                 raise
             return None
 
-    def _places(self, recorded: Recording | None, *, sends: bool) -> Mapping[str, str]:
+    def _provider_variables(self, recorded: Recording | None, *, sends: bool) -> Mapping[str, str]:
         """Return the environment variables that contain the addresses and keys of providers.
 
         For a replay, they have the values of the recording. When requests are really sent, only the values of
@@ -171,12 +171,12 @@ class RecordingSession:
         if self._mode is RecordMode.NEW_EPISODES:
             unused = backend.unused()
             self._unused += len(unused)
-            made = _together(made, unused) if backend.added else Recording()
+            made = _merge(made, unused) if backend.added else Recording()
             day = backend.metadata.recorded if self._folder.load(repeat + 1) else day
         elif self._mode is RecordMode.ALL:
             old = self._folder.load(repeat + 1) or Recording()
-            kept = self._not_asked_again(old, made)
-            made, day = _together(made, kept), old.metadata.recorded if kept else day
+            kept = self._not_replaced(old, made)
+            made, day = _merge(made, kept), old.metadata.recorded if kept else day
         if made or self._mode is RecordMode.REWRITE:
             self._made[repeat + 1] = replace(made, metadata=self._metadata(graph, backend, day))
         if outcome.observed.status == "interrupted" and self._ask is None:
@@ -212,7 +212,7 @@ class RecordingSession:
         if self._folder.save({**others, **self._made}):
             self._written = tuple(self._folder.files())
 
-    def _not_asked_again(self, old: Recording, new: Recording) -> Recording:
+    def _not_replaced(self, old: Recording, new: Recording) -> Recording:
         """Return the interactions of the old recording that the new one does not replace."""
         asked = {(turn, self._matcher.key(one.request)) for one in new.http for turn in (None, one.turn)}
         asked_of_servers = {
@@ -243,10 +243,10 @@ class RecordingSession:
             recorded=day,
             manifests=fingerprints(files, self._scenario.file.parent),
             versions=versions(),
-            environment={**backend.address_variables, **self._passed()},
+            environment={**backend.address_variables, **self._passed_variables()},
         )
 
-    def _passed(self) -> dict[str, str]:
+    def _passed_variables(self) -> dict[str, str]:
         """Return the variables passed to the manifest, without secrets, since a replay may lack them."""
         names = set(self._scenario.env_passthrough).difference(self._scenario.env)
         return {
@@ -256,6 +256,6 @@ class RecordingSession:
         }
 
 
-def _together(made: Recording, rest: Recording) -> Recording:
+def _merge(made: Recording, rest: Recording) -> Recording:
     mcp = {name: (*made.mcp.get(name, ()), *rest.mcp.get(name, ())) for name in {**made.mcp, **rest.mcp}}
     return replace(made, http=(*made.http, *rest.http), mcp=mcp, human=(*made.human, *rest.human))

@@ -49,10 +49,10 @@ def redacted(outcome: Outcome, secrets: Secrets) -> Outcome:
     """Remove secrets from an outcome, in place, and return it."""
     observed = outcome.observed
     values: list[Any] = [
-        observed.state, observed.output, observed.interrupts, [_free(call) for call in observed.calls],
+        observed.state, observed.output, observed.interrupts, [_without_names(call) for call in observed.calls],
     ]  # fmt: skip
     texts: list[Any] = [
-        observed.warnings, observed.unused, None if observed.error is None else _free(observed.error),
+        observed.warnings, observed.unused, None if observed.error is None else _without_names(observed.error),
         [[check.expected, check.actual, check.message] for check in outcome.checks],
         outcome.reason, outcome.narration,
     ]  # fmt: skip
@@ -71,7 +71,7 @@ def redacted(outcome: Outcome, secrets: Secrets) -> Outcome:
         for check, parts in zip(outcome.checks, checks, strict=True):
             check.expected, check.actual, check.message = parts
     if scrubbed is not free or outcome.recording is not None or outcome.recorded is not None:
-        observed.warnings += map(_guessed, secrets.guessed_in(scrubbed))
+        observed.warnings += map(_guess_warning, secrets.guessed_in(scrubbed))
     return outcome
 
 
@@ -98,12 +98,12 @@ def _is_url(call: Mapping[str, Any], key: str) -> bool:
     return key == "name" and call.get("kind") == "http"
 
 
-def _guessed(name: str) -> str:
+def _guess_warning(name: str) -> str:
     return (
         f"the value of {name} is shown as {placeholder(name)}, since any variable may hold a secret; "
         f'if it is none: public_env = ["{name}"] in [tool.harness]'
     )
 
 
-def _free(mapping: dict[str, Any]) -> dict[str, Any]:
+def _without_names(mapping: dict[str, Any]) -> dict[str, Any]:
     return {key: value for key, value in mapping.items() if key not in _NAMES or _is_url(mapping, key)}

@@ -35,7 +35,7 @@ from harness.scenario.progress import progress
 from harness.scenario.real_limit import RealTimeExceeded, real_limit
 from harness.scenario.redaction import redacted, redacted_events, redacted_output, secrets_of
 from harness.scenario.request import absent_variables, import_folders, load_request
-from harness.scenario.run_result import RunResult, failed, refused
+from harness.scenario.run_result import RunResult, failed_result, refused_result
 from harness.scenario.streams import preserve_streams
 from harness.scenario.turns import run_turns
 from harness.secrets import Secrets
@@ -90,7 +90,7 @@ def outcomes(
                     outcome.traced = bool(outcome.events)
                 yield redacted(outcome, secrets)
     except (CassetteError, FormatError) as error:  # raised before the first run: there is nothing to judge
-        outcome = outcome_of(scenario, 0, failed(error), 0.0)
+        outcome = outcome_of(scenario, 0, failed_result(error), 0.0)
         if outcome.verdict != "skipped":
             outcome.verdict, outcome.score = "error", 0.0
         yield redacted(outcome, secrets)
@@ -155,7 +155,7 @@ def _with_cassette(
         return outcome
     except CassetteError as error:
         cassette.discard(str(error))
-        outcome = outcome_of(scenario, repeat, failed(error), 0.0)
+        outcome = outcome_of(scenario, repeat, failed_result(error), 0.0)
         outcome.recorded = cassette.recorded()
         return outcome
 
@@ -180,7 +180,7 @@ def run_once(
             graph = graph or load_graph(load_request(scenario, settings, recorded), scenario.dialect)
             repeat_environment(graph.import_folders)
         except SourceError as error:
-            result = refused(error)
+            result = refused_result(error)
             result.observed.warnings += [each.one_line for each in absent_variables(scenario, recorded)]
             return result
         random.seed(seed)  # used by tools, and by the back-off of clients
@@ -189,7 +189,7 @@ def run_once(
             names = unknown_names(scenario, graph, settings)
             wrong = [problem for problem in names if problem.severity == "error"]
             if wrong:
-                return failed(FormatError(wrong))
+                return failed_result(FormatError(wrong))
             spec = without_mutator(scenario.world, graph)
             folders = import_folders(scenario, settings)
             world = ScriptedWorld(spec, seed=seed, folders=folders, backend=backend)
@@ -234,7 +234,7 @@ def _intercepted(
 
 def _crashed(error: BaseException, graph: Graph, backend: RecordedBackend | None) -> RunResult:
     """Return the result of a run that crashed or was cut off."""
-    result = failed(error)
+    result = failed_result(error)
     result.graph = graph
     if not isinstance(error, HarnessError):
         # A bug in the harness must not end the other scenarios; the code of the error marks it as such.

@@ -56,7 +56,9 @@ def _example(error: BaseException) -> str:
     return f"\n  the shortest stub that answers: `{error.example}`"
 
 
-def made_good(raised: Iterable[BaseException], ended_by: Mapping[str, Any] | None) -> list[dict[str, Any]]:
+def recovered_exceptions(
+    raised: Iterable[BaseException], ended_by: Mapping[str, Any] | None
+) -> list[dict[str, Any]]:
     """Return the exceptions of the user's code that a fallback, a retry or a message to the model recovered from.
 
     `ended_by` is the error that ended the run, if there is one; it is left out.
@@ -66,16 +68,16 @@ def made_good(raised: Iterable[BaseException], ended_by: Mapping[str, Any] | Non
     return [error for error in found if error["traceback"] and error["traceback"][-1] not in at_the_end]
 
 
-def observed_failure(error: BaseException, status: Status) -> Observation:
+def failure_observation(error: BaseException, status: Status) -> Observation:
     """Return the observation of a run that could not start because of an error."""
     return Observation(status=status, error=error_json(error), frames=frames(error))
 
 
-def failed(error: BaseException) -> RunResult:
+def failed_result(error: BaseException) -> RunResult:
     """Return the result of a run that could not start because of an error."""
-    return RunResult(observed_failure(error, "failed"))
+    return RunResult(failure_observation(error, "failed"))
 
 
-def refused(error: SourceError) -> RunResult:
+def refused_result(error: SourceError) -> RunResult:
     """Return the result of a run whose manifest is refused."""
-    return RunResult(observed_failure(error, "invalid"))
+    return RunResult(failure_observation(error, "invalid"))

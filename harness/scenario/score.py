@@ -35,7 +35,7 @@ def scenario_score(
     judged = [(observed, expect), *turns]
     penalty = max(latency_penalty(one, wanted, timeout_s) for one, wanted in judged)
     timed_out = observed.status == "timeout" and not any(
-        asks_for(wanted, "status", "timeout") for _, wanted in judged
+        expects_value(wanted, "status", "timeout") for _, wanted in judged
     )
     if timed_out or any(isinstance(check, Gate) and not check.passed for check in checks):
         return 0.0, penalty
@@ -106,7 +106,7 @@ def wilson(passes: int, runs: int) -> tuple[float, float]:
     return low, high
 
 
-def asks_for(expect: Expectations, key: str, actual: JSON) -> bool:
+def expects_value(expect: Expectations, key: str, actual: JSON) -> bool:
     """True if the key is written and matches `actual`. False if it cannot be evaluated, which its check reports."""
     try:
         return key in expect.values and matches(expect.values[key], actual)

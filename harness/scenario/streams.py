@@ -11,7 +11,7 @@ from typing import Any, Final
 _DESCRIPTORS: Final = (1, 2)
 
 
-class _NotToClose:
+class _UncloseableStream:
     """A stream that can be used but not closed."""
 
     def __init__(self, stream: Any) -> None:
@@ -23,7 +23,7 @@ class _NotToClose:
     def __iter__(self) -> Any:
         return iter(self._stream)
 
-    def __enter__(self) -> _NotToClose:
+    def __enter__(self) -> _UncloseableStream:
         return self
 
     def __exit__(self, *_: object) -> None:
@@ -39,7 +39,7 @@ def preserve_streams() -> Iterator[None]:
     """Restore standard output and error on exit, even if their descriptors were closed or redirected."""
     streams = sys.stdout, sys.stderr
     descriptors = {number: copy for number in _DESCRIPTORS if (copy := _copy(number)) is not None}
-    sys.stdout, sys.stderr = (stream and _NotToClose(stream) for stream in streams)
+    sys.stdout, sys.stderr = (stream and _UncloseableStream(stream) for stream in streams)
     try:
         yield
     finally:

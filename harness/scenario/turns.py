@@ -24,13 +24,13 @@ from harness.graph.to_json import to_json
 from harness.graph.trace import Event
 from harness.judges.material import material_of
 from harness.judges.request import Material
-from harness.scenario.custom import judge_by_functions
+from harness.scenario.custom import run_custom_checks
 from harness.scenario.judge import grade
 from harness.scenario.model import MISSING, Expectations, Scenario, Turn
 from harness.scenario.outcome import Observation
 from harness.scenario.prices import PriceList
 from harness.scenario.progress import progress
-from harness.scenario.run_result import RunResult, error_json, made_good, refused
+from harness.scenario.run_result import RunResult, error_json, recovered_exceptions, refused_result
 from harness.scenario.untried import untried
 from harness.scenario.verdict import could_not_be_judged
 from harness.source.frames import frames
@@ -95,12 +95,12 @@ class _Run:
             whole = self._observed(self.simulation.trace.events, 0.0, ending)
             await self._grade(whole)
         except ManifestError as error:
-            whole = refused(error).observed
+            whole = refused_result(error).observed
         finally:
             await self.world.close()
         turns = [observed for observed, _ in self.turns]
         whole.unused = self.world.unused()
-        whole.raised = made_good(raised, whole.error)
+        whole.raised = recovered_exceptions(raised, whole.error)
         whole.warnings = [
             *(problem.one_line for problem in self.graph.warnings),
             *whole.warnings,
@@ -113,7 +113,7 @@ class _Run:
             found = untried(expected, self.world.unused_faults(), stubs, self.world.undecided())
             whole.warnings += [problem.one_line for problem in found]
         for observed, expect in [*self.turns, (whole, self.scenario.expect)]:
-            await judge_by_functions(observed, expect, self.scenario, self.seed, self.world.folders)
+            await run_custom_checks(observed, expect, self.scenario, self.seed, self.world.folders)
         result = RunResult(whole, turns, self.graph, self.simulation.trace)
         if self.backend is not None:
             if not could_not_be_judged(whole):

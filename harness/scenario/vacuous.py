@@ -41,7 +41,7 @@ _OPTIONS: Final = ("calls_order", "weights")
 _COUNTS_NOTHING: Final = "a check of weight 0 counts nothing: it cannot fail the scenario"
 
 
-def without_effect(at: Document, timeout_s: float) -> Iterator[Problem]:
+def vacuous_expectations(at: Document, timeout_s: float) -> Iterator[Problem]:
     """Yield a warning for each expectation of a scenario that cannot fail. Its runs end at `timeout_s`."""
     if at.value.get("pass_score") == 0:
         yield _warning(

@@ -9,7 +9,7 @@ from harness.scenario.checks.bounds import TOLERANCE
 from harness.scenario.checks.run import Gate
 from harness.scenario.model import Expectations
 from harness.scenario.outcome import CheckResult, Observation, Verdict
-from harness.scenario.score import Turns, asks_for, scenario_score
+from harness.scenario.score import Turns, expects_value, scenario_score
 
 UNJUDGED: Final = frozenset(
     {
@@ -43,7 +43,7 @@ class Judgement(NamedTuple):
     latency_penalty: float
 
 
-def judged(
+def judgement_of(
     checks: Sequence[CheckResult],
     observed: Observation,
     expect: Expectations,
@@ -90,10 +90,10 @@ def expects_failure(expect: Expectations, observed: Observation) -> bool:
 
     `status: failed` alone does not expect a missing stub.
     """
-    if observed.status == "invalid" and asks_for(expect, "status", "invalid"):
+    if observed.status == "invalid" and expects_value(expect, "status", "invalid"):
         return True
     error: Any = expect.values.get("error")
     if not isinstance(error, Mapping) or observed.error is None:
         return False
     named = {"type": error["type"]} if "type" in error else error
-    return asks_for(Expectations({"error": named}), "error", observed.error)
+    return expects_value(Expectations({"error": named}), "error", observed.error)

@@ -41,17 +41,17 @@ class AgentWords:
             *(file for inner in inner_graphs(graph) if isinstance(inner, Graph) for file in inner.sources),
             *_code_in((*import_folders(scenario, settings), *graph.import_folders)),
         ]
-        of_files = [_words_of(file) for file in dict.fromkeys(files[:_MOST_FILES])]
+        of_files = [_file_words(file) for file in dict.fromkeys(files[:_MOST_FILES])]
         self._is_whole = len(files) <= _MOST_FILES and None not in of_files
-        said = [*_said_in(scenario.world)]
+        said = [*_world_answers(scenario.world)]
         for turn in scenario.turns:
-            said += [turn.input, turn.resume, turn.rerun, *_said_in(turn.world)]
+            said += [turn.input, turn.resume, turn.rerun, *_world_answers(turn.world)]
         self._found: list[frozenset[str]] = [
             frozenset(channel.name for channel in graph.channels),
             frozenset(node.name for node in graph.nodes),
             frozenset(_WORD.findall(repr(said))),
             *(words for words in of_files if words is not None),
-            *_of_front_end(graph.dialect),
+            *_front_end_words(graph.dialect),
         ]
 
     def may_have(self, name: str) -> bool:
@@ -69,13 +69,13 @@ class AgentWords:
 
 
 @cache
-def _of_front_end(dialect: str) -> tuple[frozenset[str], ...]:
+def _front_end_words(dialect: str) -> tuple[frozenset[str], ...]:
     """Return the words in the code of a dialect's front end, which does not change."""
     files = _code_in((_FRONT_ENDS / dialect, _FRONT_ENDS / "kit"))
-    return tuple(words for words in map(_words_of, files) if words is not None)
+    return tuple(words for words in map(_file_words, files) if words is not None)
 
 
-def _said_in(world: WorldSpec) -> Iterator[Any]:
+def _world_answers(world: WorldSpec) -> Iterator[Any]:
     """Yield the answers of a world and the schemas of its tools. Matchers are left out: they only compare."""
     entries = (world.tools, world.scripts, world.handlers, world.agents, world.retrieval)
     stubs = [*world.llm, *world.http, *world.human]
@@ -95,7 +95,7 @@ def _code_in(folders: tuple[Path, ...]) -> Iterator[Path]:
             continue
 
 
-def _words_of(file: Path) -> frozenset[str] | None:
+def _file_words(file: Path) -> frozenset[str] | None:
     """Return the words of a file; none if it does not exist, None if it is too large to read."""
     try:
         stat = file.stat()

@@ -18,7 +18,7 @@ from harness.scenario.score import (
     suite_fitness,
     wilson,
 )
-from harness.scenario.verdict import UNJUDGED, Judgement, judged
+from harness.scenario.verdict import UNJUDGED, Judgement, judgement_of
 
 
 def check(score: Any, weight: Any = 1.0) -> Any:
@@ -36,7 +36,7 @@ def scored(values: Any, observed: Any, timeout_s: Any = 10.0, weights: Any = Non
 
 def judge(values: Any, observed: Any, pass_score: Any = 1.0, weights: Any = None) -> Any:
     expect = Expectations(values, weights or {})
-    return judged(run_checks(expect, observed), observed, expect, timeout_s=10.0, pass_score=pass_score)
+    return judgement_of(run_checks(expect, observed), observed, expect, timeout_s=10.0, pass_score=pass_score)
 
 
 # --- scenario score ----------------------------------------------------------------------------------------
@@ -221,7 +221,7 @@ def test_a_turn_may_expect_the_unanswered_call() -> None:
     observed = Observation(status="failed", error=UNSCRIPTED)
     turn = Expectations({"status": "failed", "error": {"type": "UnscriptedCall"}})
 
-    judgement = judged([], observed, Expectations(), timeout_s=10, turns=[(observed, turn)])
+    judgement = judgement_of([], observed, Expectations(), timeout_s=10, turns=[(observed, turn)])
 
     assert judgement.verdict == "passed"
 

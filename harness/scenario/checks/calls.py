@@ -9,8 +9,8 @@ from harness.errors import CannotEvaluate
 from harness.matchers.glob import last_part_matches, name_matches
 from harness.matchers.value import matches
 from harness.scenario.checks.finding import Finding, as_list, partial_credit, pass_or_fail
-from harness.scenario.checks.nearest_call import described, nearest_call
-from harness.scenario.checks.sequence import Pairs, common_subsequence, largest_pairing
+from harness.scenario.checks.nearest_call import describe_call, nearest_call
+from harness.scenario.checks.sequence import Pairs, common_subsequence, maximum_matching
 from harness.scenario.diff import one_line
 from harness.scenario.outcome import Observation
 
@@ -20,9 +20,9 @@ Order = Literal["in_order", "any", "exact"]
 OTHER_KEYS: Final = ("node", "args", "ok")
 NAMELESS: Final = ("handler",)
 """Kinds that expectations cannot name: a handler is the code of its node, and appears in `path`."""
-PAIR_UP: Final[Mapping[Order, Callable[..., Pairs]]] = {
+ALIGNMENTS: Final[Mapping[Order, Callable[..., Pairs]]] = {
     "in_order": common_subsequence,
-    "any": largest_pairing,
+    "any": maximum_matching,
     "exact": common_subsequence,
 }
 
@@ -43,12 +43,12 @@ def calls(expected: Any, observed: Observation, order: Order = "in_order") -> Fi
 
     def same(item: Call, call: Call) -> bool:
         try:
-            return _was_made(item, call)
+            return _matches_made(item, call)
         except CannotEvaluate as error:  # ignored if another call matches
             unclear.append(error)
             return False
 
-    pairs = PAIR_UP[order](wanted, seen, same)
+    pairs = ALIGNMENTS[order](wanted, seen, same)
     found, made = {i for i, _ in pairs}, {j for _, j in pairs}
     if unclear and len(found) < len(wanted):
         raise unclear[0]
@@ -56,15 +56,15 @@ def calls(expected: Any, observed: Observation, order: Order = "in_order") -> Fi
     total = 2 * len(wanted)
     if order == "exact":
         total = len(wanted) + len(seen)
-        notes += [f"not expected: {described(call)}" for j, call in enumerate(seen) if j not in made]
-    return Finding(2 * len(pairs) / total if total else 1.0, _briefly(seen), "\n".join(notes))
+        notes += [f"not expected: {describe_call(call)}" for j, call in enumerate(seen) if j not in made]
+    return Finding(2 * len(pairs) / total if total else 1.0, _summaries(seen), "\n".join(notes))
 
 
 def never_calls(expected: Any, observed: Observation) -> Finding:
     """No call matches any of these, made or refused; else 0."""
     wrong = [call for call in observed.calls if any(call_matches(item, call) for item in as_list(expected))]
     return pass_or_fail(
-        not wrong, _briefly(wrong), "\n".join(f"{_was(call)}: {described(call)}" for call in wrong)
+        not wrong, _summaries(wrong), "\n".join(f"{_was(call)}: {describe_call(call)}" for call in wrong)
     )
 
 
@@ -93,7 +93,7 @@ def call_matches(wanted: Call, call: Call) -> bool:
     return "args" not in wanted or matches(wanted["args"], call.get("args"))
 
 
-def _was_made(wanted: Call, call: Call) -> bool:
+def _matches_made(wanted: Call, call: Call) -> bool:
     """True if the call matches and was made; a refused call also matches if a failed one is expected."""
     return call_matches(wanted, call) and (not call.get("refused") or wanted.get("ok") is False)
 
@@ -126,7 +126,7 @@ def _not_found(wanted: Call, made: Sequence[Call], counted: Iterable[int]) -> st
     return text + "".join(f"\n  {line}" for line in near.splitlines())
 
 
-def _briefly(made: Sequence[Call]) -> list[dict[str, Any]]:
+def _summaries(made: Sequence[Call]) -> list[dict[str, Any]]:
     return [
         {key: call[key] for key in ("kind", "name", "node", "args", "ok", "reason") if key in call}
         for call in made

@@ -26,15 +26,15 @@ def status(expected: Any, observed: Observation) -> Finding:
         return Finding(1.0, observed.status)
     message = f"expected {one_line(expected)}, was {observed.status}"
     if observed.error:
-        message += f": {_failure(observed.error)}"
+        message += f": {_failure_text(observed.error)}"
     elif observed.status == "interrupted":
-        message += _pause(observed)
+        message += _pause_text(observed)
     elif observed.status == "timeout":
-        message += _cut_off(observed)
+        message += _timeout_text(observed)
     return Finding(0.0, observed.status, message)
 
 
-def _cut_off(observed: Observation) -> str:
+def _timeout_text(observed: Observation) -> str:
     """Describe a timeout: after how long, and the nodes that were scheduled but had not started."""
     begun = {*observed.visits, "__end__"}
     waiting = dict.fromkeys(
@@ -76,7 +76,7 @@ def warnings(expected: Any, observed: Observation) -> Finding:
     """Each of these is the text of a warning (a plain text must be equal); else the share found."""
     raised = "; ".join(map(one_line, observed.warnings)) or "none"
     faults = [
-        None if any(_says(text, wanted) for text in observed.warnings) else f"no warning {one_line(wanted)}"
+        None if any(_fits(text, wanted) for text in observed.warnings) else f"no warning {one_line(wanted)}"
         for wanted in as_list(expected)
     ]
     finding = partial_credit(faults, observed.warnings)
@@ -86,11 +86,11 @@ def warnings(expected: Any, observed: Observation) -> Finding:
 
 def never_warnings(expected: Any, observed: Observation) -> Finding:
     """None of these is the text of a warning; else 0."""
-    raised = [text for text in observed.warnings if any(_says(text, wanted) for wanted in as_list(expected))]
+    raised = [text for text in observed.warnings if any(_fits(text, wanted) for wanted in as_list(expected))]
     return pass_or_fail(not raised, observed.warnings, "\n".join(f"warned: {text}" for text in raised))
 
 
-def _says(text: str, wanted: Any) -> bool:
+def _fits(text: str, wanted: Any) -> bool:
     """True if a warning matches, with or without the location at its beginning."""
     return matches(wanted, text) or matches(wanted, _PLACE.sub("", text))
 
@@ -118,7 +118,7 @@ def _error_fault(key: str, wanted: Any, actual: Any) -> str | None:
     return None if holds else readable_diff({key: wanted}, {} if actual is ABSENT else {key: actual})
 
 
-def _pause(observed: Observation) -> str:
+def _pause_text(observed: Observation) -> str:
     """Describe the nodes that wait for an answer, their questions, and how to answer."""
     paused = _paused(observed)
     if not paused:
@@ -146,7 +146,7 @@ def _was_left(node: str, routes: Sequence[Sequence[str]]) -> bool:
     return any(left for left, _ in ends[since:])
 
 
-def _failure(failure: Mapping[str, Any]) -> str:
+def _failure_text(failure: Mapping[str, Any]) -> str:
     where = f" (node {failure['node']})" if failure.get("node") else ""
     first, _, rest = str(failure.get("message")).partition("\n")
     return f"{failure.get('type')}: {first}{' …' if rest else ''}{where}"

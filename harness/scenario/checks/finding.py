@@ -48,15 +48,15 @@ def as_list(expected: Any) -> list[Any]:
     return list(expected) if isinstance(expected, list | tuple) else [expected]
 
 
-def trimmed(value: JSON) -> JSON:
+def trim(value: JSON) -> JSON:
     """Return the value with long texts and lists cut; it is still JSON."""
     if isinstance(value, str):
         return value if len(value) <= LONGEST_TEXT else f"{value[:LONGEST_TEXT]}… ({len(value)} characters)"
     if type(value) in _SCALARS:
         return value
     if type(value) is dict or isinstance(value, Mapping):
-        return {key: trimmed(item) for key, item in value.items()}
+        return {key: trim(item) for key, item in value.items()}
     if isinstance(value, list | tuple):
-        kept = [trimmed(item) for item in value[:MOST_ITEMS]]
+        kept = [trim(item) for item in value[:MOST_ITEMS]]
         return kept if len(value) <= MOST_ITEMS else [*kept, f"… {len(value) - MOST_ITEMS} more"]
     return value

@@ -42,10 +42,10 @@ def nearest_call(
     differences = readable_diff(wanted, _seen(call))
     faults += [differences] if differences else []
     text = "\n".join(faults) or "it stands elsewhere, or is counted already"
-    return f"nearest: {described(call)}\n{_indented(text)}"
+    return f"nearest: {describe_call(call)}\n{_indented(text)}"
 
 
-def described(call: Call) -> str:
+def describe_call(call: Call) -> str:
     """Describe a call on one line: kind, name, node and arguments."""
     node = f" from {call['node']}" if call.get("node") else ""
     return f"{call['kind']} {call.get('name')}{node} {one_line(call.get('args'))}"

@@ -46,7 +46,9 @@ def path_includes(expected: Any, observed: Observation) -> Finding:
     missing = ", ".join(name for index, name in enumerate(wanted) if index not in found)
     score = len(pairs) / len(wanted) if wanted else 1.0
     message = (
-        f"not found in this order: {missing}\n  ran  {_way(_steps(observed.path), 0)}" if missing else ""
+        f"not found in this order: {missing}\n  ran  {_steps_text(_steps(observed.path), 0)}"
+        if missing
+        else ""
     )
     return Finding(score, observed.path, message)
 
@@ -114,17 +116,17 @@ def _names(nodes: Sequence[Any]) -> list[str]:
 def _divergence(wanted: Sequence[Step], ran: Sequence[Step]) -> str:
     both = zip(wanted, ran, strict=False)
     at = next((index for index, (a, b) in enumerate(both) if a != b), min(len(wanted), len(ran)))
-    here, there = (_step(steps[at]) if at < len(steps) else "the end" for steps in (wanted, ran))
-    ways = f"  expected  {_way(wanted, at)}\n  ran       {_way(ran, at)}"
+    here, there = (_step_text(steps[at]) if at < len(steps) else "the end" for steps in (wanted, ran))
+    ways = f"  expected  {_steps_text(wanted, at)}\n  ran       {_steps_text(ran, at)}"
     return f"step {at + 1}: expected {here}, was {there}\n{ways}"
 
 
-def _way(steps: Sequence[Step], at: int) -> str:
+def _steps_text(steps: Sequence[Step], at: int) -> str:
     """Return the steps around the index `at` as text."""
     first, end = max(0, at - NEARBY), at + NEARBY + 1
-    shown = [*["…"] * (first > 0), *map(_step, steps[first:end]), *["…"] * (end < len(steps))]
+    shown = [*["…"] * (first > 0), *map(_step_text, steps[first:end]), *["…"] * (end < len(steps))]
     return " → ".join(shown) or "nothing"
 
 
-def _step(step: Step) -> str:
+def _step_text(step: Step) -> str:
     return step[0] if len(step) == 1 else f"[{', '.join(step)}]"

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Any, Final
 
 from harness.errors import CannotEvaluate, SourceError
-from harness.scenario.checks.finding import Finding, trimmed
+from harness.scenario.checks.finding import Finding, trim
 from harness.scenario.checks.table import CHECKS
 from harness.scenario.model import ITEMIZED, Expectations
 from harness.scenario.outcome import CheckResult, Observation, Status
@@ -78,7 +78,7 @@ def _results(check: _Check, expect: Expectations, observed: Observation) -> Iter
         score=finding.score,
         weight=0.0 if gate else _weight(check, expect),
         expected=check.expected,
-        actual=trimmed(finding.actual),
+        actual=trim(finding.actual),
         message=finding.message,
         broken=finding.broken,
         span=expect.spans.get(f"{check.key}[{check.item}]", expect.spans.get(check.key)),

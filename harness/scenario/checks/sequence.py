@@ -34,7 +34,7 @@ def common_subsequence(
     return pairs
 
 
-def largest_pairing(
+def maximum_matching(
     expected: Sequence[Expected], actual: Sequence[Actual], same: Callable[[Expected, Actual], bool]
 ) -> Pairs:
     """Return a maximum matching in any order, each item used once, sorted by expected index.

@@ -34,7 +34,7 @@ def output_schema(expected: Any, observed: Observation) -> Finding:
 
 def _value(expected: Any, actual: JSON) -> Finding:
     compared = compare(expected, actual)
-    return Finding(compared.score, _mentioned(expected, actual), difference_text(compared))
+    return Finding(compared.score, _expected_part(expected, actual), difference_text(compared))
 
 
 def _valid(schema: Any, actual: JSON) -> Finding:
@@ -42,8 +42,8 @@ def _valid(schema: Any, actual: JSON) -> Finding:
     return pass_or_fail(not errors, actual, "\n".join(errors))
 
 
-def _mentioned(expected: Any, actual: JSON) -> JSON:
+def _expected_part(expected: Any, actual: JSON) -> JSON:
     """Return the part of `actual` whose keys `expected` names."""
     if not (isinstance(expected, Mapping) and isinstance(actual, Mapping)) or is_matcher(expected):
         return actual
-    return {key: _mentioned(wanted, actual[key]) for key, wanted in expected.items() if key in actual}
+    return {key: _expected_part(wanted, actual[key]) for key, wanted in expected.items() if key in actual}
