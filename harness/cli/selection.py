@@ -91,10 +91,10 @@ def select(
     reasons: dict[int, str] = {}
     if changed is not None:
         found = changes((projects.of(file).project for file in asked), changed)
-        why = InputFinder(projects, found).why(kept)
+        why = InputFinder(projects, found).reasons(kept)
         reasons = {id(each): reason for each, reason in zip(kept, why, strict=True) if reason}
         kept = [each for each in kept if id(each) in reasons]
-        said.append(found.said)
+        said.append(found.description)
     if shard is not None:
         kept = _shard(kept, shard, projects)
         said.append(f"shard {shard}")

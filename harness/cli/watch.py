@@ -116,7 +116,7 @@ class Watch:
     def _touched(self, selection: Selection, projects: Projects, saved: frozenset[Path]) -> Selection | None:
         """Return the scenarios to rerun, and print them; None if there are none and no file is refused."""
         meanwhile = frozenset(filter(self._written_during_run, saved))
-        why = InputFinder(projects, Changes("", saved), meanwhile).why(selection.scenarios)
+        why = InputFinder(projects, Changes("", saved), meanwhile).reasons(selection.scenarios)
         kept = [(each, reason) for each, reason in zip(selection.scenarios, why, strict=True) if reason]
         refused = {file: error for file, error in selection.refused.items() if real_path(file) in saved}
         if not kept and not refused:

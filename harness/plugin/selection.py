@@ -1,4 +1,4 @@
-"""Scenarios that are left out after pytest's own options: those that no change touches, and other shards."""
+"""Selection of scenarios by the plugin's own options: those that a change affects, and one shard of all."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ _reasons_key = pytest.StashKey[list[str]]()
 
 @pytest.hookimpl(specname="pytest_addoption")
 def pytest_add_selection_options(parser: pytest.Parser) -> None:
-    """Options that select; they are no settings."""
+    """Add the options that select scenarios. They have no ini settings and no variables."""
     group = parser.getgroup("harness")
     group.addoption(
         "--harness-changed",
@@ -36,16 +36,16 @@ def pytest_add_selection_options(parser: pytest.Parser) -> None:
 
 
 def selected_by(config: pytest.Config) -> list[str]:
-    """The options that select, as a reason why a run is not whole."""
+    """Describe the selection options that are used, as a reason why a run is incomplete."""
     ref, shard = config.getoption("harness_changed", None), config.getoption("harness_shard", None)
     return [*([f"changed since {ref}"] if ref else []), *([f"shard {shard}"] if shard else [])]
 
 
 def select(config: pytest.Config, items: list[pytest.Item]) -> None:
-    """Deselect scenarios; tests that are no scenarios stay.
+    """Deselect scenarios according to the options. Other tests stay.
 
     Raises:
-        FormatError: git cannot tell what has changed.
+        FormatError: git cannot list the changes.
     """
     ref, shard = config.getoption("harness_changed", None), config.getoption("harness_shard", None)
     if ref is not None:
@@ -57,7 +57,7 @@ def select(config: pytest.Config, items: list[pytest.Item]) -> None:
 
 
 def pytest_report_collectionfinish(config: pytest.Config) -> list[str]:
-    """How many scenarios a change touches; with `-v` why each of them runs."""
+    """Show the number of scenarios that a change affects; with `-v`, the reason for each."""
     reasons = config.stash.get(_reasons_key, None)
     if reasons is None:
         return []
@@ -76,7 +76,7 @@ def _touched(config: pytest.Config, items: list[ScenarioItem], ref: str) -> list
 
     projects = projects_of(config)
     found = changes((projects.of(item.path).project for item in items), ref)
-    why = InputFinder(projects, found).why([item.scenario for item in items])
+    why = InputFinder(projects, found).reasons([item.scenario for item in items])
     kept = [(item, reason) for item, reason in zip(items, why, strict=True) if reason]
     config.stash[_reasons_key] = [f"{item.nodeid}: {reason}" for item, reason in kept]
     return [item for item, _ in kept]
@@ -87,6 +87,7 @@ def _scenarios(items: list[pytest.Item]) -> list[ScenarioItem]:
 
 
 def _keep(config: pytest.Config, items: list[pytest.Item], kept: Collection[ScenarioItem]) -> None:
+    """Deselect the scenarios that are not in `kept`."""
     chosen = set(kept)
     others = [item for item in _scenarios(items) if item not in chosen]
     if others:
@@ -95,7 +96,7 @@ def _keep(config: pytest.Config, items: list[pytest.Item], kept: Collection[Scen
 
 
 def _shard(text: str) -> str:
-    """The text of a shard, which workers of xdist are sent; refused here, before any of them starts."""
+    """Check the text of a shard before any worker of xdist starts. Workers receive the option as text."""
     from argparse import ArgumentTypeError
 
     try:

@@ -1,5 +1,4 @@
-"""Which of the scenarios that were found run: by their words (`-k`), one shard of them, those that a change touches.
+"""Selection of scenarios: by keywords (`-k`), by shard, and by the changes that affect them.
 
-`harness run` and the pytest plugin ask the same functions; they know scenarios, and neither pytest nor the command
-line.
+`harness run` and the pytest plugin use the same functions, which depend neither on pytest nor on the command line.
 """

@@ -1,4 +1,4 @@
-"""What git says has changed: in the working tree, or since a branch was left."""
+"""The files that have changed, according to git: in the working tree, or since a branch point."""
 
 from __future__ import annotations
 
@@ -20,35 +20,35 @@ _TIMEOUT_S: Final = 120.0
 
 @dataclass(frozen=True)
 class Changes:
-    """The files that were changed, added or removed since `ref`, by their paths without links."""
+    """The files that were changed, added or removed since `ref`. The paths contain no links."""
 
     ref: str
     files: frozenset[Path]
 
     @cached_property
     def below(self) -> Mapping[Path, Path]:
-        """For each folder that has some of them, at any depth, one of them."""
+        """One of the files by folder, for each folder that contains any, at any depth."""
         return {folder: path for path in sorted(self.files, reverse=True) for folder in path.parents}
 
     @cached_property
     def submodules(self) -> Sequence[Path]:
-        """Those that are folders: repositories in the repository, of which git tells no more."""
+        """The changed paths that are folders: nested repositories, whose files git does not list."""
         return [path for path in sorted(self.files) if path.is_dir()]
 
     @property
-    def said(self) -> str:
-        """It as a reason."""
+    def description(self) -> str:
+        """The changes as a reason for a selection."""
         return f"{'changed' if self.files else 'no file changed'} since {self.ref}"
 
 
 def changes(folders: Iterable[Path], ref: str = HEAD) -> Changes:
-    """The files of the working trees around these folders that differ from where HEAD left `ref`.
+    """Return the changed files in the working trees around these folders, since HEAD branched off from `ref`.
 
-    Compared is the last common commit of both (`git diff REF...`) with the working tree: commits since then, what is
-    not committed, and files that git does not know, unless it ignores them.
+    The working tree is compared with the merge base of HEAD and `ref` (`git diff REF...`). So the result has the
+    files of later commits, uncommitted changes, and untracked files that git does not ignore.
 
     Raises:
-        FormatError: there is no repository (`no-repository`), no such commit (`unknown-ref`), or git cannot tell.
+        FormatError: there is no repository (`no-repository`), no such commit (`unknown-ref`), or git fails.
     """
     roots = dict.fromkeys(_Repository.around(folder) for folder in dict.fromkeys(folders))
     files = {path for root in roots for path in root.changed_since(ref)}
@@ -56,7 +56,7 @@ def changes(folders: Iterable[Path], ref: str = HEAD) -> Changes:
 
 
 def is_ref(folder: Path, name: str) -> bool:
-    """True if a name means a commit in the repository around a folder.
+    """True if a name refers to a commit in the repository around a folder.
 
     Raises:
         FormatError: there is no repository.
@@ -66,7 +66,7 @@ def is_ref(folder: Path, name: str) -> bool:
 
 @dataclass(frozen=True)
 class _Repository:
-    """A working tree, by its top folder."""
+    """A git repository, identified by the top folder of its working tree."""
 
     top: Path
 
@@ -81,7 +81,7 @@ class _Repository:
         return cls(real_path(Path(os.fsdecode(done.stdout.rstrip(b"\r\n")))))
 
     def commit(self, name: str) -> str | None:
-        """The id of the commit that a name means; None if it means none."""
+        """Return the id of the commit that a name refers to, or None."""
         done = self._git("rev-parse", "--verify", "--quiet", "--end-of-options", f"{name}^{{commit}}")
         return done.stdout.decode().strip() or None if done.returncode == 0 else None
 
@@ -93,7 +93,7 @@ class _Repository:
         return {self.top / os.fsdecode(name) for name in names if name}
 
     def _base(self, ref: str) -> str:
-        """The last common commit of a ref and HEAD."""
+        """Return the merge base of a ref and HEAD."""
         commit = self.commit(ref)
         if commit is None:
             raise FormatError(self._unknown(ref))

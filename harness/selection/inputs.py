@@ -1,11 +1,12 @@
-"""The files that a scenario depends on, each with the reason.
+"""The files that a scenario depends on, and the changes that therefore affect it.
 
-    scenario file, pyproject.toml, conftest.py, the cassette
-    what the front end of its dialect reads: manifests, prompts, scripts, skills, documents
-    the Python modules that these name, and what those import (`harness.selection.modules`)
+    the scenario file, pyproject.toml, conftest.py, the cassette
+    files that the front end of its dialect reads: manifests, prompts, scripts, skills, documents
+    the Python modules that these name, and the modules that those import (`harness.selection.modules`)
 
-What cannot be known is not passed over. A Python file counts for all scenarios whose code imports what only a run
-knows; a file that nothing is known to read (data, perhaps) for all whose code may read it.
+In doubt, a change affects a scenario. A changed Python file without known users affects all scenarios whose code
+imports modules by computed names; any other file without known users (perhaps data) affects all scenarios that run
+code of the project.
 """
 
 from __future__ import annotations
@@ -35,21 +36,23 @@ _SCRIPTS: Final = (".py", ".sh", ".bash", ".ts", ".js", ".mjs")
 _SETTINGS: Final = (PYPROJECT, "pytest.ini", "tox.ini", "setup.cfg")
 _CONFTEST: Final = "conftest.py"
 _ABOUT_THE_PROJECT: Final = (".md", ".rst", ".adoc", "")
-"""Suffixes of files at the root of a project that tell of it, such as README.md and LICENSE."""
+"""Suffixes of files at the root of a project that only describe it, such as README.md and LICENSE."""
 _LONGEST_PATH: Final = 300
 _LARGEST: Final = 2_000_000
-"""Bytes of a document that are searched for names of modules."""
+"""The size in bytes of the largest document that is searched for names of modules."""
 
 
 @dataclass(frozen=True)
 class Inputs:
-    """What a scenario depends on.
+    """The files and modules that a scenario depends on.
 
-    files    those that are read or looked for, without links
-    folders  those whose every file is read: the cassette, prompts of judges, and what its manifest lists
-    modules  the Python modules of its code
-    runs     whether code of the project runs in it, which may read anything
-    refused  why files may be missing here; "" when none are
+    Attributes:
+        files: the files that are read or looked for. The paths contain no links.
+        folders: folders of which every file is read: the cassette, prompts of judges, and those that the manifest
+            lists.
+        modules: the Python modules of its code.
+        runs: True if the scenario runs code of the project, which may read any file.
+        refused: the reason why `files` may be incomplete (its manifest cannot be loaded); or "".
     """
 
     files: frozenset[Path]
@@ -58,11 +61,11 @@ class Inputs:
     runs: bool
     refused: str = ""
 
-    def why(self, changes: Changes) -> str:
-        """How one of these changes touches the scenario; "" where none is known to."""
+    def reason(self, changes: Changes) -> str:
+        """Return the reason why one of the changes affects the scenario; "" if none is known to."""
         read = [*sorted(self.files & changes.files)]
         read += [changes.below[folder] for folder in sorted(self.folders & changes.below.keys())]
-        read += [each for each in changes.submodules if any(file.is_relative_to(each) for file in self.files)]
+        read += [path for path in changes.submodules if any(file.is_relative_to(path) for file in self.files)]
         if read:
             return f"{shown_path(read[0])} changed"
         for path in sorted(self.modules.files.keys() & changes.files):
@@ -70,16 +73,16 @@ class Inputs:
             return f"{shown_path(path)} changed" + (f", which {shown_path(by)} imports" if by else "")
         return ""
 
-    def has(self, path: Path) -> bool:
-        """True if it is known to depend on this file."""
+    def contains(self, path: Path) -> bool:
+        """True if the scenario is known to depend on this file."""
         return path in self.files or path in self.modules.files or not self.folders.isdisjoint(path.parents)
 
-    def why_perhaps(self, unrelated: Iterable[Path]) -> str:
-        """How one of these files, which nothing is known to read, may touch it; "" where none can."""
+    def possible_reason(self, unrelated: Iterable[Path]) -> str:
+        """Return the reason why one of these files without known users may affect the scenario; "" if none can."""
         for path in unrelated:
             if path.suffix == ".py":
-                if self.modules.untold:
-                    by = shown_path(self.modules.untold[0])
+                if self.modules.dynamic:
+                    by = shown_path(self.modules.dynamic[0])
                     return f"{shown_path(path)} changed, and {by} may import it: what it imports only a run knows"
             elif self.runs:
                 return f"{shown_path(path)} changed, and code of this scenario may read it"
@@ -90,9 +93,13 @@ class Inputs:
 
 @dataclass
 class InputFinder:
-    """Finds what scenarios depend on, with the settings of their projects.
+    """Finds the inputs of scenarios, and the scenarios that changes affect.
 
-    Of the changes `meanwhile` only what a scenario is known to depend on counts: the rest, runs may have written.
+    Attributes:
+        projects: the settings of the scenarios.
+        changes: the changes.
+        meanwhile: changes that were made while scenarios ran. They count only if a scenario is known to depend on the
+            file, as runs may have written the others.
     """
 
     projects: Projects
@@ -101,32 +108,32 @@ class InputFinder:
     _read: dict[object, FilesRead] = field(default_factory=dict)
     _inputs: dict[object, Inputs] = field(default_factory=dict)
 
-    def why(self, scenarios: Iterable[Scenario]) -> list[str]:
-        """For each scenario how a change touches it; "" where none does."""
+    def reasons(self, scenarios: Iterable[Scenario]) -> list[str]:
+        """Return for each scenario the reason why a change affects it; "" if none does."""
         found = [(scenario, self.inputs(scenario)) for scenario in scenarios] if self.changes.files else []
         unrelated = [
             path
             for path in sorted(self.changes.files - self.meanwhile)
-            if not any(inputs.has(path) for _, inputs in found)
+            if not any(inputs.contains(path) for _, inputs in found)
         ]
         reasons = []
         for scenario, inputs in found:
             settings = self.projects.of(scenario.file)
             perhaps = [path for path in unrelated if _may_matter(path, settings)]
-            reasons.append(inputs.why(self.changes) or inputs.why_perhaps(perhaps))
+            reasons.append(inputs.reason(self.changes) or inputs.possible_reason(perhaps))
         return reasons or ["" for _ in scenarios]
 
     def inputs(self, scenario: Scenario) -> Inputs:
-        """What a scenario depends on; the rows of a table depend on the same."""
+        """Return the inputs of a scenario. The rows of a table have the same."""
         env = frozenset(scenario.env.items())
         hooks, real = scenario.world.hooks, _has_real_servers(scenario)
         name = cassette_name(scenario, self.projects.of(scenario.file))
         key = (scenario.file, scenario.manifests, scenario.dialect, scenario.agent, env, name, hooks, real)
         if key not in self._inputs:
-            self._inputs[key] = self._found(scenario)
+            self._inputs[key] = self._find(scenario)
         return self._inputs[key]
 
-    def _found(self, scenario: Scenario) -> Inputs:
+    def _find(self, scenario: Scenario) -> Inputs:
         settings = self.projects.of(scenario.file)
         project = real_path(settings.project)
         file = real_path(scenario.file)
@@ -136,7 +143,9 @@ class InputFinder:
         folders = [path.parent for path in read.files if path.name.endswith(_DOCUMENTS)]
         request = load_request(scenario, settings)
         search = ModuleSearch(
-            tuple(dict.fromkeys((*request.folders, *folders, *read.folders))), project, self._gone(project)
+            tuple(dict.fromkeys((*request.folders, *folders, *read.folders))),
+            project,
+            self._changed_names(project),
         )
         documents = [file, *(path for path in files if path.name.endswith(_DOCUMENTS))]
         words = {word for path in documents for word in _words_in(path)}
@@ -173,8 +182,8 @@ class InputFinder:
             self._read[key] = files_read(replace(request, imports=False), scenario.dialect)
         return self._read[key]
 
-    def _gone(self, project: Path) -> frozenset[str]:
-        """The names that changed Python files may be imported by, from whatever folder of the project."""
+    def _changed_names(self, project: Path) -> frozenset[str]:
+        """Return the names by which changed Python files may be imported, from any folder of the project."""
         below = [path for path in self.changes.files if path.suffix == ".py" and path.is_relative_to(project)]
         return frozenset(
             part.removesuffix(".py") for path in below for part in path.relative_to(project).parts
@@ -182,9 +191,9 @@ class InputFinder:
 
 
 def _may_matter(path: Path, settings: Settings) -> bool:
-    """True if a file that nothing is known to read may matter to scenarios of a project.
+    """True if a file without known users may affect scenarios of a project.
 
-    Not what other scenarios and the project have for themselves: recordings, reports, a README.
+    False for files with a purpose of their own: other scenario files, recordings, reports, a README, hidden files.
     """
     project = real_path(settings.project)
     if not path.is_relative_to(project) or path.name.endswith(SUFFIXES):
@@ -198,7 +207,7 @@ def _may_matter(path: Path, settings: Settings) -> bool:
 
 
 def _named_in(file: Path) -> Sequence[Path]:
-    """The files that a scenario file may name, such as a table of `cases`: all its texts that could be a path."""
+    """Return the files that a scenario file may name, such as a table of `cases`: all texts that could be a path."""
     try:
         found = file.stat()
     except OSError:
@@ -220,8 +229,8 @@ def _texts(value: Any) -> Iterator[str]:
         if len(value) <= _LONGEST_PATH and "\n" not in value:
             yield value
     elif isinstance(value, dict | list):
-        for each in value.values() if isinstance(value, dict) else value:
-            yield from _texts(each)
+        for item in value.values() if isinstance(value, dict) else value:
+            yield from _texts(item)
 
 
 def _has_real_servers(scenario: Scenario) -> bool:

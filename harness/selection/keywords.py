@@ -1,4 +1,4 @@
-"""Expressions over the words of a scenario, as `-k` takes them: the language of pytest, and phrases.
+"""Expressions over the keywords of a scenario, for `-k`: the language of pytest, extended by phrases.
 
     expression = or, to the end
     or         = and ("or" and)*
@@ -6,9 +6,9 @@
     not        = "not" not | "(" or ")" | phrase
     phrase     = word+
 
-A phrase holds for a scenario when one of its keywords contains it, whatever the case; the keywords are those that
-pytest compares: the names of folders, file and scenario, and the tags. pytest has phrases of one word only, of fewer
-characters. Source: https://docs.pytest.org/en/stable/how-to/usage.html
+A phrase holds for a scenario if one of its keywords contains it, ignoring case. The keywords are those of pytest: the
+names of folders, file and scenario, and the tags. In pytest a phrase is a single word, of fewer characters.
+Source: https://docs.pytest.org/en/stable/how-to/usage.html
 """
 
 from __future__ import annotations
@@ -36,22 +36,22 @@ _Holds = Callable[[Keywords], bool]
 
 @dataclass(frozen=True)
 class Expression:
-    """An expression, and the phrases in it, in their order."""
+    """A parsed expression, with its phrases in order."""
 
     text: str
     phrases: tuple[str, ...]
     _holds: _Holds
 
     def holds(self, keywords: Keywords) -> bool:
-        """True if it holds for a scenario with these keywords."""
+        """True if the expression holds for a scenario with these keywords."""
         return self._holds([keyword.lower() for keyword in keywords])
 
 
 def parse(text: str) -> Expression:
-    """The expression of a text.
+    """Parse an expression.
 
     Raises:
-        FormatError: it is none (code `bad-selection`); the location is a column of the text.
+        FormatError: the syntax is wrong (code `bad-selection`). The location is a column of the text.
     """
     parser = _Parser(text)
     holds = parser.expression()
@@ -59,17 +59,17 @@ def parse(text: str) -> Expression:
 
 
 def keywords_of(scenario: Scenario, project: Path) -> set[str]:
-    """What an expression is compared with: what pytest compares, whose root is the project, and `FILE::NAME`."""
+    """Return the keywords of a scenario: those of pytest, with the project as its root folder, and `FILE::NAME`."""
     file = Path(os.path.relpath(scenario.file.absolute(), project))
     shown = shown_path(scenario.file)
     files = {file.as_posix()} if os.path.isabs(shown) else {file.as_posix(), shown}
-    ids = {f"{each}::{scenario.name}" for each in files}
+    ids = {f"{name}::{scenario.name}" for name in files}
     marks = {mark for mark, field in _MARKS.items() if getattr(scenario, field) is not None}
     return {*file.parts, scenario.name, *scenario.tags, *marks, *ids}
 
 
 class _Parser:
-    """Reads an expression from left to right; each method is a rule of the grammar."""
+    """A recursive-descent parser. Each method is a rule of the grammar."""
 
     def __init__(self, text: str) -> None:
         self.phrases: list[str] = []

@@ -1,7 +1,7 @@
-"""A shard: one of so many parts of the scenarios, for machines that share a run.
+"""Shards: equal parts of the scenarios, for machines that share a run.
 
-Scenarios are sorted by their ids, and dealt out one by one. So every machine comes to the same parts by itself, each
-scenario is in exactly one of them, and their sizes differ by one at most. A suite with slow scenarios is spread.
+Scenarios are sorted by their ids and dealt out in turn. So every machine computes the same shards independently, each
+scenario is in exactly one of them, and their sizes differ by at most one. The slow scenarios of a suite are spread.
 """
 
 from __future__ import annotations
@@ -14,17 +14,17 @@ from typing import Self
 
 @dataclass(frozen=True)
 class Shard:
-    """Part `number` of `count`, both from 1."""
+    """Shard `number` of `count`, both from 1."""
 
     number: int
     count: int
 
     @classmethod
     def parse(cls, text: str) -> Self:
-        """The shard that `2/5` means.
+        """Parse a shard, such as `2/5`.
 
         Raises:
-            ValueError: it means none; the text says what is wrong.
+            ValueError: the text is not valid; the message says why.
         """
         found = re.fullmatch(r"\s*(\d{1,6})\s*([/:,-]|of)\s*(\d{1,6})\s*", text, re.ASCII)
         if found is None:
@@ -42,6 +42,6 @@ class Shard:
         return f"{self.number}/{self.count}"
 
     def members(self, ids: Sequence[str]) -> list[int]:
-        """Which of the scenarios with these ids are in it: their indices, in order."""
+        """Return the indices of the scenarios in this shard, in order, given the ids of all scenarios."""
         by_id = sorted(range(len(ids)), key=lambda index: (ids[index], index))
         return sorted(by_id[self.number - 1 :: self.count])

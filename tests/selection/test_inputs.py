@@ -47,7 +47,7 @@ def why(project: Path, scenarios: Sequence[Scenario]) -> Why:
 
     def found(*changed: str) -> dict[str, set[str]]:
         changes = Changes("HEAD", frozenset(project / name for name in changed))
-        reasons = InputFinder(Projects(), changes).why(scenarios)
+        reasons = InputFinder(Projects(), changes).reasons(scenarios)
         told: dict[str, set[str]] = {}
         for scenario, reason in zip(scenarios, reasons, strict=True):
             if reason:
@@ -169,7 +169,10 @@ def test_a_cassette_touches_the_scenarios_that_play_it(project: Path, why: Why) 
     try:
         scenarios = load_file(file).scenarios
         changes = Changes("HEAD", frozenset({project / "cassettes/desk/one/http.yaml"}))
-        assert InputFinder(Projects(), changes).why(scenarios) == ["cassettes/desk/one/http.yaml changed", ""]
+        assert InputFinder(Projects(), changes).reasons(scenarios) == [
+            "cassettes/desk/one/http.yaml changed",
+            "",
+        ]
         assert why("cassettes/desk/one/http.yaml") == {}
     finally:
         file.unlink()
@@ -185,7 +188,7 @@ def test_a_table_of_cases_touches_the_scenarios_of_its_rows(project: Path) -> No
     try:
         scenarios = load_file(file).scenarios
         changes = Changes("HEAD", frozenset({project / "data/my rows.csv"}))
-        assert InputFinder(Projects(), changes).why(scenarios) == ["data/my rows.csv changed"] * 2
+        assert InputFinder(Projects(), changes).reasons(scenarios) == ["data/my rows.csv changed"] * 2
     finally:
         file.unlink()
 
@@ -203,9 +206,9 @@ def test_a_prompt_of_a_judge_touches_the_scenarios_that_ask_with_it(
     try:
         scenarios = load_file(file).scenarios
         changes = Changes("HEAD", frozenset({project / "judges/own.txt"}))
-        assert InputFinder(Projects(), changes).why(scenarios) == ["judges/own.txt changed"]
+        assert InputFinder(Projects(), changes).reasons(scenarios) == ["judges/own.txt changed"]
         monkeypatch.setenv("HARNESS_JUDGE_PROMPTS", str(project / "judges"))
         changes = Changes("HEAD", frozenset({project / "judges/tone.txt"}))
-        assert InputFinder(Projects(), changes).why(scenarios) == ["judges/tone.txt changed"]
+        assert InputFinder(Projects(), changes).reasons(scenarios) == ["judges/tone.txt changed"]
     finally:
         file.unlink()

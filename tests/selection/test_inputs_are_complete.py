@@ -48,4 +48,4 @@ def test_what_a_run_opens_is_known(suite: Path, opened: Opened, monkeypatch: pyt
         inputs = finder.inputs(scenario)
         opened.clear()
         list(outcomes(scenario, projects.of(suite)))
-        assert [path for path in sorted(opened) if not inputs.has(path)] == [], scenario.name
+        assert [path for path in sorted(opened) if not inputs.contains(path)] == [], scenario.name
