@@ -105,9 +105,9 @@ def _line(folder: Path) -> dict[str, Any]:
 def _report(path: Path) -> None:
     """Read lines as the command does, and print the time and memory used."""
     from harness.report.runs import summarise_runs
-    from harness.workers.garbage import collect_rarely
+    from harness.workers.garbage import reduce_gc
 
-    collect_rarely()
+    reduce_gc()
     before = os.times()
     summary = summarise_runs([path])
     after = os.times()

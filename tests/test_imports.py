@@ -161,7 +161,7 @@ def test_the_graph_is_data_and_knows_none_of_the_rest() -> None:
 
 
 def test_workers_begin_to_import_before_the_command_has_imported_anything() -> None:
-    ours = {i.imported for i in imports() if i.module == "harness.workers.template"}
+    ours = {i.imported for i in imports() if i.module == "harness.workers.fork_server"}
     assert {name for name in ours if within(name, "harness")} == set()
 
 

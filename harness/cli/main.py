@@ -13,7 +13,7 @@ import click
 
 from harness import __version__
 from harness.cli.exit_code import interrupted, run_guarded
-from harness.workers.garbage import collect_rarely
+from harness.workers.garbage import reduce_gc
 
 COMMANDS = {
     "run": "Run scenarios and report which pass.",
@@ -126,7 +126,7 @@ def main() -> None:
     for stream in (sys.stdout, sys.stderr):
         if hasattr(stream, "reconfigure"):
             stream.reconfigure(errors="replace")  # a terminal without UTF-8 is no error
-    collect_rarely()
+    reduce_gc()
     signal.signal(signal.SIGTERM, signal.default_int_handler)  # both interrupts end a run the same way
     try:
         cli(prog_name="harness")

@@ -115,9 +115,9 @@ def start_workers(jobs: int, mode: RecordMode) -> bool:
     """
     if jobs == 1 or mode is not RecordMode.NONE:
         return False
-    from harness.workers import template
+    from harness.workers import fork_server
 
-    template.start()
+    fork_server.start()
     return True
 
 

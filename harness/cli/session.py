@@ -22,7 +22,7 @@ from harness.scenario.outcome import Observation, Outcome, RecordingResult
 from harness.settings import Projects
 from harness.source.document import shown_path
 from harness.source.workflow_commands import inert_json
-from harness.workers.ended import Ended
+from harness.workers.result import ScenarioResult
 
 if TYPE_CHECKING:
     from harness.recording.human import Ask
@@ -118,7 +118,7 @@ class Session:
         self.schedule.add_outcome(number, outcome)
         return True
 
-    def _ended(self, selection: Selection) -> Generator[Ended]:
+    def _ended(self, selection: Selection) -> Generator[ScenarioResult]:
         batches = self.schedule.batches() if self.schedule else [range(len(selection.scenarios))]
         with contextlib.closing(self.workers) if self.workers is not None else contextlib.nullcontext():
             for numbers in batches:
@@ -127,7 +127,7 @@ class Session:
                     for one in ended:
                         yield one._replace(number=numbers[one.number])
 
-    def _ended_of(self, scenarios: Sequence[Scenario]) -> Generator[Ended]:
+    def _ended_of(self, scenarios: Sequence[Scenario]) -> Generator[ScenarioResult]:
         if self.workers is not None:
             in_order = self.exit_first or self.lines is not None
             yield from self.workers.run(scenarios, in_order=in_order)
@@ -138,8 +138,8 @@ class Session:
         with refuse_os_exit():
             for number, scenario in enumerate(scenarios):
                 for outcome in outcomes(scenario, self.projects.of(scenario.file), ask=self.ask):
-                    yield Ended(number, outcome, record(outcome))
-                yield Ended(number, None)
+                    yield ScenarioResult(number, outcome, record(outcome))
+                yield ScenarioResult(number, None)
 
     def _incomplete(self, selection: Selection) -> str:
         """Return the reasons why this is not a complete run; "" if it is."""

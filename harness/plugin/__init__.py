@@ -1,16 +1,15 @@
-"""The pytest plugin: every scenario is an item, and pytest's own options work on it as usual.
+"""The pytest plugin: every scenario is a test item, and pytest's own options work as usual.
 
-`*.scenario.yaml` and `*.scenario.yml` are collected (`collection`), each scenario is run as an item (`item`), and
-its results go to the report folder (`reporter`, docs/results.md), from xdist workers through the reports they
-send. The package is loaded by every pytest run where it is installed, so everything heavy is imported where it is
-used.
+`*.scenario.yaml` and `*.scenario.yml` are collected (`collection`), each scenario is run as an item (`item`), and its
+results are written to the report folder (`reporter`, docs/results.md). Workers of xdist send them with their reports.
+Every run of pytest loads this package if it is installed, so heavy modules are imported only where they are used.
 """
 
 from __future__ import annotations
 
 from harness.plugin.collection import pytest_collect_file, pytest_collection, pytest_collection_modifyitems
+from harness.plugin.forced_exit import pytest_sessionfinish, pytest_unconfigure
 from harness.plugin.item import pytest_runtest_makereport, pytest_runtest_protocol
-from harness.plugin.leaving import pytest_sessionfinish, pytest_unconfigure
 from harness.plugin.options import pytest_addoption
 from harness.plugin.reporter import pytest_configure
 from harness.plugin.selection import pytest_add_selection_options, pytest_report_collectionfinish

@@ -1,4 +1,4 @@
-"""Asking a person at the terminal, past pytest's capture, while a scenario is recorded."""
+"""Questions to a person at the terminal, bypassing pytest's capture, while a scenario is recorded."""
 
 from __future__ import annotations
 
@@ -16,9 +16,9 @@ if TYPE_CHECKING:
 
 
 def ask_past_capture(config: pytest.Config) -> Ask | None:
-    """Asks a person past pytest's capture.
+    """Return a function that asks a person at the terminal, bypassing pytest's capture.
 
-    None in a worker, where standard input is no terminal, and where nobody is ever asked: in replays.
+    None in a worker of xdist, if standard input is no terminal, and in replays, which ask nobody.
     """
     if hasattr(config, "workerinput") or record_mode(config) == "none":
         return None
@@ -37,7 +37,7 @@ def ask_past_capture(config: pytest.Config) -> Ask | None:
 
 @contextmanager
 def _uncaptured(config: pytest.Config) -> Iterator[None]:
-    """Leave standard input and output to the terminal."""
+    """Connect standard input and output to the terminal inside."""
     capture = config.pluginmanager.getplugin("capturemanager")
     if capture is None:  # -p no:capture
         yield

@@ -1,4 +1,4 @@
-"""Collecting scenario files: an item for each scenario, or every fault of a file that has some."""
+"""Collection of scenario files: an item for each scenario, or an error with all faults of a file."""
 
 from __future__ import annotations
 
@@ -7,25 +7,25 @@ from pathlib import Path
 
 import pytest
 
+from harness.plugin.completeness import counts_of, may_have_scenarios
 from harness.plugin.item import SCENARIOS_ONLY, ScenarioItem
 from harness.plugin.options import projects_of, record_mode, settings_of
-from harness.plugin.part import may_have_scenarios, part_of
-from harness.plugin.reporter import PART, REFUSAL
+from harness.plugin.reporter import COUNTS, REFUSAL
 from harness.plugin.selection import select
 from harness.plugin.variants import check_all_apply, items_of
 from harness.scenario import SUFFIXES
-from harness.workers.garbage import collect_nothing_at_exit, collected_rarely
+from harness.workers.garbage import reduced_gc, skip_gc_at_exit
 
 
 @pytest.hookimpl(wrapper=True)
 def pytest_collection() -> Generator[None, object, object]:
-    """Look for garbage rarely while there is hardly any: what is read, stays."""
-    with collected_rarely():
+    """Collect garbage rarely during collection, which makes hardly any."""
+    with reduced_gc():
         return (yield)
 
 
 def pytest_collect_file(file_path: Path, parent: pytest.Collector) -> ScenarioCollector | None:
-    """Collect scenario files, by suffix, and manifests with scenarios of their own that are named one by one."""
+    """Collect scenario files, by suffix, and manifests with scenarios that the command line names."""
     if file_path.name.endswith(SUFFIXES) or _has_scenarios(file_path, parent):
         collector: ScenarioCollector = ScenarioCollector.from_parent(parent, path=file_path)
         return collector
@@ -40,18 +40,18 @@ def _has_scenarios(path: Path, parent: pytest.Collector) -> bool:
 
     try:
         return scenarios_of_manifest(path) is not None
-    except ManifestError:  # the collector tells why
+    except ManifestError:  # the collector reports it
         return True
 
 
 class ScenarioCollector(pytest.File):
-    """A scenario file, or a manifest with scenarios of its own."""
+    """A scenario file, or a manifest that contains scenarios."""
 
     def collect(self) -> Iterable[ScenarioItem]:
-        """Its scenarios, in order.
+        """Yield the scenarios of the file, in order.
 
         Raises:
-            CollectError: the file has faults; the text lists all of them, each with its line.
+            CollectError: the file has faults. The message lists all of them, each with its line.
         """
         from harness.errors import SourceError
         from harness.scenario.load import load_file
@@ -68,25 +68,26 @@ class ScenarioCollector(pytest.File):
             problems = "\n\n".join(
                 printable(render(problem), keep_newlines=True) for problem in error.problems
             )
-            part_of(self.config).faulty.append(self.path.name)
+            counts_of(self.config).faulty.append(self.path.name)
             raise self.CollectError(problems) from None
-        collect_nothing_at_exit()
-        part_of(self.config).found += len(found)
+        skip_gc_at_exit()
+        counts_of(self.config).found += len(found)
         for name, scenario in found:
             yield ScenarioItem.from_parent(self, name=name, scenario=scenario)
 
 
-@pytest.hookimpl(trylast=True)  # when -k and -m have left some out
+@pytest.hookimpl(trylast=True)  # after the selection by -k and -m
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
-    """Leave out what this plugin's options do, and count what is left.
+    """Apply the selection options of this plugin, and count the remaining scenarios.
 
-    Two scenarios that would write the same cassette, perhaps in two workers, are refused.
+    Raises:
+        pytest.UsageError: two scenarios would write the same cassette, or a variant or a selection is wrong.
     """
     from harness.errors import HarnessError
 
-    part = part_of(config)
+    counts = counts_of(config)
     try:
-        if not (part.faulty or part.skips):  # what was not read may have what a variant changes
+        if not (counts.faulty or counts.skips):  # files that were not read may have what a variant changes
             check_all_apply(config, [item for item in items if isinstance(item, ScenarioItem)])
         select(config, items)
         scenarios = [item for item in items if isinstance(item, ScenarioItem)]
@@ -97,10 +98,10 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
     except HarnessError as error:
         if not hasattr(config, "workeroutput"):
             raise pytest.UsageError(str(error)) from None
-        # xdist drops what a worker raises here: it runs nothing instead, and the controller reports why.
+        # xdist drops an exception of a worker here, so the worker runs nothing and the controller reports why.
         config.workeroutput[REFUSAL] = str(error)
         items.clear()
-    part.kept = sum(isinstance(item, ScenarioItem) for item in items)
-    config.stash[SCENARIOS_ONLY] = part.kept == len(items)
+    counts.kept = sum(isinstance(item, ScenarioItem) for item in items)
+    config.stash[SCENARIOS_ONLY] = counts.kept == len(items)
     if hasattr(config, "workeroutput"):
-        config.workeroutput[PART] = part.as_data()
+        config.workeroutput[COUNTS] = counts.as_data()

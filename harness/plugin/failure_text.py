@@ -1,8 +1,9 @@
-"""How pytest shows a scenario that did not pass.
+"""The text that pytest shows for a scenario that did not pass.
 
 pytest asks the item for a representation of the failure and prints it at the end of the session. A worker of xdist
-sends it as text only, so its parts travel on the report beside it (`FAILURE`), and the controller makes it again.
-Before pytest prints failures, those of the same fault are put together: the first tells it, and names the others.
+sends it as text only, so its parts are added to the report (`FAILURE`), and the controller restores the
+representation. Before pytest prints the failures, those with the same fault are merged: the first is shown in full,
+and lists the others.
 """
 
 from __future__ import annotations
@@ -12,13 +13,13 @@ from dataclasses import asdict, dataclass, replace
 from typing import Any, Final
 
 FAILURE: Final = "harness_failure"
-"""The attribute of a report with a `FailureText` as JSON."""
+"""The attribute of a report that holds a `FailureText` as JSON."""
 _MOST_NAMES: Final = 30
 
 
 @dataclass(frozen=True)
 class Crash:
-    """What pytest shows in its short summary and with `--tb=line`, and JUnit as the message."""
+    """The failure in one line, for pytest's short summary, `--tb=line`, and the message in JUnit files."""
 
     message: str
     path: str
@@ -30,11 +31,14 @@ class Crash:
 
 @dataclass(frozen=True)
 class FailureText:
-    """A failure as pytest prints it: the text in full, and in one line.
+    """A failure as pytest prints it.
 
-    fault    the same for failures with the same reason, "" for one that has reasons of its own
-    trace    the command that shows what happened, "" where no trace is kept
-    hidden   the text is not printed (`--tb=line`)
+    Attributes:
+        text: the full text.
+        reprcrash: the failure in one line.
+        fault: identifies the reason, so that failures with the same one can be merged; "" for none.
+        trace: the command that shows the trace; "" if no trace is kept.
+        hidden: the text is not printed (`--tb=line`).
     """
 
     text: str
@@ -60,30 +64,30 @@ class FailureText:
         return self.text
 
     def as_json(self) -> dict[str, Any]:
-        """The parts, as a report carries them."""
+        """Return the parts as JSON, to be sent with a report."""
         return asdict(self)
 
 
 def restore(report: Any) -> None:
-    """Make the representation of a failure again that a worker sent."""
+    """Restore the representation of a failure on a report that a worker sent."""
     sent = getattr(report, FAILURE, None)
     if sent is not None and isinstance(report.longrepr, str):
         report.longrepr = FailureText(**{**sent, "reprcrash": Crash(**sent["reprcrash"])})
 
 
 def one_for_each_fault(reports: Sequence[Any], trace_command: Callable[[str, str], str]) -> list[Any]:
-    """The reports of failures; of those with the same fault only the first, which names the others.
+    """Return the reports of failures, but of those with the same fault only the first, which lists the others.
 
-    `trace_command` makes of a node id and its command the one that is shown.
+    `trace_command` returns the command to show, given a node id and the command in `FailureText.trace`.
     """
     kept: list[Any] = []
     by_fault: dict[str, list[Any]] = {}
     for report in reports:
         text = report.longrepr
         reason = text.fault if isinstance(text, FailureText) else ""
-        alike = by_fault.setdefault(reason, []) if reason else []
-        alike.append(report)
-        if len(alike) == 1:
+        same_fault = by_fault.setdefault(reason, []) if reason else []
+        same_fault.append(report)
+        if len(same_fault) == 1:
             kept.append(report)
             if isinstance(text, FailureText) and text.trace:
                 line = f"  trace  {trace_command(report.nodeid, text.trace)}"

@@ -1,4 +1,4 @@
-"""`pytest --harness-gate`: the scenarios of a session are held to the rules of their project when it ends."""
+"""`pytest --harness-gate`: checks the rules of the project's gate at the end of a session."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ _PASSED: Final = (pytest.ExitCode.OK, pytest.ExitCode.NO_TESTS_COLLECTED)
 
 
 class Report(Protocol):
-    """What the gate needs of the report of the session."""
+    """The report of a session, as the gate uses it."""
 
     @property
     def settings(self) -> Settings:
@@ -26,19 +26,19 @@ class Report(Protocol):
         ...
 
     def finish(self) -> Path | None:
-        """Write it to its end, and give its folder; None where no scenario ran."""
+        """Finish the report and return its folder; None if no scenario ran."""
         ...
 
 
 class Gate:
-    """Judges the session when its report is written. Without a verdict no session passes."""
+    """Judges a session when its report is written. A session without a verdict fails."""
 
     def __init__(self, config: pytest.Config, report: Report) -> None:
         self._config, self._report = config, report
         self._lines: Sequence[str] = ()
 
     def pytest_sessionstart(self) -> None:
-        """Refuse a policy that cannot be read before anything runs, not after it."""
+        """Refuse an invalid policy before anything runs."""
         from harness.errors import FormatError
         from harness.gate.policy import read_policy
 
@@ -49,7 +49,7 @@ class Gate:
 
     @pytest.hookimpl(trylast=True)
     def pytest_sessionfinish(self, session: pytest.Session) -> None:
-        """Judge the run. A rule that fails is a failed session, and no verdict a usage error."""
+        """Judge the run. If a rule fails, the session fails; without a verdict, it ends with a usage error."""
         if self._config.option.collectonly or session.exitstatus == pytest.ExitCode.USAGE_ERROR:
             return
         from harness.errors import FormatError, Problem
@@ -76,7 +76,7 @@ class Gate:
 
     @pytest.hookimpl(trylast=True)
     def pytest_terminal_summary(self, terminalreporter: Any) -> None:
-        """Show the verdict, after the figures of the run."""
+        """Show the verdict after the figures of the run."""
         if self._lines:
             from harness.source.workflow_commands import inert
 

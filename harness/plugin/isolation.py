@@ -1,4 +1,4 @@
-"""Scenarios of pytest in processes of their own (`[tool.harness] isolation = "process"`)."""
+"""Isolation under pytest: each scenario in a process of its own (`[tool.harness] isolation = "process"`)."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ _pool_key = pytest.StashKey[WorkerPool]()
 
 
 def isolated_runs(scenario: Scenario, config: pytest.Config) -> Iterator[tuple[Outcome, Record]]:
-    """The outcomes of a scenario and what is written of them, from a process of its own.
+    """Run a scenario in a process of its own, and yield its outcomes with their records.
 
     The session keeps the next process ready.
     """

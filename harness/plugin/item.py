@@ -1,4 +1,4 @@
-"""A scenario as a pytest item: running it, showing what failed, and the results on its report."""
+"""A scenario as a pytest item: its execution, the display of failures, and the results on its report."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from harness.plugin.asking import ask_past_capture
 from harness.plugin.failure_text import FAILURE, Crash, FailureText
 from harness.plugin.options import projects_of, settings_of
 from harness.report.properties import measured, properties
-from harness.workers.garbage import collect_rarely, collected_rarely
+from harness.workers.garbage import reduce_gc, reduced_gc
 
 if TYPE_CHECKING:
     from harness.report.failure import Detail
@@ -22,17 +22,17 @@ if TYPE_CHECKING:
     from harness.scenario.outcome import Outcome
 
 RECORDS: Final = "harness_records"
-"""The attribute of all reports of a scenario with what is written of its runs: text and bytes."""
+"""The attribute of the reports of a scenario that holds the records of its runs: text and bytes."""
 SCENARIOS_ONLY: Final = pytest.StashKey[bool]()
-"""Of the config: whether the session runs nothing but scenarios."""
+"""In the stash of the config: True if the session runs only scenarios, until the first of them has run."""
 _TAGS: Final = pytest.StashKey[set[str]]()
-"""Of the config: the tags that are registered as markers."""
+"""In the stash of the config: the tags that are registered as markers."""
 DETAILS: Final[Mapping[str, Detail]] = {"short": "short", "long": "full", "native": "full"}
-"""How much of a failure pytest's `--tb` asks for, where it is not the usual."""
+"""The detail of failures by the value of `--tb`. Others mean "normal"."""
 
 
 class ScenarioItem(pytest.Item):
-    """A scenario. It passes when every repeat of it passes."""
+    """A scenario as a test item. It passes if every repeat passes."""
 
     def __init__(self, *, scenario: Scenario, **kwargs: Any) -> None:
         super().__init__(**kwargs)
@@ -49,7 +49,7 @@ class ScenarioItem(pytest.Item):
             self.add_marker(pytest.mark.xfail(reason=scenario.xfail))
 
     def runtest(self) -> None:
-        """Run it.
+        """Run the scenario.
 
         Raises:
             ScenarioFailed: a repeat did not pass.
@@ -77,19 +77,19 @@ class ScenarioItem(pytest.Item):
                 yield outcome, record(outcome)
 
     def repr_failure(self, excinfo: pytest.ExceptionInfo[BaseException], style: Any = None) -> Any:
-        """What failed, in the terms of the scenario; a traceback only for what is the harness's own fault."""
+        """Return the failure in terms of the scenario, or a traceback for an error of the harness itself."""
         if not isinstance(excinfo.value, ScenarioFailed):
             return super().repr_failure(excinfo, style)
         failed = [outcome for outcome in self.outcomes if not outcome.passed]
         return failure(failed, self.config.option.tbstyle)
 
     def reportinfo(self) -> tuple[Path, int, str]:
-        """The line of the scenario's name."""
+        """Return the location of the scenario's name, as a file and a line (from 0), and the name."""
         return self.path, self.scenario.span.line - 1, self.name
 
 
 def failure(failed: Sequence[Outcome], tbstyle: str) -> FailureText:
-    """The repeats of a scenario that did not pass, as pytest shows them with this `--tb`."""
+    """Return the text for the failed repeats of a scenario. `tbstyle` is the value of `--tb`."""
     from harness.report.cause import fault
     from harness.report.commands import trace_command
     from harness.report.failure import failed_checks, failure_text, title
@@ -110,7 +110,7 @@ def failure(failed: Sequence[Outcome], tbstyle: str) -> FailureText:
 
 
 def _register(config: pytest.Config, tag: str) -> None:
-    """Make a tag a marker that `--strict-markers` knows."""
+    """Register a tag as a marker, for `--strict-markers`."""
     known = config.stash.setdefault(_TAGS, set())
     if tag not in known:
         known.add(tag)
@@ -118,27 +118,27 @@ def _register(config: pytest.Config, tag: str) -> None:
 
 
 class ScenarioFailed(Exception):
-    """A scenario that did not pass. The item knows why."""
+    """Raised for a scenario that did not pass. The item has the outcomes."""
 
 
 @pytest.hookimpl(wrapper=True)
 def pytest_runtest_protocol(item: pytest.Item) -> Generator[None, object, object]:
-    """Run a scenario without looking through everything that pytest and its tests keep, again and again."""
+    """Collect garbage rarely while a scenario runs: each collection scans all objects of pytest and its tests."""
     if not isinstance(item, ScenarioItem):
         return (yield)
     if not item.config.stash.get(SCENARIOS_ONLY, False):
-        with collected_rarely():
+        with reduced_gc():
             return (yield)
     item.config.stash[SCENARIOS_ONLY] = False
-    collect_rarely()
+    reduce_gc()
     result = yield
-    collect_rarely()  # what runs need is loaded now
+    reduce_gc()  # again, as the first run has imported much
     return result
 
 
 @pytest.hookimpl(hookwrapper=True)
 def pytest_runtest_makereport(item: pytest.Item, call: pytest.CallInfo[None]) -> Generator[None, Any, None]:
-    """Put the results of a scenario on its report, as plain data that survives the way from a worker."""
+    """Add the results of a scenario to its report, as plain data that a worker of xdist can send."""
     made = yield
     if not isinstance(item, ScenarioItem):
         return
@@ -148,7 +148,7 @@ def pytest_runtest_makereport(item: pytest.Item, call: pytest.CallInfo[None]) ->
         setattr(report, RECORDS, [tuple(made) for made in item.records])
         if isinstance(report.longrepr, FailureText):
             setattr(report, FAILURE, report.longrepr.as_json())
-        item.outcomes.clear()  # they would stay for the whole session
+        item.outcomes.clear()  # pytest keeps items for the whole session
         item.records.clear()
     elif call.when == "setup" and report.skipped:
         from harness.report.results import record

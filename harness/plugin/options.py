@@ -1,4 +1,4 @@
-"""Options of the command line and the settings they give (docs/configuration of pytest: `pytest --help`)."""
+"""Options of the command line (`pytest --help`), and the settings made from them."""
 
 from __future__ import annotations
 
@@ -26,9 +26,9 @@ _projects_key = pytest.StashKey["Projects"]()
 
 
 def pytest_addoption(parser: pytest.Parser, pluginmanager: pytest.PytestPluginManager) -> None:
-    """Options, each with the same key as ini setting (`harness_report`) and variable (`HARNESS_REPORT`).
+    """Add the options. Each has an ini setting (`harness_report`) and a variable (`HARNESS_REPORT`) of the same name.
 
-    `--record-mode` and `--disable-recording` are pytest-recording's where that is active, with the same meaning.
+    If pytest-recording is active, `--record-mode` and `--disable-recording` are its own, with the same meaning.
     """
     group = parser.getgroup("harness", "scenarios of declarative agents (harness)")
     for key, text in OPTIONS.items():
@@ -64,7 +64,7 @@ def pytest_addoption(parser: pytest.Parser, pluginmanager: pytest.PytestPluginMa
 
 
 def _has_pytest_recording(pluginmanager: pytest.PytestPluginManager) -> bool:
-    """True if pytest-recording adds these options itself, before or after this plugin."""
+    """True if pytest-recording is active, and adds these options before or after this plugin."""
     if pluginmanager.has_plugin("recording") or pluginmanager.has_plugin(PYTEST_RECORDING):
         return True
     if pluginmanager.is_blocked("recording") or os.environ.get("PYTEST_DISABLE_PLUGIN_AUTOLOAD"):
@@ -75,7 +75,7 @@ def _has_pytest_recording(pluginmanager: pytest.PytestPluginManager) -> bool:
 
 
 def projects_of(config: pytest.Config) -> Projects:
-    """The settings of each scenario: `[tool.harness]`, then ini, then the environment, then the command line."""
+    """Return the settings of all projects: `[tool.harness]`, then ini, the environment, the command line."""
     if _projects_key not in config.stash:
         from harness.settings import Projects
 
@@ -89,7 +89,7 @@ def projects_of(config: pytest.Config) -> Projects:
 
 
 def settings_of(config: pytest.Config, file: Path) -> Settings:
-    """The settings of the project of a scenario file.
+    """Return the settings of the project of a scenario file.
 
     Raises:
         pytest.UsageError: a setting is unknown, or its value is not allowed.
@@ -103,7 +103,7 @@ def settings_of(config: pytest.Config, file: Path) -> Settings:
 
 
 def record_mode(config: pytest.Config) -> RecordMode:
-    """The record mode that the command line asks for."""
+    """Return the record mode that the command line asks for."""
     from harness.settings import RecordMode
 
     if config.getoption("disable_recording", False):

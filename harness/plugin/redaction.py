@@ -1,6 +1,6 @@
-"""Secrets in what pytest itself shows and writes: captured output, tracebacks, warnings.
+"""Redaction of secrets in the output of pytest itself: captured output, tracebacks, warnings.
 
-On what scenarios printed and raised, the runner of GitHub Actions does not act.
+Workflow commands of GitHub Actions are escaped in the output and the exceptions of scenarios.
 """
 
 from __future__ import annotations
@@ -18,11 +18,11 @@ if TYPE_CHECKING:
     import warnings
 
 _UNPROTECTED: Final = "harness_unprotected"
-"""The key of a worker's output with the variables whose values it cannot keep secret."""
+"""The key of a worker's output for the variables whose values it cannot redact."""
 
 
 class Redaction:
-    """Takes secrets out of the reports and warnings of a session that has scenarios, and of uncaptured output."""
+    """Redacts secrets in reports, warnings and uncaptured output of a session that has scenarios."""
 
     def __init__(self, config: pytest.Config) -> None:
         self._config = config
@@ -32,7 +32,7 @@ class Redaction:
         self._scenarios: set[str] = set()
 
     def pytest_collection_finish(self, session: pytest.Session) -> None:
-        """Begin, if there are scenarios."""
+        """Start redaction if there are scenarios."""
         from harness.plugin.item import ScenarioItem
 
         scenarios = [item for item in session.items if isinstance(item, ScenarioItem)]
@@ -50,7 +50,7 @@ class Redaction:
 
     @pytest.hookimpl(tryfirst=True)
     def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:
-        """Captured output and a traceback, of whatever made them."""
+        """Redact captured output and tracebacks of all tests."""
         if self._scrub is None or not (report.sections or report.longrepr):
             return
         report.sections = [(title, self._shown(text, report.nodeid)) for title, text in report.sections]
@@ -58,20 +58,20 @@ class Redaction:
         if isinstance(report.longrepr, tuple):
             return
         if isinstance(report.longrepr, FailureText) and self._scrub(text) == text:
-            return  # it is made inert when it is printed
+            return  # its commands are escaped when it is printed
         if (shown := self._shown(text, report.nodeid)) != text:
             report.longrepr = shown
             report.__dict__.pop(FAILURE, None)
 
     @pytest.hookimpl(tryfirst=True)
     def pytest_warning_recorded(self, warning_message: warnings.WarningMessage, nodeid: str) -> None:
-        """The text of a warning, which may be the traceback of a thread."""
+        """Redact the text of a warning, which may contain the traceback of a thread."""
         text = str(warning_message.message)
         if (shown := self._shown(text, nodeid)) != text:
             warning_message.message = shown
 
     def _shown(self, text: str, nodeid: str) -> str:
-        """What is shown of a text that an item printed or raised."""
+        """Return a text that an item printed or raised, redacted, and escaped if the item is a scenario."""
         from harness.source.workflow_commands import inert
 
         if self._scrub is None:
@@ -79,22 +79,22 @@ class Redaction:
         return inert(self._scrub(text)) if nodeid in self._scenarios else self._scrub(text)
 
     def pytest_sessionfinish(self) -> None:
-        """Have the controller of xdist say what a worker cannot keep secret."""
+        """Send the controller of xdist the variables that a worker cannot redact."""
         if hasattr(self._config, "workeroutput"):
             self._config.workeroutput[_UNPROTECTED] = [*self._unprotected]
 
     @pytest.hookimpl(optionalhook=True)
     def pytest_testnodedown(self, node: Any) -> None:
-        """A worker has ended: all have the same settings and variables."""
+        """Keep the variables that a worker could not redact. All workers have the same."""
         self._unprotected = getattr(node, "workeroutput", {}).get(_UNPROTECTED) or self._unprotected
 
     def pytest_terminal_summary(self, terminalreporter: pytest.TerminalReporter) -> None:
-        """Say what cannot be kept secret."""
+        """Warn of variables that cannot be redacted."""
         for name in self._unprotected:
             terminalreporter.write_line(
                 f"warning: the value of {name} is too short, or too common a word, to be kept secret"
             )
 
     def pytest_unconfigure(self) -> None:
-        """Leave the output as it was."""
+        """Restore the output."""
         self._output.close()

@@ -1,4 +1,4 @@
-"""The report of a session: results as they come, the summaries at the end."""
+"""The report of a session: results as they arrive, and summaries at the end."""
 
 from __future__ import annotations
 
@@ -12,32 +12,36 @@ from typing import TYPE_CHECKING, Any, Final
 
 import pytest
 
+from harness.plugin.completeness import (
+    CollectionCounts,
+    counts_of,
+    may_have_scenarios,
+    scenario_files,
+    why_incomplete,
+)
 from harness.plugin.failure_text import one_for_each_fault, restore
 from harness.plugin.gate import OPTION, Gate
 from harness.plugin.item import RECORDS
 from harness.plugin.options import projects_of
-from harness.plugin.part import Part, may_have_scenarios, part_of, scenario_files, why_incomplete
 from harness.plugin.redaction import Redaction
-from harness.workers.garbage import collect_as_before, collect_nothing_at_exit, collect_rarely
+from harness.workers.garbage import reduce_gc, restore_gc, skip_gc_at_exit
 
 if TYPE_CHECKING:
     from harness.report.results import Record, ResultsWriter
     from harness.settings import Settings
 
 CRASHED: Final = "???"
-"""What xdist says of a report it makes itself, since the worker that ran the item has died: it has no phase."""
+"""The phase (`when`) of a report that xdist makes itself because the worker that ran the item has died."""
 REFUSAL: Final = "harness_refusal"
-"""The key of a worker's output with the reason why it ran nothing."""
-PART: Final = "harness_part"
-"""The key of a worker's output with what it collected: all workers collect the same."""
+"""The key of a worker's output for the reason why it ran nothing."""
+COUNTS: Final = "harness_counts"
+"""The key of a worker's output for the counts of what it collected. All workers collect the same."""
 
 
 def pytest_configure(config: pytest.Config) -> None:
-    """Register the reporter in the controller, or in the only process; in all of them what takes secrets out.
-
-    The first clean-up that is added is the last to be made: pytest's own looks for garbage.
-    """
-    config.add_cleanup(partial(collect_as_before, gc.get_threshold()))
+    """Register the redaction in all processes, and the reporter and the gate in all but workers of xdist."""
+    # The clean-up that is added first is run last: after pytest's own, which collects garbage.
+    config.add_cleanup(partial(restore_gc, gc.get_threshold()))
     config.pluginmanager.register(Redaction(config), "harness-redaction")
     if not hasattr(config, "workerinput"):
         reporter = Reporter(config)
@@ -47,67 +51,67 @@ def pytest_configure(config: pytest.Config) -> None:
 
 
 class Reporter:
-    """Writes results as they come, and the summaries at the end. Without scenarios it writes nothing."""
+    """Writes results as they arrive, and the summaries at the end. Without scenarios it writes nothing."""
 
     def __init__(self, config: pytest.Config) -> None:
         self._config = config
         self._writer: ResultsWriter | None = None
         self._refusal = ""
-        self._places: dict[str, int] = {}
+        self._positions: dict[str, int] = {}
         self._files: list[Path] = []
         self._ran: set[str] = set()
-        self._part = part_of(config)
+        self._counts = counts_of(config)
         self._failed: list[Any] = []
 
     @pytest.hookimpl(optionalhook=True)
     def pytest_xdist_node_collection_finished(self, ids: list[str]) -> None:
-        """Keep the order of the items, which every worker collects: results are sorted by it."""
-        if not self._places:
-            self._places = {nodeid: place for place, nodeid in enumerate(ids)}
+        """Keep the order of the items, by which results are sorted. All workers collect the same items."""
+        if not self._positions:
+            self._positions = {nodeid: position for position, nodeid in enumerate(ids)}
             self._files = scenario_files(self._config, ids)
-            self._part.kept = len(self._files)
+            self._counts.kept = len(self._files)
             if len(self._files) == len(ids):
-                collect_rarely()
+                reduce_gc()
             elif self._files:
-                collect_nothing_at_exit()
+                skip_gc_at_exit()
 
     def pytest_collection_finish(self, session: pytest.Session) -> None:
-        """Keep the order of the items, and their files; a controller of xdist has none."""
+        """Keep the order of the items, and their files. A controller of xdist has no items."""
         ids = [item.nodeid for item in session.items]
         self._files = scenario_files(self._config, ids)
-        self._places = {nodeid: place for place, nodeid in enumerate(ids)}
+        self._positions = {nodeid: position for position, nodeid in enumerate(ids)}
 
     @pytest.hookimpl(optionalhook=True)
     def pytest_testnodedown(self, node: Any) -> None:
-        """A worker has ended: what it collected, and why it ran nothing, if it did not."""
+        """Keep the counts of a worker that has ended, and the reason if it ran nothing."""
         output = getattr(node, "workeroutput", {})
         self._refusal = output.get(REFUSAL, "") or self._refusal
-        if PART in output:
-            self._part = Part(**output[PART])
+        if COUNTS in output:
+            self._counts = CollectionCounts(**output[COUNTS])
 
     def pytest_sessionfinish(self, session: pytest.Session) -> None:
-        """What workers refuse is a usage error of the whole session."""
+        """End the session with a usage error if workers refused to run."""
         if self._refusal:
             session.exitstatus = pytest.ExitCode.USAGE_ERROR
 
-    @pytest.hookimpl(tryfirst=True)  # before the terminal and JUnit
+    @pytest.hookimpl(tryfirst=True)  # before the terminal and JUnit reporters
     def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:
-        """Append the lines of a scenario that has ended, or whose worker has."""
+        """Write the results of a scenario that has ended, or whose worker has died."""
         restore(report)
         records = report.__dict__.pop(RECORDS, ())
         if str(report.when) == CRASHED:
-            records = _died(self._config, report)
+            records = _crash_records(self._config, report)
         for line, trace in records:
             with _exit_if_unwritable():
-                self._write(line, trace, self._places.get(report.nodeid, 0))
+                self._write(line, trace, self._positions.get(report.nodeid, 0))
             self._ran.add(report.nodeid)
 
-    def _write(self, line: str, trace: bytes, place: int) -> None:
+    def _write(self, line: str, trace: bytes, position: int) -> None:
         from harness.report.results import Record
 
-        self._opened().add_record(Record(line, trace), place)
+        self._open_writer().add_record(Record(line, trace), position)
 
-    def _opened(self) -> ResultsWriter:
+    def _open_writer(self) -> ResultsWriter:
         if self._writer is None:
             from harness.report.history.file import writer_of
             from harness.report.results import ResultsWriter
@@ -124,7 +128,7 @@ class Reporter:
         return projects_of(self._config).common(set(self._files))
 
     def finish(self) -> Path | None:
-        """Write the report to its end, and give its folder; None where no scenario ran."""
+        """Finish the report and return its folder; None if no scenario ran."""
         if self._writer is None:
             return None
         with _exit_if_unwritable():
@@ -133,27 +137,27 @@ class Reporter:
 
     @pytest.hookimpl(wrapper=True, tryfirst=True, specname="pytest_terminal_summary")
     def pytest_show_each_fault_once(self, terminalreporter: Any) -> Generator[None]:
-        """Let pytest print one failure for each fault; its counts and its short summary have all of them."""
+        """Let pytest print one failure for each fault. Its counts and its short summary include all failures."""
         self._failed = terminalreporter.stats.get("failed", [])
         if self._failed:
             terminalreporter.stats["failed"] = one_for_each_fault(self._failed, self._trace_command)
         return (yield)
 
     def _trace_command(self, nodeid: str, command: str) -> str:
-        """The command that shows what happened, with the folder of this report where it is not the usual one."""
+        """Return the command that shows a trace, with the folder of this report if it is not the default one."""
         from harness.report.commands import report_argument
 
         file = self._config.rootpath / nodeid.partition("::")[0]
         return command + (report_argument(file, self._writer.folder) if self._writer is not None else "")
 
     def pytest_terminal_summary(self, terminalreporter: Any) -> None:
-        """Write summary.json and summary.md, and show the figures."""
+        """Write the summaries, and show the figures."""
         if self._failed:
             terminalreporter.stats["failed"] = self._failed
         if self._refusal:
             terminalreporter.write_line(f"ERROR: {self._refusal}", red=True)
         if self._writer is None:
-            if self._part.found or self._part.faulty or self._refusal:
+            if self._counts.found or self._counts.faulty or self._refusal:
                 _warn_of_misspelt_variables(terminalreporter)
             return
         from harness.report.github import tell_github
@@ -179,7 +183,7 @@ class Reporter:
         tell_github(self._writer.path.parent, terminalreporter.write_line)
 
     def _finish(self, writer: ResultsWriter) -> dict[str, Any]:
-        return writer.finish(why_incomplete(self._config, self._part, len(self._ran)))
+        return writer.finish(why_incomplete(self._config, self._counts, len(self._ran)))
 
     def pytest_unconfigure(self) -> None:
         """Close the report of a session that ended without a terminal summary."""
@@ -196,7 +200,7 @@ def _warn_of_misspelt_variables(terminalreporter: Any) -> None:
 
 @contextmanager
 def _exit_if_unwritable() -> Iterator[None]:
-    """End the session with the reason why results cannot be written, instead of a traceback."""
+    """End the session with a message, instead of a traceback, if results cannot be written."""
     from harness.errors import HarnessError
 
     try:
@@ -205,8 +209,8 @@ def _exit_if_unwritable() -> Iterator[None]:
         pytest.exit(str(error), returncode=pytest.ExitCode.USAGE_ERROR)
 
 
-def _died(config: pytest.Config, report: Any) -> list[Record]:
-    """What is written of a scenario whose worker ended in the middle of it; the report says so, too."""
+def _crash_records(config: pytest.Config, report: Any) -> list[Record]:
+    """Return the records of a scenario whose worker died while running it, and put the failure on the report."""
     file, _, name = report.nodeid.partition("::")
     if not may_have_scenarios(config, config.rootpath / file):
         return []
@@ -216,10 +220,12 @@ def _died(config: pytest.Config, report: Any) -> list[Record]:
     from harness.scenario.load import load_file
 
     try:
-        found = [each for each in load_file(config.rootpath / file).scenarios if each.name == name]
+        scenarios = [one for one in load_file(config.rootpath / file).scenarios if one.name == name]
     except SourceError:
         return []
-    outcomes = [outcome for scenario in found for outcome in dead_worker_outcomes(scenario, WorkerDied(None))]
+    outcomes = [
+        outcome for scenario in scenarios for outcome in dead_worker_outcomes(scenario, WorkerDied(None))
+    ]
     if outcomes:
         from harness.plugin.item import failure
 

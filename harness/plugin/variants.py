@@ -1,4 +1,4 @@
-"""`--harness-variants FILE`: each scenario once as each variant that applies to its manifest, `name[terse]`."""
+"""`--harness-variants FILE`: runs each scenario once as each variant that applies to its manifest, `name[terse]`."""
 
 from __future__ import annotations
 
@@ -20,10 +20,10 @@ _applications_key = pytest.StashKey["Sequence[Application]"]()
 
 
 def items_of(config: pytest.Config, scenarios: Sequence[Scenario]) -> Iterator[tuple[str, Scenario]]:
-    """The name of each item, and its scenario.
+    """Yield the name and the scenario of each item: one for each variant that applies.
 
     Raises:
-        FormatError: the variants file is not as it should be, or a row of a table does not fit its scenario.
+        FormatError: the variants file is invalid, or a row of a table does not fit its scenario.
     """
     applications = _applications(config)
     if not applications:
@@ -36,7 +36,7 @@ def items_of(config: pytest.Config, scenarios: Sequence[Scenario]) -> Iterator[t
 
 
 def _warned(varied: Scenario, variant: Variant) -> Scenario:
-    """The scenario, with a warning if this variant of it is the baseline once more."""
+    """Return the scenario, with a warning if this variant of it equals the baseline."""
     if varied.variation is None or not varied.variation.is_same:
         return varied
     from dataclasses import replace
@@ -50,12 +50,12 @@ def _warned(varied: Scenario, variant: Variant) -> Scenario:
 
 
 def check_all_apply(config: pytest.Config, items: Sequence[ScenarioItem]) -> None:
-    """See that each variant has something to change, when all files were collected.
+    """Check, when all files are collected, that each variant changes something in some manifest.
 
     Names in variants that no agent uses become warnings of the scenarios that run as these variants.
 
     Raises:
-        FormatError: no manifest has a prompt, a model or a place that a variant changes.
+        FormatError: a variant changes a prompt, a model or a value that no manifest has.
     """
     applications = config.stash.get(_applications_key, [])
     if not applications:

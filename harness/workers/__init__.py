@@ -1,1 +1,1 @@
-"""Running scenarios in processes of their own, side by side or apart."""
+"""Worker processes, which run scenarios in parallel or isolated from each other."""

@@ -1,4 +1,4 @@
-"""How often Python looks for cyclic garbage in a process of ours."""
+"""Settings of Python's cyclic garbage collector, which takes much time in a process with many imports."""
 
 from __future__ import annotations
 
@@ -9,31 +9,32 @@ from contextlib import contextmanager
 from typing import Final
 
 THRESHOLDS: Final = (50_000, 20, 50)
-"""Python's own (700, 10, 10) walk all of LangGraph several times while it is imported, and find nothing."""
+"""The thresholds for `gc.set_threshold`. With Python's own (700, 10, 10), all objects of LangGraph are scanned
+several times during its import, without finding garbage."""
 
 
-def collect_rarely() -> None:
-    """Look for garbage rarely. What is there already is taken to stay, and not looked at again."""
+def reduce_gc() -> None:
+    """Collect garbage rarely, and never scan the objects that exist now: they are assumed to stay."""
     gc.freeze()
     gc.set_threshold(*THRESHOLDS)
-    collect_nothing_at_exit()
+    skip_gc_at_exit()
 
 
-def collect_nothing_at_exit() -> None:
-    """Leave out the look at everything that ends a process: 0.2 s, and the system takes back all memory at once."""
+def skip_gc_at_exit() -> None:
+    """Skip the collection at the end of the process: it takes 0.2 s, and the system frees all memory anyway."""
     atexit.unregister(gc.freeze)
     atexit.register(gc.freeze)
 
 
-def collect_as_before(thresholds: tuple[int, int, int]) -> None:
-    """Undo `collect_rarely`, in a process that goes on."""
+def restore_gc(thresholds: tuple[int, int, int]) -> None:
+    """Undo `reduce_gc`, in a process that continues."""
     gc.unfreeze()
     gc.set_threshold(*thresholds)
 
 
 @contextmanager
-def collected_rarely() -> Iterator[None]:
-    """Look for garbage rarely inside, in a process that is not ours alone."""
+def reduced_gc() -> Iterator[None]:
+    """Collect garbage rarely inside, in a process that also runs other code."""
     before = gc.get_threshold()
     gc.set_threshold(*THRESHOLDS)
     try:

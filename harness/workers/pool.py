@@ -1,15 +1,14 @@
-"""Scenarios in worker processes: side by side (`harness run -j N`), or each in its own (`isolation = "process"`).
+"""A pool of worker processes, shared by scenarios (`harness run -j N`) or one for each (`isolation = "process"`).
 
     WorkerPool.run ──task──▶ worker.work: outcomes(scenario)
                    ◀──(number, outcome, record)── for each repeat
                    ◀──(number, None)── at the end
 
-Workers that serve many scenarios are given the next before they have ended the current one, so that they never
-wait for this process. Where each scenario has its own, the next worker starts while the current one runs. A
-worker that dies (a tool that crashes the interpreter, the kernel short of memory), or that takes too much real
-time and cannot be interrupted, makes an error of the scenario it was running; the one after it goes back to the
-queue, and a new worker takes over. Workers are forked from a server that has imported everything already, where
-the system has such a thing; they end when this process does.
+A shared worker receives its next scenario before it has finished the current one, so that it never waits for this
+process. With isolation, the next worker starts while the current one runs. If a worker dies (a tool crashes the
+interpreter, the system runs out of memory), or takes too much real time and has to be killed, the scenario it was
+running ends with an error; its next one goes back to the queue, and a new worker takes over. If the system supports
+it, workers are forked from a server that has imported everything already. They end when this process does.
 """
 
 from __future__ import annotations
@@ -28,19 +27,20 @@ from typing import Any, Final
 from harness.errors import FormatError, WorkerDied, WorkerNotStarted
 from harness.scenario.model import Scenario
 from harness.settings import Projects
-from harness.workers import template
-from harness.workers.ended import Ended
+from harness.workers import fork_server
+from harness.workers.result import ScenarioResult
 from harness.workers.worker import NOTE_SIZE, Task, work
 
 AHEAD: Final = 2
-"""Scenarios a worker is given at once while many are left; the last ones are given one by one."""
+"""The most scenarios that a worker holds at once. When few are left, each worker gets one at a time."""
 BUFFER: Final = 32 * 1024
-"""Bytes that a pipe takes from a sender without waiting for the reader."""
+"""Bytes that can be sent through a pipe without waiting for the reader."""
 PATIENCE_S: Final = 1.0
-"""Real seconds a worker has to clean up when the run is left."""
+"""Real seconds that a worker has to clean up when it is stopped."""
 OVERTIME_S: Final = 5.0
-"""Real seconds past its limit that a run has to be left by itself, before its process is killed."""
-LOOK_UP_EVERY_S: Final = 0.5
+"""Real seconds past its limit after which the process of a run is killed, if it did not stop the run itself."""
+POLL_INTERVAL_S: Final = 0.5
+"""Real seconds between two checks for workers that take too long."""
 
 
 @dataclass(eq=False)
@@ -50,41 +50,45 @@ class _Worker:
     note: Any
     tasks: deque[int] = field(default_factory=deque)
     repeats: int = 0
-    """Outcomes of the first of its tasks so far."""
+    """The number of outcomes of its current task so far."""
     ready: bool = False
     since: float = 0.0
-    """When it was last heard of, or was given something to do."""
+    """The real time of its last message, or of the task that it was given when idle."""
     too_late: bool = False
 
-    def hear(self) -> Ended:
-        """What the worker sends.
+    def receive(self) -> ScenarioResult:
+        """Receive a message of the worker.
 
         Raises:
-            EOFError, OSError: it has died.
+            EOFError, OSError: the worker has died.
         """
-        ended = Ended(*self.connection.recv())
+        ended = ScenarioResult(*self.connection.recv())
         self.ready, self.since = True, time.monotonic()
         return ended
 
-    def end(self) -> None:
-        """The worker is wanted no more."""
+    def stop(self) -> None:
+        """Stop the worker, without waiting for its end."""
         self.connection.close()
         if self.tasks:
             self.process.terminate()
 
-    def bury(self) -> None:
-        """Wait for its end, for a moment."""
+    def join(self) -> None:
+        """Wait up to `PATIENCE_S` for the end of the process, then kill it."""
         self.process.join(PATIENCE_S)
         self.process.kill()
         self.process.join()
 
 
 class WorkerPool:
-    """Runs scenarios in so many processes.
+    """Runs scenarios in worker processes. Call `close` at the end.
 
-    What they import is imported from now on, if not since `template.start`: make it before loading files.
-    `stdout_to_stderr`: what the scenarios' own code prints goes to standard error. `one_by_one`: `run` will be called
-    again and again. `close` it when it is wanted no more.
+    Make the pool before loading files: the imports of the workers begin in the background (`fork_server.start`).
+
+    Args:
+        jobs: the number of processes.
+        projects: the settings of the scenarios.
+        stdout_to_stderr: redirect the output of the scenarios' own code to standard error.
+        one_by_one: `run` will be called repeatedly, so an isolated worker is kept ready for the next call.
     """
 
     def __init__(
@@ -92,68 +96,68 @@ class WorkerPool:
     ) -> None:
         self._jobs, self._projects, self._stdout_to_stderr = jobs, projects, stdout_to_stderr
         self._one_by_one = one_by_one
-        self._each_its_own = False
-        self._here: tuple[dict[str, str], str] = {}, ""
+        self._isolated = False
+        self._environment_and_folder: tuple[dict[str, str], str] = {}, ""
         self._workers: list[_Worker] = []
-        self._starts = False
-        """True once a worker has started: one that does not is a chance event from then on."""
-        template.start()
+        self._has_started = False
+        """True once a worker has started. A later one that does not is then treated as a crash."""
+        fork_server.start()
 
-    def run(self, scenarios: Sequence[Scenario], *, in_order: bool = False) -> Generator[Ended]:
-        """Outcomes as they come, or in the order of the scenarios. Closing the iterator ends what runs.
+    def run(self, scenarios: Sequence[Scenario], *, in_order: bool = False) -> Generator[ScenarioResult]:
+        """Yield results as they arrive, or in the order of the scenarios. Closing the iterator stops running ones.
 
-        Where one of the scenarios asks for a process of its own, each gets one.
+        If any of the scenarios requires isolation, each gets a process of its own.
 
         Raises:
             WorkerNotStarted: the first worker ended before it ran anything.
         """
-        self._each_its_own = any(self._projects.isolates(scenario.file) for scenario in scenarios)
-        self._here = dict(os.environ), os.getcwd()
-        ended = self._as_they_come(scenarios)
+        self._isolated = any(self._projects.isolates(scenario.file) for scenario in scenarios)
+        self._environment_and_folder = dict(os.environ), os.getcwd()
+        results = self._results(scenarios)
         try:
-            yield from _in_order(ended) if in_order else ended
+            yield from _in_order(results) if in_order else results
         finally:
-            ended.close()
-            self._end([worker for worker in self._workers if worker.tasks])
+            results.close()
+            self._stop([worker for worker in self._workers if worker.tasks])
 
     def close(self) -> None:
-        """End all workers."""
-        self._end(self._workers[:])
+        """Stop all workers."""
+        self._stop(self._workers[:])
 
-    def _as_they_come(self, scenarios: Sequence[Scenario]) -> Generator[Ended]:
+    def _results(self, scenarios: Sequence[Scenario]) -> Generator[ScenarioResult]:
         queue = deque(range(len(scenarios)))
         while True:
             self._give_tasks(queue, scenarios)
             busy = [worker for worker in self._workers if worker.tasks]
             if not busy:
                 return
-            if self._each_its_own and (queue or self._one_by_one):
-                self._start(len(busy) + 1 - len(self._workers))  # so that the next need not wait for it
-            ready = wait([worker.connection for worker in busy], LOOK_UP_EVERY_S)
+            if self._isolated and (queue or self._one_by_one):
+                self._start(len(busy) + 1 - len(self._workers))  # ready for the next scenario
+            ready = wait([worker.connection for worker in busy], POLL_INTERVAL_S)
             for worker in busy:
                 if worker.connection not in ready:
                     self._kill_if_too_late(worker, scenarios[worker.tasks[0]])
                     continue
                 try:
-                    ended = worker.hear()
+                    result = worker.receive()
                 except (EOFError, OSError):
                     number, *others = worker.tasks
                     queue.extendleft(reversed(others))
                     self._workers.remove(worker)
                     yield from self._died(number, scenarios[number], worker)
                     continue
-                self._starts = True
-                if ended.number < 0:
+                self._has_started = True
+                if result.number < 0:
                     continue
-                worker.repeats = worker.repeats + 1 if ended.outcome else 0
-                if ended.outcome is None:
+                worker.repeats = worker.repeats + 1 if result.outcome else 0
+                if result.outcome is None:
                     worker.tasks.popleft()
-                    if self._each_its_own:
-                        self._end([worker])
-                yield ended
+                    if self._isolated:
+                        self._stop([worker])
+                yield result
 
     def _give_tasks(self, queue: deque[int], scenarios: Sequence[Scenario]) -> None:
-        ahead = 1 if self._each_its_own or len(queue) <= AHEAD * len(self._workers) else AHEAD
+        ahead = 1 if self._isolated or len(queue) <= AHEAD * len(self._workers) else AHEAD
         self._start(min(self._jobs, len(queue)) - len(self._workers))
         for worker in self._workers:
             if not worker.tasks and sum(bool(one.tasks) for one in self._workers) >= self._jobs:
@@ -163,25 +167,27 @@ class WorkerPool:
 
     def _start(self, count: int) -> None:
         for _ in range(count):
-            ours, theirs = template.CONTEXT.Pipe()
-            note = template.CONTEXT.RawArray("c", NOTE_SIZE)
-            args = (theirs, note, self._projects, self._stdout_to_stderr, self._each_its_own)
-            process = template.CONTEXT.Process(target=work, args=args)
+            ours, theirs = fork_server.CONTEXT.Pipe()
+            note = fork_server.CONTEXT.RawArray("c", NOTE_SIZE)
+            args = (theirs, note, self._projects, self._stdout_to_stderr, self._isolated)
+            process = fork_server.CONTEXT.Process(target=work, args=args)
             process.start()
-            theirs.close()  # so that the end of the worker is the end of the pipe
+            theirs.close()  # so that the pipe ends with the worker
             self._workers.append(_Worker(process, ours, note))
 
     def _give(self, worker: _Worker, number: int, scenarios: Sequence[Scenario]) -> bool:
         scenario = scenarios[number]
-        with suppress(FormatError):  # the worker says what is wrong with it
+        with suppress(FormatError):  # the worker reports the error
             scenario = scenario.whole()
-        task = ForkingPickler.dumps(tuple(Task(number, scenario, *self._here)))
+        task = ForkingPickler.dumps(tuple(Task(number, scenario, *self._environment_and_folder)))
         if worker.tasks and len(task) > BUFFER:
-            return False  # sending waits for the worker to read, while it may wait for this process to do so
+            return (
+                False  # a deadlock: sending waits for the worker, which may wait for this process to receive
+            )
         if not worker.tasks:
             worker.since = time.monotonic()
         worker.tasks.append(number)
-        with suppress(OSError):  # the worker has died: `hear` notices
+        with suppress(OSError):  # the worker has died, which `receive` reports
             worker.connection.send_bytes(task)
         return True
 
@@ -191,37 +197,37 @@ class WorkerPool:
             worker.too_late = True
             worker.process.kill()
 
-    def _died(self, number: int, scenario: Scenario, worker: _Worker) -> Iterator[Ended]:
-        """An error for each repeat that is missing."""
+    def _died(self, number: int, scenario: Scenario, worker: _Worker) -> Iterator[ScenarioResult]:
+        """Yield an error for each missing repeat of the scenario that a dead worker was running."""
         from harness.report.results import record
         from harness.scenario.evaluation import dead_worker_outcomes
         from harness.scenario.real_limit import RealTimeExceeded
 
         worker.process.join()
-        if not self._starts:  # others would end as this one did, one for each scenario
+        if not self._has_started:  # every other worker would fail in the same way
             raise WorkerNotStarted(worker.process.exitcode)
         doing = worker.note.value.decode("utf-8", "replace")
         limit_s = self._projects.of(scenario.file).real_timeout
         late = worker.too_late
         error = RealTimeExceeded(limit_s, doing) if late else WorkerDied(worker.process.exitcode, doing)
         for outcome in dead_worker_outcomes(scenario, error, worker.repeats):
-            yield Ended(number, outcome, record(outcome))
-        yield Ended(number, None)
+            yield ScenarioResult(number, outcome, record(outcome))
+        yield ScenarioResult(number, None)
 
-    def _end(self, workers: Sequence[_Worker]) -> None:
+    def _stop(self, workers: Sequence[_Worker]) -> None:
         for worker in workers:
-            worker.end()
+            worker.stop()
         for worker in workers:
-            worker.bury()
+            worker.join()
             self._workers.remove(worker)
 
 
-def _in_order(ended: Iterator[Ended]) -> Iterator[Ended]:
-    """Those of scenario 0 as they come, then those of scenario 1, and so on."""
-    held: dict[int, list[Ended]] = {}
+def _in_order(results: Iterator[ScenarioResult]) -> Iterator[ScenarioResult]:
+    """Yield the results of scenario 0 as they arrive, then those of scenario 1, and so on."""
+    held: dict[int, list[ScenarioResult]] = {}
     current = 0
-    for one in ended:
-        held.setdefault(one.number, []).append(one)
+    for result in results:
+        held.setdefault(result.number, []).append(result)
         while of_current := held.pop(current, []):
             yield from of_current
             if of_current[-1].outcome is not None:

@@ -1,4 +1,4 @@
-"""The main function of a worker process: run the scenarios it is given, and send their outcomes."""
+"""The main function of a worker process, which runs the scenarios that it receives and sends their outcomes."""
 
 from __future__ import annotations
 
@@ -12,14 +12,14 @@ from typing import Any, Final, NamedTuple
 
 from harness.scenario.model import Scenario
 from harness.settings import Projects
-from harness.workers.garbage import collect_rarely
+from harness.workers.garbage import reduce_gc
 
 NOTE_SIZE: Final = 400
-"""Bytes of memory in which a worker says what it is doing. They outlive it."""
+"""Bytes of the shared memory in which a worker describes its current activity. It outlives the worker."""
 
 
 class Task(NamedTuple):
-    """A scenario to run, and what of the parent's process it is run in."""
+    """A scenario to run, with the environment variables and the current folder of the parent process."""
 
     number: int
     scenario: Scenario
@@ -30,10 +30,17 @@ class Task(NamedTuple):
 def work(
     connection: Connection, note: Any, projects: Projects, stdout_to_stderr: bool, only_one: bool
 ) -> None:
-    """Run scenarios until the parent wants no more, or `only_one`. Ctrl-C is the parent's to handle.
+    """Run scenarios until the parent closes the connection, or after the first with `only_one`.
 
-    Sends (-1, None) when everything is imported, an outcome with its record for each repeat of a scenario, and
-    (number, None) at its end. `note` is shared memory; see NOTE_SIZE.
+    The worker sends (-1, None) when everything is imported, an outcome with its record for each repeat of a scenario,
+    and (number, None) at the end of a scenario. It ignores Ctrl-C, which the parent handles.
+
+    Args:
+        connection: the pipe to the parent.
+        note: shared memory of `NOTE_SIZE` bytes for the current activity.
+        projects: the settings of the scenarios.
+        stdout_to_stderr: redirect standard output to standard error.
+        only_one: end after one scenario.
     """
     from harness.report.results import record
     from harness.scenario.progress import progress
@@ -45,13 +52,13 @@ def work(
         note.value = text.encode("utf-8", "replace")[: NOTE_SIZE - 1]
 
     if stdout_to_stderr:
-        os.dup2(2, 1)  # for child processes, too
-    collect_rarely()
+        os.dup2(2, 1)  # redirects child processes, too
+    reduce_gc()
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     signal.signal(signal.SIGTERM, signal.default_int_handler)
     progress.listener = take_note
     with (
-        suppress(EOFError, OSError, KeyboardInterrupt),  # the parent wants no more, or is gone
+        suppress(EOFError, OSError, KeyboardInterrupt),  # the parent stops the worker, or has ended
         redacted_process(secrets_of_process(projects.around(Path.cwd())).text),
         redirect_stdout(sys.stderr if stdout_to_stderr else sys.stdout),
     ):
@@ -60,7 +67,7 @@ def work(
             task = Task(*connection.recv())
             _enter(task)
             for outcome in outcomes(task.scenario, projects.of(task.scenario.file)):
-                made = record(outcome)  # first: the outcome is sent without its events
+                made = record(outcome)  # made here, as the outcome is sent without its events
                 connection.send((task.number, outcome, made))
             take_note("")
             sys.stdout.flush()
@@ -70,7 +77,7 @@ def work(
 
 
 def _enter(task: Task) -> None:
-    """Be where the parent is: workers are forked from a server that was started before."""
+    """Take over the parent's environment and folder, which may have changed since the server was started."""
     if dict(os.environ) != task.environment:
         os.environ.clear()
         os.environ.update(task.environment)

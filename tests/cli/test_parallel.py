@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from harness.workers import template
+from harness.workers import fork_server
 from tests.cli.fixtures import Invoke, RunCommand, WriteFile, WriteSuite
 from tests.forked import Process
 from tests.isolation.project import FLOW
@@ -119,7 +119,7 @@ def test_ctrl_c_is_ignored_by_the_process_that_workers_are_forked_from_and_by_no
 
     inherited, before = [], handler()
     monkeypatch.setattr("multiprocessing.forkserver.ensure_running", lambda: inherited.append(handler()))
-    template.start()
+    fork_server.start()
     assert (inherited, handler()) == ([signal.SIG_IGN], before)
 
 
@@ -139,7 +139,7 @@ def test_workers_begin_to_import_before_anything_is_read(
     invoke: Invoke, monkeypatch: pytest.MonkeyPatch, command: list[str], more: list[str], starts: bool
 ) -> None:
     started: list[str] = []
-    monkeypatch.setattr(template, "start", lambda: started.append("once"))
+    monkeypatch.setattr(fork_server, "start", lambda: started.append("once"))
     assert invoke(*command, *more).exit_code == 2
     assert bool(started) == starts
 

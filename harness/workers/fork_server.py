@@ -1,6 +1,6 @@
-"""The process that workers are forked from, where the system has such a thing: it has imported what they all need.
+"""The server process that workers are forked from, on systems that support it. It has imported what all workers need.
 
-This module imports nothing of ours, so that the process starts before the one that asks for it imports anything.
+This module imports nothing else of the harness, so that the server can start before this process imports it.
 """
 
 from __future__ import annotations
@@ -21,14 +21,14 @@ PRELOADED: Final = (
     "harness.engine.superstep",
     "harness.expressions.lowering",
 )
-"""What nearly every run imports, and the command, whose script each worker imports."""
+"""The modules that nearly every run imports, and that of the command, whose script each worker imports."""
 
 _IS_THERE: Final = "forkserver" in get_all_start_methods()
 CONTEXT: Final = get_context("forkserver") if _IS_THERE else get_context("spawn")
 
 
 def start() -> None:
-    """Have the process import everything, unless it does already. Returns at once."""
+    """Start the server and its imports, unless it runs already. Does not wait for it."""
     if _IS_THERE:
         main = ["pytest"] if "pytest" in sys.modules else []
         CONTEXT.set_forkserver_preload([*PRELOADED, *main])
@@ -38,8 +38,8 @@ def start() -> None:
 
 @contextmanager
 def _ctrl_c_ignored() -> Iterator[None]:
-    """A process that is started inside ignores Ctrl-C from its beginning: it is this process that handles it."""
-    if threading.current_thread() is not threading.main_thread():  # which cannot set it
+    """Make a process that is started inside ignore Ctrl-C from its beginning, as this process handles it."""
+    if threading.current_thread() is not threading.main_thread():  # only the main thread can set handlers
         yield
         return
     before = signal.signal(signal.SIGINT, signal.SIG_IGN)

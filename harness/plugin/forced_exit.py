@@ -1,4 +1,4 @@
-"""Leaving pytest when a run past its limit of real time has left threads behind: Python would wait for them."""
+"""Immediate exit from pytest if a run past its real time limit has left threads, for which Python would wait."""
 
 from __future__ import annotations
 
@@ -11,13 +11,13 @@ _session_key = pytest.StashKey[pytest.Session]()
 
 
 def pytest_sessionfinish(session: pytest.Session) -> None:
-    """Keep the session, whose exit status may still change."""
+    """Keep the session, as its exit status may still change."""
     session.config.stash[_session_key] = session
 
 
 @pytest.hookimpl(trylast=True)
 def pytest_unconfigure(config: pytest.Config) -> None:
-    """Leave at once. Workers of xdist are ended by their controller."""
+    """Exit at once if threads are left. Workers of xdist are ended by their controller."""
     limit = sys.modules.get("harness.scenario.real_limit")
     session = config.stash.get(_session_key, None)
     if (

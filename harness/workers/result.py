@@ -1,4 +1,4 @@
-"""What running scenarios gives, piece by piece, in this process or in workers."""
+"""The results of running scenarios, in this process or in workers."""
 
 from __future__ import annotations
 
@@ -8,8 +8,8 @@ from harness.report.results import Record
 from harness.scenario.outcome import Outcome
 
 
-class Ended(NamedTuple):
-    """An outcome of scenario `number` and what is written of it; without outcome, the end of the scenario."""
+class ScenarioResult(NamedTuple):
+    """An outcome of scenario `number` with its record for the report. Without an outcome, the end of the scenario."""
 
     number: int
     outcome: Outcome | None
