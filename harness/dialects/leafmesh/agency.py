@@ -87,7 +87,7 @@ class _Collector:
         self.problems = Problems(files.warnings)
         self._agents, self._files, self._document = frozenset(agents), files, document
         self._scope = ImportScope(files.folders, STAND_IN)
-        self._call = self._call_in_scope if files.import_lazily else call
+        self._call = self._call_in_scope if files.has_lazy_imports else call
         self._defined: dict[str, Span] = {}
         self._tool_places: dict[str, Span] = {}
 
@@ -100,7 +100,7 @@ class _Collector:
         modules = self._scope.modules()
         for file in self._files.found:
             if file.module in modules:
-                self._take_functions(file, modules)
+                self._add_functions(file, modules)
         for file in self._files:
             members = vars(modules[file.module]).values() if file.module in modules else ()
             for tool in chain.from_iterable(map(registered_tools, list(members))):
@@ -124,7 +124,7 @@ class _Collector:
     async def _call_in_scope(self, function: Callable[..., Any], *given: Any, **named: Any) -> Any:
         return await self._scope.run(call(function, *given, **named))
 
-    def _take_functions(self, file: PythonFile, modules: Mapping[str, ModuleType]) -> None:
+    def _add_functions(self, file: PythonFile, modules: Mapping[str, ModuleType]) -> None:
         members = vars(modules[file.module])
         for agent in sorted(self._agents & file.bindings.keys()):
             found, statement = members.get(agent), file.bindings[agent]

@@ -60,13 +60,13 @@ class PythonFile:
         return [node for node in ast.walk(self.tree) if isinstance(node, ast.Import | ast.ImportFrom)]
 
     @property
-    def imports_lazily(self) -> bool:
+    def has_lazy_imports(self) -> bool:
         """True if it has imports inside functions, which run only when the function is called."""
         at_once = set(_statements(self.tree.body))
         return any(statement not in at_once for statement in self.imports)
 
     @cached_property
-    def names_of_package(self) -> Mapping[str, str]:
+    def leafmesh_names(self) -> Mapping[str, str]:
         """Local names of `leafmesh` and its members, each with its original name: `{"t": "tool"}`."""
         found: dict[str, str] = {}
         for statement in self.imports:
@@ -102,9 +102,9 @@ class AgencyFiles:
     warnings: Sequence[Problem] = ()
 
     @property
-    def import_lazily(self) -> bool:
+    def has_lazy_imports(self) -> bool:
         """True if one of the files has imports inside functions."""
-        return any(file.imports_lazily for file in self)
+        return any(file.has_lazy_imports for file in self)
 
     def __iter__(self) -> Iterator[PythonFile]:
         return iter((*self.found, *self.imported))
@@ -133,8 +133,8 @@ def agency_files(discover: AutoDiscover, document: Document, request: LoadReques
     Raises:
         ManifestError: the directory is missing or may not be read, or a file in it cannot be parsed.
     """
-    listing = _listing(discover, document, request)
-    project = _project(listing.path, request)
+    listing = _list_directory(discover, document, request)
+    project = _project_folder(listing.path, request)
     others = (folder.resolve() for folder in request.folders)
     folders = tuple(dict.fromkeys((project, listing.path, *others)))
     paths = dict.fromkeys(listing.files)
@@ -143,15 +143,15 @@ def agency_files(discover: AutoDiscover, document: Document, request: LoadReques
         paths[tools] = None
     reader = _Reader(document.span(DIRECTORY))
     found = [reader.read_found(path, project) for path in paths if _is_module(path, project)]
-    imported = _imported(found, (project, listing.path), reader)
+    imported = _imported_files(found, (project, listing.path), reader)
     if reader.problems:
         raise ManifestError(reader.problems)
     is_written = "auto_discover" in document.value
-    warnings = [] if listing.files or not is_written else [_nothing_found(discover, document)]
+    warnings = [] if listing.files or not is_written else [_no_match_warning(discover, document)]
     return AgencyFiles(listing.path, [file for file in found if file], imported, folders, warnings)
 
 
-def _listing(discover: AutoDiscover, document: Document, request: LoadRequest) -> FolderListing:
+def _list_directory(discover: AutoDiscover, document: Document, request: LoadRequest) -> FolderListing:
     """List the directory: looked up beside the mesh file, then beside the folder of the mesh file."""
     written, base, span = discover.directory, request.base_path, document.span(DIRECTORY)
     if base is not None and not (base / written).is_dir():
@@ -166,7 +166,7 @@ def _listing(discover: AutoDiscover, document: Document, request: LoadRequest) -
     return request.resolve_folder(written, span, discover.pattern, recursive=discover.recursive)
 
 
-def _project(directory: Path, request: LoadRequest) -> Path:
+def _project_folder(directory: Path, request: LoadRequest) -> Path:
     base = request.base_path
     if base is None:
         return directory.parent
@@ -178,7 +178,7 @@ def _is_module(path: Path, project: Path) -> bool:
     return path.suffix == ".py" and path != project / "__init__.py"
 
 
-def _nothing_found(discover: AutoDiscover, document: Document) -> Problem:
+def _no_match_warning(discover: AutoDiscover, document: Document) -> Problem:
     text = f"no file in '{discover.directory}' matches the pattern '{discover.pattern}'"
     hint = (
         "a pattern is compared with the names of files, without their folders"
@@ -214,7 +214,7 @@ class _Reader:
             return None
 
 
-def _imported(
+def _imported_files(
     found: Sequence[PythonFile | None], folders: Sequence[Path], reader: _Reader
 ) -> Sequence[PythonFile]:
     """Parse the modules of these folders that the files import, directly or through one another."""
@@ -222,8 +222,8 @@ def _imported(
     queue = [file for file in found if file]
     imported = []
     while queue:
-        for name in _names_imported(queue.pop(0)):
-            path = next((path for folder in folders if (path := _file_of(name, folder))), None)
+        for name in _imported_names(queue.pop(0)):
+            path = next((path for folder in folders if (path := _module_file(name, folder))), None)
             if path is not None and path not in known:
                 known.add(path)
                 if file := reader.read(path, name):
@@ -232,7 +232,7 @@ def _imported(
     return imported
 
 
-def _names_imported(file: PythonFile) -> Iterator[str]:
+def _imported_names(file: PythonFile) -> Iterator[str]:
     """Yield the dotted names that the file imports at import time and that may be modules."""
     for statement in _statements(file.tree.body):
         if isinstance(statement, ast.Import):
@@ -255,7 +255,7 @@ def _statements(body: Sequence[ast.stmt]) -> Iterator[ast.stmt]:
                 yield from _statements(block)
 
 
-def _file_of(module: str, folder: Path) -> Path | None:
+def _module_file(module: str, folder: Path) -> Path | None:
     path = folder.joinpath(*module.split("."))
     if not module or path == folder:
         return None

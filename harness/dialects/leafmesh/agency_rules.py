@@ -21,8 +21,8 @@ _PIPELINES: Final = ("pre_compose", "chain", "chain_with_results", "conditional_
 def agency_problems(files: AgencyFiles, agents: Mapping[str, AnyAgent]) -> Iterator[Problem]:
     """Yield errors and warnings: bad imports and decorators, unused functions, wrong parameters."""
     for file in files:
-        yield from _imports(file)
-        yield from _decorators(file, agents)
+        yield from _check_imports(file)
+        yield from _check_decorators(file, agents)
     bound = {name for file in files.found for name in file.bindings}
     without = [
         name for name, agent in agents.items() if name not in bound and not isinstance(agent, HumanAgent)
@@ -35,12 +35,12 @@ def agency_problems(files: AgencyFiles, agents: Mapping[str, AnyAgent]) -> Itera
                 text = f"agent '{name}' is human, so that this function is never called"
                 yield Problem("unused-function", text, file.span(statement), "", "warning")
             elif name in agents:
-                yield from _arguments(file, statement)
-            elif _takes_three(statement):
-                yield from _misnamed(file, statement, without)
+                yield from _check_arguments(file, statement)
+            elif _takes_three_arguments(statement):
+                yield from _check_name(file, statement, without)
 
 
-def _imports(file: PythonFile) -> Iterator[Problem]:
+def _check_imports(file: PythonFile) -> Iterator[Problem]:
     """Yield names that cannot be imported from `leafmesh`.
 
     Only top-level statements count: an import in a `try` may fail.
@@ -61,19 +61,19 @@ def _imports(file: PythonFile) -> Iterator[Problem]:
                 yield Problem("import", text, file.span(statement), f"import from '{PACKAGE}' itself")
 
 
-def _decorators(file: PythonFile, agents: Collection[str]) -> Iterator[Problem]:
+def _check_decorators(file: PythonFile, agents: Collection[str]) -> Iterator[Problem]:
     for function in file.bindings.values():
         for decorator, call, place in decorators_of(file, function):
             if decorator in _PIPELINES and call is None:
                 text = f"@{decorator} takes functions, in parentheses"
                 yield Problem("bad-decorator", text, file.span(place))
-            for name, at in _agents_named(decorator, call):
+            for name, at in _named_agents(decorator, call):
                 if name not in agents and (near := nearest(name, agents, cutoff=_NEAR)) is not None:
                     text = f"@{decorator} names '{name}', which is no agent"
                     yield Problem("unknown-agent", text, file.span(at), f"did you mean '{near}'?", "warning")
 
 
-def _agents_named(decorator: str, call: ast.Call | None) -> Iterator[tuple[str, ast.expr]]:
+def _named_agents(decorator: str, call: ast.Call | None) -> Iterator[tuple[str, ast.expr]]:
     """Yield the agents that `@compose` or `allowed_agents` names, as far as they are literals."""
     for keyword in call.keywords if call else ():
         if decorator == "compose" and keyword.arg is not None:
@@ -84,20 +84,19 @@ def _agents_named(decorator: str, call: ast.Call | None) -> Iterator[tuple[str, 
                     yield item.value, item
 
 
-def _arguments(file: PythonFile, function: Function) -> Iterator[Problem]:
+def _check_arguments(file: PythonFile, function: Function) -> Iterator[Problem]:
     """Warn if an agent's function does not take three arguments.
 
     Functions with decorators of others are skipped, since these may change the parameters.
     """
-    if len(list(decorators_of(file, function))) == len(function.decorator_list) and not _takes_three(
-        function
-    ):
+    has_only_own_decorators = len(list(decorators_of(file, function))) == len(function.decorator_list)
+    if has_only_own_decorators and not _takes_three_arguments(function):
         text = f"agent '{function.name}' calls its function with three arguments, which it does not take"
         hint = f"async def {function.name}(llm_response, input_data, context):"
         yield Problem("agent-arguments", text, file.span(function), hint, "warning")
 
 
-def _takes_three(function: Function) -> bool:
+def _takes_three_arguments(function: Function) -> bool:
     given = function.args
     positional = [*given.posonlyargs, *given.args]
     required = len(positional) - len(given.defaults)
@@ -105,7 +104,8 @@ def _takes_three(function: Function) -> bool:
     return enough and required <= 3 and all(given.kw_defaults)
 
 
-def _misnamed(file: PythonFile, function: Function, agents: Collection[str]) -> Iterator[Problem]:
+def _check_name(file: PythonFile, function: Function, agents: Collection[str]) -> Iterator[Problem]:
+    """Warn about a function whose name resembles that of an agent without a function."""
     near = nearest(function.name, agents, cutoff=_NEAR)
     if near is not None:
         text = f"there is no agent '{function.name}', so that this function is never called"

@@ -50,7 +50,7 @@ def load(request: LoadRequest) -> EventGraph:
         mesh_file = open_mesh(request)
         entry = _entry_point(mesh_file, request)
         agency = Agency.of(mesh_file.mesh, mesh_file.document, request)
-        return _graph(mesh_file, entry, agency)
+        return _build_graph(mesh_file, entry, agency)
 
 
 def _entry_point(mesh_file: MeshFile, request: LoadRequest) -> EntryPoint:
@@ -77,7 +77,7 @@ def _entry_point(mesh_file: MeshFile, request: LoadRequest) -> EntryPoint:
     raise ManifestError(Problem("unknown-agent", text, where, did_you_mean(wanted, [*by_name, *mesh.agents])))
 
 
-def _graph(mesh_file: MeshFile, entry: EntryPoint, agency: Agency) -> EventGraph:
+def _build_graph(mesh_file: MeshFile, entry: EntryPoint, agency: Agency) -> EventGraph:
     mesh, document = mesh_file.mesh, mesh_file.document
     joins = _joins(mesh)
     parts = MeshParts(mesh, agency, mesh_file.connectors, joins)

@@ -84,7 +84,7 @@ class Condition:
 
     def holds(self, values: Mapping[str, Any]) -> bool:
         """True if the condition holds for this output or input. Never raises: a missing field is null."""
-        return truth(self._evaluate(values))
+        return is_true(self._evaluate(values))
 
 
 def parse(written: str | bool, *, of_input: bool = False) -> Condition:
@@ -114,7 +114,7 @@ def _parse(text: str, of_input: bool) -> Condition:
     return Condition(text, tuple(dict.fromkeys(part.paths)), part.words, part.value)
 
 
-def truth(value: Any) -> bool:
+def is_true(value: Any) -> bool:
     """The truth value of an operand: null, false, 0 and empty values are false."""
     return bool(value)
 
@@ -122,20 +122,20 @@ def truth(value: Any) -> bool:
 def compare(left: Any, sign: str, right: Any) -> bool:
     """Compare two values without conversion: a boolean is no number, and values without an order give False."""
     if sign in ("==", "!="):
-        return same(left, right) == (sign == "==")
+        return strictly_equal(left, right) == (sign == "==")
     if not (is_number(left) and is_number(right)) and not (isinstance(left, str) and isinstance(right, str)):
         return False
     return _ORDERS[sign](left, right)
 
 
-def same(left: Any, right: Any) -> bool:
+def strictly_equal(left: Any, right: Any) -> bool:
     """True if two values are equal, without type conversion at any depth."""
     if isinstance(left, bool) or isinstance(right, bool):
         return left is right
     if isinstance(left, Mapping) and isinstance(right, Mapping):
-        return left.keys() == right.keys() and all(same(left[key], right[key]) for key in left)
+        return left.keys() == right.keys() and all(strictly_equal(left[key], right[key]) for key in left)
     if isinstance(left, list) and isinstance(right, list):
-        return len(left) == len(right) and all(map(same, left, right))
+        return len(left) == len(right) and all(map(strictly_equal, left, right))
     return bool(left == right)
 
 
@@ -157,7 +157,7 @@ def _constant(value: Any) -> _Part:
     return _Part(lambda _values: value)
 
 
-def _at(values: Any, keys: tuple[str, ...]) -> Any:
+def _lookup(values: Any, keys: tuple[str, ...]) -> Any:
     for key in keys:
         values = values.get(key) if isinstance(values, Mapping) else None
     return values
@@ -183,7 +183,7 @@ class _Parts(Transformer[Any, Any]):
         first, *rest = token.split(".")
         keys = tuple(rest if first in self._roots else (first, *rest))
         word = first if not rest and keys else None
-        return _Part(lambda values: _at(values, keys), (keys,) if keys else (), word=word)
+        return _Part(lambda values: _lookup(values, keys), (keys,) if keys else (), word=word)
 
     def compared(self, left: _Part, sign: str, right: _Part) -> _Part:
         sign = str(sign)
@@ -194,16 +194,16 @@ class _Parts(Transformer[Any, Any]):
         )
 
     def negation(self, part: _Part) -> _Part:
-        return _Part(lambda values: not truth(part.value(values)), part.paths, part.words)
+        return _Part(lambda values: not is_true(part.value(values)), part.paths, part.words)
 
     def and_(self, *parts: _Part) -> _Part:
-        return _Part(lambda values: all(truth(part.value(values)) for part in parts), *_read(parts))
+        return _Part(lambda values: all(is_true(part.value(values)) for part in parts), *_merged_reads(parts))
 
     def or_(self, *parts: _Part) -> _Part:
-        return _Part(lambda values: any(truth(part.value(values)) for part in parts), *_read(parts))
+        return _Part(lambda values: any(is_true(part.value(values)) for part in parts), *_merged_reads(parts))
 
 
-def _read(parts: tuple[_Part, ...]) -> tuple[tuple[tuple[str, ...], ...], tuple[str, ...]]:
+def _merged_reads(parts: tuple[_Part, ...]) -> tuple[tuple[tuple[str, ...], ...], tuple[str, ...]]:
     """Concatenate the paths and the words of several parts."""
     return (
         tuple(path for part in parts for path in part.paths),

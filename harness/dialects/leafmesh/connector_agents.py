@@ -88,7 +88,7 @@ async def _call_sync(
             return await _perform_stub(whole, ctx)
         with _connector_errors(ctx):
             if isinstance(connector, connector_document.MCP | connector_document.Zapier):
-                return await _mcp(connector, request_data(agent, start, rerun=False), ctx)
+                return await _call_mcp_tool(connector, request_data(agent, start, rerun=False), ctx)
             reply = await _post(connector, {"data": request_data(agent, start)}, ctx)
         return _json_or_text(reply.text, reply.json)
 
@@ -205,7 +205,7 @@ def mcp_endpoint(agent: str, connector: connector_document.MCP | connector_docum
     return MCPEndpoint(id=agent, transport="streamable_http", url=connector.url, headers=headers)
 
 
-async def _mcp(
+async def _call_mcp_tool(
     connector: connector_document.MCP | connector_document.Zapier, args: Mapping[str, Any], ctx: NodeContext
 ) -> Any:
     """Call the connector's tool; return its structured content, else its text, parsed if it is JSON."""

@@ -32,7 +32,7 @@ def read_connectors(document: Document, env: Mapping[str, str]) -> tuple[dict[st
     found: dict[str, Connector] = {}
     problems = Problems()
     for path, agent in matches(document.value, "agents", EACH):
-        kind = _kind(agent)
+        kind = _framework(agent)
         if kind is None or not isinstance(agent.get(CONFIG, {}), dict):  # a problem of the agent itself
             continue
         name, model = str(path[-1]), CONNECTORS[kind]
@@ -41,11 +41,11 @@ def read_connectors(document: Document, env: Mapping[str, str]) -> tuple[dict[st
         with problems.collecting():
             written = validate(model, document, (*path, CONFIG)) if CONFIG in agent else model()
             found[name] = with_fallbacks(written, env)
-            problems.add(_missing(found[name], name, kind, document, path))
+            problems.add(_missing_fields(found[name], name, kind, document, path))
     return found, [*problems.errors, *problems.warnings]
 
 
-def _kind(agent: Any) -> str | None:
+def _framework(agent: Any) -> str | None:
     """Return the framework of an external agent, the integration of a programmatic one; else None."""
     match agent:
         case {"agent_type": "external", "framework": str(kind)} if kind in get_args(Framework):
@@ -56,11 +56,12 @@ def _kind(agent: Any) -> str | None:
             return None
 
 
-def _missing(
+def _missing_fields(
     connector: Connector, name: str, kind: str, document: Document, path: DocumentPath
 ) -> Iterator[Problem]:
+    """Yield an error for each required field that is empty after the fallbacks."""
     where = document.key_span((*path, CONFIG))
-    for needed in _needed(connector):
+    for needed in _required_fields(connector):
         if not any(getattr(connector, field) for field in needed):
             variables = [f for field in needed for f in _fallbacks(type(connector), field)]
             text = f"{CONFIG} of agent '{name}' needs {' or '.join(map(repr, needed))}: it is a connector for {kind}"
@@ -74,7 +75,7 @@ def _missing(
             yield Problem("missing-key", text, where, hint)
 
 
-def _needed(connector: Connector) -> Iterator[tuple[str, ...]]:
+def _required_fields(connector: Connector) -> Iterator[tuple[str, ...]]:
     """Yield the fields that a connector needs for sending; one field of each tuple is enough."""
     for field in connector.required:
         yield (field,)

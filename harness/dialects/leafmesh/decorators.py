@@ -190,12 +190,12 @@ def _run(work: Steps) -> Any:
         while True:
             value = work.send(value)
             if inspect.isawaitable(value):
-                return _continued(work, value)
+                return _run_async(work, value)
     except StopIteration as end:
         return end.value
 
 
-async def _continued(work: Steps, waited: Any) -> Any:
+async def _run_async(work: Steps, waited: Any) -> Any:
     try:
         while True:
             waited = work.send(await waited if inspect.isawaitable(waited) else waited)

@@ -74,13 +74,13 @@ class Knowledge(Section, title="a knowledge"):
     groupName: str | None = None
 
 
-def _of_a_service(knowledge: bool | Knowledge) -> bool | Knowledge:
+def _require_service(knowledge: bool | Knowledge) -> bool | Knowledge:
     if knowledge is True:
         raise mistaken(Mistake("knowledge: expected false, or a mapping with 'serviceName', found true"))
     return knowledge
 
 
-NoneOrKnowledge = Annotated[bool | Knowledge, AfterValidator(_of_a_service)]
+NoneOrKnowledge = Annotated[bool | Knowledge, AfterValidator(_require_service)]
 
 
 class Agent(Section):
@@ -216,7 +216,7 @@ AGENT_TYPES: Final[dict[str, type[Agent]]] = {
 """The models of agents, by `agent_type`."""
 
 
-def _typed(agent: Any) -> Any:
+def _with_type(agent: Any) -> Any:
     """Return the agent with its type, `llm` by default."""
     return {"agent_type": "llm", **agent} if isinstance(agent, dict) else agent
 
@@ -224,7 +224,7 @@ def _typed(agent: Any) -> Any:
 AnyAgent = Annotated[
     LLMAgent | HumanAgent | ProgrammaticAgent | ExternalAgent,
     Field(discriminator="agent_type"),
-    BeforeValidator(_typed),
+    BeforeValidator(_with_type),
 ]
 
 

@@ -31,7 +31,7 @@ class Environment:
     def __init__(self, values: Mapping[str, str]) -> None:
         self._values = values
         self.names: dict[str, None] = {}
-        self._doubts: dict[str, tuple[_Reference, str, str]] = {}  # first use, message and hint of a warning
+        self._unset: dict[str, tuple[_Reference, str, str]] = {}  # first use, message and hint of a warning
 
     def rewrite(self, text: str) -> Rewritten:
         """Replace each variable by its value, else its default, else nothing. Comments are left alone."""
@@ -42,14 +42,14 @@ class Environment:
         self.names[found.name] = None
         if found.name in self._values:
             return self._values[found.name]
-        if (doubt := _doubt(found)) is not None:
-            self._doubts.setdefault(found.name, (found, *doubt))
+        if (doubt := _unset_warning(found)) is not None:
+            self._unset.setdefault(found.name, (found, *doubt))
         return found.default or ""
 
     def warnings(self, document: Document) -> Iterator[Problem]:
         """Yield a warning for each variable that is not set and has no default or a suspicious one."""
         lines = Lines(document.text)
-        for found, text, hint in self._doubts.values():
+        for found, text, hint in self._unset.values():
             where = lines.span(document.file, found.start, found.end)
             yield Problem("missing-variable", text, where, hint, "warning")
 
@@ -96,7 +96,7 @@ class _Reference(NamedTuple):
     default: str | None
 
 
-def _doubt(found: _Reference) -> tuple[str, str] | None:
+def _unset_warning(found: _Reference) -> tuple[str, str] | None:
     """Return message and hint of the warning about a variable that is not set; None if its default is plain."""
     unset = f"the environment variable {found.name} is not set"
     if found.default is None:

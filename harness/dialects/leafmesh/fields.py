@@ -14,7 +14,7 @@ from pydantic_core import PydanticCustomError
 from harness.graph.to_json import to_json
 
 
-def _no_boolean(kind: Literal["int", "float"]) -> BeforeValidator:
+def _reject_boolean(kind: Literal["int", "float"]) -> BeforeValidator:
     def check(value: Any) -> Any:
         if isinstance(value, bool):
             raise PydanticCustomError(f"{kind}_type", "a boolean is no number")
@@ -23,8 +23,8 @@ def _no_boolean(kind: Literal["int", "float"]) -> BeforeValidator:
     return BeforeValidator(check)
 
 
-Whole = Annotated[int, _no_boolean("int")]
-Number = Annotated[float, _no_boolean("float"), Field(allow_inf_nan=False)]
+Whole = Annotated[int, _reject_boolean("int")]
+Number = Annotated[float, _reject_boolean("float"), Field(allow_inf_nan=False)]
 Count = Annotated[Whole, Field(ge=0)]
 Positive = Annotated[Whole, Field(ge=1)]
 Rate = Annotated[Number, Field(ge=0, le=1)]

@@ -48,7 +48,7 @@ async def ask_human(agent: HumanAgent, start: Start, ctx: NodeContext) -> RawOut
                 await _deliver(agent, start, request, ctx)
 
         await ctx.once("delivered", deliver)
-        reply = await _answer(agent, start, request, ctx)
+        reply = await _ask(agent, start, request, ctx)
     return RawOutput(output_of(reply, ctx.name, start.caller))
 
 
@@ -57,22 +57,22 @@ def output_of(reply: Any, name: str, caller: str) -> dict[str, Any]:
     said = dict(reply) if isinstance(reply, Mapping) else {"message": reply}
     return {
         **said,
-        "human_message": _first(said, "human_message", "message", otherwise=""),
-        "human_decision": _first(said, "human_decision", "decision", otherwise=""),
-        "human_data": _first(said, "human_data", "data", otherwise={}),
+        "human_message": _first_value(said, "human_message", "message", otherwise=""),
+        "human_decision": _first_value(said, "human_decision", "decision", otherwise=""),
+        "human_data": _first_value(said, "human_data", "data", otherwise={}),
         "human_initiated": True,
         "source_agent": name,
         "from_agent": caller,
     }
 
 
-def _first(said: Mapping[str, Any], *keys: str, otherwise: Any) -> Any:
+def _first_value(said: Mapping[str, Any], *keys: str, otherwise: Any) -> Any:
     """Return the value of the first key that is neither missing, null nor empty text."""
     return next((said[key] for key in keys if said.get(key) not in (None, "")), otherwise)
 
 
-async def _answer(agent: HumanAgent, start: Start, request: Mapping[str, Any], ctx: NodeContext) -> Any:
-    """Return the answer of a `human` stub; if the scenario has none, pause the run. NOTES 10.3, 10.5, 10.6."""
+async def _ask(agent: HumanAgent, start: Start, request: Mapping[str, Any], ctx: NodeContext) -> Any:
+    """Ask with a `human` stub; if the scenario has none, pause the run. NOTES 10.3, 10.5, 10.6."""
     value: dict[str, Any] = {"agent": ctx.name, "from_agent": start.caller, "input": dict(request)}
     if agent.human_prompt_template is not None:
         value["prompt"] = fill_template(agent.human_prompt_template, request)
@@ -121,7 +121,7 @@ async def _deliver(agent: HumanAgent, start: Start, request: Mapping[str, Any], 
     if start.rerun is not None:
         body[RERUN] = to_json(start.rerun)
     for provider, channel in agent.channels.items():
-        if not await _refusal(message_call(provider, channel, channel.post_channel or "", body), ctx):
+        if not await _try_delivery(message_call(provider, channel, channel.post_channel or "", body), ctx):
             return
     webhook = agent.webhook_config
     refusal = "no channel took it"
@@ -130,13 +130,13 @@ async def _deliver(agent: HumanAgent, start: Start, request: Mapping[str, Any], 
         for attempt in range(webhook.max_retries + 1):
             if attempt:
                 await ctx.sleep(webhook.retry_delay)
-            refusal = await _refusal(call, ctx, webhook.outbound_timeout)
+            refusal = await _try_delivery(call, ctx, webhook.outbound_timeout)
             if not refusal:
                 return
     raise WebhookDeliveryError(f"the request of human agent '{ctx.name}' cannot be delivered: {refusal}")
 
 
-async def _refusal(call: HTTPCall, ctx: NodeContext, limit_s: float | None = None) -> str:
+async def _try_delivery(call: HTTPCall, ctx: NodeContext, limit_s: float | None = None) -> str:
     """Send a request; return the reason why it was not delivered, or ""."""
     try:
         reply: HTTPReply = await with_timeout(lambda: ctx.perform(call), ctx, limit_s, call.name)

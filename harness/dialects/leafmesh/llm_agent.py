@@ -67,8 +67,8 @@ async def call_model(agent: LLMAgent, parts: MeshParts, start: Start, ctx: NodeC
     retrieved = "" if knowledge is None else await retrieve(knowledge, user, ctx)
     tools = Toolbox(agent, parts, ctx)
     messages = [*_system_messages(agent, start, retrieved), HumanMessage(content=user)]
-    text = await _converse(agent, parts, messages, tools, ctx)
-    reply = _checked(agent, text, ctx)
+    text = await _tool_loop(agent, parts, messages, tools, ctx)
+    reply = _parse_reply(agent, text, ctx)
     output = reply if isinstance(reply, Mapping) else {"response": reply}
     return await post_process(function, reply, start, output)
 
@@ -103,7 +103,7 @@ def _correction(rerun: Any) -> str:
     return _labelled("CORRECTION", f"This is another attempt, after this one failed:\n{as_text(rerun)}")
 
 
-async def _converse(
+async def _tool_loop(
     agent: LLMAgent, parts: MeshParts, messages: Sequence[BaseMessage], tools: Toolbox, ctx: NodeContext
 ) -> str:
     conversation = list(messages)
@@ -114,23 +114,23 @@ async def _converse(
         except Exception as error:
             if ctx.is_fatal(error) or not getattr(error, "kind", ""):
                 raise
-            raise _named_by_kind(error) from error
+            raise _error_named_by_kind(error) from error
         if not reply.tool_calls:
             return reply.text
         conversation += await tools.answer_calls(reply)
     raise TooManyTurns(f"the model of agent '{ctx.name}' still asks for tools after {MOST_TURNS} calls")
 
 
-def _named_by_kind(error: Exception) -> Exception:
+def _error_named_by_kind(error: Exception) -> Exception:
     """Return a copy of a model error whose class is named after its kind, such as `rate_limit`. NOTES 13.6."""
     named: Exception = type(str(getattr(error, "kind", "")), (type(error),), {})(str(error))
     return named
 
 
-def _checked(agent: LLMAgent, text: str, ctx: NodeContext) -> Any:
+def _parse_reply(agent: LLMAgent, text: str, ctx: NodeContext) -> Any:
     """Return `llm_response`: a mapping if the reply is a JSON object, else its text. NOTES 7.3, 7.4."""
     try:
-        value: Any = json.loads(strip_code_fence(text), parse_constant=_no_json)
+        value: Any = json.loads(strip_code_fence(text), parse_constant=_reject_constant)
     except (ValueError, RecursionError):
         value = None
         if agent.response_format is not None:
@@ -145,7 +145,7 @@ def _checked(agent: LLMAgent, text: str, ctx: NodeContext) -> Any:
     return value if isinstance(value, Mapping) else text
 
 
-def _no_json(word: str) -> NoReturn:
+def _reject_constant(word: str) -> NoReturn:
     raise ValueError(f"{word} is not JSON, though Python reads it")
 
 

@@ -71,15 +71,15 @@ def no_effect_notes(mesh: Mesh, document: Document) -> Iterator[Problem]:
             if agent.get(key) and not agent.get(needed, default):
                 yield _no_effect(document, (*path, key), f"without `{written}`")
     for path, config in matches(document.value, "agents", EACH, "connector_config"):
-        yield from _of_a_connector(document, path, config)
-    yield from _of_the_manager(mesh, document)
+        yield from _connector_notes(document, path, config)
+    yield from _manager_notes(mesh, document)
     for name, one in mesh.agents.items():
         if one.enabled_knowledge is not None and not isinstance(one, LLMAgent):
             why = "in a simulated run: only llm agents look it up"
             yield _no_effect(document, ("agents", name, "knowledge"), why)
 
 
-def _of_a_connector(document: Document, path: DocumentPath, config: Any) -> Iterator[Problem]:
+def _connector_notes(document: Document, path: DocumentPath, config: Any) -> Iterator[Problem]:
     """Yield notes for keys of the other mode or transport. spec: "Common connector_config fields", "mcp"."""
     if not isinstance(config, dict):
         return
@@ -92,7 +92,7 @@ def _of_a_connector(document: Document, path: DocumentPath, config: Any) -> Iter
             yield _no_effect(document, (*path, key), f"without `{field}: {value}`")
 
 
-def _of_the_manager(mesh: Mesh, document: Document) -> Iterator[Problem]:
+def _manager_notes(mesh: Mesh, document: Document) -> Iterator[Problem]:
     """Yield notes for keys that need an enabled manager or its Summarizer. spec: "Narration Routing"."""
     narrating = [("agents", name, "narration") for name, agent in mesh.agents.items() if agent.narration]
     if not reads_narrations(mesh):

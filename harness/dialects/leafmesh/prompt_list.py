@@ -30,12 +30,12 @@ def prompts(request: LoadRequest) -> list[Prompt]:
         raise ManifestError(Problem("wrong-type", text, document.span(("agents",))))
     found = [
         Prompt(".".join(id_), kind, place.value, document.span(place.path))
-        for id_, kind, place in _texts(document)
+        for id_, kind, place in _prompt_matches(document)
     ]
     return sorted(found, key=lambda prompt: (prompt.where.line, prompt.where.column))
 
 
-def _texts(document: Document) -> Iterator[tuple[list[str], str, Match]]:
+def _prompt_matches(document: Document) -> Iterator[tuple[list[str], str, Match]]:
     """Yield the id, the kind and the match of each prompt."""
     patterns = [
         ("agents", EACH, "prompt"),

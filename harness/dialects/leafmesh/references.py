@@ -18,7 +18,7 @@ _ESCALATION: Final = ("manager", "escalation", "targets", EACH)
 
 
 class References:
-    """The names that a mesh defines, to check the names that it uses."""
+    """The names that a mesh defines, and checks of the names that it uses."""
 
     def __init__(self, document: Document) -> None:
         self.document = document
@@ -29,20 +29,20 @@ class References:
 
     def problems(self) -> Iterator[Problem]:
         """Yield duplicate and unknown names, and conditions and `wait_for` expressions with syntax errors."""
-        yield from self._duplicates()
-        yield from self._unknown_agents("the entry point's target", "entry_points", EACH, "target")
-        yield from self._unknown_agents("can_call", "agents", EACH, "can_call", EACH, "agent")
-        yield from self._unknown_agents("the escalation target's agent", *_ESCALATION, "agent")
+        yield from self._check_duplicates()
+        yield from self._check_agents("the entry point's target", "entry_points", EACH, "target")
+        yield from self._check_agents("can_call", "agents", EACH, "can_call", EACH, "agent")
+        yield from self._check_agents("the escalation target's agent", *_ESCALATION, "agent")
         for path, name in texts(self.document.value, *_ESCALATION, "entry_point"):
             if name not in self.entry_points:
                 text = f"the escalation target's entry_point: there is no entry point '{name}'"
                 hint = did_you_mean(name, self.entry_points)
                 yield Problem("unknown-entry-point", text, self.document.span(path), hint)
-        yield from self._test_scenarios()
-        yield from self._waits()
-        yield from self._conditions()
+        yield from self._check_test_scenarios()
+        yield from self._check_waits()
+        yield from self._check_conditions()
 
-    def _duplicates(self) -> Iterator[Problem]:
+    def _check_duplicates(self) -> Iterator[Problem]:
         first: dict[str, int] = {}
         for path, name in texts(self.document.value, "entry_points", EACH, "name"):
             where = self.document.span(path)
@@ -51,7 +51,7 @@ class References:
                 yield Problem("duplicate-name", text, where)
             first.setdefault(name, where.line)
 
-    def _test_scenarios(self) -> Iterator[Problem]:
+    def _check_test_scenarios(self) -> Iterator[Problem]:
         """Warn about unknown entry points of test scenarios; the mesh itself runs without them."""
         for path, scenario in matches(self.document.value, "evolution", "test_scenarios", EACH):
             name = scenario.get("entry_point", "test") if isinstance(scenario, dict) else None
@@ -61,7 +61,7 @@ class References:
                 hint = did_you_mean(name, self.entry_points)
                 yield Problem("unknown-entry-point", text, where, hint, "warning")
 
-    def _unknown_agents(self, what: str, *pattern: Any) -> Iterator[Problem]:
+    def _check_agents(self, what: str, *pattern: Any) -> Iterator[Problem]:
         for path, name in texts(self.document.value, *pattern):
             if name not in self.agents:
                 yield self._unknown_agent(what, name, self.document.span(path))
@@ -70,26 +70,26 @@ class References:
         text = f"{what}: there is no agent '{name}'"
         return Problem("unknown-agent", text, where, did_you_mean(name, self.agents))
 
-    def _waits(self) -> Iterator[Problem]:
+    def _check_waits(self) -> Iterator[Problem]:
         for place in texts(self.document.value, "agents", EACH, "wait_for"):
-            yield from list(self._unreadable(place, wait_for.parse)) or self._unknown_members(place)
+            yield from list(self._check_syntax(place, wait_for.parse)) or self._check_members(place)
         for place in texts(self.document.value, "agents", EACH, "wait_for", EACH):
             if place.value not in self.agents:
-                faults = list(self._unreadable(place, lambda item: wait_for.parse([item])))
-                yield from faults or self._unknown_members(place)
+                faults = list(self._check_syntax(place, lambda item: wait_for.parse([item])))
+                yield from faults or self._check_members(place)
 
-    def _unknown_members(self, place: Match) -> Iterator[Problem]:
+    def _check_members(self, place: Match) -> Iterator[Problem]:
         for found in _MEMBER.finditer(place.value):
             if found[0].lower() not in ("and", "or") and found[0] not in self.agents:
                 where = self.document.span_in_text(place.path, found.start(), len(found[0]))
                 yield self._unknown_agent("wait_for", found[0], where)
 
-    def _conditions(self) -> Iterator[Problem]:
+    def _check_conditions(self) -> Iterator[Problem]:
         for pattern in (("agents", EACH, "can_call", EACH, "condition"), ("entry_points", EACH, "condition")):
             for place in texts(self.document.value, *pattern):
-                yield from self._unreadable(place, conditions.parse)
+                yield from self._check_syntax(place, conditions.parse)
 
-    def _unreadable(self, place: Match, parse: Callable[[str], Any]) -> Iterator[Problem]:
+    def _check_syntax(self, place: Match, parse: Callable[[str], Any]) -> Iterator[Problem]:
         text = place.value.strip()
         try:
             parse(text)

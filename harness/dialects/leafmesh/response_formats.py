@@ -31,10 +31,10 @@ def response_format_problems(document: Document) -> Iterator[Problem]:
             text = "response_format: of type json_schema, it needs a mapping 'schema' inside 'json_schema'"
             yield Problem("missing-key", text, document.span(at))
         else:
-            yield from _of_schema(to_json(schema), document, at)  # replies are JSON, so dates become texts
+            yield from _check_schema(to_json(schema), document, at)  # replies are JSON, so dates become texts
 
 
-def _of_schema(schema: Mapping[str, Any], document: Document, at: DocumentPath) -> Iterator[Problem]:
+def _check_schema(schema: Mapping[str, Any], document: Document, at: DocumentPath) -> Iterator[Problem]:
     if (flaw := schema_flaw(schema)) is not None:
         text = f"response_format is not a JSON Schema: {flaw.message}"
         yield Problem("bad-schema", text, document.span((*at, *flaw.path)), flaw.hint)

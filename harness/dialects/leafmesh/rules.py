@@ -19,13 +19,13 @@ from harness.source.document import Document
 from harness.source.suggest import did_you_mean
 
 _SUMMARIZER: Final = "summarizer"
-_OF_TARGET: Final[Mapping[str, Sequence[str]]] = {
+_TARGET_FIELDS: Final[Mapping[str, Sequence[str]]] = {
     "human_agent": ("agent", "entry_point"),
     "webhook": ("url", "method", "headers", "payload_template"),
     "channel": ("provider", "channel_id", "message_template"),
 }
 _TEMPLATES: Final = ("payload_template", "message_template")
-_NEEDED: Final[Mapping[str, Sequence[tuple[str, ...]]]] = {
+_REQUIRED_FIELDS: Final[Mapping[str, Sequence[tuple[str, ...]]]] = {
     "human_agent": (("agent", "entry_point"),),
     "webhook": (("url",),),
     "channel": (("provider",), ("channel_id",)),
@@ -35,14 +35,14 @@ _NEEDED: Final[Mapping[str, Sequence[tuple[str, ...]]]] = {
 
 def rule_problems(document: Document) -> Iterator[Problem]:
     """Yield errors for violated rules, and warnings about probable mistakes."""
-    yield from _names(document)
-    yield from _escalation_targets(document)
+    yield from _check_names(document)
+    yield from _check_escalation_targets(document)
     yield from response_format_problems(document)
-    yield from _fields_of_no_object(document)
-    yield from _schedules(document)
+    yield from _check_sub_fields(document)
+    yield from _check_schedules(document)
 
 
-def _names(document: Document) -> Iterator[Problem]:
+def _check_names(document: Document) -> Iterator[Problem]:
     """Check the names of agents: the `name` of an agent is its key."""
     for path, agent in matches(document.value, "agents", EACH):
         key = path[-1]
@@ -60,18 +60,18 @@ def _names(document: Document) -> Iterator[Problem]:
             yield Problem("shared-name", text, document.key_span(path), "rename the agent", "warning")
 
 
-def _escalation_targets(document: Document) -> Iterator[Problem]:
+def _check_escalation_targets(document: Document) -> Iterator[Problem]:
     """Check the fields of escalation targets. spec: "EscalationTarget", "Applies To"."""
     for path, target in matches(document.value, "manager", "escalation", "targets", EACH):
         kind = target.get("type") if isinstance(target, dict) else None
-        if not isinstance(kind, str) or kind not in _OF_TARGET:
+        if not isinstance(kind, str) or kind not in _TARGET_FIELDS:
             continue
-        for needed in _NEEDED[kind]:
+        for needed in _REQUIRED_FIELDS[kind]:
             if not any(target.get(field) for field in needed):
                 text = f"an escalation target of type {kind} needs {' or '.join(map(repr, needed))}"
                 yield Problem("missing-key", text, document.span(path))
         for key in target:
-            owner = next((other for other, fields in _OF_TARGET.items() if key in fields), kind)
+            owner = next((other for other, fields in _TARGET_FIELDS.items() if key in fields), kind)
             if owner != kind:
                 text = f"'{key}' does nothing in an escalation target of type {kind}"
                 hint = f"it belongs to type {owner}"
@@ -84,11 +84,13 @@ def _escalation_targets(document: Document) -> Iterator[Problem]:
                     yield Problem("unknown-name", text, document.span((*path, key)), hint, "warning")
 
 
-def _fields_of_no_object(document: Document) -> Iterator[Problem]:
+def _check_sub_fields(document: Document) -> Iterator[Problem]:
     """Warn about sub-fields of a type other than object. spec: "`yields` and `inputs` Type Strings"."""
     for key in ("yields", "inputs"):
         fields = [
-            place for each in matches(document.value, "agents", EACH, key, EACH) for place in _nested(each)
+            place
+            for each in matches(document.value, "agents", EACH, key, EACH)
+            for place in _nested_fields(each)
         ]
         for path, declared in fields:
             if declared.get("type") != "object" and declared.get("fields"):
@@ -96,12 +98,12 @@ def _fields_of_no_object(document: Document) -> Iterator[Problem]:
                 yield Problem("other-type", text, document.key_span((*path, "fields")), "", "warning")
 
 
-def _nested(place: Match) -> Iterator[Match]:
+def _nested_fields(place: Match) -> Iterator[Match]:
     """Yield a field that is written as a mapping, and those inside it."""
     if isinstance(place.value, dict):
         yield place
         for path, value in matches(place.value, "fields", EACH):
-            yield from _nested(Match((*place.path, *path), value))
+            yield from _nested_fields(Match((*place.path, *path), value))
 
 
 # -------------------------------------------------------------- schedules
@@ -118,16 +120,16 @@ _CRON: Final[Sequence[tuple[str, int, int, Sequence[str]]]] = (
 _CRON_PART: Final = re.compile(r"(?:[*?]|(?P<first>\w+)(?:-(?P<last>\w+))?)(?:/(?P<step>[1-9]\d*))?")
 
 
-def _schedules(document: Document) -> Iterator[Problem]:
+def _check_schedules(document: Document) -> Iterator[Problem]:
     """Warn about invalid cron expressions; not an error, since schedules are not run here."""
     for path, written in texts(document.value, "agents", EACH, "wake_up"):
-        if fault := _cron_fault(written):
+        if fault := _cron_error(written):
             text = f"wake_up: '{written}' is not a cron expression: {fault}"
             hint = "minute, hour, day of the month, month, day of the week, such as `0 9 * * 1-5`"
             yield Problem("bad-schedule", text, document.span(path), hint, "warning")
 
 
-def _cron_fault(written: str) -> str:
+def _cron_error(written: str) -> str:
     """Return the reason why a text is not a cron expression; "" if it is one, or a name such as @daily."""
     if re.fullmatch(r"@[a-z]+", written):
         return ""

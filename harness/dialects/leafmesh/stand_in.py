@@ -80,21 +80,21 @@ class LeafMesh:
     def __getattr__(self, name: str) -> Any:
         if name.startswith("_"):
             raise AttributeError(name)
-        return _refusing(f"LeafMesh.{name}")
+        return _raise_on_call(f"LeafMesh.{name}")
 
 
-def _refusing(what: str) -> Callable[..., NoReturn]:
+def _raise_on_call(what: str) -> Callable[..., NoReturn]:
     def refuse(*_given: Any, **_named: Any) -> NoReturn:
         raise NotInStandIn(what)
 
     return refuse
 
 
-def _processor_of(integration: str) -> Callable[..., Any]:
+def _integration_helper(integration: str) -> Callable[..., Any]:
     """Return the helper of an integration, such as `zapier(...)`; the processor that it makes refuses to run."""
 
     def helper(*_given: Any, **_named: Any) -> Any:
-        return _refusing(f"{integration}(…) as a processor of @pre_compose")
+        return _raise_on_call(f"{integration}(…) as a processor of @pre_compose")
 
     helper.__name__ = integration
     return helper
@@ -119,12 +119,12 @@ def _placeholder(name: str) -> type:
     """Create a class of the SDK: an error that can be raised, or a class that cannot be instantiated."""
     if name.endswith(("Error", "Exception", "Failure")):
         return type(name, (LeafMeshError,), {"__module__": "leafmesh"})
-    refuse = _refusing(f"leafmesh.{name}")
+    refuse = _raise_on_call(f"leafmesh.{name}")
     return type(name, (), {"__new__": lambda _class, *given, **named: refuse(), "__module__": "leafmesh"})
 
 
 _CLASS: Final = re.compile(r"[A-Z]\w*[a-z]\w*")
-_OFFERED: Final[tuple[Any, ...]] = (
+_DEFINED: Final[tuple[Any, ...]] = (
     decorators.pre_compose,
     decorators.chain,
     decorators.chain_with_results,
@@ -135,9 +135,9 @@ _OFFERED: Final[tuple[Any, ...]] = (
     LeafMeshError,
     LeafMeshLogger,
     YieldContractFailure,
-    *map(_processor_of, (framework for framework in CONNECTORS if framework != "custom")),
+    *map(_integration_helper, (framework for framework in CONNECTORS if framework != "custom")),
 )
-_MEMBERS: Final = {**{each.__name__: each for each in _OFFERED}, "tool": global_tool}
+_MEMBERS: Final = {**{each.__name__: each for each in _DEFINED}, "tool": global_tool}
 NAMES: Final = tuple(_MEMBERS)
 """The names that the stand-in defines; undocumented classes come in addition."""
 

@@ -15,7 +15,7 @@ TOOL_DECORATORS: Final = ("tool", "global_tool")
 
 def decorators_of(file: PythonFile, statement: ast.stmt) -> Iterator[tuple[str, ast.Call | None, ast.expr]]:
     """Yield the LeafMesh decorators of a function: the name, the call if it is one, and the whole expression."""
-    names = file.names_of_package
+    names = file.leafmesh_names
     for decorator in statement.decorator_list if isinstance(statement, Function) else ():
         call = decorator if isinstance(decorator, ast.Call) else None
         written = ast.unparse(call.func if call else decorator)
@@ -37,10 +37,10 @@ def tools_in(file: PythonFile) -> Iterator[tuple[RegisteredTool, ast.stmt]]:
         if isinstance(statement, Function):
             for decorator, call, _ in decorators_of(file, statement):
                 if decorator in TOOL_DECORATORS:
-                    yield _tool(statement, call), statement
+                    yield _registered_tool(statement, call), statement
 
 
-def _tool(function: Function, call: ast.Call | None) -> RegisteredTool:
+def _registered_tool(function: Function, call: ast.Call | None) -> RegisteredTool:
     said = {keyword.arg: _literal(keyword.value) for keyword in call.keywords} if call else {}
     first = _literal(call.args[0]) if call and call.args else None
     allowed = said.get("allowed_agents")

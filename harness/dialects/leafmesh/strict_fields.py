@@ -25,7 +25,7 @@ def field_problems(document: Document) -> Iterator[Problem]:
     """Yield fields that an agent may not have, and `webhook` humans without an address."""
     for path, agent in matches(document.value, "agents", EACH):
         if isinstance(agent, dict) and (kind := agent_type(agent)) is not None:
-            yield from _of_agent(document, path, agent, kind)
+            yield from _check_agent(document, path, agent, kind)
 
 
 def agent_type(agent: Mapping[str, Any]) -> str | None:
@@ -39,7 +39,7 @@ def types_with_field(key: str) -> list[str]:
     return [kind for kind, fields in _OF_TYPE.items() if key in fields]
 
 
-def _of_agent(
+def _check_agent(
     document: Document, path: DocumentPath, agent: Mapping[str, Any], kind: str
 ) -> Iterator[Problem]:
     name = path[-1]
@@ -52,13 +52,13 @@ def _of_agent(
             hint = f"it belongs to agent_type {' or '.join(types_with_field(key))}"
             yield Problem("other-type", text, where, hint)
     if kind == "human":
-        yield from _of_human(document, path, agent)
+        yield from _check_human(document, path, agent)
     if kind == "programmatic" and "connector_config" in agent and not agent.get("integration"):
         text = f"'connector_config' of agent '{name}' needs an 'integration' beside it"
         yield Problem("no-integration", text, document.key_span((*path, "connector_config")))
 
 
-def _of_human(document: Document, path: DocumentPath, agent: Mapping[str, Any]) -> Iterator[Problem]:
+def _check_human(document: Document, path: DocumentPath, agent: Mapping[str, Any]) -> Iterator[Problem]:
     name, interface = path[-1], agent.get("human_interface", "api")
     if interface == "webhook":
         webhook = agent.get("webhook_config")

@@ -26,21 +26,21 @@ def unknown_keys(model: type[Section], document: Document, path: DocumentPath = 
     value = document.value
     for step in path:
         value = value[step]
-    yield from _inside(value, [model], (), document, path)
+    yield from _walk(value, [model], (), document, path)
 
 
-def _inside(
+def _walk(
     value: Any, sections: Sequence[type[Section]], steps: Steps, document: Document, path: DocumentPath
 ) -> Iterator[Problem]:
     """Yield the warnings for a value; `steps` lead to it from one of these sections."""
     if not isinstance(value, dict | list):
         return
     if isinstance(value, dict) and (found := _sections_at(value, sections, steps, path)):
-        yield from _of_section(value, found, document, path)
+        yield from _check_section(value, found, document, path)
         sections, steps = found, ()
     for key, item in value.items() if isinstance(value, dict) else enumerate(value):
         step = (True, key if isinstance(key, str) else 0)  # all items of a list have the same model
-        yield from _inside(item, sections, (*steps, step), document, (*path, key))
+        yield from _walk(item, sections, (*steps, step), document, (*path, key))
 
 
 def _sections_at(
@@ -58,7 +58,7 @@ def _sections_of(section: type[Section], steps: Steps) -> list[type[Section]]:
     return [model for model in models_at(section, steps) if issubclass(model, Section)]
 
 
-def _of_section(
+def _check_section(
     value: dict[str, Any], models: Sequence[type[Section]], document: Document, path: DocumentPath
 ) -> Iterator[Problem]:
     if any(model.allows_any_key or model.model_config.get("extra") == "forbid" for model in models):

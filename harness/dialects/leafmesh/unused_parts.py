@@ -28,16 +28,18 @@ def unused_parts(
             text = f"agent '{name}' can never run: no agent calls it, and no entry point leads to it"
             hint = "name it under `can_call` of an agent, or enter it by `agent` in a scenario"
             yield Problem("unreachable-node", text, document.key_span(("agents", name)), hint, "warning")
-    yield from _own_waits(mesh_file, edges, joins)
-    yield from _tool_choices(mesh_file, agency)
-    yield from _stripped(mesh_file)
+    yield from _check_self_waits(mesh_file, edges, joins)
+    yield from _check_tool_choices(mesh_file, agency)
+    yield from _check_query_tool(mesh_file)
     if agency.is_complete:
-        yield from _categories(mesh_file, agency)
+        yield from _check_categories(mesh_file, agency)
     if agency.tools and agency.is_complete:
-        yield from _tools(mesh_file, agency)
+        yield from _check_tools(mesh_file, agency)
 
 
-def _own_waits(mesh_file: MeshFile, edges: Iterable[Edge], joins: Mapping[str, Join]) -> Iterator[Problem]:
+def _check_self_waits(
+    mesh_file: MeshFile, edges: Iterable[Edge], joins: Mapping[str, Join]
+) -> Iterator[Problem]:
     """Yield joins that need their own agent to run first, which does not call itself."""
     loops = {edge.source for edge in edges if edge.source == edge.target}
     for name, join in joins.items():
@@ -48,7 +50,7 @@ def _own_waits(mesh_file: MeshFile, edges: Iterable[Edge], joins: Mapping[str, J
             yield Problem("unreachable-node", text, where, hint, "warning")
 
 
-def _tool_choices(mesh_file: MeshFile, agency: Agency) -> Iterator[Problem]:
+def _check_tool_choices(mesh_file: MeshFile, agency: Agency) -> Iterator[Problem]:
     """Yield values of `tool_choice` that name none of the agent's tools. spec: "`tool_choice`"."""
     for name, agent in mesh_file.mesh.agents.items():
         if (
@@ -68,7 +70,7 @@ def _tool_choices(mesh_file: MeshFile, agency: Agency) -> Iterator[Problem]:
             yield Problem("unknown-tool", text, where, hint, "warning")
 
 
-def _stripped(mesh_file: MeshFile) -> Iterator[Problem]:
+def _check_query_tool(mesh_file: MeshFile) -> Iterator[Problem]:
     """Yield agents that list `query_knowledge` and have no knowledge."""
     for name, agent in mesh_file.mesh.agents.items():
         if (
@@ -83,7 +85,7 @@ def _stripped(mesh_file: MeshFile) -> Iterator[Problem]:
             yield Problem("unknown-tool", text, where, "give it `knowledge`, with a serviceName", "warning")
 
 
-def _categories(mesh_file: MeshFile, agency: Agency) -> Iterator[Problem]:
+def _check_categories(mesh_file: MeshFile, agency: Agency) -> Iterator[Problem]:
     """Yield `tool_categories` that no registered tool has."""
     known = [tool.category for tool in agency.tools.values() if tool.category]
     for name, agent in mesh_file.mesh.agents.items():
@@ -94,7 +96,7 @@ def _categories(mesh_file: MeshFile, agency: Agency) -> Iterator[Problem]:
                 yield Problem("unknown-tool", text, where, did_you_mean(category, known), "warning")
 
 
-def _tools(mesh_file: MeshFile, agency: Agency) -> Iterator[Problem]:
+def _check_tools(mesh_file: MeshFile, agency: Agency) -> Iterator[Problem]:
     """Yield probably misspelt tools of agents, and registered tools that no agent uses.
 
     Other unregistered tools are not reported: a scenario answers for them.

@@ -45,7 +45,7 @@ def violations(fields: Fields, output: Mapping[str, Any], prefix: str = "") -> I
         name, type_ = f"{prefix}{key}", _type(declared)
         if key not in output:
             yield name, f"'{name}' is missing ({type_})"
-        elif not _is_of(type_, output[key]):
+        elif not _has_type(type_, output[key]):
             yield name, f"'{name}' is {describe(output[key])}, not of type {type_}"
         elif isinstance(declared, Nested) and isinstance(output[key], Mapping):
             yield from violations(declared.fields, output[key], f"{name}.")
@@ -60,7 +60,7 @@ def fill_missing(agent: Agent, output: Mapping[str, Any]) -> tuple[dict[str, Any
         if key not in output:
             result[key] = _DEFAULTS[type_]()
             notes.append(f"yields '{key}' is missing: it is filled with {result[key]!r}")
-        elif not _is_of(type_, output[key]):
+        elif not _has_type(type_, output[key]):
             notes.append(f"yields '{key}' is {describe(output[key])}, not of type {type_}: it is kept")
     return result, notes
 
@@ -74,7 +74,7 @@ def _type(declared: str | Nested) -> str:
     return declared.type if isinstance(declared, Nested) else declared
 
 
-def _is_of(type_: str, value: Any) -> bool:
+def _has_type(type_: str, value: Any) -> bool:
     match type_:
         case "string":
             return isinstance(value, str)

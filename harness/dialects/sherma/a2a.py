@@ -35,14 +35,14 @@ async def send_message(agent_id: str, url: str, text: str, ctx: NodeContext) -> 
         "messageId": ctx.new_id("message"),
         "parts": [{"kind": "text", "text": text}],
     }
-    call = _call(agent_id, url, message)
+    call = _message_call(agent_id, url, message)
     if ctx.uses_backend(call):
         card = await _card(agent_id, url, ctx)
         capabilities = card.get("capabilities")
         streams = isinstance(capabilities, Mapping) and capabilities.get("streaming") is True
-        call = _call(agent_id, str(card.get("url") or url), message, streams=streams)
+        call = _message_call(agent_id, str(card.get("url") or url), message, streams=streams)
     reply = await ctx.perform(call)
-    answers = _events(reply.text) if reply.json is None else [reply.json]
+    answers = _parse_events(reply.text) if reply.json is None else [reply.json]
     if reply.status >= 400 or not answers or not all(isinstance(one, Mapping) for one in answers):
         raise RemoteAgentError(f"agent '{agent_id}' answers with status {reply.status}: {reply.text[:200]}")
     for one in answers:
@@ -50,7 +50,7 @@ async def send_message(agent_id: str, url: str, text: str, ctx: NodeContext) -> 
             error = one["error"]
             why = error.get("message", error) if isinstance(error, Mapping) else error
             raise RemoteAgentError(f"agent '{agent_id}': {why}")
-    return _text(_combined([one.get("result") for one in answers]))
+    return _answer_text(_combined([one.get("result") for one in answers]))
 
 
 async def description(agent_id: str, url: str, ctx: NodeContext) -> str:
@@ -59,7 +59,9 @@ async def description(agent_id: str, url: str, ctx: NodeContext) -> str:
     Raises:
         RemoteAgentError: it has no card.
     """
-    if not ctx.uses_backend(_card_call(agent_id, url)) or not ctx.uses_backend(_call(agent_id, url, {})):
+    if not ctx.uses_backend(_card_call(agent_id, url)) or not ctx.uses_backend(
+        _message_call(agent_id, url, {})
+    ):
         return ""
     return str((await _card(agent_id, url, ctx)).get("description") or "")
 
@@ -81,7 +83,7 @@ def _card_call(agent_id: str, url: str) -> HTTPCall:
     return http_call("GET", url.rstrip("/") + _CARD, hint=_hint(agent_id))
 
 
-def _call(agent_id: str, url: str, message: Mapping[str, Any], *, streams: bool = False) -> HTTPCall:
+def _message_call(agent_id: str, url: str, message: Mapping[str, Any], *, streams: bool = False) -> HTTPCall:
     request = {
         "jsonrpc": "2.0",
         "id": 1,
@@ -96,7 +98,7 @@ def _hint(agent_id: str) -> str:
     return f"or answer for the agent under `agents: {{{agent_id}: …}}`"
 
 
-def _events(text: str) -> list[Any]:
+def _parse_events(text: str) -> list[Any]:
     """Return the JSON data of a server-sent event stream; other data is skipped."""
     found = []
     for event in text.replace("\r\n", "\n").split("\n\n"):
@@ -121,11 +123,11 @@ def _combined(results: list[Any]) -> Any:
             case {"kind": "status-update", "status": status}:
                 task["status"] = status
             case {"kind": "artifact-update", "artifact": {} as artifact}:
-                task["artifacts"] = _with_artifact(task.get("artifacts") or [], artifact)
+                task["artifacts"] = _apply_artifact(task.get("artifacts") or [], artifact)
     return task
 
 
-def _with_artifact(artifacts: list[Any], new: Mapping[str, Any]) -> list[Any]:
+def _apply_artifact(artifacts: list[Any], new: Mapping[str, Any]) -> list[Any]:
     """Apply an artifact update: extend the artifact of the same id, or add a new one."""
     for at, old in enumerate(artifacts):
         if old.get("artifactId") == new.get("artifactId"):
@@ -134,7 +136,7 @@ def _with_artifact(artifacts: list[Any], new: Mapping[str, Any]) -> list[Any]:
     return [*artifacts, new]
 
 
-def _text(result: Any) -> str | None:
+def _answer_text(result: Any) -> str | None:
     """Return the text of a message, or of a task: its first artifact, else its status message."""
     if not isinstance(result, Mapping):
         return None

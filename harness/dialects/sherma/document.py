@@ -74,7 +74,7 @@ class Skill(Section, title="a skill"):
     url: str | None = None
 
     @model_validator(mode="after")
-    def _has_card(self) -> Skill:
+    def _one_card_source(self) -> Skill:
         if (self.skill_card_path is None) == (self.url is None):
             text = f"skill '{self.id}' needs exactly one of 'skill_card_path' and 'url'"
             raise mistaken(Mistake(text, code="skill-source"))
@@ -88,7 +88,7 @@ class Hook(Section, title="a hook"):
 
     @model_validator(mode="before")
     @classmethod
-    def _local(cls, written: Any) -> Any:
+    def _reject_remote(cls, written: Any) -> Any:
         for key, what in (("url", "remote hooks"), ("mcp", "hooks of MCP servers")):
             if isinstance(written, dict) and written.get(key) is not None:
                 text = f"{what} ('{key}') are not supported: name a Python class under 'import_path'"
@@ -128,7 +128,7 @@ class MCPServer(Section, title="an MCP server"):
     tool_prefix: str | None = None
 
     @model_validator(mode="after")
-    def _transport(self) -> MCPServer:
+    def _check_transport(self) -> MCPServer:
         needed, other = ("command", "url") if self.transport == "stdio" else ("url", "command")
         if not getattr(self, needed):
             text = f"MCP server '{self.id}' with transport '{self.transport}' needs '{needed}'"

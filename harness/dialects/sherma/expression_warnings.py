@@ -39,7 +39,7 @@ def expression_warnings(agent: Agent, document: Document, path: DocumentPath) ->
             where = document.span_within(place, error.line, error.column)
             message = f"this expression asks for what does not exist: {error}"
             yield Problem("cel-name", message, where, _name_hint(expression, agent), "warning")
-        yield from _undeclared(expression, agent, document, place)
+        yield from _check_declared(expression, agent, document, place)
 
 
 def _quote_hint(text: str) -> str:
@@ -65,7 +65,7 @@ def _name_hint(expression: Expression, agent: Agent) -> str:
     return _quote_hint(expression.source) if reference is not None and len(reference) == 1 else ""
 
 
-def _undeclared(
+def _check_declared(
     expression: Expression, agent: Agent, document: Document, place: DocumentPath
 ) -> Iterator[Problem]:
     """Yield references to undeclared items in `prompts["id"]`, `llms["id"]` and `skills["id"]`."""

@@ -24,39 +24,39 @@ _BASES: Final = ("BaseHookExecutor", "HookExecutor", "object")
 class InstalledHook:
     """An imported hook, with its name and location. Objects given by a caller are named after their type."""
 
-    found: Any
+    imported: Any
     name: str
     span: Span | None
 
     @cached_property
     def overridden(self) -> frozenset[str]:
         """The hook points that it overrides; all points if it was not imported."""
-        if isinstance(self.found, UnimportedObject):
+        if isinstance(self.imported, UnimportedObject):
             return frozenset(HOOK_POINTS)
         inherited = {point for base in self._classes if base.__name__ in _BASES for point in vars(base)}
-        own = {name for part in self._own for name in vars(part)}
+        own = {name for part in self._own_parts for name in vars(part)}
         return frozenset(
             point
             for point in HOOK_POINTS
-            if point in own or (point not in inherited and hasattr(self.found, point))
+            if point in own or (point not in inherited and hasattr(self.imported, point))
         )
 
     @property
     def _classes(self) -> tuple[type, ...]:
-        kind: type = self.found if isclass(self.found) else type(self.found)
+        kind: type = self.imported if isclass(self.imported) else type(self.imported)
         return kind.__mro__
 
     @property
-    def _own(self) -> list[Any]:
+    def _own_parts(self) -> list[Any]:
         """The hook's classes without the base classes, and the object itself if it has attributes."""
         parts: list[Any] = [part for part in self._classes if part.__name__ not in _BASES]
-        return [*parts, self.found] if hasattr(self.found, "__dict__") else parts
+        return [*parts, self.imported] if hasattr(self.imported, "__dict__") else parts
 
     def problems(self) -> Iterator[Problem]:
         """Yield an error if it is not a hook; warnings about misspelt methods, and about a hook without any."""
-        if isinstance(self.found, UnimportedObject):
+        if isinstance(self.imported, UnimportedObject):
             return
-        if not any(hasattr(self.found, point) for point in HOOK_POINTS):
+        if not any(hasattr(self.imported, point) for point in HOOK_POINTS):
             text = f"'{self.name}' is not a hook: it has none of the hook methods"
             yield Problem("not-a-hook", text, self.span, ", ".join(HOOK_POINTS))
             return
@@ -71,7 +71,7 @@ class InstalledHook:
     def _misspelt(self) -> Iterator[tuple[str, str]]:
         """Yield methods with one parameter whose name resembles a point that is not overridden, and the point."""
         methods = {
-            name: value for part in self._own for name, value in vars(part).items() if isfunction(value)
+            name: value for part in self._own_parts for name, value in vars(part).items() if isfunction(value)
         }
         for method, function in methods.items():
             if method in HOOK_POINTS or method.startswith("_") or len(signature(function).parameters) != 2:
@@ -86,10 +86,10 @@ class InstalledHook:
         Raises:
             ManifestError: the class cannot be instantiated without arguments.
         """
-        if not isclass(self.found):
-            return self.found
+        if not isclass(self.imported):
+            return self.imported
         try:
-            return self.found()
+            return self.imported()
         except Exception as error:
-            text = f"hook {self.found.__qualname__} cannot be made: {type(error).__name__}: {error}"
+            text = f"hook {self.imported.__qualname__} cannot be made: {type(error).__name__}: {error}"
             raise ManifestError(Problem("hook", text, self.span)) from error

@@ -15,7 +15,7 @@ from harness.dialects.kit.inputs import input_values, warn_dropped_inputs
 from harness.dialects.sherma import a2a
 from harness.dialects.sherma import hooks as hook
 from harness.dialects.sherma.agent import Agent, AgentSession, hook_state
-from harness.dialects.sherma.skill_tools import fetcher, skill_tools
+from harness.dialects.sherma.skill_tools import make_fetch, skill_tools
 from harness.dialects.sherma.skills import Skills, remote_skill
 from harness.dialects.sherma.sub_agents import sub_agent_tool
 from harness.dialects.sherma.tools import mcp_tool
@@ -64,7 +64,7 @@ class _AgentLifecycle:
         if self.agent.remote_skills:
             await self._fetch_skills(session, run)
         if hooks:
-            session.invocation["models"] = await self._models(hooks)
+            session.invocation["models"] = await self._create_models(hooks)
         for declared in self.agent.mcp_servers:
             server = declared.server
             try:
@@ -101,7 +101,7 @@ class _AgentLifecycle:
 
     async def _fetch_skills(self, session: AgentSession, run: RunContext) -> None:
         """Fetch the cards of remote skills and add these to the local ones. spec: `skills`, url."""
-        fetch = fetcher(NodeContext(run, "__start__", {}))
+        fetch = make_fetch(NodeContext(run, "__start__", {}))
         fetched = []
         for declared, span in self.agent.remote_skills:
             try:
@@ -118,7 +118,7 @@ class _AgentLifecycle:
         for tool in (*skill_tools(skills), *(tool for skill in fetched for tool in skill.tools)):
             session.tools.add(tool)
 
-    async def _models(self, hooks: hook.Hooks) -> dict[str, tuple[str, dict[str, Any]]]:
+    async def _create_models(self, hooks: hook.Hooks) -> dict[str, tuple[str, dict[str, Any]]]:
         """Return name and parameters of each model, which hooks may set. spec: on_chat_model_create."""
         models = {}
         for llm in self.agent.llms.values():
@@ -135,14 +135,14 @@ class _AgentLifecycle:
         """Return the state update of an input: text is one human message, a mapping gives initial values."""
         session = AgentSession.of(run)
         ctx = NodeContext(run, "__start__", {})
-        update = self._update(value, run, ctx)
-        self._check(update.get("messages", ()), "agent_input", "input_schema")
+        update = self._input_update(value, run, ctx)
+        self._validate(update.get("messages", ()), "agent_input", "input_schema")
         if not session.hooks:
             return update
         invoked = await self._before_invoke(session, run, update)
         return channel_updates(invoked.input, self.agent, ctx)
 
-    def _update(self, value: Any, run: RunContext, ctx: NodeContext) -> dict[str, Any]:
+    def _input_update(self, value: Any, run: RunContext, ctx: NodeContext) -> dict[str, Any]:
         values = input_values(value, "messages", "an input is text or a mapping of state fields")
         fields = [field.name for field in self.agent.definition.state.fields_]
         unknown = [name for name in values if name not in fields]
@@ -192,10 +192,10 @@ class _AgentLifecycle:
             context = hook.AfterGraphInvokeContext(*self._invocation(session, run), hook_state(state))
             result = (await session.hooks.run("after_graph_invoke", context)).result or {}
         messages = to_messages(result.get("messages") or []) if self.agent.definition.keeps_messages else []
-        self._check(messages[-1:], "agent_output", "output_schema")
+        self._validate(messages[-1:], "agent_output", "output_schema")
         return messages[-1].content if messages else None
 
-    def _check(self, messages: Any, mark: str, key: str) -> None:
+    def _validate(self, messages: Any, mark: str, key: str) -> None:
         """Validate DataParts tagged `agent_input` or `agent_output`. spec: input_schema, output_schema."""
         schema: Mapping[str, Any] | None = getattr(self.agent.definition, key)
         if schema is None:

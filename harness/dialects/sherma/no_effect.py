@@ -16,13 +16,13 @@ _STDIO_KEYS: Final = ("args", "env")
 
 def no_effect_warnings(agent: Agent, document: Document, path: DocumentPath) -> Iterator[Problem]:
     """Yield the warnings of an agent. `path` is that of the graph."""
-    yield from _of_servers(agent, document)
+    yield from _check_servers(agent, document)
     if not agent.manifest.skills:
-        yield from _of_skills(agent, document, path)
-    yield from _of_graph(agent.definition.graph, document, path)
+        yield from _check_skills(agent, document, path)
+    yield from _check_graph(agent.definition.graph, document, path)
 
 
-def _of_servers(agent: Agent, document: Document) -> Iterator[Problem]:
+def _check_servers(agent: Agent, document: Document) -> Iterator[Problem]:
     """Check the keys of MCP servers: `headers` are for HTTP and SSE, `args` and `env` for stdio."""
     for at, server in enumerate(agent.manifest.mcp_servers):
         for key in _HTTP_KEYS if server.transport == "stdio" else _STDIO_KEYS:
@@ -34,7 +34,7 @@ def _of_servers(agent: Agent, document: Document) -> Iterator[Problem]:
                 yield Problem("no-effect", text, where, severity="warning")
 
 
-def _of_skills(agent: Agent, document: Document, path: DocumentPath) -> Iterator[Problem]:
+def _check_skills(agent: Agent, document: Document, path: DocumentPath) -> Iterator[Problem]:
     """Report nodes that use skills although none are declared. spec: `load_skills`, "Tool binding modes"."""
     for at, node in enumerate(agent.definition.graph.nodes):
         args = (*path, "nodes", at, "args")
@@ -49,7 +49,7 @@ def _of_skills(agent: Agent, document: Document, path: DocumentPath) -> Iterator
         yield Problem("no-effect", text, where, severity="warning")
 
 
-def _of_graph(graph: Graph, document: Document, path: DocumentPath) -> Iterator[Problem]:
+def _check_graph(graph: Graph, document: Document, path: DocumentPath) -> Iterator[Problem]:
     for at, edge in enumerate(graph.edges):
         key = "target" if edge.branches else "default"
         if getattr(edge, key) is not None:

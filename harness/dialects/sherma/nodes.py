@@ -12,7 +12,7 @@ from harness.dialects.sherma import hooks as hook
 from harness.dialects.sherma.call_llm import call_llm
 from harness.dialects.sherma.registries import registries
 from harness.dialects.sherma.section import INTERNAL_STATE_KEY
-from harness.dialects.sherma.skill_tools import fetcher, register_tools
+from harness.dialects.sherma.skill_tools import make_fetch, register_tools
 from harness.dialects.sherma.skills import LoadedSkills, SkillNotFound
 from harness.dialects.sherma.tool_node import tool_node
 from harness.dialects.sherma.visit import Result, Visit
@@ -116,10 +116,10 @@ async def load_skills(visit: Visit) -> Result:
 async def _load_skill(visit: Visit, id_: str, version: str, loaded: LoadedSkills) -> str:
     """Load a skill between its hooks; return its SKILL.md."""
     hooks = visit.session.hooks
-    info = visit.info()
+    info = visit.node_info()
     before = await hooks.run("before_skill_load", hook.BeforeSkillLoadContext(info, id_, version))
     skill = visit.agent.skills.get(before.skill_id, before.version)
-    content = await skill.text("SKILL.md", fetcher(visit.ctx))
+    content = await skill.text("SKILL.md", make_fetch(visit.ctx))
     tool_ids = await register_tools(visit, skill)
     after = hook.AfterSkillLoadContext(info, skill.id, before.version, content, tool_ids)
     content = (await hooks.run("after_skill_load", after)).content
@@ -136,7 +136,7 @@ async def custom(visit: Visit) -> Result:
     if not hooks:
         return {}
     bundle = registries(visit.session, visit.ctx)
-    info = visit.info(bundle)
+    info = visit.node_info(bundle)
     context = hook.NodeExecuteContext(info, visit.node.name, visit.hook_state, registries=bundle)
     return (await hooks.run("node_execute", context)).result or {}
 

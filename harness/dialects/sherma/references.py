@@ -18,11 +18,11 @@ _NUMBERS = re.compile(r"\d+(\.\d+)*")
 
 def reference_warnings(agent: Agent, document: Document, path: DocumentPath) -> Iterator[Problem]:
     """Yield the warnings of an agent. `path` is that of the graph."""
-    yield from _tools(agent, document, path)
-    yield from _versions(agent, document, path)
+    yield from _check_tools(agent, document, path)
+    yield from _check_versions(agent, document, path)
 
 
-def _tools(agent: Agent, document: Document, path: DocumentPath) -> Iterator[Problem]:
+def _check_tools(agent: Agent, document: Document, path: DocumentPath) -> Iterator[Problem]:
     """Check references to tools; skipped if MCP servers or remote cards may add tools during a run.
 
     spec: `call_llm`, `tool_node`, tools.
@@ -51,26 +51,26 @@ def _tool_references(agent: Agent) -> Iterator[tuple[DocumentPath, Ref]]:
             yield ("nodes", at, "args", "tools", number), reference
 
 
-def _versions(agent: Agent, document: Document, path: DocumentPath) -> Iterator[Problem]:
+def _check_versions(agent: Agent, document: Document, path: DocumentPath) -> Iterator[Problem]:
     """Check the versions of models and of called agents, which are looked up by id alone."""
     manifest = agent.manifest
     sub_agents = manifest.sub_agents[::-1]  # of several with the same id, the last is used
     default = manifest.default_llm
     if default is not None:
-        yield from _version("llm", default, manifest.llms, document, ("default_llm",))
+        yield from _check_version("llm", default, manifest.llms, document, ("default_llm",))
     for at, node in enumerate(agent.definition.graph.nodes):
         args = (*path, "nodes", at, "args")
         if node.type == "call_llm" and node.args.llm is not None:
-            yield from _version("llm", node.args.llm, manifest.llms, document, (*args, "llm"))
+            yield from _check_version("llm", node.args.llm, manifest.llms, document, (*args, "llm"))
         if node.type == "call_llm" and isinstance(node.args.use_sub_agents_as_tools, list):
             for number, reference in enumerate(node.args.use_sub_agents_as_tools):
                 place = (*args, "use_sub_agents_as_tools", number)
-                yield from _version("agent", reference, sub_agents, document, place)
+                yield from _check_version("agent", reference, sub_agents, document, place)
         elif node.type == "call_agent":
-            yield from _version("agent", node.args.agent, sub_agents, document, (*args, "agent"))
+            yield from _check_version("agent", node.args.agent, sub_agents, document, (*args, "agent"))
 
 
-def _version(
+def _check_version(
     what: str, reference: Ref, declared: Sequence[Any], document: Document, path: DocumentPath
 ) -> Iterator[Problem]:
     """Check one version. `declared`: of several with the same id, the first is used."""

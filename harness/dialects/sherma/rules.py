@@ -65,29 +65,35 @@ class Rules:
         spec: edges, `entry_point`, `__start__`, `__end__`.
         """
         if self.graph.entry_point is not None:
-            yield from self._node(self.graph.entry_point, "entry point", "entry_point")
+            yield from self._check_node(self.graph.entry_point, "entry point", "entry_point")
         for at, edge in enumerate(self.graph.edges):
             here = ("edges", at)
             if edge.source != START:
-                yield from self._node(edge.source, "edge source", *here, "source", beside=START)
+                yield from self._check_node(edge.source, "edge source", *here, "source", beside=START)
             if edge.target is None and not edge.branches:
                 text = f"the edge from '{edge.source}' leads nowhere: it needs 'target' or 'branches'"
                 yield self._problem("edge-target", text, *here)
             if edge.target is not None:
-                yield from self._target(edge.target, "edge target", *here, "target")
+                yield from self._check_target(edge.target, "edge target", *here, "target")
             for number, branch in enumerate(edge.branches or ()):
-                yield from self._target(branch.target, "branch target", *here, "branches", number, "target")
+                yield from self._check_target(
+                    branch.target, "branch target", *here, "branches", number, "target"
+                )
             if edge.default is not None:
-                yield from self._target(edge.default, "default target", *here, "default")
+                yield from self._check_target(edge.default, "default target", *here, "default")
         for at, node in enumerate(self.graph.nodes):
             if node.on_error is not None and node.on_error.fallback is not None:
-                yield from self._node(node.on_error.fallback, "fallback", "nodes", at, "on_error", "fallback")
+                yield from self._check_node(
+                    node.on_error.fallback, "fallback", "nodes", at, "on_error", "fallback"
+                )
 
-    def _target(self, name: str, what: str, *path: str | int) -> Iterator[Problem]:
+    def _check_target(self, name: str, what: str, *path: str | int) -> Iterator[Problem]:
         if name != END:
-            yield from self._node(name, what, *path, beside=END)
+            yield from self._check_node(name, what, *path, beside=END)
 
-    def _node(self, name: str, what: str, *path: str | int, beside: str | None = None) -> Iterator[Problem]:
+    def _check_node(
+        self, name: str, what: str, *path: str | int, beside: str | None = None
+    ) -> Iterator[Problem]:
         """Check the name of a node. `beside` is a special name that is allowed too."""
         known = [*self.names, *self.graph.injected.values()]
         if name not in known:
@@ -173,9 +179,9 @@ class Rules:
                 text = f"retry is only supported on call_llm nodes, and '{node.name}' is a {node.type}"
                 yield self._problem("on-error", text, *path, "retry")
             elif node.on_error.retry is not None:
-                yield from self._retry(node.on_error.retry, *path, "retry")
+                yield from self._check_retry(node.on_error.retry, *path, "retry")
 
-    def _retry(self, retry: Retry, *path: str | int) -> Iterator[Problem]:
+    def _check_retry(self, retry: Retry, *path: str | int) -> Iterator[Problem]:
         if retry.max_attempts < 1:
             text = f"max_attempts must be at least 1, not {retry.max_attempts}"
             yield self._problem("on-error", text, *path, "max_attempts")

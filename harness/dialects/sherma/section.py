@@ -25,12 +25,12 @@ class Ref(Section, title="a reference"):
     version: str = "*"
 
 
-def _unquoted(written: Any) -> Any:
+def _reject_containers(written: Any) -> Any:
     if isinstance(written, (list, dict)):
         text = f"an expression is text, and this is {describe(written)}"
         raise mistaken(Mistake(text, code="wrong-type", hint="quote it"))
     return written
 
 
-Expression = Annotated[str, BeforeValidator(_unquoted)]
+Expression = Annotated[str, BeforeValidator(_reject_containers)]
 """The source text of a CEL expression."""

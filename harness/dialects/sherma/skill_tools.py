@@ -50,14 +50,14 @@ def skill_tools(skills: Skills) -> list[Tool]:
             name,
             "*",
             function,
-            native=lambda ctx: _functions(skills, fetcher(ctx))[name],
+            native=lambda ctx: _skill_functions(skills, make_fetch(ctx))[name],
             origin=Origin.SKILL,
         )
 
-    return [tool(name, function) for name, function in _functions(skills, no_fetch).items()]
+    return [tool(name, function) for name, function in _skill_functions(skills, no_fetch).items()]
 
 
-def fetcher(ctx: NodeContext) -> Fetch:
+def make_fetch(ctx: NodeContext) -> Fetch:
     """Return a function that fetches text over HTTP, as effects of a node."""
 
     async def fetch(url: str) -> str:
@@ -71,7 +71,7 @@ def fetcher(ctx: NodeContext) -> Fetch:
     return fetch
 
 
-def _functions(skills: Skills, fetch: Fetch) -> dict[str, Callable[..., Awaitable[Any]]]:
+def _skill_functions(skills: Skills, fetch: Fetch) -> dict[str, Callable[..., Awaitable[Any]]]:
     """Return the seven tools as functions; models see their signatures and docstrings."""
 
     async def list_skills() -> list[dict[str, str]]:
@@ -94,7 +94,7 @@ def _functions(skills: Skills, fetch: Fetch) -> dict[str, Callable[..., Awaitabl
 
     async def load_skill_resource(skill_id: str, resource_path: str, version: str = "*") -> str:
         """Load a reference file of a skill."""
-        return await _file(skills.get(skill_id, version), resource_path, "references/", fetch)
+        return await _listed_file(skills.get(skill_id, version), resource_path, "references/", fetch)
 
     async def list_skill_assets(skill_id: str, version: str = "*") -> list[str]:
         """List the assets of a skill."""
@@ -102,7 +102,7 @@ def _functions(skills: Skills, fetch: Fetch) -> dict[str, Callable[..., Awaitabl
 
     async def load_skill_asset(skill_id: str, asset_path: str, version: str = "*") -> str:
         """Load an asset of a skill."""
-        return await _file(skills.get(skill_id, version), asset_path, "assets/", fetch)
+        return await _listed_file(skills.get(skill_id, version), asset_path, "assets/", fetch)
 
     functions = (
         list_skills,
@@ -116,7 +116,7 @@ def _functions(skills: Skills, fetch: Fetch) -> dict[str, Callable[..., Awaitabl
     return {function.__name__: function for function in functions}
 
 
-async def _file(skill: Skill, name: str, prefix: str, fetch: Fetch) -> str:
+async def _listed_file(skill: Skill, name: str, prefix: str, fetch: Fetch) -> str:
     """Return the text of a listed file, or an error text that names the listed files."""
     available = skill.files_under(prefix)
     if name not in available:

@@ -172,7 +172,7 @@ def read_skill(declared: doc.Skill, card_path: Path, request: LoadRequest) -> Sk
     """
     document = read(card_path)
     card = validate(Card, document)
-    tools = _tools(card, document, request.folders, imports=request.imports)
+    tools = _card_tools(card, document, request.folders, imports=request.imports)
     if card.base_uri.startswith(("http://", "https://")):
         return Skill(declared.id, declared.version, card, _remote_files(card.base_uri), tools)
     folder = (card_path.parent / card.base_uri).resolve()
@@ -193,14 +193,14 @@ def remote_skill(declared: doc.Skill, text: str, folders: Sequence[Path]) -> Ski
     document = parse(text, file=url, json=True)
     card = validate(Card, document)
     site = _remote_files(urljoin(url, card.base_uri))
-    return Skill(declared.id, declared.version, card, site, _tools(card, document, folders))
+    return Skill(declared.id, declared.version, card, site, _card_tools(card, document, folders))
 
 
 def _remote_files(base: str) -> RemoteFiles:
     return RemoteFiles(base if base.endswith("/") else f"{base}/")
 
 
-def _tools(
+def _card_tools(
     card: Card, document: Document, folders: Sequence[Path], *, imports: bool = True
 ) -> tuple[Tool, ...]:
     tools = []

@@ -47,7 +47,7 @@ class Visit:
         """Evaluate a CEL expression on the state of this visit."""
         return self.agent.evaluate(expression, self.state, **names)
 
-    def info(self, bundle: Any = None) -> hook.NodeInfo:
+    def node_info(self, bundle: Any = None) -> hook.NodeInfo:
         """Return the description of the node for hooks."""
         node = self.session.copy_for_hooks(f"node {self.node.name}", self.node)
         manifest = self.session.copy_for_hooks("manifest", self.agent.manifest)
@@ -57,7 +57,7 @@ class Visit:
         """Run the hooks of a point. `fields` are the fields of its context besides node and state."""
         context_class = hook.HOOK_POINTS[point]
         context = context_class(
-            node_context=self.info(), node_name=self.node.name, state=self.hook_state, **fields
+            node_context=self.node_info(), node_name=self.node.name, state=self.hook_state, **fields
         )
         return await self.session.hooks.run(point, context)
 

@@ -53,17 +53,17 @@ def agent_warnings(agent: Agent, document: Document) -> Iterator[Problem]:
     """Yield all warnings of an agent."""
     definition = agent.definition
     graph: DocumentPath = ("agents", agent.name, "graph")
-    yield from _field_types(definition, document, ("agents", agent.name, "state", "fields"))
+    yield from _check_field_types(definition, document, ("agents", agent.name, "state", "fields"))
     yield from expression_warnings(agent, document, graph)
     yield from undeclared_fields(definition, document, graph)
     yield from reference_warnings(agent, document, graph)
     yield from no_effect_warnings(agent, document, graph)
-    yield from _unreachable_nodes(definition, document, graph)
+    yield from _check_reachable(definition, document, graph)
     yield from _refused_by_sherma(definition, document, graph)
-    yield from _custom_nodes(agent, document, graph)
+    yield from _check_custom_nodes(agent, document, graph)
 
 
-def _field_types(agent: doc.Agent, document: Document, path: DocumentPath) -> Iterator[Problem]:
+def _check_field_types(agent: doc.Agent, document: Document, path: DocumentPath) -> Iterator[Problem]:
     for at, field in enumerate(agent.state.fields_):
         if field.type not in doc.FIELD_TYPES:
             text = f"'{field.type}' is not a type of state fields ({', '.join(doc.FIELD_TYPES)})"
@@ -78,7 +78,7 @@ def _field_types(agent: doc.Agent, document: Document, path: DocumentPath) -> It
             yield Problem("field-type", text, document.span((*path, at, "default")), hint, "warning")
 
 
-def _custom_nodes(agent: Agent, document: Document, path: DocumentPath) -> Iterator[Problem]:
+def _check_custom_nodes(agent: Agent, document: Document, path: DocumentPath) -> Iterator[Problem]:
     """Report custom nodes without a hook that executes them: `node_execute` or `node_exit`. spec: `custom`."""
     if any(not hook.overridden.isdisjoint(("node_execute", "node_exit")) for hook in agent.hooks):
         return
@@ -92,7 +92,7 @@ def _custom_nodes(agent: Agent, document: Document, path: DocumentPath) -> Itera
             yield Problem("no-hooks", text, where, severity="warning")
 
 
-def _unreachable_nodes(agent: doc.Agent, document: Document, path: DocumentPath) -> Iterator[Problem]:
+def _check_reachable(agent: doc.Agent, document: Document, path: DocumentPath) -> Iterator[Problem]:
     graph = agent.graph
     reached = reachable(START, _transitions(graph))
     for at, node in enumerate(graph.nodes):
