@@ -15,7 +15,7 @@ def opener(tmp_path: Path) -> Opener:
 
 @pytest.fixture
 def project(tmp_path: Path) -> Iterator[Project]:
-    """A project with one programmatic agent. No import of its files leaves anything behind."""
+    """A project with one programmatic agent. Importing its files must leave nothing behind."""
     path = list(sys.path)
     yield Project(tmp_path / "project")
     assert not any(name.partition(".")[0] == "leafmesh" for name in sys.modules)
@@ -24,7 +24,7 @@ def project(tmp_path: Path) -> Iterator[Project]:
 
 @pytest.fixture
 def studio(project: Project) -> Project:
-    """The same with an agent that asks a model, which has the tool `weigh`."""
+    """The same project, with an LLM agent that has the tool `weigh`."""
     project.write(
         {"configs/config.yaml": MESH.replace("agent_type: programmatic", "agent_type: llm, tools: [weigh]")}
     )

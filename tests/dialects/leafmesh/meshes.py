@@ -1,4 +1,4 @@
-"""A mesh in which every section and every kind of agent stands, and its parts replaced one at a time."""
+"""A valid mesh with every section and every agent type, and variants of it with one part replaced."""
 
 MESH = """\
 name: "fair"
@@ -75,7 +75,7 @@ evolution:
 """
 
 
-def changed(old: str, new: str) -> str:
-    """The mesh with a part of it, which must be there once, replaced."""
+def with_change(old: str, new: str) -> str:
+    """Return the mesh with one part replaced; the part must occur exactly once."""
     assert MESH.count(old) == 1, old
     return MESH.replace(old, new)

@@ -1,4 +1,4 @@
-"""Mesh files written into a folder, and opened."""
+"""A helper that writes mesh files and opens them."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from tests.dialects.places import text_at
 
 
 class Opener:
-    """Opens `mesh.yaml` in a folder of its own."""
+    """Writes `mesh.yaml` into a folder and opens it."""
 
     def __init__(self, folder: Path) -> None:
         self.path = folder / "mesh.yaml"
@@ -24,7 +24,7 @@ class Opener:
         return open_mesh(LoadRequest((self.path,), env=env or {}))
 
     def problems(self, text: str, env: Mapping[str, str] | None = None) -> Sequence[Problem]:
-        """What is said against a mesh, which must be refused."""
+        """Return the problems of a mesh, which must be refused."""
         with pytest.raises(ManifestError) as refusal:
             self.open(text, env)
         return refusal.value.problems

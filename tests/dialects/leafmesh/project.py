@@ -27,7 +27,7 @@ DESK = "def desk(first, input_data, context):\n    return {'said': input_data['m
 
 
 class Project:
-    """A mesh with one programmatic agent `desk`, unless it is written otherwise."""
+    """A project whose mesh has one programmatic agent `desk` by default."""
 
     def __init__(self, folder: Path, mesh: str = MESH) -> None:
         self.folder = folder
@@ -44,7 +44,7 @@ class Project:
         return load_graph(LoadRequest((self.mesh,), agent="go", imports=imports, **options), "leafmesh")
 
     def problems(self, *, imports: bool = True) -> list[Problem]:
-        """What is said against it; it must be refused."""
+        """Return the problems of the mesh, which must be refused."""
         with pytest.raises(ManifestError) as refusal:
             self.load(imports=imports)
         return list(refusal.value.problems)
@@ -53,7 +53,7 @@ class Project:
         return list(self.load(imports=imports).warnings)
 
     def run(self, world: str = "", given: Any = "hi") -> Outcome:
-        """One run of its entry point `go`; `world` is YAML of a scenario."""
+        """Run the entry point `go` once; `world` is the YAML of a scenario."""
         path = self.folder / "it.scenario.yaml"
         lines = [
             "harness: 1",
@@ -69,7 +69,7 @@ class Project:
         return outcome
 
     def output(self, world: str = "", given: Any = "hi") -> Any:
-        """The output of one run, which must not fail."""
+        """Return the output of one run, which must not fail."""
         outcome = self.run(world, given)
         assert outcome.observed.error is None, outcome.observed.error
         return outcome.observed.output

@@ -1,4 +1,4 @@
-"""Which Python files of a mesh are found. NOTES 1.9."""
+"""The search for the Python files of a mesh. NOTES 1.9."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ def test_the_documented_layout_needs_no_auto_discover(project: Project, file: st
 
 
 @pytest.mark.parametrize("file", ["agency/desk.py", "agency/old/desk_agent.py", "src/desk_agent.py"])
-def test_and_nothing_else_is_found_without_it(project: Project, file: str) -> None:
+def test_only_the_documented_layout_is_found_without_auto_discover(project: Project, file: str) -> None:
     project.write({"configs/config.yaml": BARE, file: DESK})
     assert "nothing answers script desk" in str(project.run().observed.error)
 

@@ -1,4 +1,4 @@
-"""Which functions of the Python files of a mesh are those of its agents. NOTES 1.9."""
+"""The functions of agents in the Python files of a mesh. NOTES 1.9."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ def test_a_function_may_be_made_elsewhere(project: Project) -> None:
     assert project.output() == {"said": "made"}
 
 
-def test_what_a_file_only_imports_makes_way_for_what_another_defines(project: Project) -> None:
+def test_a_definition_replaces_an_imported_function(project: Project) -> None:
     project.write(
         {
             "agency/a_agent.py": "from agency.other import desk\n",
@@ -36,7 +36,7 @@ def test_what_a_file_only_imports_makes_way_for_what_another_defines(project: Pr
 @pytest.mark.parametrize(
     "line", ["from re import search as desk", "from datetime import date as desk", "desk = 3"]
 )
-def test_something_else_of_an_agents_name_is_no_function_of_it(project: Project, line: str) -> None:
+def test_other_objects_with_an_agents_name_are_ignored(project: Project, line: str) -> None:
     project.write({"agency/desk_agent.py": f"{line}\n"})
     error = project.run().observed.error
     assert error is not None

@@ -1,4 +1,4 @@
-"""What the Python files of a mesh may import, and what an import leaves behind. NOTES 1.9, 8."""
+"""Imports in the Python files of a mesh, and their side effects. NOTES 1.9, 8."""
 
 from __future__ import annotations
 
@@ -166,7 +166,7 @@ def test_a_function_that_yields_fails(project: Project, kind: str) -> None:
     )
 
 
-def test_the_problems_of_all_files_are_told_at_once(project: Project) -> None:
+def test_the_problems_of_all_files_are_reported_at_once(project: Project) -> None:
     project.write(
         {"agency/a_agent.py": "1 / 0\n", "agency/b_agent.py": "lost\n", "agency/desk_agent.py": DESK}
     )
@@ -182,7 +182,7 @@ def test_the_problems_of_all_files_are_told_at_once(project: Project) -> None:
         ("import leafmesh.decorators", "import from 'leafmesh' itself"),
     ],
 )
-def test_what_the_stand_in_does_not_have_is_refused_where_it_is_imported(
+def test_unknown_names_of_the_stand_in_are_refused_at_their_import(
     project: Project, line: str, hint: str, imports: bool
 ) -> None:
     project.write({"agency/desk_agent.py": f"import os\n{line}\n{DESK}"})
@@ -192,7 +192,7 @@ def test_what_the_stand_in_does_not_have_is_refused_where_it_is_imported(
     assert problem.span.line == 2
 
 
-def test_a_file_may_try_to_import_what_may_not_be_there(project: Project) -> None:
+def test_a_file_may_try_to_import_a_missing_module(project: Project) -> None:
     line = "try:\n    from leafmesh import stream\nexcept ImportError:\n    stream = None\n"
     project.write({"agency/desk_agent.py": f"{line}{DESK}"})
     assert project.output() == {"said": "hi"}

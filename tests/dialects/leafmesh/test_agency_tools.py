@@ -23,7 +23,7 @@ async def weigh(pots: int, glazed: bool = False) -> dict:
 
 
 def tool_result(project: Project, args: str = "{pots: 3}") -> Any:
-    """What the model sees of a call of the tool `weigh`."""
+    """Return the tool message that the model gets for a call of `weigh`."""
     asks = f"- {{tool_calls: [{{name: weigh, args: {args}}}]}}"
     outcome = project.run(f"tools: {{weigh: real}}\nllm:\n  desk:\n  {asks}\n  - done\n")
     assert outcome.observed.error is None, outcome.observed.error
@@ -47,7 +47,7 @@ def test_a_tool_of_a_module_that_an_agents_file_imports_is_registered(studio: Pr
     assert tool_result(studio)["ok"]
 
 
-def test_a_tool_of_a_module_that_nothing_imports_is_not(studio: Project) -> None:
+def test_a_tool_of_a_module_that_nothing_imports_is_not_registered(studio: Project) -> None:
     studio.write({"agency/desk_agent.py": "", "agency/scales.py": TOOLS})
     outcome = studio.run(
         "tools: {weigh: real}\nllm: {desk: [{tool_calls: [{name: weigh, args: {pots: 3}}]}]}\n"
@@ -69,7 +69,7 @@ def test_a_model_sees_the_parameters_and_the_docstring_of_a_tool(studio: Project
     assert studio.output(llm) == {"response": "seen"}
 
 
-def test_what_a_tool_raises_goes_back_to_the_model(studio: Project) -> None:
+def test_an_exception_of_a_tool_is_returned_to_the_model(studio: Project) -> None:
     studio.write({"agency/tools.py": TOOLS})
     call = tool_result(studio, "{pots: 3, colour: red}")
     assert not call["ok"]
@@ -96,7 +96,7 @@ def test_one_function_may_be_two_tools(studio: Project) -> None:
 
 
 @pytest.mark.parametrize("function", ["partial(weigh, glazed=True)", "Scales()", "quoted", "odd", "unknown"])
-def test_whatever_can_be_called_may_be_a_tool(studio: Project, function: str) -> None:
+def test_any_callable_can_be_a_tool(studio: Project, function: str) -> None:
     more = """\
     from functools import partial
 

@@ -1,4 +1,4 @@
-"""Conditions that can be read, and hold for nothing since a name in them is none. spec: "Condition Syntax"."""
+"""Valid conditions that are false for every output, because of a misspelt name. spec: "Condition Syntax"."""
 
 from __future__ import annotations
 
@@ -62,7 +62,7 @@ def test_a_name_that_is_probably_another_is_a_warning(
         "status == null",
     ],
 )
-def test_others_are_not(opener: Opener, condition: str) -> None:
+def test_no_warning_for_other_names(opener: Opener, condition: str) -> None:
     assert warnings(opener, condition) == []
 
 
@@ -79,7 +79,7 @@ def test_fields_of_a_response_format_are_declared(opener: Opener) -> None:
     assert "status" in hint
 
 
-def test_what_a_person_puts_out_is_known(opener: Opener) -> None:
+def test_output_fields_of_human_agents_are_known(opener: Opener) -> None:
     assert warnings(opener, "true", types_with_field="human_decision == 'yes' and from_agent == 'desk'") == []
     ((_, hint),) = warnings(opener, "true", types_with_field="human_decison == 'yes'")
     assert hint == "did you mean 'human_decision'?"

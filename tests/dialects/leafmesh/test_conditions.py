@@ -1,4 +1,4 @@
-"""Conditions, by the table and by their laws. NOTES 5."""
+"""Conditions: tables of examples, and properties. NOTES 5."""
 
 from __future__ import annotations
 
@@ -62,15 +62,15 @@ REFUSED: Final[list[Any]] = [
 ]  # fmt: skip
 
 
-def test_what_holds() -> None:
+def test_true_conditions() -> None:
     assert [text for text in HOLD if not holds(text)] == []
 
 
-def test_what_does_not_hold() -> None:
+def test_false_conditions() -> None:
     assert [text for text in HOLD_NOT if holds(text)] == []
 
 
-def test_what_is_refused() -> None:
+def test_syntax_errors() -> None:
     assert [text for text in REFUSED if not is_refused(text)] == []
 
 

@@ -1,4 +1,4 @@
-"""What is sent to other systems. spec: "External Agent Fields"; NOTES 9.2."""
+"""The data sent to external systems. spec: "External Agent Fields"; NOTES 9.2."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The decorators of agent functions: what each stack makes of a result. NOTES 8.1-8.7."""
+"""The decorators of agent functions, alone and stacked. NOTES 8.1-8.7."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ Function = Callable[..., Any]
 
 
 def called(function: Function, first: Any = None, input_data: Any = None, **context: Any) -> RawOutput:
-    """What the harness gets from a call of an agent's function."""
+    """Call an agent's function as the harness does."""
     return asyncio.run(AgentFunction("desk", function, AGENTS).run(first, input_data or {}, context))
 
 
@@ -69,7 +69,7 @@ def in_place(result: Any, context: Any) -> Any:
 
 
 def timed(function: Function) -> Function:
-    """Somebody else's decorator."""
+    """A decorator that is not LeafMesh's."""
 
     @functools.wraps(function)
     async def run(*given: Any, **named: Any) -> Any:
@@ -145,7 +145,7 @@ def test_a_stack(stack: list[Function], output: Any) -> None:
         assert called(function).value == output
 
 
-def test_what_is_synchronous_stays_so_and_what_is_not_too() -> None:
+def test_decorated_functions_stay_synchronous_or_asynchronous() -> None:
     assert chain(a)(desk)(None, {}, {}) == {"trace": ["desk", "a"]}
     assert asyncio.iscoroutinefunction(chain(a)(desk_async))
     assert asyncio.iscoroutinefunction(chain(async_step("a"))(desk))
@@ -194,7 +194,7 @@ def decorator_of(kind: str, given: Any) -> Function:
 
 
 def by_the_documents(layers: list[Layer]) -> RawOutput:
-    """What a stack makes of `{n: 1}`, the lowest layer first."""
+    """Return the documented result of a stack for `{n: 1}`; the lowest layer is first."""
     result: dict[str, Any] = {"n": 1}
     shaped: dict[str, Any] = {}
     for kind, what in layers:
@@ -239,7 +239,7 @@ def test_compose_shapes_the_result_as_it_is_at_its_place() -> None:
     assert shaped == {"left": {"seen": ["desk"]}, "right": {"seen": ["desk", "in place"]}}
 
 
-def test_what_compose_made_does_not_change_with_the_result_afterwards() -> None:
+def test_shaped_inputs_do_not_change_with_the_result() -> None:
     function = chain(in_place)(compose(left=lambda result, context: result)(desk))
     assert called(function).shaped == {"left": {"trace": ["desk"]}}
 
@@ -352,7 +352,7 @@ def test_an_output_shares_nothing_with_what_the_function_keeps() -> None:
 
 
 @pytest.mark.parametrize(("value", "output"), [(3.5, 3.5), (None, None), ([1], [1]), ("x", "x")])
-def test_what_is_no_mapping_is_the_result(value: Any, output: Any) -> None:
+def test_other_values_are_wrapped_as_result(value: Any, output: Any) -> None:
     assert called(lambda first, input_data, context: value).value == {"result": output}
 
 

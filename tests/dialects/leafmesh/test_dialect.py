@@ -1,4 +1,4 @@
-"""What the dialect tells of a mesh without loading it: where it is, that it is one, its agents and its prompts."""
+"""The dialect's functions that do not load a mesh: locate, detect, agents, prompts."""
 
 from __future__ import annotations
 
@@ -93,7 +93,7 @@ agents:
     ]
 
 
-def test_prompts_of_what_is_no_mesh(tmp_path: Path) -> None:
+def test_prompts_of_an_invalid_mesh(tmp_path: Path) -> None:
     path = tmp_path / "m.yaml"
     path.write_text("agents: [a]")
     with pytest.raises(ManifestError, match="agents: expected a mapping, found a list"):

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from harness.dialects.leafmesh.document import ExternalAgent, HumanAgent, LLMAgent
-from tests.dialects.leafmesh.meshes import MESH, changed
+from tests.dialects.leafmesh.meshes import MESH, with_change
 from tests.dialects.leafmesh.opener import Opener
 
 # what stands in the sound mesh, what stands there instead, the message about it and where it points to
@@ -103,7 +103,7 @@ REFUSED = [
 ]  # fmt: skip
 
 
-def test_the_mesh_is_sound(opener: Opener) -> None:
+def test_the_base_mesh_is_valid(opener: Opener) -> None:
     mesh_file = opener.open(MESH)
     assert not mesh_file.warnings
     assert list(mesh_file.connectors) == ["crew", "rota"]
@@ -115,7 +115,7 @@ def test_the_mesh_is_sound(opener: Opener) -> None:
 def test_a_value_is_refused_where_it_stands(
     opener: Opener, old: str, new: str, message: str, place: str
 ) -> None:
-    (problem,) = opener.problems(changed(old, new))
+    (problem,) = opener.problems(with_change(old, new))
     assert message in problem.message
     assert opener.place(problem) == place
 
@@ -144,7 +144,7 @@ def test_a_value_is_refused_where_it_stands(
     ],
 )
 def test_a_value_is_accepted(opener: Opener, old: str, new: str) -> None:
-    assert not opener.open(changed(old, new)).warnings
+    assert not opener.open(with_change(old, new)).warnings
 
 
 def test_the_defaults_are_those_of_the_reference(opener: Opener) -> None:
@@ -227,13 +227,13 @@ UNKNOWN = [
 def test_an_unknown_key_below_the_top_is_ignored_with_a_warning(
     opener: Opener, old: str, new: str, place: str, section: str, hint: str
 ) -> None:
-    (warning,) = opener.open(changed(old, new)).warnings
+    (warning,) = opener.open(with_change(old, new)).warnings
     assert (warning.code, warning.severity, warning.hint) == ("unknown-key", "warning", hint)
     assert opener.place(warning) == place
     assert section in warning.message
 
 
-def test_notes_tell_what_changes_nothing_in_a_simulated_run(opener: Opener) -> None:
+def test_notes_report_settings_without_effect(opener: Opener) -> None:
     mesh = MESH.replace("mode: static", "mode: learning").replace("    enforce_yields: true\n", "")
     notes = opener.open(mesh.replace("    enforce_yields_retry: 0\n", "")).notes
     assert {note.severity for note in notes} == {"note"}
@@ -294,7 +294,7 @@ def test_notes_tell_what_changes_nothing_in_a_simulated_run(opener: Opener) -> N
         ),
     ],
 )
-def test_notes_tell_what_nobody_reads(opener: Opener, written: str, notes: list[str]) -> None:
+def test_notes_report_settings_that_nothing_reads(opener: Opener, written: str, notes: list[str]) -> None:
     found = [note.message for note in opener.open(f"entry_points: []\nagents: {{{written}").notes]
     assert len(found) == len(notes)
     assert all(note.startswith(start) for note, start in zip(found, notes, strict=True))

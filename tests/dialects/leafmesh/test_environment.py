@@ -49,7 +49,7 @@ def test_values(written: str, expected: object) -> None:
     assert value_of(f"k:\n  {written}\n") == {"k": expected}
 
 
-def test_what_is_put_in_is_not_looked_at_again() -> None:
+def test_values_are_not_substituted_again() -> None:
     rewritten = Environment({"X": "${A}", "A": "one"}).rewrite("a: ${X}")
     assert rewritten.text == "a: ${A}"
 
@@ -107,7 +107,7 @@ def test_an_unset_variable_is_empty_with_one_warning_at_its_first_use(opener: Op
     ]
 
 
-def test_an_unset_variable_is_told_beside_the_error_in_its_line(opener: Opener) -> None:
+def test_an_unset_variable_is_reported_with_the_error_on_its_line(opener: Opener) -> None:
     text = "entry_points: [{name: go, target: '${GUIDE}'}]\nagents:\n  a: {prompt: '${SALT}'}"
     assert [(problem.severity, problem.message) for problem in opener.problems(text)] == [
         ("error", "the entry point's target: there is no agent ''"),
@@ -135,7 +135,7 @@ def test_a_default_as_a_shell_would_read_it_is_a_warning(
 
 
 @pytest.mark.parametrize("default", ["-1", "-0.5", "+49 30 1234", "a-b", "x=y", ""])
-def test_other_defaults_are_not(opener: Opener, default: str) -> None:
+def test_no_warning_for_other_defaults(opener: Opener, default: str) -> None:
     assert not opener.open(f"agents: {{a: {{prompt: '${{SALT:{default}}}'}}}}\nentry_points: []").warnings
 
 
@@ -189,7 +189,7 @@ def test_the_places_of_shared_parts_are_those_of_the_file() -> None:
     assert str(document.key_span(("c",))) == "f:3:1"
 
 
-def test_what_cannot_be_read_is_located_in_the_file(opener: Opener) -> None:
+def test_syntax_errors_are_located_in_the_original_file(opener: Opener) -> None:
     text = "name: '${NAME}'\nagents: {a: {prompt: 'x'}\n"
     (problem,) = opener.problems(text, {"NAME": "a long name\n\n\n  over lines"})
     assert (problem.code, opener.place(problem)) == ("syntax", "{")
@@ -233,7 +233,7 @@ KEY = "-----BEGIN KEY-----\\nMIIBVQIBADANBgkqhkiG\n  9w0BAQEFAASCAT8wggE7\n"
         "prompt: 'x\n${TOKEN}",
     ],
 )
-def test_what_is_said_of_a_mesh_does_not_show_values_of_variables(opener: Opener, text: str) -> None:
+def test_messages_do_not_show_values_of_variables(opener: Opener, text: str) -> None:
     for value in (SECRET, KEY, "four"):
         mesh = f"entry_points: []\nagents:\n  a:\n    {text}\n"
         try:
@@ -245,7 +245,7 @@ def test_what_is_said_of_a_mesh_does_not_show_values_of_variables(opener: Opener
             assert part not in str(problems)
 
 
-def test_a_value_that_breaks_the_yaml_is_to_blame_not_the_file(opener: Opener) -> None:
+def test_a_value_that_breaks_the_yaml_is_named_in_the_hint(opener: Opener) -> None:
     text = "agents: {a: {prompt: ${TEXT}}}\nname: ${NAME:x}\n"
     (problem,) = opener.problems(text, {"TEXT": "x: y: z"})
     assert problem.code == "syntax"

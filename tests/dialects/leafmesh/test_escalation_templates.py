@@ -1,4 +1,4 @@
-"""What fills the templates of escalation targets. spec: "EscalationTarget"; NOTES 13.3."""
+"""The fields in templates of escalation targets. spec: "EscalationTarget"; NOTES 13.3."""
 
 from __future__ import annotations
 

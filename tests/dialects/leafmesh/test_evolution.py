@@ -44,7 +44,7 @@ def refusal(folder: Path, *tests: str) -> list[tuple[str, int, int]]:
     ]
 
 
-def test_15_1_what_is_said_is_taken(tmp_path: Path) -> None:
+def test_15_1_keys_of_a_test_scenario_are_used(tmp_path: Path) -> None:
     (one,) = read(
         tmp_path,
         "name: full, entry_point: press, input: {apples: 2}, weight: 1.5, timeout: 4, expected_outcome: {juice: 4}",
@@ -55,7 +55,7 @@ def test_15_1_what_is_said_is_taken(tmp_path: Path) -> None:
     assert one.file == one.manifests[0] == tmp_path / "config.yaml"
 
 
-def test_15_1_what_is_left_out_has_the_documented_defaults(tmp_path: Path) -> None:
+def test_15_1_missing_keys_have_the_documented_defaults(tmp_path: Path) -> None:
     (tmp_path / "config.yaml").write_text(MESH.replace("name: press", "name: test") + "    - {}\n    - {}\n")
     found = build_scenarios(
         scenarios(LoadRequest((tmp_path / "config.yaml",))), tmp_path / "config.yaml", "leafmesh"
@@ -71,7 +71,7 @@ def test_15_1_what_is_left_out_has_the_documented_defaults(tmp_path: Path) -> No
     assert one.expect.values == {"output": {}}
 
 
-def test_15_3_the_gates_weigh_nothing(tmp_path: Path) -> None:
+def test_15_3_gates_have_weight_0(tmp_path: Path) -> None:
     (one,) = read(tmp_path, "entry_point: press")
     assert one.expect.weights == {"status": 0, "unused": 0}
 
@@ -81,7 +81,7 @@ def test_numbers_may_be_written_as_texts(tmp_path: Path) -> None:
     assert (one.weight, one.timeout_s) == (2, 3.5)
 
 
-def test_15_2_who_weighs_nothing_runs_and_does_not_count(tmp_path: Path) -> None:
+def test_15_2_a_scenario_of_weight_0_runs_and_does_not_count(tmp_path: Path) -> None:
     counted = "name: counted, entry_point: press, weight: 2"
     read(tmp_path, counted, "name: kept, entry_point: press, weight: 0, expected_outcome: {juice: 4}")
     (tmp_path / "presser_agent.py").write_text("def presser(first, input_data, context):\n    return {}\n")
@@ -124,11 +124,11 @@ def test_an_entry_point_or_an_agent_is_entered(tmp_path: Path, entry: str) -> No
         ("entry_point: press, expected: {}", ("unknown key 'expected' in a test scenario", 6, 28)),
     ],
 )
-def test_a_fault_is_told_where_it_is(tmp_path: Path, test: str, fault: Any) -> None:
+def test_an_error_is_reported_at_its_location(tmp_path: Path, test: str, fault: Any) -> None:
     assert refusal(tmp_path, test) == [fault]
 
 
-def test_a_name_is_given_once(tmp_path: Path) -> None:
+def test_duplicate_scenario_names_are_refused(tmp_path: Path) -> None:
     two = "name: scenario_2, entry_point: press"
     assert refusal(tmp_path, two, "entry_point: press") == [
         ("a second scenario 'scenario_2' (first in line 6)", 7, 7)
@@ -184,7 +184,7 @@ def test_10_6_without_a_terminal_a_run_that_is_recorded_pauses_at_a_person(tmp_p
     assert (outcome.observed.status, outcome.observed.path) == ("interrupted", ["presser", "taster"])
 
 
-def test_without_a_recording_nothing_is_said_of_it(tmp_path: Path) -> None:
+def test_a_run_without_a_recording_has_no_warning_about_it(tmp_path: Path) -> None:
     mesh = tmp_path / "config.yaml"
     test = "    - {entry_point: press, expected_outcome: {human_initiated: true}}\n"
     mesh.write_text(MESH.replace("programmatic", "human") + test, encoding="utf-8")
@@ -193,7 +193,7 @@ def test_without_a_recording_nothing_is_said_of_it(tmp_path: Path) -> None:
     assert (outcome.observed.status, outcome.observed.warnings) == ("completed", [])
 
 
-def test_their_cassettes_are_no_orphans(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_cassettes_of_test_scenarios_are_not_orphans(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
     Path("pyproject.toml").write_text("[tool.harness]\n")
     read(tmp_path, "name: full, entry_point: press")

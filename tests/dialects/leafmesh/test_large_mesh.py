@@ -15,7 +15,7 @@ from benchmarks.scenarios import depot, write, write_mesh
 from harness.scenario.load import load_file
 from harness.scenario.outcome import Outcome
 from harness.scenario.run import run_scenario
-from tests.dialects.leafmesh.wave_runs import EXAMPLE, ran
+from tests.dialects.leafmesh.wave_runs import EXAMPLE, run_mesh
 
 AGENTS = 200
 DIGESTS = """
@@ -23,10 +23,10 @@ import sys
 from pathlib import Path
 from harness.scenario.load import load_file
 from harness.scenario.run import run_scenario
-from tests.dialects.leafmesh.wave_runs import EXAMPLE, ran
+from tests.dialects.leafmesh.wave_runs import EXAMPLE, run_mesh
 
 [outcome] = run_scenario(*load_file(Path(sys.argv[1])).scenarios)
-print(outcome.verdict, outcome.digest, ran(EXAMPLE).digest)
+print(outcome.verdict, outcome.digest, run_mesh(EXAMPLE).digest)
 """
 OFFLINE = ("unshare", "--map-root-user", "--net")
 
@@ -48,8 +48,9 @@ def outcome(suite: Path) -> Outcome:
 
 def test_every_agent_runs_once_and_a_hub_waits_for_the_slowest_of_its_workers(outcome: Outcome) -> None:
     assert outcome.verdict == "passed"
-    ran = [node for step in outcome.observed.path for node in (step if isinstance(step, list) else [step])]
-    assert len(ran) == len(set(ran)) == AGENTS
+    path = outcome.observed.path
+    visits = [node for step in path for node in (step if isinstance(step, list) else [step])]
+    assert len(visits) == len(set(visits)) == AGENTS
     took = outcome.observed.latency["nodes"]
     rounds = [[took[name] for name in took if name.startswith(f"worker_{hub}_")] for hub in range(4)]
     assert outcome.observed.latency["total"] == pytest.approx(sum(map(max, rounds)))
@@ -68,7 +69,7 @@ def test_digests_are_the_same_under_another_hash_seed_with_the_network_cut(
         capture_output=True,
         check=True,
     )
-    assert found.stdout.decode() == f"passed {outcome.digest} {ran(EXAMPLE).digest}\n"
+    assert found.stdout.decode() == f"passed {outcome.digest} {run_mesh(EXAMPLE).digest}\n"
 
 
 def test_another_seed_is_another_run(suite: Path, outcome: Outcome, tmp_path: Path) -> None:

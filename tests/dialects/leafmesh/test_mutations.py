@@ -1,4 +1,4 @@
-"""Mutated mesh files are opened, or refused with places in the file. Nothing else may happen."""
+"""Mutated mesh files are either opened or refused with problems located in the file."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ SAFE = MESH.replace("${REDIS_PORT:6379}", "6379")  # mutations of its data read 
 
 
 def refusals(opener: Opener, env: Mapping[str, str]) -> Sequence[Problem]:
-    """What is said against the file; nothing if it is opened."""
+    """Return the problems of the file; empty if it is opened."""
     try:
         open_mesh(LoadRequest((opener.path,), env=env))
     except ManifestError as error:

@@ -1,4 +1,4 @@
-"""Random meshes run exactly as the rules say. `waves` has the rules once more."""
+"""Random meshes run exactly as the reference implementation in `waves` does."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from typing import Any
 from hypothesis import assume, event, given, settings
 from hypothesis import strategies as st
 
-from tests.dialects.leafmesh.wave_runs import GIVEN, NAMES, ran
+from tests.dialects.leafmesh.wave_runs import GIVEN, NAMES, run_mesh
 from tests.dialects.leafmesh.waves import Agent, Outcome, Waves
 
 takes = st.sampled_from([0, 0, 1, 1, 2, 3, 5])
@@ -24,7 +24,7 @@ def made(name: str, start: int, outcome: tuple[int, str], *, go: bool) -> Outcom
 
 @st.composite
 def agents(draw: st.DrawFn, at: int) -> Agent:
-    """Calls go forwards; backwards only while the first start says `go`, so that there is an end."""
+    """Draw an agent. Calls go forward, or backward only while the first start says `go`, so every run ends."""
     name, later = NAMES[at], NAMES[at + 1 :]
     kinds = st.sampled_from(["meets"] * 6 + ["lacks", "fails"])
     several = draw(st.lists(st.tuples(takes, kinds), min_size=1, max_size=3))
@@ -52,8 +52,8 @@ meshes = st.tuples(*(agents(at) for at in range(len(NAMES)))).map(
 )
 
 
-def narrowed(mesh: Mapping[str, Agent], given: Mapping[str, Any]) -> dict[str, Any]:
-    """An input as `waves` has it: of upstream yields the declared ones, of a retry what it says."""
+def comparable_input(mesh: Mapping[str, Agent], given: Mapping[str, Any]) -> dict[str, Any]:
+    """Return an input as `waves` has it: the declared upstream yields, and the fields of `_rerun_context`."""
     result = dict(given)
     if "upstream_yields" in given:
         result["upstream_yields"] = {
@@ -68,7 +68,7 @@ def narrowed(mesh: Mapping[str, Agent], given: Mapping[str, Any]) -> dict[str, A
 def test_a_mesh_runs_as_the_rules_say(mesh: dict[str, Agent]) -> None:
     expected = Waves(mesh, NAMES[0], GIVEN)
     assume(not expected.goes_on)
-    done = ran(mesh).observed
+    done = run_mesh(mesh).observed
     event("joined" if any(mesh[name].wait_for for name in expected.path) else "no join")
     assert done.path == expected.path
     assert done.latency["total"] == expected.now
@@ -81,7 +81,7 @@ def test_a_mesh_runs_as_the_rules_say(mesh: dict[str, Agent]) -> None:
     for (node, args), (name, received) in zip(given_to, expected.inputs, strict=True):
         rerun = args.pop("_rerun_context", None)
         retry = received.pop("_rerun_context", None)
-        assert (node, args) == (name, narrowed(mesh, received))
+        assert (node, args) == (name, comparable_input(mesh, received))
         assert (rerun is None) == (retry is None)
         if rerun is not None:
             assert {key: rerun[key] for key in retry or ()} == retry

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import pytest
 
-from tests.dialects.leafmesh.meshes import changed
+from tests.dialects.leafmesh.meshes import with_change
 from tests.dialects.leafmesh.opener import Opener
 
 FIELDS = {
@@ -217,7 +217,7 @@ BETWEEN = [
 
 @pytest.mark.parametrize(("old", "new", "message", "place"), BETWEEN)
 def test_a_mesh_that_breaks_a_rule(opener: Opener, old: str, new: str, message: str, place: str) -> None:
-    (problem,) = opener.problems(changed(old, new))
+    (problem,) = opener.problems(with_change(old, new))
     assert message in problem.message
     assert opener.place(problem).startswith(place)
 
@@ -262,15 +262,15 @@ DOUBTS = [
 
 
 @pytest.mark.parametrize(("old", "new", "message", "place"), DOUBTS)
-def test_what_may_be_a_mistake_is_a_warning(
+def test_probable_mistakes_are_warnings(
     opener: Opener, old: str, new: str, message: str, place: str | None
 ) -> None:
-    (warning,) = opener.open(changed(old, new)).warnings
+    (warning,) = opener.open(with_change(old, new)).warnings
     assert message in warning.message
     assert place is None or opener.place(warning) == place
 
 
-def test_all_faults_are_told_at_once_in_the_order_of_the_file(opener: Opener) -> None:
+def test_all_errors_are_reported_at_once_in_file_order(opener: Opener) -> None:
     text = """\
 agents:
   a: {agent_type: human, tools: [], human_timeout_seconds: 0}
@@ -298,12 +298,12 @@ workflows: {}
         ("agents: {a: {}}\nentry_points: []\nauto_discover: {}", "write directory: agency"),
     ],
 )
-def test_what_is_missing_is_shown_as_it_is_written(opener: Opener, text: str, hint: str) -> None:
+def test_hints_show_how_to_write_a_missing_key(opener: Opener, text: str, hint: str) -> None:
     (problem,) = opener.problems(text)
     assert problem.hint == hint
 
 
-def test_a_key_that_is_misspelt_is_told_beside_what_is_missing_for_it(opener: Opener) -> None:
+def test_a_misspelt_key_is_reported_with_the_missing_key(opener: Opener) -> None:
     problems = opener.problems(mesh("agent_type: external, framwork: n8n"))
     assert [(problem.severity, problem.hint) for problem in problems] == [
         ("error", ""),
@@ -334,7 +334,7 @@ def test_a_key_that_is_misspelt_is_told_beside_what_is_missing_for_it(opener: Op
         ("agents: {a: {}}\nentry_points: []\n---\na: b\n", "a second YAML document in one file", (3, 1)),
     ],
 )
-def test_odd_files(opener: Opener, text: str, message: str, place: tuple[int, int]) -> None:
+def test_malformed_files(opener: Opener, text: str, message: str, place: tuple[int, int]) -> None:
     (problem,) = opener.problems(text)
     assert message in problem.message
     assert problem.span is not None

@@ -1,4 +1,4 @@
-"""Agents that nothing leads to, and tools that no agent has or no file registers, are warnings."""
+"""Warnings about agents without callers, and tools without agents or registration."""
 
 from pathlib import Path
 
@@ -43,7 +43,7 @@ def warned(folder: Path, mesh: str, tools: str = TOOLS, agent: str | None = None
     ]
 
 
-def test_what_is_used_is_not_warned_of(tmp_path: Path) -> None:
+def test_used_parts_cause_no_warning(tmp_path: Path) -> None:
     assert warned(tmp_path, MESH) == []
 
 
@@ -76,7 +76,7 @@ def test_an_agent_that_waits_for_itself(tmp_path: Path, wait_for: str, is_told: 
     assert found == [text] * is_told
 
 
-def test_the_tool_of_knowledge_without_any(tmp_path: Path) -> None:
+def test_query_knowledge_without_knowledge(tmp_path: Path) -> None:
     mesh = MESH.replace("tools: [find]", "tools: [find, query_knowledge]")
     (text,) = warned(tmp_path, mesh)
     assert text.startswith(
@@ -84,7 +84,7 @@ def test_the_tool_of_knowledge_without_any(tmp_path: Path) -> None:
     )
 
 
-def test_and_with_it(tmp_path: Path) -> None:
+def test_query_knowledge_with_knowledge(tmp_path: Path) -> None:
     listed = "tools: [find, query_knowledge], knowledge: {serviceName: kb}"
     assert warned(tmp_path, MESH.replace("tools: [find]", listed)) == []
 

@@ -1,4 +1,4 @@
-"""`wait_for` expressions, by the table and by their laws. NOTES 11.1, 11.2."""
+"""`wait_for` expressions: tables of examples, and properties. NOTES 11.1, 11.2."""
 
 from __future__ import annotations
 
@@ -47,7 +47,9 @@ def starts(written: str | list[str], *arrived: str) -> bool:
         (["a"], ["a"], [""]),
     ],
 )
-def test_what_starts_it(written: str | list[str], enough: list[str], too_few: list[str]) -> None:
+def test_members_that_start_the_agent(
+    written: str | list[str], enough: list[str], too_few: list[str]
+) -> None:
     for arrived in enough:
         assert starts(written, *arrived), arrived
     for arrived in too_few:
@@ -61,13 +63,13 @@ def test_what_starts_it(written: str | list[str], enough: list[str], too_few: li
         "a ORb", "a AND AND b", "a OR OR",
     ],
 )  # fmt: skip
-def test_what_is_refused(text: str) -> None:
+def test_syntax_errors(text: str) -> None:
     with pytest.raises(LanguageError):
         parse(text)
 
 
 @pytest.mark.parametrize("written", ["", "  ", []])
-def test_nothing_waits_for_nobody(written: str | list[str]) -> None:
+def test_an_empty_wait_for_has_no_requirement(written: str | list[str]) -> None:
     assert parse(written) is None
 
 
@@ -103,18 +105,18 @@ def _both(items: st.SearchStrategy[Requirement]) -> st.SearchStrategy[Requiremen
 requirements: st.SearchStrategy[Requirement] = st.recursive(members, _both, max_leaves=8)
 
 
-def by_hand(requirement: Requirement, arrived: Set[str]) -> bool | None:
-    """Whether it holds; None of what is optional throughout."""
+def evaluate(requirement: Requirement, arrived: Set[str]) -> bool | None:
+    """Evaluate a requirement directly; None if all its members are optional."""
     if isinstance(requirement, Member):
         return None if requirement.optional else requirement.name in arrived
-    items = [held for item in requirement.items if (held := by_hand(item, arrived)) is not None]
+    items = [held for item in requirement.items if (held := evaluate(item, arrived)) is not None]
     if not items:
         return None
     return all(items) if isinstance(requirement, AllOf) else any(items)
 
 
 @given(requirements)
-def test_what_is_written_is_read_again(requirement: Requirement) -> None:
+def test_a_requirement_survives_a_round_trip_through_text(requirement: Requirement) -> None:
     text = str(requirement)
     read = parse(text)
     assert read is not None
@@ -127,13 +129,15 @@ def test_it_starts_exactly_when_the_truth_table_says_so(requirement: Requirement
     assert read is not None
     join = Join(read)
     for arrived in map(set, chain.from_iterable(combinations(NAMES, n) for n in range(len(NAMES) + 1))):
-        held = by_hand(requirement, arrived)
+        held = evaluate(requirement, arrived)
         expected = bool(arrived & join.members) if held is None else held
         assert (join.missing(arrived) is None) == expected
 
 
 @given(requirements, st.sets(st.sampled_from(NAMES)), st.sampled_from(NAMES))
-def test_one_more_arrival_never_undoes_it(requirement: Requirement, arrived: set[str], more: str) -> None:
+def test_a_further_arrival_keeps_the_requirement_met(
+    requirement: Requirement, arrived: set[str], more: str
+) -> None:
     join = Join(requirement)
     if join.missing(arrived) is None:
         assert join.missing(arrived | {more}) is None

@@ -1,4 +1,4 @@
-"""Meshes of `waves`, written as files and run."""
+"""Runs meshes of `waves` in the harness, written as mesh and scenario files."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from tests.dialects.leafmesh.waves import Agent, Outcome
 NAMES = ("a", "b", "c", "d", "e", "f")
 GIVEN = {"given": 1}
 
-# Everything at once: ties, a loop, joins with optional members, retries, failures, limits.
+# Combines ties, a loop, joins with optional members, retries, failures and limits.
 EXAMPLE: dict[str, Agent] = {
     "a": Agent(
         (Outcome(0, {"go": True, "a": 0}), Outcome(1, {"go": False, "a": 1})),
@@ -33,8 +33,8 @@ EXAMPLE: dict[str, Agent] = {
 }
 
 
-def written(mesh: Mapping[str, Agent]) -> dict[str, Any]:
-    """The mesh file."""
+def mesh_document(mesh: Mapping[str, Agent]) -> dict[str, Any]:
+    """Return the content of the mesh file."""
     conditions = {True: "true", False: "false", None: "go"}
     return {
         "name": "random",
@@ -65,7 +65,7 @@ def stubs(agent: Agent) -> list[dict[str, Any]]:
     return [*({**answer, "times": 1} for answer in answers[:-1]), {**answers[-1], "times": "any"}]
 
 
-def ran(mesh: Mapping[str, Agent]) -> Ran:
+def run_mesh(mesh: Mapping[str, Agent]) -> Ran:
     scenario = {
         "name": "random",
         "timeout": 100000,
@@ -74,7 +74,7 @@ def ran(mesh: Mapping[str, Agent]) -> Ran:
         "expect": {"weights": {"status": 0}},
     }
     with TemporaryDirectory() as folder:
-        (Path(folder) / "mesh.yaml").write_text(json.dumps(written(mesh)), encoding="utf-8")
+        (Path(folder) / "mesh.yaml").write_text(json.dumps(mesh_document(mesh)), encoding="utf-8")
         file = Path(folder) / "random.scenario.yaml"
         text = json.dumps(
             {"harness": 1, "dialect": "leafmesh", "manifest": "mesh.yaml", "scenarios": [scenario]}

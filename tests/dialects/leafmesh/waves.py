@@ -1,6 +1,6 @@
-"""The rules of a run once more, as plainly as they are written: NOTES 2, 3.3, 3.4, 4, 6.3, 11 and 13.
+"""A reference implementation of the execution model: NOTES 2, 3.3, 3.4, 4, 6.3, 11 and 13.
 
-Only for programmatic agents with scripted outcomes. It is made to be compared with, not to be fast.
+Only for programmatic agents with scripted outcomes. Written for comparison with the harness, not for speed.
 """
 
 from __future__ import annotations
@@ -17,7 +17,11 @@ Output = dict[str, Any]
 
 @dataclass(frozen=True)
 class Outcome:
-    """What one start of an agent makes: an output, or (None) an error; `meets`: it keeps its contract."""
+    """The outcome of one start of an agent.
+
+    output  None: it fails
+    meets   True if the output meets the yields
+    """
 
     takes: int = 0
     output: Output | None = None
@@ -26,7 +30,7 @@ class Outcome:
 
 @dataclass(frozen=True)
 class Agent:
-    """An agent, and the outcomes of its starts; those after the last are as the last."""
+    """An agent and the outcomes of its starts; the last outcome repeats."""
 
     outcomes: tuple[Outcome, ...]
     calls: tuple[
@@ -70,7 +74,10 @@ class Failure:
 
 
 class Waves:
-    """A run of a mesh. Afterwards it has what a run shows; not if it `goes_on` after `MOST` starts."""
+    """A run of a mesh; its attributes hold the results.
+
+    They are incomplete if the run `goes_on` after `MOST` starts.
+    """
 
     MOST = 150
 
@@ -105,7 +112,7 @@ class Waves:
             waiting = {n: due for n, (_, due) in self._open.items() if n not in self._holding}
             late = [name for name, due in waiting.items() if due == self.now]
             for name in late:
-                self._give_up(name)
+                self._time_out_join(name)
             if late:
                 continue
             times = [*(call.ends for call in self._running), *waiting.values()]
@@ -181,9 +188,9 @@ class Waves:
         for position, (target, always) in enumerate(entries):
             if target not in called and (always or (always is None and output["go"])):
                 called.add(target)
-                self._hand(target, Arrival(output, call, position))
+                self._deliver(target, Arrival(output, call, position))
 
-    def _hand(self, target: str, arrival: Arrival) -> None:
+    def _deliver(self, target: str, arrival: Arrival) -> None:
         caller = arrival.caller
         assert caller is not None
         if target not in self.joins or caller.agent not in self.joins[target].members:
@@ -198,7 +205,7 @@ class Waves:
             self._holding.add(target)
             self._queue.append(Call(target, arrivals, is_joined=True))
 
-    def _give_up(self, name: str) -> None:
+    def _time_out_join(self, name: str) -> None:
         arrivals, _ = self._open.pop(name)
         self._closed[name] = len(self.path)
         self._rounds[name].append((len(self.path) + 1, None))
@@ -213,7 +220,7 @@ class Waves:
 
     @property
     def error(self) -> tuple[str, str] | None:
-        """Type and node of the first failure that nobody goes on without."""
+        """Type and node of the first failure that no join tolerates."""
         return next(((each.type, each.agent) for each in self.failures if not self._is_tolerated(each)), None)
 
     def _is_tolerated(self, failure: Failure) -> bool:
@@ -225,7 +232,7 @@ class Waves:
         return False
 
     def response(self, call: Call | None = None) -> Output | None:
-        """What a call answers; without one, that of the entry."""
+        """Return the response of a call, by default that of the entry."""
         call = call or self.first
         if call.output is None:
             return None

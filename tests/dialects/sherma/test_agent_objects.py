@@ -123,6 +123,6 @@ def test_an_agent_without_a_manifest_says_what_it_lacks(answer: Any) -> None:
     assert "agent 'helper' (agents.helper) has no manifest: give it yaml_path or yaml_content" in message
 
 
-def test_what_an_agent_is_made_with_is_refused_where_the_agent_is_named(answer: Any) -> None:
+def test_bad_arguments_are_located_at_the_name_of_the_agent(answer: Any) -> None:
     message = answer("yaml_path=FILE, hooks=[int]").observed.error["message"]
     assert "caller.yaml:2:58: 'int' is not a hook: it has none of the hook methods" in message

@@ -1,4 +1,4 @@
-"""The stand-in for the package `sherma`: what modules of hooks, tools and agents import from it."""
+"""The stand-in for the package `sherma`, as imported by modules of hooks, tools and agents."""
 
 import importlib.util
 import subprocess
@@ -37,7 +37,7 @@ scenarios: [{name: it, input: {}}]
 
 
 def run(folder: Path, parts: str) -> Any:
-    """The outcome of a scenario whose manifest imports a hook from a module with this text."""
+    """Return the outcome of a scenario whose manifest imports a hook from a module with this text."""
     (folder / "one.yaml").write_text(MANIFEST)
     (folder / "parts.py").write_text(textwrap.dedent(parts))
     (folder / "it.scenario.yaml").write_text(SCENARIO)
@@ -122,13 +122,13 @@ def test_a_part_of_the_runtime_can_be_annotated_with_and_derived_from_and_refuse
         ("import sherma.hooks.handlers", "No module named 'sherma.hooks.handlers'"),
     ],
 )
-def test_a_name_that_sherma_does_not_have_is_not_there(tmp_path: Path, line: str, told: str) -> None:
+def test_unknown_names_cannot_be_imported(tmp_path: Path, line: str, told: str) -> None:
     outcome = run(tmp_path, f"{line}\nclass Hook: ...")
     assert outcome.observed.status == "invalid"
     assert told in outcome.observed.error["message"]
 
 
-def test_the_parts_are_made_when_they_are_asked_for() -> None:
+def test_members_are_created_on_first_access() -> None:
     script = """
 import sys
 from harness.dialects.sherma.stand_in import offer_stand_in
