@@ -155,9 +155,8 @@ def _lifecycle(mesh: Mesh) -> Lifecycle:
 
     async def salvage(run: RunContext) -> Any:
         task = session_of(run).task
-        return (
-            response(mesh, task) if task.calls else None
-        )  # a branch may fail after the entry agent has answered
+        # A branch may fail after the entry agent has answered.
+        return response(mesh, task) if task.calls else None
 
     async def so_far(run: RunContext) -> Any:
         return response(mesh, session_of(run).task, whole=True)

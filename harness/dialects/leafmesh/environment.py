@@ -42,8 +42,8 @@ class Environment:
         self.names[found.name] = None
         if found.name in self._values:
             return self._values[found.name]
-        if (doubt := _unset_warning(found)) is not None:
-            self._unset.setdefault(found.name, (found, *doubt))
+        if (warning := _unset_warning(found)) is not None:
+            self._unset.setdefault(found.name, (found, *warning))
         return found.default or ""
 
     def warnings(self, document: Document) -> Iterator[Problem]:

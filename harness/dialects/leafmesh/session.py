@@ -101,8 +101,8 @@ class Task:
 
     def was_joined_without(self, failed: Call, fan_in: str) -> bool:
         """True if, in the round of this failed call, the fan-in agent started without it. NOTES 13.4."""
-        of_it = next((each for each in self.rounds[fan_in] if each.at > failed.began), None)
-        return of_it is not None and of_it.members is not None and failed.agent not in of_it.members
+        joined = next((each for each in self.rounds[fan_in] if each.at > failed.began), None)
+        return joined is not None and joined.members is not None and failed.agent not in joined.members
 
 
 @dataclass
