@@ -34,7 +34,7 @@ def _figures(figures: Figures) -> Iterator[str]:
         low, high = wilson(same, count)
         yield f"agreement  {figures.agreement:.3f}  ({same} of {count}; 95 % interval {low:.3f} to {high:.3f})"
     if figures.kappa is None or figures.interval is None:
-        yield f"kappa      says nothing: {figures.silent}"
+        yield f"kappa      not reported: {figures.silent}"
     else:
         low, high = figures.interval
         yield f"kappa      {figures.kappa:.3f}  (95 % interval {low:.3f} to {high:.3f})"
@@ -56,7 +56,7 @@ def _figures(figures: Figures) -> Iterator[str]:
 
 
 def _share(value: float | None) -> str:
-    return "nothing: there is none" if value is None else f"{value:.3f}"
+    return "– (no such row)" if value is None else f"{value:.3f}"
 
 
 def _rows(figures: Figures) -> Iterator[str]:

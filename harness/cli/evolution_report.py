@@ -21,7 +21,7 @@ _STOPPED: Final = {
     "budget": "another genome might exceed the budget",
     "no improvement": f"no better genome in {PATIENCE} generations",
     "best possible": "no genome can be better",
-    "interrupted": "interrupted: the same command goes on",
+    "interrupted": "interrupted: the same command continues the search",
 }
 _MOST_DIFF_LINES: Final = 60
 _MOST_REASONS: Final = 3
@@ -58,7 +58,7 @@ class Report:
         if (why := why_too_few(len(study.scenarios), len(study.held_out), study.share)) != "":
             self.echo(f"warning: {why}", err=True)
         if study.resumed:
-            self.echo(f"going on after {plural(study.resumed, 'genome')} that were scored before")
+            self.echo(f"continuing an earlier search, with {plural(study.resumed, 'genome')} scored")
         self._scored = study.resumed
 
     def generation(self, study: Study) -> None:
@@ -103,20 +103,20 @@ def _summary(study: Study) -> Iterator[str]:
         yield from (f"  {count} ×: {why}" for why, count in refusals.most_common(_MOST_REASONS))
     unjudged = sum(bool(each.score.unjudged) for each in search.individuals)
     if unjudged:
-        yield f"{plural(unjudged, 'genome')} had scenarios that could not be judged, and score 0 there"
+        yield f"{plural(unjudged, 'genome')} had scenarios that could not be judged, which score 0"
     if not search.individuals:
         return
     if winner is None:
-        yield f"nothing was better than the manifest as it is (fitness {search.baseline.fitness:.3f})"
+        yield f"nothing was better than the unchanged manifest (fitness {search.baseline.fitness:.3f})"
     else:
         yield from _of_winner(study, winner)
     spent = study.spent
     yield f"spent: {plural(spent.calls, 'call')}, {cost(spent.cost)}"
     if winner is not None:
         for each in study.patch.left_out:
-            yield f"not in the patch: {each}, which cannot be rewritten in its place"
+            yield f"not in the patch: {each}, which cannot be edited in the file"
         if study.patch.text:
-            yield f"to take it over: patch -p1 -d {study.root} < {study.folder / PATCH}"
+            yield f"to apply the winner: patch -p1 -d {study.root} < {study.folder / PATCH}"
     yield f"files: {study.folder}/ (" + ", ".join(study.written_files()) + ")"
 
 
@@ -151,7 +151,7 @@ def _verdict(study: Study) -> Iterator[str]:
     found = study.confirmed
     if found is None:
         yield "not confirmed: " + (
-            "no scenario was held out" if not study.held_out else "the search did not come to its end"
+            "no scenario was held out" if not study.held_out else "the search did not finish"
         )
         return
     difference = found["difference"]

@@ -145,7 +145,7 @@ def command(
         except (MutatorFailed, NotScored) as error:
             study.write()
             click.echo(f"error: {error}", err=True)
-            click.echo(f"the same command goes on from here: {folder}", err=True)
+            click.echo(f"the same command continues from here: {folder}", err=True)
             return exit_code.NOT_JUDGED
     study.write()
     _write_page(study)
@@ -214,7 +214,7 @@ def _scenarios_of(manifest: Path, scenarios: Sequence[Scenario]) -> list[Scenari
         text = f"none of {plural(len(scenarios), 'scenario')} runs {shown_path(manifest)}"
         raise FormatError(Problem("no-scenarios", text, hint=f"they run {others}, or are skipped"))
     if len(found) < len(scenarios):
-        text = f"{plural(len(scenarios) - len(found), 'scenario')} of other manifests, or skipped, left out"
+        text = f"{plural(len(scenarios) - len(found), 'scenario')} left out: of other manifests, or skipped"
         click.echo(f"warning: {text}", err=True)
     return found
 

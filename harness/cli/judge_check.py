@@ -148,7 +148,7 @@ def _exit_code(figures: Figures, require_agreement: float | None, require_kappa:
         click.echo("some rows could not be judged", err=True)
         return exit_code.NOT_JUDGED
     if require_kappa is not None and figures.kappa is None:
-        click.echo(f"kappa {require_kappa:g} is required, and kappa says nothing: {figures.silent}", err=True)
+        click.echo(f"kappa {require_kappa:g} is required, but not reported: {figures.silent}", err=True)
         return exit_code.NOT_JUDGED
     required = (("agreement", require_agreement, figures.agreement), ("kappa", require_kappa, figures.kappa))
     missed = [

@@ -116,7 +116,7 @@ def _print_not_judged(folder: Path) -> None:
 def _print_left_out(schedule: Schedule, made: dict[str, int]) -> None:
     for line in over_budget_lines(schedule, made) if schedule.over_budget else ():
         click.echo(line, err=True)
-    click.echo("start it again with the same arguments, and it goes on where it stopped", err=True)
+    click.echo("run the same command again to continue where it stopped", err=True)
 
 
 def _score(folder: Path, variants: Sequence[Variant], schedule: Schedule, projects: Projects) -> Score:

@@ -245,7 +245,7 @@ def _needed_text(paired: Sequence[PairedValues], more: AdditionalSample | None) 
     if more is None:
         if all(before == after for each in paired for before, after in each.repeats):
             return "no scenario has another score"
-        return "one run says nothing of others" if len(paired) == 1 else "scenarios differ, and cancel out"
+        return "one run is too few" if len(paired) == 1 else "the differences of scenarios cancel out"
     wanted = []
     if more.repeats is not None:
         wanted.append(f"{plural(more.repeats, 'more repeat')} of each scenario")

@@ -190,7 +190,7 @@ class _Estimator:
 def _recorded_numbers(root: Path, name: str) -> list[int]:
     try:
         return CassetteFolder(root, name).numbers()
-    except CassetteError:  # the run says what is wrong with it
+    except CassetteError:  # the run reports it
         return []
 
 

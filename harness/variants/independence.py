@@ -64,5 +64,5 @@ def _answers_agent(stub: Stub, scenario: Scenario, settings: Settings) -> bool:
         return True
     try:
         return has_caller(load_graph(load_request(scenario, settings), scenario.dialect), other)
-    except ManifestError:  # the run says what is wrong with it
+    except ManifestError:  # the run reports it
         return False

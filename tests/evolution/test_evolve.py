@@ -161,7 +161,7 @@ def test_a_search_that_was_killed_ends_as_if_it_was_not(evolve: Evolve) -> None:
     log.write_bytes(log.read_bytes() + b'{"id": "g9", "gen')
     evolve()
     result = evolve("--out", "killed")
-    assert "that were scored before" in result.output
+    assert "continuing an earlier search" in result.output
     assert bytes_of("out") == bytes_of("killed")
 
 
@@ -257,7 +257,7 @@ def test_an_interrupted_search_keeps_what_is_done_and_goes_on(
     monkeypatch.setattr(ScenarioRuns, "__call__", interrupted)
     result = evolve()
     assert result.exit_code == 3
-    assert "interrupted: the same command goes on" in result.output
+    assert "interrupted: the same command continues the search" in result.output
     assert (written()["stopped"], len(genomes())) == ("interrupted", 1)
     assert evolve().exit_code == 0
     assert bytes_of("out") == bytes_of("whole")

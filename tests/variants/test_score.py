@@ -148,7 +148,7 @@ def test_runs_in_which_faults_are_drawn_are_scripted_all_the_same(score: Score) 
 def test_a_single_scenario_has_a_difference_without_an_interval(score: Score) -> None:
     result = score(POLITE, questions=1)
     assert "+1.000  no evidence (p 1.000)" in result.output
-    assert "one run says nothing of others" in result.output
+    assert "one run is too few" in result.output
     assert of("polite")["difference"]["low"] is None
 
 

@@ -178,7 +178,7 @@ def test_what_has_changed_since_is_run_again(
     interrupted(15, KeyboardInterrupt)
     result = score()
     assert result.exit_code == 3
-    assert "start it again with the same arguments" in result.output
+    assert "run the same command again" in result.output
     Path("variants.yaml").write_text(VARIANTS.replace("Say it.", "Say it now."))
     assert "12 runs taken over" in score().output
 
