@@ -1,4 +1,4 @@
-"""The answer of a stub, in the form its kind of effect wants. Source: docs/scenario-format.md, "The world"."""
+"""Converts the answer of a stub to the value of its kind of effect. Source: docs/scenario-format.md, "The world"."""
 
 from __future__ import annotations
 
@@ -19,29 +19,29 @@ Written = Mapping[str, Any]
 
 @dataclass(frozen=True)
 class ScriptedAnswer(Answer):
-    """An answer from a stub, a fault or a scripted server, its `source`. `title` names the stub list, in messages."""
+    """An answer from a stub, a fault or a scripted server (`source`). `title` names the stub list in messages."""
 
     source: Stub | FaultSpec | MCPServerSpec | None = None
     title: str = ""
 
     @property
     def failure(self) -> ErrorAnswer | None:
-        """The error as it is written; None for a value."""
+        """The error as written in the scenario; None if the answer is a value."""
         return None if self.source is None else self.source.error
 
     @property
     def span(self) -> Span | None:
-        """Where the source is written."""
+        """The location of the source in the scenario."""
         return None if self.source is None else self.source.span
 
     @property
     def description(self) -> str:
-        """What the source answers, in a few words."""
+        """A short description of the answer, for messages."""
         return describe(self.source, self.title) if isinstance(self.source, Stub) else self.title
 
 
 def describe(stub: Stub, title: str) -> str:
-    """What a stub answers, in a few words."""
+    """Return a short description of a stub's answer, for messages."""
     if stub.error is not None:
         return f"{title}: error {stub.error.kind}"
     written = ", ".join(f"{key}: {clip(repr(value), 60)}" for key, value in stub.answer.items())
@@ -49,12 +49,12 @@ def describe(stub: Stub, title: str) -> str:
 
 
 def answer_of(stub: Stub, kind: str, title: str) -> ScriptedAnswer:
-    """The answer of a stub to an effect of this kind, with its virtual latency."""
+    """Return the answer of a stub to an effect of this kind, with its virtual latency."""
     if stub.error is not None:
         return ScriptedAnswer(
             error=to_exception(stub.error), latency_s=stub.latency_s, source=stub, title=title
         )
-    # A copy: whoever gets it may change it, and the stub may answer again.
+    # A copy: the caller may change it, and the stub may answer again.
     written = copy.deepcopy(dict(stub.answer))
     value = _CONVERTERS[kind](written) if kind in _CONVERTERS else written.get("return")
     return ScriptedAnswer(value, latency_s=stub.latency_s, source=stub, title=title)

@@ -1,6 +1,6 @@
-"""The real thing: models through their providers' own clients, HTTP through one client, MCP through sessions.
+"""The backend: calls real models through their providers' clients, real HTTP servers, and real MCP servers.
 
-A recording answers below these clients (`harness.recording`), so that live and replayed runs take the same path.
+A recording answers below these clients (`harness.recording`), so that live and replayed runs execute the same code.
 """
 
 from __future__ import annotations
@@ -25,38 +25,38 @@ class Backend(Responder, Protocol):
 
     @property
     def is_real(self) -> bool:
-        """True if real things may be asked: the network is open, and time passes."""
+        """True if real systems may be called: the network is open, and real time passes."""
         ...
 
     @property
     def is_live(self) -> bool:
-        """True if the real thing answers everything, and nothing of it is recorded."""
+        """True if real systems answer everything and nothing is recorded."""
         ...
 
     @property
     def is_available(self) -> bool:
-        """True if it can answer anything at all."""
+        """True if a real system or a recording can answer."""
         ...
 
     def session(self, endpoint: MCPEndpoint) -> AbstractAsyncContextManager[MCPSession]:
-        """A session with an MCP server, to be entered.
+        """Return a session with an MCP server, as a context manager.
 
         Raises:
-            WorldError: there cannot be one.
+            WorldError: no session is possible.
         """
         ...
 
     async def close(self) -> None:
-        """Close the clients; sessions close themselves."""
+        """Close the clients. Sessions close themselves."""
         ...
 
 
 class LiveBackend(Responder):
-    """Calls the real thing, on one event loop; close it there.
+    """Calls real systems. It belongs to one event loop and must be closed there.
 
     Args:
         environment: variables with the providers' keys and addresses.
-        replayed: nothing is sent, since a recording answers below the clients: then no key is needed.
+        replayed: a recording answers below the clients: nothing is sent, and no key is needed.
     """
 
     is_available = True
@@ -68,11 +68,11 @@ class LiveBackend(Responder):
 
     @property
     def address_variables(self) -> Mapping[str, str]:
-        """The variables with the addresses of the providers that were called."""
+        """The environment variables with provider addresses that were used, by name."""
         return self._providers.address_variables
 
     async def answer(self, effect: Effect, state: State) -> Answer | None:
-        """The answer to an effect; None when it is of a kind that no backend answers.
+        """Return the answer to an effect; None for a kind of effect that no backend answers.
 
         Raises:
             ProviderError: the provider cannot be called.
@@ -98,7 +98,7 @@ class LiveBackend(Responder):
         return effect.real
 
     def session(self, endpoint: MCPEndpoint) -> AbstractAsyncContextManager[MCPSession]:
-        """A session with a real MCP server; see `connect` for what it raises."""
+        """Return a session with a real MCP server. `connect` documents its exceptions."""
         return connect(endpoint)
 
     async def close(self) -> None:

@@ -1,4 +1,4 @@
-"""The responder of what has a name: tools, handlers, agents, scripts and retrieval, by stubs or the real thing."""
+"""The responder for effects with a name (tools, handlers, agents, scripts, retrieval): stubs, or the real thing."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ KEYS: Final = {
 }
 
 Layer = StubList | Entry
-"""Who answers for a name: stubs, or the real thing that an entry names."""
+"""One source of answers for a name: stubs, or an entry for the real thing."""
 
 _NATIVE: Final = Entry(real=True)
 
@@ -38,8 +38,8 @@ class Entries:
     """Answers effects by their name.
 
     Args:
-        folders: where `real: pkg.mod.fn` is imported from, in front of `sys.path`.
-        scripts: runs the scripts that are real.
+        folders: import path of `real: pkg.mod.fn`, in front of `sys.path`.
+        scripts: runs real scripts.
     """
 
     def __init__(self, folders: Sequence[Path], scripts: Scripts) -> None:
@@ -49,7 +49,7 @@ class Entries:
         self._imported: dict[str, Any] = {}
 
     def put_in_front(self, world: WorldSpec) -> None:
-        """Add the entries of a turn, in front of those that are there."""
+        """Add the entries of a turn, in front of the existing ones."""
         for kind, key in KEYS.items():
             entries: Mapping[str, Entry] = getattr(world, key)
             for name, entry in entries.items():
@@ -57,10 +57,10 @@ class Entries:
                 self._layers.setdefault((kind, name), []).insert(0, layer)
 
     async def answer(self, effect: Effect, state: State) -> Answer | None:
-        """The answer of a stub or of the real thing, whichever the scenario names first for this name.
+        """Return the answer of the first layer for the effect's name: a stub, or the real thing.
 
         Raises:
-            UnscriptedCall: there are stubs for just this name, and none of them fits.
+            UnscriptedCall: there are stubs for this name, and none of them matches.
             WorldError: the real thing cannot be imported.
         """
         if effect.kind not in KEYS:
@@ -76,7 +76,7 @@ class Entries:
         return None
 
     def can_answer(self, effects: Sequence[Effect], state: State) -> Sequence[bool]:
-        """For each effect, True if a stub would answer it after those before it; uses nothing up."""
+        """Return True for each effect that a stub would answer after the effects before it. Consumes nothing."""
         return can_answer(effects, state, self._stubs_of)
 
     def covers(self, effect: Effect) -> bool:
@@ -84,11 +84,11 @@ class Entries:
         return self._entry(effect) is not None
 
     def has_stubs(self, effect: Effect) -> bool:
-        """True if there are stubs for just this name: then none of them answering is a mistake."""
+        """True if there are stubs for this name, so that it is an error if none of them answers."""
         return any(isinstance(layer, StubList) for layer in self._entry(effect) or ())
 
     def unscripted(self, effect: Effect, state: State) -> UnscriptedCall | None:
-        """The error for an effect with a name that nothing answers."""
+        """Return the error for an effect that nothing answers; None for kinds of effects without entries."""
         if effect.kind not in KEYS:
             return None
         found = [near for stubs in self._stubs_of(effect) if (near := stubs.nearest(effect, state))]
@@ -96,7 +96,7 @@ class Entries:
         return unscripted(effect, nearest, self._hint(effect))
 
     def unused(self) -> list[str]:
-        """One text for each stub that is left over."""
+        """Return a description of each stub with uses left."""
         return [
             text
             for layers in self._layers.values()
@@ -106,7 +106,7 @@ class Entries:
         ]
 
     def undecided(self) -> list[tuple[str, Span | None]]:
-        """Of each stub whose `when` never had a value: why, and where it is."""
+        """Return the reason and the location of each stub whose `when` could never be evaluated."""
         layers = (layer for layers in self._layers.values() for layer in layers)
         return [found for layer in layers if isinstance(layer, StubList) for found in layer.undecided()]
 
@@ -122,7 +122,7 @@ class Entries:
         return [layer for layer in self._layers_of(effect) if isinstance(layer, StubList)]
 
     def _entry(self, effect: Effect) -> Sequence[Layer] | None:
-        """What the scenario says under the effect's name, else under its alias."""
+        """Return the scenario's layers for the effect's name, else for its alias."""
         found = self._layers.get((effect.kind, effect.name))
         return self._layers.get((effect.kind, effect.alias)) if found is None and effect.alias else found
 
@@ -136,7 +136,7 @@ class Entries:
             try:
                 self._imported[dotted] = import_object(dotted, self._folders)
             except ImportProblem as error:
-                # The scenario's own mistake: no node may take it for a failure of its tool.
+                # An error in the scenario: a node must not handle it as a failure of its tool.
                 raise WorldError(f"`{effect.name}` cannot be real: {error}", entry.span) from error
         return partial(_call, self._imported[dotted], effect)
 
@@ -152,18 +152,18 @@ class Entries:
 
 
 def _known(name: str, names: Sequence[str]) -> str:
-    """The name that may be meant, and all there are."""
+    """Return a suggestion, if there is one, with all known names."""
     hint = did_you_mean(name, names)
     return f"{hint} known: {', '.join(names)}" if hint.startswith("did") else hint
 
 
 async def _call(target: Any, effect: Effect) -> Any:
-    """The answer of a callable that stands in for the real thing."""
+    """Call a function that the scenario names in place of the real one."""
     if isinstance(effect, HandlerCall) and effect.convention is not None:
         return await effect.convention(target)
     return await call_with(target, effect.args)
 
 
 async def _perform(real: Callable[[], Awaitable[Any]], effect: Effect, state: State) -> Answer:
-    """The result of the real thing. What would end the harness, as `sys.exit` does, is its own failure."""
+    """Return the result of the real thing. `SystemExit` and the like become failures of the effect."""
     return Answer(value=await contained(within_effect(real, effect, state)))

@@ -1,7 +1,7 @@
-"""Scripted errors as exceptions: the class a provider's client would raise, and its text.
+"""Exceptions for scripted errors, with the class names and texts of the providers' clients.
 
-Class names follow the providers' Python clients, so that `type` in a manifest's error handling reads as it
-would in production.
+Class names follow the providers' Python clients, so that a manifest's error handling by `type` works as in
+production.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from harness.world.spec import ErrorAnswer
 
 
 class RemoteError(Exception):
-    """Base of the errors a model, tool or server answers with. `kind` is what the scenario calls it."""
+    """Base class of the errors of models, tools and servers. `kind` is the error's name in scenarios."""
 
     kind = ""
 
@@ -22,15 +22,15 @@ class RateLimitError(RemoteError):
 
 
 class APITimeoutError(RemoteError, TimeoutError):
-    """No answer in time."""
+    """No answer within the time limit."""
 
 
 class APIConnectionError(RemoteError, ConnectionError):
-    """The other side cannot be reached."""
+    """The server cannot be reached."""
 
 
 class InternalServerError(RemoteError):
-    """The other side broke."""
+    """The server failed."""
 
 
 class AuthenticationError(RemoteError):
@@ -42,11 +42,11 @@ class BadRequestError(RemoteError):
 
 
 class ContextLengthError(BadRequestError):
-    """The prompt is longer than the model takes."""
+    """The prompt is longer than the model's context."""
 
 
 class ContentFilterError(RemoteError):
-    """The answer was withheld."""
+    """The answer was blocked by a content filter."""
 
 
 class MalformedAnswerError(RemoteError):
@@ -67,7 +67,7 @@ KINDS: dict[str, tuple[type[RemoteError], str]] = {
 
 
 def to_exception(answer: ErrorAnswer) -> Exception:
-    """The exception a scripted error raises. Source: docs/scenario-format.md, "The world"."""
+    """Return the exception of a scripted error. Source: docs/scenario-format.md, "The world"."""
     if answer.kind == "exception":
         return _builtin(answer.type or "RuntimeError", answer.message or "")
     exception, text = KINDS[answer.kind]
@@ -77,12 +77,12 @@ def to_exception(answer: ErrorAnswer) -> Exception:
 
 
 def _builtin(name: str, message: str) -> Exception:
-    """The built-in exception of that name with exactly that text; any other name makes a class of its own."""
+    """Return the built-in exception of this name with exactly this text; for any other name, a new class."""
     base = getattr(builtins, name, Exception)
     if not (isinstance(base, type) and issubclass(base, Exception)) or issubclass(base, ExceptionGroup):
         base = Exception
     if base is Exception or issubclass(base, KeyError | UnicodeError):
-        # The text of these is not their argument: a KeyError quotes it, a UnicodeError wants five.
+        # These do not show their argument as their text: KeyError quotes it, UnicodeError takes five arguments.
         base = type(name, (base,), {"__str__": lambda _: message, "__init__": lambda _, *_args: None})
     exception: Exception = base(message)
     return exception

@@ -1,4 +1,4 @@
-"""Faults: errors, delays and truncation put around answers. Drawn from the seed, so a run repeats exactly."""
+"""Fault injection: errors, delays and truncated answers, drawn from the run's seed, so that runs are repeatable."""
 
 from __future__ import annotations
 
@@ -19,15 +19,15 @@ from harness.world.spec import FaultSpec
 
 @dataclass
 class _Fault:
-    """A fault, the draws of its own, how many effects it could have hit, and whether it hit one."""
+    """The state of a fault: its random numbers, the number of effects that match it, and whether it hit one."""
 
     spec: FaultSpec
     random: random.Random
-    seen: int = 0
+    matched: int = 0
     has_hit: bool = False
 
     def hits(self, effect: Effect) -> bool:
-        """Whether this effect is hit; it is counted if it could be."""
+        """Count the effect if it matches, and return True if it is hit."""
         spec = self.spec
         if spec.effect != effect.kind:
             return False
@@ -35,39 +35,39 @@ class _Fault:
             return False
         if spec.name is not None and not name_matches(effect.kind, spec.name, effect.name):
             return False
-        self.seen += 1
+        self.matched += 1
         hit = self._is_hit()
         self.has_hit = self.has_hit or hit
         return hit
 
     def _is_hit(self) -> bool:
-        """Whether the effect that was seen last is hit."""
+        """Return True if the last matching effect is hit."""
         if self.spec.nth is not None:
-            return self.seen == self.spec.nth
+            return self.matched == self.spec.nth
         if self.spec.every is not None:
-            return self.seen % self.spec.every == 0
+            return self.matched % self.spec.every == 0
         return self.random.random() < (1.0 if self.spec.rate is None else self.spec.rate)
 
 
 class Faults:
-    """The faults of one run. Each counts the effects it could have hit."""
+    """The faults of one run. Each counts the effects that match it."""
 
     def __init__(self, seed: int) -> None:
         self._seed = seed
         self._faults: list[_Fault] = []
-        self._lock = Lock()  # real tools ask from threads, beside the loop
+        self._lock = Lock()  # real tools make calls from threads
 
     def add(self, faults: Sequence[FaultSpec]) -> None:
-        """Add a turn's faults; they count from here."""
+        """Add the faults of a turn; they count effects from now on."""
         for spec in faults:
             self._faults.append(_Fault(spec, random.Random(f"{self._seed}/{len(self._faults)}")))
 
     def unused_faults(self) -> Iterator[tuple[FaultSpec, int]]:
-        """The faults that hit nothing, each with the number of effects that it could have hit."""
-        return ((fault.spec, fault.seen) for fault in self._faults if not fault.has_hit)
+        """Return the faults that hit nothing, each with the number of matching effects."""
+        return ((fault.spec, fault.matched) for fault in self._faults if not fault.has_hit)
 
     def draw(self, effect: Effect) -> ActiveFaults:
-        """The faults that hit this effect. Every matching effect is counted, hit or not."""
+        """Return the faults that hit this effect. Each fault that matches counts the effect, hit or not."""
         if not self._faults:
             return _NO_FAULTS
         with self._lock:
@@ -75,13 +75,13 @@ class Faults:
 
 
 class ActiveFaults:
-    """The faults that hit one effect: the first responder of the list."""
+    """The faults that hit one effect. They are the first responder of the list."""
 
     def __init__(self, faults: Sequence[FaultSpec]) -> None:
         self._faults = faults
 
     async def answer(self, effect: Effect, state: State) -> Answer | None:
-        """The error of the first fault that has one: then the effect reaches no other responder."""
+        """Return the error of the first fault that has one, so that no other responder is asked."""
         for fault in self._faults:
             if fault.error is not None:
                 title = f"fault: error {fault.error.kind}"
@@ -89,11 +89,11 @@ class ActiveFaults:
         return None
 
     def can_answer(self, effects: Sequence[Effect], state: State) -> Sequence[bool]:
-        """False for each: faults are drawn for effects that are performed."""
+        """Return False for each effect: faults are drawn only for effects that are performed."""
         return [False] * len(effects)
 
     def apply(self, answer: Answer) -> Answer:
-        """The answer made slower or shorter. `truncate` is the number of characters of text that are left."""
+        """Return the answer, delayed and truncated. `truncate` is the number of characters that remain."""
         for fault in self._faults:
             if fault.latency_s is not None:
                 answer = replace(answer, latency_s=answer.latency_s + fault.latency_s)

@@ -1,4 +1,4 @@
-"""HTTP requests, for real."""
+"""The client for real HTTP requests of agents."""
 
 from __future__ import annotations
 
@@ -18,20 +18,22 @@ TIMEOUT_S: Final = 60.0
 
 
 class HTTPClient:
-    """Sends requests. One for a run, on one event loop; close it there.
+    """Sends the HTTP requests of one run. It belongs to one event loop and must be closed there.
 
-    Redirects are answers and are not followed, cookies are not kept, and an answer may take 60 s.
-    Proxies are those of the environment.
+    Redirects are returned and not followed, cookies are not stored, and the time limit is 60 s. Proxies are taken
+    from the environment.
     """
 
     def __init__(self) -> None:
         self._client: httpx.AsyncClient | None = None
 
     async def send(self, call: HTTPCall) -> HTTPReply:
-        """The answer, whatever its status. A body without a content-type gets the one it has.
+        """Send a request and return the answer, whatever its status.
+
+        A body without a content-type header gets one, of JSON or of a form.
 
         Raises:
-            httpx.HTTPError: none came.
+            httpx.HTTPError: no answer was received.
             httpx.InvalidURL: the URL has no host.
         """
         args = call.args
@@ -70,7 +72,7 @@ class HTTPClient:
 
 @cache
 def _certificates() -> ssl.SSLContext:
-    """Whom to trust; reading that takes longer than many a request."""
+    """Load the trusted certificates, once: that takes longer than many a request."""
     import httpx
 
     return httpx.create_ssl_context()

@@ -1,7 +1,7 @@
-"""The network is closed while a scenario runs offline.
+"""Closes the network while a scenario runs offline.
 
-One audit hook, installed once, refuses what would leave the process: connections, name look-ups and
-datagrams. It does nothing while no scenario runs.
+An audit hook, installed once, refuses connections, name look-ups and datagrams. It does nothing while no scenario
+runs.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ class NetworkClosed(HarnessError, OSError):
 
 
 class _Gate:
-    """How many scenarios keep the network closed, and what was refused; the hook is installed with the first."""
+    """The number of scenarios that keep the network closed, and the refused attempts. The first installs the hook."""
 
     closed = 0
     installed = False
@@ -41,7 +41,7 @@ class _Gate:
 
 
 def _hook(event: str, args: tuple[Any, ...], gate: type[_Gate] = _Gate) -> None:
-    # It is called until Python has ended, when this module has lost its names.
+    # Default argument: the hook is called until Python exits, after this module's globals are gone.
     if gate.closed and event in REFUSED:
         where = next((str(arg) for arg in args if isinstance(arg, (tuple, str, bytes))), "somewhere")
         text = f"the network is closed during a scenario, and something tried {event} {where}"
@@ -51,17 +51,18 @@ def _hook(event: str, args: tuple[Any, ...], gate: type[_Gate] = _Gate) -> None:
 
 @contextmanager
 def open_network() -> Iterator[Mapping[str, None]]:
-    """Refuse nothing."""
+    """Refuse nothing; the counterpart of `closed_network`."""
     yield {}
 
 
 @contextmanager
 def closed_network() -> Iterator[Mapping[str, None]]:
-    """Refuse connections from this process while inside; child processes are not covered.
+    """Refuse connections of this process within the context; child processes are not covered.
 
-    Gives the texts of what was refused so far, each once, in order.
+    Yields the messages of the attempts refused so far, each once, in order.
 
-    Raises (in whoever tries): NetworkClosed, which is an OSError too.
+    Raises (in the code that connects):
+        NetworkClosed: also an OSError.
     """
     if not _Gate.installed:
         sys.addaudithook(_hook)

@@ -1,10 +1,10 @@
-"""A world is a list of responders: they are asked in order, and the first answer to an effect counts.
+"""A world is a list of responders. They are asked in order; the first that answers an effect is used.
 
     faults ─▶ stubs of llm, http, human ─▶ tools, handlers, agents, … by name ─▶ MCP servers ─▶ backend
-                                           (stubs, or the real thing)                           (recorded, or real)
+                                           (stubs, or the real thing)                           (recorded, or live)
 
-Three doors lead to such a list: effects of an agent (`scripted`), HTTP clients of real tools in this process
-(`intercepted`), and the sockets of `harness serve`.
+Such a list has three callers: the effects of an agent (`scripted`), the HTTP clients of real tools in this process
+(`tool_requests`), and the sockets of `harness serve`.
 """
 
 from __future__ import annotations
@@ -22,57 +22,60 @@ if TYPE_CHECKING:
 
 
 class Responder(Protocol):
-    """May answer effects."""
+    """Answers some effects."""
 
     async def answer(self, effect: Effect, state: State) -> Answer | None:
-        """The answer to an effect; None when another responder is to be asked.
+        """Return the answer to an effect; None if the next responder is to be asked.
 
         Raises:
-            WorldError: nothing may answer it.
+            WorldError: no responder may answer it.
         """
         ...
 
     def can_answer(self, effects: Sequence[Effect], state: State) -> Sequence[bool]:
-        """For each effect, True if it is known that it would be answered after those before it; uses nothing up."""
+        """Return True for each effect that would be answered for certain after the effects before it.
+
+        Consumes nothing.
+        """
         return [False] * len(effects)
 
 
 class ScriptedResponder(Responder, Protocol):
-    """Answers some kinds of effects from a scenario, and explains why when it does not."""
+    """Answers some kinds of effects from a scenario, and makes the error for effects without an answer."""
 
     def put_in_front(self, world: WorldSpec) -> None:
-        """Add the world of a turn, in front of what is there."""
+        """Add the world of a turn, in front of the existing stubs."""
         ...
 
     def covers(self, effect: Effect) -> bool:
-        """True if the scenario says who answers effects of this kind and name; uses nothing up."""
+        """True if the scenario has stubs or an entry for effects of this kind and name. Consumes nothing."""
         ...
 
     def unscripted(self, effect: Effect, state: State) -> UnscriptedCall | None:
-        """The error for an effect that nothing answers; None when it is not of its kinds."""
+        """Return the error for an effect that nothing answers; None for kinds that this responder does not answer."""
         ...
 
     def unused(self) -> list[str]:
-        """One text for each stub that is left over."""
+        """Return a description of each stub with uses left."""
         ...
 
     def undecided(self) -> list[tuple[str, Span | None]]:
-        """Of each stub whose `when` never had a value: why, and where it is."""
+        """Return the reason and the location of each stub whose `when` could never be evaluated."""
         ...
 
 
 class Responders:
-    """A list of responders behind faults. A fault answers with its error, or changes the answer of another."""
+    """A list of responders with fault injection: a fault answers with its error, or changes another's answer."""
 
     def __init__(self, faults: Faults, responders: Sequence[Responder]) -> None:
         self.faults = faults
         self._responders = responders
 
     async def answer(self, effect: Effect, state: State) -> Answer | None:
-        """The first answer of the list; None when there is none.
+        """Return the first answer of the list; None if there is none.
 
         Raises:
-            WorldError: nothing may answer it.
+            WorldError: no responder may answer it.
         """
         active = self.faults.draw(effect)
         for responder in (active, *self._responders):
@@ -82,7 +85,7 @@ class Responders:
         return None
 
     def can_answer(self, effects: Sequence[Effect], state: State) -> bool:
-        """True if each of these would be answered, each stub as often as it may; uses nothing up."""
+        """True if all effects would be answered, in this order. Consumes nothing."""
         left = effects
         for responder in self._responders:
             if not left:

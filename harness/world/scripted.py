@@ -1,4 +1,4 @@
-"""The world of a scenario: its responders, in the order in which they are asked."""
+"""The world of a scenario: its responders in the order in which they are asked."""
 
 from __future__ import annotations
 
@@ -22,13 +22,13 @@ if TYPE_CHECKING:
 
 
 class ScriptedWorld:
-    """Answers effects from what a scenario says, and what it does not say from a backend.
+    """Answers effects from a scenario's stubs and entries, and all others from a backend.
 
     Args:
         spec: the scenario's world.
-        seed: draws the faults.
-        folders: where `real: pkg.mod.fn` is imported from, in front of `sys.path`.
-        backend: the last responder; closed with this world.
+        seed: seed of the faults.
+        folders: import path of `real: pkg.mod.fn`, in front of `sys.path`.
+        backend: the last responder. It is closed with this world.
     """
 
     def __init__(
@@ -49,11 +49,11 @@ class ScriptedWorld:
         faults = Faults(seed)
         self._responders = Responders(faults, (*self._scripted, *last))
         self.stubs = Responders(faults, self._scripted)
-        """The list without the backend: it answers HTTP requests of real tools."""
+        """The responders without the backend. They answer HTTP requests of real tools."""
         self.put_in_front(spec)
 
     def put_in_front(self, spec: WorldSpec) -> None:
-        """Add a turn's world in front of what is there."""
+        """Add the world of a turn, in front of the existing stubs."""
         self._responders.faults.add(spec.faults)
         for responder in self._scripted:
             responder.put_in_front(spec)
@@ -70,57 +70,57 @@ class ScriptedWorld:
         return answer
 
     def unscripted(self, effect: Effect, state: State) -> UnscriptedCall:
-        """The error for an effect that nothing answers, with the nearest stub."""
+        """Return the error for an effect that nothing answers, with the nearest stub."""
         return next(error for each in self._scripted if (error := each.unscripted(effect, state)))
 
     def has_answers(self, effects: Sequence[Effect], state: State) -> bool:
-        """True if each of these would be answered, each stub as often as it may; uses nothing up."""
+        """True if all effects would be answered, in this order. Consumes nothing."""
         return self._responders.can_answer(effects, state)
 
     def answers_for(self, effect: Effect) -> bool:
-        """True if the scenario says who answers effects of this kind and name; uses nothing up.
+        """True if the scenario has stubs or an entry for effects of this kind and name. Consumes nothing.
 
-        For kinds answered by a stub list: True if there is a stub in it, used or not.
+        For kinds with one stub list: True if the list has a stub, used or not.
         """
         return any(responder.covers(effect) for responder in self._scripted)
 
     def uses_backend(self, effect: Effect, state: State) -> bool:
-        """True if no stub would answer this effect, and the real thing, or its recording, could."""
+        """True if no stub would answer this effect, and the backend could."""
         if self._backend is None or not self._backend.is_available or self._entries.has_stubs(effect):
             return False
         return not self.stubs.can_answer([effect], state)
 
     def asks_live(self, effect: Effect, state: State) -> bool:
-        """True if the real thing would answer this effect, and nothing of it is recorded."""
+        """True if a real system would answer this effect, without recording it."""
         return self._backend is not None and self._backend.is_live and self.uses_backend(effect, state)
 
     async def mcp_tools(self, endpoint: MCPEndpoint) -> Sequence[ToolSpec]:
-        """The tools of an MCP server; connects on first use.
+        """Return the tools of an MCP server. Connects on first use.
 
         Raises:
-            UnscriptedCall: the scenario says nothing about this server.
+            UnscriptedCall: the scenario has no such server.
             Exception: the server cannot be reached.
         """
         return await self._servers.tools(endpoint)
 
     def unused(self) -> list[str]:
-        """One text for each stub that is left over."""
+        """Return a description of each stub with uses left."""
         return [text for responder in self._scripted for text in responder.unused()]
 
     def undecided(self) -> list[tuple[str, Span | None]]:
-        """Of each stub whose `when` never had a value: why, and where it is."""
+        """Return the reason and the location of each stub whose `when` could never be evaluated."""
         return [found for responder in self._scripted for found in responder.undecided()]
 
     def unused_faults(self) -> list[tuple[FaultSpec, int]]:
-        """The faults that hit nothing, each with the number of calls that fit it."""
+        """Return the faults that hit nothing, each with the number of matching calls."""
         return list(self._responders.faults.unused_faults())
 
     def warnings(self) -> list[str]:
-        """What the user should know of how the real things were done."""
+        """Return warnings about the execution of real scripts."""
         return list(self._scripts.warnings)
 
     async def close(self) -> None:
-        """Close the MCP sessions and the clients, and end the scripts, from any task."""
+        """Close the MCP sessions and the clients, and end the scripts. May be called from any task."""
         self._scripts.close()
         await self._servers.close()
         if self._backend is not None:

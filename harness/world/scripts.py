@@ -1,13 +1,13 @@
-"""Scripts that nodes run: real child processes, confined as far as the system allows.
+"""Runs the scripts of nodes as real child processes, confined as far as the system allows.
 
-A script gets the variables it is given and the few that every program needs, a working directory, and its input. It
-has a process group of its own, which ends with it. Where the system allows, it also has two namespaces of its own: a
-network namespace without any connection, and a process namespace, so that a child that left the group ends as well.
-Where the system does not, `Scripts.warnings` says so.
+A script gets the variables of its call and the few that every program needs, a working directory, and its input. It
+has its own process group, which is ended with it. If the system allows, it also has its own network namespace,
+without connections, and its own process namespace, so that a child that left the group is ended as well. If the
+system does not, `Scripts.warnings` has a warning.
 
-Time-outs are in real seconds. What a script took is spent in virtual time, rounded down to a multiple of `STEP_S`; of
-one that timed out, its time-out. So a run has the same times on every rerun, on a busy machine too, where a short
-script takes seconds.
+Time-outs are in real seconds. Virtual time advances by the duration of the script, rounded down to a multiple of
+`STEP_S`, or by the time-out of a script that timed out. So a run has the same times on every rerun, also on a busy
+machine, where a short script takes seconds.
 """
 
 from __future__ import annotations
@@ -31,18 +31,18 @@ from typing import IO, Any, Final
 from harness.graph.effects import ScriptCall
 from harness.time.real_work import RealWork
 
-# What programs need to find others, to write temporary files, and to print text.
+# Variables that programs need to find others, to write temporary files, and to print text.
 INHERITED: Final = ("PATH", "HOME", "TMPDIR", "SYSTEMROOT")
 LOCALE: Final = {"LANG": "C.UTF-8", "LC_ALL": "C.UTF-8"}
 
 STEP_S: Final = 10
 
 _NAMESPACES: Final = ("unshare", "--net", "--pid", "--fork", "--kill-child", "--map-current-user")
-# The first process of a process namespace has no default signal handlers, so the script is its child.
+# The init process of a process namespace has no default signal handlers, so the script is a child of a shell.
 _FIRST: Final = ("sh", "-c", '"$@"; exit $?', "sh")
 
-_POLL_S: Final = 0.05  # how often a silent script is looked at, in case a child of it holds its output open
-_DRAIN_S: Final = 1.0  # how long what is left of the output of an ended script is waited for
+_POLL_S: Final = 0.05  # poll interval for the exit of a script whose output a child may keep open
+_DRAIN_S: Final = 1.0  # time limit for reading the rest of the output of a script that has exited
 _CHUNK: Final = 65536
 _SHOWN: Final = 500  # characters of standard error in messages
 
@@ -53,14 +53,14 @@ NOT_CONFINED: Final = (
 
 
 class ScriptFailed(Exception):
-    """A script did not start, exited with another code than 0, took too long, or printed too much."""
+    """A script did not start, exited with a code other than 0, took too long, or printed too much."""
 
 
 class Scripts:
-    """Runs scripts for one run. `close` ends what still runs and removes temporary files.
+    """Runs the scripts of one run. `close` ends running scripts and removes temporary files.
 
     Args:
-        confined: scripts are kept from the network; False where the run itself may reach it.
+        confined: keep scripts from the network; False if the run itself may reach it.
     """
 
     def __init__(self, *, confined: bool = True) -> None:
@@ -70,19 +70,19 @@ class Scripts:
         self._running: set[_Process] = set()
 
     async def run(self, call: ScriptCall) -> Any:
-        """What the script answers: `call.read` of its standard output.
+        """Run a script and return `call.read` of its standard output.
 
         Raises:
-            ScriptFailed: it failed; the text says how, with the end of its standard error.
-            Exception: `call.read` refuses the output.
+            ScriptFailed: it failed; the text has the reason and the end of its standard error.
+            Exception: raised by `call.read`.
         """
         argv = [_program(call), *call.argv[1:]]
         process = _Process([*self._confinement(), *argv], call, self._environment(call))
         self._running.add(process)
         work = RealWork()
         try:
-            # In a thread, which holds the clock: timers of the loop stand still meanwhile. In one of its own, since
-            # those of the loop may all be busy, until after the script's time is up.
+            # In a thread, which stops the loop's clock. Not in the loop's thread pool, whose threads may all be busy
+            # for longer than the script may take.
             thread = ThreadPoolExecutor(1, "script")
             finish = asyncio.get_running_loop().run_in_executor(thread, process.finish)
             thread.shutdown(wait=False)
@@ -96,7 +96,7 @@ class Scripts:
             work.abandon()
 
     def close(self) -> None:
-        """End all scripts, and remove the files they were given."""
+        """End all scripts, and remove their input files."""
         for process in self._running:
             process.end()
         self._files.close()
@@ -122,10 +122,10 @@ class Scripts:
 
 
 def _program(call: ScriptCall) -> str:
-    """The program of a call: on the PATH, or, as npx looks for it, in a `node_modules` of the folder or above.
+    """Return the program of a call: on the PATH, or as npx finds it, in a `node_modules` of the folder or above.
 
     Raises:
-        ScriptFailed: it is not there.
+        ScriptFailed: it does not exist.
     """
     name = call.argv[0]
     folder = Path(call.cwd or ".").absolute()
@@ -138,7 +138,7 @@ def _program(call: ScriptCall) -> str:
 
 @cache
 def can_confine() -> bool:
-    """True if the system lets a process have network and process namespaces of its own."""
+    """True if the system allows a process its own network and process namespaces."""
     with suppress(OSError, subprocess.TimeoutExpired):
         command = (*_NAMESPACES, *_FIRST, "true")
         return subprocess.run(command, capture_output=True, timeout=60, check=False).returncode == 0
@@ -146,7 +146,7 @@ def can_confine() -> bool:
 
 
 class _Process:
-    """One script that runs. `virtual_seconds` is what it took, once it has ended."""
+    """A running script. `virtual_seconds` is its duration, once it has ended."""
 
     def __init__(self, argv: Sequence[str], call: ScriptCall, environment: Mapping[str, str]) -> None:
         self._call = call
@@ -172,7 +172,7 @@ class _Process:
                 raise ScriptFailed(f"the script cannot be started: {error}") from None
 
     def finish(self) -> str:
-        """Wait for the script to end; gives its standard output.
+        """Wait for the script to end, and return its standard output.
 
         Raises:
             ScriptFailed: as for `Scripts.run`.
@@ -190,14 +190,14 @@ class _Process:
         return stdout.decode("utf-8", "replace")
 
     def end(self) -> None:
-        """End the script and its process group, if they still run."""
-        # Until it is waited for, its id belongs to no other process.
+        """Kill the script and its process group, if they are running."""
+        # Until the process is waited for, its id is not reused.
         if self._process.returncode is None:
             with suppress(ProcessLookupError, PermissionError):
                 os.killpg(self._process.pid, signal.SIGKILL)
 
     def _read(self) -> tuple[bytes, bytes]:
-        """All of standard output and standard error, within the limits of time and size."""
+        """Read standard output and standard error to their ends, within the limits of time and size."""
         call, process = self._call, self._process
         assert process.stdout is not None
         assert process.stderr is not None
@@ -212,7 +212,7 @@ class _Process:
                     self.virtual_seconds = call.timeout_s or 0.0
                     raise ScriptFailed(f"the script timed out after {call.timeout_s:g} s")
                 ready = selector.select(max(0.0, min(_POLL_S, left)))
-                if left <= 0 and not ready:  # a child that left its group holds the output
+                if left <= 0 and not ready:  # a child that left the group keeps the output open
                     break
                 for key, _ in ready:
                     part = os.read(key.fd, _CHUNK)
@@ -223,22 +223,22 @@ class _Process:
                     if len(text) > call.output_limit:
                         raise ScriptFailed(f"the script printed more than {call.output_limit:,} bytes")
                 if self._has_exited():
-                    self.end()  # what it left running would hold the output
+                    self.end()  # children that are still running would keep the output open
                     deadline = min(deadline, time.monotonic() + _DRAIN_S)
         return bytes(stdout), bytes(stderr)
 
     def _has_exited(self) -> bool:
-        """True if the script itself has ended. It is not waited for, so that its id stays its own."""
+        """True if the script itself has ended. It is not waited for, so that its id is not reused."""
         return os.waitid(os.P_PID, self._process.pid, os.WEXITED | os.WNOWAIT | os.WNOHANG) is not None
 
 
 def _retrieve_exception(finish: asyncio.Future[str]) -> None:
-    """Tell asyncio that the failure is known, though a call that was cancelled does not ask for it."""
+    """Retrieve the exception, so that asyncio does not log it if the call was cancelled."""
     if not finish.cancelled():
         finish.exception()
 
 
 def _stderr_tail(stderr: bytes) -> str:
-    """The end of standard error, for a message."""
+    """Return the end of standard error for a message."""
     text = stderr.decode("utf-8", "replace").strip()
     return f": {text[-_SHOWN:]}" if text else ""

@@ -1,7 +1,7 @@
-"""The world of a scenario as data: stubs, servers, faults.
+"""Data model of a scenario's world: stubs, servers, faults.
 
-The scenario loader builds these; `World` answers from them. Words mean what they mean in
-docs/scenario-format.md ("The world").
+The scenario loader builds it; `ScriptedWorld` answers from it. Terms are those of docs/scenario-format.md ("The
+world").
 """
 
 from __future__ import annotations
@@ -29,9 +29,11 @@ Times = int | Literal["any"]
 
 @dataclass(frozen=True, slots=True)
 class ErrorAnswer:
-    """An error instead of an answer. `message` None: the kind's own text; `type`: built-in exception.
+    """An error instead of an answer.
 
-    `retry_after_s` is sent as a header where the answer is an HTTP response; effects of an agent have no use for it.
+    message        None for the default text of the kind
+    type           the name of the exception, for the kind `exception`
+    retry_after_s  sent as a header if the answer is an HTTP response; not used for effects of an agent
     """
 
     kind: ErrorKind
@@ -42,12 +44,13 @@ class ErrorAnswer:
 
 @dataclass(frozen=True, slots=True)
 class Stub:
-    """One scripted answer and when it applies.
+    """One scripted answer, and the calls it applies to.
 
-    `nodes` are globs that all must match the calling node (the key of a mapping by node, and the stub's
-    own `node`). `args` None: any arguments. `answer` holds the answer keys of the stub's kind as written:
-    llm {reply | json | tool_calls | chunks, usage, finish_reason}; tools, handlers, agents, scripts and
-    retrieval {return}; mcp {return | content}; http {status, json | text, headers}; human {reply}.
+    nodes   globs that must all match the calling node: the key of a mapping by node, and the stub's own `node`
+    args    None matches any arguments
+    answer  the answer keys of the stub's kind as written: llm {reply | json | tool_calls | chunks, usage,
+            finish_reason}; tools, handlers, agents, scripts and retrieval {return}; mcp {return | content};
+            http {status, json | text, headers}; human {reply}
     """
 
     span: Span | None = None
@@ -65,9 +68,9 @@ class Stub:
 
 @dataclass(frozen=True, slots=True)
 class Entry:
-    """Who answers for one tool, handler, agent, script or retrieval: the real thing, or stubs.
+    """The source of answers for one tool, handler, agent, script or retrieval: the real thing, or stubs.
 
-    `real` True: the callable the manifest names; text: a dotted path of another; False: `stubs`.
+    real  True for the callable that the manifest names, a text for the dotted path of another, False for `stubs`
     """
 
     real: bool | str = False
@@ -98,7 +101,10 @@ class MCPServerSpec:
 
 @dataclass(frozen=True, slots=True)
 class FaultSpec:
-    """A fault put around answers: one of `nth`, `every`, `rate` selects calls, the last three act on them."""
+    """An injected fault.
+
+    One of `nth`, `every` and `rate` selects calls; `error`, `latency_s` and `truncate` act on them.
+    """
 
     effect: Literal["llm", "tool", "mcp", "http", "script", "agent"]
     node: str | None = None
@@ -114,7 +120,7 @@ class FaultSpec:
 
 @dataclass(frozen=True, slots=True)
 class WorldSpec:
-    """The world of a scenario. Mappings go from a name to what answers for it."""
+    """The world of a scenario. Mappings are by the name of the tool, server, script and so on."""
 
     llm: tuple[Stub, ...] = ()
     tools: Mapping[str, Entry] = field(default_factory=dict)

@@ -1,4 +1,4 @@
-"""The responder of `llm`, `http` and `human`: one stub list for each of these kinds."""
+"""The responder for `llm`, `http` and `human` effects: one stub list for each of these kinds."""
 
 from __future__ import annotations
 
@@ -22,17 +22,17 @@ class StubLists:
         self._lists = {kind: StubList((), kind) for kind in KINDS}
 
     def put_in_front(self, world: WorldSpec) -> None:
-        """Add the stubs of a turn, in front of those that are there."""
+        """Add the stubs of a turn, in front of the existing ones."""
         for kind, stubs in self._lists.items():
             stubs.put_in_front(getattr(world, kind))
 
     async def answer(self, effect: Effect, state: State) -> Answer | None:
-        """The answer of the first stub that fits; None when there is none."""
+        """Return the answer of the first stub that matches; None if there is none."""
         stubs = self._lists.get(effect.kind)
         return None if stubs is None else stubs.answer(effect, state)
 
     def can_answer(self, effects: Sequence[Effect], state: State) -> Sequence[bool]:
-        """For each effect, True if a stub would answer it after those before it; uses nothing up."""
+        """Return True for each effect that a stub would answer after the effects before it. Consumes nothing."""
         return can_answer(effects, state, lambda effect: filter(None, [self._lists.get(effect.kind)]))
 
     def covers(self, effect: Effect) -> bool:
@@ -40,16 +40,16 @@ class StubLists:
         return bool(self._lists.get(effect.kind))
 
     def unscripted(self, effect: Effect, state: State) -> UnscriptedCall | None:
-        """The error for an effect of these kinds that nothing answers."""
+        """Return the error for an effect that nothing answers; None for other kinds of effects."""
         stubs = self._lists.get(effect.kind)
         if stubs is None:
             return None
         return unscripted(effect, stubs.nearest(effect, state), f"add a stub under `{effect.kind}:`")
 
     def unused(self) -> list[str]:
-        """One text for each stub that is left over."""
+        """Return a description of each stub with uses left."""
         return [text for stubs in self._lists.values() for text in stubs.unused()]
 
     def undecided(self) -> list[tuple[str, Span | None]]:
-        """Of each stub whose `when` never had a value: why, and where it is."""
+        """Return the reason and the location of each stub whose `when` could never be evaluated."""
         return [found for stubs in self._lists.values() for found in stubs.undecided()]

@@ -1,4 +1,4 @@
-"""Stub lists: scripted answers. A call gets the first one, in file order, whose matchers all hold."""
+"""Stub lists: the first stub in file order whose matchers all match answers a call."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ _COMPARED: Final = (str, int, float)
 
 @dataclass(eq=False)
 class _StubState:
-    """A stub, how often it was used, and why its `when` had no value; "" once it had one."""
+    """A stub and its uses. `undecided` is the reason why its `when` could not be evaluated, "" once it could."""
 
     stub: Stub
     used: int = 0
@@ -40,19 +40,19 @@ class _StubState:
 
 
 class StubList:
-    """Stubs in file order. `title` says whose they are, in messages."""
+    """Stubs in file order. `title` names the list in messages."""
 
     def __init__(self, stubs: Sequence[Stub], title: str) -> None:
         self.title = title
-        self._lock = Lock()  # real tools ask from threads, beside the loop
+        self._lock = Lock()  # real tools make calls from threads
         self._states = [_StubState(stub) for stub in stubs]
-        self._left = self._with_uses_left()  # in the same order: calls look at no others
+        self._left = self._with_uses_left()  # in the same order; only these are compared with calls
 
     def __len__(self) -> int:
         return len(self._states)
 
     def put_in_front(self, stubs: Sequence[Stub]) -> None:
-        """Add a turn's stubs before those that are there."""
+        """Add the stubs of a turn, in front of the existing ones."""
         self._states[:0] = [_StubState(stub) for stub in stubs]
         self._left = self._with_uses_left()
 
@@ -60,12 +60,12 @@ class StubList:
         return [item for item in self._states if item.has_uses_left]
 
     def answer(self, effect: Effect, state: State) -> ScriptedAnswer | None:
-        """The answer of the first stub that fits, used once; None if there is none."""
+        """Consume one use of the first stub that matches, and return its answer; None if there is none."""
         stub = self.consume(effect, state)
         return None if stub is None else answer_of(stub, effect.kind, self.title)
 
     def consume(self, effect: Effect, state: State) -> Stub | None:
-        """The first stub with uses left whose matchers all hold, used once; None if there is none."""
+        """Consume one use of the first stub that matches, and return the stub; None if there is none."""
         request = _Request(effect, state)
         with self._lock:
             for at, item in enumerate(self._left):
@@ -84,7 +84,7 @@ class StubList:
         self._left = self._with_uses_left()
 
     def unused(self) -> list[str]:
-        """One text for each stub that is left over: what it would have answered, how often, and where it is."""
+        """Return a description of each stub with uses left: its answer, its uses, and its location."""
         return [
             f"{describe(item.stub, self.title)}{_times_left(item)}{f' ({item.stub.span})' if item.stub.span else ''}"
             for item in self._states
@@ -92,11 +92,11 @@ class StubList:
         ]
 
     def undecided(self) -> list[tuple[str, Span | None]]:
-        """Of each stub whose `when` had no value in any call that it was compared with: why, and where it is."""
+        """Return the reason and the location of each stub whose `when` could not be evaluated for any call."""
         return [(item.undecided, item.stub.span) for item in self._states if item.undecided]
 
     def nearest(self, effect: Effect, state: State) -> Nearest | None:
-        """The stub with the fewest reasons against it, those with uses left first."""
+        """Return the stub with the fewest mismatches, used-up stubs last; None if there are no stubs."""
         request = _Request(effect, state)
         ranked = []
         for position, item in enumerate(self._states):
@@ -117,7 +117,7 @@ def _times_left(item: _StubState) -> str:
 
 
 class _Request:
-    """One call, compared with many stubs; what `when` sees is made once."""
+    """A call that is compared with many stubs. The bindings of `when` are built once."""
 
     def __init__(self, effect: Effect, state: State) -> None:
         self.effect = effect
@@ -129,15 +129,16 @@ class _Request:
         return {"request": self.effect.request(), "state": self.state}
 
     def matches(self, stub: Stub) -> bool:
-        """True if all matchers of the stub hold. `undecided` then says why its `when` has no value.
+        """True if all matchers of the stub match.
 
-        It is "" if it has one, and None where it was not asked for.
+        Sets `undecided` to the reason why its `when` could not be evaluated, "" if it could, None if it was not
+        tried.
         """
         self.undecided = None
         return not self._has_other_argument(stub.args) and next(self.reasons_against(stub), None) is None
 
     def _has_other_argument(self, wanted: Mapping[str, Any] | None) -> bool:
-        """A quick look, for lists with a stub for each of many calls: an argument is another text or number."""
+        """True if an argument is a different text or number; a fast test for lists with many stubs."""
         from harness.matchers.value import is_matcher
 
         if wanted is None or is_matcher(wanted):
@@ -149,7 +150,7 @@ class _Request:
         )
 
     def reasons_against(self, stub: Stub) -> Iterator[str]:
-        """Why the stub does not fit, matcher by matcher; nothing when it does."""
+        """Yield the reason for each matcher of the stub that does not match."""
         effect = self.effect
         for pattern in stub.nodes:
             if not last_part_matches(pattern, effect.node):
@@ -193,7 +194,10 @@ class _Request:
 def can_answer(
     effects: Sequence[Effect], state: State, stubs_of: Callable[[Effect], Iterable[StubList]]
 ) -> list[bool]:
-    """For each effect, True if one of its stub lists would answer it after those before it; uses nothing up."""
+    """Return True for each effect that one of its stub lists would answer after the effects before it.
+
+    Consumes nothing.
+    """
     used: list[tuple[StubList, Stub]] = []
     found = []
     try:

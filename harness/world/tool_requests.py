@@ -1,15 +1,15 @@
-"""HTTP requests of real tools in this process, answered by the stubs of a scenario.
+"""Answers the HTTP requests of real tools in this process from the stubs of a scenario.
 
     client of a tool ─▶ interception ─▶ LLMCall, or HTTPCall ─▶ faults and stubs ─▶ the client's own response
-                                                             └▶ the recording, where there is one
+                                                             └▶ the recording, if there is one
 
-A request to the address of a model provider, in its wire format, is a model call that `llm` stubs answer. `http`
-stubs answer any request. Each belongs to the effect whose tool makes it: its node, and the state of that node.
+A request to the address of a model provider, in its wire format, is a model call, answered by `llm` stubs. `http`
+stubs may answer any request. A request has the node and the state of the effect whose tool makes it.
 
-Latency is virtual time. A client with an event loop waits for it there. One without (requests, `httpx.Client`,
-urllib) has its answer at once, and the latencies of all such answers of one effect pass, added up, when the tool has
-returned; threads of one tool do not wait side by side. Where the latency is longer than the client's time-out, the
-client has its own time-out, after that time.
+Latency is virtual time. A client with an event loop waits for it there. A client without one (requests,
+`httpx.Client`, urllib) gets its answer at once; the sum of the latencies of all such answers of one effect passes
+when the tool has returned, also if threads of the tool made the requests concurrently. If the latency is longer than
+the client's time-out, the client times out, after its time-out.
 """
 
 from __future__ import annotations
@@ -51,7 +51,7 @@ T = TypeVar("T")
 
 @dataclass(frozen=True)
 class _StubReply:
-    """The reply of a stub, and what the trace records when it comes; see `PreparedReply`."""
+    """A `PreparedReply` of a stub, with the number, start and answer of its call in the trace."""
 
     call: int
     began: float
@@ -67,9 +67,9 @@ class ToolRequests(Interceptor):
     """Answers the HTTP requests of real tools from the stubs of a world.
 
     Args:
-        world: its faults and stubs are asked first.
-        environment: variables that say where model providers are.
-        upstream: answers what they do not; without one nothing does.
+        world: the world whose faults and stubs answer.
+        environment: variables with the addresses of model providers.
+        upstream: the interceptor for requests that no stub answers; None if these are errors.
     """
 
     def __init__(
@@ -80,40 +80,43 @@ class ToolRequests(Interceptor):
         self._environment = environment
         self._upstream = upstream
         self._replies = ReplyFactory()
-        self._lock = threading.Lock()  # tools ask from threads
+        self._lock = threading.Lock()  # tools make requests from threads
         self._trace = Trace()
         self._loop: asyncio.AbstractEventLoop | None = None
         self._thread = 0
         self._origin = 0.0
 
     def record_in(self, trace: Trace, now: float) -> None:
-        """Record calls that stubs answer in this trace, at virtual times of the running loop; `now` is its time."""
+        """Record calls that stubs answer in this trace.
+
+        They have virtual times of the running loop; `now` is the current time in the trace.
+        """
         self._trace, self._loop, self._thread = trace, asyncio.get_running_loop(), threading.get_ident()
         self._origin = self._loop.time() - now
 
     def claim(self, request: Request) -> PreparedReply | None:
-        """The answer of a stub, else what the recording answers; see `Interceptor`."""
+        """Return the reply of a stub, else the recorded one: see `Interceptor.claim`."""
         effects = current_effects()
-        if effects and all(each.effect is None for each in effects):  # a backend's own request
+        if effects and all(each.effect is None for each in effects):  # a request of the backend
             return self._upstream.claim(request) if self._upstream is not None else None
         owner = next((each for each in effects if each.effect is not None), RealEffect())
         try:
             with self._lock:
                 reply, asked = self._stub_reply(request, owner)
-        except WorldError as mistake:  # in the scenario: no tool may absorb it
+        except WorldError as mistake:  # an error in the scenario: a tool must not handle it
             raise_unanswerable(mistake)
         if reply is not None:
             return reply
         if self._upstream is not None:
             return self._upstream.claim(request)
         if not effects and threading.get_ident() != self._thread:
-            return None  # a thread that no effect started, such as telemetry's: it meets the closed network
+            return None  # a thread that no effect started, such as telemetry's: the closed network refuses it
         error = self._world.unscripted(without_headers(asked), owner.state)
         self._record(asked, owner, Answer(error=error))
         raise_unanswerable(error)
 
     def _stub_reply(self, request: Request, owner: RealEffect) -> tuple[_StubReply | None, Effect]:
-        """The answer of the first stub that fits, and the effect that was asked last."""
+        """Return the reply of the first stub that matches, None if there is none, and the last effect tried."""
         node = owner.effect.node if owner.effect is not None else ""
         plain = replace(call_of(request.method, request.url, request.headers, request.body), node=node)
         wire = format_at(plain.name, self._environment) if request.method == "POST" else None
@@ -124,7 +127,7 @@ class ToolRequests(Interceptor):
             call = replace(wire.read(body), node=node)
         except Refusal as refusal:
             reply, _ = self._http_reply(request, plain, owner)
-            if reply is None and self._upstream is None:  # who is asked for real may take more than stubs can
+            if reply is None and self._upstream is None:  # a real provider may accept what stubs cannot read
                 refused = error_response(wire, refusal)
                 reply = self._reply(request, plain, owner, Answer(error=refusal), refused)
             return reply, plain
@@ -156,7 +159,7 @@ class ToolRequests(Interceptor):
         answer: Answer,
         response: WireResponse | None,
     ) -> _StubReply:
-        """The reply as the client gets it, which the trace knows of from now on."""
+        """Return the reply for the client, and record the start of its call in the trace."""
         began = self._now(owner)
         reply = _StubReply(
             self._trace.record_call(without_keys(effect), began), began, answer, answer.latency_s
@@ -173,20 +176,20 @@ class ToolRequests(Interceptor):
         return replace(reply, failure=str(answer.error), error=answer.error)
 
     def _record(self, effect: Effect, owner: RealEffect, answer: Answer) -> None:
-        """Record a call that is over at once."""
+        """Record a call that ends immediately."""
         now = self._now(owner)
         call = self._trace.record_call(without_keys(effect), now)
         self._trace.record_answer(call, now, 0.0, answer.value, answer.error)
 
     def _now(self, owner: RealEffect) -> float:
-        """The virtual time of an effect: that of the loop, and what its blocking clients have used up."""
+        """Return the virtual time of an effect: the loop's time, and the time that its blocking clients have used."""
         time = self._loop.time() - self._origin if self._loop is not None else 0.0
         return round(time + owner.owed_s, PRECISION)
 
-    # ------------------------------------------------------------ when the time of a reply has come
+    # ------------------------------------------------------------ delivery of replies
 
     async def wait_for(self, reply: PreparedReply) -> None:
-        """Wait for the latency of a reply; raises the exception that a stub names."""
+        """Wait for the latency of a reply. Raises the exception that a stub names."""
         if not isinstance(reply, _StubReply):
             if self._upstream is not None:
                 await self._upstream.wait_for(reply)
@@ -201,7 +204,7 @@ class ToolRequests(Interceptor):
             raise reply.error
 
     def reply_blocking(self, reply: PreparedReply) -> SendResult:
-        """A reply for a client without an event loop; raises the exception that a stub names."""
+        """Return a reply for a client without an event loop. Raises the exception that a stub names."""
         if isinstance(reply, _StubReply):
             self._answered(reply, at=reply.began + reply.duration_s)
             if reply.error is not None:
@@ -234,7 +237,7 @@ class ToolRequests(Interceptor):
 
 
 def _is_exchange(answer: Answer) -> bool:
-    """True if the client gets a response, with whatever status."""
+    """True if the client gets a response, whatever its status."""
     failure = failure_of(answer)
     return failure is None or failure.kind not in ("connection", "timeout", "exception")
 
@@ -246,7 +249,7 @@ def _response(response: WireResponse) -> Response:
 
 
 def _run_without_waiting(answering: Coroutine[Any, Any, T]) -> T:
-    """The result of a coroutine that waits for nothing, such as the answer of a stub, in any thread."""
+    """Return the result of a coroutine that never waits, such as the answer of a stub. Works in any thread."""
     try:
         answering.send(None)
     except StopIteration as done:

@@ -1,4 +1,4 @@
-"""What people read about a request that nothing answers."""
+"""The error for a call that nothing answers: the call, the nearest stub, and the shortest stub that would answer."""
 
 from __future__ import annotations
 
@@ -14,21 +14,21 @@ from harness.graph.messages import message_text
 from harness.source.display import clip
 
 _PLAIN: Final = re.compile(r"(?!(?:null|true|false)$)[A-Za-z_](?:[\w ./-]*\w)?", re.IGNORECASE)
-"""Names that are written in YAML 1.2 without quotes."""
+"""Names that need no quotes in YAML 1.2."""
 
 
 def unscripted(effect: Effect, nearest: Nearest | None, hint: str) -> UnscriptedCall:
-    """The error for an effect that nothing answers: the request, the nearest stub, and what to write."""
+    """Return the error for an effect that nothing answers: the call, the nearest stub, and a stub to add."""
     hints = ", ".join(filter(None, (hint, effect.hint)))
     return UnscriptedCall(request_text(effect), nearest, hints, _shortest_stub(effect))
 
 
 _RETURNED: Final = {"handler": "{}", "script": "{}", "retrieval": '{context: "…", sources: []}'}
-"""The shortest answer of what returns no text."""
+"""The shortest answer of kinds of effects that do not return text."""
 
 
 def _shortest_stub(effect: Effect) -> str:
-    """The shortest that would answer a call."""
+    """Return the shortest stub that would answer a call, as YAML."""
     if isinstance(effect, HTTPCall):
         return f"http: [{{url: {json.dumps(effect.name, ensure_ascii=False)}, json: {{}}}}]"
     if isinstance(effect, MCPCall):
@@ -44,7 +44,7 @@ def _shortest_stub(effect: Effect) -> str:
 
 
 def shortest_server(name: str, tool: str = "") -> str:
-    """The shortest MCP server of this name, with one tool or none."""
+    """Return the shortest MCP server of this name, with one tool or none, as YAML."""
     return f"mcp: {{{_key(name)}: {{tools: [{tool}]}}}}"
 
 
@@ -53,7 +53,7 @@ def _key(name: str) -> str:
 
 
 def _schema_of(response_format: Any) -> Any:
-    """The JSON Schema of a response format, in one of its forms; {} where it has none."""
+    """Return the JSON Schema in a response format; {} if there is none."""
     if not isinstance(response_format, Mapping):
         return {}
     inner = response_format.get("json_schema", response_format)
@@ -75,9 +75,10 @@ _DEEPEST: Final = 5
 
 
 def _example(schema: Any, depth: int = 0) -> str:
-    """A value of a JSON Schema in YAML: its first choice, or what it requires of a mapping, else one of its type.
+    """Return an example value of a JSON Schema as YAML.
 
-    A tool may have sent anything for a schema.
+    It is the first choice of an `enum`, a mapping with the required keys, or a value of the schema's type. The schema
+    may be invalid, since a tool sent it.
     """
     if not isinstance(schema, Mapping):
         return '"…"'
@@ -94,14 +95,14 @@ def _example(schema: Any, depth: int = 0) -> str:
 
 
 def without_headers(effect: Effect) -> Effect:
-    """An HTTP request without its headers, which say nothing to people and may hold a key; others as they are."""
+    """Return an HTTP call without its headers, which may hold keys; any other effect unchanged."""
     if not isinstance(effect, HTTPCall):
         return effect
     return replace(effect, args={key: value for key, value in effect.args.items() if key != "headers"})
 
 
 def request_text(effect: Effect) -> str:
-    """An effect in a few lines."""
+    """Return a description of an effect, in a few lines."""
     where = f" in node {effect.node!r}" if effect.node else ""
     if isinstance(effect, MCPCall):
         return f"MCP tool {effect.name!r} of server {effect.server!r} with {dict(effect.args)!r}"
@@ -123,5 +124,5 @@ def _count(messages: Sequence[Any]) -> str:
 
 
 def short(text: str, limit: int) -> str:
-    """The text on one line, at most `limit` characters."""
+    """Return the text on one line, clipped to `limit` characters."""
     return clip(" ".join(text.split()), limit)

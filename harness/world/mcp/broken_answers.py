@@ -1,6 +1,6 @@
-"""Noticing that a server breaks off an answer over streamable HTTP, which the SDK 1.x waits for for ever.
+"""Detects that an MCP server breaks off an answer over streamable HTTP. The SDK 1.x would wait for ever.
 
-What the SDK is given is an HTTP client whose answers are watched while they are read.
+The SDK gets an HTTP client whose answers are watched while they are read.
 """
 
 from __future__ import annotations
@@ -13,9 +13,9 @@ import httpx
 
 
 def end_with_broken_answers(http: Any, fail: Callable[[str], None]) -> None:
-    """Call `fail` with the reason when the answer to a message of this client is not there to its end.
+    """Call `fail` with the reason if an answer to this client is incomplete.
 
-    The SDK 2.x notices by itself. Its client is none of httpx, and is left as it is.
+    The SDK 2.x detects this itself. Its client is not of httpx, and is left unchanged.
     """
     if not isinstance(http, httpx.AsyncClient):
         return
@@ -30,7 +30,7 @@ def end_with_broken_answers(http: Any, fail: Callable[[str], None]) -> None:
 
 
 class _WatchedBody(httpx.AsyncByteStream):
-    """The body of an answer. A stream of events may end without one if it has ids: the SDK then asks for the rest."""
+    """The body of an answer. A stream of events with ids may end without an answer: the SDK requests the rest."""
 
     def __init__(self, body: Any, is_stream: bool, fail: Callable[[str], None]) -> None:
         self._body, self._is_stream, self._fail = body, is_stream, fail
@@ -54,6 +54,6 @@ class _WatchedBody(httpx.AsyncByteStream):
 
 
 _ENDS: Final = re.compile(rb'(?m)^id:|^data:.*"(?:result|error)"')
-"""What an answer, or an event that the stream can be continued after, is known by."""
+"""Matches an answer, or an event with an id, after which the stream can be resumed."""
 
 _BROKEN_STREAM: Final = "SSE stream ended without a response"  # as the SDK 2.x says it

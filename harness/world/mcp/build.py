@@ -1,4 +1,4 @@
-"""Low-level servers of the MCP Python SDK, of tools that are plain data; with `mcp` 1.30 and 2.x alike."""
+"""Builds low-level servers of the MCP Python SDK from tools as plain data, with `mcp` 1.30 and 2.x alike."""
 
 from __future__ import annotations
 
@@ -21,12 +21,11 @@ _BLOCKS = {
 def build_server(
     name: str, tools: Sequence[MCPTool], call: Callable[[str, dict[str, Any]], Awaitable[MCPResult]]
 ) -> Any:
-    """A low-level SDK server that lists `tools` and answers calls of them with `call`.
+    """Return a low-level server of the SDK that lists `tools` and answers calls of them with `call`.
 
-    Arguments are checked against the tool's input schema first; a call that breaks it gets a tool
-    error, an unknown tool a protocol error (Source: MCP specification 2025-11-25, Tools, Error
-    Handling). When `call` raises `MCPFailure` the answer is a protocol error, at any other exception
-    a tool error with its text.
+    Arguments are first validated by the tool's input schema; invalid ones get a tool error, an unknown tool a
+    protocol error (Source: MCP specification 2025-11-25, Tools, Error Handling). If `call` raises `MCPFailure`, the
+    answer is a protocol error; for any other exception it is a tool error with its text.
 
     Raises:
         WorldError: a schema is not a valid JSON Schema.
@@ -46,7 +45,7 @@ def build_server(
 
         return Server(name, version="1.0.0", on_list_tools=on_list, on_call_tool=on_call)
 
-    # 1.x. Not its call_tool decorator, which turns every exception into a tool error.
+    # 1.x. Not its call_tool decorator, which converts every exception to a tool error.
     wrap: Any = types.ServerResult
 
     async def list_handler(_request: Any) -> Any:
@@ -64,10 +63,10 @@ def build_server(
 
 
 def check_content(block: Mapping[str, Any]) -> None:
-    """Refuse what is not an MCP content block.
+    """Raise ValueError unless the mapping is an MCP content block.
 
     Raises:
-        ValueError: naming what is wrong with it.
+        ValueError: it is not valid; the text names the errors.
     """
     from mcp import types
     from pydantic import ValidationError
@@ -84,7 +83,7 @@ def check_content(block: Mapping[str, Any]) -> None:
 
 @contextmanager
 def _protocol_errors() -> Iterator[None]:
-    """Say what the SDK sends as a protocol error for an `MCPFailure` of a server."""
+    """Convert `MCPFailure` to the exception that the SDK sends as a protocol error."""
     try:
         yield
     except MCPFailure as failure:

@@ -1,8 +1,7 @@
-"""Connections to MCP servers: in memory, to child processes, over HTTP.
+"""Opens connections to MCP servers: in memory, to child processes, over HTTP.
 
-A connection lives in a task of its own: anyio's cancel scopes want to be closed by the task that
-opened them, and a server that breaks must fail its calls, not cancel the run. So a session may be
-opened, used and closed from any tasks of the loop.
+A connection has its own task: anyio's cancel scopes must be closed by the task that opened them, and a server that
+breaks must fail its calls, not cancel the run. So a session may be opened, used and closed by any tasks of the loop.
 """
 
 from __future__ import annotations
@@ -30,28 +29,28 @@ _EXPECTED = {
 
 
 def connect_memory(server: Any) -> AbstractAsyncContextManager[SDKSession]:
-    """An initialized session with a `build_server` server in this loop. Takes no time on the loop's clock."""
+    """Return an initialized session with a server of `build_server` in this loop. It takes no virtual time."""
     return connected(_memory_streams(server), SessionOptions("the server in memory", is_external=False))
 
 
 def connect(
     endpoint: MCPEndpoint, limit_s: float = CONNECT_LIMIT_S
 ) -> AbstractAsyncContextManager[SDKSession]:
-    """An initialized session with a real server: a child process, ended on leaving, or one over HTTP.
+    """Return an initialized session with a real server: a child process, ended on exit, or a server over HTTP.
 
-    A child process has the endpoint's `env` besides the few variables the SDK passes on (PATH, HOME, …), and our
-    stderr.
+    A child process has the endpoint's `env`, the few variables that the SDK passes on (PATH, HOME, …), and the stderr
+    of this process.
 
     Raises:
-        WorldError: the server wants a client certificate, or is reached over the network, which is closed.
-        MCPFailure: on entering, when there is no such process or address, or it does not speak MCP, or has not
-            within `limit_s` real seconds.
+        WorldError: the server requires a client certificate, or the network, which is closed.
+        MCPFailure: on entering, if the process or address does not exist, or does not speak MCP, or not within
+            `limit_s` real seconds.
     """
     return connected(streams_to(endpoint, limit_s), options_for(endpoint, connect_limit_s=limit_s))
 
 
 def options_for(endpoint: MCPEndpoint, **more: Any) -> SessionOptions:
-    """The options of a session with a real server."""
+    """Return the options of a session with a real server."""
     return SessionOptions(
         endpoint.command or bare_url(endpoint.url or ""),
         read_timeout_s=endpoint.read_timeout_s,
@@ -61,11 +60,11 @@ def options_for(endpoint: MCPEndpoint, **more: Any) -> SessionOptions:
 
 
 def streams_to(endpoint: MCPEndpoint, limit_s: float = CONNECT_LIMIT_S) -> AbstractAsyncContextManager[Any]:
-    """The SDK's transport to a real server: on entering, the stream to read from and the one to write to.
+    """Return the SDK's transport to a real server. Entering it gives the streams to read from and to write to.
 
     Raises:
-        WorldError: the server wants a client certificate, or is reached over the network, which is closed.
-        MCPFailure: on entering, when the transport is not open after `limit_s` real seconds.
+        WorldError: the server requires a client certificate, or the network, which is closed.
+        MCPFailure: on entering, if the transport is not open after `limit_s` real seconds.
     """
     if endpoint.client_certificate:
         raise WorldError(
@@ -89,13 +88,13 @@ def streams_to(endpoint: MCPEndpoint, limit_s: float = CONNECT_LIMIT_S) -> Abstr
 
 
 def failure_reason(error: BaseException | None) -> str:
-    """Why a connection failed, for people, in one line."""
+    """Return the reason why a connection failed, on one line."""
     cause = _leaf(error)
     return bare_urls(str(cause)).partition("\n")[0].rstrip(".") or type(cause).__name__
 
 
 def _leaf(error: BaseException | None) -> BaseException | None:
-    """The first error inside the groups that task groups wrap around it."""
+    """Return the first error inside nested exception groups."""
     while isinstance(error, BaseExceptionGroup):
         error = error.exceptions[0]
     return error
@@ -105,7 +104,7 @@ def _leaf(error: BaseException | None) -> BaseException | None:
 async def connected(
     streams: AbstractAsyncContextManager[Any], options: SessionOptions
 ) -> AsyncIterator[SDKSession]:
-    """Hold a session over `streams` in a task of its own, from initialization to the end of the block."""
+    """Open a session over `streams` in its own task, for the duration of the context."""
     loop = asyncio.get_running_loop()
     ready: asyncio.Future[SDKSession] = loop.create_future()
     leave = asyncio.Event()
@@ -127,9 +126,9 @@ async def connected(
 
 
 async def _wait_for_end(task: asyncio.Task[None]) -> None:
-    """Return when `task` has ended, whatever happens to us meanwhile; what it raised is dropped.
+    """Wait for the end of `task`, even if this task is cancelled meanwhile. The exception of `task` is dropped.
 
-    By now the calls that a broken connection interrupted have failed with its reason.
+    The calls that a broken connection interrupted have failed with its reason already.
     """
     interrupted: asyncio.CancelledError | None = None
     while not task.done():
@@ -187,6 +186,6 @@ def _stdio_streams(endpoint: MCPEndpoint) -> AbstractAsyncContextManager[Any]:
     parameters = StdioServerParameters(
         command=endpoint.command or "", args=list(endpoint.args), env=dict(endpoint.env), cwd=endpoint.cwd
     )
-    # The SDK's default is sys.stderr of import time, which may be a capture that is closed by now.
+    # The SDK's default is sys.stderr at import time, which may be a capture that has been closed.
     errlog: Any = sys.__stderr__ or subprocess.DEVNULL
     return stdio_client(parameters, errlog=errlog)

@@ -1,4 +1,4 @@
-"""A scripted MCP server that speaks the real protocol, in memory, and the results it answers with."""
+"""A scripted MCP server that speaks the real protocol in memory, and the results of its tools."""
 
 from __future__ import annotations
 
@@ -19,18 +19,17 @@ from harness.world.mcp.tools import MCPResult, MCPSession, MCPTool, request_meta
 
 Answer = Callable[[str, dict[str, Any]], Awaitable[MCPResult]]
 
-CALL_ID = "harness/call"  # the key in `_meta` with the number of the call that the server answers
+CALL_ID = "harness/call"  # the key in `_meta` with the number of the call
 
 
 @asynccontextmanager
 async def fake_session(name: str, tools: Sequence[MCPTool], answer: Answer) -> AsyncIterator[MCPSession]:
-    """A client session with a server called `name` that lists `tools` and asks `answer` for results.
+    """Open a client session with a server `name` that lists `tools` and calls `answer` for results.
 
-    `answer(tool, args)` is awaited once for each call that passed the tool's input schema. It runs in
-    the context variables of the task that called `call_tool`, and is cancelled when that call is.
-    What it raises: a `HarnessError` (such as `UnscriptedCall`) reaches the caller of `call_tool` as
-    the same object, past the protocol; `MCPFailure` arrives as a protocol error; anything else as a
-    tool error with its text, as from any server.
+    `answer(tool, args)` is awaited once for each call with valid arguments. It runs with the context variables of the
+    task that called `call_tool`, and is cancelled with that call. If it raises a `HarnessError` (such as
+    `UnscriptedCall`), `call_tool` raises the same object; `MCPFailure` arrives as a protocol error, any other
+    exception as a tool error with its text, as from any server.
 
     Raises:
         WorldError: a tool's schema is not a valid JSON Schema.
@@ -42,16 +41,15 @@ async def fake_session(name: str, tools: Sequence[MCPTool], answer: Answer) -> A
 
 
 def text_result(text: str) -> MCPResult:
-    """One text block."""
+    """Return a result with one text block."""
     return MCPResult([{"type": "text", "text": text}])
 
 
 def structured_result(value: Any) -> MCPResult:
-    """Structured content, and its compact JSON as a text block for clients that read text only.
+    """Return a result with structured content, and its compact JSON as a text block for clients that only read text.
 
-    The protocol's structured content is an object, so a value that is not a mapping becomes
-    `{"result": value}`, as the SDK's own servers do; its text stays the JSON of the value alone.
-    Source: MCP specification 2025-11-25, Tools, Structured Content.
+    Structured content must be an object: a value that is not a mapping becomes `{"result": value}`, as in the SDK's
+    servers; its text is the JSON of the value alone. Source: MCP specification 2025-11-25, Tools, Structured Content.
     """
     text = json.dumps(value, ensure_ascii=False, separators=(",", ":"), default=str)
     plain = json.loads(text)
@@ -60,10 +58,10 @@ def structured_result(value: Any) -> MCPResult:
 
 
 def content_result(blocks: Sequence[Mapping[str, Any]]) -> MCPResult:
-    """The given MCP content blocks, in wire spelling (`mimeType`).
+    """Return a result with these MCP content blocks, in wire spelling (`mimeType`).
 
     Raises:
-        WorldError: a block is not one the protocol knows.
+        WorldError: a block is not valid.
     """
     for block in blocks:
         try:
@@ -74,13 +72,13 @@ def content_result(blocks: Sequence[Mapping[str, Any]]) -> MCPResult:
 
 
 def error_result(text: str) -> MCPResult:
-    """A tool's own failure, with its text."""
+    """Return the result of a tool that failed, with its text."""
     return MCPResult([{"type": "text", "text": text}], is_error=True)
 
 
 @dataclass
 class _Call:
-    """One call on its way through the protocol."""
+    """A call that is in progress."""
 
     context: Context = field(default_factory=copy_context)
     answering: asyncio.Task[MCPResult] | None = None
@@ -88,7 +86,7 @@ class _Call:
 
 
 class _FakeSession:
-    """Both ends of the fake: the session its user sees, and what the server behind it answers."""
+    """Both ends of the scripted server: the client session, and the answers of the server."""
 
     def __init__(self, answer: Answer) -> None:
         self._answer = answer
@@ -116,7 +114,7 @@ class _FakeSession:
         return result
 
     async def serve(self, name: str, args: dict[str, Any]) -> MCPResult:
-        """Answer one call, on the server's side of the protocol."""
+        """Answer a call, on the server side of the protocol."""
         call = self._calls.get(request_meta.get()[CALL_ID])
         if call is None:
             return error_result("the caller is gone")

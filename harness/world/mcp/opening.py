@@ -1,7 +1,7 @@
-"""Opening a connection to a real MCP server, with a limit in real seconds and an end where the server breaks off.
+"""Opens connections to real MCP servers, with a limit in real seconds, and closes those that a server breaks off.
 
-The SDK waits for ever for the first event of an SSE server, also where the connection it should come over is closed.
-The SDK 1.x waits for ever, too, for an answer over streamable HTTP that broke off.
+The SDK waits for ever for the first event of an SSE server, even if the connection has been closed. The SDK 1.x also
+waits for ever for an answer over streamable HTTP that was broken off.
 """
 
 from __future__ import annotations
@@ -15,15 +15,15 @@ from typing import Any, Final
 from harness.world.mcp.tools import MCPFailure
 
 CONNECT_LIMIT_S: Final = 50.0
-"""Real seconds that a server may take until it is connected, and again until it has answered `initialize`.
+"""Time limit, in real seconds, for connecting to a server, and again for its answer to `initialize`.
 
-A command such as `npx` downloads it first.
+A command such as `npx` may download the server first.
 """
 
 
 @contextmanager
 def after_real_seconds(seconds: float, then: Callable[[], None]) -> Iterator[None]:
-    """Call `then` in the running loop if the block takes longer, even while the loop's clock stands still."""
+    """Call `then` in the running loop if the context lasts longer, even while the loop's clock is stopped."""
     timer = Timer(seconds, asyncio.get_running_loop().call_soon_threadsafe, (then,))
     timer.daemon = True
     timer.start()
@@ -34,7 +34,7 @@ def after_real_seconds(seconds: float, then: Callable[[], None]) -> Iterator[Non
 
 
 class Opening:
-    """Ends a connection from inside, with the reason."""
+    """Closes a connection with a reason, from within its transport."""
 
     def __init__(self) -> None:
         import anyio
@@ -43,25 +43,25 @@ class Opening:
         self.is_done = False
         self.failure = ""
 
-    def fail(self, why: str) -> None:
-        """Leave the connection."""
-        self.failure = self.failure or why
+    def fail(self, reason: str) -> None:
+        """Close the connection."""
+        self.failure = self.failure or reason
         self.scope.cancel()
 
-    def fail_unless_done(self, why: str) -> None:
-        """Leave a connection that is still being opened."""
+    def fail_unless_done(self, reason: str) -> None:
+        """Close a connection that is still being opened."""
         if not self.is_done:
-            self.fail(why)
+            self.fail(reason)
 
 
 @asynccontextmanager
 async def opened_in_time(
     streams: Callable[[Opening], AbstractAsyncContextManager[Any]], limit_s: float
 ) -> AsyncIterator[Any]:
-    """The streams of the SDK's transport, once it is open.
+    """Open the SDK's transport and yield its streams.
 
     Raises:
-        MCPFailure: it was not open in time, or has failed.
+        MCPFailure: it was not open within `limit_s` real seconds, or has failed.
     """
     opening = Opening()
     with opening.scope:
@@ -77,7 +77,7 @@ async def opened_in_time(
 
 
 def sse_streams(url: str, headers: Mapping[str, str], opening: Opening) -> AbstractAsyncContextManager[Any]:
-    """The SDK's transport over SSE, which ends where the SDK alone would wait for ever."""
+    """Return the SDK's transport over SSE, which is closed where the SDK alone would wait for ever."""
     from mcp.client.sse import sse_client
     from mcp.shared._httpx_utils import create_mcp_http_client
 
@@ -104,7 +104,7 @@ def sse_streams(url: str, headers: Mapping[str, str], opening: Opening) -> Abstr
 
 @asynccontextmanager
 async def http_streams(url: str, headers: Mapping[str, str], opening: Opening) -> AsyncIterator[Any]:
-    """The SDK's transport over streamable HTTP, which ends where an answer breaks off."""
+    """Open the SDK's transport over streamable HTTP, which is closed if an answer is broken off."""
     from mcp.client.streamable_http import streamable_http_client
     from mcp.shared._httpx_utils import create_mcp_http_client
 

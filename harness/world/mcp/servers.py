@@ -1,4 +1,4 @@
-"""The responder of MCP calls: scripted servers over the real protocol, in memory, and real or recorded ones."""
+"""The responder for MCP calls: scripted servers over the real protocol in memory, and real or recorded servers."""
 
 from __future__ import annotations
 
@@ -22,16 +22,15 @@ from harness.world.responder import Responder
 from harness.world.spec import WorldSpec
 from harness.world.unscripted import shortest_server, unscripted
 
-# The effect and state behind a call on its way through the protocol. The fake answers in the context of
-# the task that called.
+# The effect and the state of a call in progress. The scripted server answers in the context of the calling task.
 _calling: ContextVar[tuple[MCPCall, State]] = ContextVar("_calling")
 
 
 class MCPServers(Responder):
-    """What a scenario says about MCP servers, and the open sessions.
+    """The MCP servers of a scenario, and the open sessions.
 
-    A server is connected to when it is first asked, in whichever task that is. Servers that the scenario calls
-    real, or says nothing about, answer in a session from `backend`, if there is one.
+    A session is opened on the first call of a server, in any task. For servers that the scenario calls real or does
+    not mention, the session comes from `backend`, if there is one.
     """
 
     def __init__(self, backend: Backend | None = None) -> None:
@@ -47,17 +46,17 @@ class MCPServers(Responder):
         self._stubs.put_in_front(world.mcp)
 
     def covers(self, effect: Effect) -> bool:
-        """True if the scenario says anything about the server of this call."""
+        """True if the scenario has the server of this call."""
         return isinstance(effect, MCPCall) and self._stubs.name_of(effect.endpoint) in self._stubs.servers
 
     async def answer(self, effect: Effect, state: State) -> Answer | None:
-        """Call a tool through the protocol; a scripted server answers from its stubs.
+        """Call a tool through the protocol. A scripted server answers from its stubs.
 
-        None when the effect is no MCP call, or nobody has a session with its server.
+        Returns None for other kinds of effects, and for servers without a session.
 
         Raises:
-            UnscriptedCall: none of the tool's stubs answers.
-            WorldError: it is real, and wants a client certificate; or it was recorded, and answers something else.
+            UnscriptedCall: none of the tool's stubs matches.
+            WorldError: a real server requires a client certificate, or no recorded exchange matches.
             MCPFailure: the server cannot be reached, or has no such tool.
         """
         if not isinstance(effect, MCPCall):
@@ -74,15 +73,15 @@ class MCPServers(Responder):
             _calling.reset(token)
 
     def unscripted(self, effect: Effect, state: State) -> UnscriptedCall | None:
-        """The error for a call of a server that nobody has a session with."""
+        """Return the error for a call of a server without a session; None for other kinds of effects."""
         return unscripted(effect, None, self._hint(effect.endpoint)) if isinstance(effect, MCPCall) else None
 
     async def tools(self, endpoint: MCPEndpoint) -> Sequence[ToolSpec]:
-        """The tools of a server, from the server itself.
+        """Return the tools of a server, as the server lists them.
 
         Raises:
-            UnscriptedCall: the scenario says nothing about this server.
-            WorldError: it is real, and wants a client certificate; or it was recorded, and answers something else.
+            UnscriptedCall: the scenario has no such server, and there is no backend.
+            WorldError: a real server requires a client certificate, or no recorded exchange matches.
             Exception: the server cannot be reached.
         """
         failure = self._stubs.failure(endpoint)
@@ -96,21 +95,21 @@ class MCPServers(Responder):
         return [ToolSpec(t.name, t.description, t.input_schema) for t in await session.list_tools()]
 
     def unused(self) -> list[str]:
-        """One text for each stub that is left over."""
+        """Return a description of each stub with uses left."""
         return self._stubs.unused()
 
     def undecided(self) -> list[tuple[str, Span | None]]:
-        """Of each stub whose `when` never had a value: why, and where it is."""
+        """Return the reason and the location of each stub whose `when` could never be evaluated."""
         return self._stubs.undecided()
 
     async def close(self) -> None:
-        """Close every session, from any task. None is opened any more."""
+        """Close all sessions, and refuse to open more. May be called from any task."""
         self._closed = True
         self._open.clear()
         await self._sessions.aclose()
 
     async def _session(self, endpoint: MCPEndpoint) -> MCPSession | None:
-        """The session with a server, opened by the first caller; the others wait for it. None: nobody has one."""
+        """Return the session with a server, opened by the first caller; None if there can be none."""
         async with self._opening[endpoint.id]:
             if endpoint.id not in self._open:
                 context = self._connection(endpoint)
@@ -125,7 +124,7 @@ class MCPServers(Responder):
             return self._open[endpoint.id]
 
     def _connection(self, endpoint: MCPEndpoint) -> AbstractAsyncContextManager[MCPSession] | None:
-        """A session with a server, to be entered; None when nobody has one."""
+        """Return a new session with a server, as a context manager; None if there can be none."""
         name = self._stubs.name_of(endpoint)
         server = self._stubs.servers.get(name)
         if server is not None and not server.real:

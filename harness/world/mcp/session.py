@@ -1,11 +1,11 @@
-"""Client sessions of the MCP Python SDK.
+"""A client session of the MCP Python SDK.
 
-Works with `mcp` 1.30 and 2.x alike, as do `connect`, which makes the connections, `build`, which makes
-servers, and `wire`, which has what the versions call by different names. Everything that crosses these modules
-is plain data in the wire spelling of the protocol, so no other module sees a version of the SDK.
+It works with `mcp` 1.30 and 2.x alike, as do `connect`, which opens connections, `build`, which builds servers, and
+`wire`, which has the names that differ between versions. Their interfaces are plain data in the wire spelling of the
+protocol, so that no other module depends on a version of the SDK.
 
-The loop may be in virtual time. An external server holds the clock while it answers, and is given real
-time to go.
+The loop may be in virtual time. Its clock stops while an external server answers, and runs in real time while a
+connection is closed.
 """
 
 from __future__ import annotations
@@ -37,11 +37,11 @@ class SDKSession:
         self._closed = False
 
     async def initialize(self) -> None:
-        """Agree with the server on the protocol; needed once, before anything else."""
+        """Perform the handshake with the server. It must be called once, before all other methods."""
         await self._reply(self._session.initialize(), self._options.initialize_limit_s)
 
     async def list_tools(self) -> list[MCPTool]:
-        """Every tool of the server: see `MCPSession`."""
+        """Return all tools of the server: see `MCPSession`."""
         from mcp import types
 
         tools: list[MCPTool] = []
@@ -56,13 +56,13 @@ class SDKSession:
     async def call_tool(
         self, name: str, args: Mapping[str, Any], meta: Mapping[str, Any] | None = None
     ) -> MCPResult:
-        """The answer of one tool: see `MCPSession`. `meta` is sent as the request's `_meta`."""
+        """Call a tool: see `MCPSession`. `meta` is sent as the `_meta` of the request."""
         sent = dict(meta) if meta is not None else None
         wire = model_json(await self._in_time(self._session.call_tool(name, dict(args), meta=sent)))
         return MCPResult(wire["content"], wire.get("structuredContent"), bool(wire.get("isError", False)))
 
     def end(self) -> None:
-        """Fail the calls still waiting and all later ones. The SDK 1.x would leave them waiting for ever."""
+        """Fail the pending calls and all later ones. With the SDK 1.x they would wait for ever."""
         self._closed = True
         for scope in self._waiting:
             scope.cancel()
@@ -93,12 +93,12 @@ class SDKSession:
 
 @dataclass(frozen=True)
 class SessionOptions:
-    """How a session treats its server: the name that people see, and the clock by which it answers.
+    """The options of a session: the server's name for messages, its time limits, and their clock.
 
-    is_external      it takes real time, for which the loop's clock stands still
-    read_timeout_s   how long it may take for a request: real seconds for an external one, else by the loop's clock
-    connect_limit_s  how long it may take at most for the first, `initialize`
-    advice           what to do when it cannot be connected to
+    is_external      the server takes real time, during which the loop's clock is stopped
+    read_timeout_s   time limit of a request: in real seconds for an external server, else by the loop's clock
+    connect_limit_s  upper bound of the time limit of the first request, `initialize`
+    advice           a hint for the error if the connection fails
     """
 
     name: str
@@ -112,21 +112,24 @@ class SessionOptions:
         """The time limit of `initialize`, in seconds."""
         return min(self.connect_limit_s, self.read_timeout_s or self.connect_limit_s)
 
-    def not_connected(self, why: str) -> str:
-        """The message that it cannot be connected to."""
-        return "; ".join(filter(None, [f"cannot connect to {self.name}: {why}", self.advice]))
+    def not_connected(self, reason: str) -> str:
+        """Return the message of the error for a failed connection."""
+        return "; ".join(filter(None, [f"cannot connect to {self.name}: {reason}", self.advice]))
 
     def hold_clock(self) -> AbstractContextManager[None]:
-        """The clock stands still while an external server takes its time."""
+        """Stop the loop's clock within the context, if the server is external."""
         return real_wait() if self.is_external else nullcontext()
 
     def use_real_clock(self) -> AbstractContextManager[None]:
-        """The SDK waits some seconds by the loop's clock for what it closes: they must be real ones."""
+        """Run the loop's clock in real time within the context, if the server is external.
+
+        The SDK waits some seconds for the processes it ends.
+        """
         return in_real_time() if self.is_external else nullcontext()
 
     @contextmanager
     def limit(self, seconds: float | None, then: Callable[[], None]) -> Iterator[None]:
-        """Call `then` in the loop if the block takes longer."""
+        """Call `then` in the loop if the context lasts longer."""
         if seconds is None:
             yield
         elif self.is_external:
@@ -142,16 +145,16 @@ class SessionOptions:
 
 @contextmanager
 def _translated_errors() -> Iterator[None]:
-    """Say `MCPFailure` for everything the SDK raises at a client's request."""
+    """Convert all exceptions of the SDK for a client's request to `MCPFailure`."""
     import anyio
 
     try:
         yield
     except protocol_error_type() as error:
-        if isinstance(error.error.data, HarnessError):  # from a peer in memory: never from the wire
+        if isinstance(error.error.data, HarnessError):  # only possible from a server in memory
             raise error.error.data from None
         raise MCPFailure(error.error.message, error.error.code) from error
     except (anyio.ClosedResourceError, anyio.BrokenResourceError) as error:
         raise MCPFailure("the MCP connection is closed") from error
-    except (RuntimeError, ValueError) as error:  # answers that break their schema, or the protocol's
+    except (RuntimeError, ValueError) as error:  # answers that violate their schema or the protocol
         raise MCPFailure(bare_urls(str(error))) from error

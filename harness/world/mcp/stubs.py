@@ -1,4 +1,4 @@
-"""The stubs of scripted MCP servers: what their tools answer, whatever transport carries the protocol."""
+"""The stubs of scripted MCP servers: the answers of their tools, independent of the transport."""
 
 from __future__ import annotations
 
@@ -18,16 +18,16 @@ from harness.world.stubs import StubList
 
 
 class MCPStubs(Responder):
-    """A responder for calls of scripted servers. `servers` has all that the scenario names, real ones as well."""
+    """The responder for calls of scripted servers. `servers` has all servers of the scenario, including real ones."""
 
     def __init__(self) -> None:
         self.servers: dict[str, MCPServerSpec] = {}
         self._stubs: dict[tuple[str, str], StubList] = {}
 
     def put_in_front(self, servers: Mapping[str, MCPServerSpec]) -> None:
-        """Add servers, or more stubs in front of the tools of servers that are there.
+        """Add the servers of a turn, or add stubs in front of those of an existing server.
 
-        A turn's latency and error count from there on; tools it adds to a server in use are not listed again.
+        The turn's latency and error replace those of the server. Tools added to a server in use are not listed.
         """
         for name, server in servers.items():
             known_tools = self.servers[name].tools if name in self.servers else ()
@@ -38,7 +38,7 @@ class MCPStubs(Responder):
                 stubs.put_in_front(tool.stubs)
 
     def name_of(self, endpoint: MCPEndpoint) -> str:
-        """The name by which the scenario knows a server: its id, or else its other name."""
+        """Return the name of a server in the scenario: its id, or else its alias."""
         return (
             endpoint.alias
             if endpoint.id not in self.servers and endpoint.alias in self.servers
@@ -46,14 +46,14 @@ class MCPStubs(Responder):
         )
 
     def tools(self, server: str) -> list[MCPTool]:
-        """The tools that a scripted server lists."""
+        """Return the tools that a scripted server lists."""
         return [
             MCPTool(tool.name, tool.description, dict(tool.input_schema))
             for tool in self.servers[server].tools
         ]
 
     def failure(self, endpoint: MCPEndpoint) -> ScriptedAnswer | None:
-        """The answer of a scripted server that cannot be reached; None where it can."""
+        """Return the error of a scripted server that cannot be reached; None if it can."""
         server = self.servers.get(self.name_of(endpoint))
         if server is None or server.error is None:
             return None
@@ -61,10 +61,10 @@ class MCPStubs(Responder):
         return ScriptedAnswer(error=error, latency_s=latency_s, source=server, title=server.error.kind)
 
     async def answer(self, effect: Effect, state: State) -> Answer | None:
-        """The answer of the tool's first stub that fits, an `MCPResult`; None when there is none.
+        """Return the answer, an `MCPResult`, of the tool's first stub that matches; None if there is none.
 
         Raises:
-            WorldError: the stub's content is not what the protocol knows.
+            WorldError: the stub's content is not valid in the protocol.
         """
         stubs = self._stub_list(effect)
         stub = None if stubs is None else stubs.consume(effect, state)
@@ -74,16 +74,16 @@ class MCPStubs(Responder):
         return ScriptedAnswer(_result(stub), latency_s=latency_s, source=stub, title=stubs.title)
 
     def nearest(self, effect: Effect, state: State) -> Nearest | None:
-        """The stub that came closest to a call."""
+        """Return the stub that is nearest to matching a call; None if the tool has none."""
         stubs = self._stub_list(effect)
         return None if stubs is None else stubs.nearest(effect, state)
 
     def unused(self) -> list[str]:
-        """One text for each stub that is left over."""
+        """Return a description of each stub with uses left."""
         return [text for stubs in self._stubs.values() for text in stubs.unused()]
 
     def undecided(self) -> list[tuple[str, Span | None]]:
-        """Of each stub whose `when` never had a value: why, and where it is."""
+        """Return the reason and the location of each stub whose `when` could never be evaluated."""
         return [found for stubs in self._stubs.values() for found in stubs.undecided()]
 
     def _stub_list(self, effect: Effect) -> StubList | None:

@@ -1,4 +1,4 @@
-"""MCP tools, calls and results as plain data, and what a server of them answers. Nothing here knows the SDK."""
+"""MCP tools, calls and results as plain data, and a server of tools. It does not depend on the SDK."""
 
 from __future__ import annotations
 
@@ -14,12 +14,12 @@ INVALID_PARAMS = -32602
 INTERNAL_ERROR = -32603
 
 request_meta: ContextVar[Mapping[str, Any]] = ContextVar("request_meta")
-"""The `_meta` of the tools/call being answered: set for the `call` of a `build_server`, and only there."""
+"""The `_meta` of the tools/call being answered. It is only set in the `call` function of `build_server`."""
 
 
 @dataclass(frozen=True)
 class MCPTool:
-    """A tool as a server lists it. The schemas are JSON Schema (2020-12 unless they say otherwise)."""
+    """A tool as a server lists it. The schemas are JSON Schema, 2020-12 unless `$schema` names another."""
 
     name: str
     description: str = ""
@@ -29,10 +29,11 @@ class MCPTool:
 
 @dataclass(frozen=True)
 class MCPResult:
-    """What a tool answered.
+    """The result of a tool.
 
-    `content`: MCP content blocks, such as `{"type": "text", "text": "calm"}`. `structured`: the
-    structured content, None when there is none. `is_error`: the tool itself reports a failure.
+    content     MCP content blocks, such as `{"type": "text", "text": "calm"}`
+    structured  the structured content; None if there is none
+    is_error    True if the tool itself reports a failure
     """
 
     content: list[dict[str, Any]]
@@ -41,9 +42,9 @@ class MCPResult:
 
 
 class MCPFailure(Exception):
-    """The protocol failed where a tool result was expected: unreachable, closed, refused, malformed.
+    """The protocol failed instead of returning a tool's result: unreachable, closed, refused or malformed.
 
-    `code` is the JSON-RPC error code, None when the peer did not send one.
+    `code` is the JSON-RPC error code; None if the server did not send one.
     """
 
     def __init__(self, message: str, code: int | None = None) -> None:
@@ -55,27 +56,27 @@ class MCPSession(Protocol):
     """An initialized client session with one server."""
 
     async def list_tools(self) -> list[MCPTool]:
-        """Every tool of the server, all pages, in the server's order.
+        """Return all tools of the server, from all pages, in the server's order.
 
         Raises:
-            MCPFailure: the server refused, or the connection is gone.
+            MCPFailure: the server refused, or the connection is closed.
         """
         ...
 
     async def call_tool(self, name: str, args: Mapping[str, Any]) -> MCPResult:
-        """The answer of one tool; a tool's own failure is a result with `is_error`.
+        """Call a tool and return its result. A failure of the tool is a result with `is_error`.
 
         Raises:
-            MCPFailure: a protocol error (an unknown tool, an output that breaks its own schema), or
-                the connection is gone.
+            MCPFailure: a protocol error (an unknown tool, an output that violates its schema), or the connection is
+                closed.
         """
         ...
 
 
 class ToolServer:
-    """The two requests of a tool server, in wire spelling, for whichever SDK carries them.
+    """Answers the two requests of a tool server, in wire spelling, for any version of the SDK.
 
-    `call` may raise `MCPFailure`, which is a protocol error; any other exception is a tool error with its text.
+    If `call` raises `MCPFailure`, the answer is a protocol error; any other exception becomes a tool error.
     """
 
     def __init__(
@@ -87,14 +88,14 @@ class ToolServer:
         self._call = call
 
     def listing(self) -> dict[str, Any]:
-        """The answer to tools/list."""
+        """Return the answer to tools/list."""
         return {"tools": [_tool_to_wire(tool) for tool in self._tools.values()]}
 
     async def answer(self, params: dict[str, Any]) -> dict[str, Any]:
-        """The answer to tools/call.
+        """Return the answer to tools/call.
 
         Raises:
-            MCPFailure: the call is to be answered with a protocol error.
+            MCPFailure: the answer is a protocol error.
         """
         name, args = params["name"], params.get("arguments") or {}
         if name not in self._tools:
@@ -136,13 +137,13 @@ def _validator(tool: MCPTool) -> Any:
             raise WorldError(
                 f"tool {tool.name!r} has a schema that is not valid JSON Schema: {error.message}"
             ) from None
-    # An empty registry: a reference to elsewhere is an error, never a download.
+    # An empty registry: a reference to another document is an error, never a download.
     return cls(tool.input_schema, registry=Registry())
 
 
 def tool_from_wire(tool: dict[str, Any]) -> MCPTool:
-    """A tool as a server listed it."""
-    # Sorted, because each SDK sends the keys of a schema in an order of its own.
+    """Return a tool from its entry in a server's list."""
+    # Sorted, because the order of the keys of a schema differs between versions of the SDK.
     schemas = {
         key: dict(sorted(tool[key].items())) for key in ("inputSchema", "outputSchema") if tool.get(key)
     }

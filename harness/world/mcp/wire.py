@@ -1,4 +1,4 @@
-"""What goes over the wire between an MCP client and a server, as plain data, from either version of the SDK."""
+"""Converts the SDK's messages to plain data and back, for both major versions of the SDK."""
 
 from __future__ import annotations
 
@@ -6,25 +6,25 @@ from collections.abc import Collection, Mapping
 from typing import Any
 
 Message = Mapping[str, Any]
-"""A JSON-RPC message: a request, a notification, or a response, which alone has no `method`."""
+"""A JSON-RPC message: a request, a notification or a response. Only a response has no `method`."""
 
-CONNECTION_CLOSED = -32000  # the code with which the SDK itself fails what was asked of a closed connection
+CONNECTION_CLOSED = -32000  # the SDK's error code for requests on a closed connection
 
 
 def model_json(model: Any) -> dict[str, Any]:
-    """A protocol object as it goes over the wire."""
+    """Return a protocol object in its wire form."""
     data: dict[str, Any] = model.model_dump(mode="json", by_alias=True, exclude_none=True)
     return data
 
 
 def message_json(item: Any) -> Message:
-    """The message in what the SDK passes through the streams of a connection."""
+    """Return the message in an item of the SDK's streams."""
     data: dict[str, Any] = item.message.model_dump(mode="json", by_alias=True, exclude_unset=True)
     return data
 
 
 def session_message(message: Message) -> Any:
-    """A message as the SDK passes it through the streams of a connection. An error's `data` may be any object."""
+    """Return a message as an item for the SDK's streams. The `data` of an error may be any object."""
     from mcp import types
     from mcp.shared.message import SessionMessage
 
@@ -34,23 +34,23 @@ def session_message(message: Message) -> Any:
 
 
 def is_request(message: Message) -> bool:
-    """True if the message wants a response."""
+    """True if the message expects a response."""
     return "method" in message and "id" in message
 
 
 def is_response(message: Message) -> bool:
-    """True if the message answers a request."""
+    """True if the message is a response."""
     return "method" not in message
 
 
 def error_response(request: Message, text: str, data: Any = None) -> Message:
-    """The answer to a request that a connection cannot carry, in the words of the SDK."""
+    """Return the error with which the SDK answers a request on a closed connection."""
     error = {"code": CONNECTION_CLOSED, "message": text} | ({} if data is None else {"data": data})
     return {"jsonrpc": "2.0", "id": request["id"], "error": error}
 
 
 def handshake_versions() -> Collection[str]:
-    """The protocol versions that the client of the installed SDK accepts from `initialize`."""
+    """Return the protocol versions that the installed SDK's client accepts in the answer to `initialize`."""
     from importlib import import_module
 
     try:
@@ -61,14 +61,14 @@ def handshake_versions() -> Collection[str]:
 
 
 def protocol_error_type() -> Any:
-    """The exception that the SDK raises for an error response, and sends as one."""
+    """Return the class of the SDK's exception for an error response."""
     from mcp.shared import exceptions
 
     return getattr(exceptions, "MCPError", None) or exceptions.McpError  # type: ignore[attr-defined]
 
 
 def protocol_error(code: int, message: str) -> Exception:
-    """The exception that the SDK sends as an error response."""
+    """Return the exception that the SDK sends as an error response."""
     from mcp import types
 
     cls = protocol_error_type()

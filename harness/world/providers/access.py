@@ -1,7 +1,6 @@
-"""Where a model's provider is, and the key to it.
+"""Resolves the address and the API key of a model's provider.
 
-A provider that is not one of those known here may be named if its address is known: then it is taken to speak
-OpenAI's protocol.
+A provider that is not in `PROVIDERS` may be used if its address is given; it must speak OpenAI's protocol.
 """
 
 from __future__ import annotations
@@ -24,10 +23,10 @@ NO_KEY: Final = "EMPTY"
 
 @dataclass(frozen=True)
 class Access:
-    """What providers are reached with.
+    """The settings for access to providers.
 
-    environment  variables that name keys and places: OPENAI_API_KEY, OPENAI_BASE_URL, ANTHROPIC_API_KEY, …
-    replayed     nothing is sent, so that no key is needed
+    environment  variables with keys and addresses: OPENAI_API_KEY, OPENAI_BASE_URL, ANTHROPIC_API_KEY, …
+    replayed     True if nothing is sent, so that no key is needed
     """
 
     environment: Mapping[str, str]
@@ -36,10 +35,10 @@ class Access:
 
 @dataclass(frozen=True)
 class Address:
-    """A model, and the address and the protocol of its provider.
+    """A model, with the address, protocol and key of its provider.
 
-    compatible  the server imitates OpenAI's
-    variable    the variable with the address; "" if none has it
+    compatible  True for a server with an API compatible with OpenAI's
+    variable    the environment variable that has the address; "" if none has
     """
 
     provider: str
@@ -53,9 +52,9 @@ class Address:
 
 @dataclass(frozen=True)
 class Provider:
-    """A provider. Its key is in `{prefix}_API_KEY`, its place in `{prefix}_BASE_URL`, else in `other`.
+    """A provider. Its key is in `{prefix}_API_KEY`, its address in `{prefix}_BASE_URL` or `other_variable`.
 
-    A server that is compatible needs no key; its URL may come without its scheme and its path, as in manifests.
+    A compatible server needs no key; its URL may lack scheme and path, as in manifests.
     """
 
     prefix: str
@@ -77,10 +76,10 @@ PROVIDERS: Final[Mapping[str, Provider]] = {
 
 
 def resolve_address(call: LLMCall, access: Access) -> Address:
-    """Where a call goes. A base URL in the manifest comes before one in the environment.
+    """Return the address for a call. A base URL in the manifest takes precedence over one in the environment.
 
     Raises:
-        ProviderError: the provider is not known and nothing says where it is.
+        ProviderError: the address of the provider is not known.
         KeyMissing: there is no key.
     """
     name, model = provider_and_model(call)
@@ -103,7 +102,7 @@ def resolve_address(call: LLMCall, access: Access) -> Address:
 
 
 def base_urls(environment: Mapping[str, str]) -> Iterator[tuple[Protocol, str]]:
-    """Where the providers are, the places that the environment names first, each with what is spoken there."""
+    """Yield the protocol and the base URL of each provider, those in the environment first."""
     for provider in PROVIDERS.values():
         for base_url in (*map(environment.get, _address_variables(provider)), provider.base_url):
             if base_url:
@@ -111,7 +110,7 @@ def base_urls(environment: Mapping[str, str]) -> Iterator[tuple[Protocol, str]]:
 
 
 def provider_and_model(call: LLMCall) -> tuple[str, str]:
-    """The provider and the model. Without a provider the model's name decides: `openai/gpt-4o`, `claude-…`."""
+    """Return provider and model. Without a provider, the model's name decides: `openai/gpt-4o`, `claude-…`."""
     provider, model = call.provider, call.name
     prefix, slash, rest = model.partition("/")
     if slash and rest and (prefix == provider or (not provider and prefix in PROVIDERS)):
@@ -120,7 +119,7 @@ def provider_and_model(call: LLMCall) -> tuple[str, str]:
 
 
 def openai_url(written: str) -> str:
-    """The base URL of a server that imitates OpenAI's: `localhost:8000` is `http://localhost:8000/v1`."""
+    """Complete the base URL of an OpenAI-compatible server: `localhost:8000` is `http://localhost:8000/v1`."""
     url = written.strip()
     if not url.startswith(("http://", "https://")):
         url = f"http://{url}"

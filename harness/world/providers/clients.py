@@ -1,6 +1,7 @@
-"""LangChain's chat models, on clients of their providers that are made here.
+"""Makes LangChain's chat models, with clients of the providers that are created here.
 
-Else they would share connections between event loops, and find keys and places in the environment by themselves.
+Clients created by LangChain would share connections between event loops, and read keys and addresses from the
+environment.
 """
 
 from __future__ import annotations
@@ -23,9 +24,9 @@ ANTHROPIC_TIMEOUT_S = 600.0
 
 
 class Clients:
-    """The chat models of one run and the connections under them, made on first use.
+    """The chat models of one run and their connections, made on first use.
 
-    `offline`: nothing is ever sent, so that the models serve any number of runs and loops.
+    If `offline`, nothing is ever sent, so that the models may be shared by any number of runs and event loops.
     """
 
     def __init__(self, *, offline: bool = False) -> None:
@@ -35,11 +36,11 @@ class Clients:
         self._models: dict[tuple[Address, str], BaseChatModel] = {}
 
     def model(self, address: Address, wanted: ModelRequest) -> BaseChatModel:
-        """The chat model for a request.
+        """Return the chat model for a request.
 
         Raises:
             ExtraMissing: the package of the provider is not installed.
-            ProviderError: a parameter is of no use to the model.
+            ProviderError: a parameter is invalid for the model.
         """
         key = address, json.dumps([wanted.fields, wanted.options], sort_keys=True, default=repr)
         found = self._models.get(key)
@@ -82,7 +83,7 @@ class Clients:
             if address.protocol == "openai":
                 self._clients[key] = package.AsyncOpenAI(**given)
             else:
-                # No spans either, where the client can make them.
+                # Newer clients can make spans; turn that off.
                 spans = "open_telemetry" in inspect.signature(package.AsyncAnthropic).parameters
                 quiet = {"open_telemetry": False} if spans else {}
                 self._clients[key] = package.AsyncAnthropic(**given, timeout=ANTHROPIC_TIMEOUT_S, **quiet)
@@ -126,13 +127,13 @@ def _anthropic_model(address: Address, wanted: ModelRequest, client: Any) -> Bas
         output_version="v0",
         **wanted.fields,
     )
-    # A cached property, whose own value would share its connections between event loops.
+    # A cached property; its own value would share connections between event loops.
     vars(model)["_async_client"] = client
     return model
 
 
 def _unconnected(package: Any) -> Any:
-    """An HTTP client as the package's own, but with no certificates to trust and no proxies."""
+    """Return an HTTP client like the package's own, but without trusted certificates and proxies."""
     client = package.DefaultAsyncHttpxClient.__bases__[0]
     return client(verify=ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT), trust_env=False, follow_redirects=True)
 

@@ -1,4 +1,4 @@
-"""Failures of model calls, as the provider's own client raised them."""
+"""Unwraps failures of model calls to the exceptions that the provider's client raised."""
 
 from __future__ import annotations
 
@@ -12,10 +12,10 @@ _TRANSPORTS: Final = ("httpx", "httpx2")
 
 
 def client_error(error: Exception) -> Exception:
-    """The error underneath: ours, which clients take for a failed connection, else the client's.
+    """Return the error of the harness in the chain of causes, else the one that the provider's client raised.
 
-    LangChain raises subclasses of the clients' errors, and warns, which may raise too, before some of them; manifests
-    go by the clients' names.
+    Clients wrap an error of the harness as a failed connection. LangChain raises subclasses of the clients' errors,
+    and before some of them a warning, which may be an error, too; manifests use the clients' names.
     """
     for item in _chain(error):
         if isinstance(item, HarnessError):
@@ -27,7 +27,7 @@ def client_error(error: Exception) -> Exception:
 
 
 def is_down(error: BaseException) -> bool:
-    """True if the provider could not be reached at all. One that is slow to answer is there."""
+    """True if the provider could not be reached. A time-out while waiting for the answer does not count."""
     return any(_unreachable(item) for item in _chain(error))
 
 

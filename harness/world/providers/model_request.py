@@ -1,4 +1,4 @@
-"""A request of a model as LangChain's clients take it: messages, tools, structured answers and parameters."""
+"""Converts a model call to a request for LangChain's clients: messages, tools, response format and parameters."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from harness.graph.effects import LLMCall, ToolSpec
 from harness.graph.messages import message_text
 from harness.world.providers.access import Address
 
-# What LangChain translates, by model and by API; all other parameters go into the body as they are.
+# Parameters that LangChain translates, by model and API; all others are sent in the body unchanged.
 _FIELDS: Final = {
     "openai": frozenset(
         {"temperature", "top_p", "stop", "max_tokens", "reasoning", "reasoning_effort", "verbosity"}
@@ -23,15 +23,15 @@ _FIELDS: Final = {
         | {"output_config", "reasoning_effort"}
     ),
 }
-# Servers that imitate OpenAI's may not know the name that LangChain gives `max_tokens`, but for those of whom the
-# runtimes of Agent Spec expect it.
+# OpenAI-compatible servers may not know LangChain's name for `max_tokens`, except those for which the runtimes of
+# Agent Spec use it.
 _OLD_NAMES: Final = _FIELDS["openai"] - {"max_tokens"}
 _KNOW_NEW_NAMES: Final = frozenset({"openai_compatible", "vllm"})
 
-# OpenAI's models that know `max_tokens` by its new name only.
+# OpenAI's models that only know the new name of `max_tokens`.
 _REASONING: Final = re.compile(r"(o\d|gpt-5)")
 
-# What parameters say about the connection and not to the model: the call has it, or the client gets it.
+# Parameters of the connection, not of the model: they are in the call, or passed to the client.
 _CONNECTION: Final = frozenset(
     {"base_url", "api_base", "openai_api_base", "anthropic_api_url"}
     | {"api_key", "openai_api_key", "anthropic_api_key"}
@@ -44,7 +44,7 @@ _CLIENT: Final = {
 }
 _REQUEST: Final = frozenset({"extra_headers", "extra_query"})
 
-# LangChain's own names, which hooks may use.
+# LangChain's names for parameters, which hooks may use.
 _SYNONYMS: Final = {
     "default_headers": "extra_headers",
     "default_query": "extra_query",
@@ -55,11 +55,11 @@ _SYNONYMS: Final = {
 
 @dataclass(frozen=True)
 class ModelRequest:
-    """The messages of a request, and how they are sent.
+    """The messages of a request, with the parameters by the object that gets them.
 
-    fields   of the chat model
-    options  of the provider's client
-    request  of this one request
+    fields   parameters of the chat model
+    options  parameters of the provider's client
+    request  parameters of this request
     """
 
     messages: list[BaseMessage]
@@ -71,7 +71,7 @@ class ModelRequest:
 
 
 def model_request(call: LLMCall, address: Address) -> ModelRequest:
-    """The call, for the protocol of the address."""
+    """Convert a call for the protocol of the address."""
     anthropic = address.protocol == "anthropic"
     params = _parameters(call)
     stream = bool(params.pop("stream", False))
@@ -102,7 +102,7 @@ def model_request(call: LLMCall, address: Address) -> ModelRequest:
 
 
 def _parameters(call: LLMCall) -> dict[str, Any]:
-    """Those that are sent, and those that say how, under one name each."""
+    """Return the parameters of a call, synonyms replaced, without those of the connection."""
     more = call.params.get("model_kwargs")
     params = {**call.params, **(more if isinstance(more, Mapping) else {})}
     for name in {"model_kwargs", *_CONNECTION} & params.keys():
@@ -113,7 +113,7 @@ def _parameters(call: LLMCall) -> dict[str, Any]:
 
 
 def _translated(call: LLMCall, address: Address) -> frozenset[str]:
-    """The parameters that LangChain is to translate."""
+    """Return the names of the parameters that LangChain translates."""
     if call.as_written and address.protocol == "openai":
         return frozenset({"max_tokens"} if _REASONING.match(address.model) else ())
     if address.compatible and address.provider not in _KNOW_NEW_NAMES:
@@ -131,9 +131,9 @@ def _anthropic_tool(tool: ToolSpec) -> dict[str, Any]:
 
 
 def _response_format(given: Mapping[str, Any] | None, anthropic: bool) -> Mapping[str, Any] | None:
-    """As OpenAI writes it. Where there is only a schema with its name, that is the JSON Schema of the answer.
+    """Return a response format in OpenAI's form. One without `type` is a named JSON Schema of the answer.
 
-    Anthropic has no JSON mode without a schema: there the prompt alone asks for JSON.
+    Anthropic has no JSON mode without a schema: there only the prompt asks for JSON.
     """
     if not given:
         return None
@@ -143,7 +143,7 @@ def _response_format(given: Mapping[str, Any] | None, anthropic: bool) -> Mappin
 
 
 def system_first(messages: Sequence[BaseMessage]) -> list[BaseMessage]:
-    """The messages with one system message at most, at the front, as Anthropic wants them; none that is empty."""
+    """Merge the system messages into one at the front, as Anthropic requires; an empty one is left out."""
     system = [message for message in messages if isinstance(message, SystemMessage)]
     if not system or (len(system) == 1 and messages[0] is system[0] and message_text(system[0])):
         return list(messages)

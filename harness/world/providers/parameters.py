@@ -1,4 +1,4 @@
-"""The parameters of models that providers document, and those that say how a request is sent."""
+"""The names of the documented parameters of models and of their clients, to detect misspelt ones."""
 
 from __future__ import annotations
 
@@ -25,4 +25,4 @@ anthropic_api_key
 """
 
 KNOWN_PARAMETERS: Final = frozenset(_NAMES.split())
-"""By the names of the APIs of OpenAI, Anthropic, Google, Mistral, Cohere, OCI and OpenRouter, of vLLM and Ollama."""
+"""Parameters of the APIs of OpenAI, Anthropic, Google, Mistral, Cohere, OCI, OpenRouter, vLLM and Ollama."""

@@ -1,4 +1,4 @@
-"""Asks models through the clients of their providers."""
+"""Calls models through the clients of their providers."""
 
 from __future__ import annotations
 
@@ -17,9 +17,9 @@ if TYPE_CHECKING:
 
 
 class Providers:
-    """Asks models through LangChain's clients of their providers. One for a run, on one event loop; close it there.
+    """Calls the models of one run through LangChain. It belongs to one event loop and must be closed there.
 
-    `places` has the variables with the addresses of the providers that were called.
+    `address_variables` has the environment variables with provider addresses that were used, by name.
     """
 
     def __init__(self, access: Access) -> None:
@@ -28,12 +28,12 @@ class Providers:
         self._clients: Clients | None = None
 
     async def ask(self, call: LLMCall) -> LLMReply:
-        """A model's reply.
+        """Call a model and return its reply.
 
         Raises:
             ProviderError: the provider is not known, its package is not installed, or it has no key.
-            MalformedAnswerError: the reply cannot be read, or calls a tool with arguments that are no JSON object.
-            Exception: what the provider's client raises, such as its RateLimitError.
+            MalformedAnswerError: the reply is invalid, or calls a tool with arguments that are not a JSON object.
+            Exception: raised by the provider's client, such as its RateLimitError.
         """
         from pydantic import ValidationError
 
@@ -51,7 +51,7 @@ class Providers:
             failure: Exception = malformed_reply(invalid)
         except Exception as error:
             failure = client_error(error)
-        # Out of the `except`, so that what LangChain made of it does not become its context.
+        # Outside of the `except`, so that LangChain's exception does not become its context.
         raise failure
 
     async def close(self) -> None:
@@ -70,16 +70,16 @@ class Providers:
 
 @cache
 def _offline() -> Clients:
-    """The clients of all runs that send nothing: making them takes longer than a replayed answer."""
+    """Return the clients shared by all runs that only replay: making them takes longer than a replayed answer."""
     from harness.world.providers.clients import Clients
 
     return Clients(offline=True)
 
 
 def _request_options(model: Any, wanted: ModelRequest, protocol: str) -> dict[str, Any]:
-    """The request, with the wanted form of the answer.
+    """Return the parameters of the request, with its response format.
 
-    OpenAI's chat completions get it in the body: given by name, their client would parse the answer itself, and
+    Chat Completions get it in the body: if it were passed by name, OpenAI's client would parse the answer itself and
     refuse tools that are not strict.
     """
     request = dict(wanted.request)
@@ -99,7 +99,7 @@ async def _reply(model: BaseChatModel, wanted: ModelRequest, request: dict[str, 
 
     from harness.world.providers.replies import reply, streamed_reply
 
-    # Nobody listens: neither whoever listens to the graph, nor a tracer the environment asks for.
+    # No callbacks: neither those of the graph nor a tracer configured in the environment.
     config = RunnableConfig(callbacks=[], tags=[], metadata={})
     with tracing_context(enabled=False):
         if wanted.stream:

@@ -1,4 +1,4 @@
-"""LangChain's messages as replies."""
+"""Converts LangChain's messages to replies."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from harness.world.failures import MalformedAnswerError
 
 
 def reply(message: AIMessage) -> LLMReply:
-    """A reply that came in one piece.
+    """Convert a message that was not streamed.
 
     Raises:
         MalformedAnswerError: the model calls a tool with arguments that are no JSON object.
@@ -27,14 +27,14 @@ def reply(message: AIMessage) -> LLMReply:
 
 
 def streamed_reply(parts: Sequence[AIMessageChunk]) -> LLMReply:
-    """A reply that came in parts, with the texts of those that have any.
+    """Convert a streamed message, given its parts. The reply's chunks are the texts of the parts.
 
     Raises:
         MalformedAnswerError: the model calls a tool with arguments that are no JSON object.
     """
     whole = parts[0] + list(parts[1:])
     reasons = [reason for part in parts if (reason := _finish_reason(part))]
-    # The whole's own `tool_calls` would hide that arguments broke off: LangChain completes them.
+    # Not `whole.tool_calls`: LangChain completes arguments that were cut off.
     calls = [
         {"id": call["id"], "name": call["name"], "args": _arguments(call["name"], call["args"])}
         for call in whole.tool_call_chunks
@@ -49,7 +49,7 @@ def streamed_reply(parts: Sequence[AIMessageChunk]) -> LLMReply:
 
 
 def malformed_reply(invalid: ValidationError) -> MalformedAnswerError:
-    """The failure of a reply that LangChain can make no message of."""
+    """Return the error for a reply that LangChain cannot convert to a message."""
     fault = invalid.errors()[0]
     place = ".".join(map(str, fault["loc"]))
     return MalformedAnswerError(

@@ -1,1 +1,1 @@
-"""The wire formats of model providers, and of plain HTTP: what servers and intercepted clients have in common."""
+"""The wire formats of model providers and of plain HTTP, for the server and for intercepted clients."""

@@ -1,4 +1,4 @@
-"""Anthropic's Messages over the wire.
+"""The wire format of Anthropic's Messages API.
 
 Source: https://docs.anthropic.com/en/api/messages
 """
@@ -40,7 +40,7 @@ _ERRORS: Final[Mapping[RefusalKind, str]] = {
 
 
 def read(body: Json) -> LLMCall:
-    """The request as an effect: see `harness.world.wire.format.WireFormat`."""
+    """Read a request: see `WireFormat.read`."""
     model = text_of(body, "model")
     if not isinstance(body.get("max_tokens"), int):
         raise Refusal("invalid_request", "'max_tokens' must be a whole number", param="max_tokens")
@@ -68,7 +68,7 @@ def _system(written: Any) -> Iterator[BaseMessage]:
 
 
 def _messages(written: Json, param: str) -> Iterator[BaseMessage]:
-    """One message; a user's may hold the results of tools, which are messages of their own."""
+    """Yield the messages of one item: results of tools in a user's message become separate messages."""
     role, given = written.get("role"), written.get("content")
     blocks = [] if isinstance(given, str) else list_of(given, f"{param}.content", needed=True)
     if role == "assistant":
@@ -103,7 +103,7 @@ def _tool_result(block: Json, param: str) -> BaseMessage:
 
 
 def response_json(reply: Reply, body: Json) -> Json:
-    """The message."""
+    """Return the message: see `WireFormat.response_json`."""
     from anthropic import types
 
     content: list[Block] = [types.TextBlock(type="text", text=reply.text)] if reply.text else []
@@ -114,7 +114,7 @@ def response_json(reply: Reply, body: Json) -> Json:
 
 
 def events(reply: Reply, body: Json) -> Iterator[str]:
-    """The message block by block, each in pieces."""
+    """Yield the events of the message, block by block: see `WireFormat.events`."""
     return (event(to_wire(each), each.type) for each in _events(reply))
 
 
@@ -137,7 +137,7 @@ def _events(reply: Reply) -> Iterator[types.RawMessageStreamEvent]:
 
 
 def _blocks(reply: Reply) -> Iterator[tuple[Block, Sequence[types.TextDelta | types.InputJSONDelta]]]:
-    """Each block as it begins, and what is added to it."""
+    """Yield each block in its initial state, with its deltas."""
     from anthropic import types
 
     if reply.pieces:
@@ -179,6 +179,6 @@ def _stop_reason(reply: Reply) -> str:
 
 
 def error_json(refusal: Refusal) -> Json:
-    """The body of an error."""
+    """Return the body of an error: see `WireFormat.error_json`."""
     kind = _ERRORS.get(refusal.kind, "invalid_request_error")
     return {"type": "error", "error": {"type": kind, "message": str(refusal)}}

@@ -1,4 +1,4 @@
-"""Which requests are calls of a model: the addresses of the providers, and the wire format of each path."""
+"""Detects requests to models: by the addresses of the providers, and the wire format of each path."""
 
 from __future__ import annotations
 
@@ -16,9 +16,9 @@ PATHS: Final[Mapping[str, Mapping[str, WireFormat]]] = {
 
 
 def format_at(url: str, environment: Mapping[str, str]) -> WireFormat | None:
-    """The wire format of the models at a URL; None when it is no model provider's.
+    """Return the wire format of the models at a URL; None if it is not the URL of a model provider.
 
-    `environment` has the variables that say where providers are, such as OPENAI_BASE_URL.
+    `environment` has the variables with addresses of providers, such as OPENAI_BASE_URL.
     """
     address = url.partition("?")[0]
     return next((wire for known, wire in _addresses(environment) if known == address), None)

@@ -1,4 +1,4 @@
-"""A wire format of a model provider: requests as effects, answers and errors as bodies."""
+"""The interface of a provider's wire format: reads requests as effects, writes answers and errors as bodies."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ Json = dict[str, Any]
 
 
 class Refusal(Exception):
-    """A request that is answered with an error. `param` names the part of the request that is wrong."""
+    """A request that is answered with an error. `param` names the part of the request that is invalid."""
 
     def __init__(self, kind: RefusalKind, message: str, *, param: str | None = None) -> None:
         self.kind: RefusalKind = kind
@@ -38,32 +38,32 @@ class Refusal(Exception):
 
     @property
     def status(self) -> int:
-        """The HTTP status it is sent with."""
+        """The HTTP status of the error."""
         return STATUS[self.kind]
 
 
 class WireFormat(Protocol):
-    """A provider's wire format; each is a module. `PACKAGE` has the provider's own types, for answers."""
+    """A provider's wire format. Each is a module. `PACKAGE` is the package with the provider's types, for answers."""
 
     @property
     def PACKAGE(self) -> str: ...
 
     def read(self, body: Json) -> LLMCall:
-        """The request as an effect.
+        """Return a request as an effect.
 
         Raises:
-            Refusal: it is not as the provider wants it.
+            Refusal: the provider would refuse it.
         """
         ...
 
     def response_json(self, reply: Reply, body: Json) -> Json:
-        """The answer in one piece."""
+        """Return the body of an answer that is not streamed."""
         ...
 
     def events(self, reply: Reply, body: Json) -> Iterator[str]:
-        """The answer as server-sent events."""
+        """Yield an answer as server-sent events."""
         ...
 
     def error_json(self, refusal: Refusal) -> Json:
-        """The body of an error."""
+        """Return the body of an error."""
         ...

@@ -1,4 +1,4 @@
-"""HTTP requests as effects, and the answers to them as responses, for servers and intercepted clients alike."""
+"""Reads HTTP requests as effects, and writes answers as responses, for the server and for intercepted clients."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ _LONGEST_RETRY_S: Final = 86_400.0
 
 @dataclass(frozen=True)
 class WireResponse:
-    """A response: its status, its headers, and its body, in the pieces that are sent one by one."""
+    """A response: status, headers, and the body in the pieces in which it is sent."""
 
     status: int
     headers: Mapping[str, str] = field(default_factory=dict)
@@ -40,7 +40,7 @@ class WireResponse:
 
 
 def call_of(method: str, url: str, headers: Mapping[str, str], body: bytes) -> HTTPCall:
-    """A request as an effect. `url` may be a path alone; its query stands apart in `args`."""
+    """Return a request as an effect. `url` may be a path; its query is separate in `args`."""
     address, _, query = url.partition("#")[0].partition("?")
     text = body.decode("utf-8", "replace")
     values = parse_qs(query, keep_blank_values=True)
@@ -56,9 +56,9 @@ def call_of(method: str, url: str, headers: Mapping[str, str], body: bytes) -> H
 
 
 def without_keys(effect: Effect) -> Effect:
-    """The effect as it is kept: stubs see the values of headers that carry keys, nothing that is kept does.
+    """Return an effect as it is recorded: the values of headers that hold keys, which stubs see, are replaced.
 
-    Headers that only say how a client or a transport works are left out.
+    Headers that only concern the client or the transport are left out.
     """
     if not isinstance(effect, HTTPCall):
         return effect
@@ -68,10 +68,10 @@ def without_keys(effect: Effect) -> Effect:
 
 
 def json_object(body: bytes) -> Json:
-    """A body that must be a JSON object.
+    """Parse a body that must be a JSON object.
 
     Raises:
-        Refusal: it is not.
+        Refusal: it is not a JSON object.
     """
     try:
         value = json.loads(body)
@@ -90,9 +90,9 @@ def json_object(body: bytes) -> Json:
 def model_response(
     wire: WireFormat, call: LLMCall, body: Json, answer: Answer, replies: ReplyFactory
 ) -> WireResponse:
-    """The answer to a model call in the provider's wire format, streamed if `body` asks for it.
+    """Return the answer to a model call in the provider's wire format, streamed if `body` asks for it.
 
-    `answer` has a value or an error with a status. One that is `malformed` is truncated off.
+    `answer` has a value, or an error that has a status. The response to a `malformed` error is cut off.
 
     Raises:
         ExtraMissing: the package with the provider's types is not installed.
@@ -111,7 +111,7 @@ def model_response(
 
 
 def http_response(wire: WireFormat, answer: Answer) -> WireResponse:
-    """The answer to an HTTP request. An error is written in the `wire` format.
+    """Return the answer to an HTTP request. An error is written in the `wire` format.
 
     Raises:
         Refusal: the stub's answer cannot be sent.
@@ -125,14 +125,14 @@ def http_response(wire: WireFormat, answer: Answer) -> WireResponse:
 
 
 def failure_of(answer: Answer) -> ErrorAnswer | None:
-    """The scripted error of an answer; None where it has a value."""
+    """Return the scripted error of an answer; None if it has a value."""
     return answer.failure if isinstance(answer, ScriptedAnswer) else None
 
 
 def error_response(wire: WireFormat, refusal: Refusal, retry_after_s: float | None = None) -> WireResponse:
-    """An error in the provider's wire format.
+    """Return an error in the provider's wire format.
 
-    `retry-after` has whole seconds; the providers' clients prefer the milliseconds beside it.
+    `retry-after` is in whole seconds; the providers' clients prefer `retry-after-ms`, which is sent with it.
     """
     headers = {}
     if retry_after_s is not None:
@@ -144,7 +144,7 @@ def error_response(wire: WireFormat, refusal: Refusal, retry_after_s: float | No
 def json_response(
     value: Json, status: int = 200, headers: Mapping[str, str] | None = None, *, truncated: bool = False
 ) -> WireResponse:
-    """A response with this JSON; `truncated`: with the first half of its text."""
+    """Return a response with this JSON; if `truncated`, with the first half of its text."""
     text = compact(value)
     headers = {"content-type": "application/json", **(headers or {})}
     return WireResponse(status, headers, iter([_half(text) if truncated else text]))
@@ -155,7 +155,7 @@ def _half(text: str) -> str:
 
 
 def _stub_response(reply: HTTPReply) -> WireResponse:
-    """The response that a stub gives."""
+    """Return the response of a stub."""
     if reply.status < 200:
         raise Refusal("server_error", f"the stub's status {reply.status} is no answer of a server")
     kind = "application/json" if reply.json is not None else "text/plain; charset=utf-8"
@@ -164,7 +164,11 @@ def _stub_response(reply: HTTPReply) -> WireResponse:
 
 
 def _headers(written: Mapping[str, str]) -> dict[str, str]:
-    """Those that a response may carry; the length and the like are the connection's own."""
+    """Return the headers without those that the connection sets itself, such as the length.
+
+    Raises:
+        Refusal: the name of a header is invalid.
+    """
     wrong = next((name for name in written if not _NAME.fullmatch(name)), None)
     if wrong is not None:
         raise Refusal("server_error", f"{wrong!r}, in the headers of the stub, is not the name of a header")

@@ -1,4 +1,4 @@
-"""OpenAI's Chat Completions over the wire.
+"""The wire format of OpenAI's Chat Completions API.
 
 Source: https://platform.openai.com/docs/api-reference/chat
 """
@@ -49,7 +49,7 @@ _ERRORS: Final[Mapping[RefusalKind, tuple[str, str | None]]] = {
 
 
 def read(body: Json) -> LLMCall:
-    """The request as an effect: see `harness.world.wire.format.WireFormat`."""
+    """Read a request: see `WireFormat.read`."""
     if body.get("n", 1) not in (1, None):
         raise Refusal("invalid_request", "'n' must be 1: a stub is one answer", param="n")
     model = text_of(body, "model")
@@ -88,7 +88,7 @@ def _tool(written: Json) -> ToolSpec:
 
 
 def response_json(reply: Reply, body: Json) -> Json:
-    """The completion."""
+    """Return the completion: see `WireFormat.response_json`."""
     from openai.types import chat
     from openai.types.chat.chat_completion import Choice
     from openai.types.chat.chat_completion_message_function_tool_call import Function
@@ -108,7 +108,7 @@ def response_json(reply: Reply, body: Json) -> Json:
 
 
 def events(reply: Reply, body: Json) -> Iterator[str]:
-    """The chunks: the role, the text in its pieces, each tool call, why it ends; the usage if it was asked for."""
+    """Yield the chunks: role, pieces of the text, tool calls, finish reason, and usage if it was requested."""
     from openai.types.chat import ChatCompletionChunk
     from openai.types.chat.chat_completion_chunk import Choice, ChoiceDelta
 
@@ -164,6 +164,6 @@ def _usage(reply: Reply) -> CompletionUsage:
 
 
 def error_json(refusal: Refusal) -> Json:
-    """The body of an error."""
+    """Return the body of an error: see `WireFormat.error_json`."""
     kind, code = _ERRORS.get(refusal.kind, ("invalid_request_error", None))
     return {"error": {"message": str(refusal), "type": kind, "param": refusal.param, "code": code}}

@@ -1,6 +1,6 @@
-"""OpenAI's Responses over the wire.
+"""The wire format of OpenAI's Responses API.
 
-A response is not kept: `previous_response_id` leads to nothing, and stubs see the messages of the request alone.
+Responses are not stored: `previous_response_id` is ignored, and stubs see only the messages of the request.
 Source: https://platform.openai.com/docs/api-reference/responses
 """
 
@@ -44,7 +44,7 @@ error_json = openai_chat.error_json
 
 
 def read(body: Json) -> LLMCall:
-    """The request as an effect: see `harness.world.wire.format.WireFormat`."""
+    """Read a request: see `WireFormat.read`."""
     return LLMCall(
         name=text_of(body, "model"),
         provider="openai",
@@ -56,7 +56,7 @@ def read(body: Json) -> LLMCall:
 
 
 def _response_format(written: Any) -> Any:
-    """As Chat Completions have it, so that one condition does for both."""
+    """Return the response format as Chat Completions have it, so that one condition of a stub matches both."""
     wanted = written.get("format") if isinstance(written, dict) else None
     if not isinstance(wanted, dict) or wanted.get("type") != "json_schema":
         return wanted
@@ -75,7 +75,7 @@ def _messages(body: Json) -> Iterator[BaseMessage]:
 
 
 def _items(items: list[Json]) -> Iterator[BaseMessage]:
-    """The messages of a list of items. What a model written and the calls after it are one message."""
+    """Yield the messages of a list of items. A model's text and the calls after it are one message."""
     written: str | list[Any] = ""
     calls: list[tuple[str, str, Any]] = []
     speaking = False
@@ -85,7 +85,7 @@ def _items(items: list[Json]) -> Iterator[BaseMessage]:
             calls.append((str(item.get("call_id") or ""), str(item.get("name") or ""), item.get("arguments")))
             speaking = True
             continue
-        if kind not in ("message", "function_call_output"):  # reasoning, and what providers run themselves
+        if kind not in ("message", "function_call_output"):  # reasoning, and tools that providers run
             continue
         if speaking:
             yield ai_message(written, calls, param)
@@ -103,18 +103,18 @@ def _items(items: list[Json]) -> Iterator[BaseMessage]:
 
 
 def response_json(reply: Reply, body: Json) -> Json:
-    """The response."""
+    """Return the response: see `WireFormat.response_json`."""
     return to_wire(_response(reply, _output(reply), ended=True))
 
 
 def events(reply: Reply, body: Json) -> Iterator[str]:
-    """The response item by item, each in pieces."""
+    """Yield the events of the response, item by item: see `WireFormat.events`."""
     for number, each in enumerate(_events(reply)):
         yield event({**to_wire(each), "sequence_number": number}, each.type)
 
 
 def _events(reply: Reply) -> Events:
-    """The events, without their numbers."""
+    """Yield the events without their sequence numbers."""
     from openai.types import responses
 
     begun = _response(reply, [], ended=False)

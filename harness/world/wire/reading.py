@@ -1,4 +1,4 @@
-"""Reading requests of models: texts, lists, contents, messages, tools and parameters."""
+"""Reads the parts of requests to models: texts, lists, contents, messages, tools and parameters."""
 
 from __future__ import annotations
 
@@ -14,10 +14,10 @@ if TYPE_CHECKING:
 
 
 def text_of(body: Mapping[str, Any], key: str) -> str:
-    """A text the request must have.
+    """Return a required text of a request.
 
     Raises:
-        Refusal: it is missing, or no text.
+        Refusal: it is missing, empty, or not a text.
     """
     value = body.get(key)
     if not isinstance(value, str) or not value:
@@ -26,10 +26,10 @@ def text_of(body: Mapping[str, Any], key: str) -> str:
 
 
 def list_of(value: Any, param: str, *, needed: bool = False) -> list[Json]:
-    """A list of mappings; an empty one when there is none, unless it is `needed`.
+    """Return a list of mappings; an empty list for None, unless it is `needed`.
 
     Raises:
-        Refusal: it is something else.
+        Refusal: the value is anything else, or an empty list that is needed.
     """
     if value is None and not needed:
         return []
@@ -41,10 +41,10 @@ def list_of(value: Any, param: str, *, needed: bool = False) -> list[Json]:
 
 
 def content_of(value: Any, param: str) -> str | list[Any]:
-    """The content of a message: parts that are all text become one text, as matchers want it.
+    """Return the content of a message. Parts that are all text are joined to one text, which matchers can compare.
 
     Raises:
-        Refusal: it is neither a text nor a list of parts.
+        Refusal: the content is neither a text nor a list of parts.
     """
     if value is None or isinstance(value, str):
         return value or ""
@@ -58,10 +58,10 @@ def content_of(value: Any, param: str) -> str | list[Any]:
 def message(
     kind: Literal["system", "user", "assistant", "tool"], param: str, /, **fields: Any
 ) -> BaseMessage:
-    """A LangChain message with these fields.
+    """Return a LangChain message with these fields.
 
     Raises:
-        Refusal: LangChain does not take it.
+        Refusal: LangChain does not accept them.
     """
     from langchain_core import messages
     from pydantic import ValidationError
@@ -80,7 +80,7 @@ def message(
 
 
 def ai_message(content: str | list[Any], calls: Sequence[tuple[str, str, Any]], param: str) -> BaseMessage:
-    """A model's message; `calls` are (id, name, arguments), arguments as JSON or as a mapping."""
+    """Return a model's message. `calls` are (id, name, arguments), with arguments as JSON or as a mapping."""
     from langchain_core.messages import InvalidToolCall, ToolCall
 
     good: list[ToolCall] = []
@@ -100,10 +100,10 @@ def ai_message(content: str | list[Any], calls: Sequence[tuple[str, str, Any]], 
 def openai_message(
     role: Any, content: str | list[Any], param: str, others: str, **fields: Any
 ) -> BaseMessage:
-    """A message of a user or of the system, in a request of OpenAI's.
+    """Return a message of the user or the system in a request to OpenAI.
 
     Raises:
-        Refusal: the role is neither of these, and the refusal names the `others`.
+        Refusal: the role is another one; the text also names the `others` that the request may have.
     """
     if role in ("system", "developer"):
         return message("system", param, content=content, **fields)
@@ -114,7 +114,7 @@ def openai_message(
 
 
 def tool_spec(written: Mapping[str, Any], schema_key: str) -> ToolSpec:
-    """A tool a model is offered. One that the provider runs itself has its type for a name, and no schema."""
+    """Return a tool offered to a model. A tool that the provider runs has its type as its name, and no schema."""
     schema = written.get(schema_key)
     name = written.get("name") or written.get("type") or ""
     return ToolSpec(
@@ -123,5 +123,5 @@ def tool_spec(written: Mapping[str, Any], schema_key: str) -> ToolSpec:
 
 
 def params_of(body: Mapping[str, Any], *excluded: str) -> Json:
-    """What the request says beside its parts: temperature, top_p, …"""
+    """Return the parameters of a request, such as temperature and top_p: all keys that are not `excluded`."""
     return {key: value for key, value in body.items() if key not in excluded and value is not None}

@@ -1,4 +1,4 @@
-"""A model's reply as every wire format has it, its pieces when it is streamed, and what is counted in it."""
+"""A model's reply, common to all wire formats: its text in pieces for streaming, its tool calls, its tokens."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class ToolRequest:
-    """A tool call of a reply; `arguments` is JSON."""
+    """A tool call in a reply. `arguments` is JSON text."""
 
     id: str
     name: str
@@ -27,7 +27,11 @@ class ToolRequest:
 
 @dataclass(frozen=True)
 class Reply:
-    """A model's answer. `number` counts those of its provider; `pieces` are what its text is streamed in."""
+    """A model's reply.
+
+    number  counts the replies of its provider, from 1
+    pieces  the pieces in which the text is streamed
+    """
 
     number: int
     model: str
@@ -40,14 +44,14 @@ class Reply:
 
 
 class ReplyFactory:
-    """Makes the replies of one server or run, and numbers them, so that the same requests get the same ids."""
+    """Makes the replies of one server or run. They are numbered, so that the same requests get the same ids."""
 
     def __init__(self) -> None:
         self._numbers: Counter[str] = Counter()
         self._calls = count(1)
 
     def make(self, call: LLMCall, answer: LLMReply) -> Reply:
-        """The reply to a call. Usage that the stub does not give is a count of words."""
+        """Return the reply to a call. Without usage in the stub, tokens are counted as words."""
         calls = tuple(
             ToolRequest(
                 one.get("id") or f"call_{next(self._calls)}",
@@ -73,17 +77,17 @@ class ReplyFactory:
 
 
 def compact(value: Any) -> str:
-    """JSON in ASCII, so that any text a client or a stub gave can be sent."""
+    """Return compact JSON in ASCII, so that any text of a client or a stub can be sent."""
     return json.dumps(value, separators=(",", ":"), default=str)
 
 
 def to_wire(model: BaseModel) -> dict[str, Any]:
-    """A provider's own type as JSON, with the fields that were given and no others."""
+    """Return an instance of a provider's type as JSON, with only the fields that were set."""
     return model.model_dump(mode="json", by_alias=True, exclude_unset=True, warnings=False)
 
 
 def event(data: Mapping[str, Any], name: str = "") -> str:
-    """One server-sent event."""
+    """Return a server-sent event."""
     return (f"event: {name}\n" if name else "") + f"data: {compact(data)}\n\n"
 
 
@@ -94,12 +98,12 @@ def _request_words(call: LLMCall) -> int:
 
 
 def word_count(text: str) -> int:
-    """A rough count of tokens."""
+    """Return the number of words, as an estimate of tokens."""
     return len(text.split())
 
 
 def pieces(text: str, most: int = 4) -> Iterator[str]:
-    """The text in at most that many pieces of whole words; nothing for an empty text."""
+    """Yield the text in at most `most` pieces of whole words; nothing for an empty text."""
     parts = re.findall(r"\S+\s*|\s+", text)
     size = max(1, -(-len(parts) // most))
     for start in range(0, len(parts), size):
@@ -107,7 +111,7 @@ def pieces(text: str, most: int = 4) -> Iterator[str]:
 
 
 def slices(text: str) -> Iterator[str]:
-    """The text in at most four pieces, truncated anywhere."""
+    """Yield the text in at most four pieces, split at any character."""
     size = max(1, -(-len(text) // 4))
     for start in range(0, len(text), size):
         yield text[start : start + size]
