@@ -14,7 +14,6 @@ from harness.graph.effects import Answer, Effect, HTTPCall, LLMCall, MCPEndpoint
 from harness.graph.model import State
 from harness.interception.real_effects import within_effect
 from harness.world.http_client import HTTPClient
-from harness.world.mcp.connect import connect
 from harness.world.mcp.tools import MCPSession
 from harness.world.providers import Access, Providers, is_down
 from harness.world.responder import Responder
@@ -59,10 +58,8 @@ class LiveBackend(Responder):
         replayed: a recording answers below the clients: nothing is sent, and no key is needed.
     """
 
-    is_available = True
-
     def __init__(self, environment: Mapping[str, str], *, replayed: bool = False) -> None:
-        self.is_real = self.is_live = not replayed
+        self._is_real = not replayed
         self._providers = Providers(Access(environment, replayed=replayed))
         self._client = HTTPClient()
 
@@ -84,7 +81,7 @@ class LiveBackend(Responder):
             own = isinstance(effect, (LLMCall, HTTPCall))
             return Answer(value=await within_effect(work, None if own else effect, state))
         except Exception as error:
-            if self.is_real and isinstance(effect, LLMCall) and is_down(error):
+            if self._is_real and isinstance(effect, LLMCall) and is_down(error):
                 raise ProviderDown(
                     f"the provider of model {effect.name!r} cannot be reached: {error}"
                 ) from error
@@ -96,10 +93,6 @@ class LiveBackend(Responder):
         if isinstance(effect, HTTPCall):
             return lambda: self._client.send(effect)
         return effect.real
-
-    def session(self, endpoint: MCPEndpoint) -> AbstractAsyncContextManager[MCPSession]:
-        """Return a session with a real MCP server. `connect` documents its exceptions."""
-        return connect(endpoint)
 
     async def close(self) -> None:
         """Close the clients."""
