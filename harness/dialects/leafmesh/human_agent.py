@@ -54,21 +54,21 @@ async def ask_human(agent: HumanAgent, start: Start, ctx: NodeContext) -> RawOut
 
 def output_of(reply: Any, name: str, caller: str) -> dict[str, Any]:
     """Return the output of a human agent for a reply. spec: "How from_agent Routing Works"; NOTES 10.4."""
-    said = dict(reply) if isinstance(reply, Mapping) else {"message": reply}
+    fields = dict(reply) if isinstance(reply, Mapping) else {"message": reply}
     return {
-        **said,
-        "human_message": _first_value(said, "human_message", "message", otherwise=""),
-        "human_decision": _first_value(said, "human_decision", "decision", otherwise=""),
-        "human_data": _first_value(said, "human_data", "data", otherwise={}),
+        **fields,
+        "human_message": _first_value(fields, "human_message", "message", otherwise=""),
+        "human_decision": _first_value(fields, "human_decision", "decision", otherwise=""),
+        "human_data": _first_value(fields, "human_data", "data", otherwise={}),
         "human_initiated": True,
         "source_agent": name,
         "from_agent": caller,
     }
 
 
-def _first_value(said: Mapping[str, Any], *keys: str, otherwise: Any) -> Any:
+def _first_value(fields: Mapping[str, Any], *keys: str, otherwise: Any) -> Any:
     """Return the value of the first key that is neither missing, null nor empty text."""
-    return next((said[key] for key in keys if said.get(key) not in (None, "")), otherwise)
+    return next((fields[key] for key in keys if fields.get(key) not in (None, "")), otherwise)
 
 
 async def _ask(agent: HumanAgent, start: Start, request: Mapping[str, Any], ctx: NodeContext) -> Any:

@@ -41,14 +41,14 @@ def tools_in(file: PythonFile) -> Iterator[tuple[RegisteredTool, ast.stmt]]:
 
 
 def _registered_tool(function: Function, call: ast.Call | None) -> RegisteredTool:
-    said = {keyword.arg: _literal(keyword.value) for keyword in call.keywords} if call else {}
+    arguments = {keyword.arg: _literal(keyword.value) for keyword in call.keywords} if call else {}
     first = _literal(call.args[0]) if call and call.args else None
-    allowed = said.get("allowed_agents")
+    allowed = arguments.get("allowed_agents")
     return RegisteredTool(
         function=not_imported,
-        name=str(said.get("name") or first or function.name),
-        given_description=str(said.get("description") or ast.get_docstring(function) or ""),
-        category=said.get("category"),
+        name=str(arguments.get("name") or first or function.name),
+        given_description=str(arguments.get("description") or ast.get_docstring(function) or ""),
+        category=arguments.get("category"),
         allowed_agents=tuple(allowed) if isinstance(allowed, list | tuple) else None,
     )
 
