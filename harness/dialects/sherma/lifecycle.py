@@ -65,6 +65,11 @@ class _AgentLifecycle:
             await self._fetch_skills(session, run)
         if hooks:
             session.invocation["models"] = await self._create_models(hooks)
+        await self._register_mcp_tools(session, run)
+        await self._describe_remote_agents(session, run)
+
+    async def _register_mcp_tools(self, session: AgentSession, run: RunContext) -> None:
+        """List the tools of the MCP servers and register them. spec: `mcp_servers`, "Tool registration"."""
         for declared in self.agent.mcp_servers:
             server = declared.server
             try:
@@ -81,7 +86,6 @@ class _AgentLifecycle:
                     hint = "a 'tool_prefix' tells them apart"
                     run.warn(Problem("second-tool", text, declared.span, hint, "warning").one_line)
                 session.tools.add(tool)
-        await self._describe_remote_agents(session, run)
 
     async def _describe_remote_agents(self, session: AgentSession, run: RunContext) -> None:
         """Add tools for remote agents, described by their cards; skipped for agents that stubs answer for."""
@@ -122,12 +126,12 @@ class _AgentLifecycle:
         """Return name and parameters of each model, which hooks may set. spec: on_chat_model_create."""
         models = {}
         for llm in self.agent.llms.values():
-            made = hook.ChatModelCreateContext(
+            context = hook.ChatModelCreateContext(
                 llm.id, llm.provider, llm.model_name, {"model": llm.model_name}
             )
-            made = await hooks.run("on_chat_model_create", made)
-            params = {key: value for key, value in made.kwargs.items() if key != "model"}
-            name = made.model_name if made.model_name != llm.model_name else made.kwargs.get("model")
+            context = await hooks.run("on_chat_model_create", context)
+            params = {key: value for key, value in context.kwargs.items() if key != "model"}
+            name = context.model_name if context.model_name != llm.model_name else context.kwargs.get("model")
             models[llm.id] = (str(name or llm.model_name), params)
         return models
 
