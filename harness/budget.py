@@ -1,4 +1,4 @@
-"""What a command may spend on model calls (`--budget`), and what it has spent."""
+"""Budgets for model calls (`--budget`), and the expenses that count against them."""
 
 from __future__ import annotations
 
@@ -13,23 +13,23 @@ _ROUNDING: Final = 1e-9
 
 
 @dataclass(frozen=True)
-class Spent:
-    """Model calls, and what they cost in US dollars."""
+class Expense:
+    """A number of model calls, and their cost in US dollars."""
 
     calls: int = 0
     cost: float = 0.0
 
-    def __add__(self, other: Spent) -> Spent:
-        return Spent(self.calls + other.calls, math.fsum((self.cost, other.cost)))
+    def __add__(self, other: Expense) -> Expense:
+        return Expense(self.calls + other.calls, math.fsum((self.cost, other.cost)))
 
-    def times(self, factor: float) -> Spent:
-        """So many times as much, calls rounded up."""
-        return Spent(math.ceil(self.calls * factor - _ROUNDING), self.cost * factor)
+    def times(self, factor: float) -> Expense:
+        """Return the expense multiplied by a factor, with calls rounded up."""
+        return Expense(math.ceil(self.calls * factor - _ROUNDING), self.cost * factor)
 
 
 @dataclass(frozen=True)
 class Budget:
-    """The most that may be spent: so many calls, or so many US dollars; no limit where one is None."""
+    """The most calls, or US dollars, that may be spent. None stands for no limit."""
 
     calls: int | None = None
     cost: float | None = None
@@ -39,8 +39,8 @@ class Budget:
         """True if there is a limit."""
         return self.calls is not None or self.cost is not None
 
-    def allows(self, spent: Spent) -> bool:
-        """True if so much may be spent."""
+    def allows(self, spent: Expense) -> bool:
+        """True if this total is within the budget."""
         return (self.calls is None or spent.calls <= self.calls) and (
             self.cost is None or spent.cost <= self.cost + _ROUNDING
         )
@@ -52,10 +52,10 @@ class Budget:
 
 
 def parse(text: str) -> Budget:
-    """The budget that is written as `200` or `200 calls`, or as `$1.50` or `1.50 USD`.
+    """Parse a budget, written as `200`, `200 calls`, `$1.50` or `1.50 USD`.
 
     Raises:
-        ValueError: it is written in no such way, or nothing could be spent.
+        ValueError: the text has another form, or the budget is zero.
     """
     written = text.strip()
     if (calls := CALLS.fullmatch(written)) is not None and int(calls[1]) > 0:

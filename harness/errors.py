@@ -1,19 +1,20 @@
-"""The errors people see, and where they point.
+"""The errors that users see, with their locations.
 
     HarnessError                 everything this package raises on purpose
     ├── SourceError              files that cannot be used: one or many located problems
     │   ├── FormatError          … a scenario file or a setting
     │   └── ManifestError        … an agent's manifest, or something it names
     ├── ExpressionError          an expression that cannot be parsed or evaluated
-    ├── CannotEvaluate           a check that can neither hold nor fail
+    ├── CannotEvaluate           a check that neither holds nor fails
     ├── WorldError               the simulated world cannot answer
     │   ├── UnscriptedCall       … because no stub was written for this call
-    │   ├── CassetteError        … because of its recording: missing, broken, or of another request
-    │   └── ProviderError        … because the real thing cannot be asked
-    ├── RunError                 a run that broke (recursion limit, deadlock)
-    └── WorkerDied               the process that ran a scenario ended in the middle of it
+    │   ├── CassetteError        … because its recording is missing, broken, or of another request
+    │   └── ProviderError        … because the live backend cannot be asked
+    ├── RunError                 a run that failed by itself (recursion limit, deadlock)
+    ├── WorkerDied               the process that ran a scenario ended while running it
+    └── WorkerNotStarted         no worker process can start
 
-Fields come first (`code`, `span`, `hint`); text is made from them at the rim.
+Errors carry fields (`code`, `span`, `hint`). They are formatted as text where they are shown.
 """
 
 from __future__ import annotations
@@ -28,7 +29,7 @@ Severity = Literal["error", "warning", "note"]
 
 @dataclass(frozen=True, slots=True)
 class Span:
-    """A place in a file. Lines and columns count from 1; `length` is in characters (0: unknown)."""
+    """A location in a file. Lines and columns count from 1; `length` is in characters (0: unknown)."""
 
     file: str
     line: int
@@ -39,15 +40,15 @@ class Span:
         return f"{self.file}:{self.line}:{self.column}"
 
     def __reduce__(self) -> tuple[type[Span], tuple[str, int, int, int]]:
-        """What it is pickled as: a scenario has dozens, and dataclasses are pickled slowly by themselves."""
+        """Pickle faster than dataclasses do by default: a scenario has dozens of spans."""
         return Span, (self.file, self.line, self.column, self.length)
 
 
 @dataclass(frozen=True, slots=True)
 class Problem:
-    """One thing wrong with a file.
+    """A mistake in a file.
 
-    `code` is stable and documented in docs/troubleshooting.md (kebab-case, such as `unknown-key`).
+    `code` is stable and documented in docs/troubleshooting.md (in kebab-case, such as `unknown-key`).
     """
 
     code: str
@@ -63,19 +64,19 @@ class Problem:
 
     @property
     def one_line(self) -> str:
-        """The same on one line, as warnings of a run are written."""
+        """The problem on one line, as in the warnings of a run."""
         place = f"{self.span}: " if self.span else ""
         return f"{place}{self.message}" + (f" ({self.hint})" if self.hint else "")
 
 
 class HarnessError(Exception):
-    """Base of every error raised on purpose. `code` is stable; `str()` is for people."""
+    """Base class of all errors that the harness raises on purpose. `code` is stable, the message is not."""
 
     code = "harness-error"
 
 
 class SourceError(HarnessError):
-    """A file that cannot be used. All its problems are collected and raised once."""
+    """A file that cannot be used, with all of its problems."""
 
     code = "source-error"
 
@@ -87,18 +88,18 @@ class SourceError(HarnessError):
 
 
 class FormatError(SourceError):
-    """A scenario file, or a setting, that says something the format does not know."""
+    """A scenario file, a setting or an argument that is not valid."""
 
 
 class ManifestError(SourceError):
-    """A manifest that is refused."""
+    """A manifest that cannot be run."""
 
 
 class ExpressionError(HarnessError):
     """An expression that cannot be parsed or evaluated.
 
-    `source` is the whole expression; `column` (from 1, 0 when unknown) points into it. `span` is its place in a file,
-    where whoever evaluates it knows that.
+    `source` is the whole expression; `line` and `column` (from 1; 0: unknown) point into it. `span` is its
+    location in a file, if known.
     """
 
     code = "expression"
@@ -110,15 +111,15 @@ class ExpressionError(HarnessError):
 
 
 class CannotEvaluate(HarnessError):
-    """A check, or a matcher in it, that says nothing about the value it was given: neither that it holds nor not."""
+    """A check, or a matcher in it, that neither holds nor fails, because it does not apply to the value."""
 
     code = "cannot-evaluate"
 
 
 class WorldError(HarnessError):
-    """The simulated world cannot answer. No retry, fallback or tolerant node may absorb it.
+    """The simulated world cannot answer an effect. Retries, fallbacks and tolerant nodes must not handle it.
 
-    `span` is the place in a file that is to blame, where it is known; None: the node that asked.
+    `span` is the location in a file that causes it. None stands for the node that performed the effect.
     """
 
     code = "world"
@@ -130,7 +131,7 @@ class WorldError(HarnessError):
 
 @dataclass
 class Nearest:
-    """The stub that came closest to a call, and why it did not answer it."""
+    """The stub that is most similar to a call, and the reasons why it did not answer."""
 
     description: str
     span: Span | None
@@ -138,9 +139,9 @@ class Nearest:
 
 
 class UnscriptedCall(WorldError):
-    """A call for which no stub was written. Shows the request and the nearest stub.
+    """A call that no stub answers. The message has the request and the nearest stub.
 
-    `example` is the shortest stub that answers it, as it is written. Results show it, the trace does not.
+    `example` is the shortest stub that would answer it, in YAML. It is part of results, but not of the trace.
     """
 
     code = "unscripted-call"
@@ -158,19 +159,19 @@ class UnscriptedCall(WorldError):
 
 
 class CassetteError(WorldError):
-    """A recording that cannot answer."""
+    """A recording that cannot answer, or cannot be written."""
 
     code = "cassette"
 
 
 class CassetteMissing(CassetteError):
-    """Nothing was recorded."""
+    """A cassette that was not recorded."""
 
     code = "cassette-missing"
 
 
 class CassetteBroken(CassetteError):
-    """A recording that cannot be read. `span` is the place in its file."""
+    """A recording that cannot be parsed. `span` is the location in its file."""
 
     code = "cassette-broken"
 
@@ -179,57 +180,58 @@ class CassetteBroken(CassetteError):
 
 
 class BudgetSpent(CassetteError):
-    """A model that is not asked: what may be spent is spent."""
+    """A model call that is not made because the budget is spent."""
 
     code = "budget"
 
 
 class CassetteTooOld(CassetteError):
-    """A recording that is older than `max_age_days`, where that is an error."""
+    """A recording that is older than `max_age_days`, if the settings make that an error."""
 
     code = "cassette-too-old"
 
 
 class CassetteMismatch(CassetteError):
-    """A request that is not the recorded one. The text shows the nearest that was recorded, and the difference."""
+    """A request that was not recorded. The message has the nearest recorded request, and the difference."""
 
     code = "cassette-mismatch"
 
 
 class ProviderError(WorldError):
-    """The real thing cannot be asked."""
+    """A live backend that cannot be asked."""
 
     code = "provider"
 
 
 class ExtraMissing(ProviderError):
-    """A package that is not installed. The text names the extra that brings it."""
+    """An optional package that is not installed. The message names the extra that installs it."""
 
     code = "extra-missing"
 
 
 class KeyMissing(ProviderError):
-    """No key for the provider. The text names the variable it is read from."""
+    """A provider without an API key. The message names the variable that the key is read from."""
 
     code = "key-missing"
 
 
 class ProviderDown(ProviderError):
-    """The provider cannot be reached."""
+    """A provider that cannot be reached."""
 
     code = "provider-down"
 
 
 class RunError(HarnessError):
-    """A run that broke for a reason of its own."""
+    """A run that failed by itself, and not because of an answer of the world."""
 
     code = "run-error"
 
 
 class WorkerDied(HarnessError):
-    """The worker process that ran a scenario ended in the middle of it.
+    """A worker process that ended while it ran a scenario.
 
-    A negative exit code is a signal's number; None: it is not known. `doing` is what the run was doing, if that is.
+    A negative exit code is the number of a signal, negated; None: unknown. `doing` describes the activity of the run;
+    "": unknown.
     """
 
     code = "worker-died"
@@ -242,7 +244,7 @@ class WorkerDied(HarnessError):
 
 
 class WorkerNotStarted(HarnessError):
-    """A worker process ended before it could run anything, and none has started before it."""
+    """A worker process that ended before it could run anything, when none had started before."""
 
     code = "worker-not-started"
 

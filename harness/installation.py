@@ -1,4 +1,4 @@
-"""Whether the packages that the harness needs are installed, and how to install those that are not."""
+"""Check of the installed packages: explains an ImportError that a missing or outdated one causes."""
 
 from __future__ import annotations
 
@@ -14,44 +14,44 @@ if TYPE_CHECKING:
 
 
 def why_not_importable(error: ImportError) -> str:
-    """What is missing, or too old, of the packages that the harness needs, and the command that installs it.
+    """Return the missing or outdated packages, and the command that installs them.
 
-    `error` is what an import of the harness raised. Empty if it is not for want of a package.
+    `error` was raised by an import of the harness. The result is "" if no package is missing or outdated.
     """
-    wanting = list(_wanting())
-    if wanting:
-        packages = " ".join(shlex.quote(_as_argument(requirement)) for requirement, _ in wanting)
-        reasons = ", ".join(reason for _, reason in wanting)
+    unmet = list(_unmet_requirements())
+    if unmet:
+        packages = " ".join(shlex.quote(_as_argument(requirement)) for requirement, _ in unmet)
+        reasons = ", ".join(reason for _, reason in unmet)
         return (
             f"{DISTRIBUTION} needs other packages than are installed: {reasons}\n    pip install {packages}"
         )
     if isinstance(error, ModuleNotFoundError) and error.name and not error.name.startswith("harness."):
-        # What is installed may be older than the code that runs: then its list of packages is, too.
+        # The installed metadata may be older than the code, and lack a requirement.
         module = error.name.partition(".")[0]
         missing = f"the package of the module '{module}' is not installed"
         return f"{missing}\n    install {DISTRIBUTION} again: pip install path/to/{DISTRIBUTION}"
     return ""
 
 
-def _wanting() -> Iterator[tuple[Requirement, str]]:
-    """The packages that are not installed, or not in a version that will do."""
+def _unmet_requirements() -> Iterator[tuple[Requirement, str]]:
+    """Yield the requirements that no installed package meets, each with the reason."""
     from packaging.requirements import Requirement
 
     try:
         needed = requires(DISTRIBUTION) or ()
-    except PackageNotFoundError:  # it runs from its source, and was never installed
+    except PackageNotFoundError:  # the harness runs from its source, and is not installed
         return
     for text in needed:
         requirement = Requirement(text)
         if requirement.marker is not None and not requirement.marker.evaluate({"extra": ""}):
             continue
         try:
-            there = version(requirement.name)
+            installed = version(requirement.name)
         except PackageNotFoundError:
             yield requirement, f"{requirement.name} is missing"
             continue
-        if not requirement.specifier.contains(there, prereleases=True):
-            yield requirement, f"{requirement.name} is {there}, and {requirement.specifier} is needed"
+        if not requirement.specifier.contains(installed, prereleases=True):
+            yield requirement, f"{requirement.name} is {installed}, and {requirement.specifier} is needed"
 
 
 def _as_argument(requirement: Requirement) -> str:

@@ -1,4 +1,8 @@
-"""Settings: `[tool.harness]` in pyproject.toml, then `HARNESS_*` in the environment, then the command line."""
+"""Settings of a project.
+
+They are read from `[tool.harness]` in pyproject.toml, pytest's ini file, variables `HARNESS_*`, and the command line.
+Later sources take precedence.
+"""
 
 from __future__ import annotations
 
@@ -17,22 +21,21 @@ from harness.source.suggest import did_you_mean, nearest
 
 
 class RecordMode(StrEnum):
-    """What becomes of effects that no stub answers, in scenarios that have a cassette.
+    """The handling of effects that no stub answers, in scenarios with a cassette.
 
-    The words are vcrpy's and pytest-recording's. LIVE is for all scenarios: the real thing answers, cassettes are
-    neither read nor written.
+    The names are those of vcrpy and pytest-recording. LIVE applies to all scenarios.
     """
 
-    NONE = "none"  # played from the cassette; what is not in it is an error
-    ONCE = "once"  # recorded where there is no cassette yet, else as NONE
-    NEW_EPISODES = "new_episodes"  # played where recorded, else added
-    ALL = "all"  # everything anew, in place of what it matches; the rest is kept
-    REWRITE = "rewrite"  # everything anew, in place of the whole cassette
-    LIVE = "live"
+    NONE = "none"  # replay only: a request that is not recorded is an error
+    ONCE = "once"  # record if there is no cassette yet, else replay only
+    NEW_EPISODES = "new_episodes"  # replay recorded requests, record others
+    ALL = "all"  # record everything again; recordings that no request matches are kept
+    REWRITE = "rewrite"  # record everything again, and replace the whole cassette
+    LIVE = "live"  # ask the live backend; cassettes are neither read nor written
 
 
 class Traces(StrEnum):
-    """Of which runs the traces are kept."""
+    """The runs whose traces are kept."""
 
     ALL = "all"
     FAILED = "failed"
@@ -44,7 +47,7 @@ class Traces(StrEnum):
 
 
 class Price(NamedTuple):
-    """The price of a model: US dollars for a million tokens."""
+    """The price of a model in US dollars per million tokens."""
 
     model: str
     input: float
@@ -53,30 +56,32 @@ class Price(NamedTuple):
 
 @dataclass(frozen=True)
 class Settings:
-    """What a project sets once, and how this run is to treat cassettes.
+    """The settings of a project, and the options of the current run.
 
-    report           the folder results are written to (default: `reports/latest` in the project)
-    pythonpath       folders Python modules are imported from, beside those of the scenario and the manifest
-    allow_paths      folders outside the project from which manifests may read files
-    cassettes        the folder of the cassettes (default: `cassettes` in the project)
-    record           whether scenarios that name no cassette have one all the same, named after file and scenario
-    cassette_ignore  what recorded requests may differ in: `host`, `query.NAME`, `body.PATH`
-    max_age_days     days after which a recording that is replayed is too old; no limit unless set
-    stale_cassettes  what a recording that is too old is: `warn` for a warning, `fail` for an error
-    secrets          names of variables, as globs, whose values are secret from three characters on
-    public_env       names of variables, as globs, whose values are not secret
-    real_timeout     real seconds one run may take, checks included; recorded and live runs have no such limit
-    isolation        `process`: each scenario runs in a process of its own
-    traces           of which runs the traces are kept: `all`, `failed` or `none`
-    traces_limit     MB that the traces of all runs may take together; no more are written then
-    history          the file that each run is appended to (`harness history`); None for none
-    judge_model      the model of judges that name none
-    judge_prompts    a folder with prompts in place of those of metrics, `NAME.txt`; None for none
-    prices           US dollars for a million tokens, by model, in place of what the price list says
-    project          the root of the project (`harness.source.project`); not to be set
-    record_mode      how this run treats cassettes; said on the command line only
-    narrate          whether each step of a run is shown; said on the command line only
-    record_in_ci     whether that holds on CI machines, where what is missing is an error otherwise; `harness record`
+    Attributes:
+        report: the folder results are written to (default: `reports/latest` in the project).
+        pythonpath: folders that Python modules are imported from, besides those of the scenario and the manifest.
+        allow_paths: folders outside the project from which manifests may read files.
+        cassettes: the folder of the cassettes (default: `cassettes` in the project).
+        record: give each scenario without a `cassette` one that is named after its file and its name.
+        cassette_ignore: the parts in which requests may differ from recorded ones: `host`, `query.NAME`, `body.PATH`.
+        max_age_days: the age in days from which a replayed recording is too old.
+        stale_cassettes: the consequence of a recording that is too old: `warn` (a warning) or `fail` (an error).
+        secrets: names of variables, as globs, whose values are secret if they have at least three characters.
+        public_env: names of variables, as globs, whose values are not secret.
+        real_timeout: the most real seconds of one run, checks included. Recorded and live runs have no such limit.
+        isolation: with `process`, each scenario runs in a process of its own.
+        traces: the runs whose traces are kept: `all`, `failed` or `none`.
+        traces_limit: the most MB of all traces together. Further traces are not written.
+        history: the file that each run is appended to (`harness history`); None for none.
+        judge_model: the model of judges that name none.
+        judge_prompts: a folder with prompts (`NAME.txt`) that replace those of metrics; None for none.
+        prices: prices of models in US dollars per million tokens, which override the price list.
+        project: the root of the project (`harness.source.project`). It cannot be set.
+        record_mode: the handling of cassettes in this run. Set by the command line only.
+        record_in_ci: record on CI machines, too, where a missing recording is an error otherwise. Set by `harness
+            record`.
+        narrate: show each step of a run. Set by the command line only.
     """
 
     report: Path = Path("reports/latest")
@@ -202,12 +207,12 @@ def _hint(key: str) -> str:
 _PREFIX: Final = "HARNESS_"
 _PRICED: Final = ("input", "output")
 _TABLES: Final = ("gate",)
-"""Tables of [tool.harness] that are no settings: their own part reads them (`harness.gate.policy`)."""
+"""Tables of [tool.harness] that are not settings: `harness.gate.policy` reads them."""
 _DEBUG: Final = "HARNESS_DEBUG"
-"""The one variable that is no setting: `harness.cli.main` reads it."""
+"""The only variable with this prefix that is not a setting: `harness.cli.main` reads it."""
 _NEAR: Final = 0.81
-"""How like a variable of ours another is that is taken for a slip of the pen, prefix aside. The names that the build
-server Harness CI sets for itself (HARNESS_BUILD_ID and dozens more) stay below 0.6."""
+"""The similarity to a known variable, without the prefix, from which another one counts as a misspelling. Those of
+the build server Harness CI (HARNESS_BUILD_ID and dozens more) stay below 0.6."""
 _READERS: Final[Mapping[str, Callable[[Any, Path], Any]]] = {
     "report": _path,
     "pythonpath": _paths,
@@ -238,17 +243,17 @@ def load_settings(
     chosen: Mapping[str, Any] | None = None,
     environment: Mapping[str, str] | None = None,
 ) -> Settings:
-    """The settings of the project around a folder (default: the current one).
+    """Return the settings of the project around a folder.
 
     Args:
-        folder: where the search for the root of the project begins, upwards.
+        folder: the folder from which the root of the project is searched upwards (default: the current folder).
         ini: pytest's ini settings, relative to `ini_folder`.
-        ini_folder: where pytest's ini file is (default: the root of the project).
-        chosen: what the command line says, relative to the current folder.
-        environment: variables (default: the process's).
+        ini_folder: the folder of pytest's ini file (default: the root of the project).
+        chosen: the settings on the command line, relative to the current folder.
+        environment: variables (default: those of the process).
 
     Raises:
-        FormatError: one of them says something that is not known.
+        FormatError: a setting is unknown or has an invalid value.
     """
     root = project_root(folder or Path.cwd())
     settings = Settings(report=root / "reports/latest", cassettes=root / "cassettes", project=root)
@@ -262,12 +267,12 @@ def load_settings(
 
 
 def is_ci_machine() -> bool:
-    """True if CI is set, as CI services do."""
+    """True if the variable CI is set, as CI services do."""
     return os.environ.get("CI", "").lower() not in ("", "0", "false")
 
 
 def misspelt_variables(environment: Mapping[str, str]) -> list[str]:
-    """What is to be said of variables that nothing reads, and whose names are nearly those of ours."""
+    """Return a message for each variable that is probably a misspelled setting."""
     known = {_variable(key) for key in _READERS} | {_DEBUG}
     keys = [name.removeprefix(_PREFIX) for name in known]
     found = []
@@ -280,9 +285,9 @@ def misspelt_variables(environment: Mapping[str, str]) -> list[str]:
 
 
 class Projects:
-    """The settings of each scenario of a run: those of the project that its file stands in.
+    """The settings of all projects in a run. A scenario has those of the project around its file.
 
-    `ini` and `ini_folder` are pytest's, `chosen` is what the command line says, as in `load_settings`.
+    `ini`, `ini_folder` and `chosen` are those of `load_settings`; the others are fields of `Settings`.
     """
 
     def __init__(
@@ -300,15 +305,15 @@ class Projects:
         self._known: dict[Path, Settings] = {}
 
     def of(self, file: Path) -> Settings:
-        """The settings of the project of a file.
+        """Return the settings of the project of a file.
 
         Raises:
-            FormatError: one of them says something that is not known.
+            FormatError: a setting is unknown or has an invalid value.
         """
         return self.around(file.parent)
 
     def around(self, folder: Path) -> Settings:
-        """The settings of the project around a folder; raises as `of` does."""
+        """Return the settings of the project around a folder. Raises as `of` does."""
         if folder not in self._known:
             loaded = load_settings(folder, **self._given)
             self._known[folder] = replace(
@@ -320,12 +325,15 @@ class Projects:
         return self._known[folder]
 
     def isolates(self, file: Path) -> bool:
-        """True if each scenario of a file runs in a process of its own. What is recorded, or live, never does."""
+        """True if each scenario of a file runs in a process of its own. Recorded and live runs never do."""
         settings = self.of(file)
         return settings.isolation == "process" and settings.record_mode is RecordMode.NONE
 
     def common(self, files: Iterable[Path]) -> Settings:
-        """The settings of the one project of these files, or of what is around all of theirs; raises as `of` does."""
+        """Return the settings of the project of these files; of several projects, those of their common folder.
+
+        Raises as `of` does.
+        """
         roots = {self.of(file).project for file in files}
         return self.around(Path(os.path.commonpath(roots)) if roots else Path.cwd())
 

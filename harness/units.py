@@ -1,23 +1,23 @@
-"""What a number is, how exactly time is kept, and how large numbers may be, for whoever computes with them."""
+"""Numbers: the precision of times, and upper limits."""
 
 from typing import Any, Final, TypeGuard
 
-# Virtual time is kept to the nanosecond, so that 0.1 + 0.2 is 0.3 and sums compare equal.
 PRECISION: Final = 9
+"""Decimal places of virtual times in seconds (a nanosecond). Times are rounded, so that 0.1 + 0.2 is 0.3."""
 
-# Durations of real work are measured to the microsecond.
-MEASURED: Final = 6
+MEASURED_PRECISION: Final = 6
+"""Decimal places of measured durations of real work in seconds (a microsecond)."""
 
-# The largest weight, and the largest of all figures in results: sums of them are still exact to a tenth.
-MOST: Final = 1e15
+LARGEST_FIGURE: Final = 1e15
+"""The largest weight, and the largest figure in results. Sums of such numbers are still exact to a tenth."""
 
-# Virtual seconds of a run, some 30 years: the clock is still exact to a microsecond there.
 LONGEST_RUN_S: Final = 1e9
+"""The most virtual seconds of a run (some 30 years). The clock is still exact to a microsecond there."""
 
-# No call has so many tokens: who reports them is wrong.
 MOST_TOKENS: Final = 10**15
+"""A number of tokens from which a report is not credible, and ignored."""
 
 
 def is_number(value: Any) -> TypeGuard[int | float]:
-    """True for a number; a boolean, which is one for Python, is none."""
+    """True for a number, but not for a boolean, which is an int in Python."""
     return isinstance(value, int | float) and not isinstance(value, bool)

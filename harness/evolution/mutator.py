@@ -16,7 +16,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any, Final
 
-from harness.budget import Spent
+from harness.budget import Expense
 from harness.errors import FormatError, HarnessError, Problem
 from harness.evolution.lineage import Log
 from harness.evolution.placeholders import placeholder_difference, placeholders
@@ -98,10 +98,10 @@ class Mutator:
     log: Log[MutatorAnswer]
     model: str = MODEL
     before_asking: Callable[[], None] = lambda: None
-    spent: Spent = field(default_factory=Spent)
+    spent: Expense = field(default_factory=Expense)
     asked: int = 0
     refusals: Counter[str] = field(default_factory=Counter)
-    costliest: Spent = field(default_factory=Spent)
+    costliest: Expense = field(default_factory=Expense)
 
     def __post_init__(self) -> None:
         self._stubs = StubList(self.stubs, "llm")
@@ -126,9 +126,9 @@ class Mutator:
             answer = self._ask(id_, messages, hash_, stub)
             answer = replace(answer, refused=_refusal(text, answer.reply))
             self.log.append(answer.as_json())
-        cost = Spent(answer.calls, answer.cost)
+        cost = Expense(answer.calls, answer.cost)
         self.spent += cost
-        self.costliest = Spent(max(self.costliest.calls, cost.calls), max(self.costliest.cost, cost.cost))
+        self.costliest = Expense(max(self.costliest.calls, cost.calls), max(self.costliest.cost, cost.cost))
         self.asked += 1
         if answer.refused:
             self.refusals[answer.refused] += 1

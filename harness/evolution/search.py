@@ -20,7 +20,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Final, Literal
 
-from harness.budget import Budget, Spent
+from harness.budget import Budget, Expense
 from harness.errors import FormatError, Problem
 from harness.evolution.config import Config
 from harness.evolution.crossover import crossover
@@ -110,13 +110,13 @@ class Search:
         return ranked(self.individuals)[0]
 
     @property
-    def spent(self) -> Spent:
+    def spent(self) -> Expense:
         """The calls and the cost of scoring genomes and of the mutator."""
-        scored = Spent(
+        scored = Expense(
             sum(each.score.calls for each in self.individuals),
             math.fsum(each.score.cost for each in self.individuals),
         )
-        return scored + (self.mutator.spent if self.mutator is not None else Spent())
+        return scored + (self.mutator.spent if self.mutator is not None else Expense())
 
     def run(self) -> None:
         """Run the search until it stops.
@@ -242,12 +242,12 @@ class Search:
         """Raise _OutOfBudget if another genome, as costly as the costliest so far, would exceed the budget."""
         if not self.budget.is_limited:
             return
-        costliest = Spent(
+        costliest = Expense(
             max(each.score.calls for each in self.individuals),
             max(each.score.cost for each in self.individuals),
         )
-        asked = self.mutator.costliest if self.mutator is not None else Spent()
+        asked = self.mutator.costliest if self.mutator is not None else Expense()
         if self.mutator is not None and not self.mutator.asked:
-            asked = Spent(1)
+            asked = Expense(1)
         if not self.budget.allows(self.spent + costliest + asked + costliest.times(self.reserved)):
             raise _OutOfBudget

@@ -14,7 +14,7 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any
 
-from harness.budget import Budget, Spent
+from harness.budget import Budget, Expense
 from harness.dialects.load import load_prompts, load_tunables
 from harness.dialects.registry import dialect_named, dialect_of
 from harness.errors import FormatError, HarnessError, Problem
@@ -239,10 +239,10 @@ class Study:
         return self.search.best
 
     @property
-    def spent(self) -> Spent:
+    def spent(self) -> Expense:
         """The calls and cost of the search and the confirmation."""
         confirming = (self.confirmed or {}).get("spent") or {"calls": 0, "cost": 0.0}
-        return self.search.spent + Spent(confirming["calls"], confirming["cost"])
+        return self.search.spent + Expense(confirming["calls"], confirming["cost"])
 
     def document(self) -> dict[str, Any]:
         """Return the search as written to evolution.json."""

@@ -14,7 +14,7 @@ from harness.interception.messages import Request, Response, SendResult
 from harness.interception.patches import is_stream, patched
 from harness.interception.real_effects import not_intercepted
 from harness.time.paced import real_timers
-from harness.units import MEASURED
+from harness.units import MEASURED_PRECISION
 
 _OWN: Final = {"connection": "ConnectError: {}", "timeout": "ReadTimeout: {}"}
 
@@ -95,7 +95,7 @@ class _Body:
 
     def add(self, part: bytes) -> None:
         self.parts.append(part)
-        self.times.append(round(time.monotonic() - self._began, MEASURED))
+        self.times.append(round(time.monotonic() - self._began, MEASURED_PRECISION))
 
 
 def _request(request: Any, body: bytes) -> Request:

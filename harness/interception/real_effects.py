@@ -19,7 +19,7 @@ from typing import Any, Final, NoReturn
 from harness.errors import WorldError
 from harness.graph.effects import Effect
 from harness.time.real_work import RealWork
-from harness.units import MEASURED
+from harness.units import MEASURED_PRECISION
 
 not_intercepted: ContextVar[bool] = ContextVar("not_intercepted", default=False)
 """True where the HTTP of this context passes as it is, such as that of an MCP connection."""
@@ -50,7 +50,7 @@ class RealEffect:
     def owe(self, seconds: float) -> None:
         """Add to the time that passes when the effect ends."""
         with self._lock:
-            self.owed_s = round(self.owed_s + seconds, MEASURED)
+            self.owed_s = round(self.owed_s + seconds, MEASURED_PRECISION)
 
     def share(self, began: float, ended: float) -> float:
         """The part of this interval of real time that no other request was charged for; from now on, this one is."""
@@ -150,7 +150,7 @@ def charge_since(began: float) -> float:
     ended = time.monotonic()
     effects = current_effects()
     seconds = effects[0].share(began, ended) if len(effects) == 1 else ended - began
-    seconds = max(0.0, round(seconds, MEASURED))
+    seconds = max(0.0, round(seconds, MEASURED_PRECISION))
     owe(seconds)
     return seconds
 

@@ -16,7 +16,7 @@ from dataclasses import dataclass, field
 from threading import Lock
 from typing import Final
 
-from harness.budget import Budget, Spent
+from harness.budget import Budget, Expense
 from harness.errors import BudgetSpent
 from harness.interception.messages import Request
 from harness.recording.interactions import Interaction
@@ -52,11 +52,11 @@ class Spending:
         """True if no further call may be made."""
         if self.budget.cost is not None:
             return self.cost >= self.budget.cost
-        return not self.allows(Spent(1))
+        return not self.allows(Expense(1))
 
-    def allows(self, more: Spent) -> bool:
+    def allows(self, more: Expense) -> bool:
         """Return True if the budget allows spending `more`."""
-        return self.budget.allows(Spent(self.calls, self.cost) + more)
+        return self.budget.allows(Expense(self.calls, self.cost) + more)
 
     def refusal(self, request: Request) -> BudgetSpent | None:
         """Count a request that is to be sent; return an error instead if the budget does not allow it."""

@@ -10,11 +10,11 @@ from typing import Annotated, Any, Literal, NotRequired, TypedDict
 from msgspec import Meta
 
 from harness.scenario.outcome import Status, Verdict
-from harness.units import MOST
+from harness.units import LARGEST_FIGURE
 
 JSON = Any
 Count = Annotated[int, Meta(ge=0)]
-Amount = Annotated[float, Meta(ge=0, le=MOST)]
+Amount = Annotated[float, Meta(ge=0, le=LARGEST_FIGURE)]
 Share = Annotated[float, Meta(ge=0, le=1 + 1e-9)]  # tolerates rounding errors of sums
 
 

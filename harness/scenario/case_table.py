@@ -21,7 +21,7 @@ from harness.source.display import clip
 from harness.source.document import Document, parse, shown_path
 from harness.source.models import describe
 from harness.source.suggest import did_you_mean
-from harness.units import MOST, is_number
+from harness.units import LARGEST_FIGURE, is_number
 
 NAME, WEIGHT = "name", "weight"
 """Columns with a predefined meaning."""
@@ -162,8 +162,8 @@ def _case_problems(case: Case, earlier: Mapping[str, Case]) -> Iterator[Problem]
         hint = "" if NAME in case.values else f"cases are named by their first column: add a column '{NAME}'"
         yield Problem("duplicate-name", text, case.span, hint)
     weight = case.weight()
-    if weight is not None and not (is_number(weight) and 0 < weight <= MOST):
-        text = f"a weight is a number above 0, and at most {MOST:g}, found {describe(weight)}"
+    if weight is not None and not (is_number(weight) and 0 < weight <= LARGEST_FIGURE):
+        text = f"a weight is a number above 0, and at most {LARGEST_FIGURE:g}, found {describe(weight)}"
         yield Problem("bad-value", text, case.span)
 
 

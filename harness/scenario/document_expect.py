@@ -34,7 +34,7 @@ from harness.source.display import clip
 from harness.source.document import Document
 from harness.source.models import Mistake, describe, mistaken
 from harness.source.suggest import did_you_mean
-from harness.units import MOST
+from harness.units import LARGEST_FIGURE
 
 NOT_CHECKS: Final = ("weights", "calls_order")
 SEEN: Final = ("state", "output", "path", "calls", "visits", "latency", "usage", "error")
@@ -42,7 +42,7 @@ SEEN: Final = ("state", "output", "path", "calls", "visits", "latency", "usage",
 CALL_KINDS: Final = ("llm", "tool", "mcp", "http", "agent", "script", "human", "retrieval")
 
 Bound = Annotated[float, Field(ge=0)]
-CheckWeight = Annotated[float, Field(ge=0, le=MOST)]
+CheckWeight = Annotated[float, Field(ge=0, le=LARGEST_FIGURE)]
 Step = Annotated[
     Annotated[str, Tag("text")] | Annotated[list[str], Tag("list")],
     by_shape("a node, or a list of the nodes of one superstep"),

@@ -18,7 +18,7 @@ from pydantic import (
 
 from harness.errors import ExpressionError, FormatError
 from harness.source.models import Mistake, describe, mistaken
-from harness.units import MOST, MOST_TOKENS
+from harness.units import LARGEST_FIGURE, MOST_TOKENS
 
 LEFT_OUT: Final[Any] = None
 """Default of optional keys. A key that is written does not accept null."""
@@ -76,7 +76,7 @@ EnvValue = Annotated[
 Seconds = Annotated[float, Field(ge=0)]
 Share = Annotated[float, Field(ge=0, le=1)]
 Count = Annotated[int, Field(ge=0)]
-Weight = Annotated[float, Field(gt=0, le=MOST)]
+Weight = Annotated[float, Field(gt=0, le=LARGEST_FIGURE)]
 Tokens = Annotated[int, Field(ge=0, lt=MOST_TOKENS)]
 Name = Annotated[str, Field(min_length=1)]
 

@@ -26,7 +26,7 @@ from harness.settings import Settings
 from harness.source.document import Document, shown_path
 from harness.source.models import in_file_order, validate
 from harness.source.suggest import did_you_mean
-from harness.units import MOST
+from harness.units import LARGEST_FIGURE
 
 _NOT_JUDGED: Final = {"status": 0.0, "unused": 0.0}
 
@@ -34,7 +34,7 @@ _NOT_JUDGED: Final = {"status": 0.0, "unused": 0.0}
 class _OwnKeys(ScenarioKeys):
     """One scenario of a manifest. Its weight may be 0: such a scenario runs, but does not count."""
 
-    weight: Annotated[float, Field(ge=0, le=MOST)] = 1.0
+    weight: Annotated[float, Field(ge=0, le=LARGEST_FIGURE)] = 1.0
 
 
 def scenarios_of_manifest(path: Path) -> tuple[Scenario, ...] | None:

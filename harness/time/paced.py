@@ -14,7 +14,7 @@ from contextlib import contextmanager
 from contextvars import ContextVar
 
 from harness.time.clock import POLL_INTERVAL_S, JumpingSelector, VirtualTimeLoop
-from harness.units import MEASURED, PRECISION
+from harness.units import MEASURED_PRECISION, PRECISION
 
 
 class _PacedSelector(JumpingSelector):
@@ -103,10 +103,10 @@ class PacedTimeLoop(VirtualTimeLoop):
             began: the virtual time at which the work began.
             seconds: the measured real duration.
         """
-        seconds = round(max(seconds, self._jumping.now - began), MEASURED)
+        seconds = round(max(seconds, self._jumping.now - began), MEASURED_PRECISION)
         end = round(began + seconds, PRECISION)
         while end <= self._jumping.now or end in self._ends:
-            seconds = round(seconds + 10**-MEASURED, MEASURED)
+            seconds = round(seconds + 10**-MEASURED_PRECISION, MEASURED_PRECISION)
             end = round(began + seconds, PRECISION)
         self._ends.add(end)
         return end, seconds

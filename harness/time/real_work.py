@@ -6,7 +6,7 @@ import asyncio
 import time
 
 from harness.time.paced import PacedTimeLoop
-from harness.units import MEASURED
+from harness.units import MEASURED_PRECISION
 
 
 class RealWork:
@@ -25,7 +25,7 @@ class RealWork:
 
     async def end(self) -> float:
         """Advance virtual time to the end of the work, and return its duration in seconds."""
-        seconds = round(time.monotonic() - self._began, MEASURED)
+        seconds = round(time.monotonic() - self._began, MEASURED_PRECISION)
         if self._loop is None:
             return seconds
         end, seconds = self._loop.end_of_work(self._virtual, seconds)

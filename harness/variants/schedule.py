@@ -15,7 +15,7 @@ from dataclasses import dataclass, field
 from math import ceil
 from typing import Any
 
-from harness.budget import Spent
+from harness.budget import Expense
 from harness.recording.spending import Spending
 from harness.report.formatting import plural
 from harness.report.results import Record
@@ -101,7 +101,7 @@ class Schedule:
             return not spending.is_spent
         if known.calls and spending.is_spent:
             return False
-        return spending.allows(Spent(ceil(known.calls), known.cost))
+        return spending.allows(Expense(ceil(known.calls), known.cost))
 
     def _by_scenario(self) -> list[list[int]]:
         """Return the numbers of each scenario, one for each variant that it runs with."""
