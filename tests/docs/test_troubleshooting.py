@@ -13,8 +13,8 @@ DOCUMENT = (ROOT.parent / "docs/troubleshooting.md").read_text(encoding="utf-8")
 CODE = re.compile(r"[a-z]+(-[a-z]+)*")
 TAKE_A_CODE = {"Problem", "Flaw", "_problem", "_warning", "refuse", "_refuse"}
 """What is called with a code as its first argument."""
-GIVES_A_CODE = "_judged"
-"""`harness.source.models._judged` returns one, with a message and a hint."""
+GIVES_A_CODE = "_code_message_hint"
+"""`harness.source.models._code_message_hint` returns one, with a message and a hint."""
 
 
 def codes_in(tree: ast.AST) -> Iterator[ast.expr | None]:
