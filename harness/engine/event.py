@@ -118,7 +118,7 @@ class EventScheduler:
 
     async def start(self, update: Mapping[str, Any], people: People | None) -> None:
         """See `harness.engine.scheduler`. Discards the activations, joins and failures of an earlier input."""
-        self._joins.discard()
+        self._joins.stop_timers()
         self._reset()
         self._invocation += 1
         if self._state is None:
@@ -186,7 +186,7 @@ class EventScheduler:
 
     async def _stop(self) -> None:
         """Cancel all work and drop all pauses: the run has failed, or was cut off."""
-        self._joins.discard()
+        self._joins.stop_timers()
         for task in self._work:
             task.cancel()
         await asyncio.gather(*self._work, return_exceptions=True)

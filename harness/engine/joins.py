@@ -112,9 +112,7 @@ class Joins:
         del self._open[opened.node]
         self._closed[opened.node] = starts
 
-    def discard(self) -> None:
-        """Drop all arrivals and stop all timers."""
+    def stop_timers(self) -> None:
+        """Stop all timers: the joins are no longer needed."""
         for opened in self._open.values():
             opened.stop_timer()
-        self._open.clear()
-        self._closed.clear()

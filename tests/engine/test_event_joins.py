@@ -187,6 +187,15 @@ def test_a_join_that_holds_in_time_has_no_time_out() -> None:
     assert (done.status, done.total) == ("completed", 60.0)
 
 
+def test_a_join_that_holds_in_time_may_wait_longer_for_a_place() -> None:
+    agent = fan("a AND b", timeout=3, a=1, b=2)
+    agent["nodes"]["s"]["to"].insert(0, "join")  # a call from no member, which takes the only place until 10
+    agent["nodes"]["join"] |= {"takes": 10, "limit": 1}
+    done = run(agent)
+    assert [at for node, at in done.starts if node == "join"] == [0.0, 10.0]
+    assert done.status == "completed"
+
+
 def test_a_join_without_any_arrival_is_no_error() -> None:
     agent = fan("a AND b", timeout=3, a=1, b=1)
     agent["nodes"]["s"]["to"] = []

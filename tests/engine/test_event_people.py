@@ -143,6 +143,16 @@ def test_a_join_that_waits_for_somebody_outside_does_not_run_out_of_time() -> No
     assert (done.status, done.starts[-1]) == ("completed", ("join", 1.0))
 
 
+def test_a_join_without_a_timeout_waits_for_somebody_outside() -> None:
+    nodes = {
+        "p": {"asks": "p?", "to": "join"},
+        "a": {"takes": 1, "to": "join"},
+        "join": {"wait_for": "p AND a"},
+    }
+    done = run({"start": ["p", "a"], "nodes": nodes}, None, "yes")
+    assert (done.status, done.starts[-1]) == ("completed", ("join", 1.0))
+
+
 def test_a_join_whose_time_is_up_while_a_person_thinks_fails() -> None:
     nodes = {
         "p": {"asks": "p?", "to": "join"},
