@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from tests.cli.fixtures import Invoke, WriteFile, WriteSuite
-from tests.gate.runs import Said, write_run
+from tests.gate.runs import RunSpec, write_run
 
 GOOD = "{name: counts, expect: {state: {count: 1}}}"
 BAD = "{name: counts, expect: {state: {count: 2}}}"
@@ -24,7 +24,7 @@ def verdict(file: str = "gate.json") -> dict[str, Any]:
 
 @pytest.fixture
 def run(suite: WriteSuite, invoke: Invoke) -> Any:
-    """Runs these scenarios, with the results in `reports/latest`."""
+    """A function that runs these scenarios, with the results in `reports/latest`."""
 
     def ran(*scenarios: str, options: tuple[str, ...] = (), file: str = "a.scenario.yaml") -> None:
         for old in Path().glob("*.scenario.yaml"):
@@ -244,7 +244,7 @@ def test_without_any_run_there_is_nothing_to_judge(invoke: Invoke) -> None:
 
 def test_long_lists_are_bounded_and_the_rest_is_counted(tmp_path: Path, invoke: Invoke) -> None:
     checks = {f"check {n}": "no" for n in range(5)}
-    write_run(tmp_path / "run", {f"s{n:02}": Said("failed", failed=checks) for n in range(30)})
+    write_run(tmp_path / "run", {f"s{n:02}": RunSpec("failed", failed=checks) for n in range(30)})
 
     done = invoke("gate", "run", "--markdown", "gate.md", "--json", "gate.json")
 
@@ -257,7 +257,7 @@ def test_long_lists_are_bounded_and_the_rest_is_counted(tmp_path: Path, invoke: 
 
 def test_texts_of_a_run_do_not_act_on_who_reads_them(tmp_path: Path, invoke: Invoke) -> None:
     harmful = {"path\x1b[31m": "<img src=x> | [a](http://b)\x1b]0;"}
-    write_run(tmp_path / "run", {"x\x1b[2J<b>|": Said("failed", failed=harmful)})
+    write_run(tmp_path / "run", {"x\x1b[2J<b>|": RunSpec("failed", failed=harmful)})
 
     done = invoke("gate", "run", "--markdown", "gate.md")
 

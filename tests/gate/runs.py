@@ -1,4 +1,4 @@
-"""Runs as the real writer leaves them, from a few words about each scenario."""
+"""Runs written by the real writer from a few words about each scenario."""
 
 import json
 import random
@@ -15,8 +15,8 @@ from harness.scenario.outcome import CheckResult, Observation, Outcome
 
 
 @dataclass(frozen=True)
-class Said:
-    """What a scenario did in each of its repeats. `failed` has the checks that did not hold."""
+class RunSpec:
+    """The results of a scenario, constant or one value per repeat. `failed` has the failed checks."""
 
     verdict: str | Sequence[str] = "passed"
     score: float | Sequence[float] | None = None
@@ -36,9 +36,9 @@ class Said:
 
 
 def write_run(
-    folder: Path, scenarios: Mapping[str, Said], *, incomplete: str = "", backwards: bool = False
+    folder: Path, scenarios: Mapping[str, RunSpec], *, incomplete: str = "", backwards: bool = False
 ) -> Path:
-    """The folder of a run with these scenarios, by name."""
+    """Write a run with these scenarios, by name, and return its folder."""
     outcomes = _outcomes(scenarios)
     with ResultsWriter(folder) as writer:
         for outcome in reversed(outcomes) if backwards else outcomes:
@@ -47,8 +47,10 @@ def write_run(
     return folder
 
 
-def write_lines(folder: Path, scenarios: Mapping[str, Said], *, order: random.Random | None = None) -> Path:
-    """The same with what is read of it only: a property writes hundreds of runs."""
+def write_lines(
+    folder: Path, scenarios: Mapping[str, RunSpec], *, order: random.Random | None = None
+) -> Path:
+    """Write only the fields that are read, for properties that write hundreds of runs."""
     folder.mkdir(exist_ok=True)
     lines = [record(outcome).line for outcome in _outcomes(scenarios)]
     if order is not None:
@@ -59,46 +61,46 @@ def write_lines(folder: Path, scenarios: Mapping[str, Said], *, order: random.Ra
     return folder
 
 
-def _outcomes(scenarios: Mapping[str, Said]) -> list[Outcome]:
+def _outcomes(scenarios: Mapping[str, RunSpec]) -> list[Outcome]:
     return [
-        _outcome(name, said, repeat) for name, said in scenarios.items() for repeat in range(said.repeats)
+        _outcome(name, spec, repeat) for name, spec in scenarios.items() for repeat in range(spec.repeats)
     ]
 
 
-def _outcome(name: str, said: Said, repeat: int) -> Outcome:
+def _outcome(name: str, spec: RunSpec, repeat: int) -> Outcome:
     def of_repeat(value: Any) -> Any:
         return value[repeat] if isinstance(value, list | tuple) else value
 
-    verdict, score, cost = of_repeat(said.verdict), of_repeat(said.score), of_repeat(said.cost)
-    tokens = of_repeat(said.tokens)
+    verdict, score, cost = of_repeat(spec.verdict), of_repeat(spec.score), of_repeat(spec.cost)
+    tokens = of_repeat(spec.tokens)
     counts = {"llm_calls": 1, "input_tokens": tokens, "output_tokens": 0, "cost": cost}
     observed = Observation(
         status="skipped" if verdict == "skipped" else "invalid" if verdict == "error" else "completed",
-        path=list(said.taken),
-        latency={"total": of_repeat(said.latency), "nodes": {}},
+        path=list(spec.taken),
+        latency={"total": of_repeat(spec.latency), "nodes": {}},
         usage={**counts, "cost": cost or 0.0, "by_model": {"gpt-4o": counts}},
     )
     checks = [
         CheckResult(name=check, passed=False, score=0.0, weight=1.0, expected=1, actual=2, message=message)
-        for check, message in said.failed.items()
+        for check, message in spec.failed.items()
         if verdict != "passed" or (score is not None and score < 1)
     ]
     return Outcome(
-        suite=said.suite,
+        suite=spec.suite,
         scenario=name,
-        manifest=said.manifest,
+        manifest=spec.manifest,
         dialect="sherma",
         agent="triage",
         observed=observed,
         verdict=verdict,
         score=score if score is not None else float(verdict == "passed"),
-        weight=said.weight,
+        weight=spec.weight,
         checks=checks,
-        variant=said.variant,
-        tags=list(said.tags),
+        variant=spec.variant,
+        tags=list(spec.tags),
         repeat=repeat,
         seed=repeat,
-        varies=said.varies,
-        coverage={"nodes": list(said.taken), "edges": [], "branches": []},
-        shape={"nodes": list(said.nodes), "edges": [], "branches": []},
+        varies=spec.varies,
+        coverage={"nodes": list(spec.taken), "edges": [], "branches": []},
+        shape={"nodes": list(spec.nodes), "edges": [], "branches": []},
     )

@@ -7,13 +7,13 @@ import pytest
 from harness.errors import FormatError
 from harness.report.baseline_file import baseline_text, read_baseline
 from harness.report.scenario_runs import read_run
-from tests.gate.runs import Said, write_run
+from tests.gate.runs import RunSpec, write_run
 
 RUN = {
-    "x": Said(["passed", "failed"], repeats=2, latency=[1.0, 2.5], failed={"path": "was b"}, varies=True),
-    "y": Said(cost=None, tags=["billing"], weight=2.0),
-    "z": Said("error", variant="terse"),
-    "s": Said("skipped"),
+    "x": RunSpec(["passed", "failed"], repeats=2, latency=[1.0, 2.5], failed={"path": "was b"}, varies=True),
+    "y": RunSpec(cost=None, tags=["billing"], weight=2.0),
+    "z": RunSpec("error", variant="terse"),
+    "s": RunSpec("skipped"),
 }
 
 
@@ -46,7 +46,7 @@ def test_it_has_a_scenario_a_line_and_does_not_depend_on_their_order(tmp_path: P
 
 def test_a_run_with_files_that_could_not_be_read_makes_none(tmp_path: Path) -> None:
     run = read_run(
-        write_run(tmp_path / "run", {"x": Said(), "(file)": Said("error", suite="b.scenario.yaml")})
+        write_run(tmp_path / "run", {"x": RunSpec(), "(file)": RunSpec("error", suite="b.scenario.yaml")})
     )
 
     with pytest.raises(FormatError, match=r"the scenarios of b\.scenario\.yaml could not be read"):

@@ -1,4 +1,4 @@
-"""What holds of every run: against itself it is never worse, and one that breaks is always caught."""
+"""Laws that hold for every run: it is never worse than itself, and a regression is always caught."""
 
 import random
 import tempfile
@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from harness.gate.judge import judge
 from harness.gate.policy import Policy, Rules
-from tests.gate.runs import Said, write_lines
+from tests.gate.runs import RunSpec, write_lines
 
 COMPARED = Rules(
     no_new_failures=True,
@@ -26,9 +26,9 @@ REPEATS = 3
 figures = st.lists(st.floats(0, 100, allow_subnormal=False), min_size=REPEATS, max_size=REPEATS)
 
 
-def saids(verdicts: st.SearchStrategy[Any]) -> st.SearchStrategy[Said]:
+def run_specs(verdicts: st.SearchStrategy[Any]) -> st.SearchStrategy[RunSpec]:
     return st.builds(
-        Said,
+        RunSpec,
         verdict=verdicts,
         score=st.lists(st.floats(0, 1, allow_subnormal=False), min_size=REPEATS, max_size=REPEATS),
         latency=figures,
@@ -43,13 +43,13 @@ def saids(verdicts: st.SearchStrategy[Any]) -> st.SearchStrategy[Said]:
 
 
 any_verdict = st.lists(st.sampled_from(["passed", "failed", "error"]), min_size=REPEATS, max_size=REPEATS)
-runs = st.dictionaries(st.sampled_from("abcdefghijklmnop"), saids(any_verdict), min_size=1, max_size=12)
-finished = saids(st.just("passed"))
+runs = st.dictionaries(st.sampled_from("abcdefghijklmnop"), run_specs(any_verdict), min_size=1, max_size=12)
+finished = run_specs(st.just("passed"))
 
 
 @settings(deadline=None, max_examples=20)
 @given(runs, finished)
-def test_a_run_against_itself_is_never_worse(run: dict[str, Said], sure: Said) -> None:
+def test_a_run_against_itself_is_never_worse(run: dict[str, RunSpec], sure: RunSpec) -> None:
     with tempfile.TemporaryDirectory() as folder:
         written = write_lines(Path(folder, "run"), {**run, "sure": sure})
 
@@ -59,9 +59,9 @@ def test_a_run_against_itself_is_never_worse(run: dict[str, Said], sure: Said) -
 @settings(deadline=None, max_examples=20)
 @given(runs, finished, st.sampled_from(["failed", "error", "skipped", "missing"]), st.data())
 def test_a_single_regression_is_always_caught_and_named(
-    run: dict[str, Said], sure: Said, becomes: str, data: st.DataObject
+    run: dict[str, RunSpec], sure: RunSpec, becomes: str, data: st.DataObject
 ) -> None:
-    before = {**run, "sure": sure, "kept": Said()}
+    before = {**run, "sure": sure, "kept": RunSpec()}
     after = dict(before)
     if becomes == "missing":
         del after["sure"]
@@ -86,7 +86,7 @@ def test_a_single_regression_is_always_caught_and_named(
 @settings(deadline=None, max_examples=10)
 @given(runs, runs, finished, st.randoms(use_true_random=False))
 def test_the_verdict_is_the_same_on_every_rerun_and_in_every_order(
-    before: dict[str, Said], after: dict[str, Said], sure: Said, order: random.Random
+    before: dict[str, RunSpec], after: dict[str, RunSpec], sure: RunSpec, order: random.Random
 ) -> None:
     with tempfile.TemporaryDirectory() as folder:
         verdicts = []

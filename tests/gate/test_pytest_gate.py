@@ -14,7 +14,7 @@ LOSES = "  - {name: counts, pass_score: 0.4, expect: {state: {count: 2}, path: [
 
 
 class Session(Protocol):
-    """Runs pytest with the gate, on scenarios and a policy in pyproject.toml."""
+    """A function that runs pytest with the gate, on scenarios and a policy in pyproject.toml."""
 
     def __call__(self, scenarios: str, policy: str = "", options: Sequence[str] = ()) -> pytest.RunResult: ...
 

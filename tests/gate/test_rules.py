@@ -1,4 +1,4 @@
-"""Each rule fails a worse run, names the scenario that is responsible, and passes an equal one."""
+"""Each rule fails a worse run, names the affected scenario, and passes an equal run."""
 
 from dataclasses import replace
 from pathlib import Path
@@ -10,19 +10,19 @@ from harness.errors import FormatError
 from harness.gate.judge import Verdict, judge
 from harness.gate.policy import Policy, Rules, read_policy
 from harness.gate.ruling import Ruling
-from tests.gate.runs import Said, write_run
+from tests.gate.runs import RunSpec, write_run
 
-GOOD = Said(tags=["billing"], repeats=1)
-RUN = {"x": GOOD, "y": GOOD, "z": Said(suite="b.scenario.yaml")}
+GOOD = RunSpec(tags=["billing"], repeats=1)
+RUN = {"x": GOOD, "y": GOOD, "z": RunSpec(suite="b.scenario.yaml")}
 FAILS = {"verdict": "failed", "score": 0.5, "failed": {"path": "expected b, was c"}}
 
 
-def worse(**change: Any) -> dict[str, Said]:
+def worse(**change: Any) -> dict[str, RunSpec]:
     return {**RUN, "x": replace(GOOD, **change)}
 
 
 def verdict(
-    folder: Path, after: dict[str, Said], rules: str, before: dict[str, Said] | None = None
+    folder: Path, after: dict[str, RunSpec], rules: str, before: dict[str, RunSpec] | None = None
 ) -> Verdict:
     policy = folder / "gate.yaml"
     policy.write_text(f"gate: {{{rules}}}\n", encoding="utf-8")
@@ -58,7 +58,7 @@ RULES = [
 
 @pytest.mark.parametrize(("rule", "after", "was", "became"), RULES, ids=[str(rule[0]) for rule in RULES])
 def test_a_rule_fails_a_worse_run_and_names_the_scenario(
-    tmp_path: Path, rule: str, after: dict[str, Said], was: Any, became: Any
+    tmp_path: Path, rule: str, after: dict[str, RunSpec], was: Any, became: Any
 ) -> None:
     ruling = only(verdict(tmp_path, after, rule, RUN), rule.partition(":")[0])
 
@@ -85,8 +85,8 @@ def test_the_check_that_changed_is_told_and_not_what_failed_before(tmp_path: Pat
 
 
 def test_coverage_tells_what_is_missing_and_what_it_was(tmp_path: Path) -> None:
-    before = {"x": Said(), "y": Said(manifest="other.yaml")}
-    after = {"x": Said(taken=["classify"]), "y": Said(manifest="other.yaml")}
+    before = {"x": RunSpec(), "y": RunSpec(manifest="other.yaml")}
+    after = {"x": RunSpec(taken=["classify"]), "y": RunSpec(manifest="other.yaml")}
 
     ruling = only(verdict(tmp_path, after, "min_coverage: {nodes: 0.9, branches: 1}", before), "min_coverage")
 
@@ -144,7 +144,7 @@ def test_a_scenario_that_was_renamed_is_gone_and_its_new_name_is_told(tmp_path: 
 
 
 def test_removed_scenarios_and_errors_fail_also_where_no_rule_is_written(tmp_path: Path) -> None:
-    found = verdict(tmp_path, {"y": Said("error")}, "max_tokens: 1000", {"x": GOOD, "y": GOOD})
+    found = verdict(tmp_path, {"y": RunSpec("error")}, "max_tokens: 1000", {"x": GOOD, "y": GOOD})
 
     assert [ruling.rule for ruling in found.rulings if not ruling.passed] == ["max_errors", "allow_removed"]
 
@@ -159,7 +159,7 @@ def test_without_a_policy_all_pass_and_none_that_passed_fails(tmp_path: Path) ->
 
 def test_new_scenarios_are_told_and_judged_without_a_before(tmp_path: Path) -> None:
     found = verdict(
-        tmp_path, {**RUN, "new": Said("failed")}, "min_pass_rate: 0.5, no_new_failures: true", RUN
+        tmp_path, {**RUN, "new": RunSpec("failed")}, "min_pass_rate: 0.5, no_new_failures: true", RUN
     )
 
     assert found.passed
@@ -179,8 +179,8 @@ NOISY = [1.0, 0.5, 1.0, 0.0, 1.0]
 
 
 def test_with_repeats_a_drop_must_be_more_than_chance(tmp_path: Path) -> None:
-    before = {f"s{n}": Said(score=NOISY, repeats=5, varies=True) for n in range(12)}
-    noise = {**before, "s3": Said(score=[0.5, 0.5, 1.0, 0.0, 1.0], repeats=5, varies=True)}
+    before = {f"s{n}": RunSpec(score=NOISY, repeats=5, varies=True) for n in range(12)}
+    noise = {**before, "s3": RunSpec(score=[0.5, 0.5, 1.0, 0.0, 1.0], repeats=5, varies=True)}
     drop = {name: replace(said, score=[0.5, 0.0, 0.5, 0.0, 0.5]) for name, said in before.items()}
 
     chance = only(verdict(tmp_path, noise, "max_fitness_drop: 0", before), "max_fitness_drop")
@@ -195,8 +195,8 @@ def test_with_repeats_a_drop_must_be_more_than_chance(tmp_path: Path) -> None:
 
 
 def test_repeats_that_cannot_differ_are_compared_exactly(tmp_path: Path) -> None:
-    before = {f"s{n}": Said(repeats=3) for n in range(20)}
-    after = {**before, "s3": Said("failed", repeats=3)}
+    before = {f"s{n}": RunSpec(repeats=3) for n in range(20)}
+    after = {**before, "s3": RunSpec("failed", repeats=3)}
 
     ruling = only(verdict(tmp_path, after, "max_fitness_drop: 0", before), "max_fitness_drop")
 
@@ -206,8 +206,8 @@ def test_repeats_that_cannot_differ_are_compared_exactly(tmp_path: Path) -> None
 
 def test_repeats_are_paired_and_the_rest_is_told(tmp_path: Path) -> None:
     before, after = (
-        {"x": Said(latency=[1.0, 2.0], repeats=2)},
-        {"x": Said(latency=[1.0, 2.0, 90.0], repeats=3)},
+        {"x": RunSpec(latency=[1.0, 2.0], repeats=2)},
+        {"x": RunSpec(latency=[1.0, 2.0, 90.0], repeats=3)},
     )
 
     ruling = only(verdict(tmp_path, after, "max_latency_increase: 0", before), "max_latency_increase")
@@ -216,7 +216,7 @@ def test_repeats_are_paired_and_the_rest_is_told(tmp_path: Path) -> None:
 
 
 def test_what_was_nothing_and_is_something_is_worse_without_bound(tmp_path: Path) -> None:
-    found = verdict(tmp_path, {"x": Said(tokens=5)}, "max_tokens_increase: 1", {"x": Said(tokens=0)})
+    found = verdict(tmp_path, {"x": RunSpec(tokens=5)}, "max_tokens_increase: 1", {"x": RunSpec(tokens=0)})
 
     ruling = only(found, "max_tokens_increase")
     assert not ruling.passed
@@ -225,7 +225,7 @@ def test_what_was_nothing_and_is_something_is_worse_without_bound(tmp_path: Path
 
 def test_a_latency_that_nothing_has_does_not_hold(tmp_path: Path) -> None:
     ruling = only(
-        verdict(tmp_path, {"x": Said("error")}, "max_p95_latency: 5, max_errors: 1"), "max_p95_latency"
+        verdict(tmp_path, {"x": RunSpec("error")}, "max_p95_latency: 5, max_errors: 1"), "max_p95_latency"
     )
 
     assert (ruling.passed, ruling.actual, ruling.note) == (False, None, "no run finished")
@@ -234,25 +234,25 @@ def test_a_latency_that_nothing_has_does_not_hold(tmp_path: Path) -> None:
 NOTHING = [
     (
         "max_cost: 1",
-        {"x": Said(cost=None)},
+        {"x": RunSpec(cost=None)},
         None,
         "max_cost: what the run costs is not known: no price of gpt-4o",
     ),
     (
         "max_cost_increase: 1",
-        {"x": Said(cost=None)},
-        {"x": Said()},
+        {"x": RunSpec(cost=None)},
+        {"x": RunSpec()},
         "'a.scenario.yaml::x' costs is not known",
     ),
-    ("min_pass_rate: 1", {"x": Said("skipped")}, None, "no scenario was judged: all were skipped"),
-    ("min_coverage: {nodes: 1}", {"x": Said(taken=[], nodes=[])}, None, "no graph ran"),
-    ("max_latency_increase: 1", {"x": Said("error")}, {"x": Said("error")}, "finished in both"),
-    ("no_new_failures: true", {"x": Said()}, None, "no_new_failures needs a baseline"),
+    ("min_pass_rate: 1", {"x": RunSpec("skipped")}, None, "no scenario was judged: all were skipped"),
+    ("min_coverage: {nodes: 1}", {"x": RunSpec(taken=[], nodes=[])}, None, "no graph ran"),
+    ("max_latency_increase: 1", {"x": RunSpec("error")}, {"x": RunSpec("error")}, "finished in both"),
+    ("no_new_failures: true", {"x": RunSpec()}, None, "no_new_failures needs a baseline"),
     ("by: [{tag: bilin, min_fitness: 1}]", {"x": GOOD}, None, "did you mean 'billing'"),
     (
         "by: [{tag: billing, max_fitness_drop: 1}]",
-        {"x": Said(), "y": GOOD},
-        {"x": Said()},
+        {"x": RunSpec(), "y": GOOD},
+        {"x": RunSpec()},
         "of tag 'billing'",
     ),
 ]
@@ -262,7 +262,7 @@ NOTHING = [
     ("rule", "after", "before", "message"), NOTHING, ids=[str(each[0]) for each in NOTHING]
 )
 def test_a_rule_over_nothing_is_an_error(
-    tmp_path: Path, rule: str, after: dict[str, Said], before: dict[str, Said] | None, message: str
+    tmp_path: Path, rule: str, after: dict[str, RunSpec], before: dict[str, RunSpec] | None, message: str
 ) -> None:
     with pytest.raises(FormatError) as refused:
         verdict(tmp_path, after, rule, before)
@@ -272,10 +272,10 @@ def test_a_rule_over_nothing_is_an_error(
 
 
 def test_a_known_cost_over_the_bound_fails_whatever_else_costs(tmp_path: Path) -> None:
-    assert not verdict(tmp_path, {"x": Said(cost=None), "y": Said(cost=5.0)}, "max_cost: 1").passed
+    assert not verdict(tmp_path, {"x": RunSpec(cost=None), "y": RunSpec(cost=5.0)}, "max_cost: 1").passed
 
 
 def test_tokens_that_nobody_reports_are_told(tmp_path: Path) -> None:
-    ruling = only(verdict(tmp_path, {"x": Said(tokens=0)}, "max_tokens: 1"), "max_tokens")
+    ruling = only(verdict(tmp_path, {"x": RunSpec(tokens=0)}, "max_tokens: 1"), "max_tokens")
 
     assert ruling.note == "1 call of models, none of which reports tokens"

@@ -7,12 +7,16 @@ from harness.errors import FormatError
 from harness.report.pairing import pair
 from harness.report.reading import RESULTS
 from harness.report.scenario_runs import read_run
-from tests.gate.runs import Said, write_run
+from tests.gate.runs import RunSpec, write_run
 
 
 def test_scenarios_and_repeats_are_paired_with_themselves(tmp_path: Path) -> None:
-    before = read_run(write_run(tmp_path / "before", {"x": Said(repeats=2), "y": Said(), "old": Said()}))
-    after = read_run(write_run(tmp_path / "after", {"new": Said(), "y": Said(), "x": Said(repeats=3)}))
+    before = read_run(
+        write_run(tmp_path / "before", {"x": RunSpec(repeats=2), "y": RunSpec(), "old": RunSpec()})
+    )
+    after = read_run(
+        write_run(tmp_path / "after", {"new": RunSpec(), "y": RunSpec(), "x": RunSpec(repeats=3)})
+    )
 
     pairing = pair(before, after)
 
@@ -24,34 +28,34 @@ def test_scenarios_and_repeats_are_paired_with_themselves(tmp_path: Path) -> Non
 
 
 def test_a_variant_is_another_scenario(tmp_path: Path) -> None:
-    before = read_run(write_run(tmp_path / "before", {"x": Said()}))
-    after = read_run(write_run(tmp_path / "after", {"x": Said(variant="terse")}))
+    before = read_run(write_run(tmp_path / "before", {"x": RunSpec()}))
+    after = read_run(write_run(tmp_path / "after", {"x": RunSpec(variant="terse")}))
 
     assert not pair(before, after).pairs
     assert [each.label for each in pair(before, after).added] == ["a.scenario.yaml::x [terse]"]
 
 
 def test_a_scenario_that_is_skipped_now_is_gone(tmp_path: Path) -> None:
-    before = read_run(write_run(tmp_path / "before", {"x": Said(), "y": Said("skipped")}))
-    after = read_run(write_run(tmp_path / "after", {"x": Said("skipped"), "y": Said("skipped")}))
+    before = read_run(write_run(tmp_path / "before", {"x": RunSpec(), "y": RunSpec("skipped")}))
+    after = read_run(write_run(tmp_path / "after", {"x": RunSpec("skipped"), "y": RunSpec("skipped")}))
 
     assert [each.id for each in pair(before, after).gone] == ["a.scenario.yaml::x"]
 
 
 def test_a_file_that_cannot_be_read_is_no_scenario(tmp_path: Path) -> None:
     before = read_run(
-        write_run(tmp_path / "before", {"x": Said(), "(file)": Said("error", suite="b.scenario.yaml")})
+        write_run(tmp_path / "before", {"x": RunSpec(), "(file)": RunSpec("error", suite="b.scenario.yaml")})
     )
-    after = read_run(write_run(tmp_path / "after", {"x": Said()}))
+    after = read_run(write_run(tmp_path / "after", {"x": RunSpec()}))
 
     assert before.unread == ["b.scenario.yaml"]
     assert not pair(before, after).gone
 
 
 def test_the_checks_that_changed_are_those_that_did_not_fail_before(tmp_path: Path) -> None:
-    before = read_run(write_run(tmp_path / "1", {"x": Said("failed", failed={"output": "no"})}))
+    before = read_run(write_run(tmp_path / "1", {"x": RunSpec("failed", failed={"output": "no"})}))
     after = read_run(
-        write_run(tmp_path / "2", {"x": Said("failed", failed={"output": "no", "path": "was b"})})
+        write_run(tmp_path / "2", {"x": RunSpec("failed", failed={"output": "no", "path": "was b"})})
     )
 
     assert pair(before, after).pairs[0].changed_checks == ["path: was b"]
@@ -72,7 +76,7 @@ def test_the_checks_that_changed_are_those_that_did_not_fail_before(tmp_path: Pa
     ],
 )
 def test_a_damaged_line_is_refused_at_its_place(tmp_path: Path, change: dict[str, object], said: str) -> None:
-    file = write_run(tmp_path / "run", {"x": Said(), "y": Said()}) / RESULTS
+    file = write_run(tmp_path / "run", {"x": RunSpec(), "y": RunSpec()}) / RESULTS
     first, second = file.read_text(encoding="utf-8").splitlines()
     file.write_text(f"{first}\n{json.dumps({**json.loads(second), **change})}\n", encoding="utf-8")
 
@@ -85,7 +89,7 @@ def test_a_damaged_line_is_refused_at_its_place(tmp_path: Path, change: dict[str
 
 
 def test_results_that_lack_lines_are_damaged(tmp_path: Path) -> None:
-    file = write_run(tmp_path / "run", {"x": Said(), "y": Said()}) / RESULTS
+    file = write_run(tmp_path / "run", {"x": RunSpec(), "y": RunSpec()}) / RESULTS
     file.write_text(file.read_text(encoding="utf-8").splitlines(keepends=True)[0], encoding="utf-8")
 
     with pytest.raises(FormatError, match=r"has 1 run, and its summary\.json counts 2"):
@@ -93,7 +97,7 @@ def test_results_that_lack_lines_are_damaged(tmp_path: Path) -> None:
 
 
 def test_a_repeat_is_there_once(tmp_path: Path) -> None:
-    file = write_run(tmp_path / "run", {"x": Said()}) / RESULTS
+    file = write_run(tmp_path / "run", {"x": RunSpec()}) / RESULTS
     file.write_text(file.read_text(encoding="utf-8") * 2, encoding="utf-8")
 
     with pytest.raises(FormatError, match="is there twice"):

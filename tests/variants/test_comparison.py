@@ -1,4 +1,4 @@
-"""Variants held against the baseline, from the results of a run. Source: docs/variants.md, "Better, worse"."""
+"""Comparison of variants with the baseline, from the results of a run. Source: docs/variants.md, "Scoring"."""
 
 from __future__ import annotations
 
@@ -10,11 +10,11 @@ import pytest
 from harness.report.scenario_runs import read_run
 from harness.report.summary import Summary
 from harness.variants.comparison import VariantScore, compare
-from tests.gate.runs import Said, write_lines
+from tests.gate.runs import RunSpec, write_lines
 
 
-def scored(folder: Path, before: Said, after: Said) -> VariantScore:
-    """What the only variant came to, of one scenario."""
+def scored(folder: Path, before: RunSpec, after: RunSpec) -> VariantScore:
+    """Return the score of the only variant, from a run of one scenario."""
     folders = [write_lines(folder / str(each.variant), {"one": each}) for each in (before, after)]
     results = folder / "results.jsonl"
     results.write_text("".join((each / "results.jsonl").read_text() for each in folders))
@@ -35,14 +35,14 @@ def scored(folder: Path, before: Said, after: Said) -> VariantScore:
 def test_repeats_that_could_not_differ_count_once(
     tmp_path: Path, more: dict[str, Any], verdict: str, scores: tuple[Any, Any]
 ) -> None:
-    before = Said(variant="now", repeats=20, score=scores[0], **more)
-    found = scored(tmp_path, before, Said(variant="new", repeats=20, score=scores[1], **more))
+    before = RunSpec(variant="now", repeats=20, score=scores[0], **more)
+    found = scored(tmp_path, before, RunSpec(variant="new", repeats=20, score=scores[1], **more))
     assert found.verdict == verdict
     assert found.needed is None
 
 
 def test_a_scenario_that_weighs_nothing_is_evidence_of_nothing(tmp_path: Path) -> None:
     found = scored(
-        tmp_path, Said(variant="now", weight=0, score=0.0), Said(variant="new", weight=0, score=1.0)
+        tmp_path, RunSpec(variant="now", weight=0, score=0.0), RunSpec(variant="new", weight=0, score=1.0)
     )
     assert (found.difference, found.why) == (None, "no scenario was judged for it and for the baseline")

@@ -1,4 +1,4 @@
-"""`harness score --race`, and a scoring that was interrupted. Source: docs/variants.md."""
+"""`harness score --race`, and continuing an interrupted scoring. Source: docs/variants.md."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from harness.scenario import run as running
 from harness.variants.comparison import compare
 from harness.variants.independence import SAME_AS_BASELINE
 from harness.variants.race import EarlyStop, Race
-from tests.gate.runs import Said, write_lines
+from tests.gate.runs import RunSpec, write_lines
 from tests.variants.test_score import SCENARIOS, TUTORIAL
 
 VARIANTS = """\
@@ -33,9 +33,9 @@ Score = Callable[..., Result]
 
 @pytest.fixture
 def score(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Score:
-    """Scores a variant that fails where the baseline passes, and one that does as well.
+    """A function that scores a variant that fails where the baseline passes, and an equal one.
 
-    A race is decided after 15 questions; there are 20, and 6 without one.
+    A race is decided after 15 questions; there are 20, and 6 without a race.
     """
     monkeypatch.chdir(tmp_path)
     Path("variants.yaml").write_text(VARIANTS)
@@ -52,7 +52,7 @@ def score(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Score:
 
 @pytest.fixture
 def interrupted(monkeypatch: pytest.MonkeyPatch) -> Callable[[int, type[BaseException]], None]:
-    """Has a process end when it has begun so many scenarios; later ones run as usual."""
+    """A function that makes a process end after it has started this many scenarios; later processes run as usual."""
     original = running.outcomes
 
     def after(scenarios: int, error: type[BaseException]) -> None:
@@ -70,11 +70,11 @@ def interrupted(monkeypatch: pytest.MonkeyPatch) -> Callable[[int, type[BaseExce
 
 
 class Killed(Exception):
-    """Ends the command, whatever it does."""
+    """An exception that ends the command, whatever it catches."""
 
 
 def written() -> tuple[Any, list[Any], set[str]]:
-    """score.json, the results but for real time, and the files beside them."""
+    """Return score.json, the results without real times, and the files beside them."""
     lines = [json.loads(line) for line in Path("out/results.jsonl").read_text().splitlines()]
     files = {path.name for path in Path("out").rglob("*") if path.is_file()}
     return (
@@ -108,7 +108,7 @@ def test_a_variant_that_is_beaten_is_stopped_and_the_others_run_on(score: Score)
 
 
 def test_a_variant_that_cannot_differ_keeps_its_note_when_a_race_stops_it(tmp_path: Path) -> None:
-    said = {"now": Said(score=1.0, variant="now"), "same": Said(score=0.5, variant="same")}
+    said = {"now": RunSpec(score=1.0, variant="now"), "same": RunSpec(score=0.5, variant="same")}
     folders = [write_lines(tmp_path / name, {"one": each}) for name, each in said.items()]
     (tmp_path / "results.jsonl").write_text("".join((each / "results.jsonl").read_text() for each in folders))
     summary = Summary()
