@@ -1,4 +1,4 @@
-"""What the fixtures of these tests give."""
+"""Types of the fixtures of these tests."""
 
 import subprocess
 from pathlib import Path
@@ -8,24 +8,24 @@ from click.testing import Result
 
 
 class WriteFile(Protocol):
-    """Writes a file, and the folders it is in."""
+    """A function that writes a file, and creates its folders."""
 
     def __call__(self, name: str, text: str) -> Path: ...
 
 
 class WriteSuite(Protocol):
-    """Writes a scenario file with these scenarios, and the manifests that they run."""
+    """A function that writes a scenario file with these scenarios, and the manifests that they run."""
 
     def __call__(self, *scenarios: str, file: str = "a.scenario.yaml") -> None: ...
 
 
 class Invoke(Protocol):
-    """Runs a command in this process."""
+    """A function that runs a command in this process."""
 
     def __call__(self, *args: str) -> Result: ...
 
 
 class RunCommand(Protocol):
-    """Runs the installed command in a process of its own, with these variables besides those of the environment."""
+    """A function that runs the installed command in another process, with these additional environment variables."""
 
     def __call__(self, *args: str, **env: str) -> subprocess.CompletedProcess[str]: ...

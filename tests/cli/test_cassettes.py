@@ -1,4 +1,4 @@
-"""`harness cassettes`: what is recorded, and what is wrong with it."""
+"""`harness cassettes`: the list of recordings, and their problems."""
 
 import json
 import re
@@ -15,7 +15,7 @@ from tests.recording.safety import Done, Model, Project, parrots
 
 @pytest.fixture(scope="module")
 def recorded(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Project]:
-    """Two scenarios that are recorded, and their model."""
+    """A project with two recorded scenarios, and their model."""
     with parrots(tmp_path_factory.mktemp("recorded"), Model()) as project:
         project.parrot("one", "two")
         assert project.record().code == 0
@@ -24,7 +24,7 @@ def recorded(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Project]:
 
 @pytest.fixture
 def project(recorded: Project, tmp_path: Path) -> Project:
-    """The same in a folder of its own."""
+    """A copy of the recorded project."""
     shutil.copytree(recorded.folder, tmp_path, dirs_exist_ok=True)
     return Project(tmp_path, recorded.env)
 

@@ -15,7 +15,7 @@ COUNTS = "{name: counts, expect: {state: {count: 1}}}"
 
 @pytest.fixture
 def git(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Git:
-    """A command of git in the current folder; nobody's settings count."""
+    """Run git in the current folder, without anyone's settings."""
     for name, value in {
         "GIT_CONFIG_GLOBAL": "/dev/null",
         "GIT_CONFIG_SYSTEM": "/dev/null",

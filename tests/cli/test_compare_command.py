@@ -1,4 +1,4 @@
-"""`harness compare`: two runs of a project in which something was changed between them."""
+"""`harness compare`: two runs of a project with a change between them."""
 
 from __future__ import annotations
 
@@ -106,7 +106,7 @@ def project(first_run: Path, tmp_path: Path) -> Path:
 
 @pytest.fixture
 def rerun(project: Path, invoke: Invoke) -> Callable[..., None]:
-    """Changes texts of the project's files, and runs it again, into `after`."""
+    """A function that changes texts in the project's files and runs it again, into `after`."""
 
     def changed(*edits: tuple[str, str, str]) -> None:
         for name, old, new in edits:

@@ -1,4 +1,4 @@
-"""What stands on the terminal at the end of a run: where to look, the same in `harness run` and pytest."""
+"""The end of a run on the terminal: the paths of its results, the same in `harness run` and pytest."""
 
 from collections.abc import Callable
 from pathlib import Path
@@ -8,7 +8,7 @@ import pytest
 from tests.cli.fixtures import Invoke, WriteFile, WriteSuite
 
 RunPytest = Callable[..., list[str]]
-"""Runs pytest in the current folder, and gives the lines it prints."""
+"""A function that runs pytest in the current folder and returns the lines it prints."""
 
 FAILS = "{name: it's wrong, expect: {state: {count: 2}}}"
 PASSES = "{name: right, expect: {state: {count: 1}}}"
@@ -26,7 +26,7 @@ def run_by_pytest(pytester: pytest.Pytester, monkeypatch: pytest.MonkeyPatch, tm
 
 
 def _from(lines: list[str], first: str) -> list[str]:
-    """The lines from this one to the page, without the one that differs each time."""
+    """Return the lines from this one to the page, without the one that differs each time."""
     at = lines.index(first)
     end = next((i for i in range(at, len(lines)) if lines[i].startswith("report: ")), len(lines) - 1)
     return [line for line in lines[at : end + 1] if not line.startswith("real time")]

@@ -22,7 +22,7 @@ COUNTS = "{name: counts, expect: {state: {count: 2}}}"
 
 
 class Receiver:
-    """A collector on the loopback: it keeps what it is sent, and answers with `status` and `rejected`."""
+    """A collector on the loopback interface: it keeps what it receives, and answers with `status` and `rejected`."""
 
     def __init__(self) -> None:
         self.requests: list[ExportTraceServiceRequest] = []

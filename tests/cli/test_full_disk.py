@@ -1,4 +1,4 @@
-"""What the system refuses is an error that names the file, and no defect of the harness."""
+"""Errors of the operating system name the file, and are not reported as defects of the harness."""
 
 import os
 import subprocess

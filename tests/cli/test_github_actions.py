@@ -1,4 +1,4 @@
-"""What GitHub Actions is told of a run."""
+"""Workflow commands for GitHub Actions in the output of a run."""
 
 import json
 from pathlib import Path
@@ -101,7 +101,7 @@ def tell(state, params):
 
 
 def _acting(output: str) -> list[str]:
-    """The commands that a runner finds in what is printed."""
+    """Return the workflow commands that a runner finds in the output."""
     return [line for line in output.splitlines() if line.lstrip().startswith("::") or "##[" in line]
 
 

@@ -15,7 +15,7 @@ FAILS = "{name: x, expect: {state: {count: 2}}}"
 
 @pytest.fixture
 def two_runs(suite: WriteSuite, invoke: Invoke) -> Path:
-    """A history in which scenario x passed, and failed then."""
+    """A history in which scenario x passed first, and then failed."""
     for scenario in (PASSES, FAILS):
         suite(scenario, "{name: y}")
         invoke("run", "a.scenario.yaml", "--history", "history.jsonl")

@@ -1,4 +1,4 @@
-"""A package that is missing or too old is named, with the command that installs it."""
+"""A missing or outdated package is named, with the command that installs it."""
 
 import importlib.metadata
 from importlib.metadata import PackageNotFoundError
@@ -15,7 +15,7 @@ def broken(*, name: str = "numpy") -> None:
 
 @pytest.fixture
 def installed(monkeypatch: pytest.MonkeyPatch) -> dict[str, str | None]:
-    """The versions of packages, for those that a test says something of; None: it is not there."""
+    """Installed versions of the packages that a test sets; None: not installed."""
     said: dict[str, str | None] = {}
     real = importlib.metadata.version
 

@@ -18,7 +18,7 @@ MANY = ["{name: again and again, repeat: 100000, expect: {state: {count: 1}}}", 
 
 @pytest.fixture
 def begun() -> Iterator[Callable[..., Process]]:
-    """Begins a run that would go on for minutes, and waits for its third line."""
+    """A function that starts a run that would take minutes, and waits for its third line."""
     with ExitStack() as processes:
 
         def process(*args: str) -> Process:

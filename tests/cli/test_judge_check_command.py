@@ -1,4 +1,4 @@
-"""`harness judge-check`: figures of a judge, what it says of the rows, what it refuses. Source: docs/judges.md."""
+"""`harness judge-check`: figures of a judge, remarks on the rows, refused input. Source: docs/judges.md."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ def stub(output: str, grade: Any) -> str:
 
 @pytest.fixture
 def check(invoke: Invoke, write: WriteFile) -> Check:
-    """Measures a judge that grades as given: rows of output, label and grade."""
+    """A function that measures a judge with these grades: rows of output, label and grade."""
 
     def run(rows: Sequence[tuple[str, Any, Any]], *options: str, head: str = HEAD) -> Result:
         stubs = "".join(stub(output, grade) for output, _, grade in rows)
@@ -33,7 +33,7 @@ def check(invoke: Invoke, write: WriteFile) -> Check:
 
 
 def rows(*counts: int) -> list[tuple[str, str, float]]:
-    """So many rows that both pass, that only people pass, that only the judge passes, that both fail."""
+    """Return this many rows that both pass, only people pass, only the judge passes, and both fail."""
     kinds = (("pass", 0.9), ("pass", 0.2), ("fail", 0.8), ("fail", 0.1))
     return [
         (f"x{kind}-{number}.", *kinds[kind]) for kind, count in enumerate(counts) for number in range(count)

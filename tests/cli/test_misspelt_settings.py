@@ -1,4 +1,4 @@
-"""Variables of the environment that are nearly settings: nothing reads them, which is said once, at the end."""
+"""Environment variables that look like misspelt settings: one warning, at the end."""
 
 import pytest
 
@@ -13,7 +13,7 @@ HARNESS_CI = """
     STAGE_INDEX STAGE_NAME STAGE_TOTAL STEP_ID STEP_INDEX STEP_TOTAL STO_SERVICE_ENDPOINT TI_SERVICE_ENDPOINT
     TI_SERVICE_TOKEN URL USER_ID WORKSPACE
 """
-"""Names, without the prefix, that this build server sets, or its other programs read."""
+"""Names, without the prefix, that this build server sets, or that its other programs read."""
 
 
 @pytest.mark.parametrize("options", [(), ("-q",), ("-j", "2")])

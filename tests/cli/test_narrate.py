@@ -1,4 +1,4 @@
-"""`harness run --narrate`: each run in words on standard error, as Loki tells it, for every dialect."""
+"""`harness run --narrate`: each run in words on standard error, in Loki's format, for every dialect."""
 
 from __future__ import annotations
 

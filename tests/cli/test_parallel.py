@@ -35,7 +35,7 @@ def wait():
 
 @pytest.fixture
 def calls(write: WriteFile) -> Any:
-    """Writes a suite with a scenario for each of these tools."""
+    """A function that writes a suite with a scenario for each of these tools."""
 
     def written(*tools: str) -> None:
         write("calls.yaml", FLOW)

@@ -1,4 +1,4 @@
-"""What runs cost: the project's prices, the price list, and models that neither knows."""
+"""Cost of runs: the project's prices, the price list, and models in neither."""
 
 import json
 from pathlib import Path
@@ -12,7 +12,7 @@ from tests.manifests import ASKING
 
 
 def run(folder: Path, model: str, settings: str = "", expect: str = "{}") -> tuple[int, str]:
-    """The exit code, and what was said, of a run whose model reports 1,000,000 tokens sent and 500,000 received."""
+    """Return exit code and output of a run whose model reports 1,000,000 input and 500,000 output tokens."""
     (folder / "pyproject.toml").write_text(f"[tool.harness.prices]\n{settings}\n")
     (folder / "ask.yaml").write_text(ASKING.replace("${MODEL}", model))
     reply = "{reply: hi, usage: {input_tokens: 1000000, output_tokens: 500000}}"

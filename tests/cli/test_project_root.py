@@ -1,4 +1,4 @@
-"""The root of a project is found from the scenario's file, whatever folder a command is started in."""
+"""The root of a project is found from the scenario's file, whatever the current folder."""
 
 import json
 import os
@@ -20,7 +20,7 @@ REPORT = "reports/latest/summary.json"
 
 @pytest.fixture(autouse=True)
 def suite(write: WriteFile) -> None:
-    """A scenario file, and a folder beside the project in which commands are started."""
+    """A scenario file, and a folder outside the project in which commands are started."""
     write("shop/scenarios/counter.yaml", COUNTER)
     write(FILE, SCENARIOS)
     write("elsewhere/pyproject.toml", "[tool.harness]\n")
@@ -28,7 +28,7 @@ def suite(write: WriteFile) -> None:
 
 @pytest.fixture
 def run_pytest(pytester: pytest.Pytester, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Any:
-    """Runs pytest in this process."""
+    """A function that runs pytest in this process."""
     monkeypatch.chdir(tmp_path)
     return partial(pytester.runpytest_inprocess, "-q", "-p", "no:cacheprovider")
 

@@ -1,4 +1,4 @@
-"""`harness prompts`: the listing, its JSON, and what is told instead. Ids: tests/dialects/test_prompts.py."""
+"""`harness prompts`: the listing, its JSON, and errors. Ids: tests/dialects/test_prompts.py."""
 
 import json
 from pathlib import Path

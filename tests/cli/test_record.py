@@ -1,4 +1,4 @@
-"""`harness record`, and `harness run` in the modes that ask the real thing."""
+"""`harness record`, and `harness run` in the modes with real calls."""
 
 import sys
 from collections.abc import Iterator

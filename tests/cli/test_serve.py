@@ -15,7 +15,7 @@ STUBS = "{name: one, input: hi, llm: [{reply: Refund issued.}, later], mcp: {sho
 
 @pytest.fixture
 def served(suite: WriteSuite) -> Any:
-    """Starts `harness serve` with these arguments; gives the process and the first lines it prints."""
+    """A function that starts `harness serve` with these arguments and returns the process and its first lines."""
     started = []
 
     def start(*args: Any, lines: Any = 3) -> Any:

@@ -1,4 +1,4 @@
-"""The figures of summary.json, worked out again from results.jsonl by other, simple code."""
+"""The figures of summary.json, recomputed from results.jsonl by other, simple code."""
 
 from __future__ import annotations
 
@@ -52,7 +52,7 @@ scenarios:
 
 @pytest.fixture(scope="module")
 def run(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A run of three dialects: repeats, failures, errors, skipped scenarios, faults that are drawn, tags, prices."""
+    """A run of three dialects: repeats, failures, errors, skipped scenarios, random faults, tags, prices."""
     project = tmp_path_factory.mktemp("project")
     shutil.copytree(TUTORIAL / "agents", project / "agents")
     for name in ("triage", "returns", "parcels"):
@@ -77,7 +77,7 @@ def lines(run: Path) -> list[Line]:
 
 @pytest.fixture(scope="module")
 def with_variants(lines: list[Line], tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """The results of the run, with odd repeats as those of a variant, and in another order."""
+    """The results of the run, with odd repeats as runs of a variant, in another order."""
     varied = [{**line, "variant": "brief" if line["repeat"] % 2 else None} for line in lines]
     random.Random(0).shuffle(varied)
     file = tmp_path_factory.mktemp("varied") / "results.jsonl"
@@ -98,7 +98,7 @@ def _grouped(lines: Iterable[Line], key: Callable[[Line], Any]) -> dict[Any, lis
 
 
 def _distinct(runs: list[Line]) -> list[bool]:
-    """Which distinct runs of a scenario passed."""
+    """Return, for each distinct run of a scenario, True if it passed."""
     found = []
     for alike in _grouped(runs, lambda line: line["recording"] or 0).values():
         passed = [line["passed"] for line in alike]
@@ -113,7 +113,7 @@ def _distinct(runs: list[Line]) -> list[bool]:
 
 
 def _wilson(passed: int, runs: int) -> list[float]:
-    """The rates p for which (passed ÷ runs - p)² = z² p (1 - p) ÷ runs."""
+    """Return the rates p for which (passed ÷ runs - p)² = z² p (1 - p) ÷ runs."""
     if not runs:
         return [0.0, 1.0]
     z2, rate = NormalDist().inv_cdf(0.975) ** 2, passed / runs
@@ -130,7 +130,7 @@ def _percentiles(values: list[float]) -> dict[str, Any]:
 
 
 def _over_subsets(scenarios: list[list[bool]], k: int, holds: Callable[[Iterable[bool]], bool]) -> float:
-    """The mean, over scenarios with k runs, of the share of choices of k runs for which it holds."""
+    """Return the mean, over scenarios with k runs, of the share of subsets of k runs for which `holds` is true."""
     return fmean(fmean(map(holds, combinations(runs, k))) for runs in scenarios if len(runs) >= k)
 
 
@@ -140,7 +140,7 @@ def _latencies(lines: list[Line]) -> list[float]:
 
 
 def _figures(lines: list[Line]) -> dict[str, Any]:
-    """The figures of a group of runs, by hand."""
+    """Return the figures of a group of runs."""
     verdicts = [line["verdict"] for line in lines]
     by_scenario = _grouped(lines, _key)
     judged = _grouped([line for line in lines if line["verdict"] != "skipped"], _key)
@@ -200,7 +200,7 @@ def _figures(lines: list[Line]) -> dict[str, Any]:
 
 
 def _coverage(lines: list[Line]) -> dict[str, Any]:
-    """What was taken of each graph, by hand; no manifest of the run has two agents."""
+    """Return the coverage of each graph; no manifest of the run has two agents."""
     found: dict[str, Any] = {}
     for manifest, runs in _grouped(
         [line for line in lines if line["shape"]["nodes"]], lambda x: x["manifest"]

@@ -1,4 +1,4 @@
-"""`harness summary`: one run or several, and files that are none."""
+"""`harness summary`: one run, several runs, and files that are not runs."""
 
 import json
 import shutil
@@ -15,7 +15,7 @@ FAILS = "{name: it does not count, input: go, expect: {state: {count: 2}}}"
 
 @pytest.fixture
 def two_runs(invoke: Invoke, suite: WriteSuite) -> None:
-    """A run of two scenarios in `monday`, and of one of them, three times, in `tuesday`."""
+    """A run of two scenarios in `monday`, and of one of them, repeated three times, in `tuesday`."""
     suite(HOLDS, FAILS)
     assert invoke("run", "a.scenario.yaml", "--report", "monday").exit_code == 1
     suite(HOLDS)

@@ -1,4 +1,4 @@
-"""`harness trace`: a run as a conversation; and the traces that runs leave, however they are run."""
+"""`harness trace`: a run as a conversation; and the traces that runs leave, in every mode of running."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A script in TypeScript runs for real where tsx is installed. spec: "Supported extensions and runtimes"."""
+"""A script in TypeScript runs for real if tsx is installed. spec: "Supported extensions and runtimes"."""
 
 from __future__ import annotations
 

@@ -235,7 +235,7 @@ def test_a_manifest_with_a_key_that_only_its_own_yaml_takes_for_no_text_is_refus
 def test_a_manifest_that_no_version_of_yaml_takes_is_refused_with_what_none_takes(
     invoke: Invoke, write: WriteFile
 ) -> None:
-    """`yes` is a boolean in one version only, and the manifest is written in the other."""
+    """`yes` is a boolean in only one version, and the manifest is written in the other."""
     routes = "{yes: done, 1: done}"
     node = f"{{type: approval, question: q, options: [yes], routes: {routes}, on_other: done}}"
     write("graph.yaml", f"start: ask\nnodes:\n  ask: {node}\n  done: {{type: end}}\n")

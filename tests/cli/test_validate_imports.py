@@ -1,4 +1,4 @@
-"""What manifests name in Python, and what `harness validate` finds out about it without and with `--imports`."""
+"""Python names in manifests: problems that `harness validate` finds without and with `--imports`."""
 
 from pathlib import Path
 from typing import Any

@@ -34,7 +34,7 @@ Vary = Callable[[Sequence[Scenario], str], list[Scenario]]
 
 @pytest.fixture
 def vary(tmp_path: Path) -> Vary:
-    """Scenarios as the one variant with these keys."""
+    """A function that returns scenarios with a single variant that has these keys."""
 
     def scenarios(of: Sequence[Scenario], keys: str) -> list[Scenario]:
         file = tmp_path / "variants.yaml"

@@ -1,4 +1,4 @@
-"""A variants file becomes variants. Source: docs/variants.md, "The file"."""
+"""Reading of variants files. Source: docs/variants.md, "The file"."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A variant that is better by ten points among five is found with the number of scenarios that the score asks for."""
+"""A variant that is better by ten points, among five, is found with as many scenarios as the score asks for."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ VARIANTS = "harness: 1\nvariants:\n" + "".join(
 
 
 def rows(draw: np.random.Generator, count: int, first: int = 0) -> list[str]:
-    """Cases in which the baseline says 60 % of the words, the planted variant 70 %, the others as many as it.
+    """Return cases in which the baseline says 60 % of the words, the planted variant 70 %, and the others 60 %.
 
     A variant says another word than the baseline in a fifth of the places.
     """
@@ -74,7 +74,7 @@ def scored(cases: list[str]) -> dict[str, Any]:
 def test_a_planted_variant_is_found_with_as_many_scenarios_as_are_asked_for(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """The law is in tests/statistics/test_needed.py, over many samples; here the command is held to it in one."""
+    """tests/statistics/test_sample_size.py tests the law with many samples; this tests the command with one."""
     monkeypatch.chdir(tmp_path)
     Path("agent.yaml").write_text(MANIFEST, encoding="utf-8")
     Path("ask.scenario.yaml").write_text(SCENARIOS, encoding="utf-8")

@@ -1,4 +1,4 @@
-"""`pytest --harness-variants FILE` runs each scenario once as each variant. Source: docs/variants.md, "Scoring"."""
+"""`pytest --harness-variants FILE` runs each scenario with each variant. Source: docs/variants.md, "Scoring"."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""`harness score` holds variants against the baseline. Source: docs/variants.md."""
+"""`harness score` compares variants with the baseline. Source: docs/variants.md."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ Score = Callable[..., Result]
 
 @pytest.fixture
 def score(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Score:
-    """Scores variants over questions of which the baseline answers none politely."""
+    """A function that scores variants on questions that the baseline never answers politely."""
     monkeypatch.chdir(tmp_path)
 
     def run(
@@ -443,7 +443,7 @@ def test_a_trace_is_that_of_a_variant(score: Score) -> None:
 
 
 def test_a_name_that_only_a_variant_lacks_is_said_with_that_variant(score: Score) -> None:
-    """It is wrong of no file before that variant runs."""
+    """No file has the error before that variant runs."""
     Path("b.scenario.yaml").write_text(
         f"harness: 1\nmanifest: {TUTORIAL / 'agents/triage.yaml'}\nenv: {{TRIAGE_MODEL: gpt-4o}}\nscenarios:\n"
         "  - {name: b, input: q, llm: {classify: ['{\"intent\": 1}'], answer: [a]}, expect: {never: [open_ticket]}}\n"

@@ -1,4 +1,4 @@
-"""The difference of two variants. Source: docs/variants.md, "Better, worse, no evidence"."""
+"""The difference of two variants. Source: docs/variants.md, "Scoring"."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ def test_the_p_value_is_exact_for_few_scenarios() -> None:
 
 
 def test_scenarios_that_score_alike_leave_open_what_others_would_do() -> None:
-    """Of twenty scenarios without a difference one in ten may have one: they leave out all with a chance of 12 %."""
+    """If one in ten scenarios has a difference, a sample of twenty has none with a probability of 12 %."""
     found = paired_difference(pairs(*[(0.5, 0.5)] * 20))
     assert (found.estimate, found.p, found.scenarios) == (0.0, 1.0, 20)
     assert 0.1 <= found.high <= 0.15
