@@ -11,7 +11,7 @@ from tests.test_digests import CASES, ROOT, written
 
 @cache
 def known() -> dict[str, str]:
-    """The digest of each run of a case."""
+    """Return the digest of each run of a case."""
     return written(CASES)
 
 

@@ -1,4 +1,4 @@
-"""A dialect of a package of its own: what it must have, and what works then without another line."""
+"""A dialect in a package of its own: its required members, and the features that work with it."""
 
 from __future__ import annotations
 
@@ -83,7 +83,7 @@ Install = Callable[..., None]
 
 @pytest.fixture
 def install(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Install]:
-    """Puts a package with a dialect where Python looks for packages."""
+    """Return a function that installs a package with a dialect."""
 
     def install_(module: str, text: str, name: str = "relay", value: str = "") -> None:
         info = tmp_path / "site" / f"acme_{module}-1.0.dist-info"
@@ -105,7 +105,7 @@ def _forget() -> None:
 
 @pytest.fixture
 def agent(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """A relay: a folder with a manifest and its papers."""
+    """Create a relay: a folder with a manifest and its papers."""
     folder = tmp_path / "agent"
     (folder / "papers").mkdir(parents=True)
     (folder / "relay.yaml").write_text("relay: 1\nsay: no\n")
@@ -131,7 +131,7 @@ def test_a_dialect_of_a_package_runs_scenarios(install: Install, agent: Path, tm
     assert done.exit_code == 0, done.output
 
 
-def test_its_folders_are_shown_and_validated_and_their_prompts_listed(install: Install, agent: Path) -> None:
+def test_commands_accept_a_folder_of_the_dialect(install: Install, agent: Path) -> None:
     install("relays", RELAY)
     run = CliRunner().invoke
     assert run(cli, ["show", "agent"]).stdout == "(start)\n└─▶ say\n\nsay  [say]\n└─▶ (end)\n"
@@ -144,19 +144,19 @@ def test_a_dialect_may_be_an_object(install: Install, agent: Path) -> None:
     assert dialect_of(agent).title == "relays (YAML 1.2)"
 
 
-def test_a_folder_no_dialect_has_a_use_for_is_no_manifest(install: Install, tmp_path: Path) -> None:
+def test_a_folder_that_no_dialect_locates_is_no_manifest(install: Install, tmp_path: Path) -> None:
     install("relays", RELAY)
     with pytest.raises(ManifestError, match="this is a folder, not a file"):
         dialect_of(tmp_path)
 
 
-def test_a_manifest_in_yaml_that_only_one_version_can_read(install: Install, agent: Path) -> None:
+def test_a_manifest_that_is_valid_in_one_version_of_yaml_only(install: Install, agent: Path) -> None:
     install("relays", RELAY)
     (agent / "relay.yaml").write_text("relay: 1\nsay: 2024-13-45\n")  # no date of YAML 1.1
     assert dialect_of(agent / "relay.yaml").name == "relay"
 
 
-# ------------------------------------------------------------------ what is verified
+# ------------------------------------------------------------------ verification
 
 
 @pytest.mark.parametrize("member", ["name", "title", "yaml", "locate", "detect", "agents", "prompts", "load"])
@@ -187,14 +187,12 @@ def test_a_wrong_member_is_named(install: Install, module: str, line: str, fault
     assert fault in refusal("relay")
 
 
-def test_all_faults_are_told_at_once(install: Install) -> None:
+def test_all_faults_are_reported_at_once(install: Install) -> None:
     install("faulty", "name = 'relay'\n")
     assert refusal("relay").count("has no member") == 7
 
 
-def test_a_broken_dialect_is_told_before_anything_is_detected_without_it(
-    install: Install, tmp_path: Path
-) -> None:
+def test_a_broken_dialect_is_reported_before_detection(install: Install, tmp_path: Path) -> None:
     install("faulty_too", "")
     (tmp_path / "m.yaml").write_text("manifest_version: 1\n")
     with pytest.raises(ManifestError, match="the dialect 'relay' of the package 'acme-faulty_too'"):
@@ -224,7 +222,7 @@ tests:
 
 @pytest.fixture
 def tested(install: Install, agent: Path) -> Path:
-    """A relay with two scenarios of its own, which score 1 and 0.5."""
+    """Create a relay with two scenarios in its manifest, which score 1 and 0.5."""
     install("tested", RELAY + OWN)
     (agent / "relay.yaml").write_text(TESTED)
     return agent / "relay.yaml"
@@ -242,12 +240,12 @@ def test_a_manifest_runs_its_own_scenarios(tested: Path) -> None:
 @pytest.mark.parametrize(
     ("arguments", "passed"), [(["agent/relay.yaml::all right"], 1), (["agent/relay.yaml", "-k", "right"], 1)]
 )
-def test_they_can_be_chosen(tested: Path, arguments: list[str], passed: int) -> None:
+def test_scenarios_in_a_manifest_can_be_selected(tested: Path, arguments: list[str], passed: int) -> None:
     done = CliRunner().invoke(cli, ["run", *arguments])
     assert (done.exit_code, f"{passed} passed   ({passed} run" in done.output) == (0, True)
 
 
-def test_a_folder_stands_for_its_scenario_files_alone(tested: Path, tmp_path: Path) -> None:
+def test_scenarios_of_manifests_in_a_folder_are_not_run(tested: Path, tmp_path: Path) -> None:
     (tmp_path / "a.scenario.yaml").write_text(SCENARIO.replace('"no"', "hello"))
     assert "1 passed   (1 run" in CliRunner().invoke(cli, ["run", "."]).output
     (tmp_path / "a.scenario.yaml").unlink()
@@ -255,7 +253,7 @@ def test_a_folder_stands_for_its_scenario_files_alone(tested: Path, tmp_path: Pa
     assert (done.exit_code, "name agent/relay.yaml to run its own" in done.output) == (2, True)
 
 
-def test_a_scenario_file_gives_them_a_world(tested: Path, tmp_path: Path) -> None:
+def test_a_scenario_file_may_run_a_scenario_of_a_manifest(tested: Path, tmp_path: Path) -> None:
     (tmp_path / "a.scenario.yaml").write_text(
         "harness: 1\nmanifest: agent/relay.yaml\ndefaults: {timeout: 5, expect: {path: [nowhere]}}\n"
         "scenarios: [{name: lenient, test_scenario: half, seed: 3, pass_score: 0.5, cassette: none}]\n"
@@ -277,7 +275,9 @@ def test_a_scenario_file_gives_them_a_world(tested: Path, tmp_path: Path) -> Non
         ("test_scenario: half, input: x", "2:56: error: 'input' cannot stand beside 'test_scenario'"),
     ],
 )
-def test_what_is_wrong_in_the_file_is_told_there(tested: Path, tmp_path: Path, keys: str, fault: str) -> None:
+def test_errors_in_the_scenario_file_are_located_there(
+    tested: Path, tmp_path: Path, keys: str, fault: str
+) -> None:
     (tmp_path / "a.scenario.yaml").write_text(
         f"{{harness: 1, manifest: agent/relay.yaml, scenarios: [\n  {{name: one, tags: [x], seed: 0, {keys}}}]}}\n"
     )
@@ -286,7 +286,7 @@ def test_what_is_wrong_in_the_file_is_told_there(tested: Path, tmp_path: Path, k
     assert fault in done.output
 
 
-def test_which_of_them_is_meant_has_no_default(tested: Path, tmp_path: Path) -> None:
+def test_a_test_scenario_has_no_default(tested: Path, tmp_path: Path) -> None:
     (tmp_path / "a.scenario.yaml").write_text(
         "harness: 1\nmanifest: agent/relay.yaml\ndefaults: {test_scenario: half}\nscenarios: [{name: one}]\n"
     )
@@ -295,7 +295,7 @@ def test_which_of_them_is_meant_has_no_default(tested: Path, tmp_path: Path) -> 
 
 
 @pytest.mark.parametrize("command", ["run", "validate"])
-def test_what_is_wrong_in_the_manifest_is_told_there(tested: Path, command: str) -> None:
+def test_errors_in_the_manifest_are_located_there(tested: Path, command: str) -> None:
     text = TESTED.replace("weight: 3", "weight: -3").replace("said: hello, papers: []", "$foo: 1")
     tested.write_text(text + "  - {name: all right}\n")
     done = CliRunner().invoke(cli, [command, "agent/relay.yaml"])
@@ -308,7 +308,7 @@ def test_what_is_wrong_in_the_manifest_is_told_there(tested: Path, command: str)
     assert "relay.yaml:8:12: error: a second scenario 'all right' (first in line 4)" in done.output
 
 
-def test_a_manifest_without_any_says_so(tested: Path) -> None:
+def test_a_manifest_without_scenarios_is_an_error(tested: Path) -> None:
     tested.write_text("relay: 1\nsay: hello\n")
     done = CliRunner().invoke(cli, ["run", "agent/relay.yaml"])
     assert done.exit_code == 2
@@ -333,7 +333,7 @@ def test_a_package_cannot_replace_a_dialect_of_the_format(install: Install) -> N
     assert dialect_named("sherma").title.startswith("sherma agents")
 
 
-def test_two_packages_with_a_dialect_of_one_name_are_refused(install: Install, tmp_path: Path) -> None:
+def test_two_packages_with_the_same_dialect_name_are_refused(install: Install, tmp_path: Path) -> None:
     install("one", RELAY)
     install("other", RELAY)
     assert "two packages have a dialect 'relay': the package 'acme-" in refusal("relay")
@@ -342,7 +342,7 @@ def test_two_packages_with_a_dialect_of_one_name_are_refused(install: Install, t
 # ------------------------------------------------------------------ what a graph is made of
 
 
-def test_a_graph_is_compiled_again_when_a_file_in_a_folder_changes(install: Install, agent: Path) -> None:
+def test_a_graph_is_recompiled_when_a_file_in_a_folder_changes(install: Install, agent: Path) -> None:
     install("relays", RELAY)
     request = LoadRequest((agent,))
     graph = load_graph(request)

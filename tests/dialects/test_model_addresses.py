@@ -1,4 +1,4 @@
-"""Where a manifest says that its models are, there they are asked."""
+"""Models are called at the addresses that a manifest gives."""
 
 import asyncio
 import json
@@ -31,7 +31,7 @@ COMPLETION = Said(
 
 
 class RealModels(ScriptedWorld):
-    """A world without stubs, whose models are asked for real, with no key."""
+    """Return a world without stubs, whose models are called for real without a key."""
 
     providers: Providers
 
@@ -41,7 +41,7 @@ class RealModels(ScriptedWorld):
 
 
 def run(path: Path, given: Any) -> tuple[Mapping[str, Any], str]:
-    """The final state of one run, and its trace as text."""
+    """Return the final state of one run, and its trace as text."""
 
     async def main() -> tuple[Mapping[str, Any], str]:
         world = RealModels(WorldSpec())
@@ -58,7 +58,7 @@ def run(path: Path, given: Any) -> tuple[Mapping[str, Any], str]:
 
 
 def flow(config: Mapping[str, Any]) -> str:
-    """An Agent Spec flow that asks its model once."""
+    """Return an Agent Spec flow that calls its model once."""
 
     def ref(name: str) -> Mapping[str, str]:
         return {"$component_ref": name}
@@ -90,7 +90,7 @@ def flow(config: Mapping[str, Any]) -> str:
 
 
 @pytest.mark.parametrize("kind", ["OpenAiCompatibleConfig", "VllmConfig", "OllamaConfig"])
-def test_the_url_of_an_agentspec_configuration_is_where_its_model_is(kind: str, tmp_path: Path) -> None:
+def test_the_url_of_an_agentspec_configuration_is_the_address_of_its_model(kind: str, tmp_path: Path) -> None:
     with loopback(COMPLETION) as server:
         url = server.url.removeprefix("http://")
         path = tmp_path / "flow.json"
@@ -101,7 +101,7 @@ def test_the_url_of_an_agentspec_configuration_is_where_its_model_is(kind: str, 
 
 
 @pytest.mark.parametrize("name", ["base_url", "api_base"])
-def test_the_kwargs_of_a_yagra_model_say_where_it_is_and_its_key_is_in_no_trace(
+def test_the_kwargs_of_a_yagra_model_give_its_address_and_its_key_is_in_no_trace(
     name: str, tmp_path: Path
 ) -> None:
     with loopback(COMPLETION) as server:

@@ -1,4 +1,4 @@
-"""The prompts of manifests as data: their ids, kinds, texts and places, by dialect. Contract: `harness prompts`."""
+"""The prompts of manifests as data: ids, kinds, texts and locations, by dialect. Contract: `harness prompts`."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ def _in_a_project(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def prompts(files: Mapping[str, str], *more: str, **options: Any) -> list[Prompt]:
-    """The prompts of the first file, the others being beside it; `more` are its parts."""
+    """Return the prompts of the first of these files; `more` are its other documents."""
     for name, text in files.items():
         Path(name).parent.mkdir(parents=True, exist_ok=True)
         Path(name).write_text(text, encoding="utf-8")
@@ -86,7 +86,7 @@ def test_sherma_sub_agents_with_a_manifest_are_part_of_it() -> None:
     ]
 
 
-def test_sherma_prompts_are_listed_whatever_else_is_wrong_with_a_manifest() -> None:
+def test_sherma_prompts_are_listed_despite_other_errors_in_a_manifest() -> None:
     assert [prompt.id for prompt in prompts({"a.yaml": f"{SHERMA}agents: 3\n", "texts/think.md": ""})] == [
         "greet",
         "think",
@@ -142,7 +142,7 @@ def test_agentspec_prompts_are_those_of_agents_and_nodes() -> None:
     ]
 
 
-def test_agentspec_prompts_stand_where_their_text_does_in_every_document() -> None:
+def test_agentspec_prompts_are_located_at_their_text_in_every_document() -> None:
     parts = AGENT.replace('agentspec_version: "25.4.1"\n', "")
     parts = "$referenced_components:\n  helper:\n" + "".join(f"    {line}\n" for line in parts.splitlines())
     assert rows(prompts({"flow.yaml": FLOW, "parts.yaml": parts}, "parts.yaml")) == [
@@ -165,7 +165,7 @@ def test_agentspec_components_that_are_aliases_are_listed_once() -> None:
     assert [prompt.id for prompt in prompts({"a.yaml": text})] == ["n.prompt_template"]
 
 
-def test_agentspec_prompts_that_are_no_text_are_all_told() -> None:
+def test_agentspec_prompts_that_are_not_text_are_all_reported() -> None:
     text = FLOW.replace('"Write on {{topic}}."', "[a]").replace(
         "$component_ref: asked", "$component_ref: askd"
     )
@@ -251,7 +251,7 @@ edges: []
         ("workflow_ref: nowhere.yaml", "missing-file"),
     ],
 )
-def test_yagra_references_that_lead_nowhere_are_located(reference: str, code: str) -> None:
+def test_unresolved_yagra_references_are_located(reference: str, code: str) -> None:
     text = f"start_at: a\nend_at: [a]\nnodes:\n  - id: a\n    handler: subgraph\n    params:\n      {reference}\n"
     [problem] = problems({"a.yaml": text, "texts/prompts.yaml": PROMPTS})
     assert problem.span is not None

@@ -1,4 +1,4 @@
-"""Files and folders that manifests name, manifests under names that no file can have, and graphs that are kept."""
+"""Files and folders that manifests name, names that no file can have, and cached graphs."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ IMPOSSIBLE = ["long" * 5000, "a\0b.md"]
 
 
 @pytest.mark.parametrize("name", IMPOSSIBLE, ids=["too long", "with a zero byte"])
-def test_no_file_can_have_the_name_a_manifest_gives(tmp_path: Path, name: str) -> None:
+def test_a_name_that_no_file_can_have(tmp_path: Path, name: str) -> None:
     with pytest.raises(ManifestError) as refusal:
         LoadRequest((tmp_path / "agent.yaml",)).resolve(name, HERE)
     [problem] = refusal.value.problems
@@ -25,7 +25,7 @@ def test_no_file_can_have_the_name_a_manifest_gives(tmp_path: Path, name: str) -
 
 
 @pytest.mark.parametrize("name", IMPOSSIBLE, ids=["too long", "with a zero byte"])
-def test_a_manifest_is_not_there(tmp_path: Path, name: str) -> None:
+def test_a_missing_manifest(tmp_path: Path, name: str) -> None:
     with pytest.raises(ManifestError) as refusal:
         load_graph(LoadRequest((tmp_path / name,), named_at=HERE))
     assert [problem.span for problem in refusal.value.problems] == [HERE]
@@ -36,7 +36,7 @@ def test_a_manifest_is_not_there(tmp_path: Path, name: str) -> None:
 
 @pytest.fixture
 def request_(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> LoadRequest:
-    """The request for a manifest beside the folder `parts`."""
+    """Return the request for a manifest beside the folder `parts`."""
     project = tmp_path / "project"
     for name in ("b.py", "a.py", "a.md", ".hidden.py", "deep/c.py", ".git/d.py", "__pycache__/e.py"):
         path = project / "parts" / name
@@ -89,12 +89,12 @@ def test_a_path_that_cannot_be_read_as_a_file(request_: LoadRequest) -> None:
         request_.resolve("pipe.md", HERE)
 
 
-def test_a_folder_where_a_file_is_needed(request_: LoadRequest) -> None:
+def test_a_folder_instead_of_a_file(request_: LoadRequest) -> None:
     with pytest.raises(ManifestError, match="'parts' is a folder, and a file is needed"):
         request_.resolve("parts", HERE)
 
 
-def test_a_file_in_a_folder_may_not_lead_outside(request_: LoadRequest, tmp_path: Path) -> None:
+def test_a_link_in_a_folder_may_not_lead_outside(request_: LoadRequest, tmp_path: Path) -> None:
     (tmp_path / "secret.md").touch()
     Path("parts/z.md").symlink_to(tmp_path / "secret.md")
     with pytest.raises(ManifestError, match=r"'z\.md' is outside"):
@@ -116,7 +116,7 @@ agents:
 """
 
 
-def test_a_graph_is_compiled_again_when_a_file_that_its_manifest_names_changes(tmp_path: Path) -> None:
+def test_a_graph_is_recompiled_when_a_file_that_its_manifest_names_changes(tmp_path: Path) -> None:
     (tmp_path / "a.yaml").write_text(AGENT)
     (tmp_path / "p.md").write_text("one")
     request = LoadRequest((tmp_path / "a.yaml",))

@@ -1,4 +1,4 @@
-"""Configurations as text: an agent, tools, tables of components and references to them."""
+"""Builders of configurations as text: an agent, tools, tables of components and references to them."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ TABLE = "$referenced_components:\n"
 
 
 def agent(**fields: Any) -> Any:
-    """An agent with other fields, each as YAML."""
+    """Return an agent with these fields, each as YAML."""
     written = {
         "component_type": "Agent",
         "name": "guide",

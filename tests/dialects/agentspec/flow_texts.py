@@ -1,4 +1,4 @@
-"""A sound flow as text, and what changes it."""
+"""A valid flow as text, and functions that change it."""
 
 from __future__ import annotations
 
@@ -75,7 +75,7 @@ FLOW = "".join(
 
 
 def changed(changes: Any) -> Any:
-    """The sound flow with texts in it replaced."""
+    """Return the valid flow with texts in it replaced."""
     text = FLOW
     for old, new in changes:
         assert text.count(old) == 1, old
@@ -92,7 +92,7 @@ def without(old: Any) -> Any:
 
 
 def with_new(key: Any, component_type: Any, rest: Any, *edges: Any) -> Any:
-    """One more node in the table, and edges behind the keys of their lists."""
+    """Return the changes that add a node to the table, and each edge after the key of its list."""
     return [after(TABLE, node(key, component_type, rest)), *(after(place, edge) for place, edge in edges)]
 
 
@@ -100,7 +100,7 @@ def with_new(key: Any, component_type: Any, rest: Any, *edges: Any) -> Any:
 
 
 def flow_of(component: Any) -> Any:
-    """A flow of one node, to which values flow by name."""
+    """Return a flow with one node between start and end, with data flow by name."""
     return "".join(
         [
             "agentspec_version: 25.4.2\n",

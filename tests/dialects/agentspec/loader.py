@@ -1,4 +1,4 @@
-"""Configurations written into files, and loaded."""
+"""Loading configurations that are given as text."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from tests.dialects.places import text_at
 
 
 class Loader:
-    """Loads a main document, and documents with parts for it, which are given as text."""
+    """A loader of a main document and its disaggregated documents, given as text."""
 
     def __init__(self, folder: Path) -> None:
         self.folder = folder
@@ -35,25 +35,25 @@ class Loader:
         return load(self.request(*texts, **options))
 
     def configuration(self, *texts: str, **options: Any) -> Configuration:
-        """The components of documents without a fault."""
+        """Read documents that must have no errors."""
         found = configuration_of(self.request(*texts, **options))
         assert found.problems.errors == []
         return found
 
     def agent(self, *texts: str, **options: Any) -> Agent:
-        """The agent at the top of documents without a fault."""
+        """Return the root agent of documents that must have no errors."""
         root = self.configuration(*texts, **options).root
         assert isinstance(root, Agent)
         return root
 
     def problems(self, *texts: str, **options: Any) -> Sequence[Problem]:
-        """What is said against documents, which must be refused."""
+        """Return the problems of documents, which must be refused."""
         with pytest.raises(ManifestError) as refusal:
             self.graph(*texts, **options)
         return refusal.value.problems
 
     def problem(self, *texts: str, **options: Any) -> Problem:
-        """The one thing that is said against them."""
+        """Return the only problem of documents, which must be refused."""
         found = self.problems(*texts, **options)
         assert len(found) == 1, "\n".join(map(str, found))
         return found[0]

@@ -1,4 +1,4 @@
-"""Values cast to the types of properties, and the laws that bind casts to types."""
+"""Casting values to the types of properties, and the laws between casts and types."""
 
 from copy import deepcopy
 from datetime import date
@@ -82,7 +82,7 @@ NODE = {"type": "object", "properties": {"next": {"anyOf": [{"$ref": "#"}, NULL]
         (None, NULL, None),
     ],
 )
-def test_a_value_becomes_one_of_the_type(value: Any, schema: Any, result: Any) -> None:
+def test_a_value_is_cast(value: Any, schema: Any, result: Any) -> None:
     found = cast_value(value, type_of(schema))
 
     assert found == result
@@ -118,7 +118,7 @@ def test_a_value_becomes_one_of_the_type(value: Any, schema: Any, result: Any) -
         ),
     ],
 )
-def test_a_value_that_cannot(value: Any, schema: Any, message: Any) -> None:
+def test_a_value_that_cannot_be_cast(value: Any, schema: Any, message: Any) -> None:
     with pytest.raises(CastError) as caught:
         cast_value(value, type_of(schema))
 
@@ -126,7 +126,7 @@ def test_a_value_that_cannot(value: Any, schema: Any, message: Any) -> None:
     assert caught.value.code == "cast"
 
 
-def test_a_value_is_left_as_it_was_and_a_default_too() -> None:
+def test_casting_changes_neither_the_value_nor_a_default() -> None:
     value, schema = (
         {"a": [1.5]},
         {"type": "object", "properties": {"b": {"default": []}}, "additionalProperties": STRINGS},
@@ -163,7 +163,7 @@ def test_a_value_is_left_as_it_was_and_a_default_too() -> None:
         (object(), {}, True),
     ],
 )
-def test_fits_when_it_is_of_the_type_already(value: Any, schema: Any, does: Any) -> None:
+def test_a_value_of_the_type_fits(value: Any, schema: Any, does: Any) -> None:
     assert fits(value, type_of(schema)) is does
 
 
@@ -219,7 +219,7 @@ json = st.recursive(
 
 @st.composite
 def of_type(draw: Any, schema: Any) -> Any:
-    """A value of the type, built along the schema."""
+    """Draw a value of a type, which is built from its schema."""
     if "anyOf" in schema:
         return draw(of_type(draw(st.sampled_from(schema["anyOf"]))))
     type_ = schema.get("type")
@@ -240,7 +240,7 @@ def schema_with_value(draw: Any) -> Any:
 
 
 @given(schemas)
-def test_law_a_type_goes_into_itself(schema: Any) -> None:
+def test_law_a_type_can_be_cast_to_itself(schema: Any) -> None:
     assert castable(type_of(schema), type_of(deepcopy(schema)))
     assert same_type(type_of(schema), type_of(deepcopy(schema)))
     assert castable(type_of(schema), type_of(STRING))
@@ -248,14 +248,14 @@ def test_law_a_type_goes_into_itself(schema: Any) -> None:
 
 
 @given(schemas, schemas)
-def test_law_the_same_types_go_into_each_other(a: Any, b: Any) -> None:
+def test_law_the_same_types_can_be_cast_to_each_other(a: Any, b: Any) -> None:
     if same_type(type_of(a), type_of(b)):
         assert castable(type_of(a), type_of(b))
         assert castable(type_of(b), type_of(a))
 
 
 @given(schema_with_value(), schemas)
-def test_law_what_fits_a_type_can_be_cast_to_those_it_goes_into(source_and_value: Any, target: Any) -> None:
+def test_law_a_value_of_a_type_can_be_cast_to_all_castable_types(source_and_value: Any, target: Any) -> None:
     source, value = source_and_value
     assume(fits(value, type_of(source)))
     if castable(type_of(source), type_of(target)):

@@ -1,4 +1,4 @@
-"""Which component of a configuration is run."""
+"""The choice of the component of a configuration that is run."""
 
 from __future__ import annotations
 
@@ -42,33 +42,33 @@ control_flow_connections:
 
 
 @pytest.mark.parametrize(("wanted", "name"), [(None, "outer"), ("outer", "outer"), ("outer_id", "outer")])
-def test_the_component_at_the_top_is_run(loader: Loader, wanted: Any, name: Any) -> None:
+def test_the_root_component_is_run(loader: Loader, wanted: Any, name: Any) -> None:
     assert loader.graph(OUTER, agent=wanted).name == name
 
 
 @pytest.mark.parametrize("wanted", ["inner", "inner_id", "key"])
-def test_another_is_run_by_its_name_id_or_key(loader: Loader, wanted: Any) -> None:
+def test_another_component_is_run_by_its_name_id_or_key(loader: Loader, wanted: Any) -> None:
     assert loader.graph(OUTER, agent=wanted).name == "inner"
 
 
-def test_what_nothing_refers_to_can_be_run(loader: Loader) -> None:
+def test_an_unused_component_can_be_run(loader: Loader) -> None:
     spare = INNER.replace("inner", "spare")
     assert loader.graph(OUTER + entry("spare_key", spare), agent="spare").name == "spare"
 
 
-def test_an_agent_that_is_not_there(loader: Loader) -> None:
+def test_a_missing_agent(loader: Loader) -> None:
     problem = loader.problem(OUTER, agent="iner")
     assert (problem.code, problem.hint) == ("unknown-agent", "did you mean 'inner'?")
     assert problem.message == "no agent or flow 'iner' in the configuration"
 
 
 @pytest.mark.parametrize("wanted", ["inner", "inner_id", "key"])
-def test_an_agent_that_cannot_be_read(loader: Loader, wanted: Any) -> None:
+def test_a_malformed_agent(loader: Loader, wanted: Any) -> None:
     problem = loader.problem(OUTER.replace("system_prompt: Inside.", "system_prompt: 5"), agent=wanted)
     assert problem.message == "'inner': system_prompt: expected text, found the number 5"
 
 
-def test_an_unused_agent_that_cannot_be_read(loader: Loader) -> None:
+def test_a_malformed_unused_agent(loader: Loader) -> None:
     problem = loader.problem(
         OUTER + entry("spare", "{component_type: Agent, name: spare, system_prompt: x}"), agent="spare"
     )
@@ -76,13 +76,13 @@ def test_an_unused_agent_that_cannot_be_read(loader: Loader) -> None:
     assert problem.severity == "error"
 
 
-def test_a_reference_at_the_top(loader: Loader) -> None:
+def test_the_root_may_be_a_reference(loader: Loader) -> None:
     text = "$component_ref: key\n" + VERSION + TABLE + entry("key", INNER) + entry("model", MODEL)
     assert loader.graph(text).name == "inner"
     assert loader.problem(text.replace("ref: key", "ref: kei")).code == "unknown-reference"
 
 
-def test_a_tool_at_the_top_cannot_be_run(loader: Loader) -> None:
+def test_a_root_tool_cannot_be_run(loader: Loader) -> None:
     problem = loader.problem(VERSION + "component_type: ServerTool\nname: hammer\n")
     assert problem.code == "not-runnable"
     assert (
@@ -103,7 +103,7 @@ def test_a_tool_at_the_top_cannot_be_run(loader: Loader) -> None:
         ("manifest_version: 1\nagents: {}", False),
     ],
 )
-def test_which_documents_are_configurations(text: Any, expected: Any) -> None:
+def test_documents_that_are_configurations(text: Any, expected: Any) -> None:
     assert detect(parse(text, file="x.yaml")) is expected
 
 

@@ -1,4 +1,4 @@
-"""The component types: what each has, and what it cannot do without. spec: the sections of the classes."""
+"""The fields of each component type, and the required ones. spec: the sections named in the models."""
 
 from __future__ import annotations
 
@@ -108,7 +108,7 @@ TYPES: dict[str, tuple[dict[str, Any], dict[str, Any]]] = {
 }
 
 WITHOUT_IO = ("Config", "Principal", "Token", "ApiKey", "Transport", "Edge")
-"""How the names of types end that have neither inputs nor outputs."""
+"""The suffixes of component types without inputs and outputs."""
 
 NULLABLE = {
     "description",
@@ -131,12 +131,12 @@ NULLABLE = {
 
 
 def required_of(component_type: Any) -> Any:
-    """What a component of this type must have."""
+    """Return the required fields of a component type."""
     return {"name": "it", **TYPES[component_type][0]}
 
 
 def optional_of(component_type: Any) -> Any:
-    """What a component of this type may have, of its own and in common with others."""
+    """Return the optional fields of a component type, its own and the common ones."""
     found = {"id": "x", "description": "x", "metadata": {"x": 1}, **TYPES[component_type][1]}
     if not component_type.endswith(WITHOUT_IO):
         found |= {"inputs": [{"title": "x"}], "outputs": [{"title": "x"}]}
@@ -157,7 +157,7 @@ def may_be_null(component_type: Any, field: Any) -> Any:
 
 @pytest.fixture
 def faults(loader: Loader) -> Any:
-    """What is wrong with one component, read by itself."""
+    """Return a function that gives the problems of a single component."""
 
     def faults_(component_type: Any, fields: Any) -> Any:
         parts = {"component_type": component_type, **fields}
@@ -176,14 +176,14 @@ def faults(loader: Loader) -> Any:
 
 
 @pytest.mark.parametrize("component_type", TYPES)
-def test_a_type_has_these_fields(faults: Any, component_type: Any) -> None:
+def test_the_fields_of_a_type_are_accepted(faults: Any, component_type: Any) -> None:
     required = required_of(component_type)
     assert faults(component_type, required) == []
     assert faults(component_type, required | optional_of(component_type)) == []
 
 
 @pytest.mark.parametrize("component_type", TYPES)
-def test_it_has_no_others(faults: Any, component_type: Any) -> None:
+def test_other_fields_are_refused(faults: Any, component_type: Any) -> None:
     every = {key for required, optional in TYPES.values() for key in required | optional} | {
         "inputs",
         "branches",
@@ -196,7 +196,7 @@ def test_it_has_no_others(faults: Any, component_type: Any) -> None:
 
 
 @pytest.mark.parametrize("component_type", TYPES)
-def test_it_cannot_do_without_some(faults: Any, component_type: Any) -> None:
+def test_required_fields(faults: Any, component_type: Any) -> None:
     required = required_of(component_type)
     for key in required:
         [(code, message)] = faults(
@@ -334,14 +334,14 @@ WRONG = {
 
 
 @pytest.mark.parametrize(("component_type", "fields", "code", "message"), WRONG.values(), ids=WRONG)
-def test_what_a_field_cannot_be(
+def test_wrong_values_of_fields(
     faults: Any, component_type: Any, fields: Any, code: Any, message: Any
 ) -> None:
     expected = [] if code is None else [(code, message)]
     assert faults(component_type, required_of(component_type) | fields) == expected
 
 
-def test_every_fault_is_told_of_with_its_place(loader: Loader) -> None:
+def test_every_problem_is_reported_with_its_location(loader: Loader) -> None:
     text = """\
 agentspec_version: 25.4.1
 component_type: Agent
@@ -385,7 +385,7 @@ tools:
         ("HttpTool", "known: ServerTool, ClientTool, RemoteTool, MCPTool"),
     ],
 )
-def test_a_type_that_is_unknown_is_told_of_with_a_near_one_or_those_of_its_kind(
+def test_the_hint_for_an_unknown_type_is_a_similar_one_or_all_of_its_kind(
     loader: Loader, component_type: Any, hint: Any
 ) -> None:
     text = f"agentspec_version: 25.4.1\ncomponent_type: {component_type}\nname: x\n"
@@ -400,14 +400,12 @@ def test_a_type_that_is_unknown_is_told_of_with_a_near_one_or_those_of_its_kind(
         ("{type: [ServerTool], name: t}", ""),
     ],
 )
-def test_the_older_words_of_the_document_are_refused_with_those_of_today(
-    loader: Loader, written: Any, hint: Any
-) -> None:
+def test_the_hint_for_older_notation_is_the_current_one(loader: Loader, written: Any, hint: Any) -> None:
     problem = loader.problem(configurations.agent(tools=f"[{written}]"))
     assert (problem.code, problem.hint) == ("wrong-component", hint)
 
 
-def test_two_tools_of_one_name_are_a_warning(loader: Loader) -> None:
+def test_two_tools_with_the_same_name_are_a_warning(loader: Loader) -> None:
     """Models call tools by name."""
     tools = [configurations.tool("find", "one"), configurations.tool("find", "two")]
     [warning] = loader.graph(configurations.agent(tools=f"[{', '.join(tools)}]")).warnings
@@ -432,7 +430,7 @@ def test_null_in_a_list_of_types_is_the_type_null(loader: Loader, written: Any) 
     assert found.default in (None, [None])
 
 
-def test_null_alone_is_no_type(loader: Loader) -> None:
+def test_null_by_itself_is_no_type(loader: Loader) -> None:
     problem = loader.problem(configurations.agent(outputs="[{title: a, type: null}]"))
     assert (problem.code, problem.hint) == ("bad-schema", "quote it to name the type: 'null'")
 
@@ -441,8 +439,8 @@ def test_null_alone_is_no_type(loader: Loader) -> None:
     ("written", "found", "hint"),
     [("2024-01-01", "a date", "quote it to make it text"), (".inf", "the number inf", "")],
 )
-def test_values_are_those_of_json(loader: Loader, written: Any, found: Any, hint: Any) -> None:
-    """YAML has more, of which neither a model nor an API could be sent anything."""
+def test_values_that_are_not_json_are_refused(loader: Loader, written: Any, found: Any, hint: Any) -> None:
+    """YAML has values that cannot be sent to a model or an API."""
     problem = loader.problem(configurations.agent(outputs=f"[{{title: a, default: {written}}}]"))
     assert (problem.code, problem.message) == ("wrong-type", f"expected a value of JSON, found {found}")
     assert (loader.place(problem), problem.hint) == (written, hint)

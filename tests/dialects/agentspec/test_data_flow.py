@@ -1,4 +1,4 @@
-"""Data edges of a flow, written or by name: what a picture shows, and that big flows stay cheap."""
+"""The data edges of a flow, declared or by name, and the cost of large flows."""
 
 import gc
 import json
@@ -14,7 +14,7 @@ def ref(name: Any) -> Any:
 
 
 def flow(count: Any, **fields: Any) -> Any:
-    """A flow of `count` nodes that each take a topic and a mood and give a mood."""
+    """Return a flow of `count` nodes with the inputs topic and mood and the output mood."""
     names = ["start", *(f"n{number}" for number in range(count)), "end"]
     topic, mood = {"title": "topic", "type": "string"}, {"title": "mood", "type": "string", "default": "calm"}
     tool = {
@@ -49,7 +49,7 @@ def flow(count: Any, **fields: Any) -> Any:
     return json.dumps(document)
 
 
-def test_by_name_every_output_goes_to_every_input_of_its_name(loader: Loader) -> None:
+def test_by_name_every_output_feeds_every_input_of_its_name(loader: Loader) -> None:
     assert loader.graph(flow(2)).data_edges() == (
         DataEdge("start", "topic", "n0", "topic"),
         DataEdge("start", "topic", "n1", "topic"),
@@ -62,7 +62,7 @@ def test_by_name_every_output_goes_to_every_input_of_its_name(loader: Loader) ->
     )
 
 
-def test_written_ones_are_those(loader: Loader) -> None:
+def test_declared_data_edges_are_drawn(loader: Loader) -> None:
     edge = {
         "component_type": "DataFlowEdge",
         "name": "d",
@@ -76,11 +76,11 @@ def test_written_ones_are_those(loader: Loader) -> None:
 
 
 def alive() -> Any:
-    """How many data edges there are in memory."""
+    """Return the number of data edges in memory."""
     return sum(type(item) is DataEdge for item in gc.get_objects())
 
 
-def test_a_big_flow_is_loaded_without_making_its_data_edges(loader: Loader) -> None:
+def test_loading_a_large_flow_does_not_create_its_data_edges(loader: Loader) -> None:
     before = alive()
     graph = loader.graph(flow(40))
     assert alive() == before

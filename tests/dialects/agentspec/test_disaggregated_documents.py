@@ -1,4 +1,4 @@
-"""Documents of parts behind the main one. spec: "Disaggregated components"."""
+"""Disaggregated documents after the main one. spec: "Disaggregated components"."""
 
 from __future__ import annotations
 
@@ -24,14 +24,14 @@ from tests.dialects.agentspec.loader import Loader
 MAIN = agent(system_prompt=ref("prompt"), tools=f"[{ref('tool')}]")
 
 
-def test_parts_come_from_documents_behind_the_main_one(loader: Loader) -> None:
+def test_components_come_from_documents_after_the_main_one(loader: Loader) -> None:
     root = loader.agent(MAIN, PARTS)
     assert (root.system_prompt, root.tools[0].name) == ("Help.", "tool")
     two = loader.agent(MAIN, TABLE + entry("prompt", "Go."), TABLE + entry("tool", tool("other")))
     assert (two.system_prompt, two.tools[0].name) == ("Go.", "other")
 
 
-def test_parts_may_refer_to_each_other_and_to_the_main_document(loader: Loader) -> None:
+def test_components_may_refer_to_other_documents_and_to_the_main_one(loader: Loader) -> None:
     main = agent(tools=f"[{ref('tool')}]") + TABLE + entry("url", "http://x")
     remote = "{component_type: RemoteTool, name: t, http_method: GET, url: {$component_ref: url}}"
     parts = VERSION + TABLE + entry("tool", ref("remote")) + entry("remote", remote)
@@ -40,13 +40,13 @@ def test_parts_may_refer_to_each_other_and_to_the_main_document(loader: Loader) 
     assert found.url == "http://x"
 
 
-def test_a_part_that_is_in_no_document(loader: Loader) -> None:
+def test_a_missing_component(loader: Loader) -> None:
     problem = loader.problem(MAIN, TABLE + entry("prompt", "Help."))
     assert (problem.code, loader.place(problem)) == ("unknown-reference", "tool")
     assert codes(loader.problems(MAIN)) == ["unknown-reference", "unknown-reference"]
 
 
-def test_a_part_of_another_kind(loader: Loader) -> None:
+def test_a_component_of_the_wrong_kind(loader: Loader) -> None:
     problem = loader.problem(
         MAIN, TABLE + entry("prompt", "Help.") + entry("tool", MODEL.replace("small", "s"))
     )
@@ -54,14 +54,14 @@ def test_a_part_of_another_kind(loader: Loader) -> None:
     assert loader.place(problem) == ref("tool")
 
 
-def test_a_part_that_is_there_twice(loader: Loader) -> None:
+def test_a_component_in_two_documents(loader: Loader) -> None:
     problem = loader.problem(MAIN, PARTS, TABLE + entry("tool", tool()))
     assert problem.code == "duplicate-reference"
     assert problem.span is not None
     assert problem.span.file.endswith("document_2.yaml")
 
 
-def test_parts_that_are_not_used_are_not_looked_at(loader: Loader) -> None:
+def test_unused_components_of_other_documents_are_not_checked(loader: Loader) -> None:
     assert loader.graph(MAIN, PARTS + entry("other", "{component_type: Nonsense}")).warnings == ()
 
 
@@ -101,14 +101,14 @@ def test_parts_that_are_not_used_are_not_looked_at(loader: Loader) -> None:
         ),
     ],
 )
-def test_what_a_document_of_parts_is(loader: Loader, parts: Any, code: Any, message: Any) -> None:
+def test_the_form_of_a_disaggregated_document(loader: Loader, parts: Any, code: Any, message: Any) -> None:
     problem = loader.problem(MAIN, parts)
     assert (problem.code, problem.message) == (code, message)
     assert problem.span is not None
     assert problem.span.file.endswith("document_1.yaml")
 
 
-def test_a_document_of_parts_is_none_to_run(loader: Loader) -> None:
+def test_a_disaggregated_document_cannot_be_run(loader: Loader) -> None:
     problem = loader.problem(VERSION + PARTS)
     assert (problem.code, problem.message) == (
         "no-component",
@@ -142,7 +142,7 @@ def test_a_document_of_parts_is_none_to_run(loader: Loader) -> None:
         ),
     ],
 )
-def test_what_has_no_component_at_the_top(
+def test_a_document_without_a_root_component(
     loader: Loader, text: Any, code: Any, message: Any, hint: Any
 ) -> None:
     problem = loader.problem(text)

@@ -18,7 +18,7 @@ from tests.dialects.agentspec.loader import Loader
 
 
 def bomb(levels: Any, leaf: Any = "x", each: Any = "[%s]") -> Any:
-    """Values of ten references each to the next: `b0` has ten to the power of `levels` leaves."""
+    """Return values with ten references each to the next, so that `b0` has ten to the power of `levels` leaves."""
     tens = [each % ", ".join([ref(f"b{at + 1}")] * 10) for at in range(levels)]
     return "".join(entry(f"b{at}", value) for at, value in enumerate([*tens, leaf]))
 
@@ -27,7 +27,7 @@ def remote(data: Any) -> Any:
     return f"[{{component_type: RemoteTool, name: t, http_method: GET, url: u, data: {data}}}]"
 
 
-def test_a_value_that_is_too_large_once_references_are_written_out(loader: Loader) -> None:
+def test_a_value_that_is_too_large_with_references_expanded(loader: Loader) -> None:
     problem = loader.problem(agent(tools=remote("{a: {$component_ref: b0}}")) + TABLE + bomb(9))
     assert (problem.code, problem.message) == (
         "too-many-nodes",
@@ -36,14 +36,14 @@ def test_a_value_that_is_too_large_once_references_are_written_out(loader: Loade
     loader.configuration(agent(tools=remote("{a: {$component_ref: b0}}")) + TABLE + bomb(4))
 
 
-def test_a_component_that_is_too_large_once_references_are_written_out(loader: Loader) -> None:
+def test_a_component_that_is_too_large_with_references_expanded(loader: Loader) -> None:
     data = "{" + ", ".join(f"k{at}: {ref('b0')}" for at in range(10)) + "}"
     problem = loader.problem(agent(tools=remote(data)) + TABLE + bomb(4))
     assert (problem.code, loader.place(problem)) == ("too-many-nodes", "data")
     assert problem.message == "'t': more than 100,000 values in a component, references written out"
 
 
-def test_a_property_that_is_too_large_once_references_are_written_out(loader: Loader) -> None:
+def test_a_property_that_is_too_large_with_references_expanded(loader: Loader) -> None:
     outputs, each = "[{title: x, anyOf: [{$component_ref: b0}]}]", "{anyOf: [%s]}"
     problem = loader.problem(agent(outputs=outputs) + TABLE + bomb(4, "{type: string}", each))
     assert (problem.code, loader.place(problem)) == ("too-many-nodes", outputs[1:-1])
@@ -53,15 +53,15 @@ def test_a_property_that_is_too_large_once_references_are_written_out(loader: Lo
     loader.configuration(agent(outputs=outputs) + TABLE + bomb(2, "{type: string}", each))
 
 
-def test_a_property_that_is_too_large_once_aliases_are_written_out(loader: Loader) -> None:
+def test_a_property_that_is_too_large_with_aliases_expanded(loader: Loader) -> None:
     levels = "".join(f"l{at}: &l{at} [{', '.join([f'*l{at - 1}'] * 10)}]\n    " for at in range(1, 5))
     metadata = "\n    l0: &l0 {type: string}\n    " + levels
     problem = loader.problem(agent(metadata=metadata, outputs="[{title: x, anyOf: *l4}]"))
     assert problem.code == "too-many-nodes"
 
 
-def test_lists_of_components_in_each_other_are_read_once(loader: Loader) -> None:
-    """Each level has ten flows, which all refer to the list of nodes of the next."""
+def test_nested_lists_of_components_are_read_once(loader: Loader) -> None:
+    """Every level has ten flows that share the list of nodes of the next level."""
     node = (
         "{component_type: FlowNode, name: n, subflow: {component_type: Flow, name: f,"
         " start_node: {component_type: StartNode, name: s}, nodes: {$component_ref: b%d},"
@@ -74,7 +74,7 @@ def test_lists_of_components_in_each_other_are_read_once(loader: Loader) -> None
 
 
 @pytest.mark.parametrize("where", ["inline", "in a table", "unused"])
-def test_an_id_belongs_to_one_component(loader: Loader, where: Any) -> None:
+def test_an_id_is_unique(loader: Loader, where: Any) -> None:
     other = tool(id_="small")
     text = agent(tools="[]" if where == "unused" else f"[{other if where == 'inline' else ref('key')}]")
     text += "" if where == "inline" else TABLE + entry("key", other)
@@ -88,7 +88,7 @@ def test_components_without_an_id_are_different_components(loader: Loader) -> No
     assert root.tools[0] is not root.tools[1]
 
 
-def test_metadata_means_nothing(loader: Loader) -> None:
+def test_metadata_is_not_interpreted(loader: Loader) -> None:
     metadata = f"{{$referenced_components: {{tool: 1}}, a: [{ref('nowhere')}], component_type: X}}"
     text = agent(metadata=metadata, tools=f"[{ref('tool')}]") + TABLE + entry("tool", tool())
     root = loader.agent(text)

@@ -1,4 +1,4 @@
-"""The rules of flows: a sound flow, changes that break one rule each, and changes that break none.
+"""The rules for flows: a valid flow, changes that break one rule each, and changes that break none.
 
 spec: "Flow", "Relationships / Edges".
 """
@@ -270,7 +270,7 @@ ACCEPTED = {
 
 
 @pytest.mark.parametrize("changes", ACCEPTED.values(), ids=ACCEPTED)
-def test_what_flows_may_do(loader: Loader, changes: Any) -> None:
+def test_flows_without_problems(loader: Loader, changes: Any) -> None:
     assert loader.graph(changed(changes)).warnings == ()
 
 
@@ -331,7 +331,9 @@ WARNED = {
 
 
 @pytest.mark.parametrize(("changes", "code", "place"), WARNED.values(), ids=WARNED)
-def test_what_is_worth_a_warning(loader: Loader, changes: Any, code: Any, place: Any) -> None:
+def test_probable_mistakes_in_a_flow_are_warnings(
+    loader: Loader, changes: Any, code: Any, place: Any
+) -> None:
     [warning] = loader.graph(changed(changes)).warnings
     assert (warning.code, warning.severity) == (code, "warning")
     assert loader.place(warning).startswith(place)
@@ -341,7 +343,7 @@ TEXT_BY_NAME = ("[{title: a}, {title: b}, ", "[{title: a, type: string}, {title:
 GRADER = "component_type: ToolNode, tool: {$component_ref: tool}, inputs: [{title: a, type: array}]"
 
 
-def test_by_name_too_an_output_fits_the_input_it_goes_to(loader: Loader) -> None:
+def test_an_output_by_name_fits_its_input(loader: Loader) -> None:
     problem = loader.problem(flow_of(GRADER).replace(*TEXT_BY_NAME))
     assert problem.code == "property-type"
     assert problem.message == (
@@ -359,7 +361,7 @@ def test_by_name_it_is_enough_that_one_of_several_outputs_fits(loader: Loader) -
 
 
 def test_hints_do_not_depend_on_the_order_of_hashes(loader: Loader) -> None:
-    """Of names that are not near, the hint lists all, in the order they are written in."""
+    """If no name is similar, the hint lists all names in the order of the file."""
     branches = "{a: east, b: south, c: west, d: north}"
     text = flow_of(f"component_type: BranchingNode, mapping: {branches}, branches: [zzz]")
     hint = next(item.hint for item in loader.problems(text) if item.code == "unknown-branch")
@@ -370,7 +372,7 @@ def test_hints_do_not_depend_on_the_order_of_hashes(loader: Loader) -> None:
     assert hint == "known: east, south, west, north, text"
 
 
-def test_rules_hold_in_flows_inside(loader: Loader) -> None:
+def test_rules_apply_to_nested_flows(loader: Loader) -> None:
     text = flow_of(FLOW_NODE).replace(
         control("in", "out"), control("in", "out") + "  " + control("in", "out", "away")
     )
@@ -378,7 +380,7 @@ def test_rules_hold_in_flows_inside(loader: Loader) -> None:
     assert (problem.code, loader.place(problem)) == ("unknown-branch", "away")
 
 
-def test_all_problems_are_told_in_the_order_of_the_file(loader: Loader) -> None:
+def test_all_problems_are_reported_in_the_order_of_the_file(loader: Loader) -> None:
     text = changed(
         [
             ("from_branch: good", "from_branch: god"),

@@ -1,4 +1,4 @@
-"""Inputs of nodes without a source, and values that flow by name. spec: "Data relationships"."""
+"""Inputs without a source, and data flow by name. spec: "Data relationships"."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from tests.dialects.agentspec.flow_texts import (
 from tests.dialects.agentspec.loader import Loader
 
 
-def test_values_flow_by_name_where_there_is_no_list_of_data_edges(loader: Loader) -> None:
+def test_values_flow_by_name_without_a_list_of_data_edges(loader: Loader) -> None:
     text = changed([(FLOW[FLOW.index(VALUES) : FLOW.index(TABLE)], "")])
     codes = {(problem.code, problem.message.split(" has")[0]) for problem in loader.graph(text).warnings}
     assert codes == {
@@ -92,7 +92,7 @@ NO_SOURCE = {
 
 
 @pytest.mark.parametrize(("changes", "place", "hint"), NO_SOURCE.values(), ids=NO_SOURCE)
-def test_an_input_without_a_source_is_told_of_where_it_is_asked_for(
+def test_an_input_without_a_source_is_located_at_its_placeholder(
     loader: Loader, changes: Any, place: Any, hint: Any
 ) -> None:
     [warning] = loader.graph(changed(changes)).warnings

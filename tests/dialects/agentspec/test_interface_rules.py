@@ -1,4 +1,4 @@
-"""Declared inputs and outputs of components, beside those that are inferred.
+"""Declared inputs and outputs of components, compared with the inferred ones.
 
 spec: "Validation of specified inputs/outputs", "Standard library of nodes".
 """
@@ -133,7 +133,9 @@ LISTS = {
 
 
 @pytest.mark.parametrize(("component", "expected"), LISTS.values(), ids=LISTS)
-def test_lists_are_those_its_configuration_leads_to(loader: Loader, component: Any, expected: Any) -> None:
+def test_declared_properties_must_match_the_inferred_ones(
+    loader: Loader, component: Any, expected: Any
+) -> None:
     problem = loader.problem(flow_of(component))
     code, message, place = expected
     assert (problem.code, problem.message) == (code, message)
@@ -164,11 +166,11 @@ SPECIALISED = {
 
 
 @pytest.mark.parametrize("component", SPECIALISED.values(), ids=SPECIALISED)
-def test_lists_may_say_more(loader: Loader, component: Any) -> None:
+def test_declared_properties_may_be_more_precise(loader: Loader, component: Any) -> None:
     assert loader.graph(flow_of(component)).warnings == ()
 
 
-def test_a_key_that_is_nearly_a_keyword_of_json_schema_is_a_warning(loader: Loader) -> None:
+def test_a_misspelt_keyword_of_json_schema_is_a_warning(loader: Loader) -> None:
     [warning] = loader.graph(flow_of(SAY + ", inputs: [{title: a, tpye: string, minLength: 1}]")).warnings
     assert (warning.code, warning.severity) == ("unknown-key", "warning")
     assert warning.message == "OutputMessageNode 'it': property 'a': 'tpye' is no keyword of JSON Schema"
@@ -183,7 +185,7 @@ def test_a_key_that_is_nearly_a_keyword_of_json_schema_is_a_warning(loader: Load
         ("anyOf: [{type: 'null'}, {type: object, additionalPropertys: false}]", "additionalPropertys", None),
     ],
 )
-def test_nor_is_one_anywhere_inside_a_property(
+def test_a_misspelt_keyword_inside_a_property_is_a_warning(
     loader: Loader, schema: str, keyword: str, meant: str | None
 ) -> None:
     [warning] = loader.graph(flow_of(SAY + f", inputs: [{{title: a, {schema}}}]")).warnings
@@ -201,7 +203,7 @@ def test_nor_is_one_anywhere_inside_a_property(
         "type: string, example: wool",
     ],
 )
-def test_names_and_values_and_notes_are_no_keywords(loader: Loader, schema: str) -> None:
+def test_names_values_and_annotations_are_no_keywords(loader: Loader, schema: str) -> None:
     assert loader.graph(flow_of(SAY + f", inputs: [{{title: a, {schema}}}]")).warnings == ()
 
 
@@ -232,7 +234,7 @@ def test_the_input_of_a_branching_node_has_any_name(loader: Loader) -> None:
         (("StartNode, name: begin, ", "StartNode, name: begin, outputs: [], "), "[]"),
     ],
 )
-def test_start_and_end_nodes_give_what_they_take(loader: Loader, change: Any, place: Any) -> None:
+def test_inputs_and_outputs_of_start_and_end_nodes_are_equal(loader: Loader, change: Any, place: Any) -> None:
     problem = next(item for item in loader.problems(changed([change])) if item.code == "unequal-lists")
     assert "its inputs and its outputs must be the same" in problem.message
     assert loader.place(problem) == place

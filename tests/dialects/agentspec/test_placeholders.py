@@ -1,4 +1,4 @@
-"""Placeholders: "Specifying inputs through placeholders"."""
+"""Placeholders. spec: "Specifying inputs through placeholders"."""
 
 from typing import Any
 
@@ -21,7 +21,7 @@ from harness.dialects.agentspec.placeholders import names, render
         (None, []),
     ],
 )
-def test_names_in_the_order_they_come_up(value: Any, found: Any) -> None:
+def test_names_in_order_of_appearance(value: Any, found: Any) -> None:
     assert names(value) == found
 
 
@@ -35,17 +35,17 @@ def test_names_in_the_order_they_come_up(value: Any, found: Any) -> None:
         (7, 7),
     ],
 )
-def test_values_take_the_place_of_their_names(template: Any, rendered: Any) -> None:
+def test_placeholders_are_replaced_by_values(template: Any, rendered: Any) -> None:
     assert render(template, {"name": "Ada", "count": 6, "on": True, "list": ["x"]}) == rendered
 
 
-def test_what_a_value_brings_in_is_text() -> None:
+def test_inserted_values_are_not_expanded() -> None:
     values = {"a": "{{b}}", "b": r"\1 {{a}}"}
 
     assert render("{{a}} {{b}}", values) == r"{{b}} \1 {{a}}"
 
 
-def test_a_template_is_left_as_it_was() -> None:
+def test_rendering_does_not_change_the_template() -> None:
     template = {"x": ["{{a}}"]}
 
     render(template, {"a": 1})
@@ -67,7 +67,7 @@ def test_law_without_values_a_template_is_itself(template: Any) -> None:
 
 
 @given(templates)
-def test_law_when_every_name_has_a_value_none_is_left(template: Any) -> None:
+def test_law_with_a_value_for_every_name_no_placeholder_is_left(template: Any) -> None:
     rendered = render(template, dict.fromkeys(names(template), "-"))
 
     assert names(rendered) == []

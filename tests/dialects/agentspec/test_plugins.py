@@ -81,14 +81,14 @@ class Repeats(ComponentPlugin):
         return NodeResult({"text": inputs["text"] * node.times})
 
 
-def test_a_component_of_a_plugin_that_is_not_here(loader: Loader) -> None:
+def test_a_component_of_a_missing_plugin(loader: Loader) -> None:
     problem = loader.problem(REPEATING)
     assert (problem.code, loader.place(problem)) == ("unknown-plugin", "RepeatNode")
     assert problem.message == "RepeatNode is a component of the plugin 'repeats', which is not installed"
 
 
 @pytest.mark.parametrize("hook", [Repeats, Repeats()], ids=["class", "object"])
-def test_a_plugin_brings_a_type_of_node(loader: Loader, hook: Any) -> None:
+def test_a_plugin_adds_a_node_type(loader: Loader, hook: Any) -> None:
     assert "repeat" in {node.name for node in loader.graph(REPEATING, hooks=(hook,)).nodes}
 
 
@@ -99,7 +99,7 @@ def test_the_fields_of_a_plugin_are_checked(loader: Loader) -> None:
     assert problem.message.startswith("'repeat': unknown key 'more'")
 
 
-def test_the_fields_of_a_plugin_may_be_referred_to(loader: Loader) -> None:
+def test_fields_of_a_plugin_may_be_references(loader: Loader) -> None:
     text = REPEATING.replace("times: 2", "times: {$component_ref: two}") + entry("two", "2")
     loader.graph(text, hooks=(Repeats,))
 
@@ -112,7 +112,7 @@ def test_two_plugins_for_one_type(loader: Loader) -> None:
     )
 
 
-def test_a_component_of_a_plugin_is_of_the_type_the_plugin_gives_it(loader: Loader) -> None:
+def test_a_plugin_names_its_component_types(loader: Loader) -> None:
     class Renamed(Repeats):
         components: ClassVar = {"acme.Repeat": RepeatNode}
 
@@ -134,7 +134,7 @@ def test_a_component_of_a_plugin_is_of_the_type_the_plugin_gives_it(loader: Load
 
 @dataclass(frozen=True)
 class Faulty:
-    """A plugin that gives, or raises, something else where it is to make a component."""
+    """A plugin that returns something other than a component, or raises an error."""
 
     result: object
 
@@ -153,7 +153,7 @@ class Faulty:
         ({}, "the plugin 'repeats', for RepeatNode: expected a component, found an empty mapping"),
     ],
 )
-def test_a_plugin_that_makes_no_component(loader: Loader, result: Any, message: Any) -> None:
+def test_a_plugin_that_returns_no_component(loader: Loader, result: Any, message: Any) -> None:
     class Broken(Repeats):
         deserialize = staticmethod(Faulty(result))
 
@@ -162,7 +162,7 @@ def test_a_plugin_that_makes_no_component(loader: Loader, result: Any, message: 
     assert problem.message == f"'repeat': {message}"
 
 
-def test_a_plugin_that_refuses_a_component_need_not_say_where(loader: Loader) -> None:
+def test_a_plugin_may_refuse_a_component_without_a_location(loader: Loader) -> None:
     class Refusing(Repeats):
         deserialize = staticmethod(Faulty(ManifestError(Problem("bad-value", "too few"))))
 
@@ -171,7 +171,7 @@ def test_a_plugin_that_refuses_a_component_need_not_say_where(loader: Loader) ->
     assert loader.place(problem) == "RepeatNode"
 
 
-def test_an_agent_of_a_plugin_is_one_that_can_be_run(loader: Loader) -> None:
+def test_an_agent_of_a_plugin_must_be_runnable(loader: Loader) -> None:
     class Oracle(AgenticComponent):
         pass
 
@@ -230,7 +230,7 @@ def plain(): ...
         ("Modelless", "'faulty.Modelless' needs 'components': expected a mapping"),
     ],
 )
-def test_what_is_no_plugin(loader: Loader, name: Any, message: Any) -> None:
+def test_objects_that_are_no_plugins(loader: Loader, name: Any, message: Any) -> None:
     (loader.folder / "faulty.py").write_text(NO_PLUGINS)
     named_at = Span("a.scenario.yaml", 3, 1)
     problem = loader.problem(
@@ -240,7 +240,7 @@ def test_what_is_no_plugin(loader: Loader, name: Any, message: Any) -> None:
     assert problem.message.startswith(f"`hooks`: {message}")
 
 
-def test_a_plugin_that_is_not_there(loader: Loader) -> None:
+def test_a_plugin_that_cannot_be_imported(loader: Loader) -> None:
     named_at = Span("a.scenario.yaml", 3, 1)
     problem = loader.problem(
         REPEATING, hooks=("repeats.Repeats",), folders=(loader.folder,), named_at=named_at
@@ -250,7 +250,7 @@ def test_a_plugin_that_is_not_there(loader: Loader) -> None:
 
 @pytest.fixture
 def install(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Any:
-    """Puts a package with an entry point for a plugin where Python looks for packages."""
+    """Return a function that installs a package with an entry point for a plugin."""
 
     def install_(package: Any, text: Any, entry_point: Any) -> None:
         site = tmp_path / "site"

@@ -24,19 +24,19 @@ from tests.dialects.agentspec.configurations import (
 from tests.dialects.agentspec.loader import Loader
 
 
-def test_a_component_is_one_wherever_it_is_referred_to(loader: Loader) -> None:
+def test_all_references_to_a_component_give_one_object(loader: Loader) -> None:
     root = loader.agent(agent(tools=f"[{ref('a')}, {ref('a')}]") + TABLE + entry("a", tool()))
     assert root.tools[0] is root.tools[1]
 
 
-def test_references_may_stand_before_and_after_what_they_refer_to(loader: Loader) -> None:
+def test_references_may_precede_or_follow_their_target(loader: Loader) -> None:
     tables = TABLE + entry("first", ref("second")) + entry("second", tool())
     after = loader.agent(agent(tools=f"[{ref('first')}]") + tables)
     before = loader.agent(tables + agent(tools=f"[{ref('first')}]"))
     assert [item.name for item in after.tools] == [item.name for item in before.tools] == ["tool"]
 
 
-def test_a_reference_goes_by_the_key_and_not_by_the_id(loader: Loader) -> None:
+def test_a_reference_uses_the_key_and_not_the_id(loader: Loader) -> None:
     text = agent(tools=f"[{ref('key')}]") + TABLE + entry("key", tool(id_="other"))
     assert loader.agent(text).tools[0].id == "other"
     problem = loader.problem(text.replace("ref: key", "ref: other"))
@@ -49,7 +49,7 @@ def test_a_reference_goes_by_the_key_and_not_by_the_id(loader: Loader) -> None:
     )
 
 
-def test_tables_stand_at_any_depth_and_are_seen_everywhere(loader: Loader) -> None:
+def test_tables_may_be_at_any_depth_and_are_visible_everywhere(loader: Loader) -> None:
     inner = f"{{component_type: ServerTool, name: tool, $referenced_components: {{inner: {tool('deep')}}}}}"
     text = agent(tools=f"[{ref('outer')}, {ref('inner')}]") + TABLE + entry("outer", inner)
     assert [item.name for item in loader.agent(text).tools] == ["tool", "deep"]
@@ -83,7 +83,7 @@ def test_a_table_is_a_mapping(loader: Loader) -> None:
         ("llm_config", MODEL, lambda it: it.llm_config.name, "model"),
     ],
 )
-def test_any_value_may_be_referred_to(
+def test_any_value_may_be_a_reference(
     loader: Loader, field: Any, value: Any, read: Any, expected: Any
 ) -> None:
     table = TABLE + entry("value", value)
@@ -92,7 +92,7 @@ def test_any_value_may_be_referred_to(
     assert read(loader.agent(agent(**{field: ref("link")}) + chain)) == expected
 
 
-def test_values_inside_values_may_be_referred_to(loader: Loader) -> None:
+def test_nested_values_may_be_references(loader: Loader) -> None:
     remote = (
         "{component_type: RemoteTool, name: t, http_method: GET, url: {$component_ref: url},"
         " data: {a: [{b: {$component_ref: leaf}}]}, inputs: [{$component_ref: city}]}"
@@ -109,7 +109,7 @@ def test_values_inside_values_may_be_referred_to(loader: Loader) -> None:
     )
 
 
-def test_a_value_of_the_wrong_type_is_told_of_where_it_is_used(loader: Loader) -> None:
+def test_a_value_of_the_wrong_type_is_located_where_it_is_used(loader: Loader) -> None:
     problem = loader.problem(agent(system_prompt=ref("value")) + TABLE + entry("value", "5"))
     assert problem.message == "'guide': system_prompt: expected text, found the number 5"
     assert loader.place(problem) == ref("value")
@@ -207,7 +207,7 @@ OTHER_DOCUMENT = (
 )
 
 
-def test_a_reference_of_nothing_is_told_of_with_the_nearest_key(loader: Loader) -> None:
+def test_the_hint_for_an_unknown_reference_is_the_nearest_key(loader: Loader) -> None:
     near = agent(tools=f"[{ref('tol')}]") + TABLE + entry("tool", tool())
     assert loader.problem(near).hint == f"did you mean 'tool'? Otherwise {OTHER_DOCUMENT}"
     assert loader.problem(near, "$referenced_components: {}").hint == "did you mean 'tool'?"
@@ -245,7 +245,7 @@ def test_a_reference_of_nothing_is_told_of_with_the_nearest_key(loader: Loader) 
         ("tools", "5", "tools: expected a list of components, found the number 5", ""),
     ],
 )
-def test_a_key_in_place_of_a_reference(
+def test_a_key_instead_of_a_reference(
     loader: Loader, field: Any, value: Any, message: Any, hint: Any
 ) -> None:
     text = agent(**{field: value}) + TABLE + entry("hammer", tool())
@@ -256,7 +256,7 @@ def test_a_key_in_place_of_a_reference(
 
 
 def nested(levels: Any, end: Any) -> Any:
-    """A component in an agent node in a flow in an agent node …, each referred to from the one around it."""
+    """Return flows and AgentNodes nested by reference, `levels` deep, with `end` as the innermost component."""
 
     def part(at: Any) -> Any:
         inner = ref(f"k{at + 1}")
@@ -269,7 +269,7 @@ def nested(levels: Any, end: Any) -> Any:
     return "$component_ref: k0\n" + VERSION + TABLE + "".join(parts) + entry(f"k{levels}", end)
 
 
-def test_references_inside_each_other(loader: Loader) -> None:
+def test_references_may_nest_up_to_the_limit(loader: Loader) -> None:
     found = loader.problems(nested(39, "{component_type: EndNode, name: e}"))
     assert "too-deep" not in codes(found)
 
@@ -280,15 +280,15 @@ def test_references_that_nest_too_deep(loader: Loader) -> None:
     assert problem.message == "'k40' is nested too deep: at most 40 references may be inside each other"
 
 
-def test_what_stands_deep_inside_what_is_referred_to(loader: Loader) -> None:
-    """Where the documents themselves are as deep as documents can be, less is too much."""
+def test_values_that_are_too_deep_with_references_expanded(loader: Loader) -> None:
+    """Values that are almost too deep by themselves exceed the limit with fewer references."""
     links = [entry(f"k{at}", "[" * 90 + ref(f"k{at + 1}") + "]" * 90) for at in range(30)]
     problem = loader.problem(agent(description=ref("k0")) + TABLE + "".join(links) + entry("k30", "x"))
     assert problem.code == "too-deep"
     assert problem.message == "nested more than 100 levels deep, references written out"
 
 
-def test_a_circle_is_told_of_however_long_it_is(loader: Loader) -> None:
+def test_a_cycle_of_any_length_is_reported(loader: Loader) -> None:
     problem = loader.problem(
         nested(1000, "{component_type: AgentNode, name: n, agent: {$component_ref: k0}}")
     )
@@ -311,7 +311,7 @@ def test_a_list_of_components_that_contains_itself(loader: Loader) -> None:
     )
 
 
-def test_a_list_of_components_is_one_wherever_it_is_referred_to(loader: Loader) -> None:
+def test_all_references_to_a_list_of_components_give_the_same_components(loader: Loader) -> None:
     two = f"{{component_type: Agent, name: two, system_prompt: x, llm_config: {ref('m')}, tools: {ref('tools')}}}"
     table = TABLE + entry("m", MODEL) + entry("tools", f"[{tool()}]") + entry("two", two)
     one = loader.configuration(agent(llm_config=ref("m"), tools=ref("tools")) + table)
@@ -321,7 +321,7 @@ def test_a_list_of_components_is_one_wherever_it_is_referred_to(loader: Loader) 
     assert root.tools[0] is two_.tools[0]
 
 
-def test_keys_of_components_without_an_id_are_free(loader: Loader) -> None:
+def test_components_without_an_id_get_unused_keys(loader: Loader) -> None:
     tools = f"[{', '.join(map(ref, 'aabcc'))}]"
     table = TABLE + entry("a", tool()) + entry("b", tool(id_="tool-1")) + entry("c", tool())
     text = agent(tools=tools) + table
@@ -331,7 +331,7 @@ def test_keys_of_components_without_an_id_are_free(loader: Loader) -> None:
     assert serialize(loader.agent(json.dumps(written), json=True), Plugins(())) == written
 
 
-def test_faults_of_what_nothing_refers_to_are_warnings(loader: Loader) -> None:
+def test_problems_of_unused_components_are_warnings(loader: Loader) -> None:
     text = agent() + TABLE + entry("old", "{component_type: ServerTool}") + entry("plain", "[1, {a: 2}]")
     [warning] = loader.graph(text).warnings
     assert (warning.code, warning.severity) == ("missing-key", "warning")
@@ -339,6 +339,6 @@ def test_faults_of_what_nothing_refers_to_are_warnings(loader: Loader) -> None:
     assert loader.place(warning) == "{component_type: ServerTool}"
 
 
-def test_rules_do_not_bind_what_nothing_refers_to(loader: Loader) -> None:
+def test_rules_do_not_apply_to_unused_components(loader: Loader) -> None:
     bad = "{component_type: OutputMessageNode, name: n, message: x, inputs: [{title: a}]}"
     assert loader.graph(agent() + TABLE + entry("bad", bad)).warnings == ()

@@ -1,4 +1,4 @@
-"""The official SDK and the harness understand each other's documents."""
+"""Documents of the official SDK are read by the harness, and the other way round."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ CONFIGS = sorted((Path(__file__).parents[3] / "scenarios/agentspec/configs").glo
 
 @pytest.fixture(autouse=True)
 def _told_in_vain() -> Iterator[None]:
-    """The SDK warns once a process of what is new to it, and of documents without a version."""
+    """Ignore the SDK's warnings of new features, and of documents without a version."""
     with warnings.catch_warnings():
         warnings.filterwarnings("ignore", category=UserWarning)
         yield
@@ -59,7 +59,7 @@ def _told_in_vain() -> Iterator[None]:
 
 
 def documents(case: Case, form: str, version: str | None) -> list[str]:
-    """The documents the SDK makes of a case, and one of the values it leaves out."""
+    """Return the documents that the SDK writes for a case, and one with the values that it leaves out."""
     serializer = AgentSpecSerializer(plugins=[BetaComponentSerializationPlugin()])
     write = serializer.to_json if form == "json" else serializer.to_yaml
     texts = write(
@@ -98,7 +98,7 @@ def test_json_and_yaml_of_every_version_are_read_as_the_same_configuration(name:
 
 
 @pytest.mark.parametrize("name", CASES)
-def test_what_the_sdk_writes_runs(name: str, tmp_path: Path) -> None:
+def test_configurations_written_by_the_sdk_run(name: str, tmp_path: Path) -> None:
     case = CASES[name]()
     request = written(tmp_path, "json", documents(case, "json", MINIMUM))
     assert load_graph(request).warnings == ()
@@ -115,7 +115,7 @@ def test_what_the_sdk_writes_runs(name: str, tmp_path: Path) -> None:
 
 @cache
 def _components_at(version: str | None) -> Sequence[dict[str, Any]]:
-    """Every component of every case as the SDK writes it."""
+    """Return every component of every case as the SDK writes it."""
 
     def inside(value: Any) -> Iterator[dict[str, Any]]:
         if isinstance(value, dict):
@@ -135,12 +135,12 @@ def _components_at(version: str | None) -> Sequence[dict[str, Any]]:
     ]
 
 
-def test_the_cases_are_made_of_every_component_type() -> None:
+def test_the_cases_cover_every_component_type() -> None:
     assert {component[TYPE] for component in _components_at(MINIMUM)} == set(TYPES)
 
 
-def test_what_the_next_version_adds_is_known_with_its_defaults() -> None:
-    """No field more, in no component more and no value more than the SDK writes where nothing of the new is used."""
+def test_fields_of_the_next_version_are_known_with_their_defaults() -> None:
+    """`LATER_FIELDS` has exactly the fields, components and neutral values that the SDK writes."""
     added: dict[str, list[Any]] = {}
     owners: dict[str, set[str]] = {}
     for component in _components_at("25.4.2"):
@@ -158,7 +158,7 @@ def test_what_the_next_version_adds_is_known_with_its_defaults() -> None:
             assert sorted(map(repr, added[key])) == sorted(map(repr, known_values)), key
 
 
-def test_the_component_types_of_later_versions_are_known_as_such() -> None:
+def test_component_types_of_later_versions_are_known() -> None:
     concrete = {name for name, model in BUILTIN_CLASS_MAP.items() if not model._is_abstract}
     assert concrete - TYPES.keys() - {"LlmConfig"} <= LATER_TYPES  # abstract in 25.4.1
     assert not LATER_TYPES & TYPES.keys()
@@ -168,7 +168,7 @@ def test_the_component_types_of_later_versions_are_known_as_such() -> None:
 
 
 def sdk_parts(root: SdkComponent) -> dict[str, SdkComponent]:
-    """A component of the SDK and all in it, by their ids."""
+    """Return a component of the SDK and all components in it, by id."""
     found: dict[str, SdkComponent] = {}
 
     def visit(component: SdkComponent) -> None:
@@ -186,7 +186,7 @@ def sdk_parts(root: SdkComponent) -> dict[str, SdkComponent]:
 
 @cache
 def config_of(file: Path) -> tuple[dict[str, Any], Component]:
-    """A configuration as it is written, and as the harness reads it."""
+    """Return a configuration as written, and its component as the harness reads it."""
     return read(file, yaml="1.1").value, loaded(LoadRequest((file,)))
 
 
@@ -195,7 +195,7 @@ def read_by_sdk(document: dict[str, Any]) -> SdkComponent:
 
 
 def assert_same_properties(ours: Mapping[str, Property], theirs: Sequence[SdkProperty] | None) -> None:
-    """The order is left open: that of placeholders is not fixed in the SDK."""
+    """Assert equal properties in any order, since the SDK does not fix the order of placeholders."""
     schemas = {item.title: item.json_schema for item in theirs or ()}
     assert ours.keys() == schemas.keys()
     for title, item in ours.items():
@@ -227,7 +227,7 @@ def test_both_infer_the_same_inputs_outputs_and_branches(config: Path) -> None:
 
 
 @pytest.mark.parametrize("config", CONFIGS, ids=lambda config: config.name)
-def test_what_the_harness_writes_is_read_by_both(config: Path, tmp_path: Path) -> None:
+def test_configurations_written_by_the_harness_are_read_by_both(config: Path, tmp_path: Path) -> None:
     document, component = config_of(config)
     version = document.get(VERSION, VERSIONS[-1])
     first = serialize(component, Plugins(()), version=version)

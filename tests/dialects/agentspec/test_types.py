@@ -1,4 +1,4 @@
-"""Properties and their types: "Input and output properties", "Type compatibility rules"."""
+"""Properties and their types. spec: "Input and output properties", "Type compatibility rules"."""
 
 from copy import deepcopy
 from typing import Any
@@ -99,12 +99,12 @@ NOT_CASTABLE = [
 
 
 @pytest.mark.parametrize(("source", "target"), CASTABLE)
-def test_can_be_given_where_the_other_is_expected(source: Any, target: Any) -> None:
+def test_castable_types(source: Any, target: Any) -> None:
     assert castable(type_of(source), type_of(target))
 
 
 @pytest.mark.parametrize(("source", "target"), NOT_CASTABLE)
-def test_cannot_be_given_where_the_other_is_expected(source: Any, target: Any) -> None:
+def test_types_that_are_not_castable(source: Any, target: Any) -> None:
     assert not castable(type_of(source), type_of(target))
 
 
@@ -179,7 +179,7 @@ def test_a_list_of_the_inner_type(source: Any, inner: Any, is_one: Any) -> None:
     assert is_list_of(type_of(source), type_of(inner)) is is_one
 
 
-def test_references_inside_references_come_to_an_end() -> None:
+def test_recursive_schema_references_end() -> None:
     levels = {f"d{n}": thing(**{key: {"$ref": f"#/$defs/d{n + 1}"} for key in "abcdefgh"}) for n in range(50)}
     doubling = {"$ref": "#/$defs/d0", "$defs": levels}
     chain = {"$ref": "#/$defs/0", "$defs": {str(n): {"$ref": f"#/$defs/{n + 1}"} for n in range(5000)}}
@@ -230,7 +230,7 @@ def test_a_property_has_a_title_and_a_default_of_its_own() -> None:
         (ANYTHING, "anything"),
     ],
 )
-def test_a_type_in_words(schema: Any, text: Any) -> None:
+def test_the_text_of_a_type(schema: Any, text: Any) -> None:
     assert Property({**schema, "title": "x"}).type_text == text
 
 
@@ -253,7 +253,7 @@ def test_a_type_in_words(schema: Any, text: Any) -> None:
         {"title": "x", "default": {"what": ["ever"]}},
     ],
 )
-def test_a_property_that_is_fine(schema: Any) -> None:
+def test_a_property_without_mistakes(schema: Any) -> None:
     assert list(mistakes(schema)) == []
 
 
@@ -318,7 +318,7 @@ def test_a_property_that_is_fine(schema: Any) -> None:
         ),
     ],
 )
-def test_what_is_wrong_with_a_property(schema: Any, code: Any, at: Any, message: Any, hint: Any) -> None:
+def test_mistakes_in_a_property(schema: Any, code: Any, at: Any, message: Any, hint: Any) -> None:
     (mistake,) = mistakes(schema)
 
     assert (mistake.code, mistake.at) == (code, at)
@@ -338,7 +338,7 @@ SCHEMAS = st.recursive(
 
 
 @given(SCHEMAS)
-def test_law_what_the_metaschema_refuses_is_no_property(schema: dict[str, Any]) -> None:
+def test_law_a_schema_that_the_metaschema_refuses_is_no_property(schema: dict[str, Any]) -> None:
     found = {mistake.code for mistake in mistakes({**schema, "title": "x"})}
     assert ("bad-schema" in found) == (
         not Draft202012Validator(Draft202012Validator.META_SCHEMA).is_valid(schema)

@@ -1,4 +1,4 @@
-"""Versions of the document, and what a later one adds. spec: "Versioning"."""
+"""Versions of the document, and the features that a later one adds. spec: "Versioning"."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from tests.dialects.agentspec.configurations import (
 from tests.dialects.agentspec.loader import Loader
 
 
-def test_json_and_yaml_say_the_same(loader: Loader) -> None:
+def test_json_and_yaml_give_the_same_configuration(loader: Loader) -> None:
     from_yaml = loader.agent(VERSION + AGENT)
     from_json = loader.agent(json.dumps(yaml.safe_load(VERSION + AGENT)), json=True)
     assert from_yaml.model_dump(exclude={"llm_config"}) == from_json.model_dump(exclude={"llm_config"})
@@ -24,7 +24,7 @@ def test_json_and_yaml_say_the_same(loader: Loader) -> None:
 
 
 @pytest.mark.parametrize("version", ["25.4.1", "25.4.2", "'25.4.1'"])
-def test_a_version_that_is_known(loader: Loader, version: Any) -> None:
+def test_a_known_version(loader: Loader, version: Any) -> None:
     assert loader.graph(f"agentspec_version: {version}\n{AGENT}").warnings == ()
 
 
@@ -51,26 +51,26 @@ def test_without_a_version_the_newest_is_assumed(loader: Loader) -> None:
         ("[25.4.1]", "wrong-type", "agentspec_version: expected text, found a list"),
     ],
 )
-def test_a_version_that_is_not(loader: Loader, version: Any, code: Any, message: Any) -> None:
+def test_an_unknown_version(loader: Loader, version: Any, code: Any, message: Any) -> None:
     problem = loader.problem(f"agentspec_version: {version}\n{AGENT}")
     assert (problem.code, problem.message) == (code, message)
     assert loader.place(problem) == version
 
 
-def test_a_version_belongs_to_the_top(loader: Loader) -> None:
+def test_a_version_is_only_allowed_at_the_top(loader: Loader) -> None:
     text = agent(tools="[{component_type: ServerTool, name: t, agentspec_version: 25.4.1}]")
     problem = loader.problem(text)
     assert problem.message == "'t': unknown key 'agentspec_version' in a ServerTool"
 
 
 @pytest.mark.parametrize("version", ["agentspec_version: 25.4.2\n", ""])
-def test_later_fields_may_say_what_25_4_1_does(loader: Loader, version: Any) -> None:
+def test_later_fields_may_have_neutral_values(loader: Loader, version: Any) -> None:
     later = "{component_type: ServerTool, name: t, requires_confirmation: false}"
     text = version + AGENT + f"human_in_the_loop: true\ntoolboxes: []\ntools: [{later}]\n"
     loader.configuration(text)
 
 
-def test_later_fields_cannot_say_more(loader: Loader) -> None:
+def test_later_fields_may_have_no_other_values(loader: Loader) -> None:
     later = "{component_type: ServerTool, name: t, requires_confirmation: true}"
     problem = loader.problem(agent(tools=f"[{later}]").replace("25.4.1", "25.4.2"))
     assert (problem.code, loader.place(problem)) == ("unsupported", "true")
@@ -92,7 +92,7 @@ def test_a_later_field_in_25_4_1_says_which_version_has_it(
     assert problem.message == f"'guide': unknown key '{field}' in an Agent"
 
 
-def test_a_later_field_belongs_to_the_components_that_get_it(loader: Loader) -> None:
+def test_a_later_field_is_only_allowed_in_its_components(loader: Loader) -> None:
     confused = agent(requires_confirmation="false").replace("25.4.1", "25.4.2")
     assert loader.problem(confused).message == "'guide': unknown key 'requires_confirmation' in an Agent"
 
@@ -115,7 +115,7 @@ def test_a_component_type_of_a_later_version_is_not_supported(loader: Loader, la
         (f"'{'9' * 5000}.1'", ""),
     ],
 )
-def test_of_a_later_version_what_is_known_may_be_run(loader: Loader, version: str, hint: str) -> None:
+def test_a_later_version_without_its_new_features_may_be_run(loader: Loader, version: str, hint: str) -> None:
     assert loader.problem(f"agentspec_version: {version}\n{AGENT}").hint == hint
 
 
@@ -132,7 +132,7 @@ def test_empty_lists_that_wayflow_exports_are_ignored(loader: Loader, field: str
 
 @pytest.mark.parametrize("field", ["agents", "flows"])
 @pytest.mark.parametrize("value", ["[a]", "null", "{}"])
-def test_such_lists_that_say_something_are_refused(loader: Loader, field: str, value: str) -> None:
+def test_lists_with_items_that_wayflow_exports_are_refused(loader: Loader, field: str, value: str) -> None:
     problem = loader.problem(agent(**{field: value}))
     assert (problem.code, loader.place(problem)) == ("unsupported", value)
 
@@ -149,7 +149,7 @@ def test_a_document_is_a_mapping(loader: Loader, text: Any, found: Any) -> None:
     assert (problem.code, problem.message) == ("wrong-type", f"a configuration is a mapping, found {found}")
 
 
-def test_a_time_that_yaml_reads_as_a_number_is_warned_of(loader: Loader) -> None:
+def test_a_time_that_yaml_reads_as_a_number_is_a_warning(loader: Loader) -> None:
     text = agent(
         inputs="[{type: string, title: t, default: 12:30}]", system_prompt="'{{t}}'", metadata="{x: 7:00}"
     )

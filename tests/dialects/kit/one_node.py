@@ -1,4 +1,4 @@
-"""One visit of a node in virtual time and a scripted world."""
+"""Running one visit of a node in virtual time and a scripted world."""
 
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
@@ -16,8 +16,8 @@ Work = Callable[[NodeContext], Awaitable[Any]]
 
 
 @dataclass
-class Visited:
-    """How the visit ended: the value of the work, or its error; its virtual seconds, calls and warnings."""
+class VisitResult:
+    """The result of a visit: the value of the work or its error, its virtual seconds, calls and warnings."""
 
     ending: Ending
     seconds: float
@@ -33,13 +33,13 @@ class Visited:
         return self.ending.error
 
 
-def visit(work: Work, *answers: Any, world: WorldSpec | None = None) -> Visited:
-    """Run a node that does this work; each pause is resumed with the next of the answers."""
+def visit(work: Work, *answers: Any, world: WorldSpec | None = None) -> VisitResult:
+    """Run a node that does this work. Each pause is resumed with the next answer."""
 
     async def run(_state: State, ctx: NodeContext) -> Update:
         return Update({"value": await work(ctx)})
 
-    async def main(simulation: Simulation) -> Visited:
+    async def main(simulation: Simulation) -> VisitResult:
         graph = Graph("g", "test", (Node("n", "step", run),), (Edge(START, "n"),), (Channel("value"),))
         conversation = Conversation(graph, simulation)
         ending = await conversation.send({})
@@ -47,7 +47,7 @@ def visit(work: Work, *answers: Any, world: WorldSpec | None = None) -> Visited:
             assert ending.status == "interrupted"
             ending = await conversation.resume(answer)
         events = simulation.trace.events
-        return Visited(ending, simulation.now, observe.calls(events), observe.warnings(events))
+        return VisitResult(ending, simulation.now, observe.calls(events), observe.warnings(events))
 
-    visited: Visited = simulate(main, world)
-    return visited
+    result: VisitResult = simulate(main, world)
+    return result

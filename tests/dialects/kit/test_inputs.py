@@ -1,4 +1,4 @@
-"""What a scenario gives an agent to begin with."""
+"""The input that a scenario gives to an agent."""
 
 from typing import Any
 
@@ -14,14 +14,12 @@ from tests.dialects.kit.one_node import visit
     ("value", "values"),
     [(None, {}), ("hello", {"question": "hello"}), ("", {"question": ""}), ({"a": 1}, {"a": 1})],
 )
-def test_text_stands_under_its_key_and_nothing_is_an_empty_mapping(
-    value: Any, values: dict[str, Any]
-) -> None:
+def test_text_becomes_a_mapping_and_none_an_empty_one(value: Any, values: dict[str, Any]) -> None:
     assert input_values(value, "question", "an input is text") == values
 
 
 @pytest.mark.parametrize(("value", "found"), [(["a"], "a list"), (3, "the number 3"), (True, "true")])
-def test_anything_else_is_refused(value: Any, found: str) -> None:
+def test_other_inputs_are_refused(value: Any, found: str) -> None:
     with pytest.raises(BadInput, match=f"^an input is text, not {found}$"):
         input_values(value, "question", "an input is text")
 

@@ -1,4 +1,4 @@
-"""Opening manifests: their documents, what they import, and everything that is wrong with them."""
+"""Opening manifests: their documents, imported objects, and collected problems."""
 
 from pathlib import Path
 
@@ -32,13 +32,13 @@ def test_a_second_file_is_refused() -> None:
     assert refusal.value.code == "several-manifests"
 
 
-def test_too_deep_nesting_is_a_refusal() -> None:
+def test_too_deep_nesting_is_refused() -> None:
     too_deep = pytest.raises(ManifestError, match=r"agent\.yaml:1:1: nested too deep")
     with too_deep, refuse_deep_nesting(Path("agent.yaml"), "nested too deep"):
         raise RecursionError
 
 
-def test_an_import_that_fails_is_told_where_it_is_written(tmp_path: Path) -> None:
+def test_a_failed_import_is_located(tmp_path: Path) -> None:
     (tmp_path / "kit_import_case.py").write_text("def greet(): ...\n", encoding="utf-8")
     assert load_object("kit_import_case.greet", [tmp_path], HERE).__name__ == "greet"
     with pytest.raises(ManifestError, match=r"agent\.yaml:3:7: .*has no 'great'\n.*'greet'"):

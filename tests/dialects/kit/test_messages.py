@@ -1,4 +1,4 @@
-"""A model's reply as a message, and ids from the seed."""
+"""Converting a model's reply to a message, and ids from the seed."""
 
 from collections.abc import Callable
 from itertools import count
@@ -25,7 +25,7 @@ def test_tool_calls_without_an_id_get_one() -> None:
     ]
 
 
-def test_usage_and_finish_reason_are_kept_where_they_are_reported() -> None:
+def test_usage_and_finish_reason_are_kept_if_reported() -> None:
     message = to_ai_message(
         LLMReply("hi", usage={"input_tokens": 3, "output_tokens": 2}, finish_reason="stop"), ids()
     )

@@ -1,11 +1,11 @@
-"""The nodes of a graph that can be reached from others."""
+"""Reachability in a graph."""
 
 from harness.dialects.kit.reachable import reachable
 
 EDGES = [("a", "b"), ("b", "a"), ("b", "c"), ("d", "c"), ("e", "e")]
 
 
-def test_the_start_and_everything_behind_it_is_reached_also_in_circles() -> None:
+def test_the_start_and_its_successors_are_reachable_also_in_cycles() -> None:
     assert reachable("a", EDGES) == {"a", "b", "c"}
     assert reachable("d", EDGES) == {"d", "c"}
 

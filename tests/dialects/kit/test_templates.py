@@ -1,4 +1,4 @@
-"""Placeholders: found and filled at any depth of a value."""
+"""Finding and filling placeholders at any depth of a value."""
 
 import re
 from typing import Any
@@ -20,16 +20,14 @@ PATH = re.compile(r"{{([\w.\[\]]+)}}")
         ("{a} {{}} {{ a }}", []),
     ],
 )
-def test_placeholders_come_in_order_from_texts_at_any_depth_keys_included(
-    value: Any, names: list[str]
-) -> None:
+def test_placeholders_are_found_in_order_at_any_depth_keys_included(value: Any, names: list[str]) -> None:
     assert [found[1] for found in placeholders(value, NAME)] == names
 
 
-def test_the_dialect_says_what_stands_for_a_placeholder() -> None:
+def test_the_dialect_gives_the_text_of_a_placeholder() -> None:
     value = {"{{a}}": ["{{b.c[0]}}!", 7]}
     assert fill(value, PATH, lambda found: found[1].upper()) == {"A": ["B.C[0]!", 7]}
 
 
-def test_what_is_filled_in_is_not_filled_again() -> None:
+def test_inserted_text_is_not_filled_again() -> None:
     assert fill("{{a}}", NAME, lambda _: "{{a}}{{b}}") == "{{a}}{{b}}"

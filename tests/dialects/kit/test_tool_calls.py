@@ -16,7 +16,7 @@ from harness.dialects.kit.tool_calls import (
 )
 from harness.engine.context import NodeContext
 from harness.graph.effects import AgentCall
-from tests.dialects.kit.one_node import Visited, visit
+from tests.dialects.kit.one_node import VisitResult, visit
 
 Use = Callable[[str, Mapping[str, Any]], Awaitable[Any]]
 TOOLS = {"add": "the adder", "ask": "the asker"}
@@ -31,29 +31,29 @@ def answer(use: Use, asked: Mapping[str, Any]) -> ToolMessage:
 
 
 def answered(use: Use, asked: Mapping[str, Any]) -> tuple[ToolMessage, list[dict[str, Any]]]:
-    """The message that answers a call, and the calls of the run."""
-    visited = visit(lambda ctx: answer_call(asked, TOOLS, use, ctx))
-    return visited.value, visited.calls
+    """Return the message that answers a call, and the calls of the run."""
+    result = visit(lambda ctx: answer_call(asked, TOOLS, use, ctx))
+    return result.value, result.calls
 
 
 async def echo(tool: str, args: Mapping[str, Any]) -> str:
     return f"{tool} got {dict(args)}"
 
 
-def test_the_tool_of_that_name_is_given_the_arguments() -> None:
+def test_the_named_tool_gets_the_arguments() -> None:
     message = answer(echo, call(a=1))
     assert (message.content, message.status) == ("the adder got {'a': 1}", "success")
     assert (message.name, message.tool_call_id) == ("add", "add-1")
 
 
-def test_a_tool_the_model_does_not_have_is_named_with_those_it_has() -> None:
+def test_an_unknown_tool_is_answered_with_the_known_tools() -> None:
     message = answer(echo, call("sub"))
     assert message.status == "error"
     assert "sub is not a valid tool" in message.content
     assert "add, ask" in message.content
 
 
-def test_a_call_of_a_tool_the_model_does_not_have_is_in_the_calls_with_the_reason() -> None:
+def test_the_call_of_an_unknown_tool_is_recorded_with_the_reason() -> None:
     assert answered(echo, call("ad", a=1))[1] == [
         {
             "kind": "tool",
@@ -68,7 +68,7 @@ def test_a_call_of_a_tool_the_model_does_not_have_is_in_the_calls_with_the_reaso
     ]
 
 
-def test_arguments_that_do_not_fit_go_back_to_the_model() -> None:
+def test_wrong_arguments_are_reported_to_the_model() -> None:
     async def refuse(_tool: str, _args: Mapping[str, Any]) -> str:
         raise BadArguments("a: must be a number", AgentCall(name="adder", args={"a": "x"}))
 
@@ -80,19 +80,19 @@ def test_arguments_that_do_not_fit_go_back_to_the_model() -> None:
     assert made["reason"] == "a: must be a number"
 
 
-def test_calls_of_a_model_without_tools_are_refused_with_a_warning_that_names_them() -> None:
+def test_calls_of_a_model_without_tools_are_refused_with_a_warning() -> None:
     async def refuse(ctx: NodeContext) -> None:
         refuse_all([call("add"), call("ask", a=1)], ctx)
 
-    visited = visit(refuse)
-    assert [(made["name"], made["reason"]) for made in visited.calls] == [
+    result = visit(refuse)
+    assert [(made["name"], made["reason"]) for made in result.calls] == [
         ("add", "the model has no tool 'add' (it has none)"),
         ("ask", "the model has no tool 'ask' (it has none)"),
     ]
-    assert visited.warnings == ["node 'n': the model asks for tools, and it has none: add, ask"]
+    assert result.warnings == ["node 'n': the model asks for tools, and it has none: add, ask"]
 
 
-def test_a_failure_that_a_tool_reports_goes_back_as_its_content_or_else_its_text() -> None:
+def test_a_reported_failure_is_sent_to_the_model_as_content_or_text() -> None:
     blocks = [{"type": "text", "text": "no such book"}]
 
     async def report(_tool: str, args: Mapping[str, Any]) -> str:
@@ -103,22 +103,22 @@ def test_a_failure_that_a_tool_reports_goes_back_as_its_content_or_else_its_text
     assert (message.content, message.status) == ("it failed", "error")
 
 
-def test_what_a_tool_raises_is_raised() -> None:
+def test_an_exception_of_a_tool_is_raised() -> None:
     async def broken(_tool: str, _args: Mapping[str, Any]) -> str:
         raise OSError("disk full")
 
     assert isinstance(visit(lambda ctx: answer_call(call(), TOOLS, broken, ctx)).error, OSError)
 
 
-def test_calls_are_answered_side_by_side_in_their_order() -> None:
+def test_calls_run_concurrently_and_are_answered_in_order() -> None:
     async def sleepy(_tool: str, args: Mapping[str, Any]) -> str:
         await asyncio.sleep(args["s"])
         return f"after {args['s']} s"
 
     asked = [call(s=3), call("ask", s=1)]
-    visited: Visited = visit(lambda ctx: answer_calls(asked, TOOLS, sleepy, ctx))
-    assert [message.content for message in visited.value] == ["after 3 s", "after 1 s"]
-    assert visited.seconds == 3
+    result: VisitResult = visit(lambda ctx: answer_calls(asked, TOOLS, sleepy, ctx))
+    assert [message.content for message in result.value] == ["after 3 s", "after 1 s"]
+    assert result.seconds == 3
 
 
 def test_mcp_texts_are_those_of_text_blocks() -> None:

@@ -1,4 +1,4 @@
-"""Agents written into folders, and loaded."""
+"""Loading graph agents that are given as text."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from tests.dialects.places import text_at
 
 
 class Loader:
-    """Loads `agents/desk/graph.yaml` of a project of its own; `files` are written by their paths in it."""
+    """A loader of `agents/desk/graph.yaml` in a temporary project; `files` are further files by path."""
 
     def __init__(self, folder: Path) -> None:
         self.folder = folder / "project"
@@ -33,12 +33,12 @@ class Loader:
         return load_graph(LoadRequest((self.folder / "agents/desk",), **options), "loki")
 
     def problems(self, text: str, files: dict[str, str] | None = None) -> Sequence[Problem]:
-        """What is said against an agent, which must be refused."""
+        """Return the problems of an agent, which must be refused."""
         self.write({"agents/desk/graph.yaml": text, **(files or {})})
         return self.reloaded()
 
     def reloaded(self) -> Sequence[Problem]:
-        """What is said against the agent as it stands in its folder."""
+        """Return the problems of the agent in its folder, which must be refused."""
         with pytest.raises(ManifestError) as refusal:
             load_graph(LoadRequest((self.folder / "agents/desk",)), "loki")
         return refusal.value.problems

@@ -1,4 +1,4 @@
-"""Fields that will fail when their node runs are warnings when the agent is loaded. `test_rules` has more of them.
+"""Fields that will fail when their node runs are warnings at load. `test_rules` has more of them.
 
 spec: "Routing requirements per node type", "input", "Knowledge base lifecycle".
 """
@@ -60,7 +60,7 @@ def graph(node: str) -> str:
 
 
 @pytest.mark.parametrize("which", FAULTS)
-def test_what_will_fail_is_located(which: str, loader: Loader) -> None:
+def test_fields_that_will_fail_are_located(which: str, loader: Loader) -> None:
     node, code, message, place = FAULTS[which]
     expected = {code, "unreachable", "unreachable-end"}  # an end that nothing leads to is a warning, too
     warnings = loader.graph(graph(node), FILES).warnings
@@ -79,16 +79,16 @@ SOUND = {
 
 
 @pytest.mark.parametrize("which", SOUND)
-def test_what_may_run_is_no_warning(which: str, loader: Loader) -> None:
+def test_fields_that_may_work_are_no_warnings(which: str, loader: Loader) -> None:
     assert loader.graph(graph(SOUND[which]), FILES).warnings == ()
 
 
-def test_documents_of_a_base_that_is_built_are_not_looked_for(loader: Loader) -> None:
+def test_documents_of_a_built_base_are_not_checked(loader: Loader) -> None:
     files = {**FILES, "agents/desk/a.yaml": "embedding_model: e\n"}
     assert loader.graph(graph(recall("chunk_size: 9, chunk_overlap: 10", "gone")), files).warnings == ()
 
 
-def test_a_node_that_nothing_leads_to_needs_no_next(loader: Loader) -> None:
+def test_an_unreachable_node_needs_no_next(loader: Loader) -> None:
     text = graph("{type: input, question: q, next: done}") + "  lost: {type: llm, prompt: p}\n"
     assert [warning.code for warning in loader.graph(text).warnings] == ["unreachable"]
     text = text.replace("a: {type: input, question: q,", "a: {type: script, script: weigh.sh,")
@@ -105,7 +105,7 @@ def test_a_node_that_nothing_leads_to_needs_no_next(loader: Loader) -> None:
         ("descripton: Asks.\n" + graph(ask("")), "descripton", "did you mean 'description'?"),
     ],
 )
-def test_a_key_in_the_wrong_part_says_which_parts_have_it(
+def test_the_hint_for_a_misplaced_key_names_the_sections_that_have_it(
     text: str, place: str, hint: str, loader: Loader
 ) -> None:
     (problem,) = loader.graph(text).warnings

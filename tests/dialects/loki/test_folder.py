@@ -1,4 +1,4 @@
-"""A folder as a manifest: the one with a `graph.yaml` is a graph agent, whatever is in the file.
+"""A folder as a manifest: one with a `graph.yaml` is a graph agent, whatever the content of the file.
 
 spec: "The presence of `graph.yaml` is what marks an agent as a graph agent".
 """
@@ -14,7 +14,7 @@ from tests.dialects.loki.loader import Loader
 
 
 def refusal(loader: Loader, files: dict[str, str], dialect: str | None = None) -> Problem:
-    """The first problem of the folder `agents/desk` with these files in it."""
+    """Return the first problem of the folder `agents/desk` with these files in it."""
     loader.write({f"agents/desk/{name}": text for name, text in files.items()})
     with pytest.raises(ManifestError) as refused:
         load_graph(LoadRequest((loader.folder / "agents/desk",)), dialect)
@@ -32,7 +32,7 @@ def refusal(loader: Loader, files: dict[str, str], dialect: str | None = None) -
         ("start: a\nnodes:\n", "nodes: expected a mapping", (2, 7)),
     ],
 )
-def test_a_graph_yaml_says_itself_what_is_wrong_with_it(
+def test_errors_of_a_graph_yaml_are_reported_for_its_folder(
     text: str, message: str, place: tuple[int, int], loader: Loader
 ) -> None:
     problem = refusal(loader, {"graph.yaml": text})

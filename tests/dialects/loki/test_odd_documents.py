@@ -1,4 +1,4 @@
-"""Documents that are no graph agents, or odd ones: each is refused with a place, or runs. Nothing else may happen."""
+"""Odd documents: each is refused with a location, or runs. Nothing else may happen."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from tests.dialects.loki.loader import Loader
 
 
 def graph(node: str, rest: str = "") -> str:
-    """A graph whose first node is `node`."""
+    """Return a graph whose first node is `node`."""
     return f"start: a\n{rest}nodes:\n  a: {node}\n  b: {{type: end}}\n"
 
 
@@ -135,7 +135,7 @@ REFUSED = {
 
 
 @pytest.mark.parametrize("which", REFUSED)
-def test_an_odd_document_is_refused_with_its_place(which: str, loader: Loader) -> None:
+def test_an_odd_document_is_refused_with_a_location(which: str, loader: Loader) -> None:
     text, message, place = REFUSED[which]
     problem = loader.problems(text)[0]
     assert message in problem.message
@@ -143,14 +143,14 @@ def test_an_odd_document_is_refused_with_its_place(which: str, loader: Loader) -
     assert (problem.span.line, problem.span.column) == place
 
 
-def test_bytes_that_are_no_text_are_refused(loader: Loader) -> None:
+def test_bytes_that_are_not_text_are_refused(loader: Loader) -> None:
     loader.write({"agents/desk/graph.yaml": ""})
     (loader.folder / "agents/desk/graph.yaml").write_bytes(b"\x89PNG\r\n\x1a\n\xff\x00")
     assert "not a text file" in loader.reloaded()[0].message
 
 
 @pytest.mark.parametrize("length", [0, 1, 40, 70, 80])
-def test_a_file_that_is_cut_off_is_refused(length: int, loader: Loader) -> None:
+def test_a_truncated_file_is_refused(length: int, loader: Loader) -> None:
     text = graph("{type: input, question: q, next: b}", "settings: {timeout: 5}\n")
     assert loader.problems(text[:length])
 
@@ -173,7 +173,7 @@ SOUND = {
 
 
 @pytest.mark.parametrize("which", SOUND)
-def test_an_odd_document_is_taken(which: str, loader: Loader) -> None:
+def test_an_odd_document_is_accepted(which: str, loader: Loader) -> None:
     folder_of_global_tools = {"functions/tools/a.sh": ""}
     assert loader.graph(SOUND[which], folder_of_global_tools).nodes
 

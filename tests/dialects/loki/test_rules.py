@@ -1,4 +1,4 @@
-"""The rules for graph agents: a sound one, and changes that break one rule each.
+"""The rules for graph agents: a valid one, and changes that break one rule each.
 
 spec: "graph.yaml Top-Level Fields", "Node Types", "Validation".
 """
@@ -9,10 +9,10 @@ import pytest
 
 from harness.errors import ManifestError
 from tests.dialects.loki.loader import Loader
-from tests.dialects.loki.sound import FILES, GRAPH, changed
+from tests.dialects.loki.valid import FILES, GRAPH, changed
 
 
-def test_the_sound_graph_is_sound(loader: Loader) -> None:
+def test_the_valid_graph_has_no_problems(loader: Loader) -> None:
     graph = loader.graph(GRAPH, FILES)
     assert [node.name for node in graph.nodes] == [
         *("read", "weigh", "ask", "note", "send", "recall", "done", "sorry")
@@ -234,17 +234,17 @@ def test_a_broken_rule_is_located(rule: str, loader: Loader) -> None:
     assert loader.place(problem).startswith(place)
 
 
-def test_all_errors_of_the_validator_are_told_at_once(loader: Loader) -> None:
+def test_all_errors_of_the_validator_are_reported_at_once(loader: Loader) -> None:
     found = loader.problems(changed(("later]", "latter]"), ("next: recall", "next: recal")), FILES)
     assert [problem.code for problem in found] == ["no-route", "unknown-node"]
 
 
-def test_each_cycle_is_told(loader: Loader) -> None:
+def test_each_cycle_is_reported(loader: Loader) -> None:
     cycles = changed(("> 0, next: send", "> 0, next: ask"), ("next: recall", "next: send"))
     assert [problem.code for problem in loader.problems(cycles, FILES)] == ["cycle", "cycle"]
 
 
-def test_a_tool_is_unknown_where_no_server_can_have_it(loader: Loader) -> None:
+def test_a_tool_is_unknown_if_no_server_can_have_it(loader: Loader) -> None:
     text = changed(("mcp_servers: [tides]\n", ""), ("[gauge, flood]", "[gauge, flod]"))
     (problem,) = loader.problems(text, FILES)
     assert (problem.code, problem.hint, loader.place(problem)) == (
@@ -263,13 +263,13 @@ def test_a_tool_is_unknown_where_no_server_can_have_it(loader: Loader) -> None:
         ("anchor", "known: gauge, flood"),
     ],
 )
-def test_what_would_make_a_tool_known_is_said(entry: str, hint: str, loader: Loader) -> None:
+def test_the_hint_for_an_unknown_tool_says_how_to_add_it(entry: str, hint: str, loader: Loader) -> None:
     text = changed(("mcp_servers: [tides]\n", ""), ("[gauge, flood]", f"['{entry}']"))
     (problem,) = loader.problems(text, {**FILES, "functions/tools/wind_rose.py": "def run(): ...\n"})
     assert problem.hint == hint
 
 
-def test_an_agent_behind_a_link_must_be_allowed(loader: Loader) -> None:
+def test_an_agent_behind_a_symbolic_link_must_be_allowed(loader: Loader) -> None:
     outside = loader.folder.parent / "elsewhere/courier"
     outside.mkdir(parents=True)
     (outside / "config.yaml").write_text("instructions: Carry.\n", encoding="utf-8")
@@ -283,12 +283,12 @@ def test_an_agent_behind_a_link_must_be_allowed(loader: Loader) -> None:
     loader.graph(text, FILES, allowed=(outside,))
 
 
-def test_the_agents_that_are_known_have_a_manifest(loader: Loader) -> None:
+def test_only_folders_with_a_manifest_are_suggested_as_agents(loader: Loader) -> None:
     (problem,) = loader.problems(changed(("agent: courier", "agent: nobody")), FILES)
     assert problem.hint == "known: courier, desk"
 
 
-def test_a_graph_ends(loader: Loader) -> None:
+def test_a_graph_needs_an_end_node(loader: Loader) -> None:
     text = "start: a\nnodes:\n  a: {type: script, script: scripts/weigh.py}\n"
     (problem,) = loader.problems(text, FILES)
     assert (problem.code, loader.place(problem)) == ("no-end", "nodes")
@@ -301,7 +301,7 @@ def test_both_manifests_in_one_folder_are_refused(loader: Loader) -> None:
 
 
 @pytest.mark.parametrize("left_out", ["embedding_model: e", "chunk_size: 9", "chunk_overlap: 1"])
-def test_a_knowledge_base_is_built_or_fully_specified(left_out: str, loader: Loader) -> None:
+def test_a_knowledge_base_must_be_built_or_fully_specified(left_out: str, loader: Loader) -> None:
     settings = ["embedding_model: e", "chunk_size: 9", "chunk_overlap: 1"]
     files = {name: text for name, text in FILES.items() if not name.endswith("recall.yaml")}
 
@@ -336,23 +336,23 @@ def test_a_knowledge_base_that_is_not_built_needs_its_documents(loader: Loader) 
 
 
 @pytest.mark.parametrize("rule", sorted(VALIDATOR.keys() - {"a script stands in the project"}))
-def test_without_validation_what_the_validator_finds_is_no_error(rule: str, loader: Loader) -> None:
+def test_without_validation_errors_of_the_validator_are_ignored(rule: str, loader: Loader) -> None:
     loader.graph(changed(VALIDATOR[rule][0], ("timeout: 60", "validate_before_run: false")), FILES)
 
 
-def test_without_validation_files_outside_are_refused_all_the_same(loader: Loader) -> None:
+def test_files_outside_are_refused_even_without_validation(loader: Loader) -> None:
     text = changed(("scripts/weigh.py", "../../../weigh.py"), ("timeout: 60", "validate_before_run: false"))
     assert [problem.code for problem in loader.problems(text, FILES)] == ["path-outside"]
 
 
-def test_the_agent_is_named_by_its_manifest_or_its_folder(loader: Loader) -> None:
+def test_the_name_of_an_agent_is_that_of_its_manifest_or_folder(loader: Loader) -> None:
     assert loader.graph(GRAPH, FILES).name == "desk"
     assert loader.graph(changed(("name: desk\n", "")), FILES).name == "desk"
     assert loader.graph(GRAPH, FILES, agent="desk").name == "desk"
     assert loader.graph(changed(("name: desk", 'name: ""')), FILES).name == "desk"
 
 
-def test_an_agent_is_asked_for_by_its_name_or_its_folder(loader: Loader) -> None:
+def test_an_agent_is_requested_by_its_name_or_folder(loader: Loader) -> None:
     text = changed(("name: desk", "name: front"))
     assert {loader.graph(text, FILES, agent=asked).name for asked in ("front", "desk")} == {"front"}
     with pytest.raises(ManifestError, match="this graph agent is 'front', and 'back' is asked for"):

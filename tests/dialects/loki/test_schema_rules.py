@@ -1,4 +1,4 @@
-"""Mistakes in an `output_schema` are warnings: a model would be shown them as they are. spec: "Structured Output"."""
+"""Mistakes in an `output_schema` are warnings, because it is only shown to models. spec: "Structured Output"."""
 
 from __future__ import annotations
 
@@ -79,5 +79,5 @@ def test_a_mistake_in_a_schema_is_located(which: str, loader: Loader) -> None:
         '{type: object, properties: {n: {type: ["integer", "null"]}}, required: [n]}',
     ],
 )
-def test_a_schema_is_sound(schema: str, loader: Loader) -> None:
+def test_a_valid_schema_is_no_warning(schema: str, loader: Loader) -> None:
     assert loader.graph(graph(schema)).warnings == ()

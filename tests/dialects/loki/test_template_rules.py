@@ -1,4 +1,4 @@
-"""Braces that look like a template and fill nothing are warnings, at the braces.
+"""Braces that look like a template and are never filled are located warnings.
 
 spec: "State and Template Syntax", "state_updates".
 """
@@ -117,7 +117,7 @@ def changed(place: str, written: str) -> str:
     return text.replace("OPTION:", '"{{place}}":') if place == "OPTION]" else text
 
 
-def test_templates_that_are_filled_are_sound(loader: Loader) -> None:
+def test_templates_that_are_filled_are_no_warnings(loader: Loader) -> None:
     assert loader.graph(GRAPH, FILES).warnings == ()
 
 
@@ -134,7 +134,9 @@ def test_a_doubtful_template_is_located(which: str, loader: Loader) -> None:
     "written",
     ["{{}}", "{{#if x}}", '{{"a": 1}}', "{{a, b}}", "{place}", "{{place}", "{{of_the_input}}", "{{n.1}}"],
 )
-def test_other_braces_and_keys_that_an_input_may_bring_are_no_mistakes(written: str, loader: Loader) -> None:
+def test_other_braces_and_keys_that_may_come_with_the_input_are_no_warnings(
+    written: str, loader: Loader
+) -> None:
     assert loader.graph(changed("PROMPT", written), FILES).warnings == ()
 
 
@@ -145,13 +147,13 @@ def test_a_script_may_set_any_key(loader: Loader) -> None:
     assert loader.graph(text, FILES).warnings == ()
 
 
-def test_many_keys_that_nothing_sets_come_with_the_input(loader: Loader) -> None:
+def test_many_unset_keys_are_assumed_to_come_with_the_input(loader: Loader) -> None:
     keys = [f"{{{{place{at}}}}}" for at in range(30)]
     warnings = loader.graph(changed("PROMPT", " ".join(keys)), FILES).warnings
     assert len(warnings) == 20
 
 
-def test_a_large_graph_of_such_keys_is_loaded_soon(loader: Loader) -> None:
+def test_a_large_graph_with_unset_keys_loads_quickly(loader: Loader) -> None:
     def node(at: int) -> str:
         read, stored = f"prompt: '{{{{given_{at}_a}}}}'", f"state_updates: {{made_{at}_b: x}}"
         return f"  n{at}: {{type: llm, {read}, {stored}, next: n{at + 1}}}\n"

@@ -1,4 +1,4 @@
-"""Names and parameters of tools are read from their files, and nothing in them is run. spec: "Custom Tools"."""
+"""Reading the names and parameters of tools from their files, without running them. spec: "Custom Tools"."""
 
 from __future__ import annotations
 
@@ -88,7 +88,7 @@ def test_the_commands_of_a_bash_file_are_its_tools(tmp_path: Path) -> None:
     assert found == [("cut_it", "Cut", ["board"]), ("paint", "Tools of the desk", [])]
 
 
-def test_what_a_tag_says_goes_on_in_the_comments_below_it(tmp_path: Path) -> None:
+def test_the_text_of_a_tag_continues_in_the_comments_below_it(tmp_path: Path) -> None:
     path = tmp_path / "tools.sh"
     path.write_text("""\
 #!/usr/bin/env bash
@@ -234,7 +234,7 @@ BROKEN_TYPESCRIPT = {
 
 
 @pytest.mark.parametrize("unclosed", BROKEN_TYPESCRIPT)
-def test_what_is_never_closed_is_read_once(unclosed: str, tmp_path: Path) -> None:
+def test_unclosed_strings_and_comments_are_read_in_linear_time(unclosed: str, tmp_path: Path) -> None:
     path = tmp_path / "tools.ts"
     path.write_text(BROKEN_TYPESCRIPT[unclosed] * 5_000)
     start = process_time()

@@ -1,11 +1,11 @@
-"""What a graph agent may have, and is warned of: a sound one, and one change for each warning. spec: "Validation"."""
+"""Warnings of graph agents: a valid one, and one change for each warning. spec: "Validation"."""
 
 from __future__ import annotations
 
 import pytest
 
 from tests.dialects.loki.loader import Loader
-from tests.dialects.loki.sound import FILES, changed
+from tests.dialects.loki.valid import FILES, changed
 
 # the change, the code of the warning, a part of its message, the place
 WARNINGS = {
@@ -83,7 +83,7 @@ def test_a_warning_is_located(which: str, loader: Loader) -> None:
     assert loader.place(problem).startswith(place)
 
 
-def test_an_end_that_only_a_script_can_reach_is_a_warning(loader: Loader) -> None:
+def test_an_end_node_that_only_a_script_can_reach_is_a_warning(loader: Loader) -> None:
     text = "start: a\nnodes:\n  a: {type: script, script: scripts/weigh.py}\n  b: {type: end}\n"
     assert [warning.code for warning in loader.graph(text, FILES).warnings] == [
         "unreachable",

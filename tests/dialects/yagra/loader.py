@@ -1,4 +1,4 @@
-"""Workflows written into files, and loaded."""
+"""Loading workflows that are given as text."""
 
 from __future__ import annotations
 
@@ -13,11 +13,11 @@ from harness.dialects.request import LoadRequest
 from harness.errors import ManifestError, Problem
 from harness.graph.model import Graph
 from tests.dialects.places import text_at
-from tests.dialects.yagra.sound import PROMPTS, changed
+from tests.dialects.yagra.valid import PROMPTS, changed
 
 
 class Loader:
-    """Loads `flows/main.yaml` of a project of its own; `files` are written by their paths in it."""
+    """A loader of `flows/main.yaml` in a temporary project; `files` are further files by path."""
 
     def __init__(self, folder: Path) -> None:
         self.folder = folder / "project"
@@ -35,13 +35,16 @@ class Loader:
         return dialect_of(request.path).load(request)
 
     def problems(self, text: str, files: dict[str, str] | None = None) -> Sequence[Problem]:
-        """What is said against a workflow, which must be refused."""
+        """Return the problems of a workflow, which must be refused."""
         with pytest.raises(ManifestError) as refusal:
             self.graph(text, files)
         return refusal.value.problems
 
-    def finds(self, change: tuple[str, str], code: str, message: str, place: str, hint: str) -> None:
-        """The sound workflow with this change has one problem: its code, part of its message, place and hint."""
+    def assert_problem(self, change: tuple[str, str], code: str, message: str, place: str, hint: str) -> None:
+        """Assert that the valid workflow with this change has exactly one problem.
+
+        `message` is a part of its message, `place` the text at its location.
+        """
         (problem,) = self.problems(changed(change), PROMPTS)
         assert problem.code == code
         assert message in problem.message

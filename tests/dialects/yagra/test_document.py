@@ -1,4 +1,4 @@
-"""The form of a workflow's document: a sound one, and changes that break one rule each.
+"""The form of a workflow's document: a valid one, and changes that break one rule each.
 
 spec: "Top-Level Structure", "Node Specification", "Edge Specification"; validation rule 1.
 """
@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from tests.dialects.yagra.loader import Loader
-from tests.dialects.yagra.sound import PROMPTS, changed
+from tests.dialects.yagra.valid import PROMPTS, changed
 
 # the rule: the change that breaks it; the code, a part of the message, the place it points to, the hint
 FAULTS = {
@@ -146,11 +146,11 @@ FAULTS = {
 
 
 @pytest.mark.parametrize("fault", FAULTS.values(), ids=FAULTS)
-def test_a_fault_of_the_document_is_named_at_its_place(loader: Loader, fault: tuple[Any, ...]) -> None:
-    loader.finds(*fault)
+def test_an_error_in_the_document_is_located(loader: Loader, fault: tuple[Any, ...]) -> None:
+    loader.assert_problem(*fault)
 
 
-def test_all_faults_of_the_document_are_told_at_once_and_hide_the_rules(loader: Loader) -> None:
+def test_all_errors_in_the_document_are_reported_at_once_before_the_rules(loader: Loader) -> None:
     text = changed(
         ("handler: discard", "handlr: discard"),
         ("{type: messages}", "{type: strr}"),

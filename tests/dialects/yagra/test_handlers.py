@@ -1,4 +1,4 @@
-"""How the handlers of a Yagra workflow are called. spec: "Node Handler Signature"."""
+"""Calling the handlers of a workflow. spec: "Node Handler Signature"."""
 
 from collections.abc import Mapping
 from pathlib import Path
@@ -8,14 +8,14 @@ import pytest
 
 from harness.errors import UnscriptedCall
 from harness.world.spec import Entry, Stub, WorldSpec
-from tests.dialects.yagra.small import Played, answers, fails, handlers, play
+from tests.dialects.yagra.runs import RunResult, answers, fails, handlers, run_workflow
 
 BREAD: Mapping[str, Any] = {"id": "bread", "handler": "bake", "params": {"grams": 500, "toppings": ["salt"]}}
 
 
-def bake(folder: Path, python: str, *nodes: Mapping[str, Any], **more: Any) -> Played:
-    """A run in which `bake` is a function of this text."""
-    return play(folder, *(nodes or (BREAD,)), world=handlers(bake="bake"), python=python, **more)
+def bake(folder: Path, python: str, *nodes: Mapping[str, Any], **more: Any) -> RunResult:
+    """Run a workflow with the function `bake` of this Python text."""
+    return run_workflow(folder, *(nodes or (BREAD,)), world=handlers(bake="bake"), python=python, **more)
 
 
 @pytest.mark.parametrize(
@@ -33,7 +33,7 @@ def test_a_handler_takes_the_state_and_the_params_or_the_state_alone(tmp_path: P
 
 
 @pytest.mark.parametrize("way", ["def", "async def"])
-def test_a_type_error_from_inside_leads_to_a_second_call_too(tmp_path: Path, way: str) -> None:
+def test_a_type_error_inside_the_handler_also_leads_to_a_second_call(tmp_path: Path, way: str) -> None:
     python = f"""
 {way} bake(state, params=None):
     if params is not None:
@@ -44,30 +44,30 @@ def test_a_type_error_from_inside_leads_to_a_second_call_too(tmp_path: Path, way
     assert bake(tmp_path, python, given={"flour": "rye"}).state["seen"] == ["flour"]
 
 
-def test_type_errors_with_and_without_params_are_told_together(tmp_path: Path) -> None:
-    played = bake(tmp_path, "def bake(state, params): return 1 + 'one'")
-    assert "both signatures" in str(played.error)
-    assert "unsupported operand" in str(played.error)
-    assert "missing 1 required positional argument: 'params'" in str(played.error)
+def test_type_errors_with_and_without_params_are_reported_together(tmp_path: Path) -> None:
+    result = bake(tmp_path, "def bake(state, params): return 1 + 'one'")
+    assert "both signatures" in str(result.error)
+    assert "unsupported operand" in str(result.error)
+    assert "missing 1 required positional argument: 'params'" in str(result.error)
 
 
-def test_any_other_error_is_the_failure_at_once(tmp_path: Path) -> None:
+def test_any_other_error_fails_the_node_at_once(tmp_path: Path) -> None:
     python = "def bake(state, params=None): raise KeyError('oven' if params else 'no params')"
-    played = bake(tmp_path, python)
-    assert (type(played.error), played.error.args) == (KeyError, ("oven",))
-    assert played.ending.node == "bread"
+    result = bake(tmp_path, python)
+    assert (type(result.error), result.error.args) == (KeyError, ("oven",))
+    assert result.ending.node == "bread"
 
 
 @pytest.mark.parametrize(("answer", "found"), [("None", "null"), ("['rye']", "a list"), ("'rye'", "'rye'")])
-def test_an_answer_that_is_no_mapping_fails(tmp_path: Path, answer: str, found: str) -> None:
+def test_a_return_value_other_than_a_mapping_fails(tmp_path: Path, answer: str, found: str) -> None:
     text = str(bake(tmp_path, f"def bake(state): return {answer}").error)
     assert "handler 'bake' of node 'bread' must answer with a mapping" in text
     assert found in text
 
 
-def test_a_stub_whose_answer_is_no_mapping_fails(tmp_path: Path) -> None:
+def test_a_stub_with_a_return_value_other_than_a_mapping_fails(tmp_path: Path) -> None:
     stub = Stub(times="any", answer={"return": "rye"})
-    assert "mapping" in str(play(tmp_path, BREAD, world=handlers(bake=[stub])).error)
+    assert "mapping" in str(run_workflow(tmp_path, BREAD, world=handlers(bake=[stub])).error)
 
 
 CARELESS = """
@@ -81,25 +81,25 @@ def bake(state, params):
 """
 
 
-def test_keys_set_in_what_a_handler_is_given_are_lost_and_changes_inside_stay(tmp_path: Path) -> None:
-    played = bake(tmp_path, CARELESS, {**BREAD, "retry": {"max_attempts": 2}}, given={"log": []})
-    assert played.state["log"] == ["baked"]
-    assert played.state["keys"] == ["log"]
-    assert "scratch" not in played.state["params"]
-    assert played.state["params"]["toppings"] == ["salt", "seeds"]
+def test_a_handler_gets_shallow_copies(tmp_path: Path) -> None:
+    result = bake(tmp_path, CARELESS, {**BREAD, "retry": {"max_attempts": 2}}, given={"log": []})
+    assert result.state["log"] == ["baked"]
+    assert result.state["keys"] == ["log"]
+    assert "scratch" not in result.state["params"]
+    assert result.state["params"]["toppings"] == ["salt", "seeds"]
 
 
-def test_what_a_handler_changes_inside_its_params_is_gone_in_the_next_run(tmp_path: Path) -> None:
+def test_nested_changes_to_params_last_for_one_run(tmp_path: Path) -> None:
     node = {**BREAD, "retry": {"max_attempts": 2}}
     for _ in range(2):
-        played = bake(tmp_path, CARELESS, node, given={"log": []})
-        assert played.state["params"]["toppings"] == ["salt", "seeds"]
+        result = bake(tmp_path, CARELESS, node, given={"log": []})
+        assert result.state["params"]["toppings"] == ["salt", "seeds"]
 
 
 # ------------------------------------------------------------ who answers
 
 
-def test_a_stub_sees_what_the_node_was_given(tmp_path: Path) -> None:
+def test_a_stub_sees_the_input_state_of_the_node(tmp_path: Path) -> None:
     stubs = [
         Stub(
             when="state.flour == 'rye' && request.args.flour == 'rye'", times=1, answer={"return": {"by": 1}}
@@ -107,11 +107,11 @@ def test_a_stub_sees_what_the_node_was_given(tmp_path: Path) -> None:
         Stub(args={"by": 1}, times=1, answer={"return": {"by": 2}}),
     ]
     nodes = [BREAD, {"id": "more", "handler": "bake"}]
-    played = play(
+    result = run_workflow(
         tmp_path, *nodes, world=handlers(bake=stubs), given={"flour": "rye"}, edges=[("bread", "more")]
     )
-    assert played.state["by"] == 2
-    assert [call["args"] for call in played.calls("handler")] == [
+    assert result.state["by"] == 2
+    assert [call["args"] for call in result.calls("handler")] == [
         {"flour": "rye"},
         {"flour": "rye", "by": 1},
     ]
@@ -120,47 +120,51 @@ def test_a_stub_sees_what_the_node_was_given(tmp_path: Path) -> None:
 def test_messages_are_matched_as_mappings(tmp_path: Path) -> None:
     stub = Stub(args={"messages": [{"content": "hello"}]}, answer={"return": {"seen": True}})
     schema = {"messages": {"type": "messages"}, "seen": {"type": "bool"}}
-    played = play(
+    result = run_workflow(
         tmp_path,
         BREAD,
         world=handlers(bake=[stub]),
         given={"messages": [{"role": "user", "content": "hello"}]},
         state_schema=schema,
     )
-    assert played.state["seen"] is True
+    assert result.state["seen"] is True
 
 
 def test_a_stub_that_raises_type_error_is_called_again(tmp_path: Path) -> None:
     once = handlers(bake=[fails("no params", times=1, kind="TypeError"), answers(made=True)])
     always = handlers(bake=[fails("no params", kind="TypeError")])
-    assert play(tmp_path, BREAD, world=once).state == {"made": True}
-    assert "signatures" in str(play(tmp_path, BREAD, world=always).error)
+    assert run_workflow(tmp_path, BREAD, world=once).state == {"made": True}
+    assert "signatures" in str(run_workflow(tmp_path, BREAD, world=always).error)
 
 
 def test_an_unbound_handler_ends_the_run_and_names_the_bound_ones(tmp_path: Path) -> None:
     world = handlers(bakes="bake", weigh="weigh")
     python = "def bake(state): return {}"
     resilient = {**BREAD, "retry": {"max_attempts": 3}, "fallback": "weigh"}
-    played = play(tmp_path, resilient, {"id": "weigh", "handler": "weigh"}, world=world, python=python)
-    assert isinstance(played.error, UnscriptedCall)
-    text = str(played.error)
+    result = run_workflow(
+        tmp_path, resilient, {"id": "weigh", "handler": "weigh"}, world=world, python=python
+    )
+    assert isinstance(result.error, UnscriptedCall)
+    text = str(result.error)
     assert "did you mean 'bakes'?" in text
     assert "known: bakes, weigh" in text
     assert "built in are llm, structured_llm, streaming_llm" in text
-    assert len(played.calls("handler")) == 1
+    assert len(result.calls("handler")) == 1
 
 
-def test_an_unbound_handler_that_sounds_like_a_built_in_one(tmp_path: Path) -> None:
-    text = str(play(tmp_path, {"id": "n", "handler": "structured_lm"}).error)
+def test_an_unbound_handler_with_a_name_similar_to_a_built_in_one(tmp_path: Path) -> None:
+    text = str(run_workflow(tmp_path, {"id": "n", "handler": "structured_lm"}).error)
     assert "did you mean 'structured_llm'?" in text
-    assert "did you mean 'subgraph'?" in str(play(tmp_path, {"id": "n", "handler": "sub_graph"}).error)
+    assert "did you mean 'subgraph'?" in str(
+        run_workflow(tmp_path, {"id": "n", "handler": "sub_graph"}).error
+    )
 
 
-def test_real_alone_names_no_callable(tmp_path: Path) -> None:
-    played = play(tmp_path, BREAD, world=WorldSpec(handlers={"bake": Entry(real=True)}))
+def test_real_needs_a_callable_unless_the_handler_is_built_in(tmp_path: Path) -> None:
+    result = run_workflow(tmp_path, BREAD, world=WorldSpec(handlers={"bake": Entry(real=True)}))
     assert (
         "`bake: real` names no function, and the manifest has none: write `bake: package.module.function`"
-        in str(played.error)
+        in str(result.error)
     )
 
 
@@ -175,12 +179,12 @@ ASK = {
 PROMPTS = {"ask": {"user": "Hello"}}
 
 
-def test_a_scenario_may_take_over_a_built_in_handler(tmp_path: Path) -> None:
-    played = play(tmp_path, ASK, world=handlers(llm=[answers(output="mine")]), prompts=PROMPTS)
-    assert played.state == {"output": "mine"}
-    assert played.calls("llm") == []
+def test_a_scenario_may_replace_a_built_in_handler(tmp_path: Path) -> None:
+    result = run_workflow(tmp_path, ASK, world=handlers(llm=[answers(output="mine")]), prompts=PROMPTS)
+    assert result.state == {"output": "mine"}
+    assert result.calls("llm") == []
 
 
 def test_a_built_in_handler_may_be_called_real(tmp_path: Path) -> None:
     world = WorldSpec(handlers={"llm": Entry(real=True)}, llm=(Stub(answer={"reply": "hi"}),))
-    assert play(tmp_path, ASK, world=world, prompts=PROMPTS).state == {"output": "hi"}
+    assert run_workflow(tmp_path, ASK, world=world, prompts=PROMPTS).state == {"output": "hi"}

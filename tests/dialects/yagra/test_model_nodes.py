@@ -1,4 +1,4 @@
-"""The built-in handlers that ask a language model: prompts, attempts, structured replies, streams."""
+"""The built-in handlers that call a model: prompts, attempts, structured replies, streams."""
 
 from pathlib import Path
 from typing import Any
@@ -8,7 +8,7 @@ import pytest
 from harness.errors import UnscriptedCall
 from harness.graph.to_json import to_json
 from harness.world.spec import Entry, ErrorAnswer, Stub, WorldSpec
-from tests.dialects.yagra.small import Played, play
+from tests.dialects.yagra.runs import RunResult, run_workflow
 
 MODEL = {"provider": "openai", "name": "small", "kwargs": {"temperature": 0.5}}
 
@@ -22,8 +22,8 @@ def ask(
     given: dict[str, Any] | None = None,
     python: str = "",
     **params: Any,
-) -> Played:
-    """A run of one model node; with `python`, of a node after it whose handler is `after`."""
+) -> RunResult:
+    """Run one model node; with `python`, also a node after it whose handler is `after`."""
     asking = {
         "id": "ask",
         "handler": handler,
@@ -31,7 +31,7 @@ def ask(
         **(node or {}),
     }
     nodes = [asking, {"id": "after", "handler": "after"}] if python else [asking]
-    return play(
+    return run_workflow(
         folder,
         *nodes,
         edges=[("ask", "after")] if python else [],
@@ -50,9 +50,9 @@ def broken(text: str, latency_s: float = 0.0) -> Stub:
     return Stub(error=ErrorAnswer("server_error", text), latency_s=latency_s)
 
 
-def sent(played: Played) -> list[str]:
-    """The texts of the messages of the first call."""
-    return [message.content for message in played.requests("llm")[0]["messages"]]
+def sent(result: RunResult) -> list[str]:
+    """Return the texts of the messages of the first call."""
+    return [message.content for message in result.requests("llm")[0]["messages"]]
 
 
 # ------------------------------------------------------------ prompts
@@ -87,7 +87,7 @@ def test_a_conversation_in_a_prompt_is_its_list_of_messages(tmp_path: Path) -> N
         "handler": "llm",
         "params": {"prompt_ref": "prompts.yaml#ask", "model": MODEL},
     }
-    played = play(
+    result = run_workflow(
         tmp_path,
         asking,
         world=WorldSpec(llm=(says("hi"),)),
@@ -95,7 +95,7 @@ def test_a_conversation_in_a_prompt_is_its_list_of_messages(tmp_path: Path) -> N
         given={"messages": "hello"},
         state_schema={"messages": {"type": "messages"}, "output": {"type": "str"}},
     )
-    assert sent(played)[1].startswith("[HumanMessage(content='hello'")
+    assert sent(result)[1].startswith("[HumanMessage(content='hello'")
 
 
 @pytest.mark.parametrize(
@@ -109,8 +109,8 @@ def test_a_conversation_in_a_prompt_is_its_list_of_messages(tmp_path: Path) -> N
     ],
 )
 def test_a_prompt_reaches_neither_attributes_nor_the_end_of_the_memory(tmp_path: Path, user: str) -> None:
-    played = ask(tmp_path, prompt={"user": user}, given={"topic": "rye"})
-    assert "'prompt.user' cannot be filled in" in str(played.error)
+    result = ask(tmp_path, prompt={"user": user}, given={"topic": "rye"})
+    assert "'prompt.user' cannot be filled in" in str(result.error)
 
 
 def test_a_value_in_a_prompt_may_have_a_width(tmp_path: Path) -> None:
@@ -120,9 +120,9 @@ def test_a_value_in_a_prompt_may_have_a_width(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("user", ["{topic.size}", "{ topic }", "{}", "{0.x}", '{"a": 1}', "{", "{topic!x}"])
 def test_a_prompt_with_other_fields_than_plain_names_fails_the_node(tmp_path: Path, user: str) -> None:
-    played = ask(tmp_path, prompt={"user": user}, given={"topic": "rye"})
-    assert "'prompt.user' cannot be filled in" in str(played.error)
-    assert played.ending.node == "ask"
+    result = ask(tmp_path, prompt={"user": user}, given={"topic": "rye"})
+    assert "'prompt.user' cannot be filled in" in str(result.error)
+    assert result.ending.node == "ask"
 
 
 @pytest.mark.parametrize(
@@ -142,67 +142,67 @@ def test_a_prompt_with_other_fields_than_plain_names_fails_the_node(tmp_path: Pa
 def test_malformed_params_fail_the_node_when_it_runs(
     tmp_path: Path, prompt: Any, params: dict[str, Any], found: str
 ) -> None:
-    played = ask(tmp_path, prompt=prompt, **params)
-    assert found in str(played.error)
-    assert played.path == ["ask"]
-    assert played.calls("llm") == []
+    result = ask(tmp_path, prompt=prompt, **params)
+    assert found in str(result.error)
+    assert result.path == ["ask"]
+    assert result.calls("llm") == []
 
 
 # ------------------------------------------------------------ the call
 
 
-def test_what_is_asked_of_the_model(tmp_path: Path) -> None:
+def test_the_request_to_the_model(tmp_path: Path) -> None:
     stub = says(
         "hi",
         model="small",
         when="request.provider == 'openai' && request.params.temperature == 0.5 && state.topic == 'rye' "
         "&& request.messages.map(m, m.type) == ['system', 'human']",
     )
-    played = ask(tmp_path, stub, given={"topic": "rye"})
-    assert played.state == {"topic": "rye", "output": "hi"}
+    result = ask(tmp_path, stub, given={"topic": "rye"})
+    assert result.state == {"topic": "rye", "output": "hi"}
 
 
-def test_the_reply_lands_under_the_output_key(tmp_path: Path) -> None:
+def test_the_reply_is_written_to_the_output_key(tmp_path: Path) -> None:
     assert ask(tmp_path, says(" hi\n"), output_key="said").state == {"said": " hi\n"}
 
 
-def test_a_node_asks_three_times_by_itself(tmp_path: Path) -> None:
-    played = ask(tmp_path, broken("a", 0.5), broken("b"), says("hi"))
-    assert (played.state, played.seconds) == ({"output": "hi"}, 3.5)
+def test_a_node_without_retry_makes_three_attempts(tmp_path: Path) -> None:
+    result = ask(tmp_path, broken("a", 0.5), broken("b"), says("hi"))
+    assert (result.state, result.seconds) == ({"output": "hi"}, 3.5)
 
 
-def test_after_three_failures_the_last_is_told(tmp_path: Path) -> None:
-    played = ask(tmp_path, broken("first"), broken("second"), broken("third"), says("too late"))
-    assert str(played.error) == "the call of model 'small' failed after 3 attempts: third"
-    assert played.seconds == 3
+def test_after_three_failures_the_last_is_reported(tmp_path: Path) -> None:
+    result = ask(tmp_path, broken("first"), broken("second"), broken("third"), says("too late"))
+    assert str(result.error) == "the call of model 'small' failed after 3 attempts: third"
+    assert result.seconds == 3
 
 
 def test_retry_replaces_the_attempts_of_the_node(tmp_path: Path) -> None:
     retry = {"retry": {"max_attempts": 2, "backoff": "fixed", "base_delay_seconds": 5}}
-    played = ask(tmp_path, broken("a"), broken("b"), says("too late"), node=retry)
-    assert str(played.error) == "the call of model 'small' failed after 1 attempt: b"
-    assert (played.seconds, len(played.calls("llm"))) == (5, 2)
+    result = ask(tmp_path, broken("a"), broken("b"), says("too late"), node=retry)
+    assert str(result.error) == "the call of model 'small' failed after 1 attempt: b"
+    assert (result.seconds, len(result.calls("llm"))) == (5, 2)
 
 
-def test_a_timeout_covers_the_waits_between_attempts(tmp_path: Path) -> None:
+def test_a_timeout_covers_the_delays_between_attempts(tmp_path: Path) -> None:
     stubs = [broken("a", 0.5), broken("b", 0.5), says("too late")]
-    played = ask(tmp_path, *stubs, node={"timeout_seconds": 3})
-    assert "timed out" in str(played.error)
-    assert (played.seconds, len(played.calls("llm"))) == (3, 2)
+    result = ask(tmp_path, *stubs, node={"timeout_seconds": 3})
+    assert "timed out" in str(result.error)
+    assert (result.seconds, len(result.calls("llm"))) == (3, 2)
 
 
 @pytest.mark.parametrize("node", [{}, {"retry": {}}, {"fallback": "after"}])
 @pytest.mark.parametrize("handler", ["llm", "streaming_llm"])
-def test_a_call_that_nobody_answers_ends_the_run(tmp_path: Path, node: dict[str, Any], handler: str) -> None:
-    played = ask(tmp_path, node=node, handler=handler, python="def after(state): return {}")
-    assert isinstance(played.error, UnscriptedCall)
-    assert (played.seconds, len(played.calls("llm"))) == (0, 1)
+def test_an_unscripted_call_ends_the_run(tmp_path: Path, node: dict[str, Any], handler: str) -> None:
+    result = ask(tmp_path, node=node, handler=handler, python="def after(state): return {}")
+    assert isinstance(result.error, UnscriptedCall)
+    assert (result.seconds, len(result.calls("llm"))) == (0, 1)
 
 
 # ------------------------------------------------------------ structured replies
 
 
-def structured(folder: Path, schema: Any, *stubs: Stub, **more: Any) -> Played:
+def structured(folder: Path, schema: Any, *stubs: Stub, **more: Any) -> RunResult:
     return ask(folder, *stubs, handler="structured_llm", schema_yaml=schema, **more)
 
 
@@ -218,14 +218,14 @@ h: int | None
 """
 
 
-def test_a_structured_reply_is_read_by_its_schema(tmp_path: Path) -> None:
+def test_a_structured_reply_is_validated_by_its_schema(tmp_path: Path) -> None:
     reply = {"a": "x", "b": 2, "c": 1, "d": True, "e": ["y"], "f": {"z": 1}, "g": {"z": [None]}}
     python = "def after(state): return {'seen': [state['output'].c, state['output'].model_dump()['e']]}"
-    played = structured(tmp_path, EVERY_TYPE, Stub(answer={"json": reply}), python=python)
-    assert to_json(played.state) == {"output": {**reply, "c": 1.0, "h": None}, "seen": [1.0, ["y"]]}
+    result = structured(tmp_path, EVERY_TYPE, Stub(answer={"json": reply}), python=python)
+    assert to_json(result.state) == {"output": {**reply, "c": 1.0, "h": None}, "seen": [1.0, ["y"]]}
 
 
-def test_the_schema_stands_in_the_system_message(tmp_path: Path) -> None:
+def test_the_schema_is_in_the_system_message(tmp_path: Path) -> None:
     stub = Stub(when="request.response_format.type == 'json_object'", answer={"json": {"größe": 3}})
     system, user = sent(structured(tmp_path, "größe: int", stub, given={"topic": "rye"}))
     assert system.startswith("Be kind.\n\n")
@@ -234,7 +234,7 @@ def test_the_schema_stands_in_the_system_message(tmp_path: Path) -> None:
     assert user == "rye"
 
 
-def test_a_response_format_of_the_model_s_own_is_kept(tmp_path: Path) -> None:
+def test_a_response_format_in_the_kwargs_is_kept(tmp_path: Path) -> None:
     model = {**MODEL, "kwargs": {"response_format": {"type": "text"}}}
     stub = Stub(
         when="request.response_format.type == 'text' && !has(request.params.response_format)",
@@ -252,7 +252,7 @@ def test_objects_are_matched_by_their_fields(tmp_path: Path) -> None:
     stub = Stub(
         args={"output": {"size": 3}}, when="state.output.size == 3", answer={"return": {"seen": True}}
     )
-    played = play(
+    result = run_workflow(
         tmp_path,
         asking,
         {"id": "after", "handler": "after"},
@@ -260,7 +260,7 @@ def test_objects_are_matched_by_their_fields(tmp_path: Path) -> None:
         world=WorldSpec(llm=(Stub(answer={"json": {"size": 3}}),), handlers={"after": Entry(stubs=(stub,))}),
         prompts={"ask": {"user": "How big?"}},
     )
-    assert played.state["seen"] is True
+    assert result.state["seen"] is True
 
 
 @pytest.mark.parametrize(
@@ -273,15 +273,13 @@ def test_objects_are_matched_by_their_fields(tmp_path: Path) -> None:
         ("", "Invalid JSON"),
     ],
 )
-def test_a_reply_that_breaks_its_schema_fails_without_another_call(
-    tmp_path: Path, reply: str, found: str
-) -> None:
-    played = structured(tmp_path, "size: int\nname: str", says(reply), says('{"size": 3, "name": "x"}'))
-    assert found in str(played.error)
-    assert len(played.calls("llm")) == 1
+def test_an_invalid_reply_fails_without_another_call(tmp_path: Path, reply: str, found: str) -> None:
+    result = structured(tmp_path, "size: int\nname: str", says(reply), says('{"size": 3, "name": "x"}'))
+    assert found in str(result.error)
+    assert len(result.calls("llm")) == 1
 
 
-def test_with_retry_a_reply_that_breaks_its_schema_is_asked_for_again(tmp_path: Path) -> None:
+def test_with_retry_an_invalid_reply_is_requested_again(tmp_path: Path) -> None:
     stubs = [says("A big one."), says('{"size": 3}')]
     assert to_json(structured(tmp_path, "size: int", *stubs, node={"retry": {}}).state) == {
         "output": {"size": 3}
@@ -300,10 +298,10 @@ def test_with_retry_a_reply_that_breaks_its_schema_is_asked_for_again(tmp_path: 
         ("model_dump: int", "'schema_yaml' cannot be used"),
     ],
 )
-def test_a_schema_that_cannot_be_used_fails_the_node(tmp_path: Path, schema: Any, found: str) -> None:
-    played = structured(tmp_path, schema)
-    assert found in str(played.error)
-    assert played.calls("llm") == []
+def test_an_invalid_schema_fails_the_node(tmp_path: Path, schema: Any, found: str) -> None:
+    result = structured(tmp_path, schema)
+    assert found in str(result.error)
+    assert result.calls("llm") == []
 
 
 # ------------------------------------------------------------ streams
@@ -312,13 +310,13 @@ def test_a_schema_that_cannot_be_used_fails_the_node(tmp_path: Path, schema: Any
 READ_TWICE = "def after(state): return {'first': list(state['output']), 'then': list(state['output'])}"
 
 
-def stream(folder: Path, *stubs: Stub, **more: Any) -> Played:
+def stream(folder: Path, *stubs: Stub, **more: Any) -> RunResult:
     return ask(folder, *stubs, handler="streaming_llm", **more)
 
 
-def test_a_stream_is_read_once_and_told_as_its_text(tmp_path: Path) -> None:
-    played = stream(tmp_path, Stub(answer={"chunks": ["Vega ", "", "is blue."]}), python=READ_TWICE)
-    assert to_json(played.state) == {
+def test_a_stream_is_read_once_and_recorded_as_its_text(tmp_path: Path) -> None:
+    result = stream(tmp_path, Stub(answer={"chunks": ["Vega ", "", "is blue."]}), python=READ_TWICE)
+    assert to_json(result.state) == {
         "output": "Vega is blue.",
         "first": ["Vega ", "is blue."],
         "then": [],
@@ -329,12 +327,12 @@ def test_a_reply_that_is_not_streamed_is_one_chunk(tmp_path: Path) -> None:
     assert to_json(stream(tmp_path, says("hi"), python=READ_TWICE).state["first"]) == ["hi"]
 
 
-def test_a_stream_is_asked_for(tmp_path: Path) -> None:
+def test_a_stream_is_requested(tmp_path: Path) -> None:
     asking = says("hi", when="request.params.stream && request.params.temperature == 0.5")
     assert to_json(stream(tmp_path, asking).state) == {"output": "hi"}
 
 
-def test_who_looks_at_a_stream_sees_its_text_and_reads_nothing(tmp_path: Path) -> None:
+def test_str_of_a_stream_gives_its_text_without_reading_it(tmp_path: Path) -> None:
     look = "def after(state): return {'seen': f\"{state['output']}\", 'chunks': list(state['output'])}"
     assert stream(tmp_path, says("hi"), python=look).state["seen"] == "hi"
     nodes: list[dict[str, Any]] = [
@@ -347,21 +345,21 @@ def test_who_looks_at_a_stream_sees_its_text_and_reads_nothing(tmp_path: Path) -
     ]
     stub = Stub(args={"output": "hi"}, when="state.output == 'hi'", answer={"return": {"seen": True}})
     world = WorldSpec(llm=(says("hi"),), handlers={"after": Entry(stubs=(stub,))})
-    played = play(tmp_path, *nodes, edges=[("ask", "after")], world=world, prompts={"ask": {}})
-    assert played.state["seen"] is True
-    assert list(played.state["output"]) == ["hi"]
+    result = run_workflow(tmp_path, *nodes, edges=[("ask", "after")], world=world, prompts={"ask": {}})
+    assert result.state["seen"] is True
+    assert list(result.state["output"]) == ["hi"]
 
 
-def test_a_stream_that_does_not_begin_is_asked_for_again(tmp_path: Path) -> None:
-    played = stream(tmp_path, broken("a"), says("hi"))
-    assert (to_json(played.state), played.seconds) == ({"output": "hi"}, 1)
+def test_a_stream_that_fails_before_it_begins_is_retried(tmp_path: Path) -> None:
+    result = stream(tmp_path, broken("a"), says("hi"))
+    assert (to_json(result.state), result.seconds) == ({"output": "hi"}, 1)
 
 
 # ------------------------------------------------------------ tools
 
 
 @pytest.mark.parametrize("handler", ["llm", "streaming_llm"])
-def test_a_model_has_no_tools_so_what_it_asks_for_is_refused(tmp_path: Path, handler: str) -> None:
+def test_tool_calls_of_a_model_are_refused(tmp_path: Path, handler: str) -> None:
     reply = Stub(answer={"reply": "Hi", "tool_calls": [{"name": "look", "args": {"at": "it"}}]})
     [call] = ask(tmp_path, reply, handler=handler).calls("tool")
     assert (call["name"], call["args"], call["ok"]) == ("look", {"at": "it"}, False)

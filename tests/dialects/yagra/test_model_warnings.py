@@ -1,4 +1,4 @@
-"""What a node says to a built-in handler in vain, and what that handler will refuse when it runs."""
+"""Warnings of params that a built-in handler does not read, or will refuse when it runs."""
 
 from __future__ import annotations
 
@@ -187,7 +187,7 @@ def changed(*changes: tuple[str, str]) -> str:
 
 
 @pytest.mark.parametrize(("changes", "code", "message", "place", "hint"), ODD.values(), ids=ODD)
-def test_what_a_built_in_handler_makes_nothing_of_is_a_warning(
+def test_params_that_a_built_in_handler_does_not_read_are_warnings(
     loader: Loader, changes: Any, code: str, message: str, place: str, hint: str
 ) -> None:
     (warning,) = loader.graph(changed(*changes), FILES).warnings
@@ -196,15 +196,15 @@ def test_what_a_built_in_handler_makes_nothing_of_is_a_warning(
     assert (loader.place(warning), warning.hint) == (place, hint)
 
 
-def test_what_a_built_in_handler_reads_is_none(loader: Loader) -> None:
+def test_params_that_a_built_in_handler_reads_are_no_warnings(loader: Loader) -> None:
     assert loader.graph(NODE, FILES).warnings == ()
 
 
-def test_a_template_that_fails_for_some_values_alone_is_none(loader: Loader) -> None:
+def test_a_template_that_fails_for_some_values_only_is_no_warning(loader: Loader) -> None:
     assert loader.graph(changed(("#short", "#wide")), FILES).warnings == ()
 
 
-def test_a_handler_of_one_s_own_reads_what_it_likes(loader: Loader) -> None:
+def test_a_custom_handler_may_have_any_params(loader: Loader) -> None:
     text = changed(
         ("handler: llm", "handler: mine"),
         ("#short", "#text"),
@@ -213,7 +213,7 @@ def test_a_handler_of_one_s_own_reads_what_it_likes(loader: Loader) -> None:
     assert loader.graph(text, FILES).warnings == ()
 
 
-def test_params_of_the_workflow_are_for_all_its_handlers(loader: Loader) -> None:
+def test_global_params_that_no_handler_reads_are_no_warnings(loader: Loader) -> None:
     assert loader.graph(changed(("nodes:", "params: {top_k: 3}\nnodes:")), FILES).warnings == ()
 
 

@@ -1,19 +1,19 @@
-"""Where the prompts of a workflow are looked up. spec: "Prompt References"."""
+"""The search for the prompt files of a workflow. spec: "Prompt References"."""
 
 from __future__ import annotations
 
 from tests.dialects.yagra.loader import Loader
-from tests.dialects.yagra.sound import PROMPTS, WORKFLOW, changed
+from tests.dialects.yagra.valid import PROMPTS, WORKFLOW, changed
 
 
-def test_a_bare_path_is_looked_up_beside_the_workflow_before_the_folders_above(loader: Loader) -> None:
+def test_a_bare_path_is_searched_beside_the_workflow_then_in_parent_folders(loader: Loader) -> None:
     near = {"flows/prompts/names.yaml": "latin: {user: near}"}
     loader.graph(WORKFLOW, {**PROMPTS, **near})
     (problem,) = loader.problems(changed(("#latin", "#plain")), near)
     assert "flows/prompts/names.yaml" in problem.message
 
 
-def test_nothing_is_looked_up_where_nothing_may_be_read(loader: Loader) -> None:
+def test_folders_that_may_not_be_read_are_not_searched(loader: Loader) -> None:
     (loader.folder.parent / "names.yaml").write_text("latin: {user: outside}", encoding="utf-8")
     (problem,) = loader.problems(changed(("prompts/names", "names")))
     assert problem.code == "missing-file"
@@ -24,7 +24,7 @@ def test_a_path_that_leads_out_of_the_project_is_refused(loader: Loader) -> None
     assert (problem.code, loader.place(problem)) == ("path-outside", '"../../names.yaml#latin"')
 
 
-def test_a_faulty_prompt_file_is_named_with_the_place_in_it(loader: Loader) -> None:
+def test_an_error_in_a_prompt_file_is_located_there(loader: Loader) -> None:
     (problem,) = loader.problems(WORKFLOW, {"prompts/names.yaml": "latin: [a"})
     assert problem.code == "syntax"
     assert problem.span is not None

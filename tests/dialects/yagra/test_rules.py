@@ -1,4 +1,4 @@
-"""The rules for workflows: a sound one, and changes that break one rule each.
+"""The rules for workflows: a valid one, and changes that break one rule each.
 
 spec: "Validation Rules".
 """
@@ -10,10 +10,10 @@ from typing import Any
 import pytest
 
 from tests.dialects.yagra.loader import Loader
-from tests.dialects.yagra.sound import EDGES, PROMPTS, WORKFLOW, changed
+from tests.dialects.yagra.valid import EDGES, PROMPTS, WORKFLOW, changed
 
 
-def test_the_sound_workflow_is_sound(loader: Loader) -> None:
+def test_the_valid_workflow_has_no_problems(loader: Loader) -> None:
     graph = loader.graph(WORKFLOW, PROMPTS)
     assert [node.name for node in graph.nodes] == ["sort", "press", "name", "file", "bin"]
     assert graph.warnings == ()
@@ -267,8 +267,8 @@ FAULTS = {
 
 
 @pytest.mark.parametrize("fault", FAULTS.values(), ids=FAULTS)
-def test_a_broken_rule_is_named_at_its_place(loader: Loader, fault: tuple[Any, ...]) -> None:
-    loader.finds(*fault)
+def test_a_broken_rule_is_reported_with_its_location(loader: Loader, fault: tuple[Any, ...]) -> None:
+    loader.assert_problem(*fault)
 
 
 @pytest.mark.parametrize(
@@ -282,9 +282,7 @@ def test_a_broken_rule_is_named_at_its_place(loader: Loader, fault: tuple[Any, .
         ("{source: press, target: file}", ("unconditional", "fan_out")),
     ],
 )
-def test_edges_from_one_node_are_of_one_kind_and_each_of_them_is_named(
-    loader: Loader, edge: Any, kinds: Any
-) -> None:
+def test_each_edge_of_a_mixed_kind_is_reported(loader: Loader, edge: Any, kinds: Any) -> None:
     problems = loader.problems(changed((EDGES, f"{EDGES}  - {edge}\n")), PROMPTS)
     new, *old = problems
     assert loader.place(new) == edge
@@ -293,14 +291,14 @@ def test_edges_from_one_node_are_of_one_kind_and_each_of_them_is_named(
     assert all(problem.message.startswith(f"this edge is {kinds[1]}, and other edges") for problem in old)
 
 
-def test_a_reference_that_leads_nowhere_hides_the_other_faults(loader: Loader) -> None:
+def test_an_unresolved_reference_hides_other_problems(loader: Loader) -> None:
     text = changed(
         ("#latin", "#latn"), ("handler: discard", "handlr: discard"), ("start_at: sort", "start_at: x")
     )
     assert [problem.code for problem in loader.problems(text, PROMPTS)] == ["unknown-prompt"]
 
 
-def test_all_broken_rules_are_told_at_once_and_hide_the_faults_of_subgraphs(loader: Loader) -> None:
+def test_all_broken_rules_are_reported_at_once_before_problems_of_subgraphs(loader: Loader) -> None:
     text = changed(
         ("start_at: sort", "start_at: x"),
         ("condition: torn", "condition: whole"),
@@ -311,7 +309,7 @@ def test_all_broken_rules_are_told_at_once_and_hide_the_faults_of_subgraphs(load
     assert codes == ["unknown-node", "no-label", "duplicate-branch"]
 
 
-def test_what_is_odd_and_yet_allowed(loader: Loader) -> None:
+def test_unusual_workflows_that_are_allowed(loader: Loader) -> None:
     text = changed(
         ("nodes:\n", "nodes:\n  - {id: island, handler: x, params: null}\n"),
         (EDGES, EDGES + "  - {source: name, target: file}\n"),

@@ -1,4 +1,4 @@
-"""What nodes write that the state loses or cannot take, as it is known at load."""
+"""Warnings of writes that the state drops or cannot take."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ def changed(*changes: tuple[str, str]) -> str:
     return text
 
 
-def test_what_fits_is_no_warning(loader: Loader) -> None:
+def test_writes_that_fit_are_no_warnings(loader: Loader) -> None:
     assert loader.graph(WORKFLOW).warnings == ()
 
 
@@ -61,11 +61,11 @@ def test_a_built_in_handler_writes_no_list_that_could_be_appended(loader: Loader
     assert warning.message == f"node 'sum_up': 'sums' appends lists (reducer: add), and {handler} writes none"
 
 
-def test_a_handler_of_one_s_own_may_write_a_list(loader: Loader) -> None:
+def test_a_custom_handler_may_write_a_list(loader: Loader) -> None:
     assert loader.graph(changed(("handler: sum_up", f"handler: sum_up, {ASKS}")), FILES).warnings == ()
 
 
-def test_messages_take_a_text(loader: Loader) -> None:
+def test_messages_accept_text(loader: Loader) -> None:
     asks = f"handler: llm, {ASKS.replace('sums', 'talk')}"
     assert loader.graph(changed(("handler: sum_up", asks)), FILES).warnings == ()
 
@@ -108,13 +108,13 @@ def test_mapped_calls_collide_without_a_state_schema(loader: Loader) -> None:
     assert warning.message == "'sum_up' runs for several items, which collide without a state_schema"
 
 
-def test_nodes_side_by_side_collide_without_a_state_schema(loader: Loader) -> None:
+def test_parallel_nodes_collide_without_a_state_schema(loader: Loader) -> None:
     (warning,) = loader.graph(changed((SCHEMA, ""), (MAPPED, FORK))).warnings
     assert (warning.code, loader.place(warning)) == ("collision", "{source: split, target: judge}")
     assert warning.message == "the nodes after 'split' run side by side, and collide without a state_schema"
 
 
-def test_nodes_side_by_side_have_keys_of_their_own_with_one(loader: Loader) -> None:
+def test_parallel_nodes_do_not_collide_with_a_state_schema(loader: Loader) -> None:
     assert loader.graph(changed((MAPPED, FORK))).warnings == ()
 
 

@@ -1,12 +1,12 @@
-"""The rules for workflows inside workflows. spec: "Subgraph Node"."""
+"""The rules for subgraphs. spec: "Subgraph Node"."""
 
 from __future__ import annotations
 
 from tests.dialects.yagra.loader import Loader
-from tests.dialects.yagra.sound import PROMPTS, WORKFLOW, changed, parent
+from tests.dialects.yagra.valid import PROMPTS, WORKFLOW, changed, parent
 
 
-def test_the_faults_of_a_subgraph_are_told_with_the_nodes_that_lead_there(loader: Loader) -> None:
+def test_problems_of_a_subgraph_name_the_subgraph_nodes(loader: Loader) -> None:
     files = {
         "parts/a.yaml": parent("b.yaml"),
         "parts/b.yaml": changed(("start_at: sort", "start_at: srt")),
@@ -21,12 +21,12 @@ def test_the_faults_of_a_subgraph_are_told_with_the_nodes_that_lead_there(loader
     assert problem.span.file.endswith("parts/b.yaml")
 
 
-def test_a_subgraph_is_not_looked_up_in_the_folders_above(loader: Loader) -> None:
+def test_a_subgraph_is_not_searched_in_parent_folders(loader: Loader) -> None:
     (problem,) = loader.problems(parent("parts/a.yaml"), {"parts/a.yaml": WORKFLOW})
     assert problem.code == "missing-file"
 
 
-def test_subgraphs_that_contain_each_other_are_refused_with_the_circle(loader: Loader) -> None:
+def test_subgraphs_that_contain_each_other_are_refused_with_the_cycle(loader: Loader) -> None:
     (problem,) = loader.problems(
         parent("a.yaml"), {"flows/a.yaml": parent("b.yaml"), "flows/b.yaml": parent("a.yaml")}
     )
@@ -41,7 +41,7 @@ def test_a_workflow_that_contains_itself_is_refused(loader: Loader) -> None:
     assert problem.code == "circular-reference"
 
 
-def test_one_subgraph_may_stand_in_many_places(loader: Loader) -> None:
+def test_a_subgraph_may_be_used_several_times(loader: Loader) -> None:
     inner = 'version: "1"\nstart_at: a\nend_at: [a]\nnodes: [{id: a, handler: h}]\nedges: []\n'
     twice = parent("a.yaml").replace(
         "nodes: [", "nodes: [{id: two, handler: subgraph, params: {workflow_ref: a.yaml}}, "

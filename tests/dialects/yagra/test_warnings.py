@@ -1,4 +1,4 @@
-"""What is allowed in a workflow and probably a mistake."""
+"""Warnings of probable mistakes in workflows."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from tests.dialects.yagra.loader import Loader
-from tests.dialects.yagra.sound import PROMPTS, WORKFLOW, changed, parent
+from tests.dialects.yagra.valid import PROMPTS, WORKFLOW, changed, parent
 
 # what is odd: the changes that make it so; the code, the message, the place it points to
 WARNINGS = {
@@ -40,7 +40,7 @@ WARNINGS = {
 
 
 @pytest.mark.parametrize(("changes", "code", "message", "place"), WARNINGS.values(), ids=WARNINGS)
-def test_what_is_odd_is_warned_about(
+def test_probable_mistakes_are_warnings(
     loader: Loader, changes: Any, code: Any, message: Any, place: Any
 ) -> None:
     (warning,) = loader.graph(changed(*changes), PROMPTS).warnings
@@ -49,18 +49,18 @@ def test_what_is_odd_is_warned_about(
     assert loader.place(warning) == place
 
 
-def test_a_version_that_is_pinned_and_not_there_is_warned_about(loader: Loader) -> None:
+def test_a_pinned_version_that_does_not_match_is_a_warning(loader: Loader) -> None:
     files = {"prompts/names.yaml": "latin: {user: Hi}"}
     (warning,) = loader.graph(changed(("#latin", "#latin@2")), files).warnings
     assert warning.message.endswith("has no _meta.version")
 
 
 @pytest.mark.parametrize("reference", ["#latin@2", "#latin"])
-def test_a_version_that_is_right_or_not_pinned_is_no_warning(loader: Loader, reference: Any) -> None:
+def test_a_matching_or_unpinned_version_is_no_warning(loader: Loader, reference: Any) -> None:
     assert loader.graph(changed(("#latin", reference)), PROMPTS).warnings == ()
 
 
-def test_what_is_odd_about_a_subgraph_is_told_with_its_node(loader: Loader) -> None:
+def test_warnings_of_a_subgraph_name_its_node(loader: Loader) -> None:
     odd = changed(("#latin", "#latin@1"), ("output_key: leaf", "output_key: leav"))
     (lost, version) = loader.graph(parent("inner.yaml"), {"flows/inner.yaml": odd, **PROMPTS}).warnings
     assert lost.message.startswith(
@@ -69,7 +69,7 @@ def test_what_is_odd_about_a_subgraph_is_told_with_its_node(loader: Loader) -> N
     assert version.message.startswith("subgraph 'grow': prompt version '1' is asked for")
 
 
-def test_a_subgraph_without_a_schema_may_be_given_what_its_prompts_ask_for(loader: Loader) -> None:
+def test_placeholders_of_a_subgraph_without_a_schema_may_come_from_outside(loader: Loader) -> None:
     inner = (
         'version: "1"\nstart_at: a\nend_at: [a]\nedges: []\n'
         "nodes: [{id: a, handler: llm, params: {prompt_ref: prompts/names.yaml#latin}}]\n"
@@ -103,7 +103,7 @@ def test_prompts_that_are_text_have_no_placeholders_to_check(loader: Loader) -> 
 
 
 def flow(*nodes: str, edges: str = "", more: str = "") -> str:
-    """A workflow that starts at its first node `a`."""
+    """Return a workflow that starts at its first node `a`."""
     written = "".join(f"  - {node}\n" for node in nodes)
     shared = "params: {model: {provider: openai, name: gpt-4o-mini}}\n"
     return f'version: "1"\nstart_at: a\nend_at: [z]\n{shared}{more}nodes:\n{written}edges: [{edges}]\n'
@@ -121,12 +121,12 @@ def odd(loader: Loader, text: str, files: dict[str, str] | None = None) -> list[
     return [warning.message for warning in loader.graph(text, {**TEXTS, **(files or {})}).warnings]
 
 
-def test_a_mapped_node_is_given_its_item(loader: Loader) -> None:
+def test_a_mapped_node_gets_its_item(loader: Loader) -> None:
     mapped = "{id: z, handler: llm, params: {prompt_ref: p.yaml#topic, output_key: notes}}"
     assert odd(loader, flow("{id: a, handler: x}", mapped, edges=MAPPED, more=SCHEMA)) == []
 
 
-def test_a_mapped_node_is_given_nothing_else(loader: Loader) -> None:
+def test_a_mapped_node_gets_no_other_keys(loader: Loader) -> None:
     mapped = "{id: z, handler: llm, params: {prompt_ref: p.yaml#notes, output_key: notes}}"
     assert odd(loader, flow("{id: a, handler: x}", mapped, edges=MAPPED, more=SCHEMA)) == [
         "node 'z': nothing is known to set '{notes}' of its prompt: "
@@ -134,7 +134,7 @@ def test_a_mapped_node_is_given_nothing_else(loader: Loader) -> None:
     ]
 
 
-def test_a_mapped_node_that_another_edge_leads_to_may_be_given_all(loader: Loader) -> None:
+def test_a_mapped_node_with_another_incoming_edge_may_get_all_keys(loader: Loader) -> None:
     nodes = (
         "{id: a, handler: x}",
         "{id: b, handler: y}",
@@ -144,7 +144,7 @@ def test_a_mapped_node_that_another_edge_leads_to_may_be_given_all(loader: Loade
     assert odd(loader, flow(*nodes, edges=edges, more=SCHEMA)) == []
 
 
-def test_a_fallback_is_given_the_error(loader: Loader) -> None:
+def test_a_fallback_gets_the_error(loader: Loader) -> None:
     sorry = "{id: z, handler: llm, params: {prompt_ref: p.yaml#error, output_key: notes}}"
     assert odd(loader, flow("{id: a, handler: x, fallback: z}", sorry, more=SCHEMA)) == []
     assert len(odd(loader, flow("{id: a, handler: x}", sorry, more=SCHEMA))) == 1
@@ -157,7 +157,7 @@ def test_a_label_needs_no_key_in_the_schema(loader: Loader) -> None:
     assert len(odd(loader, flow(asks, Z, edges="{source: a, target: z}", more=SCHEMA))) == 1
 
 
-def test_a_handler_of_one_s_own_writes_an_output_key_only_if_it_is_said(loader: Loader) -> None:
+def test_a_custom_handler_writes_an_output_key_only_if_it_is_in_its_params(loader: Loader) -> None:
     own = "{id: a, handler: mine, params: {prompt_ref: p.yaml#notes}}"
     said = "{id: a, handler: mine, params: {prompt_ref: p.yaml#notes, output_key: ntoes}}"
     assert odd(loader, flow(own, Z, more=SCHEMA)) == []
@@ -166,7 +166,7 @@ def test_a_handler_of_one_s_own_writes_an_output_key_only_if_it_is_said(loader: 
     ]
 
 
-def test_a_subgraph_may_set_what_a_prompt_asks_for(loader: Loader) -> None:
+def test_a_subgraph_may_set_the_key_of_a_placeholder(loader: Loader) -> None:
     outer = flow(
         "{id: a, handler: subgraph, params: {workflow_ref: inner.yaml}}",
         "{id: z, handler: llm, params: {prompt_ref: p.yaml#notes}}",
@@ -179,7 +179,7 @@ def test_a_subgraph_may_set_what_a_prompt_asks_for(loader: Loader) -> None:
     assert len(odd(loader, outer, {"flows/inner.yaml": others})) == 1
 
 
-def test_a_time_that_yaml_reads_as_a_number_is_warned_about(loader: Loader) -> None:
+def test_a_time_that_yaml_reads_as_a_number_is_a_warning(loader: Loader) -> None:
     text = changed(("paper: thin", 'paper: 12:30, day: ["7:00", 1:2.5, 7, 1.5]'))
     first, second = loader.graph(text, PROMPTS).warnings
     assert (first.code, loader.place(first)) == ("sexagesimal", "12:30")

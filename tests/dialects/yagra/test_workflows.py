@@ -1,4 +1,4 @@
-"""Workflows as graphs: what is recognised as one, what a picture tells of it, workflows inside workflows."""
+"""Workflows as graphs: detection, drawings, subgraphs."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from harness.dialects.yagra.dialect import agents
 from harness.errors import ManifestError
 from harness.graph.model import END, START
 from harness.source.document import parse
-from tests.dialects.yagra.small import answers, handlers, play, write
+from tests.dialects.yagra.runs import answers, handlers, run_workflow, write
 
 FORK = """\
 version: "1"
@@ -41,7 +41,7 @@ edges:
         ("component_type: Flow\nnodes: []\nstart_node: {}", "agentspec"),
     ],
 )
-def test_a_workflow_is_known_by_its_keys(tmp_path: Path, text: str, dialect: str) -> None:
+def test_a_workflow_is_detected_by_its_keys(tmp_path: Path, text: str, dialect: str) -> None:
     assert dialect_of(write(tmp_path / "manifest.yaml", text)).name == dialect
 
 
@@ -51,7 +51,7 @@ def test_other_documents_are_no_workflows(tmp_path: Path, text: str) -> None:
         dialect_of(write(tmp_path / "manifest.yaml", text))
 
 
-def test_a_picture_shows_every_way_and_what_it_is_for(tmp_path: Path) -> None:
+def test_a_drawing_shows_every_edge_with_its_condition(tmp_path: Path) -> None:
     graph = load_graph(LoadRequest((write(tmp_path / "fork.yaml", FORK),)))
     assert [(node.name, node.kind) for node in graph.nodes] == [
         ("sort", "sort"),
@@ -71,7 +71,7 @@ def test_a_picture_shows_every_way_and_what_it_is_for(tmp_path: Path) -> None:
     assert graph.name == "fork"
 
 
-def test_every_node_and_edge_has_its_place(tmp_path: Path) -> None:
+def test_every_node_and_edge_has_a_location(tmp_path: Path) -> None:
     graph = load_graph(LoadRequest((write(tmp_path / "fork.yaml", FORK),)))
     lines = {node.name: node.span.line for node in graph.nodes if node.span}
     assert lines == {"sort": 5, "split": 6, "keep": 7, "bin": 8}
@@ -85,7 +85,7 @@ def test_a_workflow_may_be_given_as_text(tmp_path: Path) -> None:
     assert load_graph(request, "yagra").name == "given"
 
 
-def test_a_workflow_stands_alone(tmp_path: Path) -> None:
+def test_a_workflow_is_a_single_document(tmp_path: Path) -> None:
     path = write(tmp_path / "fork.yaml", FORK)
     with pytest.raises(ManifestError, match="a Yagra workflow is a single file"):
         load_graph(LoadRequest((path, path)))
@@ -104,15 +104,15 @@ def test_subgraphs_nest_as_deep_as_they_are_written(tmp_path: Path) -> None:
     last = inner.replace("handler: subgraph, params: {workflow_ref: REF}", "handler: count")
     write(tmp_path / f"level{depth}.yaml", last)
     outer = {"id": "outer", "handler": "subgraph", "params": {"workflow_ref": "level0.yaml"}}
-    played = play(tmp_path, outer, world=handlers(count=[answers(count=1)]), given={"word": "kept"})
-    assert played.state == {"word": "kept", "count": 1}
-    assert [call["node"] for call in played.calls("handler")] == ["outer/" + "n/" * depth + "n"]
+    result = run_workflow(tmp_path, outer, world=handlers(count=[answers(count=1)]), given={"word": "kept"})
+    assert result.state == {"word": "kept", "count": 1}
+    assert [call["node"] for call in result.calls("handler")] == ["outer/" + "n/" * depth + "n"]
 
 
-def test_a_handler_that_changes_its_params_does_so_for_its_run_alone(tmp_path: Path) -> None:
+def test_a_handler_changes_its_params_for_its_run_only(tmp_path: Path) -> None:
     python = (
         "def grow(state, params):\n    params['seen'].append(1)\n    return {'seen': list(params['seen'])}"
     )
     node = {"id": "grow", "handler": "grow", "params": {"seen": []}}
-    runs = [play(tmp_path, node, world=handlers(grow="grow"), python=python).state for _ in range(2)]
+    runs = [run_workflow(tmp_path, node, world=handlers(grow="grow"), python=python).state for _ in range(2)]
     assert runs == [{"seen": [1]}, {"seen": [1]}]

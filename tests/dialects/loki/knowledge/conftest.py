@@ -1,4 +1,4 @@
-"""The agent `desk`, without a client's settings of the developer's own."""
+"""The agent `desk`, without the developer's own client settings."""
 
 from __future__ import annotations
 

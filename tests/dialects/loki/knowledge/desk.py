@@ -1,4 +1,4 @@
-"""An agent of Loki with a rag node, documents in its folder, and scenarios for it."""
+"""A Loki agent with a rag node, with documents in its folder and scenarios for it."""
 
 from __future__ import annotations
 
@@ -55,7 +55,7 @@ class Desk:
         self.write("mill.md", "The mill closed in 1931.")
 
     def run(self, keys: str = "retrieval: {recall: real}", mode: RecordMode | None = None) -> Outcome:
-        """A run with the input `mill`."""
+        """Run the agent with the input `mill`."""
         lines = "".join(f"  {line}\n" for line in keys.splitlines())
         file = self.project / "it.scenario.yaml"
         head = "harness: 1\nmanifest: agents/desk\nenv_passthrough: [OPENAI_BASE_URL, OPENAI_API_KEY]\n"
@@ -66,7 +66,7 @@ class Desk:
         return outcome
 
     def embedded(self, data: str = VECTOR, more: str = "") -> Outcome:
-        """A run in which each text is embedded as `data`; `more` are further stubs."""
+        """Run the agent with the embeddings response `data`; `more` are further stubs."""
         model = f"- {{url: '{EMBEDDINGS}', json: {{data: [{data}]}}, times: any}}"
         return self.run(f"retrieval: {{recall: real}}\nhttp:\n{model}\n{more}")
 

@@ -1,4 +1,4 @@
-"""What a knowledge base is built of: texts, pages, PDFs, folders and addresses. spec: "rag"."""
+"""The documents of a knowledge base: texts, pages, PDFs, folders and addresses. spec: "rag"."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from tests.dialects.loki.knowledge.desk import EMBEDDINGS, VECTOR, Desk, error_o
 
 
 def pdf(text: str) -> bytes:
-    """A page with a line of text."""
+    """Return a page with a line of text."""
     content = f"BT /F1 12 Tf 20 20 Td ({text}) Tj ET".encode()
     objects = [
         b"<</Type/Catalog/Pages 2 0 R>>",
@@ -50,7 +50,7 @@ def test_text_markdown_html_and_pdf_are_read(desk: Desk, name: str, content: str
     assert desk.embedded().observed.output == f"[Source: {name}]\n{text}"
 
 
-def test_a_folder_stands_for_its_files_by_path_without_hidden_ones(desk: Desk) -> None:
+def test_a_folder_stands_for_its_files_except_hidden_ones(desk: Desk) -> None:
     desk.graph("[./papers]")
     for name in ("papers/b.md", "papers/a/c.txt", "papers/.hidden"):
         desk.write(name, "mill " + name)
@@ -69,7 +69,7 @@ def test_a_folder_stands_for_its_files_by_path_without_hidden_ones(desk: Desk) -
         ("json: {boats: 2}, headers: {content-type: application/json}", '{"boats":2}'),
     ],
 )
-def test_an_address_is_read_as_its_answer_says(desk: Desk, answer: str, text: str) -> None:
+def test_a_page_is_read_by_its_content_type(desk: Desk, answer: str, text: str) -> None:
     desk.graph('["https://archive.example/index"]')
     outcome = desk.embedded(more=f'- {{url: "https://archive.example/index", {answer}}}')
     assert outcome.observed.output == f"[Source: https://archive.example/index]\n{text}"
@@ -117,7 +117,7 @@ REFUSED = {
 
 
 @pytest.mark.parametrize(("name", "stub", "code", "message"), REFUSED.values(), ids=REFUSED)
-def test_a_document_that_cannot_be_read_fails_the_run_where_it_is_named(
+def test_an_unreadable_document_fails_the_run_with_its_location(
     desk: Desk, name: str, stub: str, code: str, message: str
 ) -> None:
     desk.graph(f'["{name}"]')

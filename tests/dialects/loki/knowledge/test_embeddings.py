@@ -1,4 +1,4 @@
-"""Documents are cut into chunks, and each chunk gets a vector from the embedding model. spec: "rag"."""
+"""Splitting documents into chunks, and their vectors from the embedding model. spec: "rag"."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ import pytest
 from tests.dialects.loki.knowledge.desk import EMBEDDINGS, VECTOR, Desk, error_of, http_calls
 
 
-def test_chunks_are_of_chunk_size_and_share_chunk_overlap(desk: Desk) -> None:
+def test_chunks_have_chunk_size_and_overlap_by_chunk_overlap(desk: Desk) -> None:
     desk.graph("[words.txt]", size=12, overlap=6)
     desk.write("words.txt", "mill1 mill2 mill3 mill4")
     vectors = ", ".join(f"{{index: {at}, embedding: [1, 0]}}" for at in range(3))
@@ -59,15 +59,13 @@ ANSWERS = {
 
 
 @pytest.mark.parametrize(("answer", "message"), ANSWERS.values(), ids=ANSWERS)
-def test_an_answer_without_a_vector_for_each_text_fails_the_run(
-    desk: Desk, answer: str, message: str
-) -> None:
+def test_a_response_without_a_vector_per_text_fails_the_run(desk: Desk, answer: str, message: str) -> None:
     error = error_of(desk.run(f"retrieval: {{recall: real}}\nhttp: [{{url: '{EMBEDDINGS}', {answer}}}]"))
     assert error["code"] == "embedding"
     assert message in error["message"]
 
 
-def test_a_question_with_a_vector_of_another_length_fails_the_run(desk: Desk) -> None:
+def test_a_query_vector_of_another_length_fails_the_run(desk: Desk) -> None:
     stubs = f"""\
 - {{url: '{EMBEDDINGS}', json: {{data: [{VECTOR}]}}}}
 - {{url: '{EMBEDDINGS}', json: {{data: [{{index: 0, embedding: [1, 0, 0]}}]}}}}"""
@@ -75,7 +73,7 @@ def test_a_question_with_a_vector_of_another_length_fails_the_run(desk: Desk) ->
     assert "3 numbers for the query, and the vectors of the knowledge base have 2" in error["message"]
 
 
-def test_documents_without_text_find_nothing_and_ask_no_model(desk: Desk) -> None:
+def test_a_base_without_text_finds_nothing_and_calls_no_model(desk: Desk) -> None:
     desk.write("mill.md", " \n")
     outcome = desk.run()
     assert (outcome.observed.output, http_calls(outcome)) == ("", [])
@@ -86,7 +84,7 @@ def test_documents_without_text_find_nothing_and_ask_no_model(desk: Desk) -> Non
 
 
 @pytest.mark.parametrize("package", ["bm25s", "langchain_text_splitters"])
-def test_without_the_libraries_the_extra_is_named(
+def test_the_error_for_missing_libraries_names_the_extra(
     desk: Desk, package: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setitem(sys.modules, package, None)

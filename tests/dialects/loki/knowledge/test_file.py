@@ -1,4 +1,4 @@
-"""The file of a knowledge base: what is kept is read back, and a broken one fails the run at the place."""
+"""The file of a knowledge base: it is saved and loaded, and a malformed one fails the run with a location."""
 
 from __future__ import annotations
 
@@ -45,12 +45,12 @@ BROKEN = {
 
 
 @pytest.mark.parametrize(("text", "message"), BROKEN.values(), ids=BROKEN)
-def test_a_broken_file_fails_the_run_at_the_place(desk: Desk, text: str, message: str) -> None:
+def test_a_malformed_file_fails_the_run_with_a_location(desk: Desk, text: str, message: str) -> None:
     desk.write("recall.yaml", text)
     assert message in error_of(desk.embedded())["message"]
 
 
-def test_a_file_that_was_mended_is_read_again(desk: Desk) -> None:
+def test_a_changed_file_is_read_again(desk: Desk) -> None:
     desk.write("recall.yaml", kept(f"{{0-0: {TWO}}}"))
     error_of(desk.embedded())
     desk.write("recall.yaml", kept(f"{{0-0: {TWO}, 0-1: {TWO}}}"))
@@ -64,7 +64,9 @@ NUMBERS = st.lists(st.floats(width=32, allow_nan=False, allow_infinity=False), m
 
 @settings(max_examples=25)
 @given(parts=st.lists(st.tuples(TEXTS, TEXTS, NUMBERS), max_size=5))
-def test_what_is_kept_is_read_back(parts: list[tuple[str, str, list[float]]], tmp_path_factory: Any) -> None:
+def test_a_saved_base_is_loaded_unchanged(
+    parts: list[tuple[str, str, list[float]]], tmp_path_factory: Any
+) -> None:
     parts = sorted(parts, key=lambda part: [other[0] for other in parts].index(part[0]))  # by document
     base = KnowledgeBase(
         "openai:small",

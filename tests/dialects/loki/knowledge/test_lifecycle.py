@@ -1,4 +1,4 @@
-"""Who answers a rag node, and when its knowledge base is built, kept and loaded. spec: "Knowledge base lifecycle".
+"""Answering a rag node, and building, saving and loading its knowledge base. spec: "Knowledge base lifecycle".
 
 More in `cases/rag.scenario.yaml`.
 """
@@ -15,7 +15,7 @@ from tests.world.loopback import Asked, Loopback, Said, loopback
 
 
 def embedding_server(asked: Asked) -> Said:
-    """Vectors of the number of letters and of words."""
+    """Return vectors of the numbers of letters and words."""
     rows = [
         {"index": at, "embedding": [len(text), text.count(" ")]}
         for at, text in enumerate(asked.json["input"])
@@ -52,12 +52,12 @@ def test_without_an_answer_the_message_says_how_to_search_for_real(desk: Desk) -
     assert "or `recall: real`, which searches its knowledge base" in error["message"]
 
 
-def test_a_base_built_from_stubs_is_not_kept(desk: Desk) -> None:
+def test_a_base_built_from_stubs_is_not_saved(desk: Desk) -> None:
     assert desk.embedded().observed.output == "[Source: ./mill.md]\nThe mill closed in 1931."
     assert not desk.base.exists()
 
 
-def test_a_base_built_live_is_kept_and_loaded_from_then_on(desk: Desk, server: Loopback) -> None:
+def test_a_base_built_live_is_saved_and_loaded_later(desk: Desk, server: Loopback) -> None:
     first = desk.run("", RecordMode.LIVE)
     assert inputs(server) == [["The mill closed in 1931."], ["mill"]]
     assert server.asked[0].headers["authorization"] == "Bearer sk-planted-4711"
@@ -70,14 +70,14 @@ def test_a_base_built_live_is_kept_and_loaded_from_then_on(desk: Desk, server: L
     assert second.observed.output == first.observed.output == "[Source: ./mill.md]\nThe mill closed in 1931."
 
 
-def test_a_base_of_a_stubbed_document_is_not_kept_even_live(desk: Desk, server: Loopback) -> None:
+def test_a_base_with_a_stubbed_document_is_not_saved_even_live(desk: Desk, server: Loopback) -> None:
     desk.graph('["https://archive.example/a"]')
     outcome = desk.run("http: [{url: 'https://archive.example/a', text: Boats}]", RecordMode.LIVE)
     assert outcome.observed.output == "[Source: https://archive.example/a]\nBoats"
     assert not desk.base.exists()
 
 
-def test_building_and_asking_are_recorded_and_replayed(
+def test_building_and_searching_are_recorded_and_replayed(
     desk: Desk, server: Loopback, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     keys = "cassette: it"
@@ -98,7 +98,7 @@ def test_building_and_asking_are_recorded_and_replayed(
     assert not desk.base.exists()
 
 
-def test_real_is_answered_from_the_recording_too(desk: Desk, server: Loopback) -> None:
+def test_real_is_also_answered_from_a_recording(desk: Desk, server: Loopback) -> None:
     keys = "cassette: it\nretrieval: {recall: real}"
     desk.run(keys, RecordMode.REWRITE)
     asked = len(server.asked)
@@ -106,7 +106,7 @@ def test_real_is_answered_from_the_recording_too(desk: Desk, server: Loopback) -
     assert len(server.asked) == asked == 2
 
 
-def test_a_base_that_cannot_be_kept_is_told(
+def test_a_base_that_cannot_be_saved_is_a_warning(
     desk: Desk, server: Loopback, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     def full(*_: Any, **__: Any) -> None:

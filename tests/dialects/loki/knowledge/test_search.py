@@ -1,4 +1,4 @@
-"""Rankings of a search are fused into one."""
+"""Fusion of the rankings of a search."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ RANKINGS = st.lists(st.lists(st.integers(0, 9), unique=True), min_size=1, max_si
 
 
 @given(RANKINGS)
-def test_fusion_ranks_everything_once_and_no_worse_than_all_rankings_do(rankings: list[list[int]]) -> None:
+def test_fusion_ranks_each_index_once_and_no_lower_than_all_rankings_do(rankings: list[list[int]]) -> None:
     hits = fuse(rankings)
     order = [hit.at for hit in hits]
     assert sorted(order) == sorted({at for ranking in rankings for at in ranking})

@@ -1,4 +1,4 @@
-"""Small workflows, written into files and run in a scripted world and virtual time."""
+"""Running small workflows in a scripted world and virtual time."""
 
 from __future__ import annotations
 
@@ -21,8 +21,8 @@ from harness.world.spec import Entry, ErrorAnswer, Stub, WorldSpec
 
 
 @dataclass(frozen=True)
-class Played:
-    """A run that is over. `seconds` are virtual."""
+class RunResult:
+    """The result of a run. `seconds` are virtual."""
 
     ending: Ending
     events: Sequence[Event]
@@ -51,7 +51,7 @@ class Played:
         ]
 
 
-def play(
+def run_workflow(
     folder: Path,
     *nodes: Mapping[str, Any],
     world: WorldSpec | None = None,
@@ -60,8 +60,8 @@ def play(
     prompts: Mapping[str, Any] | None = None,
     edges: Sequence[tuple[str, str]] = (),
     **more: Any,
-) -> Played:
-    """Run a workflow of these nodes once; the first is where it starts, and all are where it may end."""
+) -> RunResult:
+    """Run a workflow of these nodes once. It starts at the first; nodes without edges are in `end_at`."""
     write(folder / "own.py", python)
     write(folder / "prompts.yaml", json.dumps(prompts or {}))
     ids = [node["id"] for node in nodes]
@@ -77,26 +77,26 @@ def play(
     path = write(folder / "workflow.yaml", json.dumps(workflow))
     graph = load_graph(LoadRequest((path,)), "yagra")
 
-    async def main() -> Played:
+    async def main() -> RunResult:
         simulation = Simulation(ScriptedWorld(world or WorldSpec(), folders=(folder,)))
         conversation = Conversation(graph, simulation)
         await conversation.prepare()
         ending = await conversation.send(given)
-        return Played(ending, simulation.trace.events, simulation.now)
+        return RunResult(ending, simulation.trace.events, simulation.now)
 
     with asyncio.Runner(loop_factory=VirtualTimeLoop) as runner:
         return runner.run(main())
 
 
 def write(path: Path, text: str) -> Path:
-    """The file with this text, left alone when it has it: a graph is compiled once while its file is unchanged."""
+    """Write a file unless it has this text already, since a graph is recompiled when its file changes."""
     if not path.exists() or path.read_text(encoding="utf-8") != text:
         path.write_text(text, encoding="utf-8")
     return path
 
 
 def handlers(**entries: str | Sequence[Stub]) -> WorldSpec:
-    """Handlers by name: the name of a function in the scenario's own Python, or stubs."""
+    """Return a world with handlers by name: the name of a function in the workflow's `own.py`, or stubs."""
     return WorldSpec(
         handlers={
             name: Entry(real=f"own.{said}") if isinstance(said, str) else Entry(stubs=tuple(said))
@@ -106,10 +106,10 @@ def handlers(**entries: str | Sequence[Stub]) -> WorldSpec:
 
 
 def answers(times: Any = "any", latency_s: float = 0.0, **values: Any) -> Stub:
-    """A stub of a handler that answers with these values."""
+    """Return a stub of a handler that returns these values."""
     return Stub(times=times, latency_s=latency_s, answer={"return": values})
 
 
 def fails(text: str, times: Any = "any", kind: str = "RuntimeError", latency_s: float = 0.0) -> Stub:
-    """A stub that raises a built-in exception with this text."""
+    """Return a stub that raises a built-in exception with this text."""
     return Stub(times=times, latency_s=latency_s, error=ErrorAnswer("exception", text, kind))

@@ -1,4 +1,4 @@
-"""A sound workflow, which tests change, and one with a subgraph."""
+"""A valid workflow, which the tests change, and one with a subgraph."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ EDGES = "edges:\n"
 
 
 def changed(*changes: tuple[str, str]) -> str:
-    """The sound workflow with texts in it replaced."""
+    """Return the valid workflow with texts in it replaced."""
     text = WORKFLOW
     for old, new in changes:
         assert text.count(old) == 1, old

@@ -1,4 +1,4 @@
-"""A sound graph agent, which the tests change in one place."""
+"""A valid graph agent, which the tests change in one place."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ FILES = {
 
 
 def changed(*changes: tuple[str, str]) -> str:
-    """The sound graph with texts in it replaced."""
+    """Return the valid graph with texts in it replaced."""
     text = GRAPH
     for old, new in changes:
         assert text.count(old) == 1, old
