@@ -1,11 +1,11 @@
-"""What the fixtures of these tests give."""
+"""Types of the fixtures."""
 
 from collections.abc import Callable
 
 from harness.scenario.outcome import CheckResult, Outcome
 
 MakeOutcome = Callable[..., Outcome]
-"""Makes an outcome; keywords go to the Outcome, or to what was observed where that has the field."""
+"""Makes an outcome. Keywords set fields of the Outcome, or of its Observation."""
 
 MakeCheck = Callable[..., CheckResult]
-"""Makes a check that failed."""
+"""Makes a failed check."""

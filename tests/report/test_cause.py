@@ -1,4 +1,4 @@
-"""The cause of a failure is told; what only follows from it is named."""
+"""Causes of failures are shown, and their consequences are only named."""
 
 from typing import Any
 
@@ -26,7 +26,7 @@ def names(checks: Any) -> list[str]:
     return [check.name for check in checks]
 
 
-def test_an_error_that_ends_the_run_is_the_cause_and_the_checks_follow(
+def test_error_that_ends_the_run_is_the_cause_of_failed_checks(
     outcome: MakeOutcome, failed_check: MakeCheck
 ) -> None:
     checks = [failed_check("status"), failed_check("state"), failed_check("calls")]
@@ -38,9 +38,7 @@ def test_an_error_that_ends_the_run_is_the_cause_and_the_checks_follow(
     assert "expected b, was c" not in shown
 
 
-def test_what_ran_and_never_should_does_not_follow_from_an_error(
-    outcome: MakeOutcome, failed_check: MakeCheck
-) -> None:
+def test_forbidden_node_is_no_consequence_of_an_error(outcome: MakeOutcome, failed_check: MakeCheck) -> None:
     checks = [failed_check("status"), failed_check("never"), failed_check("usage"), failed_check("output")]
     why = reasons(outcome("failed", status="failed", error=BROKEN_CODE, checks=checks))
     assert (why.is_error, names(why.checks), names(why.consequences)) == (
@@ -53,7 +51,7 @@ def test_what_ran_and_never_should_does_not_follow_from_an_error(
 @pytest.mark.parametrize(
     ("ran", "follows"), [(["a", "b"], True), (["a", ["c", "b"]], True), (["a", "x"], False)]
 )
-def test_a_path_that_was_right_as_far_as_it_went_follows_from_an_error(
+def test_path_that_matched_until_the_error_is_a_consequence(
     outcome: MakeOutcome, failed_check: MakeCheck, ran: list[Any], follows: bool
 ) -> None:
     expected = ["a", ["b", "c"], "d"] if isinstance(ran[1], list) else ["a", "b", "d"]
@@ -62,7 +60,7 @@ def test_a_path_that_was_right_as_far_as_it_went_follows_from_an_error(
     assert ("path" in names(why.consequences)) is follows
 
 
-def test_of_a_loop_the_path_is_no_other_fault_and_the_cycle_is_told_once(
+def test_path_of_a_loop_is_a_consequence_and_its_cycle_is_shown_once(
     outcome: MakeOutcome, failed_check: MakeCheck
 ) -> None:
     loop = {
@@ -89,19 +87,17 @@ def test_of_a_loop_the_path_is_no_other_fault_and_the_cycle_is_told_once(
         (["a", "a", "a", "b", "b", "b"], "a → a × 2 → b → b × 2"),
     ],
 )
-def test_a_path_shows_a_cycle_once(path: list[Any], shown: str) -> None:
+def test_path_shows_a_cycle_once(path: list[Any], shown: str) -> None:
     assert path_text(path) == shown
 
 
-def test_turns_before_the_one_that_failed_have_reasons_of_their_own(
-    outcome: MakeOutcome, failed_check: MakeCheck
-) -> None:
+def test_failed_checks_of_earlier_turns_are_causes(outcome: MakeOutcome, failed_check: MakeCheck) -> None:
     checks = [failed_check("turn 1: state"), failed_check("turn 2: status"), failed_check("turn 2: state")]
     why = reasons(outcome("failed", status="failed", error=BROKEN_CODE, checks=checks))
     assert names(why.checks) == ["turn 1: state"]
 
 
-def test_a_turn_that_did_not_pause_is_the_cause_where_the_next_finds_nothing_to_resume(
+def test_turn_that_did_not_pause_is_the_cause_if_the_next_cannot_resume(
     outcome: MakeOutcome, failed_check: MakeCheck
 ) -> None:
     error = {"type": "NotInterrupted", "code": "not-interrupted", "message": "nothing to resume"}
@@ -110,13 +106,13 @@ def test_a_turn_that_did_not_pause_is_the_cause_where_the_next_finds_nothing_to_
     assert (why.is_error, names(why.checks)) == (False, ["turn 1: status"])
 
 
-def test_a_pause_nobody_expected_is_a_cause(outcome: MakeOutcome, failed_check: MakeCheck) -> None:
+def test_unexpected_pause_is_a_cause(outcome: MakeOutcome, failed_check: MakeCheck) -> None:
     checks = [failed_check("status", "expected completed, was interrupted"), failed_check("output")]
     shown = failure_text(outcome("failed", status="interrupted", checks=checks))
     assert "expected completed, was interrupted\n  and 1 check that follows from it: output\n" in shown
 
 
-def test_another_path_explains_the_checks_that_repeat_it(
+def test_checks_that_restate_a_wrong_path_are_consequences(
     outcome: MakeOutcome, failed_check: MakeCheck
 ) -> None:
     checks = [failed_check("unused"), failed_check("path"), failed_check("routes"), failed_check("state")]
@@ -124,12 +120,12 @@ def test_another_path_explains_the_checks_that_repeat_it(
     assert (names(why.checks), names(why.consequences)) == (["path", "state"], ["routes", "unused"])
 
 
-def test_what_could_not_be_evaluated_goes_first(outcome: MakeOutcome, failed_check: MakeCheck) -> None:
+def test_checks_that_could_not_be_evaluated_come_first(outcome: MakeOutcome, failed_check: MakeCheck) -> None:
     checks = [failed_check("state"), failed_check("mine", "cannot be evaluated: no key x", broken=True)]
     assert names(reasons(outcome("error", checks=checks)).checks) == ["mine", "state"]
 
 
-def test_everything_is_told_when_it_is_asked_for(outcome: MakeOutcome, failed_check: MakeCheck) -> None:
+def test_full_detail_lists_every_check(outcome: MakeOutcome, failed_check: MakeCheck) -> None:
     frames = [BROKEN_CODE["traceback"][0] | {"file": "langgraph/pregel.py", "own": False}]
     failed = outcome(
         "failed", status="failed", error=BROKEN_CODE, frames=frames, checks=[failed_check("status")]
@@ -141,7 +137,7 @@ def test_everything_is_told_when_it_is_asked_for(outcome: MakeOutcome, failed_ch
     assert "langgraph" not in usual
 
 
-def test_runs_with_the_same_reason_have_the_same_fault(outcome: MakeOutcome) -> None:
+def test_runs_with_the_same_error_have_the_same_fault(outcome: MakeOutcome) -> None:
     missing = UNSCRIPTED | {
         "code": "world",
         "message": "no module 'no', record a double charge",
@@ -160,7 +156,7 @@ def test_runs_with_the_same_reason_have_the_same_fault(outcome: MakeOutcome) -> 
     )
 
 
-def test_a_run_with_reasons_of_its_own_has_no_fault(outcome: MakeOutcome, failed_check: MakeCheck) -> None:
+def test_run_with_causes_of_its_own_has_no_fault(outcome: MakeOutcome, failed_check: MakeCheck) -> None:
     assert fault(outcome("failed", checks=[failed_check("state")])) == ""
     assert fault(outcome("failed", status="failed", error=BROKEN_CODE, checks=[failed_check("never")])) == ""
     assert fault(outcome("passed", status="failed", error=BROKEN_CODE)) == ""

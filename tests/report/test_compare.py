@@ -1,4 +1,4 @@
-"""What holds for any two runs that are compared, and how texts and values that differ are shown."""
+"""Properties of the comparison of any two runs, and of the diffs of texts and values."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ Repeats = dict[int, tuple[str, float, str]]
 
 
 def side(scenarios: dict[str, Repeats]) -> Side:
-    """A run with these scenarios: by name, the verdict, score and digest of each repeat."""
+    """Return a run with these scenarios: by name, (verdict, score, digest) of each repeat."""
     collected, did, lines = ScenarioCollector(), {}, []
     for name, repeats in scenarios.items():
         for repeat, (verdict, score, digest) in repeats.items():
@@ -54,19 +54,19 @@ a_run = st.dictionaries(
 
 
 @given(a_run)
-def test_a_run_is_the_same_as_itself(run: Side) -> None:
+def test_run_compared_with_itself_has_no_changes(run: Side) -> None:
     assert {change.kind for change in compare(run, run).changes} <= {"same"}
 
 
 @given(a_run, a_run)
-def test_held_the_other_way_round_better_is_worse_and_new_is_gone(one: Side, other: Side) -> None:
+def test_swapping_the_runs_swaps_better_and_worse_and_new_and_gone(one: Side, other: Side) -> None:
     there = {change.scenario.id: change.kind for change in compare(one, other).changes}
     back = {change.scenario.id: change.kind for change in compare(other, one).changes}
     assert {key: MIRROR[kind] for key, kind in there.items()} == back
 
 
 @given(a_run, a_run)
-def test_each_scenario_of_both_runs_is_told_once(one: Side, other: Side) -> None:
+def test_each_scenario_of_both_runs_is_listed_once(one: Side, other: Side) -> None:
     told = [change.scenario.id for change in compare(one, other).changes]
     assert sorted(told) == sorted({key[0] for run in (one, other) for key in run.run.scenarios})
 
@@ -81,7 +81,7 @@ def test_each_scenario_of_both_runs_is_told_once(one: Side, other: Side) -> None
         ("skipped", "failed", "new"),
     ],
 )
-def test_a_verdict_makes_a_scenario_worse_or_better(before: str, after: str, kind: str) -> None:
+def test_verdicts_determine_worse_and_better(before: str, after: str, kind: str) -> None:
     one, other = (side({"x": {0: (verdict, 0.0, "d")}}) for verdict in (before, after))
     assert [change.kind for change in compare(one, other).changes] == [kind]
 
@@ -108,11 +108,11 @@ def test_the_worst_comes_first() -> None:
         ("", "new", ["- ", "+ new"]),
     ],
 )
-def test_texts_show_what_changed_in_its_context(before: str, after: str, lines: list[str]) -> None:
+def test_text_diff_shows_changes_in_context(before: str, after: str, lines: list[str]) -> None:
     assert diff_lines(before, after) == lines
 
 
-def test_of_long_texts_the_words_around_the_change_are_shown() -> None:
+def test_text_diff_of_long_texts_shows_the_words_around_the_change() -> None:
     words = [f"word{number}" for number in range(2000)]
     changed = [*words[:1000], "CHANGED", *words[1001:]]
     (shown,) = diff_lines(" ".join(words), " ".join(changed))
@@ -123,7 +123,7 @@ def test_of_long_texts_the_words_around_the_change_are_shown() -> None:
 
 
 @given(st.text("ab \n.", max_size=30), st.text("ab \n.", max_size=30))
-def test_texts_differ_exactly_where_lines_are_shown(before: str, after: str) -> None:
+def test_text_diff_is_empty_exactly_for_equal_texts(before: str, after: str) -> None:
     assert (diff_lines(before, after) == []) == (before == after)
 
 
@@ -135,7 +135,7 @@ json_values = st.recursive(
 
 
 @given(json_values, json_values)
-def test_values_differ_where_a_place_is_named(before: Any, after: Any) -> None:
+def test_value_changes_are_empty_exactly_for_equal_values(before: Any, after: Any) -> None:
     found = [*value_changes(before, after)]
     assert {place.path for place in value_changes(after, before)} == {place.path for place in found}
     assert all(place.before is not place.after or place.before is ABSENT for place in found)
@@ -150,7 +150,7 @@ def event(event: str, at: float = 0.0, **data: Any) -> dict[str, Any]:
     return {"event": event, "at": at, "graph": "", **data}
 
 
-def test_what_happened_counts_before_when_it_happened() -> None:
+def test_differences_in_content_precede_differences_in_time() -> None:
     before = [
         event("node_end", 1.0, node="a", update={}, latency=1.0),
         event("route", 1.0, source="a", target="b", condition=None),
@@ -169,7 +169,7 @@ def test_what_happened_counts_before_when_it_happened() -> None:
     assert first_difference(before, before) is None
 
 
-def test_a_run_that_ended_earlier_is_told() -> None:
+def test_run_that_ended_earlier_is_a_difference() -> None:
     events = [
         event("input", value="hi"),
         event("end", 3.0, status="completed", output=None, error=None, node=None),
@@ -181,7 +181,7 @@ def test_a_run_that_ended_earlier_is_told() -> None:
     assert (back.what, back.before, back.after) == ("the earlier run has ended", None, 3.0)
 
 
-def test_an_added_message_is_the_difference_of_a_prompt() -> None:
+def test_added_message_is_a_difference_of_the_prompt() -> None:
     def asked(*texts: str) -> list[dict[str, Any]]:
         messages = [{"type": "human", "content": text} for text in texts]
         return [event("call", call=1, kind="llm", name="m", node="ask", request={"messages": messages})]

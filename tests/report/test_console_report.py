@@ -16,7 +16,7 @@ def _console(**settings: Any) -> Any:
 
 
 def _terminal(width: int = 80) -> Any:
-    """A terminal without colours, and without a progress bar."""
+    """Return a terminal without colours and without a progress bar."""
     stream = io.StringIO()
     settings: Any = {"force_terminal": True, "color_system": None, "_environ": {"TERM": "dumb"}}
     return Console(
@@ -78,16 +78,14 @@ def test_the_summary_is_one_block_of_figures(outcome: MakeOutcome) -> None:
     ]
 
 
-def test_away_from_a_terminal_nothing_is_padded(outcome: MakeOutcome) -> None:
+def test_nothing_is_padded_if_output_is_no_terminal(outcome: MakeOutcome) -> None:
     shown = _report(_console(), [outcome(warnings=["odd"], score=0.5), outcome("failed", scenario="two")])
     assert shown[0].startswith("passed  500 ms  triage.scenario.yaml::a double charge")
     assert "fitness  0.250" in shown
     assert not [line for line in shown if line != line.rstrip()]
 
 
-def test_a_run_that_passed_below_the_full_score_says_what_did_not_hold(
-    outcome: MakeOutcome, failed_check: MakeCheck
-) -> None:
+def test_run_below_the_full_score_lists_failed_checks(outcome: MakeOutcome, failed_check: MakeCheck) -> None:
     checks = [failed_check("path", "step 2: expected b, was c\n  ran a → c")]
     for console in (_console(), _terminal()):
         shown = _report(console, [outcome(score=0.75, checks=checks), outcome(scenario="whole")])
@@ -100,12 +98,12 @@ def test_a_run_that_passed_below_the_full_score_says_what_did_not_hold(
         assert [line for line in shown[:at] if line.endswith("a double charge  score 0.75: path")]
 
 
-def test_a_run_that_was_too_slow_says_so(outcome: MakeOutcome) -> None:
+def test_run_with_a_latency_penalty_has_a_note(outcome: MakeOutcome) -> None:
     shown = _report(_console(), [outcome(score=0.8, latency_penalty=0.2)])
     assert "    latency: over the bound of `latency.total`, penalty 0.20" in shown
 
 
-def test_a_warning_of_many_scenarios_is_told_once_with_one_of_their_names(outcome: MakeOutcome) -> None:
+def test_warning_of_many_scenarios_is_shown_once_with_one_name(outcome: MakeOutcome) -> None:
     runs = [outcome(scenario=f"s{n}", warnings=["no such\n  field"]) for n in range(5)]
     shown = _report(_console(), runs)
     at = shown.index("5 warnings, 1 different:")
@@ -116,7 +114,7 @@ def test_a_warning_of_many_scenarios_is_told_once_with_one_of_their_names(outcom
 
 
 @pytest.mark.parametrize("width", [60, 80, 120])
-def test_on_a_terminal_lines_fit_words_stay_whole_and_names_keep_their_end(
+def test_terminal_lines_wrap_between_words_and_names_keep_their_end(
     outcome: MakeOutcome, failed_check: MakeCheck, width: int
 ) -> None:
     checks = [failed_check("state", f"expected {'one word after another ' * 10}")]
@@ -130,9 +128,7 @@ def test_on_a_terminal_lines_fit_words_stay_whole_and_names_keep_their_end(
     assert words.count("another") == 20
 
 
-def test_no_escape_sequence_is_left_without_colours(
-    outcome: MakeOutcome, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_no_escape_sequences_without_colours(outcome: MakeOutcome, monkeypatch: pytest.MonkeyPatch) -> None:
     class Terminal(io.StringIO):
         def isatty(self) -> bool:
             return True
@@ -144,11 +140,11 @@ def test_no_escape_sequence_is_left_without_colours(
     assert max(map(len, shown)) <= console.width
 
 
-def test_without_warnings_the_summary_does_not_speak_of_them(outcome: MakeOutcome) -> None:
+def test_summary_without_warnings_does_not_mention_them(outcome: MakeOutcome) -> None:
     assert not [text for text in _report(_console(), [outcome()]) if "warnings" in text]
 
 
-def test_long_names_of_nodes_are_cut_in_what_was_not_taken(outcome: MakeOutcome) -> None:
+def test_long_names_of_untaken_nodes_are_cut(outcome: MakeOutcome) -> None:
     node = "n" * 10_000
     shape = {"nodes": ["a", node], "edges": [["a", node]], "branches": []}
     shown = _report(_console(), [outcome(shape=shape)], coverage=True)
@@ -162,13 +158,13 @@ def test_the_summary_fits_eighty_columns(outcome: MakeOutcome) -> None:
     assert max(map(len, console.file.getvalue().splitlines())) <= 80
 
 
-def test_a_run_of_nothing_has_a_summary() -> None:
+def test_empty_run_has_a_summary() -> None:
     console = _console()
     print_summary(summarise([]), console)
     assert _lines(console)[1] == "0 passed   (0 runs of 0 scenarios)"
 
 
-def test_away_from_a_terminal_each_scenario_has_a_line_without_colours(
+def test_each_scenario_has_a_plain_line_if_output_is_no_terminal(
     outcome: MakeOutcome, failed_check: MakeCheck
 ) -> None:
     runs = [
@@ -183,27 +179,27 @@ def test_away_from_a_terminal_each_scenario_has_a_line_without_colours(
     assert "\x1b" not in "\n".join(shown)
 
 
-def test_failures_are_told_before_the_summary(outcome: MakeOutcome, failed_check: MakeCheck) -> None:
+def test_failures_are_printed_before_the_summary(outcome: MakeOutcome, failed_check: MakeCheck) -> None:
     shown = _report(_console(), [outcome("failed", checks=[failed_check("path", "expected b, was c")])])
     assert shown.index("    expected b, was c") < shown.index("0 passed · 1 failed   (1 run of 1 scenario)")
 
 
-def test_a_run_that_is_not_whole_says_why(outcome: MakeOutcome) -> None:
+def test_incomplete_run_shows_the_reason(outcome: MakeOutcome) -> None:
     shown = _report(_console(), [outcome()], incomplete="interrupted after 1 of 40 runs")
     assert "not whole  interrupted after 1 of 40 runs" in shown
 
 
-def test_a_whole_run_does_not_say_it_was_stopped(outcome: MakeOutcome) -> None:
+def test_complete_run_shows_no_reason(outcome: MakeOutcome) -> None:
     assert not [text for text in _report(_console(), [outcome()]) if "stopped" in text]
 
 
-def test_of_many_failures_only_the_first_are_told_whole(outcome: MakeOutcome) -> None:
+def test_only_the_first_of_many_failures_are_printed_in_full(outcome: MakeOutcome) -> None:
     shown = _report(_console(), [outcome("failed", scenario=f"s{i}") for i in range(25)])
     assert len([text for text in shown if "rerun" in text]) == 20
     assert "… and 5 more that did not pass" in shown
 
 
-def test_a_fault_of_many_scenarios_is_told_once_with_their_names(outcome: MakeOutcome) -> None:
+def test_fault_of_many_scenarios_is_printed_once_with_their_names(outcome: MakeOutcome) -> None:
     error = {"type": "ManifestError", "code": "unknown-node", "message": "m.yaml:3:1: no node 'x'"}
     runs = [
         outcome("error", scenario=name, status="invalid", error=error) for name in ("one", "two", "three")
@@ -216,7 +212,7 @@ def test_a_fault_of_many_scenarios_is_told_once_with_their_names(outcome: MakeOu
     assert [text for text in shown if text.endswith("two  the same as above")]
 
 
-def test_the_same_as_a_run_that_is_not_directly_above_is_named(outcome: MakeOutcome) -> None:
+def test_reference_to_an_earlier_failure_names_it_unless_it_is_directly_above(outcome: MakeOutcome) -> None:
     error = {"type": "ManifestError", "code": "unknown-node", "message": "m.yaml:3:1: no node 'x'"}
     broken = [
         outcome("error", scenario=name, status="invalid", error=error) for name in ("one", "two", "three")
@@ -247,14 +243,14 @@ def test_names_are_never_markup(outcome: MakeOutcome, name: Any) -> None:
     assert f"::{name}".replace("\x1b", "\\x1b") in shown
 
 
-def test_what_a_stream_cannot_encode_is_escaped(outcome: MakeOutcome) -> None:
+def test_unencodable_characters_are_escaped(outcome: MakeOutcome) -> None:
     stream = io.TextIOWrapper(io.BytesIO(), encoding="ascii")
     print_summary(_summary([outcome()]), open_console(stream))
     stream.flush()
     assert b"1 passed   (1 run of 1 scenario)" in stream.buffer.getvalue()
 
 
-def test_repeats_that_lost_the_same_are_one_line(outcome: MakeOutcome, failed_check: MakeCheck) -> None:
+def test_repeats_with_the_same_loss_are_one_line(outcome: MakeOutcome, failed_check: MakeCheck) -> None:
     checks = [failed_check("path", "step 2: expected b, was c")]
     shown = _report(_console(), [outcome(score=0.75, checks=checks, repeat=n) for n in range(3)])
     at = shown.index("3 runs passed below the full score:")
@@ -265,7 +261,7 @@ def test_repeats_that_lost_the_same_are_one_line(outcome: MakeOutcome, failed_ch
     ]
 
 
-def test_of_many_different_warnings_ten_are_listed(outcome: MakeOutcome) -> None:
+def test_at_most_ten_different_warnings_are_listed(outcome: MakeOutcome) -> None:
     shown = _report(_console(), [outcome(warnings=[f"w{n:02}" for n in range(14)])])
     at = shown.index("14 warnings:")
     assert shown[at + 19 : at + 22] == [
@@ -275,5 +271,5 @@ def test_of_many_different_warnings_ten_are_listed(outcome: MakeOutcome) -> None
     ]
 
 
-def test_a_word_wider_than_the_terminal_keeps_its_indentation() -> None:
+def test_overlong_word_keeps_its_indentation() -> None:
     assert wrapped(f"  {'x' * 50} and more", 40).split("\n") == [f"  {'x' * 50}", "    and more"]

@@ -1,4 +1,4 @@
-"""What a failed run tells: who waits for an answer, and which tool nobody gave."""
+"""The text of failed runs: unanswered pauses, and tools without a function."""
 
 from pathlib import Path
 from typing import Any
@@ -53,7 +53,7 @@ edges: []
 
 @pytest.fixture
 def told(tmp_path: Path) -> Any:
-    """What is told of the last run of a scenario."""
+    """Return a function that runs a scenario and returns the failure text of its last run."""
 
     def text(manifest: str, scenario: str) -> str:
         (tmp_path / "m.yaml").write_text(manifest)
@@ -69,28 +69,28 @@ def asking(*targets: str, more: str = "") -> str:
     return ASKING.replace("EDGES", edges + more)
 
 
-def test_a_run_that_waits_says_who_asks_what_and_how_to_answer(told: Any) -> None:
+def test_paused_run_names_the_node_its_question_and_how_to_answer(told: Any) -> None:
     assert (
         "expected completed, was interrupted: paused in ada, asking: {question: 'Agreed?'}\n"
         "      answer under `human: {ada: …}`, or in a turn with `resume`\n"
     ) in told(asking("ada"), "input: hi")
 
 
-def test_of_nodes_side_by_side_those_are_named_that_paused(told: Any) -> None:
+def test_paused_run_names_only_the_parallel_nodes_that_paused(told: Any) -> None:
     shown = told(asking("quick", "bob", "ada"), "input: hi")
     assert "paused in " in shown
     assert "`human: {ada: …, bob: …}`" in shown or "`human: {bob: …, ada: …}`" in shown
     assert "quick" not in shown.partition("paused in ")[2].partition("\n")[0]
 
 
-def test_of_a_conversation_the_pause_it_ended_with_is_told(told: Any) -> None:
+def test_conversation_shows_the_pause_it_ended_with(told: Any) -> None:
     loop = asking("ada", more=", {source: ada, target: bob}")
     shown = told(loop, "turns: [{input: hi, expect: {status: interrupted}}, {resume: 'yes'}]")
     assert "paused in bob, asking: Really?\n" in shown
     assert "paused in ada" not in shown
 
 
-def test_a_tool_that_is_real_but_has_no_function_is_told_how_to_get_one(told: Any) -> None:
+def test_live_tool_without_a_function_explains_how_to_provide_one(told: Any) -> None:
     shown = told(TOOL, "tools: {lookup: real}")
     assert (
         "`lookup: real` names no function, and the manifest has none: write `lookup: package.module.function`"
@@ -99,7 +99,7 @@ def test_a_tool_that_is_real_but_has_no_function_is_told_how_to_get_one(told: An
     assert "add `lookup` under `tools:`" in told(TOOL, "description: nobody answers")
 
 
-def test_a_function_that_cannot_be_imported_is_told_at_the_line_that_names_it(told: Any) -> None:
+def test_import_error_points_to_the_line_that_names_the_function(told: Any) -> None:
     shown = told(TOOL, "tools: {lookup: no.such}")
     assert "cannot import 'no.such': there is no module 'no'" in shown
     assert "; pythonpath in [tool.harness] adds folders" in shown
@@ -107,14 +107,14 @@ def test_a_function_that_cannot_be_imported_is_told_at_the_line_that_names_it(to
     assert "                                            ^\n" in shown
 
 
-def test_an_exception_of_a_tool_is_told_with_the_frames_of_its_code(told: Any, tmp_path: Path) -> None:
+def test_exception_of_a_tool_shows_the_frames_of_its_code(told: Any, tmp_path: Path) -> None:
     (tmp_path / "mine.py").write_text("def look():\n    return table()['x']\n\ndef table():\n    return {}\n")
     shown = told(TOOL, "tools: {lookup: mine.look}")
     assert "  KeyError in call\n    'x'\n" in shown
     assert "mine.py:2 in look\n      return table()['x']\n" in shown
 
 
-def test_an_exception_that_a_retry_made_good_is_told_too(told: Any, tmp_path: Path) -> None:
+def test_exception_before_a_successful_retry_is_shown(told: Any, tmp_path: Path) -> None:
     (tmp_path / "mine.py").write_text(
         "tries = []\n\ndef look(state):\n    tries.append(1)\n"
         "    if len(tries) < 2:\n        raise OSError('busy')\n    return {}\n"

@@ -15,7 +15,7 @@ scenarios:
 """
 
 
-def test_a_failure_tells_the_checks_their_places_the_run_and_how_to_repeat_it(
+def test_failure_shows_checks_locations_path_and_rerun_command(
     tmp_path: Path, outcome: MakeOutcome, failed_check: MakeCheck
 ) -> None:
     file = tmp_path / "triage.scenario.yaml"
@@ -53,12 +53,12 @@ def test_a_failure_tells_the_checks_their_places_the_run_and_how_to_repeat_it(
     )
 
 
-def test_a_check_without_a_message_shows_what_differs(outcome: MakeOutcome, failed_check: MakeCheck) -> None:
+def test_check_without_a_message_shows_the_difference(outcome: MakeOutcome, failed_check: MakeCheck) -> None:
     check = failed_check("state", "", expected={"intent": "billing"}, actual={"intent": "refund"})
     assert "    intent: expected billing, was refund\n" in failure_text(outcome("failed", checks=[check]))
 
 
-def test_an_error_is_told_with_its_code_node_and_place(outcome: MakeOutcome) -> None:
+def test_error_shows_code_node_and_location(outcome: MakeOutcome) -> None:
     error = {
         "type": "UnscriptedCall",
         "code": "unscripted-call",
@@ -77,13 +77,13 @@ def test_an_error_is_told_with_its_code_node_and_place(outcome: MakeOutcome) -> 
     ) in shown
 
 
-def test_without_an_error_the_reason_is_told(outcome: MakeOutcome) -> None:
+def test_reason_is_shown_without_an_error(outcome: MakeOutcome) -> None:
     assert "  reason the cassette is missing\n" in failure_text(
         outcome("error", reason="the cassette is missing")
     )
 
 
-def test_a_failed_call_says_why_unless_the_error_of_the_run_does(outcome: MakeOutcome) -> None:
+def test_failed_call_shows_its_reason_unless_the_error_of_the_run_does(outcome: MakeOutcome) -> None:
     trace = (
         "exited with code 1: Traceback (most recent call last):\n"
         + '  File "a.py", line 1\n' * 9
@@ -107,7 +107,7 @@ def test_only_the_last_five_calls_are_shown(outcome: MakeOutcome) -> None:
     assert "tool t1" not in shown
 
 
-def test_warnings_are_told_each_once_the_last_five_of_them(outcome: MakeOutcome) -> None:
+def test_the_last_five_distinct_warnings_are_shown(outcome: MakeOutcome) -> None:
     warnings = ["at load:\n    known: a", *(f"input {i} is dropped" for i in range(6)), "input 5 is dropped"]
     shown = failure_text(outcome("failed", warnings=warnings))
     assert (
@@ -136,11 +136,11 @@ def test_long_names_are_cut(outcome: MakeOutcome, failed_check: MakeCheck) -> No
         assert len(failed_checks(failed)) < 300
 
 
-def test_a_run_that_was_only_too_slow_says_so(outcome: MakeOutcome) -> None:
+def test_run_that_only_exceeded_its_latency_names_it(outcome: MakeOutcome) -> None:
     assert failed_checks(outcome("failed", latency_penalty=0.04)) == "latency.total"
 
 
-def test_of_a_long_path_the_end_is_shown(outcome: MakeOutcome) -> None:
+def test_only_the_end_of_a_long_path_is_shown(outcome: MakeOutcome) -> None:
     shown = failure_text(outcome("failed", path=[f"n{i}" for i in range(100)]))
     assert "  path   … 70 steps → n70 → n71 →" in shown
     assert shown.count("→") == 30
@@ -162,7 +162,7 @@ def test_no_control_character_reaches_the_terminal(outcome: MakeOutcome, failed_
     assert "\\x1b]0;owned" in shown
 
 
-def test_the_place_of_a_file_that_is_wrong_is_told_once(outcome: MakeOutcome) -> None:
+def test_location_of_an_invalid_file_is_shown_once(outcome: MakeOutcome) -> None:
     place = "a.scenario.yaml:9:15"
     error = {
         "type": "FormatError",
@@ -176,6 +176,6 @@ def test_the_place_of_a_file_that_is_wrong_is_told_once(outcome: MakeOutcome) ->
 
 
 @pytest.mark.parametrize("code", ["real-timeout", "worker-died"])
-def test_where_a_run_had_been_is_not_known_once_it_was_cut_off(outcome: MakeOutcome, code: str) -> None:
+def test_path_of_a_killed_run_is_unknown(outcome: MakeOutcome, code: str) -> None:
     error = {"type": "RealTimeExceeded", "code": code, "message": "…", "node": "n"}
     assert "  path   (not known)\n" in failure_text(outcome("error", error=error, path=[]))

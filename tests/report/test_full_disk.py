@@ -1,4 +1,4 @@
-"""Results on a disk that is full."""
+"""Results on a full disk."""
 
 from pathlib import Path
 
@@ -12,7 +12,7 @@ FULL = Path("/dev/full")
 
 
 @pytest.mark.skipif(not FULL.exists(), reason="the system has no device that is full")
-def test_a_line_that_cannot_be_written_is_an_error_that_names_the_file(tmp_path: Path) -> None:
+def test_failed_write_is_an_error_that_names_the_file(tmp_path: Path) -> None:
     outcome = Outcome("a", "b", "m", "sherma", "x", Observation(), "passed", 1.0)
     said = r"cannot write the report .*results\.jsonl: No space left on device"
     with ResultsWriter(tmp_path) as writer:

@@ -1,4 +1,4 @@
-"""The history of a project: a line for each run, and what the lines say together."""
+"""The history of a project: records of runs, and trends over them."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ def result(scenario: str, verdict: str = "passed", *, repeat: int = 0) -> dict[s
 
 
 def record(*verdicts: str, day: int = 1, incomplete: str = "", commit: str | None = COMMIT) -> RunRecord:
-    """A run with a scenario for each verdict: `a.yaml::0`, `a.yaml::1`, …; "" for one it does not have."""
+    """Return a run with one scenario for each verdict: `a.yaml::0`, `a.yaml::1`, …; "" leaves one out."""
     lines = [result(str(number), verdict) for number, verdict in enumerate(verdicts) if verdict]
     collected = Verdicts()
     for each in lines:
@@ -87,7 +87,7 @@ def test_repeats_count_as_one_scenario_with_the_worst_verdict() -> None:
         ({"time": 5}, "'time' is no text: 5"),
     ],
 )
-def test_what_is_no_record_is_refused_with_its_place(
+def test_invalid_record_is_rejected_with_its_location(
     tmp_path: Path, change: dict[str, Any], said: str
 ) -> None:
     file = tmp_path / "history.jsonl"
@@ -115,7 +115,7 @@ def test_runs_are_appended_in_their_order(tmp_path: Path) -> None:
     ]
 
 
-def test_wherever_a_run_was_killed_while_writing_the_others_stay(tmp_path: Path) -> None:
+def test_run_killed_while_writing_leaves_the_other_records_intact(tmp_path: Path) -> None:
     file = tmp_path / "history.jsonl"
     append(file, "passed")
     append(file, "failed")
@@ -135,7 +135,7 @@ def test_wherever_a_run_was_killed_while_writing_the_others_stay(tmp_path: Path)
         assert len([*read_history(file)]) == before + 1
 
 
-def test_a_file_that_is_something_else_is_left_as_it_is(tmp_path: Path) -> None:
+def test_file_that_is_no_history_is_left_unchanged(tmp_path: Path) -> None:
     file = tmp_path / "notes.txt"
     for content in (b"my notes\n", b"my notes", b"\x7fELF\x00\x01", b'{"format":"harness-results/1"}\n'):
         file.write_bytes(content)
@@ -144,13 +144,13 @@ def test_a_file_that_is_something_else_is_left_as_it_is(tmp_path: Path) -> None:
         assert file.read_bytes() == content
 
 
-def test_what_is_no_file_is_refused_before_the_run(tmp_path: Path) -> None:
+def test_path_that_is_no_file_is_rejected_before_the_run(tmp_path: Path) -> None:
     for file, why in ((tmp_path, "it is a folder"), (Path("/dev/null"), "it is no file")):
         with pytest.raises(FormatError, match=why):
             HistoryWriter(file, tmp_path).check()
 
 
-def test_runs_that_end_at_the_same_time_have_a_line_each(tmp_path: Path) -> None:
+def test_concurrent_runs_append_one_line_each(tmp_path: Path) -> None:
     file = tmp_path / "history.jsonl"
     threads = [threading.Thread(target=append, args=(file, *["passed"] * 50)) for _ in range(20)]
     for thread in threads:
@@ -160,7 +160,7 @@ def test_runs_that_end_at_the_same_time_have_a_line_each(tmp_path: Path) -> None
     assert [len(run.scenarios) for run in read_history(file)] == [50] * 20
 
 
-def test_a_run_of_nothing_is_no_run(tmp_path: Path) -> None:
+def test_empty_run_is_not_recorded(tmp_path: Path) -> None:
     append(tmp_path / "history.jsonl")
     assert [*read_history(tmp_path / "history.jsonl")] == []
 
@@ -188,7 +188,7 @@ def test_the_revision_is_read_from_the_files_of_git(tmp_path: Path) -> None:
     assert revision_of(below) == Revision()
 
 
-def test_the_revision_of_a_work_tree_is_its_own(tmp_path: Path) -> None:
+def test_work_tree_has_its_own_revision(tmp_path: Path) -> None:
     own = tmp_path / "main/.git/worktrees/other"
     own.mkdir(parents=True)
     (own / "HEAD").write_text("ref: refs/heads/topic\n")
@@ -223,7 +223,7 @@ def test_the_revision_of_a_work_tree_is_its_own(tmp_path: Path) -> None:
         ("pe", "failing", "first failed at 2026-11-02"),
     ],
 )
-def test_a_scenario_says_when_it_changed(verdicts: str, state: str, said: str) -> None:
+def test_scenario_shows_when_it_changed(verdicts: str, state: str, said: str) -> None:
     words = {"p": "passed", "f": "failed", "e": "error", "s": "skipped"}
     runs = [record(words[letter], day=day) for day, letter in enumerate(verdicts, start=1)]
     trends = trends_of(runs)
@@ -231,14 +231,14 @@ def test_a_scenario_says_when_it_changed(verdicts: str, state: str, said: str) -
     assert said in "\n".join(history_lines(trends, None))
 
 
-def test_a_scenario_that_no_whole_run_has_any_more_is_gone_but_one_that_a_part_left_out_is_not() -> None:
+def test_scenario_is_gone_only_if_a_complete_run_lacks_it() -> None:
     runs = [record("passed", "passed"), record("passed", "", day=2, incomplete="-k 0")]
     assert trends_of(runs).notable() == []
     found = trends_of([*runs, record("passed", "", day=3)])
     assert [(trend.label, found.state(trend)) for trend in found.notable()] == [("a.yaml::1", "gone")]
 
 
-def test_repeats_that_disagree_are_flaky() -> None:
+def test_repeats_with_different_verdicts_are_flaky() -> None:
     verdicts = Verdicts()
     lines = [result("x", verdict, repeat=repeat) for repeat, verdict in enumerate(("passed", "failed"))]
     for each in lines:
@@ -249,7 +249,7 @@ def test_repeats_that_disagree_are_flaky() -> None:
     assert "its repeats disagreed in 1 run" in "\n".join(history_lines(trends, None))
 
 
-def test_runs_that_are_not_shown_count_for_the_scenarios() -> None:
+def test_hidden_runs_count_for_the_scenarios() -> None:
     runs = [record("passed"), *(record("failed", day=day) for day in range(2, 30))]
     trends = trends_of(runs, last=3)
     text = "\n".join(history_lines(trends, None))
@@ -260,7 +260,7 @@ def test_runs_that_are_not_shown_count_for_the_scenarios() -> None:
 @given(
     st.lists(st.lists(st.sampled_from(["passed", "failed", "error", "skipped", ""]), max_size=3), min_size=1)
 )
-def test_what_is_said_of_a_scenario_agrees_with_its_runs(runs: list[list[str]]) -> None:
+def test_trend_agrees_with_the_runs(runs: list[list[str]]) -> None:
     trends = trends_of([record(*verdicts, day=1) for verdicts in runs])
     for label, trend in trends.scenarios.items():
         number = int(label.removeprefix("a.yaml::"))
@@ -280,7 +280,7 @@ def test_what_is_said_of_a_scenario_agrees_with_its_runs(runs: list[list[str]]) 
 # ---------------------------------------------------------------- how it is shown
 
 
-def test_a_part_of_a_run_is_marked_and_nothing_is_held_against_it() -> None:
+def test_incomplete_run_is_marked_and_not_compared() -> None:
     runs = [record("passed"), record("failed", day=2, incomplete="1 of 2 selected"), record("passed", day=3)]
     table = [each.split() for each in history_lines(trends_of(runs), None)]
     assert [row[-1] for row in table[2:4]] == ["part", "0"]
@@ -294,7 +294,7 @@ def test_lines_fit_the_terminal(width: int) -> None:
         assert len(each) <= max(width, 30)
 
 
-def test_texts_of_a_history_do_not_act_on_a_terminal() -> None:
+def test_control_characters_of_a_history_are_escaped() -> None:
     evil = record("passed")._replace(branch="\x1b[31m", time="\x1b]0;x", reason="\x1b[2J", complete=False)
     evil = evil._replace(scenarios={"\x1b[31m::x": Entry("failed", 0.0, 0, 1)})
     assert "\x1b" not in "\n".join(history_lines(trends_of([evil]), None))

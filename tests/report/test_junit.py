@@ -1,4 +1,4 @@
-"""junit.xml: a test case for each scenario, as build servers read it."""
+"""junit.xml: a test case for each scenario, in the format of build servers."""
 
 import xml.etree.ElementTree as ET
 from pathlib import Path
@@ -55,7 +55,7 @@ def test_a_failure_has_its_cause_and_the_line_of_each_check_that_failed(
     assert "triage.scenario.yaml:9:5: path: expected b, was c" in (failure.text or "")
 
 
-def test_an_error_and_a_skipped_run_are_no_failures(outcome: MakeOutcome) -> None:
+def test_errors_and_skipped_runs_are_not_failures(outcome: MakeOutcome) -> None:
     error = {"type": "UnscriptedCall", "code": "unscripted-call", "message": "nothing answers llm"}
     suites = _suites(
         outcome("error", error=error, status="failed"), outcome("skipped", scenario="later", reason="not yet")
@@ -67,7 +67,7 @@ def test_an_error_and_a_skipped_run_are_no_failures(outcome: MakeOutcome) -> Non
     assert [each.get("message") for each in suites.iter("skipped")] == ["not yet"]
 
 
-def test_a_run_that_is_not_whole_says_so(tmp_path: Path, outcome: MakeOutcome) -> None:
+def test_incomplete_run_has_properties_with_the_reason(tmp_path: Path, outcome: MakeOutcome) -> None:
     with ResultsWriter(tmp_path) as results:
         results.add(outcome())
         results.finish("interrupted after 1 of 2 runs")
@@ -78,7 +78,7 @@ def test_a_run_that_is_not_whole_says_so(tmp_path: Path, outcome: MakeOutcome) -
 
 
 @given(text=st.text())
-def test_any_text_makes_xml_that_can_be_read(text: str) -> None:
+def test_any_text_makes_valid_xml(text: str) -> None:
     error = {"type": "E", "code": None, "message": text, "node": None, "where": text}
     observed = Observation(status="failed", error=error)
     broken = Outcome(text, text, "", "", "", observed=observed, verdict="error", score=0.0)

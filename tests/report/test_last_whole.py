@@ -1,4 +1,4 @@
-"""The last whole run stays in the report folder while runs of a part come and go."""
+"""The report folder keeps the last complete run during incomplete ones."""
 
 from pathlib import Path
 
@@ -21,34 +21,34 @@ def seed_of(folder: Path | None) -> int:
     return seed
 
 
-def test_there_is_none_before_the_first(tmp_path: Path, outcome: MakeOutcome) -> None:
+def test_no_complete_run_before_the_first(tmp_path: Path, outcome: MakeOutcome) -> None:
     assert last_whole_run(tmp_path / "nowhere") is None
     run(tmp_path, outcome, 1, "interrupted")
     assert last_whole_run(tmp_path) is None
 
 
-def test_a_whole_run_is_the_last_whole_run(tmp_path: Path, outcome: MakeOutcome) -> None:
+def test_complete_run_is_the_last_complete_run(tmp_path: Path, outcome: MakeOutcome) -> None:
     for seed in (1, 2):
         run(tmp_path, outcome, seed)
         assert last_whole_run(tmp_path) == tmp_path
         assert seed_of(tmp_path) == seed
 
 
-def test_runs_of_a_part_leave_it(tmp_path: Path, outcome: MakeOutcome) -> None:
+def test_incomplete_runs_keep_the_last_complete_run(tmp_path: Path, outcome: MakeOutcome) -> None:
     run(tmp_path, outcome, 1)
     for seed in (2, 3):
         run(tmp_path, outcome, seed, "interrupted")
         assert (seed_of(tmp_path), seed_of(last_whole_run(tmp_path))) == (seed, 1)
 
 
-def test_a_run_that_is_under_way_leaves_it(tmp_path: Path, outcome: MakeOutcome) -> None:
+def test_run_in_progress_keeps_the_last_complete_run(tmp_path: Path, outcome: MakeOutcome) -> None:
     run(tmp_path, outcome, 1)
     with ResultsWriter(tmp_path) as under_way:
         under_way.add(outcome(seed=2))
         assert seed_of(last_whole_run(tmp_path)) == 1
 
 
-def test_files_of_others_stay(tmp_path: Path, outcome: MakeOutcome) -> None:
+def test_unrelated_files_are_kept(tmp_path: Path, outcome: MakeOutcome) -> None:
     run(tmp_path, outcome, 1)
     run(tmp_path, outcome, 2, "interrupted")
     (tmp_path / "last-whole/notes.txt").write_text("mine")
@@ -57,7 +57,7 @@ def test_files_of_others_stay(tmp_path: Path, outcome: MakeOutcome) -> None:
     assert [path.name for path in (tmp_path / "last-whole").iterdir()] == ["notes.txt"]
 
 
-def test_a_summary_that_cannot_be_read_is_of_no_whole_run(tmp_path: Path, outcome: MakeOutcome) -> None:
+def test_unreadable_summary_is_not_a_complete_run(tmp_path: Path, outcome: MakeOutcome) -> None:
     run(tmp_path, outcome, 1)
     (tmp_path / "summary.json").write_text("{")
     assert last_whole_run(tmp_path) is None

@@ -20,9 +20,7 @@ def _markdown(*outcomes: Any) -> Any:
     return markdown(summarise(line(outcome) for outcome in outcomes))
 
 
-def test_a_page_has_totals_suites_and_what_did_not_pass(
-    outcome: MakeOutcome, failed_check: MakeCheck
-) -> None:
+def test_page_has_totals_suites_and_failures(outcome: MakeOutcome, failed_check: MakeCheck) -> None:
     usage = {"llm_calls": 1, "input_tokens": 1200, "output_tokens": 34, "cost": 0.5, "by_model": {}}
     failed = outcome(
         "failed",
@@ -53,12 +51,12 @@ def test_a_page_has_totals_suites_and_what_did_not_pass(
     )
 
 
-def test_warnings_are_counted_when_there_are_any(outcome: MakeOutcome) -> None:
+def test_warnings_are_counted_if_there_are_any(outcome: MakeOutcome) -> None:
     assert "- 2 warnings\n" in _markdown(outcome(warnings=["a"]), outcome(repeat=1, warnings=["a"]))
     assert "warning" not in _markdown(outcome())
 
 
-def test_an_error_is_told_by_its_message(outcome: MakeOutcome) -> None:
+def test_error_is_shown_by_its_message(outcome: MakeOutcome) -> None:
     page = _markdown(outcome("error", error={"type": "UnscriptedCall", "message": "nothing answers llm"}))
     assert "  - UnscriptedCall: nothing answers llm\n" in page
 
@@ -76,14 +74,14 @@ def test_branches_that_no_scenario_took_are_named_by_graph(outcome: MakeOutcome)
     assert "### Branches that no scenario took\n\n- `triage.yaml`: <code>a: x \\| y</code> (line 6)\n" in page
 
 
-def test_of_many_suites_the_worst_are_in_the_table(outcome: MakeOutcome) -> None:
+def test_table_of_many_suites_has_the_worst(outcome: MakeOutcome) -> None:
     runs = [outcome(suite=f"{number:03}.scenario.yaml") for number in range(1_000)]
     page = _markdown(*runs, outcome("failed", suite="z.scenario.yaml"))
     assert page.index("| `z.scenario.yaml` | 1 | 0 | 1 |") < page.index("| `000.scenario.yaml` |")
     assert page.endswith("\n\n… and 951 more suites, none worse\n")
 
 
-def test_a_page_fits_a_comment_with_what_failed_and_says_what_it_left_out(
+def test_page_fits_a_comment_with_failures_and_a_note_on_omissions(
     outcome: MakeOutcome, failed_check: MakeCheck
 ) -> None:
     checks = [failed_check(f"c{number}", "w|" * 400) for number in range(9)]
@@ -94,7 +92,7 @@ def test_a_page_fits_a_comment_with_what_failed_and_says_what_it_left_out(
     assert page.endswith("\n\nThe rest is in report.html and summary.json.\n")
 
 
-def test_of_one_failure_some_checks_are_told_and_the_others_counted(
+def test_failure_lists_some_checks_and_counts_the_others(
     outcome: MakeOutcome, failed_check: MakeCheck
 ) -> None:
     page = _markdown(outcome("failed", checks=[failed_check(f"c{n}") for n in range(8)]))
@@ -106,13 +104,13 @@ def test_flaky_scenarios_are_named(outcome: MakeOutcome) -> None:
     assert "Flaky: `triage.scenario.yaml::a double charge` (1 of 2 passed)" in page
 
 
-def test_only_so_many_failures_are_listed(outcome: MakeOutcome) -> None:
+def test_number_of_listed_failures_is_bounded(outcome: MakeOutcome) -> None:
     page = _markdown(*(outcome("failed", scenario=f"s{i:02}") for i in range(30)))
     assert page.count("failed, score") == 25
     assert "- … and 5 more runs" in page
 
 
-def test_a_page_about_nothing_is_still_a_page() -> None:
+def test_empty_run_has_a_page() -> None:
     assert "pass rate –" in _markdown()
 
 
@@ -132,7 +130,7 @@ def test_a_page_about_nothing_is_still_a_page() -> None:
         ("12. item - x", r"12\. item - x"),
     ],
 )
-def test_text_of_scenarios_means_nothing_to_markdown(text: Any, escaped: Any) -> None:
+def test_text_of_scenarios_is_escaped(text: Any, escaped: Any) -> None:
     assert escape(text) == escaped
 
 
@@ -140,7 +138,7 @@ TEXT = st.text() | st.text("`|*_~<&@#1$[](\\\\)- .a\n")
 
 
 @given(TEXT)
-def test_any_text_stays_in_its_table_cell_and_is_shown_as_it_is(text: str) -> None:
+def test_any_text_stays_in_its_table_cell_and_is_shown_literally(text: str) -> None:
     for shown in (escape(text), code(text)):
         assert "\n" not in shown
         cells = _rendered(f"| a | b |\n|---|---|\n| x{shown}x | y |\n")
@@ -166,11 +164,11 @@ MARKDOWN = MarkdownIt("commonmark").enable(["table", "strikethrough"])
 
 
 def _rendered(text: str) -> str:
-    """What a reader sees of a text, without tags."""
+    """Return the visible text, without tags."""
     return html.unescape(re.sub(r"<[^>]*>", "", MARKDOWN.render(text)))
 
 
-def test_a_page_tells_what_fails_since_the_last_whole_run(tmp_path: Path, outcome: MakeOutcome) -> None:
+def test_page_lists_failures_since_the_last_complete_run(tmp_path: Path, outcome: MakeOutcome) -> None:
     def page(*outcomes: Any, incomplete: str = "") -> str:
         with ResultsWriter(tmp_path) as results:
             for each in outcomes:

@@ -10,7 +10,7 @@ from harness.report.scenario_runs import read_run
 from tests.gate.runs import RunSpec, write_run
 
 
-def test_scenarios_and_repeats_are_paired_with_themselves(tmp_path: Path) -> None:
+def test_scenarios_are_paired_by_id_and_repeats_by_number(tmp_path: Path) -> None:
     before = read_run(
         write_run(tmp_path / "before", {"x": RunSpec(repeats=2), "y": RunSpec(), "old": RunSpec()})
     )
@@ -27,7 +27,7 @@ def test_scenarios_and_repeats_are_paired_with_themselves(tmp_path: Path) -> Non
     assert [each.id for each in pairing.added] == ["a.scenario.yaml::new"]
 
 
-def test_a_variant_is_another_scenario(tmp_path: Path) -> None:
+def test_variants_are_paired_separately(tmp_path: Path) -> None:
     before = read_run(write_run(tmp_path / "before", {"x": RunSpec()}))
     after = read_run(write_run(tmp_path / "after", {"x": RunSpec(variant="terse")}))
 
@@ -42,7 +42,7 @@ def test_a_scenario_that_is_skipped_now_is_gone(tmp_path: Path) -> None:
     assert [each.id for each in pair(before, after).gone] == ["a.scenario.yaml::x"]
 
 
-def test_a_file_that_cannot_be_read_is_no_scenario(tmp_path: Path) -> None:
+def test_unreadable_file_is_not_paired(tmp_path: Path) -> None:
     before = read_run(
         write_run(tmp_path / "before", {"x": RunSpec(), "(file)": RunSpec("error", suite="b.scenario.yaml")})
     )
@@ -52,7 +52,7 @@ def test_a_file_that_cannot_be_read_is_no_scenario(tmp_path: Path) -> None:
     assert not pair(before, after).gone
 
 
-def test_the_checks_that_changed_are_those_that_did_not_fail_before(tmp_path: Path) -> None:
+def test_changed_checks_are_those_that_did_not_fail_before(tmp_path: Path) -> None:
     before = read_run(write_run(tmp_path / "1", {"x": RunSpec("failed", failed={"output": "no"})}))
     after = read_run(
         write_run(tmp_path / "2", {"x": RunSpec("failed", failed={"output": "no", "path": "was b"})})
@@ -75,7 +75,7 @@ def test_the_checks_that_changed_are_those_that_did_not_fail_before(tmp_path: Pa
         ({"tags": None}, "tags must be a list, found null"),
     ],
 )
-def test_a_damaged_line_is_refused_at_its_place(tmp_path: Path, change: dict[str, object], said: str) -> None:
+def test_damaged_line_is_rejected_with_its_location(tmp_path: Path, change: dict[str, object], said: str) -> None:
     file = write_run(tmp_path / "run", {"x": RunSpec(), "y": RunSpec()}) / RESULTS
     first, second = file.read_text(encoding="utf-8").splitlines()
     file.write_text(f"{first}\n{json.dumps({**json.loads(second), **change})}\n", encoding="utf-8")
@@ -96,7 +96,7 @@ def test_results_that_lack_lines_are_damaged(tmp_path: Path) -> None:
         read_run(tmp_path / "run")
 
 
-def test_a_repeat_is_there_once(tmp_path: Path) -> None:
+def test_duplicate_repeat_is_rejected(tmp_path: Path) -> None:
     file = write_run(tmp_path / "run", {"x": RunSpec()}) / RESULTS
     file.write_text(file.read_text(encoding="utf-8") * 2, encoding="utf-8")
 
@@ -104,6 +104,6 @@ def test_a_repeat_is_there_once(tmp_path: Path) -> None:
         read_run(tmp_path / "run")
 
 
-def test_nothing_ran(tmp_path: Path) -> None:
+def test_empty_results_are_an_error(tmp_path: Path) -> None:
     with pytest.raises(FormatError, match="nothing ran"):
         read_run(write_run(tmp_path / "run", {}))

@@ -1,4 +1,4 @@
-"""How far a run is, on a terminal and elsewhere."""
+"""Progress of a run, on a terminal and in other outputs."""
 
 import io
 from typing import Any
@@ -11,7 +11,7 @@ from harness.report.progress import Pace, Progress
 
 
 class Clock:
-    """A clock that is set by hand."""
+    """A clock that tests set."""
 
     def __init__(self) -> None:
         self.now = 0.0
@@ -54,7 +54,7 @@ def test_a_slow_run_is_measured_by_the_minute() -> None:
     assert _facts(pace)[-2:] == ["4.0/min", "4 min 15 s left"]
 
 
-def test_the_rate_is_that_of_the_last_half_minute() -> None:
+def test_rate_covers_the_last_half_minute() -> None:
     clock = Clock()
     pace = Pace(10_000, clock)
     for number in range(1000):
@@ -63,7 +63,7 @@ def test_the_rate_is_that_of_the_last_half_minute() -> None:
     assert "1.0/s" in _facts(pace)
 
 
-def test_the_first_run_which_imports_everything_says_nothing_of_the_others() -> None:
+def test_first_run_with_its_imports_does_not_count_for_the_rate() -> None:
     clock = Clock()
     pace = Pace(10, clock)
     clock.now = 5.0
@@ -100,7 +100,7 @@ def test_the_bar_fits_in_one_line(width: int, monkeypatch: pytest.MonkeyPatch) -
 @pytest.mark.parametrize(
     ("name", "value"), [("CI", "true"), ("NO_COLOR", "1"), ("TERM", "dumb"), ("TERM", "unknown")]
 )
-def test_where_lines_are_not_redrawn_there_is_a_line_now_and_then(
+def test_output_that_cannot_redraw_gets_occasional_lines(
     name: str, value: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv(name, value)
@@ -110,19 +110,19 @@ def test_where_lines_are_not_redrawn_there_is_a_line_now_and_then(
     assert "\x1b" not in "".join(lines)
 
 
-def test_a_machine_that_says_it_is_none_for_ci_gets_the_bar(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_bar_is_shown_with_ci_set_to_false(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("CI", "false")
     progress = Progress(open_console(Terminal()), 2)
     assert progress.redraws
     progress.stop()
 
 
-def test_a_pipe_gets_lines_even_where_colours_are_forced(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_pipe_gets_lines_even_with_forced_colours(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("FORCE_COLOR", "1")
     assert _shown(open_console(io.StringIO())).count("\n") == 4
 
 
-def test_a_short_run_away_from_a_terminal_prints_no_progress() -> None:
+def test_short_run_prints_no_progress_if_output_is_no_terminal() -> None:
     stream = io.StringIO()
     progress = Progress(open_console(stream), 3)
     for _ in range(3):

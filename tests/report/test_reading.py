@@ -1,4 +1,4 @@
-"""Lines of results.jsonl are held against their format where they are read."""
+"""Lines of results.jsonl are validated when they are read."""
 
 import json
 import warnings
@@ -19,7 +19,7 @@ Write = Callable[..., Path]
 
 @pytest.fixture
 def good(outcome: MakeOutcome, failed_check: MakeCheck) -> dict[str, Any]:
-    """A line as JSON data."""
+    """Return a valid line, as JSON data."""
     error = {"type": "KeyError", "message": "'x'"}
     found: dict[str, Any] = json.loads(
         json.dumps(line(outcome("failed", checks=[failed_check()], error=error)))
@@ -29,7 +29,7 @@ def good(outcome: MakeOutcome, failed_check: MakeCheck) -> dict[str, Any]:
 
 @pytest.fixture
 def written(good: dict[str, Any], tmp_path: Path) -> Write:
-    """Writes results: a good line, and another."""
+    """Return a function that writes results: a valid line, then the given one."""
 
     def write(second: bytes | dict[str, Any]) -> Path:
         file = tmp_path / "results.jsonl"
@@ -68,15 +68,13 @@ def test_the_format_names_every_field_of_a_line(good: dict[str, Any]) -> None:
         ({"tags": ["a", 1]}, "tags[1] must be a text, found 1"),
     ],
 )  # fmt: skip
-def test_a_field_that_does_not_fit_is_named(
+def test_invalid_field_is_named(
     change: dict[str, Any], problem: str, good: dict[str, Any], written: Write
 ) -> None:
     assert _refused(written({**good, **change})) == f"FILE:2:1: not a line of results: {problem}"
 
 
-def test_a_field_that_is_missing_is_named_with_what_may_be_meant(
-    good: dict[str, Any], written: Write
-) -> None:
+def test_missing_field_is_named_with_a_suggestion(good: dict[str, Any], written: Write) -> None:
     good["taggs"] = good.pop("tags")
     assert _refused(written(b"")) == (
         "FILE:1:1: not a line of results: it has no 'tags'\n    did you mean 'taggs'?"
@@ -93,11 +91,11 @@ def test_a_field_that_is_missing_is_named_with_what_may_be_meant(
         (b'{"format": "other/1"}\n', "FILE:2:1: not a line of the format harness-results/1: found 'other/1'"),
     ],
 )
-def test_what_is_no_line_of_results_is_told_with_its_place(raw: bytes, problem: str, written: Write) -> None:
+def test_invalid_line_is_rejected_with_its_location(raw: bytes, problem: str, written: Write) -> None:
     assert _refused(written(raw)).startswith(problem)
 
 
-def test_a_last_line_that_was_cut_off_is_left_out_and_told(good: dict[str, Any], written: Write) -> None:
+def test_incomplete_last_line_is_skipped_with_a_warning(good: dict[str, Any], written: Write) -> None:
     file = written(json.dumps(good).encode()[:-40])
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
@@ -105,9 +103,7 @@ def test_a_last_line_that_was_cut_off_is_left_out_and_told(good: dict[str, Any],
     assert [str(each.message) for each in caught] == [f"{file}:2: the last line was cut off and is left out"]
 
 
-def test_lines_of_before_there_were_causes_shapes_and_prices_are_read(
-    good: dict[str, Any], written: Write
-) -> None:
+def test_old_lines_without_causes_shapes_and_prices_are_read(good: dict[str, Any], written: Write) -> None:
     for name in ("reason", "cause", "fault", "recording", "varies", "where", "shape", "trace"):
         del good[name]
     good["usage"]["by_model"] = {"gpt-4o": {"llm_calls": 1, "input_tokens": 2, "output_tokens": 3}}

@@ -29,13 +29,13 @@ def test_a_line_has_the_documented_fields_in_their_order(outcome: MakeOutcome) -
     assert list(line(outcome()))[: len(FIELDS)] == FIELDS
 
 
-def test_beyond_those_a_line_has_the_reason_and_the_shape(outcome: MakeOutcome) -> None:
+def test_additional_fields_are_reason_and_shape(outcome: MakeOutcome) -> None:
     assert list(line(outcome()))[len(FIELDS) :] == [
         "reason", "cause", "fault", "recording", "varies", "expectations", "where", "shape", "trace",
     ]  # fmt: skip
 
 
-def test_a_line_says_what_ran_and_how_it_went(outcome: MakeOutcome) -> None:
+def test_line_identifies_the_run_and_its_result(outcome: MakeOutcome) -> None:
     made = line(
         outcome("failed", variant="terse", repeat=2, seed=7, status="interrupted", interrupts=["ok?"])
     )
@@ -46,7 +46,7 @@ def test_a_line_says_what_ran_and_how_it_went(outcome: MakeOutcome) -> None:
     assert made["interrupts"] == ["ok?"]
 
 
-def test_a_check_is_a_mapping_with_its_place(outcome: MakeOutcome) -> None:
+def test_check_is_a_mapping_with_its_location(outcome: MakeOutcome) -> None:
     check = CheckResult("path", False, 0.5, 2.0, ["a"], ["b"], "not in order", Span("x.yaml", 1, 1))
     assert line(outcome(checks=[check]))["checks"] == [
         {
@@ -81,16 +81,14 @@ def test_error_and_calls_always_have_all_their_keys(outcome: MakeOutcome) -> Non
         ({f"key {n}": 1 for n in range(10_000)}, {"…": f"{KEYS[:499]}…"}),
     ],
 )
-def test_arguments_of_calls_and_what_checks_expected_fit_a_line(
-    outcome: MakeOutcome, args: Any, written: Any
-) -> None:
+def test_long_arguments_and_expected_values_are_cut(outcome: MakeOutcome, args: Any, written: Any) -> None:
     check = CheckResult("state", True, 1.0, 1.0, args, None)
     made = line(outcome(checks=[check], calls=[{"kind": "tool", "name": "f", "args": args}]))
     assert made["calls"][0]["args"] == written
     assert made["checks"][0]["expected"] == written
 
 
-def test_coverage_is_sorted_whatever_order_it_came_in(outcome: MakeOutcome) -> None:
+def test_coverage_is_sorted(outcome: MakeOutcome) -> None:
     coverage = {"nodes": {"b", "a"}, "edges": [["b", "c"], ["a", "b"]], "branches": []}
     assert line(outcome(coverage=coverage))["coverage"] == {
         "nodes": ["a", "b"],
@@ -129,7 +127,7 @@ def test_a_value_that_contains_itself_is_cut_off() -> None:
     assert "…" in encode(loop)
 
 
-def test_an_object_that_cannot_be_shown_is_named_by_its_type() -> None:
+def test_object_with_a_failing_repr_is_named_by_its_type() -> None:
     class Broken:
         def __str__(self) -> str:
             raise RuntimeError
@@ -148,7 +146,7 @@ values = st.recursive(
 @example({"a": 1e-07, "b": "\ud800"})
 @example([1e-07, math.nan])
 @example([1e-07, 1 << 70])
-def test_what_is_written_reads_back_and_is_written_the_same_again(value: Any) -> None:
+def test_reading_and_writing_again_yields_the_same_text(value: Any) -> None:
     written = encode(value)
     assert encode(json.loads(written.encode())) == written
 
@@ -160,9 +158,7 @@ def test_lines_are_on_disk_as_soon_as_they_are_added(tmp_path: Path, outcome: Ma
             assert [read["seed"] for read in read_lines(results.path)] == list(range(1, seed + 1))
 
 
-def test_what_an_earlier_run_left_is_gone_when_the_next_one_starts(
-    tmp_path: Path, outcome: MakeOutcome
-) -> None:
+def test_starting_a_run_removes_the_files_of_the_previous_one(tmp_path: Path, outcome: MakeOutcome) -> None:
     with ResultsWriter(tmp_path) as results:
         results.add(outcome())
     (tmp_path / "notes.txt").write_text("mine")
@@ -171,9 +167,7 @@ def test_what_an_earlier_run_left_is_gone_when_the_next_one_starts(
         assert not list(read_lines(tmp_path))
 
 
-def test_finishing_leaves_the_files_of_a_report_and_nothing_half_written(
-    tmp_path: Path, outcome: MakeOutcome
-) -> None:
+def test_finish_writes_all_files_and_leaves_no_temporary_ones(tmp_path: Path, outcome: MakeOutcome) -> None:
     with ResultsWriter(tmp_path / "reports" / "latest") as results:
         results.add(outcome())
         summary = results.finish()
@@ -183,9 +177,7 @@ def test_finishing_leaves_the_files_of_a_report_and_nothing_half_written(
     assert summary["total"]["runs"] == 1
 
 
-def test_a_run_that_is_interrupted_is_summarised_as_far_as_it_got(
-    tmp_path: Path, outcome: MakeOutcome
-) -> None:
+def test_interrupted_run_is_summarised(tmp_path: Path, outcome: MakeOutcome) -> None:
     def interrupted() -> None:
         with ResultsWriter(tmp_path) as results:
             results.add(outcome())
@@ -196,7 +188,7 @@ def test_a_run_that_is_interrupted_is_summarised_as_far_as_it_got(
     assert json.loads((tmp_path / "summary.json").read_text())["total"]["runs"] == 1
 
 
-def test_a_folder_that_cannot_be_made_is_an_error_of_the_setting(tmp_path: Path) -> None:
+def test_folder_that_cannot_be_created_is_an_error(tmp_path: Path) -> None:
     (tmp_path / "file").write_text("")
     with (
         pytest.raises(FormatError, match="cannot write the report") as caught,
@@ -215,9 +207,7 @@ def test_a_file_in_the_way_of_the_folder_is_named(tmp_path: Path, report: Any) -
         pass
 
 
-def test_a_last_line_that_was_cut_off_is_left_out_with_a_warning(
-    tmp_path: Path, outcome: MakeOutcome
-) -> None:
+def test_incomplete_last_line_is_skipped_with_a_warning(tmp_path: Path, outcome: MakeOutcome) -> None:
     with ResultsWriter(tmp_path) as results:
         results.add(outcome(seed=1))
         results.add(outcome(seed=2))
@@ -226,7 +216,7 @@ def test_a_last_line_that_was_cut_off_is_left_out_with_a_warning(
         assert [read["seed"] for read in read_lines(results.path)] == [1]
 
 
-def test_a_line_cut_off_inside_a_character_is_left_out_too(tmp_path: Path, outcome: MakeOutcome) -> None:
+def test_line_cut_inside_a_character_is_skipped(tmp_path: Path, outcome: MakeOutcome) -> None:
     with ResultsWriter(tmp_path) as results:
         results.add(outcome(output="ü"))
     whole = results.path.read_bytes()
@@ -236,7 +226,7 @@ def test_a_line_cut_off_inside_a_character_is_left_out_too(tmp_path: Path, outco
 
 
 @pytest.mark.parametrize("broken", ["{", "[1]", '{"format": "harness-results/9"}', "3"])
-def test_a_broken_line_before_the_last_is_an_error_with_its_place(tmp_path: Path, broken: Any) -> None:
+def test_broken_line_before_the_last_is_an_error_with_its_location(tmp_path: Path, broken: Any) -> None:
     path = tmp_path / "results.jsonl"
     path.write_text(f"\n{broken}\n")
     with pytest.raises(FormatError, match=r"results.jsonl:2:1: not a line") as caught:
@@ -244,20 +234,20 @@ def test_a_broken_line_before_the_last_is_an_error_with_its_place(tmp_path: Path
     assert caught.value.code == "results-line"
 
 
-def test_results_that_are_not_there_are_an_error(tmp_path: Path) -> None:
+def test_missing_results_are_an_error(tmp_path: Path) -> None:
     with pytest.raises(FormatError, match="cannot read the results") as caught:
         list(read_lines(tmp_path / "nowhere"))
     assert caught.value.code == "results-missing"
 
 
-def test_a_folder_another_run_is_writing_to_is_refused(tmp_path: Path) -> None:
+def test_folder_in_use_by_another_run_is_rejected(tmp_path: Path) -> None:
     with ResultsWriter(tmp_path), pytest.raises(FormatError, match="another run"), ResultsWriter(tmp_path):
         pass
     with ResultsWriter(tmp_path):
         pass
 
 
-def test_what_a_model_was_asked_and_answered_is_cut(outcome: MakeOutcome) -> None:
+def test_long_prompts_and_replies_are_cut(outcome: MakeOutcome) -> None:
     call = {"kind": "llm", "name": "m", "node": "n", "args": {}, "ok": True, "latency": 0.0}
     [written] = line(outcome(calls=[{**call, "prompt": "p" * 900, "reply": "fine"}]))["calls"]
     assert (written["prompt"], written["reply"]) == ("p" * 500 + "… (900 characters)", "fine")

@@ -21,7 +21,7 @@ def _group(
     }
 
 
-def test_suites_with_failures_come_first_then_those_that_lost_most() -> None:
+def test_suites_with_failures_come_first_then_the_lowest_fitness() -> None:
     suites = {
         "a.scenario.yaml": _group(),
         "b.scenario.yaml": _group(fitness=0.5),
@@ -38,22 +38,22 @@ def test_suites_with_failures_come_first_then_those_that_lost_most() -> None:
     ]
 
 
-def test_away_from_a_terminal_nothing_is_padded() -> None:
+def test_nothing_is_padded_if_output_is_no_terminal() -> None:
     suites = {"a.scenario.yaml": _group(), "much/longer.scenario.yaml": _group()}
     assert suite_table(suites)[0] == "a.scenario.yaml  3/3 passed  fitness 1.000  p95 1.50 s"
 
 
-def test_what_was_skipped_is_none_of_what_could_pass() -> None:
+def test_skipped_runs_are_not_in_the_denominator() -> None:
     suites = {"a.scenario.yaml": _group(skipped=4), "b.scenario.yaml": _group()}
     assert suite_table(suites)[0].startswith("a.scenario.yaml  3/3 passed")
 
 
-def test_one_suite_is_what_the_total_says() -> None:
+def test_no_table_for_a_single_suite() -> None:
     assert suite_table({"a.scenario.yaml": _group()}, 80) == []
 
 
 @pytest.mark.parametrize(("failing", "told"), [(4, "none with failures"), (13, "3 of them with failures")])
-def test_ten_are_shown_and_the_others_counted(failing: int, told: str) -> None:
+def test_ten_suites_are_shown_and_the_others_counted(failing: int, told: str) -> None:
     suites = {f"s{number:02}.scenario.yaml": _group(1, int(number < failing)) for number in range(25)}
     lines = suite_table(suites)
     assert len(lines) == 12
@@ -61,7 +61,7 @@ def test_ten_are_shown_and_the_others_counted(failing: int, told: str) -> None:
 
 
 @pytest.mark.parametrize("width", [40, 60, 80])
-def test_lines_fit_and_names_keep_what_tells_them_apart(width: int) -> None:
+def test_lines_fit_and_names_keep_their_end(width: int) -> None:
     suites = {f"a/long/way/down/to/the/folder/{name}.scenario.yaml": _group() for name in ("desk", "triage")}
     lines = suite_table(suites, width)
     assert max(map(len, lines)) <= width
@@ -69,5 +69,5 @@ def test_lines_fit_and_names_keep_what_tells_them_apart(width: int) -> None:
     assert "triage" in lines[2]
 
 
-def test_a_name_cannot_act_on_the_terminal() -> None:
+def test_control_characters_in_names_are_escaped() -> None:
     assert "\x1b" not in "".join(suite_table({"a\x1b[2J": _group(), "b": _group()}, 80))

@@ -47,7 +47,7 @@ def test_fitness_is_the_weighted_mean_of_the_scores(outcome: MakeOutcome) -> Non
     assert _summary(heavy, light, skipped)["total"]["fitness"] == pytest.approx((3 * 0.5 + 1) / 4)
 
 
-def test_repeating_a_scenario_does_not_make_it_heavier(outcome: MakeOutcome) -> None:
+def test_repeats_do_not_increase_the_weight_of_a_scenario(outcome: MakeOutcome) -> None:
     once = outcome(scenario="once", score=1.0)
     often = [outcome("failed", scenario="often", repeat=i, score=0.2 * i) for i in range(4)]
     assert _summary(once, *often)["total"]["fitness"] == pytest.approx((1 + 0.3) / 2)
@@ -119,7 +119,7 @@ def test_repeats_of_one_recording_count_once_and_those_of_two_twice(outcome: Mak
     assert _figures(*replayed) == (6, 2, 1.0, ["1", "2"])
 
 
-def test_skipped_runs_stay_what_they_are(outcome: MakeOutcome) -> None:
+def test_skipped_runs_count_as_distinct(outcome: MakeOutcome) -> None:
     assert _figures(outcome(), outcome("skipped", scenario="s")) == (2, 2, 1.0, ["1"])
 
 
@@ -131,9 +131,7 @@ def test_a_scenario_with_different_verdicts_over_its_repeats_is_flaky(outcome: M
     ]
 
 
-def test_many_flaky_scenarios_are_counted_and_the_first_of_them_named(
-    outcome: MakeOutcome, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_list_of_flaky_scenarios_is_bounded(outcome: MakeOutcome, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("harness.report.group.MAX_FLAKY", 2)
     runs = [
         outcome(verdict, scenario=name, repeat=i)
@@ -168,9 +166,7 @@ def test_there_is_a_group_for_each_suite_tag_dialect_manifest_and_variant(outcom
     assert summary["variants"] == {}
 
 
-def test_what_did_not_pass_is_listed_with_the_checks_that_failed(
-    outcome: MakeOutcome, failed_check: MakeCheck
-) -> None:
+def test_failures_are_listed_with_their_failed_checks(outcome: MakeOutcome, failed_check: MakeCheck) -> None:
     failed = outcome("failed", checks=[failed_check("path", "expected b, was c")], seed=3)
     error = outcome(
         "error", scenario="no stub", error={"type": "UnscriptedCall", "message": "nothing answers llm"}
@@ -188,7 +184,7 @@ SHAPE = {
 }
 
 
-def test_coverage_is_what_all_runs_of_a_manifest_took_together(outcome: MakeOutcome) -> None:
+def test_coverage_is_the_union_over_the_runs_of_a_manifest(outcome: MakeOutcome) -> None:
     one = outcome(shape=SHAPE, coverage={"nodes": ["a", "b"], "edges": [["a", "b"]], "branches": ["a: x"]})
     other = outcome(shape=SHAPE, coverage={"nodes": ["a"], "edges": [], "branches": []}, scenario="other")
     assert _summary(one, other)["coverage"] == {
@@ -200,7 +196,7 @@ def test_coverage_is_what_all_runs_of_a_manifest_took_together(outcome: MakeOutc
     }
 
 
-def test_a_transition_nobody_foresaw_is_part_of_the_graph(outcome: MakeOutcome) -> None:
+def test_taken_transition_that_the_shape_lacks_is_part_of_the_graph(outcome: MakeOutcome) -> None:
     run = outcome(shape=SHAPE, coverage={"nodes": [], "edges": [["c", "a"]], "branches": []})
     assert _summary(run)["coverage"]["triage.yaml"]["edges"] == {
         "taken": 1,
@@ -210,7 +206,7 @@ def test_a_transition_nobody_foresaw_is_part_of_the_graph(outcome: MakeOutcome) 
     }
 
 
-def test_what_is_missing_has_its_place_in_the_manifest_or_in_the_file_it_is_included_from(
+def test_missing_parts_have_their_location_in_the_manifest_or_an_included_file(
     outcome: MakeOutcome,
 ) -> None:
     lines = {"nodes": [1, 2, "shared.yaml:7"], "edges": [4, None], "branches": [5, 6]}
@@ -227,12 +223,12 @@ def test_what_is_missing_has_its_place_in_the_manifest_or_in_the_file_it_is_incl
     }
 
 
-def test_the_agents_of_one_manifest_are_covered_apart(outcome: MakeOutcome) -> None:
+def test_agents_of_one_manifest_have_separate_coverage(outcome: MakeOutcome) -> None:
     runs = [outcome(agent=agent, shape=SHAPE, scenario=agent) for agent in ("x", "y")]
     assert list(_summary(*runs)["coverage"]) == ["triage.yaml#x", "triage.yaml#y"]
 
 
-def test_a_refused_manifest_has_no_coverage(outcome: MakeOutcome) -> None:
+def test_rejected_manifest_has_no_coverage(outcome: MakeOutcome) -> None:
     assert _summary(outcome(status="invalid"))["coverage"] == {}
 
 
@@ -241,7 +237,7 @@ def test_the_slowest_scenarios_come_first(outcome: MakeOutcome) -> None:
     assert [entry["latency"] for entry in _summary(*runs)["slowest"]] == [8.0, 7.0, 6.0, 5.0, 4.0]
 
 
-def test_nothing_at_all_has_a_summary() -> None:
+def test_empty_results_have_a_summary() -> None:
     total = summarise([])["total"]
     assert (total["runs"], total["pass_rate"], total["fitness"]) == (0, None, None)
     assert total["latency"]["p95"] is None
@@ -258,7 +254,7 @@ def _outcome(
     return made
 
 
-def test_runs_of_several_names_that_did_the_same_are_one_distinct_run_and_others_count_in_each(
+def test_equal_runs_in_several_results_are_one_distinct_run(
     outcome: MakeOutcome,
 ) -> None:
     def distinct(*runs: tuple[str, Outcome]) -> tuple[int, float]:
@@ -292,7 +288,7 @@ def test_models_without_a_price_are_named_in_each_group(outcome: MakeOutcome) ->
     assert total["models"] == by_model
 
 
-def test_what_nodes_took_is_told_by_manifest_and_agent(outcome: MakeOutcome) -> None:
+def test_latency_of_nodes_is_by_manifest_and_agent(outcome: MakeOutcome) -> None:
     took = [
         outcome(agent=agent, scenario=agent, shape=SHAPE, latency={"total": s, "nodes": {"a": s}})
         for agent, s in (("x", 1.0), ("y", 3.0))
@@ -306,7 +302,7 @@ def test_what_nodes_took_is_told_by_manifest_and_agent(outcome: MakeOutcome) -> 
     }
 
 
-def test_latency_by_scenario_has_those_whose_runs_took_different_times(outcome: MakeOutcome) -> None:
+def test_latency_by_scenario_lists_scenarios_with_different_latencies(outcome: MakeOutcome) -> None:
     runs = [outcome(repeat=i, latency={"total": float(i), "nodes": {}}) for i in range(3)]
     steady = [outcome(scenario="steady", repeat=i) for i in range(3)]
     [entry] = _summary(*runs, *steady)["latency_by_scenario"]
@@ -314,7 +310,7 @@ def test_latency_by_scenario_has_those_whose_runs_took_different_times(outcome: 
 
 
 @pytest.mark.parametrize("most", [1, 3, 100])
-def test_of_too_many_entries_those_of_the_first_repeats_are_kept_whatever_their_order(most: int) -> None:
+def test_bounded_entries_keep_the_first_repeats_in_any_order(most: int) -> None:
     entries = [
         {"id": name, "variant": None, "repeat": repeat} for name in ("a", "b", "c") for repeat in range(5)
     ]
@@ -330,9 +326,7 @@ def test_of_too_many_entries_those_of_the_first_repeats_are_kept_whatever_their_
 
 @settings(max_examples=50)
 @given(st.lists(st.sampled_from("abcdefgh"), max_size=40), st.randoms(use_true_random=False))
-def test_of_too_many_warnings_the_same_are_counted_whatever_their_order(
-    texts: list[str], chance: random.Random
-) -> None:
+def test_bounded_warnings_keep_the_same_texts_in_any_order(texts: list[str], chance: random.Random) -> None:
     def counted(raised: list[str]) -> tuple[Any, int]:
         warnings = Warnings(3)
         for text in raised:
@@ -373,7 +367,7 @@ outcomes = st.lists(
 
 @settings(max_examples=50)
 @given(outcomes, st.randoms(use_true_random=False))
-def test_the_order_of_the_lines_makes_no_difference(made: Any, chance: random.Random) -> None:
+def test_order_of_the_lines_does_not_matter(made: Any, chance: random.Random) -> None:
     shuffled = list(made)
     chance.shuffle(shuffled)
     assert json.dumps(_summary(*shuffled)) == json.dumps(_summary(*made))
@@ -392,7 +386,7 @@ def test_suites_add_up_to_the_total(made: Any) -> None:
 
 @settings(max_examples=50)
 @given(outcomes)
-def test_every_group_counts_each_run_once_and_stays_in_its_bounds(made: Any) -> None:
+def test_groups_count_each_run_once_with_figures_in_range(made: Any) -> None:
     summary = _summary(*made)
     groups = [summary["total"]]
     for by in ("suites", "tags", "dialects", "variants"):

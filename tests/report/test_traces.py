@@ -1,4 +1,4 @@
-"""traces/: a whole file for each run, which its line of results names; values that are too large, and a bound."""
+"""traces/: a file for each run, named in its line of results; large values, and the limit of disk space."""
 
 import gzip
 import json
@@ -26,7 +26,7 @@ Written = Callable[..., RunTrace]
 
 @pytest.fixture
 def written(tmp_path: Path, outcome: MakeOutcome) -> Written:
-    """Write a run with these events, and read its trace."""
+    """Write a run with these events, and return its trace."""
 
     def read(events: list[dict[str, Any]]) -> RunTrace:
         with ResultsWriter(tmp_path) as results:
@@ -44,7 +44,7 @@ def raw_lines(folder: Path) -> list[dict[str, Any]]:
 # ---------------------------------------------------------------- what a file says
 
 
-def test_the_first_line_says_which_run_it_is(written: Written) -> None:
+def test_first_line_identifies_the_run(written: Written) -> None:
     trace = written([END])
     assert {key: trace.head[key] for key in ("id", "repeat", "seed", "verdict", "dialect")} == {
         "id": "triage.scenario.yaml::a double charge",
@@ -56,7 +56,7 @@ def test_the_first_line_says_which_run_it_is(written: Written) -> None:
     assert (trace.events, trace.damage) == ([END], None)
 
 
-def test_a_message_is_written_once_however_often_it_is_sent(tmp_path: Path, written: Written) -> None:
+def test_message_sent_repeatedly_is_written_once(tmp_path: Path, written: Written) -> None:
     conversation = [HumanMessage(f"question {number}") for number in range(50)]
     trace = Trace()
     for length in range(1, 51):
@@ -76,7 +76,7 @@ def test_a_message_in_the_state_of_every_node_is_written_once(tmp_path: Path, wr
     assert sum("hello there" in json.dumps(line) for line in raw_lines(tmp_path)) == 1
 
 
-def test_a_long_list_that_is_handed_on_is_written_once(tmp_path: Path, written: Written) -> None:
+def test_long_list_in_several_events_is_written_once(tmp_path: Path, written: Written) -> None:
     trace = Trace()
     pages = [f"page {number}" for number in range(1000)]
     for _ in range(5):
@@ -98,7 +98,7 @@ plain = st.recursive(
 
 
 @given(st.lists(plain, max_size=5))
-def test_whatever_values_there_are_they_are_read_as_they_were(values: list[Any]) -> None:
+def test_any_values_are_restored(values: list[Any]) -> None:
     from tempfile import TemporaryDirectory
 
     from harness.report.traces import packed
@@ -114,7 +114,7 @@ def test_whatever_values_there_are_they_are_read_as_they_were(values: list[Any])
         assert read_trace(path).events == [*events, END]
 
 
-def test_a_value_of_more_than_a_million_characters_is_cut_and_says_so(written: Written) -> None:
+def test_value_of_more_than_a_million_characters_is_cut_and_marked(written: Written) -> None:
     large = {"text": "x" * 2_000_000, "items": ["y" * 1000] * 3000, "small": 1}
     [event] = written([{"event": "node_end", "at": 0.0, "update": large, "node": "n"}]).events
     assert event["cut"] == ["update.text", "update.items"]
@@ -131,9 +131,7 @@ def test_an_event_below_the_bound_is_not_cut(written: Written) -> None:
 # ---------------------------------------------------------------- the folder
 
 
-def test_traces_are_numbered_by_the_place_of_the_scenario_whatever_ends_first(
-    tmp_path: Path, outcome: MakeOutcome
-) -> None:
+def test_traces_are_numbered_by_the_order_of_scenarios(tmp_path: Path, outcome: MakeOutcome) -> None:
     from harness.report.results import record
 
     with ResultsWriter(tmp_path) as results:
@@ -153,9 +151,7 @@ def test_a_run_without_events_has_no_trace(tmp_path: Path, outcome: MakeOutcome)
     assert not (tmp_path / "traces").exists()
 
 
-def test_an_earlier_run_leaves_no_traces_but_those_of_the_last_whole_run(
-    tmp_path: Path, outcome: MakeOutcome
-) -> None:
+def test_only_the_last_complete_run_keeps_its_traces(tmp_path: Path, outcome: MakeOutcome) -> None:
     for seed, incomplete in ((1, ""), (2, "interrupted"), (3, "interrupted")):
         with ResultsWriter(tmp_path) as results:
             results.add(outcome(seed=seed, events=[END]))
@@ -168,7 +164,7 @@ def test_an_earlier_run_leaves_no_traces_but_those_of_the_last_whole_run(
     assert not whole.exists()
 
 
-def test_files_of_others_stay_in_the_folder(tmp_path: Path, outcome: MakeOutcome) -> None:
+def test_unrelated_files_in_the_folder_are_kept(tmp_path: Path, outcome: MakeOutcome) -> None:
     notes = tmp_path / "traces/notes.txt"
     notes.parent.mkdir()
     notes.write_text("mine")
@@ -178,7 +174,7 @@ def test_files_of_others_stay_in_the_folder(tmp_path: Path, outcome: MakeOutcome
     assert notes.read_text() == "mine"
 
 
-def test_what_is_past_the_bound_is_left_out_and_told(tmp_path: Path, outcome: MakeOutcome) -> None:
+def test_traces_beyond_the_limit_are_left_out_and_reported(tmp_path: Path, outcome: MakeOutcome) -> None:
     with ResultsWriter(tmp_path, traces_limit=0.01) as results:
         for _ in range(4):
             results.add(outcome(events=[END]))
@@ -188,7 +184,7 @@ def test_what_is_past_the_bound_is_left_out_and_told(tmp_path: Path, outcome: Ma
     assert [line["trace"] is None for line in read_lines(tmp_path)] == [False, False, True, True]
 
 
-def test_results_are_written_where_traces_cannot_be(tmp_path: Path, outcome: MakeOutcome) -> None:
+def test_results_are_written_if_traces_cannot_be(tmp_path: Path, outcome: MakeOutcome) -> None:
     (tmp_path / "traces").write_text("in the way")
     with ResultsWriter(tmp_path) as results:
         results.add(outcome(events=[END]))
@@ -202,13 +198,13 @@ def test_results_are_written_where_traces_cannot_be(tmp_path: Path, outcome: Mak
 
 @pytest.fixture
 def file(tmp_path: Path, outcome: MakeOutcome) -> Path:
-    """A trace of a thousand events."""
+    """Write a trace of a thousand events."""
     with ResultsWriter(tmp_path) as results:
         results.add(outcome(events=[{"event": "warning", "at": 0.0, "text": f"{n:x}"} for n in range(1000)]))
     return tmp_path / "traces/1.jsonl.gz"
 
 
-def test_of_a_file_that_is_cut_off_the_beginning_is_read(file: Path) -> None:
+def test_beginning_of_a_truncated_file_is_read(file: Path) -> None:
     file.write_bytes(file.read_bytes()[:-1000])
     trace = read_trace(file)
     assert 0 < len(trace.events) < 1000
@@ -228,20 +224,20 @@ def test_of_a_file_that_is_cut_off_the_beginning_is_read(file: Path) -> None:
     ],
     ids=["no gzip", "empty", "no JSON", "other JSON", "other version"],
 )
-def test_a_file_that_is_no_trace_is_refused(file: Path, content: bytes, says: str) -> None:
+def test_file_that_is_no_trace_is_rejected(file: Path, content: bytes, says: str) -> None:
     file.write_bytes(content)
     with pytest.raises(FormatError) as raised:
         read_trace(file)
     assert says in str(raised.value)
 
 
-def test_a_file_that_is_not_there(tmp_path: Path) -> None:
+def test_missing_file_is_an_error(tmp_path: Path) -> None:
     with pytest.raises(FormatError, match=r"cannot read the trace .*No such file"):
         read_trace(tmp_path / "1.jsonl.gz")
 
 
-def test_a_reply_that_came_in_pieces_is_kept_in_one(written: Written) -> None:
-    """Nobody would find a secret that is split over them."""
+def test_streamed_reply_is_stored_as_one_value(written: Written) -> None:
+    """A secret that is split over several chunks could not be redacted."""
     trace = Trace()
     call = trace.record_call(LLMCall(name="m", messages=(HumanMessage("hi"), AIMessage("yes?"))), 0.0)
     trace.record_answer(call, 0.0, 0.0, LLMReply("sesame", chunks=("ses", "ame")), None)

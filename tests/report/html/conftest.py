@@ -1,4 +1,4 @@
-"""A run to look at, written as runs are, and its page."""
+"""Outcomes of a run, and their report.html."""
 
 import shutil
 from collections.abc import Callable, Iterator
@@ -38,7 +38,7 @@ MakeRun = Callable[..., Path]
 
 
 def outcome(name: str, verdict: str = "passed", **fields: Any) -> Outcome:
-    """An outcome of the triage agent; keywords go to the Outcome, or to what was observed."""
+    """Return an outcome of the triage agent. Keywords set fields of the Outcome, or of its Observation."""
     observed = Observation(
         path=["classify", "answer"],
         latency={"total": 1.5, "nodes": {"classify": 0.5, "answer": 1.0}},
@@ -62,7 +62,7 @@ def outcome(name: str, verdict: str = "passed", **fields: Any) -> Outcome:
 
 
 def astray() -> CheckResult:
-    """A path that was another."""
+    """Return a failed check of the path."""
     return CheckResult(
         "path",
         False,
@@ -76,7 +76,7 @@ def astray() -> CheckResult:
 
 @pytest.fixture
 def written(tmp_path: Path) -> MakeRun:
-    """Writes the run of these outcomes, and gives its folder."""
+    """Return a function that writes outcomes as a run and returns its folder."""
 
     def make(*outcomes: Outcome, folder: str = "run", incomplete: str = "") -> Path:
         with ResultsWriter(tmp_path / folder) as writer:
@@ -90,7 +90,7 @@ def written(tmp_path: Path) -> MakeRun:
 
 @pytest.fixture
 def several() -> list[Outcome]:
-    """Outcomes of every verdict, repeats among them."""
+    """Return outcomes with every verdict, and with repeats."""
     return [
         outcome("a question is answered", tags=["opening"]),
         outcome("a double charge", "failed", checks=[astray()], tags=["billing"]),
@@ -115,7 +115,7 @@ def several() -> list[Outcome]:
 
 
 def llm(number: int, at: float, node: str, reply: str, *texts: str) -> list[dict[str, Any]]:
-    """A call of a model, and its answer half a second later."""
+    """Return the events of a model call, answered after half a second."""
     messages = [{"type": "human", "content": text} for text in texts]
     request = {"messages": messages}
     value = {"text": reply}
@@ -129,7 +129,7 @@ def llm(number: int, at: float, node: str, reply: str, *texts: str) -> list[dict
 
 
 def told(reply: str = "We open at nine.") -> list[dict[str, Any]]:
-    """The events of a run that went by the default."""
+    """Return the events of a run that took the default branch."""
     here = {"graph": "", "invocation": 1}
     return with_shared(
         [
@@ -161,7 +161,7 @@ def told(reply: str = "We open at nine.") -> list[dict[str, Any]]:
 
 
 def write(folder: Path, outcomes: list[Outcome], history: HistoryWriter | None = None) -> Path:
-    """The page of these outcomes, which stay as they are: a writer takes the events of those it is given."""
+    """Write the page of these outcomes. They are copied, since the writer removes their events."""
     with ResultsWriter(folder, history=history) as writer:
         for each in outcomes:
             writer.add(copy(each))
@@ -178,7 +178,7 @@ ARGUMENTS = [
 
 @pytest.fixture(scope="package")
 def browser() -> Iterator[Any]:
-    """Chromium, without a window."""
+    """Headless Chromium."""
     playwright = pytest.importorskip("playwright.sync_api", reason="playwright is not installed")
     if CHROMIUM is None:
         pytest.skip("no chromium is installed: apt-get install chromium")
@@ -190,7 +190,7 @@ def browser() -> Iterator[Any]:
 
 @pytest.fixture(scope="package")
 def tab(browser: Any) -> Iterator[tuple[Any, list[str]]]:
-    """A page, and what went wrong on it: an exception, a refusal of the policy, a request but for the file."""
+    """Return a page and its problems: exceptions, policy violations, requests for anything but the file."""
     context = browser.new_context(viewport={"width": 1280, "height": 800})
     opened = context.new_page()
     wrong: list[str] = []
@@ -204,7 +204,7 @@ def tab(browser: Any) -> Iterator[tuple[Any, list[str]]]:
 
 @pytest.fixture
 def page(tab: tuple[Any, list[str]]) -> Iterator[Any]:
-    """An empty page on which nothing may go wrong."""
+    """Yield an empty page; the test fails if it has problems."""
     opened, wrong = tab
     opened.goto("about:blank")
     wrong.clear()

@@ -1,4 +1,4 @@
-"""axe-core finds nothing in any view of report.html, light and dark, wide and narrow."""
+"""axe-core finds no violations in any view of report.html, light and dark, wide and narrow."""
 
 import json
 from pathlib import Path
@@ -48,7 +48,7 @@ SAYS = {
 }
 LIGHT = {"resultTypes": ["violations"]}
 DARK = {"resultTypes": ["violations"], "runOnly": ["color-contrast"]}
-"""Only the colours are others."""
+"""The other theme differs in its colours only."""
 
 
 @pytest.fixture(scope="module")

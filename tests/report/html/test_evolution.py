@@ -1,4 +1,4 @@
-"""report.html of an evolution, from the files that a search leaves behind."""
+"""report.html of an evolution, written from the files of a search."""
 
 import html
 import json
@@ -76,7 +76,7 @@ SEARCH: dict[str, Any] = {
 
 
 def evolution(folder: Path, genomes: list[dict[str, Any]] | None = None, rest: str = "", **more: Any) -> Path:
-    """The page of these genomes."""
+    """Write the page of these genomes."""
     lines = [json.dumps(each) + "\n" for each in (GENOMES if genomes is None else genomes)]
     (folder / "genomes.jsonl").write_text("".join(lines) + rest)
     (folder / "evolution.json").write_text(json.dumps({**SEARCH, **more}))
@@ -89,7 +89,7 @@ def headline(page: Path) -> str:
 
 
 def section(page: Path, label: str) -> str:
-    """The text of a part of the page."""
+    """Return the text of a section of the page."""
     [found] = re.findall(
         rf'<section class="card" aria-label="{label}">(.*?)</section>', page.read_text(), re.S
     )
@@ -105,7 +105,7 @@ def section(page: Path, label: str) -> str:
         (None, "g3 is not shown to be better than the manifest on 12 held-out scenarios."),
     ],
 )
-def test_only_what_held_out_scenarios_confirm_is_called_better(
+def test_only_a_winner_confirmed_on_held_out_scenarios_is_called_better(
     tmp_path: Path, verdict: str | None, said: str
 ) -> None:
     assert headline(evolution(tmp_path, confirmation=CONFIRMED | {"verdict": verdict})) == said
@@ -120,13 +120,13 @@ def test_only_what_held_out_scenarios_confirm_is_called_better(
         ({"stopped": None, "winner": None}, "The search has not ended: 4 genomes so far."),
     ],
 )
-def test_a_search_without_a_confirmed_winner_says_what_came_of_it(
+def test_headline_of_a_search_without_a_confirmed_winner(
     tmp_path: Path, more: dict[str, Any], said: str
 ) -> None:
     assert headline(evolution(tmp_path, **more)) == said
 
 
-def test_the_confirmation_has_its_figures(tmp_path: Path) -> None:
+def test_confirmation_shows_its_figures(tmp_path: Path) -> None:
     said = section(evolution(tmp_path), "Confirmation")
     assert "better than the manifest p 0.010" in said
     assert "manifest 0.400 winner 0.700" in said
@@ -141,7 +141,7 @@ def test_fitness_is_drawn_by_generation_and_listed(tmp_path: Path) -> None:
     assert "2 g3 0.800 0.650 0.500 2" in section(page, "Fitness by generation")
 
 
-def test_the_winner_is_held_against_the_manifest_word_by_word(tmp_path: Path) -> None:
+def test_prompts_of_the_winner_are_compared_with_the_manifest_word_by_word(tmp_path: Path) -> None:
     page = evolution(tmp_path)
     assert "Answer the customer&#39;s question <ins>kindly </ins>in one sentence." in page.read_text()
     said = section(page, "Changes of the winner")
@@ -149,20 +149,20 @@ def test_the_winner_is_held_against_the_manifest_word_by_word(tmp_path: Path) ->
     assert "tools of answer as in the manifest look_up" in said
 
 
-def test_the_files_beside_the_page_are_named_where_they_are(tmp_path: Path) -> None:
+def test_files_beside_the_page_are_listed_if_they_exist(tmp_path: Path) -> None:
     (tmp_path / "winner.yaml").write_text("harness: 1\n")
     said = section(evolution(tmp_path), "Changes of the winner")
     assert "Beside this page: winner.yaml , the winner as a variants file" in said
     assert "winner.patch" not in said
 
 
-def test_a_prompt_whose_text_in_the_manifest_is_unknown_is_shown_whole_and_says_so(tmp_path: Path) -> None:
+def test_prompt_with_unknown_text_in_the_manifest_is_shown_in_full_with_a_note(tmp_path: Path) -> None:
     said = section(evolution(tmp_path, prompts={}), "Changes of the winner")
     assert "The files of the search do not contain the text of the manifest" in said
     assert "question kindly in one sentence." in said
 
 
-def test_the_ancestors_of_the_winner_are_drawn_and_listed_with_what_each_step_changed(tmp_path: Path) -> None:
+def test_ancestors_of_the_winner_are_drawn_and_listed_with_their_changes(tmp_path: Path) -> None:
     page = evolution(tmp_path)
     said = section(page, "Ancestors of the winner")
     assert "Ancestors of the winner: 3" in said
@@ -171,7 +171,7 @@ def test_the_ancestors_of_the_winner_are_drawn_and_listed_with_what_each_step_ch
     assert sorted(drawn) == ["g0", "g1", "g3"]  # and not g2, which died out
 
 
-def test_of_many_ancestors_the_line_of_first_parents_is_drawn(tmp_path: Path) -> None:
+def test_with_many_ancestors_only_the_line_of_first_parents_is_drawn(tmp_path: Path) -> None:
     many = [genome("g0", 0, [], 0.1), genome("h0", 0, [], 0.1)]
     for at in range(1, 40):
         many += [
@@ -185,7 +185,7 @@ def test_of_many_ancestors_the_line_of_first_parents_is_drawn(tmp_path: Path) ->
     assert "The picture shows 24 of them" in section(page, "Ancestors of the winner")
 
 
-def test_every_genome_is_in_the_table_and_too_many_are_left_out_by_number(
+def test_genome_table_is_bounded_and_shows_the_number_left_out(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     assert all(f"{name} " in section(evolution(tmp_path), "Genomes") for name in ("g0", "g1", "g2", "g3"))
@@ -195,7 +195,7 @@ def test_every_genome_is_in_the_table_and_too_many_are_left_out_by_number(
     assert " g2 " not in said
 
 
-def test_what_failed_in_a_genome_and_what_the_mutator_was_asked_is_said(tmp_path: Path) -> None:
+def test_failures_of_a_genome_and_requests_to_the_mutator_are_shown(tmp_path: Path) -> None:
     genomes = [*GENOMES[:-1], GENOMES[-1] | {"failures": [f"output: says no {at}" for at in range(7)]}]
     page = evolution(tmp_path, genomes, mutator={"asked": 9, "refused": 2})
     assert "failures, 7 messages output: says no 0" in section(page, "Genomes")
@@ -203,17 +203,17 @@ def test_what_failed_in_a_genome_and_what_the_mutator_was_asked_is_said(tmp_path
     assert "9 questions to the mutator, 2 of its answers refused" in page.read_text()
 
 
-def test_training_scenarios_that_the_winner_does_otherwise_are_listed(tmp_path: Path) -> None:
+def test_training_scenarios_with_another_score_are_listed(tmp_path: Path) -> None:
     said = section(evolution(tmp_path), "Training scenarios that changed")
     assert "with another score: 1" in said
     assert "a 0.400 0.800 ▲ better" in said
 
 
-def test_a_last_genome_that_is_cut_off_is_left_out(tmp_path: Path) -> None:
+def test_incomplete_last_genome_is_skipped(tmp_path: Path) -> None:
     assert "Genomes: 4" in section(evolution(tmp_path, rest='{"id": "g4", "gener'), "Genomes")
 
 
-def test_damaged_files_are_errors_with_their_place(tmp_path: Path) -> None:
+def test_damaged_files_are_errors_with_their_location(tmp_path: Path) -> None:
     with pytest.raises(FormatError, match=r"cannot read .*evolution\.json: No such file"):
         write_evolution(tmp_path)
     evolution(tmp_path, [])
@@ -225,14 +225,14 @@ def test_damaged_files_are_errors_with_their_place(tmp_path: Path) -> None:
         write_evolution(tmp_path)
 
 
-def test_parents_that_go_round_in_a_ring_and_unknown_ones_do_no_harm(tmp_path: Path) -> None:
+def test_cyclic_and_unknown_parents_are_tolerated(tmp_path: Path) -> None:
     ring = [genome("a", 1, ["b"], 0.5), genome("b", 0, ["a", "gone"], 0.5)]
     assert "Ancestors of the winner: 2" in section(
         evolution(tmp_path, ring, winner="a"), "Ancestors of the winner"
     )
 
 
-def test_nothing_that_a_model_wrote_can_act_in_the_page(page: Any, tmp_path: Path) -> None:
+def test_text_of_models_is_escaped(page: Any, tmp_path: Path) -> None:
     bad = {
         "changes": [HOSTILE],
         "prompts": {HOSTILE: HOSTILE, "answer.prompt": HOSTILE},

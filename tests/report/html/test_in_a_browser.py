@@ -1,4 +1,4 @@
-"""report.html in a real browser: what people do with it, and what a hostile model cannot do."""
+"""report.html in a real browser: navigation, and protection against hostile replies."""
 
 import time
 from pathlib import Path
@@ -38,7 +38,7 @@ PASSED = [outcome("a question is answered"), outcome("a double charge"), outcome
 
 @pytest.fixture(scope="module")
 def report(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """The page of a run that is the third of its project."""
+    """Write the page of the third run in the history of a project."""
     folder = tmp_path_factory.mktemp("run")
     history = HistoryWriter(folder / "history.jsonl", folder)
     for outcomes, incomplete in ((PASSED, ""), (OUTCOMES[:1], HOSTILE)):
@@ -51,7 +51,7 @@ def report(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def names(page: Any) -> list[str]:
-    """The rows of the table, once there are any."""
+    """Return the names in the table, once it has rows."""
     page.locator("#rows .name a").first.wait_for()
     return page.locator("#rows .name a").all_inner_texts()  # type: ignore[no-any-return]
 
@@ -61,7 +61,7 @@ def wait_for(page: Any, scenario: str) -> None:
     page.locator("#view h2").get_by_text(scenario, exact=True).wait_for()
 
 
-def test_scenarios_are_searched_filtered_and_sorted_and_the_address_keeps_it(page: Any, report: Path) -> None:
+def test_search_filters_and_sorting_are_kept_in_the_address(page: Any, report: Path) -> None:
     page.goto(report.as_uri())
     assert len(names(page)) == 6
     page.keyboard.press("/")
@@ -79,7 +79,7 @@ def test_scenarios_are_searched_filtered_and_sorted_and_the_address_keeps_it(pag
     assert names(page) == ["a double charge", "it may rain"]
 
 
-def test_a_scenario_opens_with_the_keyboard_and_esc_leads_back(page: Any, report: Path) -> None:
+def test_enter_opens_a_scenario_and_esc_leads_back(page: Any, report: Path) -> None:
     page.goto(report.as_uri() + "#scenarios&verdict=failed")
     page.keyboard.press("j")
     page.keyboard.press("Enter")
@@ -92,7 +92,7 @@ def test_a_scenario_opens_with_the_keyboard_and_esc_leads_back(page: Any, report
     assert page.get_by_role("link", name="✗ 2").get_attribute("aria-current") == "true"  # the run that failed
 
 
-def test_a_scenario_shows_its_check_its_path_and_where_it_went_astray(page: Any, report: Path) -> None:
+def test_scenario_shows_its_check_and_the_step_where_the_path_diverged(page: Any, report: Path) -> None:
     page.goto(report.as_uri() + "#scenario=triage.scenario.yaml%3A%3Aa%20double%20charge")
     assert page.locator(".diff .gone").inner_text().strip() == '-  "open_ticket"'
     assert page.locator(".diff .there").inner_text().strip() == '+  "answer"'
@@ -105,7 +105,7 @@ def test_a_scenario_shows_its_check_its_path_and_where_it_went_astray(page: Any,
     assert "answer starts" in page.locator(".event.current").inner_text()
 
 
-def test_the_conversation_is_gone_through_step_by_step(page: Any, report: Path) -> None:
+def test_conversation_can_be_stepped_through(page: Any, report: Path) -> None:
     page.goto(report.as_uri() + "#scenario=triage.scenario.yaml%3A%3Aa%20question%20is%20answered")
     page.locator(".story").wait_for()
     for _ in range(3):
@@ -123,7 +123,7 @@ def test_the_conversation_is_gone_through_step_by_step(page: Any, report: Path) 
     assert "Answer it." in current.inner_text()
 
 
-def test_a_manifest_shows_what_no_scenario_took_with_its_line(page: Any, report: Path) -> None:
+def test_manifest_shows_untaken_parts_with_their_line(page: Any, report: Path) -> None:
     page.goto(report.as_uri() + "#manifests")
     page.get_by_role("link", name="triage.yaml").click()
     rows = page.locator("section[aria-label='Not taken'] tbody tr").all_inner_texts()
@@ -131,14 +131,14 @@ def test_a_manifest_shows_what_no_scenario_took_with_its_line(page: Any, report:
     assert page.locator("g.node.untaken .name").all_text_contents() == ["open_ticket"]
 
 
-def test_manifests_with_branches_that_nobody_took_come_first(page: Any, tmp_path: Path) -> None:
+def test_manifests_with_untaken_branches_come_first(page: Any, tmp_path: Path) -> None:
     whole = {**SHAPE, "branches": TAKEN["branches"], "lines": {}}
     report = write(tmp_path, [outcome("a", manifest="a.yaml", shape=whole), outcome("b", manifest="b.yaml")])
     page.goto(report.as_uri() + "#manifests")
     assert page.locator("#view tbody th").all_inner_texts() == ["b.yaml", "a.yaml"]
 
 
-def test_what_changed_since_the_baseline_is_one_click_from_the_head(page: Any, tmp_path: Path) -> None:
+def test_head_links_to_the_changes_since_the_baseline(page: Any, tmp_path: Path) -> None:
     before, now = tmp_path / "before", tmp_path / "now"
     write(before, [outcome("broken"), outcome("mended", "failed"), outcome("another way")])
     later = [
@@ -163,7 +163,7 @@ def test_what_changed_since_the_baseline_is_one_click_from_the_head(page: Any, t
     assert page.locator("g.node.wrong .name").text_content() == "open_ticket"
 
 
-def test_only_a_failure_that_was_not_expected_is_marked_in_the_graph(page: Any, tmp_path: Path) -> None:
+def test_only_unexpected_failures_are_marked_in_the_graph(page: Any, tmp_path: Path) -> None:
     error = {"type": "E", "code": None, "message": "no", "node": "answer", "where": None}
     failing = [outcome("as expected", error=error), outcome("unexpected", "failed", error=error)]
     report = write(tmp_path, failing)
@@ -174,7 +174,7 @@ def test_only_a_failure_that_was_not_expected_is_marked_in_the_graph(page: Any, 
     assert page.locator("g.node.wrong title").text_content() == "answer; call_llm; step 2; it failed here"
 
 
-def test_what_a_hostile_model_said_is_only_text(page: Any, report: Path) -> None:
+def test_hostile_replies_are_shown_as_text(page: Any, report: Path) -> None:
     page.goto(report.as_uri())
     title = page.title()
     page.get_by_role("link", name="gnp.exe").first.click()
@@ -214,7 +214,7 @@ def test_a_copied_link_opens_the_same_scenario_whatever_its_name(
     wait_for(page, f"{name} [{name}]")
 
 
-def test_esc_does_not_leave_a_page_that_was_opened_by_a_link(page: Any, report: Path) -> None:
+def test_esc_stays_on_a_page_that_was_opened_by_a_link(page: Any, report: Path) -> None:
     page.goto(report.as_uri() + "#scenario=triage.scenario.yaml%3A%3Aa%20double%20charge")
     page.keyboard.press("n")
     wait_for(page, "it may rain")
@@ -225,7 +225,7 @@ def test_esc_does_not_leave_a_page_that_was_opened_by_a_link(page: Any, report: 
     assert len(names(page)) == 6
 
 
-def test_to_point_at_a_node_anywhere_lights_it_up_everywhere(page: Any, report: Path) -> None:
+def test_pointing_at_a_node_highlights_it_in_all_panes(page: Any, report: Path) -> None:
     page.goto(report.as_uri() + "#scenario=triage.scenario.yaml%3A%3Aa%20question%20is%20answered")
     page.locator(".story").wait_for()
     line = page.locator("section[aria-label=Nodes] tr", has_text="classify")
@@ -253,7 +253,7 @@ def test_to_point_at_a_node_anywhere_lights_it_up_everywhere(page: Any, report: 
         assert all("lit" in each.get_attribute("class").split() for each in everywhere)
 
 
-def test_long_texts_are_folded_with_their_size(page: Any, report: Path) -> None:
+def test_long_texts_are_folded_with_their_length(page: Any, report: Path) -> None:
     page.goto(report.as_uri())
     page.get_by_role("link", name="gnp.exe").first.click()
     more = page.locator("section[aria-label='State and output'] button.link").first
@@ -262,7 +262,7 @@ def test_long_texts_are_folded_with_their_size(page: Any, report: Path) -> None:
     assert "x" * 100_000 in page.locator("section[aria-label='State and output']").inner_text()
 
 
-def test_the_history_has_a_line_a_table_and_what_changed_when(page: Any, report: Path) -> None:
+def test_history_has_curves_a_table_and_changed_scenarios(page: Any, report: Path) -> None:
     page.goto(report.as_uri() + "#history")
     fitness = page.get_by_role("img", name="fitness over 3 runs: 1.000 first")
     assert fitness.locator("circle").count() == 3
@@ -279,7 +279,7 @@ def test_the_history_has_a_line_a_table_and_what_changed_when(page: Any, report:
     assert page.title() != "owned"
 
 
-def test_without_javascript_and_on_paper_there_are_totals_and_failures(browser: Any, report: Path) -> None:
+def test_totals_and_failures_are_shown_without_javascript_and_in_print(browser: Any, report: Path) -> None:
     context = browser.new_context(java_script_enabled=False)
     page = context.new_page()
     page.goto(report.as_uri())
@@ -293,7 +293,7 @@ def test_without_javascript_and_on_paper_there_are_totals_and_failures(browser: 
     context.close()
 
 
-def test_ten_thousand_scenarios_open_at_once_and_scroll(page: Any, tmp_path: Path) -> None:
+def test_ten_thousand_scenarios_open_and_scroll_quickly(page: Any, tmp_path: Path) -> None:
     passed, failed = (encode(line(outcome("number N", verdict))) for verdict in ("passed", "failed"))
     lines = [(passed if n % 997 else failed).replace("number N", f"number {n}") for n in range(10_000)]
     (tmp_path / "results.jsonl").write_text("\n".join(lines) + "\n", encoding="utf-8")

@@ -1,4 +1,4 @@
-"""report.html as a file: its figures are those of summary.json, and nothing of a run can act in it."""
+"""report.html as a file: its figures equal summary.json, and data of a run is escaped."""
 
 import json
 import re
@@ -28,9 +28,7 @@ def tiles(text: str) -> dict[str, str]:
     return dict(re.findall(r"<dt>(.*?)</dt><dd><b>(.*?)</b>", text))
 
 
-def test_a_run_writes_its_page_and_the_figures_are_those_of_its_summary(
-    written: MakeRun, several: list[Outcome]
-) -> None:
+def test_page_shows_the_figures_of_summary_json(written: MakeRun, several: list[Outcome]) -> None:
     run = written(*several)
     summary = json.loads((run / "summary.json").read_text())
     total = summary["total"]
@@ -45,14 +43,14 @@ def test_a_run_writes_its_page_and_the_figures_are_those_of_its_summary(
     assert sum(len(row["runs"]) for row in data["rows"]) == total["runs"]
 
 
-def test_the_head_says_in_words_what_failed(written: MakeRun, several: list[Outcome]) -> None:
+def test_headline_states_the_failures(written: MakeRun, several: list[Outcome]) -> None:
     assert '<h1 class="failed">3 of 6 scenarios fail and 1 could not be judged; 1 skipped.</h1>' in text_of(
         written(*several)
     )
     assert '<h1 class="passed">All 2 scenarios pass.</h1>' in text_of(written(outcome("a"), outcome("b")))
 
 
-def test_against_a_baseline_it_says_what_is_new_fixed_and_gone(written: MakeRun) -> None:
+def test_changes_since_a_baseline_are_shown(written: MakeRun) -> None:
     before = written(outcome("a"), outcome("b", "failed"), outcome("c"), outcome("gone"), folder="before")
     now = written(
         outcome("a", "failed", checks=[astray()]), outcome("b"), outcome("c", path=["classify"]), outcome("d")
@@ -70,7 +68,7 @@ def test_against_a_baseline_it_says_what_is_new_fixed_and_gone(written: MakeRun)
     assert "1 of 4 scenarios fails, and it is new; 1 scenario fixed." in text
 
 
-def test_scenarios_that_failed_for_one_reason_are_one_cause(written: MakeRun) -> None:
+def test_scenarios_with_the_same_fault_are_one_cause(written: MakeRun) -> None:
     error = {
         "type": "ManifestError",
         "code": "no-file",
@@ -84,13 +82,13 @@ def test_scenarios_that_failed_for_one_reason_are_one_cause(written: MakeRun) ->
     assert "affects 8" in text
 
 
-def test_a_page_of_a_part_says_so(written: MakeRun) -> None:
+def test_page_of_an_incomplete_run_has_a_note(written: MakeRun) -> None:
     assert "<b>Not a whole run:</b> interrupted after 1 of 5 runs." in text_of(
         written(outcome("a"), incomplete="interrupted after 1 of 5 runs")
     )
 
 
-def test_nothing_of_a_run_ends_a_script_or_turns_a_text(written: MakeRun) -> None:
+def test_embedded_data_cannot_end_a_script_or_change_the_text_direction(written: MakeRun) -> None:
     run = written(
         outcome(
             HOSTILE, "failed", output=HOSTILE + TURNED, tags=[HOSTILE], checks=[astray()], warnings=[HOSTILE]
@@ -105,7 +103,7 @@ def test_nothing_of_a_run_ends_a_script_or_turns_a_text(written: MakeRun) -> Non
     assert data_of(text, "run-0")["output"] == HOSTILE + TURNED
 
 
-def test_the_policy_allows_our_script_and_style_by_their_hashes_and_nothing_else(written: MakeRun) -> None:
+def test_policy_allows_only_the_hashes_of_our_script_and_style(written: MakeRun) -> None:
     policy = re.search(r'Content-Security-Policy" content="(.*?)"', text_of(written(outcome("a"))))
     assert policy is not None
     rules = policy[1].replace("&#39;", "'").split("; ")
@@ -114,7 +112,7 @@ def test_the_policy_allows_our_script_and_style_by_their_hashes_and_nothing_else
     assert not [rule for rule in rules if "unsafe" in rule or "http" in rule or "*" in rule]
 
 
-def test_a_page_is_bounded_and_says_what_it_left_out(
+def test_page_is_bounded_and_lists_what_it_left_out(
     written: MakeRun, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     run = written(
@@ -132,7 +130,7 @@ def test_a_page_is_bounded_and_says_what_it_left_out(
     assert data_of(text)["rows"][0]["name"] == "last"
 
 
-def test_branches_that_nobody_took_have_their_place(written: MakeRun, several: list[Outcome]) -> None:
+def test_untaken_branches_have_their_location(written: MakeRun, several: list[Outcome]) -> None:
     [manifest] = [each for each in data_of(text_of(written(*several)))["manifests"] if each["coverage"]]
     assert manifest["coverage"]["branches"]["missing"] == [
         'classify -> open_ticket [state.intent == "billing"]'
@@ -141,7 +139,7 @@ def test_branches_that_nobody_took_have_their_place(written: MakeRun, several: l
     assert manifest["lines"]["classify -> answer"] == "triage.yaml:20"
 
 
-def test_the_latency_of_nodes_is_that_of_the_summary(written: MakeRun, several: list[Outcome]) -> None:
+def test_latency_of_nodes_equals_the_summary(written: MakeRun, several: list[Outcome]) -> None:
     run = written(*several)
     [manifest] = [each for each in data_of(text_of(run))["manifests"] if each["coverage"]]
     summary = json.loads((run / "summary.json").read_text())["latency_by_node"]["triage.yaml"]
@@ -150,9 +148,7 @@ def test_the_latency_of_nodes_is_that_of_the_summary(written: MakeRun, several: 
     assert shown == summary
 
 
-def test_results_of_before_lines_had_causes_and_places_still_make_a_page(
-    written: MakeRun, several: list[Outcome]
-) -> None:
+def test_page_of_old_results_without_causes_and_locations(written: MakeRun, several: list[Outcome]) -> None:
     run = written(*several)
     lines = [json.loads(line) for line in (run / "results.jsonl").read_text().splitlines()]
     for line in lines:
@@ -164,13 +160,13 @@ def test_results_of_before_lines_had_causes_and_places_still_make_a_page(
     assert "3 of 6 scenarios fail" in page(run, summary_of(run))
 
 
-def test_a_long_cause_is_folded_with_how_much_more_there_is(written: MakeRun) -> None:
+def test_long_cause_is_folded_with_the_number_of_hidden_characters(written: MakeRun) -> None:
     error = {"type": "E", "code": None, "message": "m" * 5000, "node": None, "where": None}
     text = text_of(written(outcome("a", "error", status="failed", error=error)))
     assert f"{'m' * 1500} … 3,500 more characters</pre>" in text
 
 
-def test_no_change_of_cost_is_told_where_a_model_has_no_price(written: MakeRun) -> None:
+def test_no_change_of_cost_is_shown_if_a_model_has_no_price(written: MakeRun) -> None:
     def usage(cost: float | None) -> dict[str, Any]:
         counts = {"llm_calls": 1, "input_tokens": 10, "output_tokens": 1, "cost": cost}
         return {**counts, "cost": cost or 0.0, "by_model": {"m": counts}, "by_node": {"answer": counts}}

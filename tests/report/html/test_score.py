@@ -87,7 +87,7 @@ SAYS: dict[str, Any] = {
 
 
 def outcomes() -> list[Outcome]:
-    """What they are scored by; writing them takes their events away."""
+    """Return the outcomes of a score, anew for each use: writing them removes their events."""
     return [
         *(run("a", name, passes=name != "terse") for name in ("plain", "kind", "terse", "same", "slow")),
         run("b", "plain", passes=False, repeat=0),
@@ -118,7 +118,7 @@ def verdicts(page: Any) -> dict[str, list[str]]:
 
 
 def matrix(page: Any) -> dict[str, list[str]]:
-    """The names of the scenarios, and the texts of their cells."""
+    """Return the names of the scenarios and the texts of their cells."""
     rows = page.locator("#rows tbody tr").all()
     return {
         row.locator("th b").inner_text(): [
@@ -128,7 +128,7 @@ def matrix(page: Any) -> dict[str, list[str]]:
     }
 
 
-def test_the_page_of_a_score_opens_with_the_verdicts_in_words(page: Any, report: Path) -> None:
+def test_page_of_a_score_opens_with_the_verdicts(page: Any, report: Path) -> None:
     page.goto(report.as_uri())
     said = page.locator("h1").inner_text()
     assert said == (
@@ -159,7 +159,7 @@ def test_intervals_are_drawn_on_one_scale_with_0_in_its_middle(report: Path) -> 
     assert ['class="bar"' in each for each in drawn] == [True, True, True, False]
 
 
-def test_the_pareto_front_is_a_picture_that_can_be_read_out(page: Any, report: Path) -> None:
+def test_pareto_plot_has_a_text_alternative(page: Any, report: Path) -> None:
     page.goto(report.as_uri())
     said = page.locator("figure.plot svg").evaluate_all(
         "all => all.map(each => each.getAttribute('aria-label'))"
@@ -170,7 +170,7 @@ def test_the_pareto_front_is_a_picture_that_can_be_read_out(page: Any, report: P
     assert "slow" not in said[0]  # it ran through fewer scenarios
 
 
-def test_the_matrix_has_changed_scenarios_first_and_filters_them(page: Any, report: Path) -> None:
+def test_matrix_lists_changed_scenarios_first_and_filters_them(page: Any, report: Path) -> None:
     page.goto(report.as_uri())
     found = matrix(page)
     assert [*found] == ["a", "b", HOSTILE]
@@ -187,13 +187,13 @@ def test_the_matrix_has_changed_scenarios_first_and_filters_them(page: Any, repo
     assert page.url.endswith("#variants&as=terse&q=title")
 
 
-def test_scenarios_are_counted_once_though_they_have_a_row_for_each_variant(page: Any, report: Path) -> None:
+def test_scenarios_with_several_variants_are_counted_once(page: Any, report: Path) -> None:
     page.goto(f"{report.as_uri()}#scenarios")
     assert page.get_by_role("link", name="Scenarios 3").is_visible()
     assert "rows (3 scenarios as variants)" in page.locator("#view .count").inner_text()
 
 
-def test_a_cell_opens_both_conversations_from_where_they_differ(page: Any, report: Path) -> None:
+def test_cell_opens_both_conversations_at_their_first_difference(page: Any, report: Path) -> None:
     page.goto(report.as_uri())
     page.locator("#rows tbody tr", has_text="▲ better").get_by_role("link", name="passed").click()
     page.locator(".beside .apart").first.wait_for()
@@ -214,19 +214,19 @@ def test_prompts_that_differ_are_shown_word_by_word(page: Any, report: Path) -> 
     assert shown.inner_text().endswith("the customer's question in one sentence.")
 
 
-def test_another_repeat_of_a_pair_is_one_click_away(page: Any, report: Path) -> None:
+def test_pair_links_to_its_other_repeats(page: Any, report: Path) -> None:
     page.goto(report.as_uri() + "#pair=triage.scenario.yaml%3A%3Ab&variant=kind")
     page.get_by_role("link", name="✓✓ 2").click()
     page.get_by_text("Checks that differ: 0 of 2").wait_for()
 
 
-def test_where_nothing_differs_it_says_so(page: Any, report: Path) -> None:
+def test_equal_pair_has_a_note(page: Any, report: Path) -> None:
     page.goto(report.as_uri() + "#pair=triage.scenario.yaml%3A%3Aa&variant=same")
     page.get_by_text("Both conversations are the same").wait_for()
     page.get_by_text("Both sent the same prompts.").wait_for()
 
 
-def test_without_javascript_the_verdicts_and_what_changed_are_tables(browser: Any, report: Path) -> None:
+def test_verdicts_and_changed_scenarios_are_tables_without_javascript(browser: Any, report: Path) -> None:
     context = browser.new_context(java_script_enabled=False)
     page = context.new_page()
     page.goto(report.as_uri())
@@ -235,7 +235,7 @@ def test_without_javascript_the_verdicts_and_what_changed_are_tables(browser: An
     context.close()
 
 
-def test_five_variants_of_two_thousand_scenarios_open_at_once(page: Any, tmp_path: Path) -> None:
+def test_five_variants_of_two_thousand_scenarios_open_quickly(page: Any, tmp_path: Path) -> None:
     names = ["plain", "kind", "terse", "same", "slow"]
     lines = {
         (verdict, name): encode(line(outcome("number N", verdict, variant=name)))
@@ -258,7 +258,9 @@ def test_five_variants_of_two_thousand_scenarios_open_at_once(page: Any, tmp_pat
     )  # one or two seconds on a quiet machine
 
 
-def test_what_changed_is_in_the_page_first(written: MakeRun, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_changed_scenarios_have_priority_in_a_bounded_page(
+    written: MakeRun, monkeypatch: pytest.MonkeyPatch
+) -> None:
     folder = written(*outcomes())
     monkeypatch.setattr(module, "MAX_ROWS", 5)
     text = scored(folder, SAYS | {"changed": [changed("b", "kind", 0.5, 1.0)]}).read_text()
@@ -290,7 +292,7 @@ def test_conversations_that_were_left_out_are_read_from_a_folder_that_is_chosen(
     page.locator(".beside .apart").first.wait_for()
 
 
-def test_where_nothing_of_a_run_is_in_the_page_the_command_that_prints_it_is(
+def test_run_without_embedded_data_shows_the_command_that_prints_it(
     page: Any, written: MakeRun, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     folder = written(*outcomes())
@@ -314,7 +316,7 @@ def test_where_nothing_of_a_run_is_in_the_page_the_command_that_prints_it_is(
         ("[" * 10_000, "not JSON"),
     ],
 )
-def test_a_damaged_score_is_an_error_with_its_place_and_what_was_found(
+def test_damaged_score_is_an_error_with_its_location_and_the_value_found(
     written: MakeRun, content: str, said: str
 ) -> None:
     folder = written(outcome("a"))
@@ -324,6 +326,6 @@ def test_a_damaged_score_is_an_error_with_its_place_and_what_was_found(
     assert said in str(raised.value)
 
 
-def test_a_later_run_of_the_folder_has_no_score_of_the_earlier_one(written: MakeRun) -> None:
+def test_later_run_removes_the_score_of_an_earlier_one(written: MakeRun) -> None:
     scored(written(outcome("a", variant="plain")))
     assert not (written(outcome("a")) / SCORE).exists()

@@ -1,4 +1,4 @@
-"""A conversation that was left out of report.html is opened from disk, where the reader chooses it."""
+"""A conversation that was left out of report.html can be opened from a trace file that the reader chooses."""
 
 from pathlib import Path
 from typing import Any
@@ -13,7 +13,7 @@ HERE = "#scenario=triage.scenario.yaml%3A%3Aa%20double%20charge"
 
 @pytest.fixture
 def report(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """A page without conversations."""
+    """Write a page without conversations."""
     monkeypatch.setattr(module, "MAX_TRACES", 1)
     outcomes = [
         outcome("a double charge", "failed", checks=[astray()], events=told(), digest="d1", traced=True),
@@ -22,9 +22,7 @@ def report(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return write(tmp_path, outcomes)
 
 
-def test_the_page_says_how_many_conversations_it_left_out_and_how_to_get_at_them(
-    page: Any, report: Path
-) -> None:
+def test_page_counts_omitted_conversations_and_explains_how_to_open_them(page: Any, report: Path) -> None:
     page.goto(report.as_uri())
     assert "the conversations of 2 runs" in page.locator("header").inner_text()
     page.goto(report.as_uri() + HERE)
@@ -35,9 +33,7 @@ def test_the_page_says_how_many_conversations_it_left_out_and_how_to_get_at_them
     assert chooser.get_by_role("button", name="Copy").count() == 1
 
 
-def test_the_chosen_file_is_unpacked_and_told_though_the_page_may_load_nothing(
-    page: Any, report: Path
-) -> None:
+def test_chosen_trace_file_is_unpacked_and_shown(page: Any, report: Path) -> None:
     page.goto(report.as_uri() + HERE)
     page.set_input_files("#trace-files", report.parent / "traces/1.jsonl.gz")
     page.locator(".event.current").wait_for()
@@ -53,7 +49,7 @@ def test_a_chosen_folder_opens_the_conversations_of_all_runs(page: Any, report: 
     page.locator(".story", has_text="Nobody knows.").wait_for()
 
 
-def test_a_file_of_another_run_or_of_no_trace_is_refused_with_the_reason(page: Any, report: Path) -> None:
+def test_invalid_trace_file_is_rejected_with_the_reason(page: Any, report: Path) -> None:
     trace = report.parent / "traces/1.jsonl.gz"
     [other] = [each for each in trace.parent.iterdir() if each != trace]
     page.goto(report.as_uri() + HERE)

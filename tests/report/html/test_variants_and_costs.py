@@ -1,4 +1,4 @@
-"""report.html tells variants apart, and says what models and nodes cost: the figures are those of summary.json."""
+"""Variants, and the cost of models and nodes in report.html; the figures equal summary.json."""
 
 import json
 from pathlib import Path
@@ -11,7 +11,7 @@ from tests.report.html.conftest import astray, outcome, write
 
 
 def usage(model: str, node: str, tokens: int, cost: float | None) -> dict[str, Any]:
-    """What one call came to."""
+    """Return the usage of one call."""
     counts = {"llm_calls": 1, "input_tokens": tokens, "output_tokens": 10, "cost": cost}
     return {**counts, "cost": cost or 0.0, "by_model": {model: counts}, "by_node": {node: counts}}
 
@@ -35,14 +35,12 @@ def report(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def cells(page: Any, section: str) -> list[list[str]]:
-    """The texts of a table, a list a row."""
+    """Return the texts of a table, one list for each row."""
     rows = page.locator(f"section[aria-label='{section}'] tbody tr").all()
     return [row.locator("th, td").all_inner_texts() for row in rows]
 
 
-def test_variants_stand_side_by_side_and_their_figures_are_those_of_the_summary(
-    page: Any, report: Path
-) -> None:
+def test_variants_are_side_by_side_with_the_figures_of_the_summary(page: Any, report: Path) -> None:
     page.goto(report.as_uri() + "#variants")
     figures = {row[0]: row[1:] for row in cells(page, "Figures of the variants")}
     summary = json.loads((report.parent / "summary.json").read_text())["variants"]
@@ -54,14 +52,14 @@ def test_variants_stand_side_by_side_and_their_figures_are_those_of_the_summary(
     assert "1 scenario ran without a variant" in page.locator("#view").inner_text()
 
 
-def test_latency_and_cost_of_nodes_are_told_for_each_variant(page: Any, report: Path) -> None:
+def test_latency_and_cost_of_nodes_are_shown_for_each_variant(page: Any, report: Path) -> None:
     page.goto(report.as_uri() + "#variants")
     nodes = {row[0].split()[0]: row[1:] for row in cells(page, "Latency and cost of nodes by variant")}
     assert nodes["classify"] == ["500 ms\n$0.01", "500 ms\nno price"]
     assert nodes["answer"] == ["1.00 s\n$0.005", "1.00 s\n$0.001"]
 
 
-def test_tokens_and_cost_are_told_by_model_and_by_node(page: Any, report: Path) -> None:
+def test_tokens_and_cost_are_shown_by_model_and_by_node(page: Any, report: Path) -> None:
     page.goto(report.as_uri() + "#latency")
     summary = json.loads((report.parent / "summary.json").read_text())
     models = summary["total"]["models"]

@@ -1,4 +1,4 @@
-"""A run as spans: which there are, below what, and what they are called."""
+"""Spans of a run: their tree, names and attributes."""
 
 from typing import Any
 
@@ -80,7 +80,7 @@ REPLY = _answer(
 )
 
 
-def test_a_run_has_a_span_for_each_node_and_each_call_below_it() -> None:
+def test_spans_of_nodes_contain_the_spans_of_their_calls() -> None:
     run = _spans(
         {"event": "input", "at": 0.0, "graph": "", "value": "hi"},
         _node("node_start", 0.0, "ask"),
@@ -116,7 +116,7 @@ def test_a_run_has_a_span_for_each_node_and_each_call_below_it() -> None:
     }
 
 
-def test_messages_are_there_when_they_are_asked_for_in_the_form_of_the_conventions() -> None:
+def test_content_includes_messages_in_the_form_of_the_conventions() -> None:
     *_, chat = _spans(_node("node_start", 0.0, "ask"), MODEL, REPLY, content=True).spans
     assert chat.attributes["gen_ai.input.messages"] == (
         '[{"role":"system","parts":[{"type":"text","content":"Be kind."}]},'
@@ -148,7 +148,7 @@ def test_messages_are_there_when_they_are_asked_for_in_the_form_of_the_conventio
         ("script", {}, "script look", {"harness.effect.kind": "script"}),
     ],
 )
-def test_each_kind_of_call_has_its_name(
+def test_span_names_by_kind_of_call(
     kind: str, request_: dict[str, Any], name: str, attributes: dict[str, str]
 ) -> None:
     *_, span = _spans(_call(1, 0.0, "ask", kind, **request_), _answer(1, 1.0)).spans
@@ -156,7 +156,7 @@ def test_each_kind_of_call_has_its_name(
     assert attributes.items() <= span.attributes.items()
 
 
-def test_every_name_of_the_conventions_exists_there() -> None:
+def test_attribute_names_exist_in_the_conventions() -> None:
     kinds = ("tool", "mcp", "agent", "retrieval", "http", "human", "script", "handler")
     calls = [_call(number, 0.0, "ask", kind) for number, kind in enumerate(kinds, start=2)]
     for content in (True, False):
@@ -166,7 +166,7 @@ def test_every_name_of_the_conventions_exists_there() -> None:
         assert {name for name in used if name.startswith(("gen_ai.", "test."))} <= KNOWN
 
 
-def test_what_failed_is_an_error_with_its_type() -> None:
+def test_failed_spans_have_an_error_type() -> None:
     run = _spans(
         _node("node_start", 0.0, "ask"),
         _call(1, 0.0, "ask"),
@@ -179,14 +179,14 @@ def test_what_failed_is_an_error_with_its_type() -> None:
     ]  # fmt: skip
 
 
-def test_a_run_that_was_stopped_has_no_output_to_tell() -> None:
+def test_stopped_run_has_no_output() -> None:
     stopped = {"event": "end", "at": 1.0, "graph": "", "status": "interrupted"}
     [root] = _spans({"event": "input", "at": 0.0, "graph": "", "value": "hi"}, stopped, content=True).spans
     assert "gen_ai.output.messages" not in root.attributes
     assert (root.end, root.error) == (1.0, "")
 
 
-def test_a_pause_ends_a_visit_and_what_goes_on_is_another() -> None:
+def test_pause_ends_a_visit_and_resuming_starts_another() -> None:
     run = _spans(
         _node("node_start", 0.0, "sign"),
         _node("node_pause", 1.0, "sign", values=[None], latency=1.0),
@@ -203,7 +203,7 @@ def test_a_pause_ends_a_visit_and_what_goes_on_is_another() -> None:
     assert run.spans[1].attributes["harness.paused"] is True
 
 
-def test_nodes_of_a_nested_graph_are_below_the_node_that_runs_it() -> None:
+def test_nodes_of_a_nested_graph_are_children_of_the_outer_node() -> None:
     run = _spans(
         _node("node_start", 0.0, "outer"),
         _node("node_start", 0.0, "inner", "outer/"),
@@ -219,7 +219,7 @@ def test_nodes_of_a_nested_graph_are_below_the_node_that_runs_it() -> None:
     ]
 
 
-def test_visits_side_by_side_end_by_their_latency_and_a_call_of_one_of_them_is_below_the_run() -> None:
+def test_calls_of_concurrent_visits_are_children_of_the_run() -> None:
     run = _spans(
         _node("node_start", 0.0, "ask"),
         _node("node_start", 1.0, "ask"),
@@ -235,7 +235,7 @@ def test_visits_side_by_side_end_by_their_latency_and_a_call_of_one_of_them_is_b
     assert run.spans[3].attributes["harness.unfinished"] is True
 
 
-def test_ids_are_those_of_what_ran() -> None:
+def test_ids_depend_on_the_run_only() -> None:
     def ids(**head: Any) -> set[int]:
         run = _spans(_node("node_start", 0.0, "ask"), **head)
         return {run.trace_id, *(run.span_id(span.number) for span in run.spans)}
