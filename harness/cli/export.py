@@ -67,13 +67,13 @@ def command(run: Path | None, otlp: str | None, file: str | None, content: bool,
     anywhere unless --otlp is given. Needs: pip install "agent-scenarios[otel]"
     """
     from harness.report.formatting import plural
-    from harness.report.otel.encoding import batches, json_line, require
+    from harness.report.otel.encoding import batches, json_line, require_extra
     from harness.settings import load_settings
     from harness.source.workflow_commands import inert_json
 
     if (otlp is None) == (file is None):
         raise click.UsageError("say where the spans go: --otlp URL or --file FILE")
-    require()
+    require_extra()
     found = _Export(run or load_settings().report, content)
     requests = batches(found.runs(), start, content=content)
     if otlp is not None:

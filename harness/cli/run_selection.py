@@ -62,7 +62,7 @@ def run_selection(
     """
     from harness.cli.session import Session
     from harness.report.console import ProgressReporter, RunReporter, open_console
-    from harness.report.github import tell_github
+    from harness.report.github import report_to_github
     from harness.report.history.file import writer_of
     from harness.report.recording_text import recorded_lines
     from harness.report.summary_text import report_paths
@@ -122,7 +122,7 @@ def run_selection(
         for text in report_paths(settings.report):
             click.echo(text, err=to_stderr)
     if not scored:
-        tell_github(settings.report, lambda text: click.echo(text, err=to_stderr))
+        report_to_github(settings.report, lambda text: click.echo(text, err=to_stderr))
     return FinishedRun(code, settings.report, session.interrupted, session.refusals)
 
 

@@ -79,11 +79,11 @@ def command(
 
 def _folder(scenario: str, run: Path | None) -> Path:
     """Return the folder of the run."""
-    from harness.report.commands import usual_report
+    from harness.report.commands import default_report
 
     if run is not None:
         return run.parent if run.name == RESULTS else run
-    return usual_report(Path(scenario.partition("::")[0]))
+    return default_report(Path(scenario.partition("::")[0]))
 
 
 def _lines_of(scenario: str, folder: Path, variant: str | None) -> list[Line]:

@@ -3,8 +3,8 @@
 The method is that of Sugiyama, Tagawa and Toda (1981). `harness.draw.sketch` has assigned the nodes to layers. Here,
 
 1. every edge gets a bend in each layer it crosses (at least one, which has room for its label);
-2. `_order` sorts each layer by the barycentre of its members' neighbours, to reduce crossings;
-3. `_settle` moves the members as close to their neighbours as their widths permit (least squares).
+2. `_order_layers` sorts each layer by the barycentre of its members' neighbours, to reduce crossings;
+3. `_assign_x` moves the members as close to their neighbours as their widths permit (least squares).
 
 A data edge between two nodes of the same layer is an arch above them, with its top in the layer above.
 """
@@ -38,10 +38,10 @@ _STRAIGHTNESS = 4  # weight of a bend's neighbour that is a bend of the same edg
 class Box:
     """A node, an edge label, or a bend of an edge, with its centre `x`, `y`.
 
-    room      width reserved for it
-    headroom  height reserved for it, where that is more than `height`
-    weight    its resistance to being moved; of two neighbours the lighter gives way, and data edges are light
-    upright   for a bend: the edge passes between nodes or tall labels, so it is drawn almost vertically
+    room          width reserved for it
+    headroom      height reserved for it, where that is more than `height`
+    weight        its resistance to being moved; of two neighbours the lighter gives way, and data edges are light
+    upright       for a bend: the edge passes between nodes or tall labels, so it is drawn almost vertically
     disconnected  no path connects it with the start: it gives way to everything else and stays near the middle
     """
 
@@ -75,9 +75,9 @@ def arrange(graph: Sketch, nodes: Mapping[str, Box], labels: Mapping[int, Box]) 
     """Set `x` and `y` of all nodes and labels, and return the paths. The top left corner is (0, 0).
 
     Args:
-       graph: the prepared graph.
-       nodes: the box of each node, by name.
-       labels: the box of each label, by its position in `graph.arrows`.
+        graph: the prepared graph.
+        nodes: the box of each node, by name.
+        labels: the box of each label, by its position in `graph.arrows`.
     """
     layers: list[list[Box]] = [[] for _ in range(2 * max(graph.layer.values()) + 1)]
     for name, box in nodes.items():
@@ -92,9 +92,9 @@ def arrange(graph: Sketch, nodes: Mapping[str, Box], labels: Mapping[int, Box]) 
                 bend.weight = 1.0 if position < len(graph.edges) else _DATA_WEIGHT
             chains[position] = chain
     _mark_disconnected(nodes[START], layers)
-    _order(layers)
-    _settle(nodes[START], layers)
-    height = _stack(layers)
+    _order_layers(layers)
+    _assign_x(nodes[START], layers)
+    height = _assign_y(layers)
     everything = [box for layer in layers for box in layer]
     left = min(box.x - box.room / 2 for box in everything)
     for box in everything:
@@ -152,14 +152,14 @@ def _mark_disconnected(start: Box, layers: Sequence[Sequence[Box]]) -> None:
         box.disconnected = id(box) not in connected
 
 
-def _effort(layers: Sequence[Sequence[Box]], turns: int) -> int:
+def _iterations(layers: Sequence[Sequence[Box]], turns: int) -> int:
     return turns // 4 if sum(map(len, layers)) > _LARGE else turns
 
 
-def _order(layers: list[list[Box]]) -> None:
+def _order_layers(layers: list[list[Box]]) -> None:
     """Sweep down and up, sorting each layer by barycentre, and keep the order with the fewest crossings."""
     best, fewest = [list(layer) for layer in layers], _crossings(layers)
-    for sweep in range(_effort(layers, _SWEEPS)):
+    for sweep in range(_iterations(layers, _SWEEPS)):
         if not fewest:
             break
         downwards = sweep % 2 == 0
@@ -197,18 +197,18 @@ def _crossings(layers: Sequence[Sequence[Box]]) -> int:
     return count
 
 
-def _settle(start: Box, layers: Sequence[Sequence[Box]]) -> None:
+def _assign_x(start: Box, layers: Sequence[Sequence[Box]]) -> None:
     """Move each layer towards the means of its neighbours: of the layer above and below in turn, then of both.
 
     Nothing fixes the absolute position, so after each turn everything is shifted to put the start at 0.
     """
     for layer in layers:
-        _spread(layer, [0.0] * len(layer))
-    turns = _effort(layers, _SETTLING_TURNS)
+        _place_layer(layer, [0.0] * len(layer))
+    turns = _iterations(layers, _SETTLING_TURNS)
     for turn in range(turns):
-        downwards, both = turn % 2 == 0, turn >= turns - _effort(layers, _LAST_TURNS)
+        downwards, both = turn % 2 == 0, turn >= turns - _iterations(layers, _LAST_TURNS)
         for layer in layers if downwards else layers[::-1]:
-            _spread(layer, [_mean_of_neighbours(box, downwards, both) for box in layer])
+            _place_layer(layer, [_mean_of_neighbours(box, downwards, both) for box in layer])
         middle = start.x
         for box in (box for layer in layers for box in layer):
             box.x -= middle
@@ -227,7 +227,7 @@ def _mean_of_neighbours(box: Box, downwards: bool, both: bool) -> float:
     return mean * _DISCONNECTED_PULL if box.disconnected else mean
 
 
-def _spread(layer: Sequence[Box], wanted: Sequence[float]) -> None:
+def _place_layer(layer: Sequence[Box], wanted: Sequence[float]) -> None:
     """Place boxes near the wanted positions: least squares with minimum distances.
 
     The algorithm is pool adjacent violators, on positions with the minimum distances subtracted.
@@ -248,7 +248,7 @@ def _spread(layer: Sequence[Box], wanted: Sequence[float]) -> None:
         box.x = x + offset
 
 
-def _stack(layers: Sequence[Sequence[Box]]) -> float:
+def _assign_y(layers: Sequence[Sequence[Box]]) -> float:
     """Set the y of each layer, from top to bottom, and return the total height."""
     y = -_LAYER_GAP
     for layer in layers:

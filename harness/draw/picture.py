@@ -22,7 +22,7 @@ def picture(graph: Graph, form: Form, *, data: bool = False) -> str:
     """Return the graph in this format. With `data`, it also shows which output feeds which input.
 
     Raises:
-       FormatError: there are more data edges than an SVG can show (code `too-much-to-draw`).
+        FormatError: there are more data edges than an SVG can show (code `too-much-to-draw`).
     """
     said, limits = _limits(graph)
     nodes, edges = _nodes(graph, limits), _edges(graph, said)

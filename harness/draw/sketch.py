@@ -25,7 +25,7 @@ class Sketch:
     """A graph prepared for drawing, the input of every output format.
 
     kinds        kind of each node, in the order of the layers; a node that only an edge names has
-                the kind "undeclared"
+                 the kind "undeclared"
     edges        unique (source, target, label)
     data         (source, target, values): all data edges between two nodes, joined into one arrow
     back         positions in `edges` of back edges: to a node on the path that leads to them, or to itself
@@ -60,21 +60,21 @@ def sketch(nodes: Sequence[NodeSpec], edges: Sequence[EdgeSpec], data: Sequence[
     for name in ends:
         kinds.setdefault(name, "end" if name == END else "undeclared")
     names = list(kinds)
-    back, reached = _search(names, unique)
+    back, reached = _find_back_edges(names, unique)
     layer = _longest_paths(names, [edge for i, edge in enumerate(unique) if i not in back])
     if END in kinds:
         layer[END] = 1 + max(depth for name, depth in layer.items() if name != END)
     return Sketch(
         kinds={name: kinds[name] for name in sorted(names, key=layer.__getitem__)},
         edges=unique,
-        data=_joined(data),
+        data=_join_data(data),
         back=frozenset(back),
         unreachable=frozenset() if ANY_KIND in map(kinds.get, reached) else frozenset(names) - reached,
         layer=layer,
     )
 
 
-def _joined(data: Sequence[DataEdge]) -> list[DataSpec]:
+def _join_data(data: Sequence[DataEdge]) -> list[DataSpec]:
     values: dict[tuple[str, str], dict[str, None]] = {}
     for edge in data:
         value = edge.output if edge.output == edge.input else f"{edge.output} → {edge.input}"
@@ -82,26 +82,28 @@ def _joined(data: Sequence[DataEdge]) -> list[DataSpec]:
     return [(source, target, tuple(names)) for (source, target), names in values.items()]
 
 
-def _leaving(edges: Sequence[EdgeSpec]) -> dict[str, list[int]]:
+def _outgoing(edges: Sequence[EdgeSpec]) -> dict[str, list[int]]:
     out: dict[str, list[int]] = {}
     for position, (source, _, _) in enumerate(edges):
         out.setdefault(source, []).append(position)
     return out
 
 
-def _search(names: Sequence[str], edges: Sequence[EdgeSpec]) -> tuple[set[int], set[str]]:
+def _find_back_edges(names: Sequence[str], edges: Sequence[EdgeSpec]) -> tuple[set[int], set[str]]:
     """Search depth-first from the start, then from unseen nodes; return back edges, and what the start reaches."""
-    out = _leaving(edges)
+    out = _outgoing(edges)
     seen: set[str] = set()
-    back = _descend(START, edges, out, seen)
+    back = _search_from(START, edges, out, seen)
     reached = set(seen)
     for root in names:
         if root not in seen:
-            back |= _descend(root, edges, out, seen)
+            back |= _search_from(root, edges, out, seen)
     return back, reached
 
 
-def _descend(root: str, edges: Sequence[EdgeSpec], out: Mapping[str, list[int]], seen: set[str]) -> set[int]:
+def _search_from(
+    root: str, edges: Sequence[EdgeSpec], out: Mapping[str, list[int]], seen: set[str]
+) -> set[int]:
     """Return the back edges found from one root. Iterative, since long chains would exceed the recursion limit."""
     back: set[int] = set()
     seen.add(root)
@@ -124,7 +126,7 @@ def _descend(root: str, edges: Sequence[EdgeSpec], out: Mapping[str, list[int]],
 def _longest_paths(names: Sequence[str], edges: Sequence[EdgeSpec]) -> dict[str, int]:
     layer = {name: 0 if name == START else 1 for name in names}
     waiting = dict.fromkeys(names, 0)
-    out = _leaving(edges)
+    out = _outgoing(edges)
     for _, target, _ in edges:
         waiting[target] += 1
     ready = [name for name in names if not waiting[name]]

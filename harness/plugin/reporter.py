@@ -160,7 +160,7 @@ class Reporter:
             if self._counts.found or self._counts.faulty or self._refusal:
                 _warn_of_misspelt_variables(terminalreporter)
             return
-        from harness.report.github import tell_github
+        from harness.report.github import report_to_github
         from harness.report.suite_table import suite_table
         from harness.report.summary_text import counts, figures, notes, report_paths
         from harness.source.workflow_commands import inert
@@ -180,7 +180,7 @@ class Reporter:
         ]:
             terminalreporter.write_line(inert(line))
         _warn_of_misspelt_variables(terminalreporter)
-        tell_github(self._writer.path.parent, terminalreporter.write_line)
+        report_to_github(self._writer.path.parent, terminalreporter.write_line)
 
     def _finish(self, writer: ResultsWriter) -> dict[str, Any]:
         return writer.finish(why_incomplete(self._config, self._counts, len(self._ran)))

@@ -30,7 +30,7 @@ class Baseline:
         """Read a run from its folder or its results.jsonl.
 
         Raises:
-           FormatError: the run cannot be read, or is a baseline file, which lacks the paths and totals of a report.
+            FormatError: the run cannot be read, or is a baseline file, which lacks the paths and totals of a report.
         """
         if is_baseline_file(run):
             message = f"{shown_path(run)} is a baseline file: it has no paths and no totals, which a report compares"

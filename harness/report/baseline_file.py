@@ -36,7 +36,7 @@ def baseline_text(run: Run) -> str:
     """Return the text of the baseline file of a run.
 
     Raises:
-       FormatError: files with scenarios could not be read, so the run is incomplete (code `baseline-refused`).
+        FormatError: files with scenarios could not be read, so the run is incomplete (code `baseline-refused`).
     """
     if run.unread:
         files = ", ".join(run.unread)
@@ -49,7 +49,7 @@ def baseline_text(run: Run) -> str:
     ]
     return (
         f'{{\n  "format": "{FORMAT}",\n'
-        f'  "scenarios": [{_lines(encode(_written(each)) for each in scenarios)}],\n'
+        f'  "scenarios": [{_lines(encode(_entry(each)) for each in scenarios)}],\n'
         f'  "coverage": {{{_lines(coverage)}}}\n}}\n'
     )
 
@@ -59,7 +59,7 @@ def _lines(items: Iterable[str]) -> str:
     return f"\n    {written}\n  " if written else ""
 
 
-def _written(scenario: ScenarioRuns) -> dict[str, Any]:
+def _entry(scenario: ScenarioRuns) -> dict[str, Any]:
     repeats = sorted(scenario.repeats.items())
     figures = {name: _mean([getattr(repeat, name) for _, repeat in repeats]) for name in _FIGURES}
     said: dict[str, Any] = {
@@ -99,7 +99,7 @@ def read_baseline(path: Path) -> Run:
     """Read the run to compare with: a baseline file, a folder of results, or a results.jsonl.
 
     Raises:
-       FormatError: there is none (`baseline-missing`), it is damaged (`baseline-damaged`), or `read_run` raises.
+        FormatError: there is none (`baseline-missing`), it is damaged (`baseline-damaged`), or `read_run` raises.
     """
     if not path.exists():
         hint = hint_for_missing(path) or "`harness baseline save FILE` writes one"
@@ -114,21 +114,21 @@ def read_baseline(path: Path) -> Run:
         message = f"the baseline {name} cannot be read: {error.strerror or error}"
         raise FormatError(Problem("baseline-damaged", message)) from None
     except json.JSONDecodeError as error:
-        raise _damaged(f"{name}:{error.lineno}:{error.colno}", "this is no JSON") from None
+        raise _damaged_error(f"{name}:{error.lineno}:{error.colno}", "this is no JSON") from None
     except (ValueError, RecursionError):
-        raise _damaged(name, "this is no JSON") from None
+        raise _damaged_error(name, "this is no JSON") from None
     if not isinstance(document, dict) or document.get("format") != FORMAT:
         found = document.get("format") if isinstance(document, dict) else None
         message = f"expected the format {FORMAT}" + (f", found {str(found)[:60]!r}" if found else "")
-        raise _damaged(name, message)
+        raise _damaged_error(name, message)
     try:
         return _run(name, document)
     except (KeyError, TypeError, ValueError, AttributeError, IndexError) as error:
         missing = f"no '{error.args[0]}'" if isinstance(error, KeyError) else str(error)
-        raise _damaged(name, missing) from None
+        raise _damaged_error(name, missing) from None
 
 
-def _damaged(name: str, why: str) -> FormatError:
+def _damaged_error(name: str, why: str) -> FormatError:
     hint = "`harness baseline save FILE` writes it anew"
     return FormatError(Problem("baseline-damaged", f"{name} is no baseline, or damaged: {why}", None, hint))
 
@@ -162,7 +162,7 @@ def _scenario(entry: Mapping[str, Any]) -> ScenarioRuns:
     """Return the scenario of an entry.
 
     Raises:
-       ValueError: the entry is not what would be written for this scenario, as after an edit by hand.
+        ValueError: the entry is not what would be written for this scenario, as after an edit by hand.
     """
     runs = entry.get("runs") or [[0, entry["verdict"], *(entry[name] for name in _FIGURES)]]
     scenario = ScenarioRuns(
@@ -179,7 +179,7 @@ def _scenario(entry: Mapping[str, Any]) -> ScenarioRuns:
     )
     if len(scenario.repeats) < len(runs):
         raise ValueError(f"'{scenario.label}' has a repeat twice")
-    if (written := _written(scenario)) != entry:
+    if (written := _entry(scenario)) != entry:
         names = [name for name in {**entry, **written} if entry.get(name) != written.get(name)]
         raise ValueError(f"{plural(len(names), 'field')} of '{scenario.label}' cannot be: {', '.join(names)}")
     return scenario
@@ -201,7 +201,7 @@ def _number(name: str, value: Any, largest: float) -> float:
     """Return `value` if it can be a figure of results.
 
     Raises:
-       ValueError: it is no number, negative, greater than `largest`, infinite or NaN.
+        ValueError: it is no number, negative, greater than `largest`, infinite or NaN.
     """
     if isinstance(value, bool) or not isinstance(value, int | float) or not 0 <= value <= largest:
         raise ValueError(f"{name} cannot be {value!r}")

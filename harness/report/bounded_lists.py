@@ -25,14 +25,14 @@ class Entries:
         """Add an entry {id, variant, repeat, …}, which may have the `run` of scenarios it belongs to."""
         self._kept.append(entry)
         if len(self._kept) >= 2 * self._most:
-            self._cut()
+            self._truncate()
 
     def ordered(self) -> list[Entry]:
         """Return the entries that are kept, by scenario and repeat."""
-        self._cut()
+        self._truncate()
         return sorted(self._kept, key=_by_scenario)
 
-    def _cut(self) -> None:
+    def _truncate(self) -> None:
         if len(self._kept) > self._most:
             self.left_out += len(self._kept) - self._most
             self._kept = sorted(self._kept, key=_by_repeat)[: self._most]
@@ -55,18 +55,18 @@ class Warnings:
         self._times[text] += 1
         self._ids[text].add(scenario)
         if len(self._times) >= 2 * self._most:
-            self._cut()
+            self._truncate()
 
     def ordered(self) -> list[dict[str, Any]]:
         """Return {text, times, scenarios: their number, names: some of their ids}, the most frequent text first."""
-        self._cut()
+        self._truncate()
         found = []
         for text, times in sorted(self._times.items(), key=lambda item: (-item[1], item[0])):
             ids = sorted(self._ids[text])
             found.append({"text": text, "times": times, "scenarios": len(ids), "names": ids[:_MAX_NAMES]})
         return found
 
-    def _cut(self) -> None:
+    def _truncate(self) -> None:
         for text in sorted(self._times)[self._most :]:
             self.left_out += self._times.pop(text)
             del self._ids[text]

@@ -42,10 +42,10 @@ _TURN: Final = re.compile(r"turn (\d+): ")
 class Reasons:
     """Why a run did not pass.
 
-    is_error    True if the error that ended the run is the cause
-    checks      failed checks that are causes, or that nothing else explains
-    consequences   failed checks that are consequences of the cause
-    cause       the check among `checks` that `consequences` result from; None if that is the error
+    is_error      True if the error that ended the run is the cause
+    checks        failed checks that are causes, or that nothing else explains
+    consequences  failed checks that are consequences of the cause
+    cause         the check among `checks` that `consequences` result from; None if that is the error
     """
 
     is_error: bool

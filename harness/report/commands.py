@@ -40,11 +40,11 @@ def trace_text(scenario: str, repeat: int, variant: str | None) -> str:
 
 def report_argument(scenarios: Path, report: Path) -> str:
     """Return a space and the results folder, as the last argument of `harness trace`; "" if it is the default."""
-    usual = usual_report(scenarios)
+    usual = default_report(scenarios)
     return "" if usual.resolve() == report.resolve() else f" {shlex.quote(shown_path(report))}"
 
 
-def usual_report(scenarios: Path) -> Path:
+def default_report(scenarios: Path) -> Path:
     """Return the default results folder of the project that this scenario file belongs to."""
     from harness.settings import load_settings
 

@@ -121,7 +121,7 @@ class RunReporter:
             self._print_line(outcome)
             self._above = fault(outcome)
         if not_passed:
-            self._keep(outcome)
+            self._keep_failure(outcome)
         if self._progress is not None:
             self._progress.add(outcome.verdict)
 
@@ -133,7 +133,7 @@ class RunReporter:
             for text in (f"{outcome.suite}::{title(outcome)}", *outcome.narration):
                 console.print(printable(text), style="dim", soft_wrap=True)
 
-    def _keep(self, outcome: Outcome) -> None:
+    def _keep_failure(self, outcome: Outcome) -> None:
         """Keep a failure for the end: the first of each fault, and the names of the others."""
         self._not_passed += 1
         reason = fault(outcome) or self._not_passed
@@ -158,7 +158,7 @@ class RunReporter:
         room = width - len(head) - len(name) - 2
         line = head + Text(name)
         if more and room >= min(len(more), _MIN_CAUSE):
-            line.append(f"  {_whole_words(more, room)}", "dim")
+            line.append(f"  {_clip_words(more, room)}", "dim")
         self._console.print(line, soft_wrap=True)
 
     def _remark(self, outcome: Outcome) -> str:
@@ -222,7 +222,7 @@ class ProgressReporter(RunReporter):
         self.stop()
 
 
-def _whole_words(text: str, width: int) -> str:
+def _clip_words(text: str, width: int) -> str:
     """Return a text cut between words to at most `width` characters."""
     cut = clip(text, width)
     return cut if cut == text or " " not in cut else f"{cut.rpartition(' ')[0]} …"

@@ -65,7 +65,7 @@ class _Narrator:
         self._speaker = ""
         self._calls: dict[int, Event] = {}
         self._shown: dict[int, Any] = {}
-        self._said: dict[str, str] = {}
+        self._known_texts: dict[str, str] = {}
         self._state: dict[tuple[str, str], str] = {}
 
     def rows(self, event: Event) -> Iterator[Row]:
@@ -73,7 +73,7 @@ class _Narrator:
         at, text = event["at"], sentence(event, self._kinds)
         match event["event"]:
             case "input" | "resume" if event["graph"] == "":
-                yield Row(at, "", 0, event["event"], _plain(event["value"]))
+                yield Row(at, "", 0, event["event"], _as_text(event["value"]))
             case "node_start" | "node_resume":
                 self._speaker = event["graph"] + event["node"]
                 yield Row(at, "node", 0, "", f"▸ {text or f'{self._speaker} (resumed)'}")
@@ -85,7 +85,7 @@ class _Narrator:
                 yield from self._update(event)
             case "node_pause":
                 yield from self._heading(event["graph"] + event["node"], at)
-                values = [_plain(value) for value in event["values"] if value is not None]
+                values = [_as_text(value) for value in event["values"] if value is not None]
                 yield Row(at, "", 1, "pauses", "\n".join(values) or "and waits for an answer")
             case "end" if event["graph"] == "":
                 yield from _end(event)
@@ -112,9 +112,9 @@ class _Narrator:
                 if value and not (key == "text" and args.get("json"))
             }
         if args:
-            yield Row(at, "", 2, "with", _plain(args))
+            yield Row(at, "", 2, "with", _as_text(args))
         if request.get("response_format") is not None:
-            yield Row(at, "", 2, "format", _plain(request["response_format"]))
+            yield Row(at, "", 2, "format", _as_text(request["response_format"]))
 
     def _messages(self, messages: Sequence[Any], at: float) -> Iterator[Row]:
         """Yield the messages that were not shown yet, and the number of those that were."""
@@ -132,11 +132,11 @@ class _Narrator:
 
     def _message(self, message: Any, at: float) -> Iterator[Row]:
         if not _is_message(message):
-            yield Row(at, "", 2, "message", _plain(message))
+            yield Row(at, "", 2, "message", _as_text(message))
             return
         role = role_of(message)
-        texts = _texts(_content(message.get("content")), message.get("tool_calls") or ())
-        said = {self._said.get(text, "") for text in texts} if role in ("assistant", "tool") else {""}
+        texts = _message_texts(_content(message.get("content")), message.get("tool_calls") or ())
+        said = {self._known_texts.get(text, "") for text in texts} if role in ("assistant", "tool") else {""}
         if len(said) == 1 and "" not in said:
             texts = [f"(the {said.pop()})"]
         yield from (Row(at, "", 2, role, text) for text in texts)
@@ -153,14 +153,14 @@ class _Narrator:
         value = event["value"]
         if call is None or call["kind"] != "llm" or not isinstance(value, Mapping):
             kind, label = ("", "result") if event["ok"] else ("failure", "failed")
-            self._said[_plain(value)] = label
-            yield Row(at, kind, 1, label, f"{_plain(value).rstrip()}{took}")
+            self._known_texts[_as_text(value)] = label
+            yield Row(at, kind, 1, label, f"{_as_text(value).rstrip()}{took}")
             return
         usage = event.get("usage") or {}
         if usage.get("input_tokens") or usage.get("output_tokens"):
             took += f"  {usage.get('input_tokens', 0)} tokens in, {usage.get('output_tokens', 0)} out"
-        texts = _texts(str(value.get("text", "")), value.get("tool_calls") or ())
-        self._said |= dict.fromkeys(texts, "reply")
+        texts = _message_texts(str(value.get("text", "")), value.get("tool_calls") or ())
+        self._known_texts |= dict.fromkeys(texts, "reply")
         for number, text in enumerate(texts, start=1):
             yield Row(at, "", 1, "reply", text.rstrip() + (took if number == len(texts) else ""))
 
@@ -170,7 +170,7 @@ class _Narrator:
         if update is None:
             return
         for key, value in update.items() if isinstance(update, Mapping) else [("", update)]:
-            new = _plain(value)
+            new = _as_text(value)
             if self._state.get((event["graph"], key)) == new:
                 continue
             self._state[event["graph"], key] = new
@@ -211,12 +211,12 @@ def _end(event: Event) -> Iterator[Row]:
         in_node = f"  (in {event['node']})" if event.get("node") else ""
         yield Row(at, "failure", 1, "error", f"{_error(event['error'])}{in_node}")
     if event.get("output") is not None:
-        yield Row(at, "", 1, "output", _plain(event["output"]))
+        yield Row(at, "", 1, "output", _as_text(event["output"]))
 
 
 def _error(error: Any) -> str:
     if not isinstance(error, Mapping):
-        return _plain(error)
+        return _as_text(error)
     return f"{error.get('type')}: {error.get('message')}" if error.get("message") else str(error.get("type"))
 
 
@@ -224,32 +224,32 @@ def _is_message(value: Any) -> bool:
     return isinstance(value, Mapping) and "content" in value and ("type" in value or "role" in value)
 
 
-def _texts(text: str, tool_calls: Sequence[Any]) -> list[str]:
+def _message_texts(text: str, tool_calls: Sequence[Any]) -> list[str]:
     """Return the text of a model message, and a text for each tool call it asks for."""
-    asked = [f"asks for {_asked(call)}" for call in tool_calls]
+    asked = [f"asks for {_tool_call_text(call)}" for call in tool_calls]
     return [text, *asked] if text or not asked else asked
 
 
-def _asked(call: Any) -> str:
+def _tool_call_text(call: Any) -> str:
     if not isinstance(call, Mapping):
-        return _plain(call)
+        return _as_text(call)
     args = call.get("args")
     if not isinstance(args, Mapping):
-        return f"{call.get('name')}({_plain(args) if args else ''})"
+        return f"{call.get('name')}({_as_text(args) if args else ''})"
     return f"{call.get('name')}({', '.join(f'{key}={encode(value)}' for key, value in args.items())})"
 
 
 def _content(content: Any) -> str:
     """Return the text of message content. In a list of blocks, those without text become JSON."""
     if not isinstance(content, list):
-        return _plain(content)
+        return _as_text(content)
     return "\n".join(
-        str(block["text"]) if isinstance(block, Mapping) and "text" in block else _plain(block)
+        str(block["text"]) if isinstance(block, Mapping) and "text" in block else _as_text(block)
         for block in content
     )
 
 
-def _plain(value: Any) -> str:
+def _as_text(value: Any) -> str:
     """Return a string as it is, anything else as JSON."""
     return value if isinstance(value, str) else encode(value)
 

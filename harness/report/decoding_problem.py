@@ -24,15 +24,15 @@ _KINDS: Final = {
 class DecodingProblem(NamedTuple):
     """The explanation of a decoding error.
 
-    text    the explanation
-    hint    a suggestion, such as a similar field name; "" for none
-    of      the expected kind of document, if the input is none at all; "" otherwise
+    text      the explanation
+    hint      a suggestion, such as a similar field name; "" for none
+    expected  the kind of document that was expected, if the input is of another kind; "" otherwise
     line, column  the location in the input, from 1 on
     """
 
     text: str
     hint: str = ""
-    of: str = ""
+    expected: str = ""
     line: int = 1
     column: int = 1
 
@@ -57,44 +57,46 @@ def decoding_problem(
         byte = re.search(r"\(byte (\d+)\)", str(broken))
         at = int(byte[1]) if byte else 0
         before, text = raw[:at].split(b"\n"), raw[at : at + _EXCERPT].decode(errors="replace")
-        return DecodingProblem(_found(text), of="JSON", line=len(before), column=len(before[-1]) + 1)
+        return DecodingProblem(
+            _format_value(text), expected="JSON", line=len(before), column=len(before[-1]) + 1
+        )
     found = parsed.get("format") if isinstance(parsed, dict) else parsed
     if format_ is not None and found != format_:
-        return DecodingProblem(f"found {_found(found)}", of=f"the format {format_}")
+        return DecodingProblem(f"found {_format_value(found)}", expected=f"the format {format_}")
     if not isinstance(error, ValidationError):
         return DecodingProblem(str(error))
     message, _, place = str(error).partition(" - at ")
     return DecodingProblem(
-        *_wrong(message, place.strip("`").removeprefix("$").removeprefix("."), parsed, choices or {})
+        *_explain_field(message, place.strip("`").removeprefix("$").removeprefix("."), parsed, choices or {})
     )
 
 
-def _wrong(
+def _explain_field(
     message: str, field: str, line: dict[str, Any], known_values: Mapping[str, Sequence[str]]
 ) -> tuple[str, str]:
     """Return the explanation for a field, and a hint."""
-    value, name = _at(line, field), field.replace("[...]", "[…]")
+    value, name = _value_at(line, field), field.replace("[...]", "[…]")
     if missing := re.fullmatch("Object missing required field `(.*)`", message):
         known = value if isinstance(value, dict) else {}
         name = ".".join(filter(None, (name, missing[1])))
         return f"it has no '{name}'", did_you_mean(missing[1], known, listing=False)
     if choices := known_values.get(field):
-        return f"{name} cannot be {_found(value)}", did_you_mean(str(value), choices)
+        return f"{name} cannot be {_format_value(value)}", did_you_mean(str(value), choices)
     expected = re.match(r"Expected `([^`]*)`, got", message)
     if expected is None:
-        return f"{name} cannot be {_found(value)}", ""
+        return f"{name} cannot be {_format_value(value)}", ""
     kinds = " or ".join(_KINDS.get(kind, kind) for kind in expected[1].split(" | "))
-    return f"{name} must be {kinds}, found {_found(value)}", ""
+    return f"{name} must be {kinds}, found {_format_value(value)}", ""
 
 
-def _at(line: Any, field: str) -> Any:
+def _value_at(line: Any, field: str) -> Any:
     """Return the value of a field such as `checks[0].name`. Stops at `[...]`, where msgspec names no key."""
     for key, index in re.findall(r"([^.\[\]]+)|\[(\d+)\]", field.partition("[...]")[0]):
         line = line[int(index)] if index else line[key]
     return line
 
 
-def _found(value: Any) -> str:
+def _format_value(value: Any) -> str:
     if value is None or isinstance(value, bool):
         return {None: "null", True: "true", False: "false"}[value]
     return clip(printable(repr(value)), _EXCERPT)

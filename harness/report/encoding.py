@@ -30,16 +30,16 @@ def encode(data: Any, *, indented: bool = False) -> str:
 
     Lone surrogates become visible escapes.
     """
-    if not indented and (text := _quickly(data)) is not None:
+    if not indented and (text := _encode_fast(data)) is not None:
         return text
     encoder = _indented if indented else _compact
     try:
         text = encoder(data)
         text.encode()
     except (TypeError, ValueError, RecursionError):  # rare, so the whole value is converted only now
-        strict = _strict(to_json(data))
+        strict = _to_strict(to_json(data))
         # Prefer orjson, so that reading the text and encoding it again yields the same digits of every number.
-        return (None if indented else _quickly(strict)) or encoder(strict)
+        return (None if indented else _encode_fast(strict)) or encoder(strict)
     return text
 
 
@@ -51,7 +51,7 @@ def encode_each(values: Sequence[Any]) -> list[str]:
     return [encode(value) for value in values]
 
 
-def is_at_most(data: Any, length: int) -> bool:
+def fits(data: Any, length: int) -> bool:
     """True if the JSON text has at most `length` characters. False if that cannot be told cheaply."""
     try:
         return len(orjson.dumps(data)) <= length  # its length in bytes is at least that in characters
@@ -59,7 +59,7 @@ def is_at_most(data: Any, length: int) -> bool:
         return False
 
 
-def _quickly(data: Any) -> str | None:
+def _encode_fast(data: Any) -> str | None:
     """Return the JSON text by orjson; None for data that it refuses or would encode differently from json.
 
     orjson refuses keys that are not strings, integers of more than 64 bits, lone surrogates, and deep nesting.
@@ -79,9 +79,9 @@ def _is_plain(data: Any) -> bool:
     return not (b"\x7f" in plain or b"\xff" in plain) or _NOT_FINITE.search(plain) is None
 
 
-def _strict(value: Any) -> Any:
+def _to_strict(value: Any) -> Any:
     if isinstance(value, str):
         return value.encode("utf-8", "backslashreplace").decode()
     if isinstance(value, dict):
-        return {_strict(key): _strict(item) for key, item in value.items()}
-    return [_strict(item) for item in value] if isinstance(value, list) else value
+        return {_to_strict(key): _to_strict(item) for key, item in value.items()}
+    return [_to_strict(item) for item in value] if isinstance(value, list) else value

@@ -45,10 +45,10 @@ def failure_text(
     it again; the command that shows its trace.
 
     Args:
-       outcome: the run.
-       detail: the amount of detail.
-       same: ids of other scenarios that failed for the same reason.
-       report: the results folder, for the trace command; None leaves that out.
+        outcome: the run.
+        detail: the amount of detail.
+        same: ids of other scenarios that failed for the same reason.
+        report: the results folder, for the trace command; None leaves that out.
     """
     why = reasons(outcome)
     if detail == "full":
@@ -150,7 +150,7 @@ def _error(outcome: Outcome, detail: Detail) -> Iterator[str]:
     if where and where != error.get("node"):
         # The source line of a node adds nothing to its name.
         blamed = detail != "short" and (error.get("node") is None or error.get("code") == "world")
-        yield from _indented(f"at {_place(str(where)) if blamed else where}", 4)
+        yield from _indented(f"at {_location(str(where)) if blamed else where}", 4)
 
 
 def _frames(outcome: Outcome, detail: Detail) -> Iterator[str]:
@@ -166,7 +166,7 @@ def _frames(outcome: Outcome, detail: Detail) -> Iterator[str]:
             yield printable(f"      {clip(last['raised'], _WARNING_LENGTH)}")
 
 
-def _place(where: str) -> str:
+def _location(where: str) -> str:
     """Return `file:line:column` with the source line and a caret; other texts unchanged."""
     found = _PLACE.fullmatch(where)
     if found is None:
@@ -185,27 +185,27 @@ def _facts(
         if observed.error and not why.is_error:
             lines = list(_error(outcome, "short"))
             facts += [("" if i else "error", line.removeprefix("  ")) for i, line in enumerate(lines)]
-        facts += _last("raised", observed.raised, _raised)
-        facts += _last("warned", list(dict.fromkeys(observed.warnings)), _warning)
+        facts += _last_items("raised", observed.raised, _raised)
+        facts += _last_items("warned", list(dict.fromkeys(observed.warnings)), _warning)
         cut_off = (observed.error or {}).get("code") in _CUT_OFF
         facts.append(("path", "(not known)" if cut_off and not observed.path else path_text(observed.path)))
         shown = [str(error.get("message")) for error in (observed.error, *observed.raised) if error]
-        facts += _last("calls", observed.calls, partial(_call, shown=shown))
-    facts += _same(same)
+        facts += _last_items("calls", observed.calls, partial(_call, shown=shown))
+    facts += _same_failures(same)
     facts.append(("rerun", rerun_command(outcome)))
     if report is not None and (command := trace_command(outcome)):
         facts.append(("trace", command + report_argument(Path(outcome.suite), report)))
     return (f"  {label:<6} {text}".rstrip() for label, text in facts)
 
 
-def _same(ids: Sequence[str]) -> Iterator[tuple[str, str]]:
+def _same_failures(ids: Sequence[str]) -> Iterator[tuple[str, str]]:
     for i, name in enumerate(ids[:_MAX_SCENARIOS]):
         yield "" if i else "same", printable(name)
     if len(ids) > _MAX_SCENARIOS:
         yield "", f"… and {len(ids) - _MAX_SCENARIOS} more"
 
 
-def _last(label: str, items: Sequence[Any], shown: Callable[[Any], str]) -> Iterator[tuple[str, str]]:
+def _last_items(label: str, items: Sequence[Any], shown: Callable[[Any], str]) -> Iterator[tuple[str, str]]:
     """Return the last items under a label, with the number of consecutive repeats and of earlier items."""
     rows = [(item, len(list(alike))) for item, alike in groupby(items)]
     last = rows[-_MAX_LISTED:]
@@ -227,7 +227,7 @@ def _warning(text: str) -> str:
     return printable(clip(" ".join(text.split()), _WARNING_LENGTH))
 
 
-def _ends(text: str) -> str:
+def _shortened(text: str) -> str:
     """Return a text on one line; of a long one the first and the last line, which has the error of a traceback."""
     lines = [" ".join(line.split()) for line in text.splitlines() if line.strip()]
     shown = " ".join(lines)
@@ -251,6 +251,6 @@ def _call(call: dict[str, Any], shown: Sequence[str]) -> str:
         reason = str(call.get("reason") or "")
         word = "refused" if call.get("refused") else "failed"
         parts.append(
-            f"{word}: {_ends(reason)}" if reason and not any(reason in text for text in shown) else word
+            f"{word}: {_shortened(reason)}" if reason and not any(reason in text for text in shown) else word
         )
     return printable("  ".join(parts))

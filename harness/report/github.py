@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any, Final
 
 from harness.report.formatting import plural
-from harness.report.junit import place
+from harness.report.junit import split_location
 from harness.report.reading import read_lines
 from harness.report.shorten import short_name
 from harness.report.verdicts import NOT_PASSED
@@ -24,7 +24,7 @@ _MAX_SUMMARY: Final = 1 << 20
 _LEFT_OUT: Final = b"\nAnother summary.md is left out here: the summary of a step may take 1 MiB.\n"
 
 
-def tell_github(folder: Path, write: Callable[[str], object]) -> None:
+def report_to_github(folder: Path, write: Callable[[str], object]) -> None:
     """Annotate failures, and append summary.md to the job summary. Does nothing outside GitHub Actions.
 
     Args:
@@ -70,7 +70,7 @@ def _annotation(line: Line, root: Path) -> str:
     causes = line["cause"].split(", ")
     named = [check for check in failed if short_name(check["name"]) in causes]
     error = [line["error"]["where"]] if line["error"] else []
-    places = [*_wheres(named), *error, *_wheres(failed), line["where"]]
+    places = [*_locations(named), *error, *_locations(failed), line["where"]]
     found = next(filter(None, (_in_repository(where, root) for where in places)), {})
     variant = f" [variant {line['variant']}]" if line["variant"] else ""
     title = printable(line["scenario"] + variant)
@@ -80,13 +80,13 @@ def _annotation(line: Line, root: Path) -> str:
     return f"::error {properties}::{_data(text)}"
 
 
-def _wheres(checks: Iterable[Mapping[str, Any]]) -> list[str | None]:
+def _locations(checks: Iterable[Mapping[str, Any]]) -> list[str | None]:
     return [check.get("where") for check in checks]
 
 
 def _in_repository(where: str | None, root: Path) -> dict[str, str]:
     """Return a location as properties of an annotation; empty for a file outside the repository."""
-    found = place(where)
+    found = split_location(where)
     if found is None:
         return {}
     file, line, column = found

@@ -57,16 +57,16 @@ def _case(runs: Sequence[Line]) -> tuple[str, str]:
     first, found = runs[0], dict(properties(runs))
     result = found["verdict"]
     variant = f" [variant {first['variant']}]" if first["variant"] else ""
-    file, line, _ = place(first.get("where")) or (first["suite"], 0, 0)
+    file, line, _ = split_location(first.get("where")) or (first["suite"], 0, 0)
     attributes = {"classname": first["suite"], "name": first["scenario"] + variant, "file": file}
     attributes |= {"line": str(line)} if line else {}
     attributes = {name: printable(text) for name, text in attributes.items()}
     attributes["time"] = f"{_wall(runs):.3f}"
-    ended = _ended(runs, result)
+    ended = _result_element(runs, result)
     return f"<testcase{_attributes(attributes)}>{_properties(found.items())}{ended}</testcase>\n", result
 
 
-def _ended(runs: Sequence[Line], result: str) -> str:
+def _result_element(runs: Sequence[Line], result: str) -> str:
     """Return the element that says why a scenario did not pass; "" for one that did."""
     if result == "passed":
         return ""
@@ -80,7 +80,7 @@ def _ended(runs: Sequence[Line], result: str) -> str:
     return f"<{kind}{_attributes(attributes)}>{escape(text)}</{kind}>"
 
 
-def place(where: str | None) -> tuple[str, int, int] | None:
+def split_location(where: str | None) -> tuple[str, int, int] | None:
     """Split `file:line:column`; None for any other text."""
     file, _, rest = (where or "").rpartition(":")
     file, _, line = file.rpartition(":")

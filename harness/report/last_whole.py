@@ -29,13 +29,13 @@ def last_whole_run(folder: Path) -> Path | None:
     return next((at for at in (folder, folder / LAST_WHOLE) if _is_whole(at)), None)
 
 
-def put_aside(folder: Path, files: Sequence[str]) -> None:
+def keep_last_whole(folder: Path, files: Sequence[str]) -> None:
     """Move the run with these files, and its traces, to `last-whole`, if it is complete.
 
     The summary is moved last, since a folder without it does not count as a complete run.
 
     Raises:
-       OSError: a file cannot be moved.
+        OSError: a file cannot be moved.
     """
     if not _is_whole(folder):
         return
@@ -53,7 +53,7 @@ def put_aside(folder: Path, files: Sequence[str]) -> None:
             shutil.copyfile(folder / name, kept / name)
 
 
-def forget(folder: Path, files: Sequence[str]) -> None:
+def remove_last_whole(folder: Path, files: Sequence[str]) -> None:
     """Remove the run in `last-whole`, after a complete run."""
     with suppress(
         OSError

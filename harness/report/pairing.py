@@ -74,7 +74,9 @@ def pair(before: Run, after: Run) -> Pairing:
     """Pair the scenarios of two runs. Entries for files that could not be read are ignored."""
     old = {key: scenario for key, scenario in before.scenarios.items() if not scenario.is_file}
     new = {key: scenario for key, scenario in after.scenarios.items() if not scenario.is_file}
-    gone = [scenario for key, scenario in old.items() if key not in new or _stopped(scenario, new[key])]
+    gone = [
+        scenario for key, scenario in old.items() if key not in new or _is_newly_skipped(scenario, new[key])
+    ]
     return Pairing(
         pairs=[Pair(old[key], scenario) for key, scenario in new.items() if key in old],
         gone=sorted(gone, key=lambda scenario: scenario.key),
@@ -82,5 +84,5 @@ def pair(before: Run, after: Run) -> Pairing:
     )
 
 
-def _stopped(before: ScenarioRuns, after: ScenarioRuns) -> bool:
+def _is_newly_skipped(before: ScenarioRuns, after: ScenarioRuns) -> bool:
     return after.verdict == "skipped" != before.verdict

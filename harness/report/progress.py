@@ -58,9 +58,9 @@ class Pace:
         """Texts to show, in order: `count`, each verdict, `rate`, `left`."""
         count = f"{self.ended:,} of {self.total:,}"
         verdicts = {verdict: f"{number:,} {verdict}" for verdict, number in self._verdicts.items() if number}
-        return {"count": count, **verdicts, **self._speed()}
+        return {"count": count, **verdicts, **self._rate()}
 
-    def _speed(self) -> dict[str, str]:
+    def _rate(self) -> dict[str, str]:
         """Return the rate and the remaining time, once enough runs have ended."""
         then, before = self._samples[0] if self._samples else (self._clock(), 0)
         seconds, runs = self._clock() - then, self.ended - before
@@ -69,7 +69,7 @@ class Pace:
         rate = runs / seconds
         shown = f"{_number(rate)}/s" if rate >= 1 else f"{_number(rate * 60)}/min"
         left = (self.total - self.ended) / rate
-        return {"rate": shown} | ({"left": f"{_rounded(left)} left"} if left else {})
+        return {"rate": shown} | ({"left": f"{_duration(left)} left"} if left else {})
 
 
 class Progress:
@@ -83,7 +83,9 @@ class Progress:
         if total > 1 and console.is_terminal and not is_ci_machine():
             from rich.live import Live
 
-            self._live = Live(console=console, auto_refresh=False, transient=True, get_renderable=self._drawn)
+            self._live = Live(
+                console=console, auto_refresh=False, transient=True, get_renderable=self._render
+            )
             self._live.start(refresh=True)
 
     @property
@@ -122,7 +124,7 @@ class Progress:
         finally:
             self._live.start(refresh=True)
 
-    def _drawn(self) -> Text:
+    def _render(self) -> Text:
         """Return one line: the bar, and as many of the texts as fit."""
         from rich.text import Text
 
@@ -146,10 +148,10 @@ def _number(rate: float) -> str:
     return f"{rate:,.0f}" if rate >= 10 else f"{rate:.1f}"
 
 
-def _rounded(seconds: float) -> str:
+def _duration(seconds: float) -> str:
     """Return a remaining time, rounded up.
 
-    >>> _rounded(7.4), _rounded(80), _rounded(600), _rounded(8000)
+    >>> _duration(7.4), _duration(80), _duration(600), _duration(8000)
     ('8 s', '1 min 20 s', '10 min', '2 h 14 min')
     """
     whole = int(seconds) + 1 if seconds % 1 else int(seconds)

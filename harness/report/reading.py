@@ -83,5 +83,5 @@ def _problem(raw: bytes, error: Exception, span: Span) -> Problem:
             "results-line", f"a line of more than {_MAX_LINE // 1024**2} MB is not one of results", span
         )
     found = decoding_problem(raw, error, FORMAT, _CHOICES)
-    text = f"not a line of {found.of or 'results'}: {found.text}"
+    text = f"not a line of {found.expected or 'results'}: {found.text}"
     return Problem("results-line", text, Span(span.file, span.line, found.column), found.hint)

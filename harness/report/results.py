@@ -19,15 +19,15 @@ from msgspec.json import decode
 from harness.errors import FormatError, Problem
 from harness.report.atomic_write import replace, replace_in_chunks, unwritable
 from harness.report.cause import fault
-from harness.report.encoding import encode, is_at_most
+from harness.report.encoding import encode, fits
 from harness.report.failure import failed_checks
 from harness.report.junit import JUNIT, junit
-from harness.report.last_whole import forget, last_whole_summary, put_aside
+from harness.report.last_whole import keep_last_whole, last_whole_summary, remove_last_whole
 from harness.report.markdown import markdown
 from harness.report.markdown_changes import since_last_whole
 from harness.report.reading import FORMAT, RESULTS, read_lines
 from harness.report.summary import Summary
-from harness.report.traces import TraceFolder, packed, remove_traces
+from harness.report.traces import TraceFolder, pack_trace, remove_traces
 from harness.report.verdicts import NOT_PASSED
 from harness.scenario.checks.finding import LONGEST_TEXT, trim
 from harness.scenario.outcome import JSON, CheckResult, Outcome
@@ -49,7 +49,7 @@ class Record(NamedTuple):
 
 def record(outcome: Outcome) -> Record:
     """Return the written form of an outcome. This removes the outcome's events, to free their memory."""
-    made = Record(encode(line(outcome)), packed(outcome))
+    made = Record(encode(line(outcome)), pack_trace(outcome))
     outcome.events = []
     return made
 
@@ -128,7 +128,7 @@ def _call(call: Mapping[str, Any]) -> dict[str, Any]:
 def _bounded(value: JSON) -> JSON:
     """Return the value with long texts and lists cut; if it is still too long, the beginning of its JSON text."""
     short = trim(value)
-    if not isinstance(short, dict | list) or is_at_most(short, _MAX_LENGTH):
+    if not isinstance(short, dict | list) or fits(short, _MAX_LENGTH):
         return short
     text = encode(beginning(short, _MAX_LENGTH))
     if len(text) <= _MAX_LENGTH:
@@ -177,7 +177,7 @@ class ResultsWriter:
         try:
             self.folder.mkdir(parents=True, exist_ok=True)
             self._file = open_locked(self.path)
-            put_aside(self.folder, _FILES)
+            keep_last_whole(self.folder, _FILES)
             remove_traces(self.folder)
             self._file.truncate(0)
             for name in _FILES:
@@ -258,7 +258,7 @@ class ResultsWriter:
             text = page(self.path, self._summary, history=history, contents=contents)
             replace(self.path.with_name(PAGE), text.encode())
         if not incomplete:
-            forget(self.path.parent, _FILES)
+            remove_last_whole(self.path.parent, _FILES)
         if unwritten is not None:
             raise unwritten
         return self._summary

@@ -41,7 +41,7 @@ def summarise_runs(paths: Sequence[Path]) -> dict[str, Any]:
         FormatError: there are no results, nothing ran, or a line is damaged (`results-missing`, `no-runs`,
             `results-line`).
     """
-    chosen = [*_once(paths)]
+    chosen = [*_without_duplicates(paths)]
     sums, several = Summary(), len(chosen) > 1
     runs = [_add(sums, path, several) for path in chosen]
     reasons = [
@@ -87,7 +87,7 @@ def _incomplete(written: Mapping[str, Any] | None, lines: int) -> str:
     return why_incomplete(written)
 
 
-def _once(paths: Iterable[Path]) -> Iterator[Path]:
+def _without_duplicates(paths: Iterable[Path]) -> Iterator[Path]:
     """Yield the runs without duplicates. A UserWarning names each duplicate."""
     files: list[tuple[Path, Path]] = []
     for path in paths:
@@ -96,7 +96,7 @@ def _once(paths: Iterable[Path]) -> Iterator[Path]:
             if file.resolve() == other_file.resolve():
                 warnings.warn(f"{shown_path(path)} is given twice, and counts once", stacklevel=3)
                 break
-            if _copies(file, other_file):
+            if _is_copy(file, other_file):
                 text = f"{shown_path(path)} is a copy of {shown_path(other)}, and they count once"
                 warnings.warn(text, stacklevel=3)
                 break
@@ -105,7 +105,7 @@ def _once(paths: Iterable[Path]) -> Iterator[Path]:
             yield path
 
 
-def _copies(file: Path, other: Path) -> bool:
+def _is_copy(file: Path, other: Path) -> bool:
     """True if two files have the same content. Two runs never do, since their real times differ."""
     try:
         return file.is_file() and other.is_file() and filecmp.cmp(file, other, shallow=False)

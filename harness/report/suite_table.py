@@ -36,7 +36,7 @@ def group_table(
     ordered = sorted(groups.items(), key=worst_first)
     shown = ordered[:most]
     rows = [_row(name, group) for name, group in shown]
-    lines = [_words(row) for row in rows] if width is None else _columns([(word, *_HEAD), *rows], width)
+    lines = [_plain_row(row) for row in rows] if width is None else _columns([(word, *_HEAD), *rows], width)
     return [*lines, *_left_out(word, [group for _, group in ordered[len(shown) :]]), ""]
 
 
@@ -55,7 +55,7 @@ def _row(name: str, group: Mapping[str, Any]) -> tuple[str, ...]:
     return printable(name), passed, score(group["fitness"]), seconds(group["latency"]["p95"])
 
 
-def _words(row: tuple[str, ...]) -> str:
+def _plain_row(row: tuple[str, ...]) -> str:
     name, passed, fitness, p95 = row
     return _GAP.join((name, f"{passed} passed", f"fitness {fitness}", f"p95 {p95}"))
 

@@ -33,7 +33,7 @@ def prompt(node: str, args: Mapping[str, Any]) -> str:
     """Show a question on stderr and return the line that is read from stdin.
 
     Raises:
-       EOFError: stdin is at its end.
+        EOFError: stdin is at its end.
     """
     question = args.get("question", args.get("value"))
     text = question if isinstance(question, str) else json.dumps(question, ensure_ascii=False, default=str)

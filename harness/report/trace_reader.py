@@ -62,7 +62,7 @@ def read_trace(path: Path) -> RunTrace:
             if event.get("event") == "shared":
                 shared.add(event)
             else:
-                events.append(shared.put_back(event))
+                events.append(shared.restore(event))
     except FormatError as error:
         damage = error
     return RunTrace(head, events, damage)
@@ -81,13 +81,15 @@ class _Shared:
         if "cut" in event:
             self._cut.add(number)
 
-    def put_back(self, event: dict[str, Any]) -> dict[str, Any]:
+    def restore(self, event: dict[str, Any]) -> dict[str, Any]:
         """Restore the shared values of an event. `cut` of the result lists the places where a value was cut."""
         cut: list[str] = []
-        whole = {key: self._whole(item, key, cut) if key in DATA else item for key, item in event.items()}
+        whole = {
+            key: self._restore_value(item, key, cut) if key in DATA else item for key, item in event.items()
+        }
         return {**whole, "cut": [*event.get("cut", ()), *cut]} if cut else whole
 
-    def _whole(self, value: Any, place: str, cut: list[str]) -> Any:
+    def _restore_value(self, value: Any, place: str, cut: list[str]) -> Any:
         if isinstance(value, list):
             items: list[Any] = []
             for item in value:
@@ -96,12 +98,12 @@ class _Shared:
                     followers = range(numbers[0], numbers[-1] + 1)
                     items += [self._value(number, place, cut) for number in followers]
                 else:
-                    items.append(self._whole(item, f"{place}.{len(items)}", cut))
+                    items.append(self._restore_value(item, f"{place}.{len(items)}", cut))
             return items
         if isinstance(value, dict):
             if len(value) == 1 and isinstance(number := value.get(SHARED), int):
                 return self._value(number, place, cut)
-            return {key: self._whole(item, f"{place}.{key}", cut) for key, item in value.items()}
+            return {key: self._restore_value(item, f"{place}.{key}", cut) for key, item in value.items()}
         return value
 
     def _value(self, number: int, place: str, cut: list[str]) -> Any:

@@ -36,7 +36,7 @@ _LEVEL: Final = 1
 _GZIP: Final = 31  # window size with a gzip header, which contains no time
 
 
-def packed(outcome: Outcome) -> bytes:
+def pack_trace(outcome: Outcome) -> bytes:
     """Return the trace file of a run; empty if it is not to be kept."""
     if not outcome.events:
         return b""

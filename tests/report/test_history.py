@@ -64,7 +64,7 @@ def append(file: Path, *verdicts: str) -> None:
 
 def test_a_record_is_read_as_it_was_written() -> None:
     made = record("passed", "failed", incomplete="interrupted")
-    assert RunRecord.read(json.loads(json.dumps(made.written()))) == made
+    assert RunRecord.read(json.loads(json.dumps(made.as_json()))) == made
 
 
 def test_repeats_count_as_one_scenario_with_the_worst_verdict() -> None:
@@ -91,7 +91,7 @@ def test_invalid_record_is_rejected_with_its_location(
     tmp_path: Path, change: dict[str, Any], said: str
 ) -> None:
     file = tmp_path / "history.jsonl"
-    lines = [record("passed").written(), record("passed").written() | change]
+    lines = [record("passed").as_json(), record("passed").as_json() | change]
     file.write_text("".join(json.dumps(each) + "\n" for each in lines))
     with pytest.raises(FormatError) as caught:
         [*read_history(file)]

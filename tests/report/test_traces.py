@@ -101,7 +101,7 @@ plain = st.recursive(
 def test_any_values_are_restored(values: list[Any]) -> None:
     from tempfile import TemporaryDirectory
 
-    from harness.report.traces import packed
+    from harness.report.traces import pack_trace
     from harness.scenario.outcome import Observation, Outcome
 
     events = [{"event": "node_end", "at": 0.0, "update": {"value": value}} for value in values]
@@ -110,7 +110,7 @@ def test_any_values_are_restored(values: list[Any]) -> None:
     )
     with TemporaryDirectory() as folder:
         path = Path(folder, "1.jsonl.gz")
-        path.write_bytes(packed(made))
+        path.write_bytes(pack_trace(made))
         assert read_trace(path).events == [*events, END]
 
 

@@ -1,12 +1,12 @@
 """Compare two runs: the scenarios that changed, and the first event where the traces of a scenario differ.
 
 comparison        the scenarios of both runs, sorted by how they changed
-difference        a difference between two traces, as text and as data
+explanation       the checks that changed and the first difference of the traces, for each scenario that is shown
 first_difference  the first event where two traces differ: a route, a prompt, a reply, a call, an update
-sentences         an event of a trace in one line
-values            the places where two values differ
-words             the difference of two texts, by lines and words
-explained         the checks and the first difference of each scenario that is shown
+difference        that difference, as text and as data
+event_text        an event of a trace in one line
+values            the places where two JSON values differ
+text_diff         the difference of two texts, by lines and words
 text              the comparison for a terminal
-whole             one scenario in full: both conversations, line by line
+full_text         one scenario in full: both conversations, line by line
 """

@@ -98,12 +98,12 @@ class Change:
         return found
 
     @property
-    def lost(self) -> float:
+    def loss(self) -> float:
         """The size of the loss, as a sort key: the share of repeats that stopped passing, then the lost score."""
         if self.before is None or self.after is None:
             passed = (self.before or self.after or self.scenario).verdict == "passed"
             return 1.0 if passed == (self.kind == "gone") else 0.0
-        one, other = (_standing([*side.repeats.values()]) for side in (self.before, self.after))
+        one, other = (_quality([*side.repeats.values()]) for side in (self.before, self.after))
         return (one[0] - other[0]) * 10 + (one[2] - other[2])
 
 
@@ -129,7 +129,7 @@ def compare(before: Side, after: Side) -> Comparison:
     """Compare the scenarios of two runs."""
     pairing = pair(before.run, after.run)
     gone = {scenario.key for scenario in pairing.gone}
-    changes = [_paired(each, before, after, is_gone=each.after.key in gone) for each in pairing.pairs]
+    changes = [_compare_pair(each, before, after, is_gone=each.after.key in gone) for each in pairing.pairs]
     left = gone.difference(pairing.by_key)
     changes += [Change("gone", each, None) for each in pairing.gone if each.key in left]
     changes += [Change("new", None, each) for each in pairing.added]
@@ -162,11 +162,11 @@ def _digest(change: Change, before: Side, after: Side) -> str:
 
 
 def _order(change: Change) -> tuple[Any, ...]:
-    worst_first = change.lost if change.kind == "better" else -change.lost
+    worst_first = change.loss if change.kind == "better" else -change.loss
     return KINDS.index(change.kind), worst_first, change.scenario.key
 
 
-def _paired(found: Pair, before: Side, after: Side, *, is_gone: bool) -> Change:
+def _compare_pair(found: Pair, before: Side, after: Side, *, is_gone: bool) -> Change:
     if is_gone:
         return Change("gone", found.before, found.after)
     if found.before.verdict == "skipped" != found.after.verdict:
@@ -179,7 +179,7 @@ def _paired(found: Pair, before: Side, after: Side, *, is_gone: bool) -> Change:
         if differs or (was is not None and now is not None and was != now):
             differ.append(number)
     one, other = (
-        _standing([side.repeats[number] for number in numbers]) for side in (found.before, found.after)
+        _quality([side.repeats[number] for number in numbers]) for side in (found.before, found.after)
     )
     kind = "worse" if other < one else "better" if other > one else "changed" if differ else "same"
     if not numbers:
@@ -187,7 +187,7 @@ def _paired(found: Pair, before: Side, after: Side, *, is_gone: bool) -> Change:
     return Change(kind, found.before, found.after, differ, len(numbers), found.unpaired)
 
 
-def _standing(repeats: Sequence[Repeat]) -> tuple[float, float, float]:
+def _quality(repeats: Sequence[Repeat]) -> tuple[float, float, float]:
     """Return a sort key for how good the repeats are: the larger, the better."""
     judged = [repeat for repeat in repeats if repeat.verdict != "skipped"]
     if not judged:

@@ -134,13 +134,13 @@ def _explanation(
                 change, lines, checks, notes=notes, unknown=f"no trace of the {name} run: {trace}"
             )
         if trace.damage is not None:
-            notes.append(f"the trace of the {name} run is cut off: {_first(trace.damage)}")
+            notes.append(f"the trace of the {name} run is cut off: {_first_problem(trace.damage)}")
         traces.append(trace)
     difference = first_difference(traces[0].events, traces[1].events)
     if difference is None:
         why = "their traces are the same as far as they go, and their digests differ"
         return Explanation(change, lines, checks, notes=notes, unknown=why)
-    return Explanation(change, lines, checks, difference, place_of(difference, before, after), notes=notes)
+    return Explanation(change, lines, checks, difference, location_of(difference, before, after), notes=notes)
 
 
 def trace_of(line: Line, folder: Path) -> RunTrace | str:
@@ -154,13 +154,13 @@ def trace_of(line: Line, folder: Path) -> RunTrace | str:
     try:
         trace = read_trace(folder / str(line["trace"]))
     except FormatError as error:
-        return _first(error)
+        return _first_problem(error)
     if trace.head.get("digest") != line["digest"]:
         return f"{line['trace']} is of another run"
     return trace
 
 
-def _first(error: FormatError) -> str:
+def _first_problem(error: FormatError) -> str:
     return error.problems[0].one_line
 
 
@@ -189,7 +189,7 @@ def _name(at: int, line: Line) -> str:
     return str(names[-1]) + (f" ({count})" if count > 1 else "")
 
 
-def place_of(difference: Difference, before: Line, after: Line) -> str:
+def location_of(difference: Difference, before: Line, after: Line) -> str:
     """Return `file:line` of the node or edge in the manifest, preferably of the later run; "" if unknown."""
     for line in (after, before):
         shape = line.get("shape") or {}

@@ -33,11 +33,11 @@ def first_difference(before: Sequence[Event], after: Sequence[Event]) -> Differe
         if content(one) != content(other):
             return _difference(one, other, names, slower)
         if not slower and _times(one) != _times(other):
-            timed, slower = (one, other), _slower(one, other, names[1])
+            timed, slower = (one, other), _time_difference(one, other, names[1])
     if len(before) != len(after):
         longer = before if len(before) > len(after) else after
         event = longer[min(len(before), len(after))]
-        return _one_ended(event, is_before=longer is before, slower=slower)
+        return _early_end(event, is_before=longer is before, slower=slower)
     if slower:
         return Difference("time", slower, _node(timed[1], names[1]), timed[0]["at"], timed[1]["at"], ())
     return None
@@ -74,16 +74,20 @@ def _name(node: str) -> str:
 def _difference(one: Event, other: Event, calls: tuple[_Calls, _Calls], slower: str) -> Difference:
     """Describe the difference between two events at the same position."""
     node = _node(other, calls[1])
-    kind, what, found = "order", "what happens", [_whole(one, other)]
+    kind, what, found = "order", "what happens", [_sentences(one, other)]
     edge = None
     if one["event"] == other["event"]:
         event = one["event"]
         if event == "call":
-            kind, what, found = _calls_differ(one, other)
+            kind, what, found = _compare_calls(one, other)
         elif event == "answer":
-            kind, what, found = _answers_differ(one, other, calls[1].of(other))
+            kind, what, found = _compare_answers(one, other, calls[1].of(other))
         elif event == "route" and one["source"] == other["source"]:
-            kind, what, found = "route", f"the route after {end_name(other['source'])}", [_whole(one, other)]
+            kind, what, found = (
+                "route",
+                f"the route after {end_name(other['source'])}",
+                [_sentences(one, other)],
+            )
             edge = (other["source"], other["target"])
         elif event in _SIMPLE:
             kind, what = _SIMPLE[event]
@@ -107,14 +111,14 @@ _SIMPLE: Final = {
 _UPDATE: Final = "update"
 
 
-def _calls_differ(one: Event, other: Event) -> tuple[str, str, list[Part]]:
+def _compare_calls(one: Event, other: Event) -> tuple[str, str, list[Part]]:
     node = other["node"]
     if (one["kind"], one["name"]) != (other["kind"], other["name"]):
         if one["kind"] == other["kind"] == "llm" and one["node"] == node:
             return "request", f"the model that {node} asks", [Part("model", one["name"], other["name"])]
-        return "call", f"the call of {node}", [_whole(one, other)]
+        return "call", f"the call of {node}", [_sentences(one, other)]
     if one["node"] != node:
-        return "order", "what happens", [_whole(one, other)]
+        return "order", "what happens", [_sentences(one, other)]
     requests = [dict(event["request"]) for event in (one, other)]
     lists = [request.pop("messages", None) for request in requests]
     rest = [*map(_part, value_changes(requests[0], requests[1]))]
@@ -149,22 +153,27 @@ def _messages(before: Sequence[Any], after: Sequence[Any]) -> list[Part]:
                     for place in named
                 ]
             else:
-                found += [Part(role_of(old), _said(old), ABSENT), Part(role_of(new), ABSENT, _said(new))]
-        found += [Part(role_of(message), _said(message), ABSENT) for message in before[start + paired : end]]
-        found += [Part(role_of(message), ABSENT, _said(message)) for message in after[at + paired : to]]
+                found += [
+                    Part(role_of(old), _content_of(old), ABSENT),
+                    Part(role_of(new), ABSENT, _content_of(new)),
+                ]
+        found += [
+            Part(role_of(message), _content_of(message), ABSENT) for message in before[start + paired : end]
+        ]
+        found += [Part(role_of(message), ABSENT, _content_of(message)) for message in after[at + paired : to]]
     return found
 
 
-def _said(message: Any) -> Any:
+def _content_of(message: Any) -> Any:
     return message.get("content", message) if isinstance(message, Mapping) else message
 
 
-def _answers_differ(one: Event, other: Event, call: Mapping[str, Any]) -> tuple[str, str, list[Part]]:
+def _compare_answers(one: Event, other: Event, call: Mapping[str, Any]) -> tuple[str, str, list[Part]]:
     of_model = call.get("kind") == "llm"
     name = call.get("node", "") if of_model else f"{call.get('name', '')} in {call.get('node', '')}"
     kind, what = ("reply", f"the reply to {name}") if of_model else ("result", f"the result of {name}")
     if one["ok"] != other["ok"]:
-        return kind, what, [_whole(one, other)]
+        return kind, what, [_sentences(one, other)]
     value = [event.get("value", event.get("error")) for event in (one, other)]
     found = [
         Part("" if place.path == "text" else place.path, place.before, place.after)
@@ -178,7 +187,7 @@ def _part(place: ValueChange) -> Part:
     return Part(place.path.removeprefix(f"{_UPDATE}."), place.before, place.after)
 
 
-def _one_ended(event: Event, *, is_before: bool, slower: str) -> Difference:
+def _early_end(event: Event, *, is_before: bool, slower: str) -> Difference:
     said = sentence(event)
     part = Part("", said if is_before else ABSENT, ABSENT if is_before else said)
     node = str(event.get("graph") or "") + str(event.get("node") or _name(event.get("source", "")))
@@ -187,7 +196,7 @@ def _one_ended(event: Event, *, is_before: bool, slower: str) -> Difference:
     return Difference("end", what, node, before, after, (part,), slower=slower)
 
 
-def _slower(one: Event, other: Event, calls: _Calls) -> str:
+def _time_difference(one: Event, other: Event, calls: _Calls) -> str:
     """Describe a difference of times."""
     took = one.get("latency"), other.get("latency")
     node = _node(other, calls)
@@ -198,7 +207,7 @@ def _slower(one: Event, other: Event, calls: _Calls) -> str:
     return f"{sentence(other)} at {seconds(other['at'])}, and at {seconds(one['at'])} before"
 
 
-def _whole(one: Event, other: Event) -> Part:
+def _sentences(one: Event, other: Event) -> Part:
     before, after = sentence(one), sentence(other)
     if before == after:
         before, after = (

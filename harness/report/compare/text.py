@@ -37,7 +37,7 @@ def heading(comparison: Comparison) -> Iterator[Line]:
     """Yield the names of the runs, warnings about incomplete ones, the counts of scenarios by kind, and totals."""
     before, after = comparison.before, comparison.after
     yield f"{printable(before.run.name)} -> {printable(after.run.name)}", "bold"
-    yield from _cautions(before, after)
+    yield from _notes(before, after)
     counts = comparison.counts
     counted = [f"{count} {kind}" for kind, count in counts.items() if kind != "same"]
     yield f"{plural(sum(counts.values()), 'scenario')}: {' · '.join(counted)} · {counts['same']} the same", ""
@@ -49,7 +49,7 @@ def heading(comparison: Comparison) -> Iterator[Line]:
             yield f"{figure.label:<9}  {shown[0]} -> {shown[1]}", "worse" if worse else "better"
 
 
-def _cautions(before: Side, after: Side) -> Iterator[Line]:
+def _notes(before: Side, after: Side) -> Iterator[Line]:
     for name, side in (("earlier", before), ("later", after)):
         if side.path is None:
             yield (
@@ -120,23 +120,23 @@ def _figures(change: Change) -> str:
         figures = figures_of(change.scenario)
         return f"{figures['verdict']}  score {figures['score']:.2f}  {seconds(figures['latency'])}"
     one, other = figures_of(change.before), figures_of(change.after)
-    found = [_moved("", one["verdict"], other["verdict"], always=True)]
+    found = [_before_and_after("", one["verdict"], other["verdict"], always=True)]
     if max(one["runs"], other["runs"]) > 1:
         passed = (f"{side['passed']} of {side['runs']}" for side in (one, other))
-        found.append(_moved("passed ", *passed, always=True))
-    found.append(_moved("score ", *(f"{side['score']:.2f}" for side in (one, other))))
+        found.append(_before_and_after("passed ", *passed, always=True))
+    found.append(_before_and_after("score ", *(f"{side['score']:.2f}" for side in (one, other))))
     if None not in (one["latency"], other["latency"]):
-        found.append(_moved("latency ", *(seconds(side["latency"]) for side in (one, other))))
-    found.append(_moved("tokens ", *(f"{side['tokens']:,}" for side in (one, other))))
+        found.append(_before_and_after("latency ", *(seconds(side["latency"]) for side in (one, other))))
+    found.append(_before_and_after("tokens ", *(f"{side['tokens']:,}" for side in (one, other))))
     found.append(
-        _moved(
+        _before_and_after(
             "cost ", *("no price" if side["cost"] is None else cost(side["cost"]) for side in (one, other))
         )
     )
     return "  ".join(filter(None, found))
 
 
-def _moved(label: str, before: str, after: str, *, always: bool = False) -> str:
+def _before_and_after(label: str, before: str, after: str, *, always: bool = False) -> str:
     if before == after:
         return f"{label}{before}" if always else ""
     return f"{label}{before} -> {after}"

@@ -43,16 +43,16 @@ def _lines(before: Sequence[str], after: Sequence[str]) -> Iterator[str]:
             head = before[start : start + _CONTEXT] if number else []
             tail = before[max(end - _CONTEXT, start + len(head)) : end] if number < len(steps) - 1 else []
             left = end - start - len(head) - len(tail)
-            yield from (f"  {_clipped(line)}" for line in head)
+            yield from (f"  {_clip(line)}" for line in head)
             if left and head and tail:
                 yield "  …"
-            yield from (f"  {_clipped(line)}" for line in tail)
+            yield from (f"  {_clip(line)}" for line in tail)
             continue
         paired = min(end - start, to - at)
         for old, new in zip(before[start : start + paired], after[at : at + paired], strict=True):
-            yield from _changed(old, new)
-        yield from (f"- {_clipped(line)}" for line in before[start + paired : end])
-        yield from (f"+ {_clipped(line)}" for line in after[at + paired : to])
+            yield from _changed_line(old, new)
+        yield from (f"- {_clip(line)}" for line in before[start + paired : end])
+        yield from (f"+ {_clip(line)}" for line in after[at + paired : to])
 
 
 def word_changes(before: str, after: str) -> list[tuple[str, str]]:
@@ -68,19 +68,19 @@ def word_changes(before: str, after: str) -> list[tuple[str, str]]:
     ]
 
 
-def _changed(before: str, after: str) -> Iterator[str]:
+def _changed_line(before: str, after: str) -> Iterator[str]:
     """Yield the change of one line: by words if enough of it is unchanged."""
     changes = word_changes(before, after)
     stayed = sum(len(was) for was, now in changes if was == now)
     if stayed < _ALIKE * max(len(before), len(after)):
-        yield from (f"- {_clipped(before)}", f"+ {_clipped(after)}")
+        yield from (f"- {_clip(before)}", f"+ {_clip(after)}")
         return
     parts = []
     for number, (was, now) in enumerate(changes):
         if was == now:
-            parts.append(_around(was, first=number == 0, last=number == len(changes) - 1))
+            parts.append(_shorten(was, first=number == 0, last=number == len(changes) - 1))
         else:
-            parts.append((f"[-{_clipped(was)}-]" if was else "") + (f"{{+{_clipped(now)}+}}" if now else ""))
+            parts.append((f"[-{_clip(was)}-]" if was else "") + (f"{{+{_clip(now)}+}}" if now else ""))
     yield "~ " + "".join(parts)
 
 
@@ -120,14 +120,14 @@ def _merged(steps: Sequence[Step], words: Sequence[str]) -> list[Step]:
     return merged
 
 
-def _around(text: str, *, first: bool, last: bool) -> str:
+def _shorten(text: str, *, first: bool, last: bool) -> str:
     """Shorten an unchanged text to the parts next to changes."""
     if len(text) <= 2 * _AROUND:
         return text
     return ("" if first else text[:_AROUND]) + "…" + ("" if last else text[-_AROUND:])
 
 
-def _clipped(text: str) -> str:
+def _clip(text: str) -> str:
     return (
         text if len(text) <= _MAX_TEXT else f"{text[:_MAX_TEXT]}… ({len(text) - _MAX_TEXT:,} more characters)"
     )

@@ -55,7 +55,7 @@ class HistoryWriter:
                 first = file.readline(_MAX_LINE)
         except OSError as error:
             raise _unwritable(self.file, error) from None
-        if first and not _is_cut(first):
+        if first and not _is_incomplete(first):
             _record(self.file, 1, first)
 
     def add(self, line: Mapping[str, Any]) -> None:
@@ -75,7 +75,7 @@ class HistoryWriter:
         try:
             with self.file.open("ab+") as file:
                 _lock(file, self.file)
-                _append(file, encode(record.written()).encode() + b"\n")
+                _append(file, encode(record.as_json()).encode() + b"\n")
         except OSError as error:
             raise _unwritable(self.file, error) from None
 
@@ -91,7 +91,7 @@ def _append(file: BinaryIO, line: bytes) -> None:
     start = _start_of_last_line(file, size)
     file.seek(start)
     last = file.read()
-    end = start if _is_cut(last) else size
+    end = start if _is_incomplete(last) else size
     line = b"\n" + line if last and end == size else line
     os.ftruncate(file.fileno(), end)
     try:
@@ -104,7 +104,7 @@ def _append(file: BinaryIO, line: bytes) -> None:
         raise
 
 
-def _is_cut(line: bytes) -> bool:
+def _is_incomplete(line: bytes) -> bool:
     """True for the beginning of a history line without its end, left by a run that was killed."""
     if not line or line.endswith((b"\n", b"}")):
         return False
@@ -166,7 +166,7 @@ def read_history(path: Path) -> Iterator[RunRecord]:
             try:
                 record = _record(path, number, raw)
             except FormatError:
-                if not _is_cut(raw):
+                if not _is_incomplete(raw):
                     raise
                 warnings.warn(
                     f"{shown_path(path)}:{number}: the last line was cut off and is left out", stacklevel=2

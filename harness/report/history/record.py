@@ -37,7 +37,7 @@ class Entry(NamedTuple):
     passed: int
     runs: int
 
-    def written(self) -> list[Any]:
+    def as_json(self) -> list[Any]:
         """Return the entry in the form of the line."""
         repeats = [self.passed, self.runs] if self.runs > 1 else []
         return [self.verdict, round(self.score, 6), *repeats]
@@ -52,21 +52,21 @@ def read_entry(written: Any) -> Entry:
     try:
         return _entry_of(*written)
     except TypeError:  # not a list, or with values of other types
-        raise ValueError(_no_entry(written)) from None
+        raise ValueError(_invalid_entry(written)) from None
 
 
 @lru_cache(maxsize=10_000, typed=True)  # most entries of a history are equal
 def _entry_of(*written: Any) -> Entry:
     if len(written) not in (2, 4) or written[0] not in WORST_FIRST:
-        raise ValueError(_no_entry(written))
+        raise ValueError(_invalid_entry(written))
     verdict, score, *repeats = written
     counted = repeats or [int(verdict == "passed"), int(verdict != "skipped")]
     if not _is_number(score) or not all(isinstance(count, int) and count >= 0 for count in counted):
-        raise ValueError(_no_entry(written))
+        raise ValueError(_invalid_entry(written))
     return Entry(verdict, float(score), *counted)
 
 
-def _no_entry(written: Any) -> str:
+def _invalid_entry(written: Any) -> str:
     return f"not [verdict, score] or [verdict, score, passed, runs]: {written!s:.60}"
 
 
@@ -124,7 +124,7 @@ class RunRecord(NamedTuple):
             figures, verdicts.entries(), time, revision.commit, revision.branch, complete, reason or None
         )
 
-    def written(self) -> dict[str, Any]:
+    def as_json(self) -> dict[str, Any]:
         """Return the line of the history, as a mapping."""
         return {
             "format": FORMAT,
@@ -134,7 +134,7 @@ class RunRecord(NamedTuple):
             "complete": self.complete,
             "reason": self.reason,
             "total": self.total,
-            "scenarios": {label: entry.written() for label, entry in self.scenarios.items()},
+            "scenarios": {label: entry.as_json() for label, entry in self.scenarios.items()},
         }
 
     @classmethod

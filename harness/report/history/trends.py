@@ -35,7 +35,7 @@ class Run(NamedTuple):
         return {**self._asdict(), "name": self.name or None, "total": dict(self.total)}
 
     @property
-    def mark(self) -> dict[str, Any]:
+    def identity(self) -> dict[str, Any]:
         """The fields that identify the run, as JSON data."""
         return {"number": self.number, "name": self.name or None, "time": self.time, "commit": self.commit}
 
@@ -112,7 +112,7 @@ class ScenarioTrend:
             "passed": self.passed,
             "changes": self.changes,
             "mixed": self.mixed,
-            **{name: run.mark if run else None for name, run in marks.items()},
+            **{name: run.identity if run else None for name, run in marks.items()},
             "recent": list(self.recent),
         }
 

@@ -41,11 +41,11 @@ def write_evolution(folder: Path) -> Path:
         FormatError: the files cannot be read, or the page cannot be written.
     """
     file = folder / PAGE
-    replace(file, evolution_page(read_evolution(folder), _beside(folder)).encode())
+    replace(file, evolution_page(read_evolution(folder), _other_files(folder)).encode())
     return file
 
 
-def _beside(folder: Path) -> list[tuple[str, str]]:
+def _other_files(folder: Path) -> list[tuple[str, str]]:
     """Return the other files of the folder, with a description of each."""
     return [(name, text) for name, text in _FILES if (folder / name).exists()]
 
@@ -195,7 +195,7 @@ def _prompts(found: Evolution, winner: Genome | None) -> list[dict[str, Any]]:
 
     `parts` is None if the text in the manifest is unknown.
     """
-    known = _of_manifest(found, "prompts")
+    known = _manifest_values(found, "prompts")
     return [
         {"id": id_, "text": text, "parts": word_changes(known[id_], text) if id_ in known else None}
         for id_, text in (winner.prompts if winner else {}).items()
@@ -207,14 +207,16 @@ def _settings(found: Evolution, winner: Genome | None) -> list[tuple[str, str, s
     """Return the winner's temperatures and tools: (place, value in the manifest, value of the winner)."""
     rows = []
     for key in ("temperatures", "tools"):
-        known = _of_manifest(found, key)
+        known = _manifest_values(found, key)
         for place, value in (getattr(winner, key) if winner else {}).items():
-            before = _written(known[place]) if place in known else "as in the manifest"
-            rows.append((f"{key[:-1] if key == 'temperatures' else key} of {place}", before, _written(value)))
+            before = _format_value(known[place]) if place in known else "as in the manifest"
+            rows.append(
+                (f"{key[:-1] if key == 'temperatures' else key} of {place}", before, _format_value(value))
+            )
     return rows
 
 
-def _of_manifest(found: Evolution, key: str) -> Mapping[str, Any]:
+def _manifest_values(found: Evolution, key: str) -> Mapping[str, Any]:
     """Return values of the manifest, from evolution.json or else from the baseline genome."""
     said: Mapping[str, Any] | None = getattr(found.search, key)
     if said:
@@ -223,7 +225,7 @@ def _of_manifest(found: Evolution, key: str) -> Mapping[str, Any]:
     return getattr(baseline, key) if baseline else {}
 
 
-def _written(value: Any) -> str:
+def _format_value(value: Any) -> str:
     if isinstance(value, list):
         return ", ".join(map(str, value)) or "none"
     return "not set" if value is None else str(value)

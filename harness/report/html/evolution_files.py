@@ -146,7 +146,7 @@ def _genomes(file: Path) -> dict[str, Genome]:
 def _damaged(file: Path, raw: bytes, error: Exception, line: int | None = None) -> FormatError:
     """Return the error for an invalid evolution.json, or for an invalid line of genomes.jsonl."""
     found = decoding_problem(raw, error, None if line else "harness-evolution/1")
-    text = f"not {found.of or ('a genome' if line else 'an evolution')}: {found.text}"
+    text = f"not {found.expected or ('a genome' if line else 'an evolution')}: {found.text}"
     place = Span(shown_path(file), line or found.line, found.column)
     return FormatError(Problem("evolution-damaged", text, place, found.hint))
 

@@ -125,17 +125,12 @@ def page(
         contents = Contents(folder, score)
         for _ in contents.collecting(read_lines(run)):
             pass
-    rows, manifests, embedded, traced = (
-        contents.rows,
-        contents.manifests,
-        contents.embedded,
-        contents.traced,
-    )
+    rows, manifests = contents.rows, contents.manifests
     names = manifests.names()
     listed = [_listed(row, names[row.manifest], baseline) for row in contents.rows_by_priority()]
-    conversations = traced.texts()
+    conversations = contents.traced.texts()
     report = report_argument(Path(listed[0]["suite"]), folder) if listed else ""
-    texts, alike = embedded.texts(), by_cause(listed)
+    texts, groups = contents.embedded.texts(), by_cause(listed)
     data = {
         "format": "harness-report/1",
         "summary": {
@@ -152,9 +147,9 @@ def page(
         "score": None if score is None else script_data(score),
     }
     compared = None if score is None else score_view(score)
-    return template(
-        "page.html"
-    ).render(
+    # Totals over all variants mean nothing.
+    tiles = [] if compared else overview.tiles(summary["total"], baseline.total if baseline else None)
+    return template("page.html").render(
         policy=policy(asset("style.css"), _script()),
         style=safe(asset("style.css")),
         script=safe(_script()),
@@ -167,15 +162,15 @@ def page(
         reason=summary["reason"] or "",
         headline=f"{compared['headline']}." if compared else overview.headline(rows, baseline),
         state="scored" if compared else overview.state(summary["total"]),
-        tiles=[]
-        if compared  # totals over all variants mean nothing
-        else overview.tiles(summary["total"], None if baseline is None else baseline.total),
+        tiles=tiles,
         facts=_facts(results_file(run), summary, baseline, score, rows),
-        left_out=_left_out(len(rows) - len(listed), embedded.left_out, traced.left_out, score is not None),
+        left_out=_left_out(
+            len(rows) - len(listed), contents.embedded.left_out, contents.traced.left_out, score is not None
+        ),
         changes=[] if baseline is None else overview.changes(rows, baseline),
         report=report,
-        causes=[cause(group, texts) for group in alike[:_MAX_CAUSES]],
-        more_causes=max(0, len(alike) - _MAX_CAUSES),
+        causes=[cause(group, texts) for group in groups[:_MAX_CAUSES]],
+        more_causes=max(0, len(groups) - _MAX_CAUSES),
         suites=summary["suites"],
     )
 

@@ -92,7 +92,7 @@ def read_score(folder: Path) -> Score | None:
         return msgspec.json.decode(raw, type=Score)
     except (ValueError, RecursionError) as error:
         found = decoding_problem(raw, error, "harness-score/1")
-        text = f"not {found.of or 'a score'}: {found.text}"
+        text = f"not {found.expected or 'a score'}: {found.text}"
         place = Span(shown_path(file), found.line, found.column)
         hint = found.hint or "run `harness score` again"
         raise FormatError(Problem("score-damaged", text, place, hint)) from None

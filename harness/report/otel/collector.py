@@ -70,7 +70,7 @@ class _LastResponse:
         self.rejected = 0
         self.text = ""
 
-    def answered(self, response: Any) -> None:
+    def record_response(self, response: Any) -> None:
         status = response.status_code
         text = clip(printable(response.text.strip()), _MAX_TEXT) if status >= 400 else ""
         self.why = f"it answered {status} {responses.get(status, '')}".rstrip() + (
@@ -102,7 +102,7 @@ def _session(last: _LastResponse) -> Any:
             except RequestException as error:
                 last.failed(error)
                 raise
-            last.answered(response)
+            last.record_response(response)
             return response
 
     return _RecordingSession()

@@ -25,7 +25,7 @@ _MAX_SPANS: Final = 500
 _IDS: Final = ("traceId", "spanId", "parentSpanId")
 
 
-def require() -> None:
+def require_extra() -> None:
     """Check that the extra is installed.
 
     Raises:

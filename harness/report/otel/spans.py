@@ -95,7 +95,7 @@ class _Builder:
 
     def spans(self) -> Iterator[Span]:
         """Build the spans, and yield them in the order of their starts."""
-        root = self._add(None, f"invoke_agent {self._head['agent']}", 0.0, self._of_run())
+        root = self._add(None, f"invoke_agent {self._head['agent']}", 0.0, self._run_attributes())
         for event in self._events:
             self._add_event(event, root)
         ended = max((event["at"] for event in self._events), default=0.0)
@@ -184,7 +184,7 @@ class _Builder:
         variant = f" [{self._head['variant']}]" if self._head.get("variant") else ""
         return f"{self._head['id']}{variant} #{self._head['repeat']}"
 
-    def _of_run(self) -> dict[str, Any]:
+    def _run_attributes(self) -> dict[str, Any]:
         head = self._head
         attributes: dict[str, Any] = {
             "gen_ai.operation.name": "invoke_agent",
