@@ -44,20 +44,17 @@ def keep_last_whole(folder: Path, files: Sequence[str]) -> None:
     (kept / _SUMMARY).unlink(missing_ok=True)
     remove_traces(kept)
     move_traces(folder, kept)
-    for name in sorted(files, key=_SUMMARY.__eq__):
-        if name == _SUMMARY:
-            os.replace(folder / name, kept / name)
-        elif (
-            folder / name
-        ).exists():  # copied: one of the files is open, and cannot be moved on every system
+    for name in files:
+        # Copied and not moved, since one of them is open, and not every system can move an open file.
+        if name != _SUMMARY and (folder / name).exists():
             shutil.copyfile(folder / name, kept / name)
+    os.replace(folder / _SUMMARY, kept / _SUMMARY)
 
 
 def remove_last_whole(folder: Path, files: Sequence[str]) -> None:
     """Remove the run in `last-whole`, after a complete run."""
-    with suppress(
-        OSError
-    ):  # nothing was kept, or the folder has other files; `last_whole_run` copes with both
+    # OSError: nothing was kept, or the folder has other files. `last_whole_run` copes with both.
+    with suppress(OSError):
         for name in files:
             (folder / LAST_WHOLE / name).unlink(missing_ok=True)
         remove_traces(folder / LAST_WHOLE)

@@ -9,7 +9,7 @@ from typing import Any
 
 from harness.errors import FormatError, Problem
 from harness.report.reading import RESULTS, read_lines, results_file
-from harness.report.summary import FORMAT, Summary
+from harness.report.summary import FORMAT, summarise
 from harness.source.document import shown_path
 
 
@@ -22,12 +22,10 @@ def summary_of(run: Path) -> dict[str, Any]:
     found = written_summary(run)
     if found is not None:
         return found
-    sums, lines = Summary(), 0
-    for lines, line in enumerate(read_lines(run), start=1):  # noqa: B007 -- `lines` is used after the loop
-        sums.add(line)
-    if not lines:
+    summary = summarise(read_lines(run), "there is no summary.json beside the results")
+    if not summary["total"]["runs"]:
         raise nothing_ran(run)
-    return sums.as_json("there is no summary.json beside the results")
+    return summary
 
 
 def why_incomplete(summary: Mapping[str, Any]) -> str:

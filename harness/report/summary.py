@@ -30,12 +30,12 @@ _MAX_SCENARIOS: Final = 1_000
 _MESSAGE_LENGTH: Final = 500
 
 
-def summarise(lines: Iterable[Line]) -> dict[str, Any]:
+def summarise(lines: Iterable[Line], incomplete: str = "") -> dict[str, Any]:
     """Return the summary of these lines, see `Summary.as_json`."""
     summary = Summary()
     for line in lines:
         summary.add(line)
-    return summary.as_json()
+    return summary.as_json(incomplete)
 
 
 class Summary:

@@ -194,9 +194,8 @@ def location_of(difference: Difference, before: Line, after: Line) -> str:
     for line in (after, before):
         shape = line.get("shape") or {}
         lines = shape.get("lines") or {}
-        outer = [
-            *accumulate(difference.node.split("/"), "{}/{}".format)
-        ]  # of a nested graph the node it is in
+        # The manifest has no lines for nodes of nested graphs, so the outer nodes are tried, too.
+        outer = [*accumulate(difference.node.split("/"), "{}/{}".format)]
         wanted: list[tuple[str, Any]] = [("nodes", node) for node in reversed(outer)]
         if difference.edge is not None:
             wanted.insert(0, ("edges", [*difference.edge]))

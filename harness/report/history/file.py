@@ -46,9 +46,8 @@ class HistoryWriter:
         """
         try:
             self.file.parent.mkdir(parents=True, exist_ok=True)
-            if (
-                self.file.exists() and not self.file.is_file()
-            ):  # a pipe, a device: nothing can be looked up there
+            # Pipes and devices cannot be searched for an incomplete last line.
+            if self.file.exists() and not self.file.is_file():
                 raise OSError(errno.EINVAL, "it is no file" if not self.file.is_dir() else "it is a folder")
             with self.file.open("ab+") as file:
                 file.seek(0)
@@ -70,7 +69,7 @@ class HistoryWriter:
         """
         if not summary["total"]["runs"]:
             return
-        ended = datetime.now(UTC).strftime("%Y-%m-%dT%H:%M:%SZ")  # noqa: TID251 - no run goes on
+        ended = datetime.now(UTC).strftime("%Y-%m-%dT%H:%M:%SZ")  # noqa: TID251 - no run is in progress
         record = RunRecord.of(summary, self._verdicts, ended, revision_of(self._project))
         try:
             with self.file.open("ab+") as file:
@@ -138,7 +137,7 @@ def _lock(file: BinaryIO, path: Path) -> None:
             if time.monotonic() > until:
                 message = f"another process has locked the history {shown_path(path)} for {_PATIENCE:g} s"
                 raise FormatError(Problem("history-unwritable", message)) from None
-            time.sleep(0.01)  # noqa: TID251 - no run goes on
+            time.sleep(0.01)  # noqa: TID251 - no run is in progress
         else:
             return
 
