@@ -1,10 +1,10 @@
 """Keep the last complete run of a results folder while later runs cover only some of the scenarios.
 
-   reports/latest/              the last run, complete or not
-   reports/latest/last-whole/   the last complete run, unless it is the last run
+    reports/latest/              the last run, complete or not
+    reports/latest/last-whole/   the last complete run, unless it is the last run
 
-Whether a run will be complete is not known at its start. So the previous run is moved to `last-whole` when a run
-starts, and removed from there once that run has turned out to be complete.
+A run does not know at its start if it will be complete. So it first moves a complete previous run to `last-whole`, and
+removes it from there at its end if it was complete itself.
 """
 
 from __future__ import annotations
