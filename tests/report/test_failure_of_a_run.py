@@ -52,7 +52,7 @@ edges: []
 
 
 @pytest.fixture
-def told(tmp_path: Path) -> Any:
+def failure_of(tmp_path: Path) -> Any:
     """Return a function that runs a scenario and returns the failure text of its last run."""
 
     def text(manifest: str, scenario: str) -> str:
@@ -69,56 +69,56 @@ def asking(*targets: str, more: str = "") -> str:
     return ASKING.replace("EDGES", edges + more)
 
 
-def test_paused_run_names_the_node_its_question_and_how_to_answer(told: Any) -> None:
+def test_paused_run_names_the_node_its_question_and_how_to_answer(failure_of: Any) -> None:
     assert (
         "expected completed, was interrupted: paused in ada, asking: {question: 'Agreed?'}\n"
         "      answer under `human: {ada: …}`, or in a turn with `resume`\n"
-    ) in told(asking("ada"), "input: hi")
+    ) in failure_of(asking("ada"), "input: hi")
 
 
-def test_paused_run_names_only_the_parallel_nodes_that_paused(told: Any) -> None:
-    shown = told(asking("quick", "bob", "ada"), "input: hi")
+def test_paused_run_names_only_the_parallel_nodes_that_paused(failure_of: Any) -> None:
+    shown = failure_of(asking("quick", "bob", "ada"), "input: hi")
     assert "paused in " in shown
     assert "`human: {ada: …, bob: …}`" in shown or "`human: {bob: …, ada: …}`" in shown
     assert "quick" not in shown.partition("paused in ")[2].partition("\n")[0]
 
 
-def test_conversation_shows_the_pause_it_ended_with(told: Any) -> None:
+def test_conversation_shows_the_pause_it_ended_with(failure_of: Any) -> None:
     loop = asking("ada", more=", {source: ada, target: bob}")
-    shown = told(loop, "turns: [{input: hi, expect: {status: interrupted}}, {resume: 'yes'}]")
+    shown = failure_of(loop, "turns: [{input: hi, expect: {status: interrupted}}, {resume: 'yes'}]")
     assert "paused in bob, asking: Really?\n" in shown
     assert "paused in ada" not in shown
 
 
-def test_live_tool_without_a_function_explains_how_to_provide_one(told: Any) -> None:
-    shown = told(TOOL, "tools: {lookup: real}")
+def test_live_tool_without_a_function_explains_how_to_provide_one(failure_of: Any) -> None:
+    shown = failure_of(TOOL, "tools: {lookup: real}")
     assert (
         "`lookup: real` names no function, and the manifest has none: write `lookup: package.module.function`"
     ) in shown
     assert "add `lookup`" not in shown
-    assert "add `lookup` under `tools:`" in told(TOOL, "description: nobody answers")
+    assert "add `lookup` under `tools:`" in failure_of(TOOL, "description: nobody answers")
 
 
-def test_import_error_points_to_the_line_that_names_the_function(told: Any) -> None:
-    shown = told(TOOL, "tools: {lookup: no.such}")
+def test_import_error_points_to_the_line_that_names_the_function(failure_of: Any) -> None:
+    shown = failure_of(TOOL, "tools: {lookup: no.such}")
     assert "cannot import 'no.such': there is no module 'no'" in shown
     assert "; pythonpath in [tool.harness] adds folders" in shown
     assert "a.scenario.yaml:3:" in shown.partition("    at ")[2].partition("\n")[0]
     assert "                                            ^\n" in shown
 
 
-def test_exception_of_a_tool_shows_the_frames_of_its_code(told: Any, tmp_path: Path) -> None:
+def test_exception_of_a_tool_shows_the_frames_of_its_code(failure_of: Any, tmp_path: Path) -> None:
     (tmp_path / "mine.py").write_text("def look():\n    return table()['x']\n\ndef table():\n    return {}\n")
-    shown = told(TOOL, "tools: {lookup: mine.look}")
+    shown = failure_of(TOOL, "tools: {lookup: mine.look}")
     assert "  KeyError in call\n    'x'\n" in shown
     assert "mine.py:2 in look\n      return table()['x']\n" in shown
 
 
-def test_exception_before_a_successful_retry_is_shown(told: Any, tmp_path: Path) -> None:
+def test_exception_before_a_successful_retry_is_shown(failure_of: Any, tmp_path: Path) -> None:
     (tmp_path / "mine.py").write_text(
         "tries = []\n\ndef look(state):\n    tries.append(1)\n"
         "    if len(tries) < 2:\n        raise OSError('busy')\n    return {}\n"
     )
-    shown = told(RETRYING, "handlers: {look: mine.look}, expect: {never: [look]}")
+    shown = failure_of(RETRYING, "handlers: {look: mine.look}, expect: {never: [look]}")
     assert "  raised OSError: busy  " in shown
     assert "mine.py:6 in look: raise OSError('busy')\n" in shown

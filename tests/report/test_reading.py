@@ -28,7 +28,7 @@ def good(outcome: MakeOutcome, failed_check: MakeCheck) -> dict[str, Any]:
 
 
 @pytest.fixture
-def written(good: dict[str, Any], tmp_path: Path) -> Write:
+def write_results(good: dict[str, Any], tmp_path: Path) -> Write:
     """Return a function that writes results: a valid line, then the given one."""
 
     def write(second: bytes | dict[str, Any]) -> Path:
@@ -46,8 +46,8 @@ def _refused(file: Path) -> str:
     return str(caught.value).replace(str(file), "FILE")
 
 
-def test_a_line_is_read_as_it_was_written(good: dict[str, Any], written: Write) -> None:
-    assert [*read_lines(written({**good, "seed": 2**70}))] == [good, {**good, "seed": 2**70}]
+def test_a_line_is_read_as_it_was_written(good: dict[str, Any], write_results: Write) -> None:
+    assert [*read_lines(write_results({**good, "seed": 2**70}))] == [good, {**good, "seed": 2**70}]
 
 
 def test_the_format_names_every_field_of_a_line(good: dict[str, Any]) -> None:
@@ -69,14 +69,14 @@ def test_the_format_names_every_field_of_a_line(good: dict[str, Any]) -> None:
     ],
 )  # fmt: skip
 def test_invalid_field_is_named(
-    change: dict[str, Any], problem: str, good: dict[str, Any], written: Write
+    change: dict[str, Any], problem: str, good: dict[str, Any], write_results: Write
 ) -> None:
-    assert _refused(written({**good, **change})) == f"FILE:2:1: not a line of results: {problem}"
+    assert _refused(write_results({**good, **change})) == f"FILE:2:1: not a line of results: {problem}"
 
 
-def test_missing_field_is_named_with_a_suggestion(good: dict[str, Any], written: Write) -> None:
+def test_missing_field_is_named_with_a_suggestion(good: dict[str, Any], write_results: Write) -> None:
     good["taggs"] = good.pop("tags")
-    assert _refused(written(b"")) == (
+    assert _refused(write_results(b"")) == (
         "FILE:1:1: not a line of results: it has no 'tags'\n    did you mean 'taggs'?"
     )
 
@@ -91,20 +91,22 @@ def test_missing_field_is_named_with_a_suggestion(good: dict[str, Any], written:
         (b'{"format": "other/1"}\n', "FILE:2:1: not a line of the format harness-results/1: found 'other/1'"),
     ],
 )
-def test_invalid_line_is_rejected_with_its_location(raw: bytes, problem: str, written: Write) -> None:
-    assert _refused(written(raw)).startswith(problem)
+def test_invalid_line_is_rejected_with_its_location(raw: bytes, problem: str, write_results: Write) -> None:
+    assert _refused(write_results(raw)).startswith(problem)
 
 
-def test_incomplete_last_line_is_skipped_with_a_warning(good: dict[str, Any], written: Write) -> None:
-    file = written(json.dumps(good).encode()[:-40])
+def test_incomplete_last_line_is_skipped_with_a_warning(good: dict[str, Any], write_results: Write) -> None:
+    file = write_results(json.dumps(good).encode()[:-40])
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
         assert [*read_lines(file)] == [good]
     assert [str(each.message) for each in caught] == [f"{file}:2: the last line was cut off and is left out"]
 
 
-def test_old_lines_without_causes_shapes_and_prices_are_read(good: dict[str, Any], written: Write) -> None:
+def test_old_lines_without_causes_shapes_and_prices_are_read(
+    good: dict[str, Any], write_results: Write
+) -> None:
     for name in ("reason", "cause", "fault", "recording", "varies", "where", "shape", "trace"):
         del good[name]
     good["usage"]["by_model"] = {"gpt-4o": {"llm_calls": 1, "input_tokens": 2, "output_tokens": 3}}
-    assert [*read_lines(written(b""))] == [good]
+    assert [*read_lines(write_results(b""))] == [good]

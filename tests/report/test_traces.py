@@ -25,7 +25,7 @@ Written = Callable[..., RunTrace]
 
 
 @pytest.fixture
-def written(tmp_path: Path, outcome: MakeOutcome) -> Written:
+def write_trace(tmp_path: Path, outcome: MakeOutcome) -> Written:
     """Write a run with these events, and return its trace."""
 
     def read(events: list[dict[str, Any]]) -> RunTrace:
@@ -44,8 +44,8 @@ def raw_lines(folder: Path) -> list[dict[str, Any]]:
 # ---------------------------------------------------------------- what a file says
 
 
-def test_first_line_identifies_the_run(written: Written) -> None:
-    trace = written([END])
+def test_first_line_identifies_the_run(write_trace: Written) -> None:
+    trace = write_trace([END])
     assert {key: trace.head[key] for key in ("id", "repeat", "seed", "verdict", "dialect")} == {
         "id": "triage.scenario.yaml::a double charge",
         "repeat": 0,
@@ -56,32 +56,32 @@ def test_first_line_identifies_the_run(written: Written) -> None:
     assert (trace.events, trace.damage) == ([END], None)
 
 
-def test_message_sent_repeatedly_is_written_once(tmp_path: Path, written: Written) -> None:
+def test_message_sent_repeatedly_is_written_once(tmp_path: Path, write_trace: Written) -> None:
     conversation = [HumanMessage(f"question {number}") for number in range(50)]
     trace = Trace()
     for length in range(1, 51):
         call = trace.record_call(LLMCall(name="m", messages=tuple(conversation[:length])), 0.0)
         trace.record_answer(call, 0.0, 0.0, LLMReply(f"answer {length}"), None)
-    sent = [event for event in written(trace.events).events if event["event"] == "call"]
+    sent = [event for event in write_trace(trace.events).events if event["event"] == "call"]
     assert [len(event["request"]["messages"]) for event in sent] == [*range(1, 51)]
     assert sent[49]["request"]["messages"][7]["content"] == "question 7"
     assert sent[49]["request"]["messages"][7] is sent[9]["request"]["messages"][7]
     assert sum("question 7" in json.dumps(line) for line in raw_lines(tmp_path)) == 1
 
 
-def test_a_message_in_the_state_of_every_node_is_written_once(tmp_path: Path, written: Written) -> None:
+def test_a_message_in_the_state_of_every_node_is_written_once(tmp_path: Path, write_trace: Written) -> None:
     message = {"role": "user", "content": "hello there"}
     ends = [{"event": "node_end", "at": 0.0, "update": {"talk": [dict(message)] * 3}} for _ in range(5)]
-    assert written(ends).events == ends
+    assert write_trace(ends).events == ends
     assert sum("hello there" in json.dumps(line) for line in raw_lines(tmp_path)) == 1
 
 
-def test_long_list_in_several_events_is_written_once(tmp_path: Path, written: Written) -> None:
+def test_long_list_in_several_events_is_written_once(tmp_path: Path, write_trace: Written) -> None:
     trace = Trace()
     pages = [f"page {number}" for number in range(1000)]
     for _ in range(5):
         trace.record("node_end", 0.0, update=trace.snapshot({"pages": pages}))
-    assert [event["update"]["pages"] for event in written(trace.events).events] == [pages] * 5
+    assert [event["update"]["pages"] for event in write_trace(trace.events).events] == [pages] * 5
     assert sum("page 77" in json.dumps(line) for line in raw_lines(tmp_path)) == 1
 
 
@@ -114,17 +114,17 @@ def test_any_values_are_restored(values: list[Any]) -> None:
         assert read_trace(path).events == [*events, END]
 
 
-def test_value_of_more_than_a_million_characters_is_cut_and_marked(written: Written) -> None:
+def test_value_of_more_than_a_million_characters_is_cut_and_marked(write_trace: Written) -> None:
     large = {"text": "x" * 2_000_000, "items": ["y" * 1000] * 3000, "small": 1}
-    [event] = written([{"event": "node_end", "at": 0.0, "update": large, "node": "n"}]).events
+    [event] = write_trace([{"event": "node_end", "at": 0.0, "update": large, "node": "n"}]).events
     assert event["cut"] == ["update.text", "update.items"]
     assert event["update"]["text"] == "x" * 1_000_000 + "… (2000000 characters)"
     assert event["update"]["items"][-1] == "… 2002 more"
     assert event["node"] == "n"
 
 
-def test_an_event_below_the_bound_is_not_cut(written: Written) -> None:
-    [event] = written([{"event": "node_end", "at": 0.0, "update": {"text": "x" * 900_000}}]).events
+def test_an_event_below_the_bound_is_not_cut(write_trace: Written) -> None:
+    [event] = write_trace([{"event": "node_end", "at": 0.0, "update": {"text": "x" * 900_000}}]).events
     assert "cut" not in event
 
 
@@ -236,9 +236,9 @@ def test_missing_file_is_an_error(tmp_path: Path) -> None:
         read_trace(tmp_path / "1.jsonl.gz")
 
 
-def test_streamed_reply_is_stored_as_one_value(written: Written) -> None:
+def test_streamed_reply_is_stored_as_one_value(write_trace: Written) -> None:
     """A secret that is split over several chunks could not be redacted."""
     trace = Trace()
     call = trace.record_call(LLMCall(name="m", messages=(HumanMessage("hi"), AIMessage("yes?"))), 0.0)
     trace.record_answer(call, 0.0, 0.0, LLMReply("sesame", chunks=("ses", "ame")), None)
-    assert written(trace.events).events[1]["value"] == {"text": "sesame", "chunks": 2}
+    assert write_trace(trace.events).events[1]["value"] == {"text": "sesame", "chunks": 2}

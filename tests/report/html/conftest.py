@@ -61,7 +61,7 @@ def outcome(name: str, verdict: str = "passed", **fields: Any) -> Outcome:
     )
 
 
-def astray() -> CheckResult:
+def wrong_path() -> CheckResult:
     """Return a failed check of the path."""
     return CheckResult(
         "path",
@@ -75,7 +75,7 @@ def astray() -> CheckResult:
 
 
 @pytest.fixture
-def written(tmp_path: Path) -> MakeRun:
+def write_run(tmp_path: Path) -> MakeRun:
     """Return a function that writes outcomes as a run and returns its folder."""
 
     def make(*outcomes: Outcome, folder: str = "run", incomplete: str = "") -> Path:
@@ -89,13 +89,13 @@ def written(tmp_path: Path) -> MakeRun:
 
 
 @pytest.fixture
-def several() -> list[Outcome]:
+def mixed_outcomes() -> list[Outcome]:
     """Return outcomes with every verdict, and with repeats."""
     return [
         outcome("a question is answered", tags=["opening"]),
-        outcome("a double charge", "failed", checks=[astray()], tags=["billing"]),
+        outcome("a double charge", "failed", checks=[wrong_path()], tags=["billing"]),
         outcome("it may rain", repeat=0),
-        outcome("it may rain", "failed", repeat=1, checks=[astray()]),
+        outcome("it may rain", "failed", repeat=1, checks=[wrong_path()]),
         outcome(
             "nobody answers",
             "error",
@@ -128,7 +128,7 @@ def llm(number: int, at: float, node: str, reply: str, *texts: str) -> list[dict
     ]
 
 
-def told(reply: str = "We open at nine.") -> list[dict[str, Any]]:
+def run_events(reply: str = "We open at nine.") -> list[dict[str, Any]]:
     """Return the events of a run that took the default branch."""
     here = {"graph": "", "invocation": 1}
     return with_shared(

@@ -9,7 +9,7 @@ import pytest
 from harness.report.history.file import HistoryWriter
 from harness.report.html.page import write_page
 from harness.report.html.score_file import SCORE
-from tests.report.html.conftest import HOSTILE, astray, outcome, told, write
+from tests.report.html.conftest import HOSTILE, outcome, run_events, write, wrong_path
 from tests.report.html.test_evolution import evolution
 
 AXE = Path(__file__).parent / "node_modules/axe-core/axe.min.js"
@@ -59,9 +59,14 @@ def report(tmp_path_factory: pytest.TempPathFactory) -> Path:
         folder,
         [
             outcome(
-                "a double charge", "failed", checks=[astray()], events=told(), variant="terse", tags=["a"]
+                "a double charge",
+                "failed",
+                checks=[wrong_path()],
+                events=run_events(),
+                variant="terse",
+                tags=["a"],
             ),
-            outcome("a double charge", events=told("No."), variant="small", warnings=["mind the gap"]),
+            outcome("a double charge", events=run_events("No."), variant="small", warnings=["mind the gap"]),
             outcome("it breaks", "error", status="failed", error=SAID, repeat=0),
             outcome("it breaks", repeat=1),
         ],

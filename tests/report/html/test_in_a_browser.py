@@ -13,22 +13,32 @@ from harness.report.html.page import page as page_of
 from harness.report.results import line
 from harness.report.run_summary import summary_of
 from harness.report.summary import summarise
-from tests.report.html.conftest import HOSTILE, NOTHING, SHAPE, TAKEN, TURNED, astray, outcome, told, write
+from tests.report.html.conftest import (
+    HOSTILE,
+    NOTHING,
+    SHAPE,
+    TAKEN,
+    TURNED,
+    outcome,
+    run_events,
+    write,
+    wrong_path,
+)
 
 AXE = Path(__file__).parent / "node_modules/axe-core/axe.min.js"
 
 OUTCOMES = [
-    outcome("a question is answered", tags=["opening"], events=told()),
-    outcome("a double charge", "failed", checks=[astray()], tags=["billing"], events=told()),
+    outcome("a question is answered", tags=["opening"], events=run_events()),
+    outcome("a double charge", "failed", checks=[wrong_path()], tags=["billing"], events=run_events()),
     outcome("it may rain", repeat=0),
-    outcome("it may rain", "failed", repeat=1, checks=[astray()]),
+    outcome("it may rain", "failed", repeat=1, checks=[wrong_path()]),
     outcome("a person is asked", status="interrupted", interrupts=["ok?"]),
     outcome("not yet", "skipped", status="skipped", reason="later", coverage=NOTHING, shape=NOTHING),
     outcome(
         HOSTILE + TURNED, "error", status="failed", tags=[HOSTILE], warnings=[HOSTILE],
         output=HOSTILE + "x" * 100_000,
         error={"type": HOSTILE, "code": None, "message": HOSTILE + TURNED, "node": HOSTILE, "where": None},
-        events=told(HOSTILE + TURNED + "y" * 100_000),
+        events=run_events(HOSTILE + TURNED + "y" * 100_000),
     ),
 ]  # fmt: skip
 
@@ -142,7 +152,7 @@ def test_head_links_to_the_changes_since_the_baseline(page: Any, tmp_path: Path)
     before, now = tmp_path / "before", tmp_path / "now"
     write(before, [outcome("broken"), outcome("mended", "failed"), outcome("another way")])
     later = [
-        outcome("broken", "failed", checks=[astray()]),
+        outcome("broken", "failed", checks=[wrong_path()]),
         outcome("mended"),
         outcome("another way", path=["classify", "open_ticket"]),
     ]
@@ -201,7 +211,9 @@ ODD = ["100% + more & less #1 = ?", "a/b\\c 'd' \"e\" <f>", "ünï → 漢字 �
 def test_a_copied_link_opens_the_same_scenario_whatever_its_name(
     page: Any, tmp_path: Path, name: str
 ) -> None:
-    report = write(tmp_path, [outcome("another"), outcome(name, "failed", checks=[astray()], variant=name)])
+    report = write(
+        tmp_path, [outcome("another"), outcome(name, "failed", checks=[wrong_path()], variant=name)]
+    )
     page.goto(report.as_uri())
     page.locator("#causes .members a").click()  # the address that stands in the page
     wait_for(page, f"{name} [{name}]")

@@ -12,7 +12,7 @@ from harness.report.html import page as module
 from harness.report.html.page import page
 from harness.report.run_summary import summary_of
 from harness.scenario.outcome import Outcome
-from tests.report.html.conftest import HOSTILE, TURNED, MakeRun, astray, outcome
+from tests.report.html.conftest import HOSTILE, TURNED, MakeRun, outcome, wrong_path
 
 
 def text_of(run: Path) -> str:
@@ -28,8 +28,8 @@ def tiles(text: str) -> dict[str, str]:
     return dict(re.findall(r"<dt>(.*?)</dt><dd><b>(.*?)</b>", text))
 
 
-def test_page_shows_the_figures_of_summary_json(written: MakeRun, several: list[Outcome]) -> None:
-    run = written(*several)
+def test_page_shows_the_figures_of_summary_json(write_run: MakeRun, mixed_outcomes: list[Outcome]) -> None:
+    run = write_run(*mixed_outcomes)
     summary = json.loads((run / "summary.json").read_text())
     total = summary["total"]
     data = data_of(text_of(run))
@@ -43,17 +43,20 @@ def test_page_shows_the_figures_of_summary_json(written: MakeRun, several: list[
     assert sum(len(row["runs"]) for row in data["rows"]) == total["runs"]
 
 
-def test_headline_states_the_failures(written: MakeRun, several: list[Outcome]) -> None:
+def test_headline_states_the_failures(write_run: MakeRun, mixed_outcomes: list[Outcome]) -> None:
     assert '<h1 class="failed">3 of 6 scenarios fail and 1 could not be judged; 1 skipped.</h1>' in text_of(
-        written(*several)
+        write_run(*mixed_outcomes)
     )
-    assert '<h1 class="passed">All 2 scenarios pass.</h1>' in text_of(written(outcome("a"), outcome("b")))
+    assert '<h1 class="passed">All 2 scenarios pass.</h1>' in text_of(write_run(outcome("a"), outcome("b")))
 
 
-def test_changes_since_a_baseline_are_shown(written: MakeRun) -> None:
-    before = written(outcome("a"), outcome("b", "failed"), outcome("c"), outcome("gone"), folder="before")
-    now = written(
-        outcome("a", "failed", checks=[astray()]), outcome("b"), outcome("c", path=["classify"]), outcome("d")
+def test_changes_since_a_baseline_are_shown(write_run: MakeRun) -> None:
+    before = write_run(outcome("a"), outcome("b", "failed"), outcome("c"), outcome("gone"), folder="before")
+    now = write_run(
+        outcome("a", "failed", checks=[wrong_path()]),
+        outcome("b"),
+        outcome("c", path=["classify"]),
+        outcome("d"),
     )
     text = page(now, summary_of(now), Baseline.read(before))
     data = data_of(text)
@@ -68,7 +71,7 @@ def test_changes_since_a_baseline_are_shown(written: MakeRun) -> None:
     assert "1 of 4 scenarios fails, and it is new; 1 scenario fixed." in text
 
 
-def test_scenarios_with_the_same_fault_are_one_cause(written: MakeRun) -> None:
+def test_scenarios_with_the_same_fault_are_one_cause(write_run: MakeRun) -> None:
     error = {
         "type": "ManifestError",
         "code": "no-file",
@@ -76,22 +79,27 @@ def test_scenarios_with_the_same_fault_are_one_cause(written: MakeRun) -> None:
         "node": None,
         "where": "a.yaml:2:1",
     }
-    run = written(*(outcome(f"number {n}", "error", error=error, status="invalid") for n in range(8)))
+    run = write_run(*(outcome(f"number {n}", "error", error=error, status="invalid") for n in range(8)))
     text = text_of(run)
     assert text.count('<details class="cause') == 1
     assert "affects 8" in text
 
 
-def test_page_of_an_incomplete_run_has_a_note(written: MakeRun) -> None:
+def test_page_of_an_incomplete_run_has_a_note(write_run: MakeRun) -> None:
     assert "<b>Not a whole run:</b> interrupted after 1 of 5 runs." in text_of(
-        written(outcome("a"), incomplete="interrupted after 1 of 5 runs")
+        write_run(outcome("a"), incomplete="interrupted after 1 of 5 runs")
     )
 
 
-def test_embedded_data_cannot_end_a_script_or_change_the_text_direction(written: MakeRun) -> None:
-    run = written(
+def test_embedded_data_cannot_end_a_script_or_change_the_text_direction(write_run: MakeRun) -> None:
+    run = write_run(
         outcome(
-            HOSTILE, "failed", output=HOSTILE + TURNED, tags=[HOSTILE], checks=[astray()], warnings=[HOSTILE]
+            HOSTILE,
+            "failed",
+            output=HOSTILE + TURNED,
+            tags=[HOSTILE],
+            checks=[wrong_path()],
+            warnings=[HOSTILE],
         )
     )
     text = text_of(run)
@@ -103,8 +111,8 @@ def test_embedded_data_cannot_end_a_script_or_change_the_text_direction(written:
     assert data_of(text, "run-0")["output"] == HOSTILE + TURNED
 
 
-def test_policy_allows_only_the_hashes_of_our_script_and_style(written: MakeRun) -> None:
-    policy = re.search(r'Content-Security-Policy" content="(.*?)"', text_of(written(outcome("a"))))
+def test_policy_allows_only_the_hashes_of_our_script_and_style(write_run: MakeRun) -> None:
+    policy = re.search(r'Content-Security-Policy" content="(.*?)"', text_of(write_run(outcome("a"))))
     assert policy is not None
     rules = policy[1].replace("&#39;", "'").split("; ")
     assert rules[0] == "default-src 'none'"
@@ -113,11 +121,11 @@ def test_policy_allows_only_the_hashes_of_our_script_and_style(written: MakeRun)
 
 
 def test_page_is_bounded_and_lists_what_it_left_out(
-    written: MakeRun, monkeypatch: pytest.MonkeyPatch
+    write_run: MakeRun, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    run = written(
+    run = write_run(
         *(outcome(f"number {n}", output="long " * 1000) for n in range(20)),
-        outcome("last", "failed", checks=[astray()]),
+        outcome("last", "failed", checks=[wrong_path()]),
     )
     monkeypatch.setattr(module, "MAX_DETAILS", 30_000)
     text = page(run, summary_of(run))
@@ -130,8 +138,10 @@ def test_page_is_bounded_and_lists_what_it_left_out(
     assert data_of(text)["rows"][0]["name"] == "last"
 
 
-def test_untaken_branches_have_their_location(written: MakeRun, several: list[Outcome]) -> None:
-    [manifest] = [each for each in data_of(text_of(written(*several)))["manifests"] if each["coverage"]]
+def test_untaken_branches_have_their_location(write_run: MakeRun, mixed_outcomes: list[Outcome]) -> None:
+    [manifest] = [
+        each for each in data_of(text_of(write_run(*mixed_outcomes)))["manifests"] if each["coverage"]
+    ]
     assert manifest["coverage"]["branches"]["missing"] == [
         'classify -> open_ticket [state.intent == "billing"]'
     ]
@@ -139,8 +149,8 @@ def test_untaken_branches_have_their_location(written: MakeRun, several: list[Ou
     assert manifest["lines"]["classify -> answer"] == "triage.yaml:20"
 
 
-def test_latency_of_nodes_equals_the_summary(written: MakeRun, several: list[Outcome]) -> None:
-    run = written(*several)
+def test_latency_of_nodes_equals_the_summary(write_run: MakeRun, mixed_outcomes: list[Outcome]) -> None:
+    run = write_run(*mixed_outcomes)
     [manifest] = [each for each in data_of(text_of(run))["manifests"] if each["coverage"]]
     summary = json.loads((run / "summary.json").read_text())["latency_by_node"]["triage.yaml"]
     latencies = ("runs", "p50", "p90", "p95", "p99", "max")
@@ -148,8 +158,10 @@ def test_latency_of_nodes_equals_the_summary(written: MakeRun, several: list[Out
     assert shown == summary
 
 
-def test_page_of_old_results_without_causes_and_locations(written: MakeRun, several: list[Outcome]) -> None:
-    run = written(*several)
+def test_page_of_old_results_without_causes_and_locations(
+    write_run: MakeRun, mixed_outcomes: list[Outcome]
+) -> None:
+    run = write_run(*mixed_outcomes)
     lines = [json.loads(line) for line in (run / "results.jsonl").read_text().splitlines()]
     for line in lines:
         del line["cause"], line["where"], line["shape"]
@@ -160,20 +172,20 @@ def test_page_of_old_results_without_causes_and_locations(written: MakeRun, seve
     assert "3 of 6 scenarios fail" in page(run, summary_of(run))
 
 
-def test_long_cause_is_folded_with_the_number_of_hidden_characters(written: MakeRun) -> None:
+def test_long_cause_is_folded_with_the_number_of_hidden_characters(write_run: MakeRun) -> None:
     error = {"type": "E", "code": None, "message": "m" * 5000, "node": None, "where": None}
-    text = text_of(written(outcome("a", "error", status="failed", error=error)))
+    text = text_of(write_run(outcome("a", "error", status="failed", error=error)))
     assert f"{'m' * 1500} … 3,500 more characters</pre>" in text
 
 
-def test_no_change_of_cost_is_shown_if_a_model_has_no_price(written: MakeRun) -> None:
+def test_no_change_of_cost_is_shown_if_a_model_has_no_price(write_run: MakeRun) -> None:
     def usage(cost: float | None) -> dict[str, Any]:
         counts = {"llm_calls": 1, "input_tokens": 10, "output_tokens": 1, "cost": cost}
         return {**counts, "cost": cost or 0.0, "by_model": {"m": counts}, "by_node": {"answer": counts}}
 
     before, now = (
-        written(outcome("a", usage=usage(0.5)), folder="before"),
-        written(outcome("a", usage=usage(None))),
+        write_run(outcome("a", usage=usage(0.5)), folder="before"),
+        write_run(outcome("a", usage=usage(None))),
     )
     text = page(now, summary_of(now), Baseline.read(before))
     assert "no price of m" in text

@@ -14,7 +14,7 @@ from harness.report.html.page import write_page
 from harness.report.html.score_file import SCORE
 from harness.report.results import line
 from harness.scenario.outcome import CheckResult, Outcome
-from tests.report.html.conftest import HOSTILE, MakeRun, outcome, told, write
+from tests.report.html.conftest import HOSTILE, MakeRun, outcome, run_events, write
 
 PROMPT = "You are a clerk of a bakery. Answer the customer's question in one sentence."
 KIND = PROMPT.replace("Answer", "Kindly answer")
@@ -27,7 +27,7 @@ def polite(passed: bool) -> CheckResult:
 
 
 def run(name: str, variant: str, *, passes: bool, prompt: str = PROMPT, **fields: Any) -> Outcome:
-    events = told("Gladly." if passes else "No.")
+    events = run_events("Gladly." if passes else "No.")
     for event in events:
         if event["event"] == "shared" and event["value"].get("content") == "Answer it.":
             event["value"] = {"type": "system", "content": prompt}
@@ -259,9 +259,9 @@ def test_five_variants_of_two_thousand_scenarios_open_quickly(page: Any, tmp_pat
 
 
 def test_changed_scenarios_have_priority_in_a_bounded_page(
-    written: MakeRun, monkeypatch: pytest.MonkeyPatch
+    write_run: MakeRun, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    folder = written(*outcomes())
+    folder = write_run(*outcomes())
     monkeypatch.setattr(module, "MAX_ROWS", 5)
     text = scored(folder, SAYS | {"changed": [changed("b", "kind", 0.5, 1.0)]}).read_text()
     [data] = re.findall(r'id="data">(.*?)</script>', text, re.S)
@@ -273,9 +273,9 @@ def test_changed_scenarios_have_priority_in_a_bounded_page(
 
 
 def test_conversations_are_side_by_side_where_the_details_were_left_out(
-    page: Any, written: MakeRun, monkeypatch: pytest.MonkeyPatch
+    page: Any, write_run: MakeRun, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    folder = written(*outcomes())
+    folder = write_run(*outcomes())
     monkeypatch.setattr(module, "MAX_DETAILS", 10)
     page.goto(scored(folder).as_uri() + "#pair=triage.scenario.yaml%3A%3Ab&variant=kind")
     page.locator(".beside .apart").first.wait_for()
@@ -283,9 +283,9 @@ def test_conversations_are_side_by_side_where_the_details_were_left_out(
 
 
 def test_conversations_that_were_left_out_are_read_from_a_folder_that_is_chosen(
-    page: Any, written: MakeRun, monkeypatch: pytest.MonkeyPatch
+    page: Any, write_run: MakeRun, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    folder = written(*outcomes())
+    folder = write_run(*outcomes())
     monkeypatch.setattr(module, "MAX_TRACES", 10)
     page.goto(scored(folder).as_uri() + "#pair=triage.scenario.yaml%3A%3Ab&variant=kind")
     page.locator("#trace-folder").set_input_files(folder / "traces")
@@ -293,9 +293,9 @@ def test_conversations_that_were_left_out_are_read_from_a_folder_that_is_chosen(
 
 
 def test_run_without_embedded_data_shows_the_command_that_prints_it(
-    page: Any, written: MakeRun, monkeypatch: pytest.MonkeyPatch
+    page: Any, write_run: MakeRun, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    folder = written(*outcomes())
+    folder = write_run(*outcomes())
     monkeypatch.setattr(module, "MAX_TRACES", 10)
     monkeypatch.setattr(module, "MAX_DETAILS", 10)
     page.goto(scored(folder).as_uri() + "#pair=triage.scenario.yaml%3A%3Ab&variant=kind&run=1")
@@ -317,15 +317,15 @@ def test_run_without_embedded_data_shows_the_command_that_prints_it(
     ],
 )
 def test_damaged_score_is_an_error_with_its_location_and_the_value_found(
-    written: MakeRun, content: str, said: str
+    write_run: MakeRun, content: str, said: str
 ) -> None:
-    folder = written(outcome("a"))
+    folder = write_run(outcome("a"))
     (folder / SCORE).write_text(content)
     with pytest.raises(FormatError) as raised:
         write_page(folder)
     assert said in str(raised.value)
 
 
-def test_later_run_removes_the_score_of_an_earlier_one(written: MakeRun) -> None:
-    scored(written(outcome("a", variant="plain")))
-    assert not (written(outcome("a")) / SCORE).exists()
+def test_later_run_removes_the_score_of_an_earlier_one(write_run: MakeRun) -> None:
+    scored(write_run(outcome("a", variant="plain")))
+    assert not (write_run(outcome("a")) / SCORE).exists()

@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 from harness.report.html import page as module
-from tests.report.html.conftest import astray, outcome, told, write
+from tests.report.html.conftest import outcome, run_events, write, wrong_path
 
 HERE = "#scenario=triage.scenario.yaml%3A%3Aa%20double%20charge"
 
@@ -16,8 +16,15 @@ def report(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """Write a page without conversations."""
     monkeypatch.setattr(module, "MAX_TRACES", 1)
     outcomes = [
-        outcome("a double charge", "failed", checks=[astray()], events=told(), digest="d1", traced=True),
-        outcome("another", events=told("Nobody knows."), digest="d2", traced=True),
+        outcome(
+            "a double charge",
+            "failed",
+            checks=[wrong_path()],
+            events=run_events(),
+            digest="d1",
+            traced=True,
+        ),
+        outcome("another", events=run_events("Nobody knows."), digest="d2", traced=True),
     ]
     return write(tmp_path, outcomes)
 

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from harness.scenario.outcome import Outcome
-from tests.report.html.conftest import astray, outcome, write
+from tests.report.html.conftest import outcome, write, wrong_path
 
 
 def usage(model: str, node: str, tokens: int, cost: float | None) -> dict[str, Any]:
@@ -17,7 +17,9 @@ def usage(model: str, node: str, tokens: int, cost: float | None) -> dict[str, A
 
 
 def run(name: str, variant: str | None, verdict: str = "passed", **fields: Any) -> Outcome:
-    return outcome(name, verdict, variant=variant, checks=[astray()] if verdict == "failed" else [], **fields)
+    return outcome(
+        name, verdict, variant=variant, checks=[wrong_path()] if verdict == "failed" else [], **fields
+    )
 
 
 OUTCOMES = [
