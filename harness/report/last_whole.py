@@ -3,8 +3,8 @@
     reports/latest/              the last run, complete or not
     reports/latest/last-whole/   the last complete run, unless it is the last run
 
-A run does not know at its start if it will be complete. So it first moves a complete previous run to `last-whole`, and
-removes it from there at its end if it was complete itself.
+A run does not know at its start if it will be complete. So it first moves a complete previous run to `last-whole`,
+and removes it from there at its end if it was complete itself.
 """
 
 from __future__ import annotations

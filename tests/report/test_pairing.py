@@ -75,7 +75,9 @@ def test_changed_checks_are_those_that_did_not_fail_before(tmp_path: Path) -> No
         ({"tags": None}, "tags must be a list, found null"),
     ],
 )
-def test_damaged_line_is_rejected_with_its_location(tmp_path: Path, change: dict[str, object], said: str) -> None:
+def test_damaged_line_is_rejected_with_its_location(
+    tmp_path: Path, change: dict[str, object], said: str
+) -> None:
     file = write_run(tmp_path / "run", {"x": RunSpec(), "y": RunSpec()}) / RESULTS
     first, second = file.read_text(encoding="utf-8").splitlines()
     file.write_text(f"{first}\n{json.dumps({**json.loads(second), **change})}\n", encoding="utf-8")
