@@ -69,7 +69,7 @@ def command(run: Path | None, otlp: str | None, file: str | None, content: bool,
     from harness.report.formatting import plural
     from harness.report.otel.encoding import batches, json_line, require_extra
     from harness.settings import load_settings
-    from harness.source.workflow_commands import inert_json
+    from harness.source.workflow_commands import escape_json_commands
 
     if (otlp is None) == (file is None):
         raise click.UsageError("say where the spans go: --otlp URL or --file FILE")
@@ -85,7 +85,7 @@ def command(run: Path | None, otlp: str | None, file: str | None, content: bool,
     elif file is not None:
         try:
             with click.open_file(file, "w", encoding="utf-8") as output:
-                output.writelines(inert_json(json_line(spans)) + "\n" for spans in requests)
+                output.writelines(escape_json_commands(json_line(spans)) + "\n" for spans in requests)
         except OSError as error:
             raise unwritable(Path(file), error) from None
     for text in found.notes():

@@ -13,7 +13,7 @@ from pathlib import Path
 import click
 
 from harness.errors import FormatError, Problem
-from harness.source.workflow_commands import inert_json
+from harness.source.workflow_commands import escape_json_commands
 
 
 def deliver(text: str, file: Path | None) -> None:
@@ -34,7 +34,7 @@ def deliver(text: str, file: Path | None) -> None:
 def deliver_json(text: str, file: str) -> None:
     """Print JSON text if `file` is `-`, else write it to the file. Raises as `deliver` does."""
     if file == "-":
-        deliver(inert_json(text) + "\n", None)
+        deliver(escape_json_commands(text) + "\n", None)
     else:
         deliver(text + "\n", Path(file))
 

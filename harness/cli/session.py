@@ -21,7 +21,7 @@ from harness.report.verdicts import NOT_PASSED
 from harness.scenario.outcome import Observation, Outcome, RecordingResult
 from harness.settings import Projects
 from harness.source.document import shown_path
-from harness.source.workflow_commands import inert_json
+from harness.source.workflow_commands import escape_json_commands
 from harness.workers.result import ScenarioResult
 
 if TYPE_CHECKING:
@@ -171,7 +171,7 @@ class Session:
         text = writer.add_record(made, place)
         if self.lines is not None:
             try:
-                self.lines.write(inert_json(text).encode() + b"\n")
+                self.lines.write(escape_json_commands(text).encode() + b"\n")
                 self.lines.flush()
             except BrokenPipeError:
                 raise

@@ -19,7 +19,7 @@ from harness.report.verdicts import NOT_PASSED
 from harness.source.display import printable
 from harness.source.document import shown_path
 from harness.source.suggest import did_you_mean, nearest_names
-from harness.source.workflow_commands import inert_json
+from harness.source.workflow_commands import escape_json_commands
 
 Line = dict[str, Any]
 
@@ -66,7 +66,7 @@ def command(
     trace = read_trace(folder / str(line["trace"]))
     if as_json:
         for event in (trace.head, *trace.events):
-            click.echo(inert_json(encode(event)))
+            click.echo(escape_json_commands(encode(event)))
     else:
         console = open_console()
         width = terminal_width(console)

@@ -55,7 +55,7 @@ from harness.graph.events import Arrival, Detour, EventGraph, NodeFailure, Resta
 from harness.graph.model import END, START, Dispatch, Edge, Routes, State, Update
 from harness.graph.to_json import error_text
 from harness.time.clock import end_of_instant
-from harness.time.idle import inside
+from harness.time.idle import nested_level
 
 T = TypeVar("T")
 
@@ -154,8 +154,8 @@ class EventScheduler:
         self._people = people
         self._joins.start_clock()
         try:
-            with inside():
-                while await self._wave():
+            with nested_level():
+                while await self._run_wave():
                     pass
         except BaseException:
             await self._stop()
@@ -165,7 +165,7 @@ class EventScheduler:
         else:
             await self._conclude()
 
-    async def _wave(self) -> bool:
+    async def _run_wave(self) -> bool:
         """Run one wave (see the module). False if nothing was left to do."""
         await self._start_queued()
         await end_of_instant()
@@ -272,7 +272,7 @@ class EventScheduler:
         settle: Callable[[Activation, asyncio.Task[T]], Awaitable[None]],
     ) -> asyncio.Task[T]:
         """Start a task for an activation, and wait until it has ended or waits for the clock."""
-        with inside():
+        with nested_level():
             task = asyncio.ensure_future(work)
         self._work[task] = _Work(activation, settle)
         task.add_done_callback(self._on_end)

@@ -32,7 +32,7 @@ class NestingError(RunError):
 
 
 @dataclass
-class Nested:
+class NestedRun:
     """A graph that runs inside a visit. `answered` is the number of its pauses that were answered."""
 
     caller: Caller
@@ -55,7 +55,7 @@ async def run_nested(ctx: NodeContext, graph: Graph, value: Any) -> Ending:
         raise NestingError(
             f"agents call each other more than {MAX_CALLS} levels deep: {caller.path}{graph.name}"
         )
-    conversation = await _prepared(ctx, graph, caller)
+    conversation = await _prepare(ctx, graph, caller)
     return _checked(await _with_stack(conversation.send(value, ask=False), caller))
 
 
@@ -88,7 +88,7 @@ async def run_inside(
     """
     pauses = ctx.pauses
     point = pauses.reach(f"inside {key}")
-    nested: Nested | None = pauses.replay.nested.get(point)
+    nested: NestedRun | None = pauses.replay.nested.get(point)
     if nested is None:
         caller = _caller(ctx, inside=1, attribute_to_caller=attribute_to_caller)
         if caller.inside > MAX_INSIDE:
@@ -96,8 +96,8 @@ async def run_inside(
                 f"graphs run inside each other more than {MAX_INSIDE} levels deep: {caller.path}{graph.name}"
             )
         with pauses.running():
-            conversation = await _prepared(ctx, graph, caller)
-            nested = Nested(caller, conversation, await _with_stack(conversation.send(value), caller))
+            conversation = await _prepare(ctx, graph, caller)
+            nested = NestedRun(caller, conversation, await _with_stack(conversation.send(value), caller))
         pauses.replay.nested[point] = nested
     else:
         pauses.replayed(nested.answered)
@@ -107,7 +107,7 @@ async def run_inside(
 
 
 async def _answer(
-    ctx: NodeContext, nested: Nested, point: PausePoint, partial_update: PartialUpdate | None
+    ctx: NodeContext, nested: NestedRun, point: PausePoint, partial_update: PartialUpdate | None
 ) -> None:
     """Pause for each pause of a nested run, one after the other, and resume it with the answers."""
     pauses, conversation = ctx.pauses, nested.conversation
@@ -142,7 +142,7 @@ def _caller(
     )
 
 
-async def _prepared(ctx: NodeContext, graph: Graph, caller: Caller) -> Conversation:
+async def _prepare(ctx: NodeContext, graph: Graph, caller: Caller) -> Conversation:
     """Return a conversation with a nested graph that is ready for its input."""
     conversation = Conversation(graph, ctx.run.simulation, caller=caller, single=True)
     await conversation.prepare()

@@ -15,7 +15,7 @@ from harness.errors import SourceError
 from harness.evolution.genome import Genome
 from harness.evolution.space import Space
 from harness.source.document import Document, parse, real_path, relative_path
-from harness.source.editing import with_text, with_value
+from harness.source.editing import replace_text, replace_value
 from harness.source.yaml import Version
 
 PATCH: Final = "winner.patch"
@@ -102,7 +102,7 @@ class _EditedFiles:
             after = new
         else:
             document = self._document(file, text)
-            after = with_text(document, *place, new, partial(self._parsed, file)) if document else None
+            after = replace_text(document, *place, new, partial(self._parsed, file)) if document else None
         if after is not None:
             self.texts[file] = (file_format, before, after)
         return after is not None
@@ -111,7 +111,7 @@ class _EditedFiles:
         """Replace the value at a path of a document; return False if that is not possible."""
         file_format, before, text = self._read(file)
         document = self._document(file, text)
-        after = with_value(document, tuple(path), value, partial(self._parsed, file)) if document else None
+        after = replace_value(document, tuple(path), value, partial(self._parsed, file)) if document else None
         if after is not None:
             self.texts[file] = (file_format, before, after)
         return after is not None

@@ -135,15 +135,15 @@ class NodeEntry:
 Guard = Callable[[NodeEntry], Exception | None]
 
 
-async def _nothing(_ctx: RunContext) -> None:
+async def _return_none(_ctx: RunContext) -> None:
     return None
 
 
-async def _as_it_is(value: Any, _ctx: RunContext) -> Any:
+async def _unchanged(value: Any, _ctx: RunContext) -> Any:
     return value
 
 
-async def _not_rescued(error: Exception, _ctx: RunContext) -> Exception | None:
+async def _same_error(error: Exception, _ctx: RunContext) -> Exception | None:
     return error
 
 
@@ -165,15 +165,15 @@ class Lifecycle:
     9. `so_far` makes the output of a run that pauses, or returns None.
     """
 
-    prepare: Callable[[RunContext], Awaitable[None]] = _nothing
-    accept: Callable[[Any, RunContext], Awaitable[Mapping[str, Any]]] = _as_it_is
-    answer: Callable[[Any, RunContext], Awaitable[Any]] = _as_it_is
+    prepare: Callable[[RunContext], Awaitable[None]] = _return_none
+    accept: Callable[[Any, RunContext], Awaitable[Mapping[str, Any]]] = _unchanged
+    answer: Callable[[Any, RunContext], Awaitable[Any]] = _unchanged
     guard: Guard | None = None
-    update_state: Callable[[Any, RunContext], Awaitable[Mapping[str, Any]]] = _as_it_is
-    rescue: Callable[[Exception, RunContext], Awaitable[Exception | None]] = _not_rescued
-    finish: Callable[[State, RunContext], Awaitable[Any]] = _as_it_is
-    salvage: Callable[[RunContext], Awaitable[Any]] = _nothing
-    so_far: Callable[[RunContext], Awaitable[Any]] = _nothing
+    update_state: Callable[[Any, RunContext], Awaitable[Mapping[str, Any]]] = _unchanged
+    rescue: Callable[[Exception, RunContext], Awaitable[Exception | None]] = _same_error
+    finish: Callable[[State, RunContext], Awaitable[Any]] = _unchanged
+    salvage: Callable[[RunContext], Awaitable[Any]] = _return_none
+    so_far: Callable[[RunContext], Awaitable[Any]] = _return_none
 
 
 @dataclass(frozen=True)
@@ -218,8 +218,8 @@ class Graph:
         pause_before: nodes before which a run stops at a static breakpoint. Nobody is asked (`Conversation.resume`).
         pause_after: nodes after whose superstep a run stops, if anything follows.
         goto_anywhere: nodes that may go to any node (`Update.goto`).
-        inside_is_own: graphs inside its nodes are parts of the same agent. The latency of their nodes is listed with
-            that of its own nodes.
+        includes_nested_latency: graphs inside its nodes are parts of the same agent, so the latency of their nodes is
+            listed with that of its own.
         reruns: `Lifecycle.accept` takes a `Rerun` as well.
         takes_hooks: False if hooks that a scenario names have no effect.
         collision_hint: advice, in the words of the dialect, for nodes of one superstep that write one field.
@@ -245,7 +245,7 @@ class Graph:
     pause_before: frozenset[str] = frozenset()
     pause_after: frozenset[str] = frozenset()
     goto_anywhere: frozenset[str] = frozenset()
-    inside_is_own: bool = False
+    includes_nested_latency: bool = False
     reruns: bool = False
     takes_hooks: bool = True
     collision_hint: str = ""

@@ -231,7 +231,7 @@ def coverage(events: Sequence[Event]) -> dict[str, Any]:
 
 
 @lru_cache(maxsize=256)
-def shape(graph: Graph) -> dict[str, Any]:
+def possible_coverage(graph: Graph) -> dict[str, Any]:
     """Return all {nodes, edges, branches} that `coverage` may contain. Cached: the result must not be changed.
 
     A node that may go to any node has one branch for that, `a -> * [goto any]`, and only its declared edges.

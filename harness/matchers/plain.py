@@ -14,7 +14,7 @@ from typing import Any, Final
 from harness.errors import CannotEvaluate, ExpressionError, FormatError, Problem
 from harness.matchers.json_schema import schema_errors, schema_validator
 from harness.matchers.regex import searcher
-from harness.source.display import beginning, clip
+from harness.source.display import clip, truncated
 from harness.units import is_number
 
 _SHOWN: Final = 80
@@ -209,4 +209,4 @@ def _is_number(value: Any) -> bool:
 
 def shown(value: Any) -> str:
     """Return a value as JSON on one short line."""
-    return clip(json.dumps(beginning(value, _SHOWN), ensure_ascii=False, default=str), _SHOWN)
+    return clip(json.dumps(truncated(value, _SHOWN), ensure_ascii=False, default=str), _SHOWN)

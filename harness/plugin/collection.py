@@ -12,7 +12,7 @@ from harness.plugin.item import SCENARIOS_ONLY, ScenarioItem
 from harness.plugin.options import projects_of, record_mode, settings_of
 from harness.plugin.reporter import COUNTS, REFUSAL
 from harness.plugin.selection import select
-from harness.plugin.variants import check_all_apply, items_of
+from harness.plugin.variants import check_all_apply, variant_items
 from harness.scenario import SUFFIXES
 from harness.workers.garbage import reduced_gc, skip_gc_at_exit
 
@@ -61,7 +61,7 @@ class ScenarioCollector(pytest.File):
         try:
             settings_of(self.config, self.path)
             scenarios = load_file(self.path).scenarios
-            found = list(items_of(self.config, scenarios))
+            found = list(variant_items(self.config, scenarios))
         except pytest.UsageError as error:
             raise self.CollectError(str(error)) from None
         except SourceError as error:

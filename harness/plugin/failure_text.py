@@ -52,13 +52,13 @@ class FailureText:
         if self.hidden:
             return
         from harness.report.wrap import wrapped
-        from harness.source.workflow_commands import inert
+        from harness.source.workflow_commands import escape_commands
 
         isatty = getattr(getattr(out, "_file", None), "isatty", None)
         for line in wrapped(self.text, out.fullwidth if isatty is not None and isatty() else None).split(
             "\n"
         ):
-            out.line(inert(line))
+            out.line(escape_commands(line))
 
     def __str__(self) -> str:
         return self.text
@@ -75,7 +75,7 @@ def restore(report: Any) -> None:
         report.longrepr = FailureText(**{**sent, "reprcrash": Crash(**sent["reprcrash"])})
 
 
-def one_for_each_fault(reports: Sequence[Any], trace_command: Callable[[str, str], str]) -> list[Any]:
+def merge_same_faults(reports: Sequence[Any], trace_command: Callable[[str, str], str]) -> list[Any]:
     """Return the reports of failures, but of those with the same fault only the first, which lists the others.
 
     `trace_command` returns the command to show, given a node id and the command in `FailureText.trace`.

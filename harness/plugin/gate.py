@@ -78,8 +78,8 @@ class Gate:
     def pytest_terminal_summary(self, terminalreporter: Any) -> None:
         """Show the verdict after the figures of the run."""
         if self._lines:
-            from harness.source.workflow_commands import inert
+            from harness.source.workflow_commands import escape_commands
 
             terminalreporter.section("gate")
             for line in self._lines:
-                terminalreporter.write_line(inert(line))
+                terminalreporter.write_line(escape_commands(line))

@@ -72,11 +72,11 @@ class Redaction:
 
     def _shown(self, text: str, nodeid: str) -> str:
         """Return a text that an item printed or raised, redacted, and escaped if the item is a scenario."""
-        from harness.source.workflow_commands import inert
+        from harness.source.workflow_commands import escape_commands
 
         if self._scrub is None:
             return text
-        return inert(self._scrub(text)) if nodeid in self._scenarios else self._scrub(text)
+        return escape_commands(self._scrub(text)) if nodeid in self._scenarios else self._scrub(text)
 
     def pytest_sessionfinish(self) -> None:
         """Send the controller of xdist the variables that a worker cannot redact."""

@@ -19,7 +19,7 @@ from harness.plugin.completeness import (
     scenario_files,
     why_incomplete,
 )
-from harness.plugin.failure_text import one_for_each_fault, restore
+from harness.plugin.failure_text import merge_same_faults, restore
 from harness.plugin.gate import OPTION, Gate
 from harness.plugin.item import RECORDS
 from harness.plugin.options import projects_of
@@ -140,7 +140,7 @@ class Reporter:
         """Let pytest print one failure for each fault. Its counts and its short summary include all failures."""
         self._failed = terminalreporter.stats.get("failed", [])
         if self._failed:
-            terminalreporter.stats["failed"] = one_for_each_fault(self._failed, self._trace_command)
+            terminalreporter.stats["failed"] = merge_same_faults(self._failed, self._trace_command)
         return (yield)
 
     def _trace_command(self, nodeid: str, command: str) -> str:
@@ -163,7 +163,7 @@ class Reporter:
         from harness.report.github import report_to_github
         from harness.report.suite_table import suite_table
         from harness.report.summary_text import counts, figures, notes, report_paths
-        from harness.source.workflow_commands import inert
+        from harness.source.workflow_commands import escape_commands
 
         with _exit_if_unwritable():
             summary = self._finish(self._writer)
@@ -178,7 +178,7 @@ class Reporter:
             *figures(summary, width, coverage=verbose),
             *report_paths(self._writer.folder),
         ]:
-            terminalreporter.write_line(inert(line))
+            terminalreporter.write_line(escape_commands(line))
         _warn_of_misspelt_variables(terminalreporter)
         report_to_github(self._writer.path.parent, terminalreporter.write_line)
 

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 _applications_key = pytest.StashKey["Sequence[Application]"]()
 
 
-def items_of(config: pytest.Config, scenarios: Sequence[Scenario]) -> Iterator[tuple[str, Scenario]]:
+def variant_items(config: pytest.Config, scenarios: Sequence[Scenario]) -> Iterator[tuple[str, Scenario]]:
     """Yield the name and the scenario of each item: one for each variant that applies.
 
     Raises:
@@ -32,10 +32,13 @@ def items_of(config: pytest.Config, scenarios: Sequence[Scenario]) -> Iterator[t
     for scenario in scenarios:
         for application in applications:
             for varied in application.apply(scenario.whole()):
-                yield f"{scenario.name}[{application.variant.name}]", _warned(varied, application.variant)
+                yield (
+                    f"{scenario.name}[{application.variant.name}]",
+                    _with_warning(varied, application.variant),
+                )
 
 
-def _warned(varied: Scenario, variant: Variant) -> Scenario:
+def _with_warning(varied: Scenario, variant: Variant) -> Scenario:
     """Return the scenario, with a warning if this variant of it equals the baseline."""
     if varied.variation is None or not varied.variation.is_same:
         return varied

@@ -14,7 +14,7 @@ from harness.report.reading import read_lines
 from harness.report.shorten import short_name
 from harness.report.verdicts import NOT_PASSED
 from harness.source.display import clip, printable
-from harness.source.workflow_commands import in_actions, let_through
+from harness.source.workflow_commands import allow_command, in_actions
 
 Line = Mapping[str, Any]
 _MAX_ANNOTATIONS: Final = 10
@@ -34,7 +34,7 @@ def report_to_github(folder: Path, write: Callable[[str], object]) -> None:
     if not in_actions():
         return
     for command in commands(read_lines(folder), _root()):
-        write(let_through(command))
+        write(allow_command(command))
     if summary := os.environ.get("GITHUB_STEP_SUMMARY"):
         with suppress(OSError):
             _append(Path(summary), (folder / "summary.md").read_bytes() + b"\n")

@@ -31,7 +31,7 @@ from harness.report.traces import TraceFolder, pack_trace, remove_traces
 from harness.report.verdicts import NOT_PASSED
 from harness.scenario.checks.finding import LONGEST_TEXT, trim
 from harness.scenario.outcome import JSON, CheckResult, Outcome
-from harness.source.display import beginning, clip
+from harness.source.display import clip, truncated
 
 if TYPE_CHECKING:
     from harness.report.history.file import HistoryWriter
@@ -130,7 +130,7 @@ def _bounded(value: JSON) -> JSON:
     short = trim(value)
     if not isinstance(short, dict | list) or fits(short, _MAX_LENGTH):
         return short
-    text = encode(beginning(short, _MAX_LENGTH))
+    text = encode(truncated(short, _MAX_LENGTH))
     if len(text) <= _MAX_LENGTH:
         return short
     cut = clip(text, LONGEST_TEXT)

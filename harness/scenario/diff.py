@@ -19,7 +19,7 @@ import yaml
 
 from harness.matchers.plain import ABSENT
 from harness.matchers.value import Comparison, Mismatch, compare, is_matcher
-from harness.source.display import beginning, clip
+from harness.source.display import clip, truncated
 
 WIDTH = 100
 MOST_MISMATCHES = 10
@@ -93,7 +93,7 @@ def _text(value: Any) -> str:
 
 def _yaml(value: Any) -> str:
     """Return the beginning of a value in YAML flow style, or in JSON if YAML needs several lines."""
-    value = beginning(value, 10 * WIDTH)
+    value = truncated(value, 10 * WIDTH)
     try:
         text = yaml.safe_dump(
             value, default_flow_style=True, allow_unicode=True, width=10**9, sort_keys=False

@@ -19,7 +19,7 @@ def graph_shape(graph: Graph, manifest: str) -> dict[str, Any]:
     `kinds` is the caption of each node in pictures. `lines` has the location of each node, edge and branch: the
     number of the line in the manifest, `file:line` in another file, or None.
     """
-    shape = {part: sorted(found, key=repr) for part, found in observe.shape(graph).items()}
+    shape = {part: sorted(found, key=repr) for part, found in observe.possible_coverage(graph).items()}
     kinds = captions(graph)
     edges = [*graph.edges, *observe.implied_ends(graph)]
     places: dict[str, dict[Any, Span | None]] = {

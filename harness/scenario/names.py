@@ -240,7 +240,7 @@ class _NameChecker:
         known = [*self._nodes]
         if mention.role in ("source", "target"):
             known.append(START if mention.role == "source" else END)
-        elif mention.role == "timed" and self.graph.inside_is_own and self.names is not None:
+        elif mention.role == "timed" and self.graph.includes_nested_latency and self.names is not None:
             known += self.names.inner
         if mention.name in known:
             return None

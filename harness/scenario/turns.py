@@ -208,7 +208,7 @@ class _Run:
             frames=frames(ending.error) if ending and ending.error else [],
             interrupts=observe.interrupts(events),
             warnings=observe.warnings(events, self.simulation.trace.spans),
-            latency=observe.latency(events, began, now, inside=self.graph.inside_is_own),
+            latency=observe.latency(events, began, now, inside=self.graph.includes_nested_latency),
             usage=observe.usage(events, self.prices.cost),
             calls=observe.calls(events),
         )

@@ -20,7 +20,7 @@ from contextlib import ExitStack, contextmanager, suppress
 from threading import Thread
 from typing import Any, Final, TextIO
 
-from harness.source.workflow_commands import Inert, in_actions
+from harness.source.workflow_commands import CommandEscaper, in_actions
 
 Scrub = Callable[[str], str]
 
@@ -41,7 +41,7 @@ class RedactedStream(io.TextIOBase):
     def __init__(self, stream: TextIO, scrub: Scrub) -> None:
         self._stream, self._scrub = stream, scrub
         self._held = ""
-        self._inert = Inert(in_actions())
+        self._inert = CommandEscaper(in_actions())
         self._decode = codecs.getincrementaldecoder(stream.encoding or "utf-8")("replace").decode
 
     def __getattr__(self, name: str) -> Any:
@@ -167,10 +167,10 @@ def _redacted_descriptor(name: str, descriptor: int, scrub: Scrub) -> Iterator[N
 
 
 def _pump(reading: int, kept: int, scrub: Scrub) -> None:
-    inert = Inert(in_actions())
+    escaper = CommandEscaper(in_actions())
     with open(reading, "rb") as pipe, suppress(OSError):
         for line in iter(lambda: pipe.readline(_LONGEST_LINE), b""):
-            text = inert(scrub(line.decode("utf-8", "surrogateescape")))
+            text = escaper(scrub(line.decode("utf-8", "surrogateescape")))
             data = text.encode("utf-8", "surrogateescape")
             while data:
                 data = data[os.write(kept, data) :]

@@ -43,10 +43,10 @@ def clip(text: str, limit: int) -> str:
     return text if len(text) <= limit else text[: max(limit - 1, 0)].rstrip() + "…"
 
 
-def beginning(value: Any, limit: int) -> Any:
+def truncated(value: Any, limit: int) -> Any:
     """Truncate JSON data to as much as a text of `limit` characters needs: rendering all of it may take minutes.
 
-    >>> beginning([[1, 2], "abc", 3], 5)
+    >>> truncated([[1, 2], "abc", 3], 5)
     [[1, 2], 'abc']
     """
     left = limit

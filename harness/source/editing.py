@@ -17,7 +17,7 @@ from harness.source.rewriting import Replacement
 Parse = Callable[[str], Document]
 
 
-def with_text(document: Document, line: int, column: int, new: str, parse: Parse) -> str | None:
+def replace_text(document: Document, line: int, column: int, new: str, parse: Parse) -> str | None:
     """Return the text of a document with `new` as the text value at a line and column; None if impossible."""
     extent = document.extent(line, column)
     if extent is None:
@@ -31,7 +31,7 @@ def with_text(document: Document, line: int, column: int, new: str, parse: Parse
     )
 
 
-def with_value(document: Document, path: DocumentPath, new: Any, parse: Parse) -> str | None:
+def replace_value(document: Document, path: DocumentPath, new: Any, parse: Parse) -> str | None:
     """Return the text of a document with another value at `path`, whose last step may be a new key of a mapping.
 
     None if no way to write it parses as wanted.

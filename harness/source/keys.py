@@ -22,7 +22,7 @@ def models_at(model: type[BaseModel], steps: Sequence[Step]) -> list[type[BaseMo
     return [member for member, _ in members if isinstance(member, type) and issubclass(member, BaseModel)]
 
 
-def where_known(key: str, model: type[BaseModel], steps: Sequence[Step]) -> str:
+def hint_where_known(key: str, model: type[BaseModel], steps: Sequence[Step]) -> str:
     """Return a hint that names the key, or the enclosing mapping, where a key unknown at `steps` is known; or ""."""
     here = models_at(model, steps)
     for candidate in here:

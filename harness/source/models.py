@@ -29,7 +29,7 @@ from harness.errors import ManifestError, Problem, SourceError
 from harness.source.alternatives import Step, ValidationIssue, without_alternatives
 from harness.source.display import clip
 from harness.source.document import Document, DocumentPath
-from harness.source.keys import models_at, where_known
+from harness.source.keys import hint_where_known, models_at
 from harness.source.suggest import did_you_mean, nearest
 
 Model = TypeVar("Model", bound=BaseModel)
@@ -190,7 +190,7 @@ def _problems(finding: ValidationIssue, model: type[BaseModel], document: Docume
         models = models_at(model, finding.steps[:-1])
         known = dict.fromkeys(key for candidate in models for key in keys_of(candidate))
         key, message = str(path[-1]), f"unknown key '{path[-1]}'{_within(models)}"
-        hint = "" if nearest(key, known, cutoff=_CLOSE) else where_known(key, model, finding.steps[:-1])
+        hint = "" if nearest(key, known, cutoff=_CLOSE) else hint_where_known(key, model, finding.steps[:-1])
         return [Problem("unknown-key", message, document.key_span(path), hint or did_you_mean(key, known))]
     if finding.type == "missing":
         models = models_at(model, finding.steps)

@@ -22,23 +22,23 @@ def in_actions() -> bool:
     return os.environ.get("GITHUB_ACTIONS") == "true"
 
 
-def let_through(command: str) -> str:
+def allow_command(command: str) -> str:
     """Register the line of a command of the harness, which is not escaped, and return it."""
     _ours.add(command)
     return command
 
 
-def inert(text: str) -> str:
+def escape_commands(text: str) -> str:
     """Escape the commands in a text that starts at the beginning of a line."""
-    return Inert(in_actions())(text)
+    return CommandEscaper(in_actions())(text)
 
 
-def inert_json(text: str) -> str:
+def escape_json_commands(text: str) -> str:
     """Escape the commands in a line of JSON, so that it still parses to the same value."""
     return text.replace(_ANYWHERE, "##\\u005b") if in_actions() else text
 
 
-class Inert:
+class CommandEscaper:
     """Escapes the commands in the text of a stream, piece by piece. A piece may end within a line."""
 
     def __init__(self, active: bool) -> None:

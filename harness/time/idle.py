@@ -18,7 +18,7 @@ _level: ContextVar[int] = ContextVar("_level", default=0)
 
 
 @contextmanager
-def inside() -> Iterator[None]:
+def nested_level() -> Iterator[None]:
     """Let awaitables and tasks that are started inside wait one level further in."""
     token = _level.set(_level.get() + 1)
     try:

@@ -1,6 +1,6 @@
 """A pool of worker processes, shared by scenarios (`harness run -j N`) or one for each (`isolation = "process"`).
 
-    WorkerPool.run ──task──▶ worker.work: outcomes(scenario)
+    WorkerPool.run ──task──▶ worker_main: outcomes(scenario)
                    ◀──(number, outcome, record)── for each repeat
                    ◀──(number, None)── at the end
 
@@ -29,7 +29,7 @@ from harness.scenario.model import Scenario
 from harness.settings import Projects
 from harness.workers import fork_server
 from harness.workers.result import ScenarioResult
-from harness.workers.worker import NOTE_SIZE, Task, work
+from harness.workers.worker import NOTE_SIZE, Task, worker_main
 
 AHEAD: Final = 2
 """The most scenarios that a worker holds at once. When few are left, each worker gets one at a time."""
@@ -170,7 +170,7 @@ class WorkerPool:
             ours, theirs = fork_server.CONTEXT.Pipe()
             note = fork_server.CONTEXT.RawArray("c", NOTE_SIZE)
             args = (theirs, note, self._projects, self._stdout_to_stderr, self._isolated)
-            process = fork_server.CONTEXT.Process(target=work, args=args)
+            process = fork_server.CONTEXT.Process(target=worker_main, args=args)
             process.start()
             theirs.close()  # so that the pipe ends with the worker
             self._workers.append(_Worker(process, ours, note))

@@ -27,7 +27,7 @@ class Task(NamedTuple):
     folder: str
 
 
-def work(
+def worker_main(
     connection: Connection, note: Any, projects: Projects, stdout_to_stderr: bool, only_one: bool
 ) -> None:
     """Run scenarios until the parent closes the connection, or after the first with `only_one`.

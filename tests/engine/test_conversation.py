@@ -404,7 +404,7 @@ def test_coverage_names_what_was_taken_of_what_there_is() -> None:
     edges = [Edge("a", "b", "x"), Edge("a", END, "default")]
     built = graph({"a": writes(), "b": writes()}, [(START, "a"), *edges], [COUNT], routers={"a": left})
     _, trace = send(built)
-    taken, all_ = observe.coverage(trace.events), observe.shape(built)
+    taken, all_ = observe.coverage(trace.events), observe.possible_coverage(built)
     assert taken["branches"] == ["a -> b [x]"]
     assert set(all_["branches"]) - set(taken["branches"]) == {"a -> __end__ [default]"}
     assert all_["nodes"] == ["a", "b"]

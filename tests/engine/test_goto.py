@@ -36,7 +36,7 @@ def test_the_way_taken_is_a_route_and_one_branch_of_the_node() -> None:
 
 
 def test_the_shape_has_one_branch_for_all_nodes_and_no_edge() -> None:
-    shape = observe.shape(built("d"))
+    shape = observe.possible_coverage(built("d"))
     assert shape["branches"] == ["a -> * [goto any]"]
     assert ["a", "d"] not in shape["edges"]
 

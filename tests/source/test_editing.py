@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from harness.source.document import Document, parse
-from harness.source.editing import with_text, with_value
+from harness.source.editing import replace_text, replace_value
 
 DOCUMENTS = {
     "plain": "# head\nname: it # why\nprompt: Answer briefly.   # kept\nlast: [1, 2]\n",
@@ -53,7 +53,7 @@ def place(document: Document) -> tuple[tuple[Any, ...], int, int]:
 def test_any_text_can_be_put_in_the_place_of_another(name: str, text: str) -> None:
     document = parser(name)(DOCUMENTS[name])
     path, line, column = place(document)
-    after = with_text(document, line, column, text, parser(name))
+    after = replace_text(document, line, column, text, parser(name))
     assert after is not None
     read = parser(name)(after)
     assert read.at(path).value == text
@@ -81,7 +81,7 @@ def test_a_value_is_written_as_its_neighbours_are(
 ) -> None:
     parse_it = parser("yaml")
     document = parse_it(text)
-    made = with_value(document, path, value, parse_it)
+    made = replace_value(document, path, value, parse_it)
     assert made is not None
     if after is not None:
         assert made == after
@@ -90,5 +90,5 @@ def test_a_value_is_written_as_its_neighbours_are(
 
 def test_json_stays_json() -> None:
     document = parser("json")('{"a": {"b": 1}}')
-    made = with_value(document, ("a", "t"), 0.4, parser("json"))
+    made = replace_value(document, ("a", "t"), 0.4, parser("json"))
     assert json.loads(made or "") == {"a": {"t": 0.4, "b": 1}}

@@ -7,7 +7,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from harness.source.workflow_commands import Inert, inert, inert_json, let_through
+from harness.source.workflow_commands import (
+    CommandEscaper,
+    allow_command,
+    escape_commands,
+    escape_json_commands,
+)
 
 PIECES = st.lists(st.text("::#[ \tab\n\r\u00a0\x85"))
 
@@ -20,7 +25,7 @@ def acts(text: str) -> bool:
 
 @given(PIECES)
 def test_nothing_acts_however_the_text_is_cut_into_pieces(pieces: list[str]) -> None:
-    make = Inert(True)
+    make = CommandEscaper(True)
     shown = "".join([make(piece) for piece in pieces])
     assert not acts(shown)
     assert shown.replace("\\", "") == "".join(pieces)
@@ -28,7 +33,7 @@ def test_nothing_acts_however_the_text_is_cut_into_pieces(pieces: list[str]) -> 
 
 @given(PIECES)
 def test_elsewhere_nothing_is_changed(pieces: list[str]) -> None:
-    make = Inert(False)
+    make = CommandEscaper(False)
     assert [make(piece) for piece in pieces] == pieces
 
 
@@ -43,21 +48,21 @@ def test_elsewhere_nothing_is_changed(pieces: list[str]) -> None:
 )
 def test_a_backslash_breaks_a_command(text: str, shown: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("GITHUB_ACTIONS", "true")
-    assert inert(text) == shown
+    assert escape_commands(text) == shown
     monkeypatch.delenv("GITHUB_ACTIONS")
-    assert inert(text) == text
+    assert escape_commands(text) == text
 
 
 def test_a_command_of_ours_is_let_through_as_a_whole_line() -> None:
-    line = let_through("::error file=a.yaml::it failed")
-    assert Inert(True)(f"{line}\n") == f"{line}\n"
-    assert not acts(Inert(True)(f" {line}\n"))
+    line = allow_command("::error file=a.yaml::it failed")
+    assert CommandEscaper(True)(f"{line}\n") == f"{line}\n"
+    assert not acts(CommandEscaper(True)(f" {line}\n"))
 
 
 @given(st.recursive(st.text('#[]\\"'), lambda inner: st.lists(inner) | st.dictionaries(st.text("#["), inner)))
 def test_json_stays_the_same(value: object) -> None:
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("GITHUB_ACTIONS", "true")
-        text = inert_json(json.dumps(value))
+        text = escape_json_commands(json.dumps(value))
     assert not acts(text)
     assert json.loads(text) == value

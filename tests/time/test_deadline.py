@@ -10,7 +10,7 @@ import pytest
 
 from harness.time.clock import VirtualTimeLoop
 from harness.time.deadline import Deadline
-from harness.time.idle import inside
+from harness.time.idle import nested_level
 
 
 def run(work: Callable[[], Awaitable[Any]]) -> tuple[Any, float]:
@@ -47,7 +47,7 @@ def test_of_two_deadlines_at_one_instant_the_inner_is_the_first() -> None:
     async def work() -> str:
         async with Deadline(5):
             await asyncio.sleep(2)
-            with inside():
+            with nested_level():
                 try:
                     await within(3, 9)
                 except TimeoutError:

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from harness.time.clock import VirtualTimeLoop, end_of_instant, idle
-from harness.time.idle import inside
+from harness.time.idle import nested_level
 
 
 def run(main: Any) -> Any:
@@ -25,9 +25,9 @@ def test_the_innermost_hears_of_it_first_however_often_it_goes_on() -> None:
                 order.append(name)
 
         outer = asyncio.ensure_future(waits("outer", 2))
-        with inside():
+        with nested_level():
             inner = asyncio.ensure_future(waits("inner", 3))
-            with inside():
+            with nested_level():
                 innermost = asyncio.ensure_future(waits("innermost", 1))
         await asyncio.gather(outer, inner, innermost)
         return order

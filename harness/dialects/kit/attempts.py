@@ -8,7 +8,7 @@ from typing import TypeVar
 
 from harness.engine.context import NodeContext
 from harness.time.deadline import Deadline
-from harness.time.idle import inside
+from harness.time.idle import nested_level
 
 T = TypeVar("T")
 Attempt = Callable[[], Awaitable[T]]
@@ -97,7 +97,7 @@ async def with_timeout(
     late = late or TimeoutError(f"{what} timed out after {timeout_s} s")
     try:
         async with deadline:
-            with inside():  # of two limits that end at the same instant, the inner one is first
+            with nested_level():  # of two limits that end at the same instant, the inner one is first
                 result = await attempt()
     except Exception as error:
         if ctx.is_fatal(error) or not deadline.expired():

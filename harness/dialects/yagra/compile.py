@@ -87,7 +87,7 @@ def _load(request: LoadRequest, subgraphs: Subgraphs) -> Graph:
         open_state=keys.is_open,
         pause_before=pause_before,
         pause_after=pause_after,
-        inside_is_own=True,
+        includes_nested_latency=True,
         takes_hooks=False,
         collision_hint=OPEN_STATE_HINT if keys.is_open else CARRIED_KEY_HINT,
         vocabulary=lambda: vocabulary(workflow, params, inner),
