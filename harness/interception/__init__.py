@@ -1,1 +1,1 @@
-"""The HTTP of this process, intercepted while a scenario runs: a module for each family of clients."""
+"""Intercepts the HTTP requests of this process while a scenario runs. Each family of clients has its module."""

@@ -1,4 +1,4 @@
-"""aiohttp. vcrpy reads its requests and makes its responses; matching, waiting and failures are ours."""
+"""Intercepts aiohttp. vcrpy converts requests and responses; matching, waiting and failures are done here."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ _OWN: Final = {"connection": "ClientConnectorError: {}", "timeout": "ServerTimeo
 @contextmanager
 def patched_aiohttp(interceptor: Interceptor) -> Iterator[None]:
     """Intercept the requests of aiohttp."""
-    # vcrpy takes what it finds when it is imported for the originals, so that must not be ours.
+    # vcrpy saves the original functions when it is imported, so import it before patching.
     from vcr.stubs.aiohttp_stubs import vcr_request
 
     aiohttp: Any = import_module("aiohttp")
@@ -49,7 +49,7 @@ def patched_aiohttp(interceptor: Interceptor) -> Iterator[None]:
             failure = error
         except BaseException as error:
             work.abandon()
-            cassette.broke_off(given_up=isinstance(error, asyncio.CancelledError))
+            cassette.abort(given_up=isinstance(error, asyncio.CancelledError))
             raise
         if cassette.played:
             work.abandon()
@@ -66,12 +66,12 @@ def patched_aiohttp(interceptor: Interceptor) -> Iterator[None]:
 
 
 def _timeout_s(timeout: Any) -> float | None:
-    """The seconds an answer may take, of a number or of aiohttp's `ClientTimeout`. To aiohttp 0 is no limit."""
+    """Return the time limit for an answer, in seconds, given a number or a `ClientTimeout`. 0 means no limit."""
     return (timeout if isinstance(timeout, (int, float)) else getattr(timeout, "total", None)) or None
 
 
 class _NoResponse(Exception):
-    """None came when this was recorded."""
+    """No response arrived when the request was recorded."""
 
     def __init__(self, failure: str) -> None:
         super().__init__(failure)
@@ -79,7 +79,7 @@ class _NoResponse(Exception):
 
 
 class _Cassette:
-    """One request, with those that redirects made of it: what vcrpy takes for a cassette."""
+    """A request and its redirects, in the form of a vcrpy cassette."""
 
     write_protected = False
 
@@ -88,7 +88,7 @@ class _Cassette:
         self._interceptor = interceptor
         self._timeout_s = timeout_s
         self._place: Place | None = None
-        self._came: list[tuple[Request, SendResult]] = []
+        self._results: list[tuple[Request, SendResult]] = []
 
     # ------------------------------------------------------------ what vcrpy calls
 
@@ -114,19 +114,19 @@ class _Cassette:
         return to_vcr_response(found.response)
 
     def append(self, request: Any, response: Any) -> None:
-        self._came.append((from_vcr_request(request), SendResult(from_vcr_response(response))))
+        self._results.append((from_vcr_request(request), SendResult(from_vcr_response(response))))
 
     # ------------------------------------------------------------ how it ended
 
     def end(self, seconds: float, failure: Exception | None) -> None:
-        """All that came is over, after so many seconds."""
-        if not self._came and failure is not None and self._place is not None:
+        """Report the results of the request and its redirects, after so many seconds."""
+        if not self._results and failure is not None and self._place is not None:
             self._interceptor.end(self._place, SendResult(None, failure=failure_text(failure)), seconds)
-        for number, (request, sent) in enumerate(self._came):
+        for number, (request, sent) in enumerate(self._results):
             place = self._interceptor.begin(request) if number or self._place is None else self._place
             self._interceptor.end(place, sent, 0.0 if number else seconds)
 
-    def broke_off(self, *, given_up: bool) -> None:
-        """The client waits no longer, or the result is not known."""
+    def abort(self, *, given_up: bool) -> None:
+        """Report that the client stopped waiting (`given_up`), or that the result is unknown."""
         if self._place is not None and not given_up:
             self._interceptor.drop(self._place)

@@ -1,7 +1,6 @@
-"""The headers that a cassette keeps: those of one transport, or of one message on its way, mean nothing to a replay.
+"""Selects the headers that a cassette keeps: those that only concern one transport or one transmission are left out.
 
-A replayed response must not carry what its recording did not keep, and neither must the one seen while recording:
-both go through `kept_response_headers`.
+Responses have the same headers while recording and on replay: both are filtered by `kept_response_headers`.
 """
 
 from __future__ import annotations
@@ -22,11 +21,13 @@ _RESPONSE: Final = _TRANSPORT | {
     "age", "alt-svc", "cf-ray", "content-encoding", "nel", "openai-processing-ms", "report-to", "server-timing",
     "strict-transport-security", "via", "x-envoy-upstream-service-time",
 }  # fmt: skip
-_REQUEST_FAMILIES: Final = ("x-stainless-",)  # what the providers' clients tell of themselves and of a try
+_REQUEST_FAMILIES: Final = (
+    "x-stainless-",
+)  # the providers' clients describe themselves and the attempt in these
 
 
 def kept_request_headers(headers: Mapping[str, str]) -> dict[str, str]:
-    """The headers of a request that are recorded, by name in lower case, in the order of names."""
+    """Return the headers of a request that are recorded, by name in lower case, sorted by name."""
     lower = {name.lower(): value for name, value in headers.items()}
     return {
         name: lower[name]
@@ -36,6 +37,6 @@ def kept_request_headers(headers: Mapping[str, str]) -> dict[str, str]:
 
 
 def kept_response_headers(headers: Iterable[tuple[str, str]]) -> tuple[tuple[str, str], ...]:
-    """The headers of a response that are recorded, names in lower case and in order; equal names keep theirs."""
+    """Return the headers of a response that are recorded, stably sorted by name in lower case."""
     lower = ((name.lower(), value) for name, value in headers)
     return tuple(sorted((pair for pair in lower if pair[0] not in _RESPONSE), key=lambda pair: pair[0]))

@@ -1,4 +1,4 @@
-"""httpx and httpx2, on which the providers' clients are built: patched below these, at the transports."""
+"""Intercepts httpx and httpx2, which the providers' clients use. They are patched at the transports."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ _OWN: Final = {"connection": "ConnectError: {}", "timeout": "ReadTimeout: {}"}
 
 @contextmanager
 def patched_httpx(module: Any, interceptor: Interceptor) -> Iterator[None]:
-    """Intercept the requests of this httpx, async and not."""
+    """Intercept the requests of an httpx module, asynchronous and blocking."""
     with (
         patched(module.AsyncHTTPTransport, handle_async_request=_async(module, interceptor)),
         patched(module.HTTPTransport, handle_request=_blocking(module, interceptor)),
@@ -86,7 +86,7 @@ def _blocking(module: Any, interceptor: Interceptor) -> Any:
 
 
 class _Body:
-    """The parts of a body, and when each came since the request."""
+    """The parts of a body, and their arrival times in seconds since the request."""
 
     def __init__(self) -> None:
         self.parts: list[bytes] = []
@@ -105,7 +105,7 @@ def _request(request: Any, body: bytes) -> Request:
 
 
 def _received(module: Any, response: Any, body: _Body) -> SendResult:
-    # httpx decodes the body, as it would for its own client.
+    # httpx decodes the body, as for its own clients.
     whole = module.Response(response.status_code, headers=response.headers, content=b"".join(body.parts))
     return SendResult(
         _response(response, whole.content), tuple(body.times) if is_stream(response.headers) else ()
@@ -118,7 +118,7 @@ def _response(response: Any, body: bytes) -> Response:
 
 
 def _to_client_response(module: Any, request: Any, sent: SendResult) -> Any:
-    """The answer as the client's transport returns it; the same whether it was sent or is known."""
+    """Return the answer as the client's transport returns it; it is the same live and replayed."""
     if sent.passed_through is not None:
         return sent.passed_through
     if sent.response is None:
@@ -135,7 +135,7 @@ def _to_client_response(module: Any, request: Any, sent: SendResult) -> Any:
 
 
 def _passed_through(module: Any, response: Any, body: _Body) -> SendResult:
-    """A response whose stream is passed on as it comes, and that calls `over` at its end."""
+    """Return a response whose stream is passed through, and which calls `on_end` at the end of the stream."""
 
     class Stream(module.AsyncByteStream):  # type: ignore[misc]
         on_end: Callable[[SendResult], Awaitable[None]]

@@ -1,7 +1,7 @@
-"""Intercepting the HTTP of this process while a scenario runs.
+"""Intercepts the HTTP requests of this process while a scenario runs.
 
-Each family of clients is patched where a request of its own goes out, in all threads: at once where it is imported
-already, else when it is, since many scenarios never need it.
+Each family of clients is patched where it sends requests, for all threads. A family that is not imported yet is
+patched when it is imported, since many scenarios never need it.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ def _httpx(name: str) -> Patch:
     return lambda interceptor: patched_httpx(sys.modules[name], interceptor)
 
 
-# The module whose import makes a family known, and its patch.
+# The patch of each family, by the module after whose import it is applied.
 FAMILIES: Final[dict[str, Patch]] = {
     "urllib.request": patched_urllib,
     "http.client": patched_http_client,
@@ -45,14 +45,14 @@ FAMILIES: Final[dict[str, Patch]] = {
 
 @contextmanager
 def intercepted_from_first_effect(interceptor: Interceptor) -> Iterator[None]:
-    """As `intercepted`, from the first effect that is really performed inside; many scenarios perform none."""
+    """Do the same as `intercepted`, from the first effect that is really performed; many scenarios perform none."""
     with ExitStack() as patches, before_first_effect(lambda: patches.enter_context(intercepted(interceptor))):
         yield
 
 
 @contextmanager
 def intercepted(interceptor: Interceptor) -> Iterator[None]:
-    """Ask `interceptor` about every HTTP request of this process, inside."""
+    """Pass every HTTP request of this process to `interceptor`, within the context."""
     with ExitStack() as patches:
         waiting: dict[str, Patching] = {}
         for name, patch in FAMILIES.items():
@@ -66,11 +66,11 @@ def intercepted(interceptor: Interceptor) -> Iterator[None]:
             yield
         finally:
             sys.meta_path.remove(importer)
-            waiting.clear()  # what was found inside may be imported later
+            waiting.clear()  # a module that was found within the context may be imported later
 
 
 class _PatchOnImport(MetaPathFinder):
-    """Patches a module when it has been imported. It finds none itself."""
+    """Patches a module after its import. The module is found by the other finders."""
 
     def __init__(self, waiting: MutableMapping[str, Patching], patches: ExitStack) -> None:
         self._waiting = waiting

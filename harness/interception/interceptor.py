@@ -1,4 +1,4 @@
-"""The interface of the patched clients: a request is answered, or sent and then reported."""
+"""The interface between patched clients and who answers: a request is answered, or sent and then reported."""
 
 from __future__ import annotations
 
@@ -19,37 +19,39 @@ Place = Any
 
 
 class Interceptor(ABC):
-    """Answers the HTTP requests of this process, or has the client send them.
+    """Answers the HTTP requests of this process, or lets the client send them.
 
-    `keeps`: what is sent is kept and needs whole bodies; otherwise streams may pass as they come.
+    `buffers_streams` is True if streamed bodies must be read to their end before the client gets them, as recording
+    requires; otherwise they are passed through.
     """
 
     buffers_streams = False
 
     @abstractmethod
     def claim(self, request: Request) -> PreparedReply | None:
-        """The known answer to a request, used up with this; None when the request is to be sent.
+        """Consume and return the known answer to a request; None if the request is to be sent.
 
         Raises:
-            Unanswerable: nothing answers, and nothing may be sent; see `raise_unanswerable`.
+            Unanswerable: there is no answer, and the request may not be sent; see `raise_unanswerable`.
         """
 
     @abstractmethod
     def begin(self, request: Request) -> Place:
-        """A request is sent. One that neither ends nor is dropped was abandoned by its client."""
+        """Handle the start of a request that is sent. Its client abandoned it if neither `end` nor `drop` follows."""
 
     @abstractmethod
     def end(self, place: Place, sent: SendResult, seconds: float) -> None:
-        """A request that was sent is over, after so many real seconds."""
+        """Handle the end of a request that was sent, after so many real seconds."""
 
     @abstractmethod
     def drop(self, place: Place) -> None:
-        """A request was not made after all, or its result is not known."""
+        """Handle a request that was not made after all, or whose result is unknown."""
 
     async def answer(self, request: Request, send: Callable[[], Awaitable[SendResult]]) -> SendResult:
-        """The answer to a request, when its time has come; `send` really sends it.
+        """Return the answer to a request, when it is due. `send` sends the request.
 
-        A known answer without a response or a failure never comes. A request for which `send` raises was not made.
+        For a known answer with neither response nor failure, this waits for ever. If `send` raises, the request was
+        not made.
         """
         found = self.claim(request)
         if found is not None:
@@ -75,7 +77,7 @@ class Interceptor(ABC):
         self.end(place, sent, await work.end())
 
     def answer_blocking(self, request: Request, send: Callable[[], SendResult]) -> SendResult:
-        """The answer to a request of a client without an event loop; its time is spent when the effect ends."""
+        """Return the answer to a request of a client without an event loop. Its time passes when the effect ends."""
         found = self.claim(request)
         if found is not None:
             return self.reply_blocking(found)
@@ -90,18 +92,18 @@ class Interceptor(ABC):
         return sent
 
     def reply_blocking(self, reply: PreparedReply) -> SendResult:
-        """A claimed answer, for a client without an event loop."""
+        """Return a claimed answer to a client without an event loop."""
         if reply.response is None and not reply.failure:
             raise TimeoutError("nobody waited for the answer when this was recorded")
         owe(reply.duration_s)
         return SendResult(reply.response, reply.chunks_s, reply.failure)
 
     def report(self, request: Request, response: Response, began: float) -> None:
-        """Report a request that a client without an event loop has sent; `began` is of `time.monotonic()`."""
+        """Report a request that a client without an event loop has sent at `began` (`time.monotonic()`)."""
         self.end(self.begin(request), SendResult(response), charge_since(began))
 
     async def wait_for(self, reply: PreparedReply) -> None:
-        """Wait until the time of a claimed answer has come. One without response and failure never comes."""
+        """Wait until a claimed answer is due: for ever if it has neither response nor failure."""
         if reply.response is None and not reply.failure:
             await asyncio.get_running_loop().create_future()
         await asyncio.sleep(reply.duration_s)

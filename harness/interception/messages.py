@@ -1,4 +1,4 @@
-"""HTTP requests and responses as data, whatever client sends them."""
+"""HTTP requests and responses as data, independent of the client."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from typing import Any, Protocol
 class Request:
     """An HTTP request. Header names are in lower case.
 
-    `timeout_s` is how long its client waits for an answer; None where it has no limit, or the limit is not known.
+    `timeout_s` is the client's time limit for the answer; None if there is none, or it is not known.
     """
 
     method: str
@@ -23,7 +23,7 @@ class Request:
 
 @dataclass(frozen=True)
 class Response:
-    """An HTTP response, its body decoded. Header names are in lower case and may come more than once."""
+    """An HTTP response with its body decoded. Header names are in lower case and may be repeated."""
 
     status: int
     reason: str = ""
@@ -32,12 +32,12 @@ class Response:
 
 
 class PreparedReply(Protocol):
-    """An answer that is known before the request is sent: recorded, or scripted.
+    """An answer that is known without sending the request: recorded or scripted.
 
-    response    None when none comes: see `failure`
-    duration_s  when it comes, in virtual seconds since the request
-    chunks_s    when each part of a streamed body comes, since the request
-    failure     the client's exception and its text (`ConnectError: refused`); "" when nothing ever comes
+    response    None if none arrives; then see `failure`
+    duration_s  arrival time, in virtual seconds since the request
+    chunks_s    arrival time of each part of a streamed body, in seconds since the request
+    failure     the client's exception and its text (`ConnectError: refused`); "" if nothing ever arrives
     """
 
     @property
@@ -52,9 +52,9 @@ class PreparedReply(Protocol):
 
 @dataclass(frozen=True)
 class SendResult:
-    """The result of a request: a response, or the client's exception as text.
+    """The result of sending a request: a response, or the client's exception as text.
 
-    through  the client's own response, whose body is still to come; where nothing is kept, streams are not waited for
+    passed_through  the client's own response, if its body is a stream that is passed through
     """
 
     response: Response | None

@@ -1,4 +1,4 @@
-"""What the families have in common: putting functions in the place of others, and reading what clients pass."""
+"""Functions shared by the families of clients: patching, and reading the headers and bodies that clients pass."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from typing import Any
 
 @contextmanager
 def patched(owner: Any, **functions: Any) -> Iterator[None]:
-    """Put these functions in the place of those that `owner`, a class or a module, has itself."""
+    """Replace functions of `owner`, a class or a module, within the context."""
     before = {name: vars(owner)[name] for name in functions}
     for name, function in functions.items():
         setattr(owner, name, function)
@@ -21,17 +21,20 @@ def patched(owner: Any, **functions: Any) -> Iterator[None]:
 
 
 def is_stream(headers: Mapping[str, str]) -> bool:
-    """True if the body comes event by event, maybe for ever."""
+    """True if the body is a stream of events, which may be endless."""
     return str(headers.get("content-type") or "").startswith("text/event-stream")
 
 
 def headers_of(headers: Any) -> dict[str, str]:
-    """Headers by name in lower case; of what comes several times, the first."""
+    """Return headers by name in lower case; of a repeated header, the first value."""
     return {_text(name).lower(): _text(_first(value)) for name, value in dict(headers).items()}
 
 
 def body_of(body: Any) -> bytes:
-    """A body as clients take it: bytes, text, a file, parts, or nothing. A file or an iterator is used up."""
+    """Return a body as bytes, given in any form that clients accept: bytes, text, a file, parts, or None.
+
+    A file or an iterator is consumed.
+    """
     if hasattr(body, "read"):
         body = body.read()
     if body is None:

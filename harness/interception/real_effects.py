@@ -1,7 +1,7 @@
-"""Effects that are really performed, and the HTTP requests that belong to them, in whatever thread.
+"""Tracks the effects that are really performed, and attributes HTTP requests to them, in any thread.
 
-A request is attributed to the effect whose context it is made in. A thread that was started without the context
-belongs to all effects that are under way.
+A request belongs to the effect in whose context it is made. A request in a thread that was started without the
+context belongs to all effects in progress.
 """
 
 from __future__ import annotations
@@ -22,21 +22,21 @@ from harness.time.real_work import RealWork
 from harness.units import MEASURED_PRECISION
 
 not_intercepted: ContextVar[bool] = ContextVar("not_intercepted", default=False)
-"""True where the HTTP of this context passes as it is, such as that of an MCP connection."""
+"""True in a context whose HTTP requests are not intercepted, such as those of an MCP connection."""
 
 
 class Unanswerable(BaseException):
-    """Ends what a client or a tool does, which would try again on any Exception; see `within_effect`."""
+    """Ends a client or a tool. They would retry on any Exception. `within_effect` raises the actual error."""
 
 
 @dataclass(eq=False)
 class RealEffect:
-    """One effect that is really performed, in one thread or several.
+    """An effect that is really performed, in one or several threads.
 
-    effect   the effect that is performed, with the `state` of the node; None where a backend performs it
-    number   counts effects in the order they began
-    owed_s   the time that clients without an event loop have used up and that virtual time has not yet spent
-    refused  why a request of it could not be answered
+    effect   the effect, with the `state` of its node; None if a backend performs it
+    number   number of the effect in the order of their starts
+    owed_s   time used by clients without an event loop by which virtual time has not advanced yet, in seconds
+    refused  the error for a request that could not be answered
     """
 
     effect: Effect | None = None
@@ -48,12 +48,12 @@ class RealEffect:
     _charged: list[tuple[float, float]] = field(default_factory=list)
 
     def owe(self, seconds: float) -> None:
-        """Add to the time that passes when the effect ends."""
+        """Add to the time by which virtual time advances when the effect ends."""
         with self._lock:
             self.owed_s = round(self.owed_s + seconds, MEASURED_PRECISION)
 
     def share(self, began: float, ended: float) -> float:
-        """The part of this interval of real time that no other request was charged for; from now on, this one is."""
+        """Charge an interval of real time, and return the part of it that was not charged before, in seconds."""
         with self._lock:
             touching = [(a, b) for a, b in self._charged if a <= ended and began <= b]
             covered = sum(min(ended, b) - max(began, a) for a, b in touching)
@@ -71,7 +71,7 @@ _preparations: Final[list[Callable[[], object]]] = []
 
 @contextmanager
 def before_first_effect(prepare: Callable[[], object]) -> Iterator[None]:
-    """Call `prepare` before the first effect that is performed inside; never, if none is."""
+    """Call `prepare` before the first effect that is performed within the context, if there is one."""
     _preparations.append(prepare)
     try:
         yield
@@ -83,10 +83,10 @@ def before_first_effect(prepare: Callable[[], object]) -> Iterator[None]:
 async def within_effect(
     work: Callable[[], Awaitable[Any]], effect: Effect | None = None, state: Mapping[str, Any] | None = None
 ) -> Any:
-    """The result of `work`, which performs `effect`. HTTP that it does, in threads too, takes virtual time.
+    """Return the result of `work`, which performs `effect`. Its HTTP requests, also in threads, take virtual time.
 
     Raises:
-        WorldError: a request cannot be answered, whatever the code in between made of that.
+        WorldError: a request cannot be answered, even if the code in between handled the exception.
     """
     while _preparations:
         _preparations.pop()()
@@ -120,7 +120,7 @@ async def _in_its_time(work: Callable[[], Awaitable[Any]], effect: RealEffect) -
 
 
 async def _spend(seconds: float) -> None:
-    """Advance virtual time by real time that has passed while the loop was blocked, or unaware of it."""
+    """Advance virtual time by real time that has passed while the loop was blocked or did not measure it."""
     if seconds:
         passed = RealWork(passed=seconds)
         try:
@@ -130,22 +130,22 @@ async def _spend(seconds: float) -> None:
 
 
 def current_effects() -> list[RealEffect]:
-    """The effect that makes a request now; in a thread without a context, all that are under way."""
+    """Return the effect of the current context; in a thread without one, all effects in progress."""
     effect = _current.get()
     return [effect] if effect is not None else list(_under_way)
 
 
 def owe(seconds: float) -> None:
-    """Add to the time that passes when the current effect ends."""
+    """Add to the time by which virtual time advances when the current effect ends."""
     effects = current_effects()
     if len(effects) == 1:
         effects[0].owe(seconds)
 
 
 def charge_since(began: float) -> float:
-    """Owe the real time that a blocking request took since `began` (`time.monotonic()`); returns it, in seconds.
+    """Charge the real time of a blocking request since `began` (`time.monotonic()`), and return it in seconds.
 
-    Of several that run at once each is charged what it adds to the others: together they take as long as the longest.
+    Overlapping requests are charged once: together they take as long as they did in real time.
     """
     ended = time.monotonic()
     effects = current_effects()
@@ -156,10 +156,11 @@ def charge_since(began: float) -> float:
 
 
 def raise_unanswerable(error: WorldError) -> NoReturn:
-    """End the current effects, since nothing answers a request of theirs.
+    """End the current effects with an error, since a request of theirs cannot be answered.
 
     Raises:
-        Unanswerable: within an effect; `error` itself elsewhere.
+        Unanswerable: within an effect.
+        WorldError: `error` itself, outside of effects.
     """
     effects = current_effects()
     if not effects:

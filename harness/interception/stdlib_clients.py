@@ -1,4 +1,4 @@
-"""urllib.request, and http.client where it is used by itself."""
+"""Intercepts urllib.request, and http.client where it is used directly."""
 
 from __future__ import annotations
 
@@ -22,9 +22,9 @@ from harness.interception.patches import body_of, headers_of, is_stream, patched
 from harness.interception.real_effects import not_intercepted
 
 sending: ContextVar[bool] = ContextVar("sending", default=False)
-"""True if this thread is sending a request that the interceptor knows of, so that what is below lets it pass."""
+"""True while this thread sends a request that was intercepted already, so that lower layers do not intercept it."""
 
-# Subclasses belong to other clients, which are intercepted where they are used.
+# Subclasses belong to other clients, which are intercepted at a higher level.
 _PLAIN: Final = (http.client.HTTPConnection, http.client.HTTPSConnection)
 _FAILURES: Final = (OSError, http.client.HTTPException)
 _OF_URLLIB: Final = {
@@ -64,7 +64,7 @@ def patched_urllib(interceptor: Interceptor) -> Iterator[None]:
 
 @contextmanager
 def patched_http_client(interceptor: Interceptor) -> Iterator[None]:
-    """Intercept the requests of bare connections: each is made when its response is read."""
+    """Intercept the requests of plain connections. A request is sent when its response is read."""
     connections: Any = http.client.HTTPConnection
     send_really, response_really, close_really = connections.send, connections.getresponse, connections.close
 
@@ -84,14 +84,14 @@ def patched_http_client(interceptor: Interceptor) -> Iterator[None]:
                 send_really(connection, part)
             return response_really(connection)
 
-        message = _written(connection, b"".join(parts))
+        message = _parse_request(connection, b"".join(parts))
         sent = None
         try:
             sent = interceptor.answer_blocking(message, _sender(interceptor, send_parts))
             return _to_client_response(message, sent, _OF_HTTP_CLIENT)
         finally:
             if sent is None or sent.passed_through is None:
-                connection.close()  # ready for the next request, as after a response that was read
+                connection.close()  # so that it is ready for the next request, as after reading a response
 
     def close(connection: Any) -> None:
         vars(connection).pop("_unsent", None)
@@ -102,7 +102,7 @@ def patched_http_client(interceptor: Interceptor) -> Iterator[None]:
 
 
 def _sender(interceptor: Interceptor, send: Callable[[], Any]) -> Callable[[], SendResult]:
-    """Really sends a request with `send`, which gives the client's response."""
+    """Return a function that sends a request with `send`, which returns the client's response."""
 
     def sent() -> SendResult:
         token = sending.set(True)
@@ -120,7 +120,7 @@ def _sender(interceptor: Interceptor, send: Callable[[], Any]) -> Callable[[], S
 
 
 def as_http_client(response: Response, method: str) -> Any:
-    """A response as http.client reads it from a socket."""
+    """Return a response as http.client reads it from a socket."""
     lines = [f"HTTP/1.1 {response.status} {response.reason}", *(f"{k}: {v}" for k, v in response.headers)]
     head = "".join(f"{line}\r\n" for line in [*lines, ""]).encode("latin-1", "replace")
     read: Any = http.client.HTTPResponse(_Socket(head + response.body), method=method)  # type: ignore[arg-type]
@@ -136,8 +136,8 @@ class _Socket:
         return io.BytesIO(self._data)
 
 
-def _written(connection: Any, data: bytes) -> Request:
-    """The request that was written to a connection."""
+def _parse_request(connection: Any, data: bytes) -> Request:
+    """Return the request in the bytes that were written to a connection."""
     head, _, body = data.partition(b"\r\n\r\n")
     line, _, rest = head.partition(b"\r\n")
     method, target, _ = line.decode("latin-1").split(" ", 2)
@@ -164,7 +164,7 @@ def _response(response: Any, body: bytes) -> Response:
 
 
 def _decoded(headers: list[tuple[str, str]], body: bytes) -> bytes:
-    """The body without its compression."""
+    """Decompress a body; return it unchanged if that is not possible."""
     import httpx
 
     try:
@@ -174,7 +174,7 @@ def _decoded(headers: list[tuple[str, str]], body: bytes) -> bytes:
 
 
 def _to_client_response(message: Request, sent: SendResult, own: Mapping[str, str]) -> Any:
-    """The answer as http.client returns it; the same whether it was sent or is known."""
+    """Return the answer as http.client returns it; it is the same live and replayed."""
     if sent.passed_through is not None:
         return sent.passed_through
     if sent.response is None:

@@ -1,6 +1,6 @@
-"""urllib3, and what is built on it (requests, boto3): met where a request goes to a pool of connections.
+"""Intercepts urllib3, and the clients built on it (requests, boto3), at the connection pool.
 
-What urllib3 does on its own there, trying again and following redirects, is part of one request.
+Retries and redirects that urllib3 makes there are part of one request.
 """
 
 from __future__ import annotations
@@ -86,7 +86,7 @@ def patched_urllib3(interceptor: Interceptor) -> Iterator[None]:
 
 
 def _timeout_s(timeout: Any) -> float | None:
-    """The seconds an answer may take, of a number or of urllib3's `Timeout`."""
+    """Return the time limit for an answer, in seconds, given a number or a `Timeout`; None if there is none."""
     for found in (getattr(timeout, "total", None), getattr(timeout, "_read", None), timeout):
         if isinstance(found, (int, float)) and found > 0:
             return found
@@ -94,7 +94,7 @@ def _timeout_s(timeout: Any) -> float | None:
 
 
 def _url(pool: Any, url: str) -> str:
-    if url.startswith(("http://", "https://")):  # a proxy gets the whole URL
+    if url.startswith(("http://", "https://")):  # the whole URL, as for a proxy
         return url
     host = f"[{pool.host}]" if ":" in pool.host else pool.host
     port = "" if pool.port in (None, _PORTS.get(pool.scheme)) else f":{pool.port}"
@@ -107,7 +107,7 @@ def _response(response: Any, body: bytes) -> Response:
 
 
 def _to_client_response(message: Request, sent: SendResult, waiting: dict[str, Any]) -> Any:
-    """The answer as a pool returns it; the same whether it was sent or is known."""
+    """Return the answer as a pool returns it; it is the same live and replayed."""
     from urllib3 import HTTPHeaderDict, HTTPResponse, exceptions
 
     if sent.passed_through is not None:
@@ -135,7 +135,7 @@ def _to_client_response(message: Request, sent: SendResult, waiting: dict[str, A
 
 
 class _Broken:
-    """A body that cannot be read."""
+    """A body that raises an error when it is read."""
 
     closed = False
 

@@ -1,4 +1,4 @@
-"""Clients that vcrpy's own patches intercept: httplib2 and tornado. Their failures are not recorded."""
+"""Intercepts httplib2 and tornado by vcrpy's patches. Their failures are not recorded."""
 
 from __future__ import annotations
 
@@ -15,17 +15,17 @@ from harness.interception.messages import PreparedReply, Request, Response
 from harness.interception.patches import body_of, headers_of, patched
 from harness.interception.real_effects import not_intercepted
 
-_MET_ELSEWHERE: Final = ("httplib", "requests", "boto3", "urllib3", "aiohttp", "httpx", "httpx2")
+_PATCHED_ELSEWHERE: Final = ("httplib", "requests", "boto3", "urllib3", "aiohttp", "httpx", "httpx2")
 
 
 @contextmanager
 def patched_vcrpy(interceptor: Interceptor) -> Iterator[None]:
-    """Intercept the requests of clients that only vcrpy knows."""
+    """Intercept the requests of clients that only vcrpy can patch."""
     from vcr import patch
 
     cassette = _cassette(interceptor)
     with ExitStack() as patches:
-        # vcrpy takes all patches off while it sends, in all threads. Only what we let it put on would need that.
+        # While it sends, vcrpy removes all patches, in all threads. That is not needed for the patches used here.
         patches.enter_context(patched(patch, force_reset=nullcontext))
         for patcher in patch.CassettePatcherBuilder(cassette).build():
             patches.enter_context(patcher)
@@ -33,12 +33,12 @@ def patched_vcrpy(interceptor: Interceptor) -> Iterator[None]:
 
 
 def _cassette(interceptor: Interceptor) -> Any:
-    """What vcrpy's patches take for a cassette."""
+    """Return a cassette for vcrpy's patches that forwards to the interceptor."""
     from vcr.cassette import Cassette
     from vcr.record_mode import RecordMode
 
     class Bridge(Cassette):  # type: ignore[misc]
-        """Passes requests on to the interceptor. vcrpy asks before it sends, maybe twice."""
+        """Forwards requests to the interceptor. vcrpy asks before it sends a request, maybe twice."""
 
         def can_play_response_for(self, request: Any) -> bool:
             if not_intercepted.get():
@@ -66,7 +66,7 @@ def _cassette(interceptor: Interceptor) -> Any:
     return Bridge(
         "",
         record_mode=RecordMode.NEW_EPISODES,
-        skip_patchers=(*_MET_ELSEWHERE, "httplib2"),
+        skip_patchers=(*_PATCHED_ELSEWHERE, "httplib2"),
         custom_patches=_of_httplib2() if find_spec("httplib2") else (),
     )
 
@@ -76,7 +76,7 @@ def _found(request: Any) -> PreparedReply | None:
 
 
 def _of_httplib2() -> tuple[tuple[Any, str, Any], ...]:
-    # Its classes keep their names, as they look each other up by these.
+    # httplib2's classes must keep their names, by which they look each other up.
     from vcr.stubs.httplib2_stubs import VCRHTTPConnectionWithTimeout, VCRHTTPSConnectionWithTimeout
 
     schemes = {"http": VCRHTTPConnectionWithTimeout, "https": VCRHTTPSConnectionWithTimeout}
@@ -84,12 +84,12 @@ def _of_httplib2() -> tuple[tuple[Any, str, Any], ...]:
 
 
 def from_vcr_request(request: Any) -> Request:
-    """A request of vcrpy's."""
+    """Convert a request of vcrpy."""
     return Request(request.method, request.uri, headers_of(request.headers), body_of(request.body))
 
 
 def from_vcr_response(response: Any) -> Response:
-    """A response of vcrpy's, its body decoded."""
+    """Convert a response of vcrpy, and decode its body."""
     from vcr.filters import decode_response
 
     decoded = decode_response({**response, "headers": dict(response["headers"])})
@@ -104,7 +104,7 @@ def from_vcr_response(response: Any) -> Response:
 
 
 def to_vcr_response(response: Response) -> dict[str, Any]:
-    """A response as vcrpy has it."""
+    """Convert a response to vcrpy's form."""
     headers: dict[str, list[str]] = {}
     for name, value in response.headers:
         headers.setdefault(name, []).append(value)

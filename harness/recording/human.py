@@ -14,7 +14,7 @@ from harness.errors import UnscriptedCall
 from harness.graph.effects import Answer, Effect, HumanCall
 from harness.graph.to_json import to_json
 from harness.recording.interactions import HumanReply
-from harness.secrets.placeholders import revealed
+from harness.secrets.placeholders import match_placeholders
 from harness.time.clock import real_wait
 
 Ask = Callable[[str, Mapping[str, Any]], str]
@@ -129,7 +129,10 @@ class HumanRecorder:
                 for reply in replies
                 if reply.node == effect.node
                 and reply.turn in (None, self.turn)
-                and (self._comparable(reply.asked) == asked or revealed(reply.asked, asked) is not None)
+                and (
+                    self._comparable(reply.asked) == asked
+                    or match_placeholders(reply.asked, asked) is not None
+                )
             ),
             None,
         )

@@ -12,7 +12,7 @@ from harness.interception.messages import Request
 from harness.recording.interactions import Interaction
 from harness.recording.matching import Matcher
 from harness.recording.scrubber import Scrubber
-from harness.secrets.placeholders import has_placeholder, revealed
+from harness.secrets.placeholders import has_placeholder, match_placeholders
 
 
 class InteractionIndex:
@@ -47,7 +47,9 @@ class InteractionIndex:
         for index in self._with_placeholders:
             if self._is_free(index, turn, used):
                 canonical = canonical or self._matcher.canonical(asked)
-                secrets = revealed(self._matcher.canonical(self._recorded[index].request), canonical)
+                secrets = match_placeholders(
+                    self._matcher.canonical(self._recorded[index].request), canonical
+                )
                 if secrets is not None:
                     for name, value in secrets.items():
                         self._scrubber.learn(name, value)

@@ -10,7 +10,7 @@ from harness.interception.headers import kept_request_headers
 from harness.interception.messages import Request, Response
 from harness.recording.interactions import Exchange, HumanReply, Interaction, Recording
 from harness.secrets import Secrets
-from harness.secrets.bodies import unpacked
+from harness.secrets.bodies import decompressed
 from harness.secrets.placeholders import placeholders_in
 
 
@@ -40,7 +40,7 @@ class Scrubber:
     def request(self, request: Request) -> Request:
         """Return a request as it is saved."""
         kept = kept_request_headers(request.headers)
-        body = unpacked(request.body, kept.get("content-encoding", ""))
+        body = decompressed(request.body, kept.get("content-encoding", ""))
         if body != request.body:
             kept.pop("content-encoding", None)
         return Request(

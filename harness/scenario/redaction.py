@@ -87,7 +87,7 @@ def redacted_events(trace: Trace, secrets: Secrets) -> list[Event]:
         {key: event[key] for key in event if key in DATA or key in _TEXTS or _is_url(event, key)}
         for event in shared
     ]
-    scrubbed = secrets.apart().data(free)
+    scrubbed = secrets.copy().data(free)
     if scrubbed is free:
         return shared
     return [{**event, **rest} for event, rest in zip(shared, scrubbed, strict=True)]

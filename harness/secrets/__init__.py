@@ -1,13 +1,13 @@
-"""Secrets are replaced by placeholders, `<secret:OPENAI_API_KEY>`, before anything is written, shown or compared.
+"""Replaces secrets by placeholders, `<secret:OPENAI_API_KEY>`, before anything is written, shown or compared.
 
-Two kinds are found: values that are known, of environment variables and from fields found before, wherever and
-however encoded they stand; and whatever stands in a field, header or parameter that is for secrets. Those get a
-placeholder that depends on the name alone, so that a request with another key, or none, is still the same request.
+Two kinds are found: known values, from environment variables and from fields found before, anywhere and in any
+encoding; and the value of any field, header or parameter whose name is one for secrets. The placeholder depends on
+the name alone, so that a request with another key, or none, is still the same request.
 
     policy.py ──▶ environment.py: which variables ──▶ known_values.py: their values, in all encodings.py ─┐
          │                                                                                             ├─▶ secrets.py
-         └──▶ json_fields.py, text_fields.py, urls.py, multipart.py: what stands under a secret name ──┘       │
-                                                output.py: all that leaves this process ◀──────────────────────┘
+         └──▶ json_fields.py, text_fields.py, urls.py, multipart.py: values under secret names ────────┘       │
+                                                output.py: all output of this process ◀────────────────────────┘
 """
 
 from __future__ import annotations

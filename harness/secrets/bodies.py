@@ -1,4 +1,4 @@
-"""Bodies of requests and responses as text: unpacked, decoded, and read as what they are."""
+"""Decompresses and decodes the bodies of requests and responses."""
 
 from __future__ import annotations
 
@@ -15,8 +15,8 @@ _MAX_BYTES: Final = 64 * 1024 * 1024
 _WINDOWS: Final = {"gzip": (31,), "x-gzip": (31,), "deflate": (15, -15)}
 
 
-def unpacked(body: bytes, encoding: str) -> bytes:
-    """A body that is not compressed; what cannot be unpacked, or is too long, stays as it is."""
+def decompressed(body: bytes, encoding: str) -> bytes:
+    """Decompress a body; return it unchanged if it cannot be decompressed or is too long."""
     windows = _WINDOWS.get(encoding.strip().lower(), (31,) if body.startswith(b"\x1f\x8b") else ())
     for bits in windows:
         unpack = zlib.decompressobj(bits)
@@ -29,8 +29,8 @@ def unpacked(body: bytes, encoding: str) -> bytes:
     return body
 
 
-def decoded(body: bytes, content_type: str) -> tuple[str, str]:
-    """The text of a body and its codec; "" is UTF-8 with whatever bytes are not."""
+def decode_body(body: bytes, content_type: str) -> tuple[str, str]:
+    """Return the text of a body and its codec; the codec "" is UTF-8 with invalid bytes as surrogates."""
     stated = _CHARSET.search(content_type)
     marked = body[:3] == codecs.BOM_UTF8 or body[:2] in (codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)
     guessed = json.detect_encoding(body[:64]) if marked or b"\x00" in body[:64] else ""
@@ -45,8 +45,8 @@ def decoded(body: bytes, content_type: str) -> tuple[str, str]:
     return body.decode("utf-8", "surrogateescape"), ""
 
 
-def encoded(text: str, codec: str) -> bytes:
-    """The bytes of a text in a codec of `decoded`."""
+def encode_body(text: str, codec: str) -> bytes:
+    """Return the bytes of a text in a codec returned by `decode_body`."""
     try:
         return text.encode(codec) if codec else utf8(text)
     except UnicodeEncodeError:

@@ -1,7 +1,7 @@
-"""Secrets of which a text has only a part, since it was cut there: what is left of them is taken out, too.
+"""Replaces parts of secrets that are left where a text was cut.
 
-A cut is marked by an ellipsis, as `harness.source.display.clip` does. A part of fewer characters than a secret has at
-least tells nothing.
+A cut is marked by an ellipsis, as by `harness.source.display.clip`. Parts shorter than the minimal length of a secret
+are not replaced.
 """
 
 from __future__ import annotations
@@ -16,9 +16,9 @@ _CUT: Final = "…"
 
 
 def without_cut_values(value: Any, names: Mapping[str, str]) -> Any:
-    """JSON data in which no string has a part of a secret beside a cut; the same object where nothing changes.
+    """Return JSON data without parts of secrets beside cuts; the same object if nothing changes.
 
-    `names` gives the name of each secret.
+    `names` maps each secret to its name.
     """
     if isinstance(value, str):
         return _scrubbed(value, names) if _CUT in value else value
@@ -47,7 +47,7 @@ def _scrubbed(text: str, names: Mapping[str, str]) -> str:
 
 
 def _overlap(text: str, other: str) -> int:
-    """The size of the longest end of a text with which the other begins; 0 for one that tells nothing."""
+    """Return the length of the longest suffix of `text` that is a prefix of `other`; 0 if it is too short."""
     start = other[:MIN_LENGTH]
     at = text.find(start, max(len(text) - len(other), 0)) if len(start) == MIN_LENGTH else -1
     while at >= 0:

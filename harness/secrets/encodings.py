@@ -1,4 +1,4 @@
-"""The encodings in which a value may stand in text: as it is, escaped for JSON or a URL, in base64, in hex."""
+"""The encodings in which a value may occur in text: plain, escaped for JSON or a URL, in base64, in hex."""
 
 from __future__ import annotations
 
@@ -14,18 +14,21 @@ Edit = tuple[int, int, str]
 
 _PLAIN: Final = re.compile(r"[A-Za-z0-9_.-]+")
 _SHORT_ESCAPES: Final = {"\n": "n", "\r": "r", "\t": "t", "\b": "b", "\f": "f"}
-# JSON nested in JSON six times has this many backslashes; a bound keeps matching long runs fast.
+# JSON nested in JSON six times has this many backslashes. The bound keeps matching of long runs fast.
 _ESCAPE: Final = r"\\{1,63}"
 _BASE64: Final = r"[A-Za-z0-9+/_-]"
 _PADDING: Final = r"(?:=|%(?:25)*3[dD]|\\+u003[dD]){0,2}"
-# A word in which plain characters may be escaped, as nobody but an encoder of everything does.
+# A word in which plain characters may be escaped, which only encoders that escape everything do.
 _ESCAPED_WORD: Final = re.compile(r"(?<![\w.~\\%-])(?:[\w.~-]|%[0-9A-Fa-f]{2}|\\{1,63}u[0-9A-Fa-f]{4}){6,}+")
 _ESCAPED_PLAIN: Final = re.compile(r"(?:%(?:25)*|\\{1,63}u00)(2[dDeE]|3\d|[46][1-9A-Fa-f]|[57][\dAa]|5[fF])")
 
 
 @dataclass(frozen=True)
 class Encoding:
-    """A pattern, and a plain text that every match contains, which is fast to search for."""
+    """A pattern for an encoded value.
+
+    `source` is the regular expression; `probe` is a plain text that every match contains, and is fast to search for.
+    """
 
     probe: str
     source: str
@@ -36,7 +39,7 @@ class Encoding:
 
 
 def utf8(text: str) -> bytes:
-    """The bytes of a text, also of one that was decoded from bytes that are not UTF-8."""
+    """Encode a text, also one with surrogates for bytes that are not UTF-8."""
     try:
         return text.encode("utf-8", "surrogateescape")
     except UnicodeEncodeError:
@@ -45,7 +48,7 @@ def utf8(text: str) -> bytes:
 
 @lru_cache(maxsize=1024)
 def encodings(value: str) -> tuple[Encoding, ...]:
-    """All encodings of a value but those that escape plain characters (`unescaped`)."""
+    """Return all encodings of a value, except those that escape plain characters (`unescaped`)."""
     raw = utf8(value)
     found = [Encoding(_probe(value), _escaped(value))]
     for before in range(3):
@@ -57,7 +60,7 @@ def encodings(value: str) -> tuple[Encoding, ...]:
 
 
 def unescaped(text: str) -> Iterator[Edit]:
-    """The words of a text in which letters, digits and the like are escaped, and what they say."""
+    """Yield each word of a text in which plain characters such as letters are escaped, with its unescaped form."""
     if "%" in text or "\\u" in text:
         for word in _ESCAPED_WORD.finditer(text):
             plain = _ESCAPED_PLAIN.sub(lambda escape: chr(int(escape[1], 16)), word[0])
@@ -79,7 +82,7 @@ def _backslashes(run: str) -> str:
 
 
 def _char(char: str) -> str:
-    """One character: itself, or as JSON (in JSON, at any depth) or a URL would write it."""
+    """Return a pattern for a character: plain, escaped for JSON (nested to any depth), or escaped for a URL."""
     if _PLAIN.fullmatch(char):
         return re.escape(char)
     units = char.encode("utf-16-be", "surrogatepass").hex()
@@ -101,9 +104,10 @@ def _percent(text: str) -> str:
 
 
 def _base64(raw: bytes, before: int) -> Iterator[Encoding]:
-    """In base64, `before` bytes after the start of a group of three.
+    """Yield the encoding in base64 for a value that starts `before` bytes into a group of three.
 
-    A character that encodes a part of the value is replaced too, so that values of any length leave the same text.
+    A character that encodes only a part of the value is replaced as well, so that the length of the value does not
+    show in the text.
     """
     encoded = b64encode(bytes(before) + raw).decode().rstrip("=")
     shared = (before + len(raw)) % 3 != 0
@@ -117,10 +121,11 @@ def _base64(raw: bytes, before: int) -> Iterator[Encoding]:
     yield Encoding(max(re.findall(r"[A-Za-z0-9]+", core), key=len, default=""), head + source + tail)
 
 
-def cut(pieces: list[str], edits: Iterable[Edit]) -> list[str]:
-    """Edit a text that lies in pieces: a replacement goes to the piece where it starts, and is cut from the rest.
+def apply_edits(pieces: list[str], edits: Iterable[Edit]) -> list[str]:
+    """Edit a text that is split into pieces.
 
-    Edits are in order and do not overlap.
+    A replacement is put into the piece in which it starts, and the replaced text is removed from all pieces. Edits
+    are in order and do not overlap.
     """
     edits = list(edits)
     if not edits:

@@ -1,4 +1,4 @@
-"""The secrets in environment variables: their whole values, and the parts of them that stand elsewhere alone.
+"""Finds the secrets in environment variables: whole values, and parts of them that may occur alone elsewhere.
 
 All variables of this process are read, and all that are set while it runs (`load_dotenv`, a hook), however short.
 """
@@ -13,9 +13,9 @@ from functools import lru_cache
 from typing import Any, Final
 from urllib.parse import unquote
 
-from harness.secrets.json_fields import Location, parsed, rewritten
+from harness.secrets.json_fields import Location, parse_json, rewrite
 from harness.secrets.known_values import KnownValues, credentials
-from harness.secrets.policy import Kind, common, kind_of_variable, looks_random, secret_field
+from harness.secrets.policy import Kind, is_common, kind_of_variable, looks_random, secret_field
 from harness.secrets.urls import URL, WHOLE_URL
 
 _LOGIN: Final = re.compile(r"[\w+.-]+://[^/?#@:]*:(?!\d+/)(.*)@[^@]*", re.DOTALL)
@@ -23,10 +23,10 @@ _SETTING: Final = re.compile(r"(?<![\w.-])([\w.-]++)\s*=\s*([^;&\s]+)")
 
 
 class Variables:
-    """What is secret in variables.
+    """The secrets in environment variables.
 
-    known   values that are secret by the names of the variables, or as the settings say; and parts of values that are
-    likely  those of all other variables that are not known to be harmless
+    known   values that are secret by the name of their variable or by the settings, and secret parts of values
+    likely  `known`, and the values of all other variables that are not known to be harmless
     weak    names of variables for secrets whose values are too short or too common to be searched for
     """
 
@@ -56,20 +56,23 @@ class Variables:
 def _read(
     name: str, value: str, named: tuple[str, ...], public: tuple[str, ...]
 ) -> tuple[Kind, str, tuple[str, ...]]:
-    """What a variable is, its value, and the secrets in that."""
+    """Return the kind of a variable, its value ("" if it is not to be replaced as a whole), and the secrets in it."""
     value = value.strip()
     kind = kind_of_variable(name, value, named, public)
     if kind == "harmless" and not WHOLE_URL.fullmatch(value):
         return kind, value, ()
     secret = kind == "secret"
-    parts = tuple(part for part in _parts(value, secret=secret) if len(part) >= 6 and not common(part))
+    parts = tuple(part for part in _parts(value, secret=secret) if len(part) >= 6 and not is_common(part))
     if kind == "likely" and WHOLE_URL.fullmatch(value) and (parts or not looks_random(_path_of(value))):
-        value = ""  # the place of a server is shown
+        value = ""  # the address of a server is shown
     return kind, value, parts
 
 
 def _parts(value: str, *, secret: bool) -> Iterator[str]:
-    """The secrets inside the value of a variable: the password of a URL; in a secret, all that looks like one."""
+    """Yield the secrets inside the value of a variable, such as the password of a URL.
+
+    If the variable itself is `secret`, all parts that look like secrets are yielded.
+    """
     if login := _LOGIN.fullmatch(value):
         yield unquote(login.group(1))
     whole_url = WHOLE_URL.fullmatch(value) is not None
@@ -94,7 +97,7 @@ def _parts(value: str, *, secret: bool) -> Iterator[str]:
 
 
 def _members(value: str) -> list[str]:
-    """The strings under secret names in JSON."""
+    """Return the strings under secret names in a value that is JSON."""
     found: list[str] = []
 
     def note(item: Any, location: Location) -> Any:
@@ -102,7 +105,7 @@ def _members(value: str) -> list[str]:
             found.append(item)
         return item
 
-    rewritten(parsed(value), str, note)
+    rewrite(parse_json(value), str, note)
     return found
 
 
@@ -114,11 +117,11 @@ def _path_of(url: str) -> str:
 
 _watched: Final[list[Variables]] = []
 _OF_PYTEST: Final = "PYTEST_CURRENT_TEST"
-"""The name of the test that runs, which pytest sets several times a test."""
+"""The name of the running test, which pytest sets several times a test."""
 
 
 def variables_of_process(named: tuple[str, ...] = (), public: tuple[str, ...] = ()) -> Variables:
-    """What is secret in the variables of this process, those included that are set from now on."""
+    """Return the secrets in the variables of this process, including those that are set from now on."""
     return _variables_of_process(named, public)
 
 
@@ -127,12 +130,12 @@ def _variables_of_process(named: tuple[str, ...], public: tuple[str, ...]) -> Va
     variables = Variables(named, public)
     variables.add(dict(os.environ))
     if not _watched:
-        sys.addaudithook(_see)
+        sys.addaudithook(_on_putenv)
     _watched.append(variables)
     return variables
 
 
-def _see(event: str, args: tuple[Any, ...]) -> None:
+def _on_putenv(event: str, args: tuple[Any, ...]) -> None:
     if event == "os.putenv":
         name, value = map(os.fsdecode, args)
         if name != _OF_PYTEST:

@@ -1,4 +1,4 @@
-"""Server-sent events as they were written: the data of each can be changed, all else stays byte for byte."""
+"""Rewrites the data of server-sent events, and leaves everything else unchanged byte for byte."""
 
 from __future__ import annotations
 
@@ -10,10 +10,11 @@ _LINE: Final = re.compile(r"([^\r\n]*)(\r\n|\n|\r|\Z)")
 _DATA: Final = re.compile(r"\ufeff?data(?::\x20?|\Z)")
 
 
-def rewritten(text: str, data: Callable[[list[str]], list[str]], rest: Callable[[str], str]) -> str:
-    """A body of `text/event-stream`, or a part of one, with the `data` of all events and the `rest` of lines changed.
+def rewrite(text: str, data: Callable[[list[str]], list[str]], rest: Callable[[str], str]) -> str:
+    """Rewrite a body of `text/event-stream`, or a part of one.
 
-    Lines of an event that are no longer needed go.
+    `data` is called with the data of all events, and `rest` with each other line. Lines of an event that are no
+    longer needed are removed.
     """
     lines = [list(match.groups()) for match in _LINE.finditer(text)]
     events: list[list[int]] = []
@@ -29,8 +30,8 @@ def rewritten(text: str, data: Callable[[list[str]], list[str]], rest: Callable[
             events.append([])
         events[-1].append(number)
         fresh = False
-    said = ["\n".join(lines[number][0][starts[number] :] for number in event) for event in events]
-    for event, old, new in zip(events, said, data(said), strict=True):
+    texts = ["\n".join(lines[number][0][starts[number] :] for number in event) for event in events]
+    for event, old, new in zip(events, texts, data(texts), strict=True):
         if old == new:
             continue
         fresh_lines = new.split("\n")

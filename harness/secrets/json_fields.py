@@ -1,4 +1,4 @@
-"""Secrets in JSON by where they stand: by their key, or by a name beside or around them; and JSON as text."""
+"""Finds secrets in JSON by their location: by their key, or by a name beside or around them. Formats JSON as text."""
 
 from __future__ import annotations
 
@@ -27,10 +27,10 @@ _NOTHING: Final[Mapping[Any, Any]] = {}
 _NAME_KEYS: Final = ("name", "key", "header", "field")
 _VALUE_KEYS: Final = frozenset({"value", "values"})
 _HEADER: Final = re.compile(r"[\w.-]{1,100}")
-# A float is a measure, and a negative number a logprob.
+# Other numbers are no secrets: a float is a measurement, a negative number a logprob.
 _WHOLE: Final = re.compile(r"\d+(?:\.0+)?")
 
-# A JSON Schema describes a field; only its defaults and examples are values of it.
+# A JSON Schema describes a field; only its defaults and examples are values of the field.
 _KEYWORDS: Final = word_set(
     "type format title description default const example examples enum anyOf oneOf allOf not if then else items "
     "prefixItems properties patternProperties additionalProperties propertyNames required dependentRequired "
@@ -45,13 +45,13 @@ _SCHEMAS: Final = frozenset({"properties", "$defs", "definitions", "patternPrope
 
 
 class Location(NamedTuple):
-    """Where a value stands. The values beside it count only where there is no `cover`, which may replace them too.
+    """The location of a value in JSON data.
 
-    key       its key, or its index in a list
-    name      the secret name it goes by itself, "" if it has none
-    cover     the secret name of what it is a part of, "" if there is none
-    siblings  the object it is a member of; nothing in a list
-    around    the key of the object or list it is in
+    key       the key, or the index in a list
+    name      the name of the value if it is one for secrets, else ""
+    cover     the secret name of an object or list that contains the value and is secret as a whole, else ""
+    siblings  the object that has the value as a member; empty in a list. Only used without `cover`
+    around    the key of the object or list that contains the value
     """
 
     key: str | int
@@ -61,13 +61,13 @@ class Location(NamedTuple):
     around: str | int = ""
 
     def secret_string(self, value: str) -> str:
-        """The name of the secret that a string is here, "" if it is none."""
+        """Return the name of the secret if a string at this location is one, else ""."""
         if self.cover:
             return (self.name or self.cover) if value else ""
         return self.name if self.name and holds_secret(self.name, value, self.siblings) else ""
 
     def secret_number(self, number: object) -> str:
-        """The name of the secret that a number is here, "" if it is none."""
+        """Return the name of the secret if a number at this location is one, else ""."""
         if not (self.name or self.cover) or not _WHOLE.fullmatch(digits := _digits(number)):
             return ""
         if self.name and secret_number(self.name, digits):
@@ -78,16 +78,19 @@ class Location(NamedTuple):
         return "" if names_itself else self.name or self.cover
 
     def inside(self, members: Mapping[Any, Any]) -> tuple[str, str]:
-        """The secret name that covers what is in an object or list here, and the one whose JSON Schema it is."""
+        """Return the `cover` of the values in an object or list here, and the name that it is the JSON Schema of.
+
+        Either may be "". Of a schema, only the examples and defaults are covered.
+        """
         if self.name and not self.cover and holds_secrets(self.name, members, self.siblings):
             return ("", self.name) if _is_schema(members, self.around) else (self.name, "")
         return self.cover, ""
 
 
-def rewritten(
+def rewrite(
     value: JSON, renamed: Callable[[str], str], scalar: Callable[[str | int | float, Location], JSON]
 ) -> JSON:
-    """A copy of JSON data of any depth: keys `renamed`, each string and number as `scalar` gives it."""
+    """Return a copy of JSON data of any depth, with `renamed` applied to keys and `scalar` to strings and numbers."""
     root = [value]
     todo: list[tuple[Any, Any, Location]] = [(root, 0, Location(""))]
     while todo:
@@ -128,7 +131,7 @@ def _name_of(key: str, members: Mapping[Any, Any], cover: str) -> str:
 
 @lru_cache(maxsize=4096)
 def _kind(key: str) -> str:
-    key = PLACEHOLDER.sub("", key)  # what was known there says nothing of the value
+    key = PLACEHOLDER.sub("", key)  # the name of a secret in the key says nothing about the value
     return "secret" if secret_key(key) else "value" if key.lower() in _VALUE_KEYS else ""
 
 
@@ -151,15 +154,15 @@ def _is_schema(members: Mapping[Any, Any], around: str | int) -> bool:
 def _digits(number: object) -> str:
     try:
         return str(number)
-    except ValueError:  # an integer of more digits than Python writes
+    except ValueError:  # more digits than Python converts to text
         return "0" * 13
 
 
 # ---------------------------------------------------------------- text of JSON
 
 
-def parsed(text: str) -> JSON:
-    """What a text of JSON says, an object or list; None for any other text."""
+def parse_json(text: str) -> JSON:
+    """Parse a text that is a JSON object or list; return None for any other text."""
     if text.lstrip("\ufeff \t\r\n")[:1] in ("{", "["):
         try:
             return json.loads(text)
@@ -168,8 +171,8 @@ def parsed(text: str) -> JSON:
     return None
 
 
-def written(value: JSON, like: str) -> str:
-    """JSON as text, spaced and escaped like another text."""
+def format_like(value: JSON, like: str) -> str:
+    """Return JSON as text, with the spacing and escaping of another text."""
     indent = re.search(r"[{\[]\r?\n([ \t]+)", like)
     spaced = '": ' in like or '", ' in like
     separators = (",", ": ") if indent else (", ", ": ") if spaced else (",", ":")
@@ -188,9 +191,10 @@ _INDEXES: Final = ("index", "output_index", "content_index", "summary_index")
 
 
 def strings(value: JSON, path: tuple[Any, ...] = ()) -> Iterator[tuple[tuple[Any, ...], Any, Any]]:
-    """The strings of an event of a stream: the path, the same for all parts of one text, the holder and the key.
+    """Yield the strings of an event of a stream: their path, the object or list they are in, and their key in it.
 
-    Items of lists are distinguished by the `index` they name: a chunk lists only the items it adds to.
+    All parts of one streamed text have the same path. Items of lists are identified by their `index`, since a chunk
+    only has the items it adds to.
     """
     if isinstance(value, dict):
         own = tuple(value.get(name) for name in _INDEXES)

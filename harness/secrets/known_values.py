@@ -1,4 +1,4 @@
-"""The values known to be secret, and how they are found and replaced in text, in any encoding."""
+"""Finds and replaces known secrets in text, in any encoding."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from bisect import bisect_right
 from collections.abc import Callable, Collection, Iterator, Sequence
 from typing import Final
 
-from harness.secrets.encodings import Edit, Encoding, cut, encodings, unescaped, utf8
+from harness.secrets.encodings import Edit, Encoding, apply_edits, encodings, unescaped, utf8
 from harness.secrets.placeholders import PLACEHOLDER, has_placeholder, placeholder
 from harness.secrets.policy import secret_name, words, worth_learning
 from harness.secrets.probes import Probes
@@ -21,9 +21,9 @@ Write = Callable[[str], str]
 
 
 class KnownValues:
-    """Values that are replaced everywhere, each by a placeholder with the first name it was given.
+    """Values that are replaced everywhere, each by a placeholder with the first name it was added with.
 
-    What `parent` knows is known here too, what is added here is not known there.
+    The values of `parent` are replaced as well; values added here are not added to it.
     """
 
     def __init__(self, parent: KnownValues | None = None) -> None:
@@ -41,20 +41,20 @@ class KnownValues:
 
     @property
     def names(self) -> Collection[str]:
-        """The names of what was added here."""
+        """The names of the values added here, without those of the parent."""
         return dict.fromkeys(self._names.values())
 
     @property
     def by_value(self) -> dict[str, str]:
-        """The name of each value."""
+        """The name of each value, including those of the parent."""
         return {value: name for layer in self._layers() for value, name in layer._names.items()}
 
     def name_of(self, value: str) -> str | None:
-        """The name of a value that is known."""
+        """Return the name of a value; None if it is not known."""
         return next((layer._names[value] for layer in self._layers() if value in layer._names), None)
 
     def add(self, value: str, name: str) -> None:
-        """Search for the value everywhere from now on."""
+        """Add a value, to be replaced everywhere from now on."""
         if self.name_of(value) is not None:
             return
         self._names[value] = name
@@ -64,22 +64,25 @@ class KnownValues:
             self._numbers.append(value)
 
     def include(self, others: KnownValues, names: Collection[str] | None = None) -> None:
-        """Add the own values of `others`; with `names`, those whose placeholders have one of them."""
+        """Add the values of `others`, without those of its parent.
+
+        If `names` is given, only values whose placeholder is among them are added.
+        """
         for value, name in others._names.items():
             if names is None or placeholder(name) in names:
                 self.add(value, name)
 
     def learn(self, name: str, value: str, *, read_as: str | None = None) -> None:
-        """Search for what a field, header or parameter held, unless other texts may have it too.
+        """Add the value of a field, header or parameter, unless it may also occur in harmless text.
 
-        `read_as`: the name by which the value is read (`credentials`), where it is not `name`.
+        `read_as` is the name passed to `credentials`, if it differs from `name`.
         """
         for part in credentials(name if read_as is None else read_as, value):
             if worth_learning(name, part) and not has_placeholder(part):
                 self.add(part, name)
 
     def within(self, text: str) -> KnownValues:
-        """The values that may stand in a text, for one search in it. What is learned there is not learned here."""
+        """Return the values that may occur in a text, for searching it. The result is independent of this object."""
         known = KnownValues()
         candidates = {id(entry): entry for entry in self._candidates(text)}
         for _, _, plain in unescaped(text):
@@ -99,7 +102,7 @@ class KnownValues:
         self._encodings[encoding.probe].append((encoding, name))
 
     def _candidates(self, text: str) -> list[tuple[Encoding, str]]:
-        """The encodings that may stand in a text as it is."""
+        """Return the encodings whose probe occurs in a text."""
         return [
             entry
             for layer in self._layers()
@@ -108,39 +111,39 @@ class KnownValues:
         ]
 
     @property
-    def finds_nothing(self) -> bool:
-        """True if there is no value to search for."""
+    def is_empty(self) -> bool:
+        """True if there are no values."""
         return not any(layer._names for layer in self._layers())
 
     def number(self, number: object) -> str | None:
-        """The placeholder of a number that is a known value, or has one of 8 digits or more in it."""
+        """Return the placeholder of a number that is a known value, or contains one of 8 or more digits."""
         numbers = [value for layer in self._layers() for value in layer._numbers]
         if not numbers:
             return None
         try:
             text = str(number)
-        except ValueError:  # an integer of more digits than Python writes
+        except ValueError:  # more digits than Python converts to text
             return None
         found = next(
             (value for value in numbers if text == value or (len(value) >= 8 and value in text)), None
         )
         return None if found is None else placeholder(self.name_of(found) or "")
 
-    def scrubbed(self, text: str, write: Write = placeholder) -> str:
-        """The text with a placeholder for each value, as `write` gives it for a name."""
-        return cut([text], self.edits(text, write))[0]
+    def scrub(self, text: str, write: Write = placeholder) -> str:
+        """Return the text with each value replaced by `write` of its name."""
+        return apply_edits([text], self.edits(text, write))[0]
 
     def edits(self, text: str, write: Write = placeholder) -> list[Edit]:
-        """The replacements. Where values overlap, the placeholder of the longest replaces all of them."""
+        """Return the replacements in a text. Overlapping values are replaced by the placeholder of the longest."""
         if not text:
             return []
         spans = self._plain_edits(text, write)
         for start, end, plain in unescaped(text):
             if inside := self._plain_edits(plain, write):
-                spans.append((start, end, cut([plain], _merged(inside))[0]))
+                spans.append((start, end, apply_edits([plain], _merged(inside))[0]))
         if not spans:
             return []
-        kept = [mark.span() for mark in PLACEHOLDER.finditer(text) if self._gives(mark.group(1))]
+        kept = [mark.span() for mark in PLACEHOLDER.finditer(text) if self._is_own_name(mark.group(1))]
         return list(_merged(span for span in spans if not _overlaps(span, kept)))
 
     def _plain_edits(self, text: str, write: Write) -> list[Edit]:
@@ -150,8 +153,8 @@ class KnownValues:
             for match in encoding.pattern.finditer(text)
         ]
 
-    def _gives(self, name: str) -> bool:
-        """True if placeholders have this name; other text of that form may hide a value."""
+    def _is_own_name(self, name: str) -> bool:
+        """True if a placeholder may have this name. Other text of the form of a placeholder may contain a value."""
         if name == "userinfo" or secret_name(name):
             return True
         return any(
@@ -161,7 +164,7 @@ class KnownValues:
         )
 
     def in_bytes(self, body: bytes, charset: str) -> bytes:
-        """Bytes with each value replaced that is written in another charset than the rest is."""
+        """Replace the values in bytes that are encoded in this charset, unlike the rest of the bytes."""
         for layer in self._layers():
             for value, name in layer._names.items():
                 try:
@@ -174,7 +177,7 @@ class KnownValues:
 
 
 def _overlaps(span: Edit, kept: Sequence[tuple[int, int]]) -> bool:
-    """True if a span overlaps one of those kept, which are in order and apart."""
+    """True if a span overlaps one of the kept spans, which are in order and do not overlap."""
     at = bisect_right(kept, (span[1] - 1, 1 << 62)) - 1
     return at >= 0 and kept[at][1] > span[0]
 
@@ -193,7 +196,7 @@ def _merged(edits: Iterator[Edit] | list[Edit]) -> Iterator[Edit]:
 
 
 def credentials(name: str, value: str) -> list[str]:
-    """The secrets in what a field or header holds: of `Bearer X` that is X, of `Basic X` the password."""
+    """Return the secrets in the value of a field or header: X in `Bearer X`, the password in `Basic X`."""
     if words(name)[-1:] in (("cookie",), ("cookies",)):
         pairs = value.partition(";")[:1] if words(name)[:1] == ("set",) else value.split(";")
         return [pair.partition("=")[2].strip() for pair in pairs]

@@ -1,4 +1,4 @@
-"""The parts of a multipart body, and where they stand."""
+"""Splits a multipart body into its parts."""
 
 from __future__ import annotations
 
@@ -18,10 +18,10 @@ _NAME: Final = re.compile(
 
 @dataclass(frozen=True)
 class Part:
-    """A part of a multipart body, or what is between, before and after parts: its `lines` are "" then.
+    """A part of a multipart body, or the text before, between or after parts; then `lines` is "".
 
-    lines  its headers as they are written
-    body   all that follows them
+    lines  the headers as written
+    body   the text after the headers
     """
 
     lines: str
@@ -29,13 +29,13 @@ class Part:
 
     @property
     def headers(self) -> dict[str, str]:
-        """The headers, their names in lower case."""
+        """The headers, by name in lower case."""
         pairs = (line.partition(":") for line in self.lines.splitlines())
         return {name.strip().lower(): value.strip() for name, colon, value in pairs if colon}
 
     @property
     def name(self) -> str:
-        """The name of the form's field that the part is, "" for other parts."""
+        """The name of the form field; "" if the part is none."""
         found = _NAME.search(self.headers.get("content-disposition", ""))
         if found is None:
             return ""
@@ -46,7 +46,7 @@ class Part:
 
 
 def parts(text: str, content_type: str) -> list[Part]:
-    """The whole text, part by part; `lines` and `body` of all, joined, are the text."""
+    """Split a body into parts. The concatenation of `lines` and `body` of all parts is the text."""
     stated = _BOUNDARY.search(content_type)
     boundary = (stated[1] or stated[2]) if stated else None
     if boundary is None:

@@ -1,6 +1,6 @@
-"""Everything that leaves this process as text, without secrets: what is printed, logged and said by child processes.
+"""Removes secrets from all text output of this process: printed text, logs, and the output of child processes.
 
-Nor does a runner of GitHub Actions act on it (`harness.source.workflow_commands`).
+It also makes workflow commands of GitHub Actions in the text inert (`harness.source.workflow_commands`).
 
 print, warnings, tracebacks ──▶ sys.stdout, sys.stderr ──▶ RedactedStream ──┐
 child processes, MCP servers, C code ──▶ descriptors 1, 2 ──▶ a pipe ──▶ a thread ──┴──▶ terminal or file
@@ -24,19 +24,19 @@ from harness.source.workflow_commands import CommandEscaper, in_actions
 
 Scrub = Callable[[str], str]
 
-# Their debug records show headers as they come, before anybody can know what of them is secret.
+# Their debug records show headers as they arrive, before the secrets in them are known.
 CLIENTS: Final = frozenset(
     {"aiohttp", "anthropic", "h2", "hpack", "httpcore", "httpcore2", "httpx", "httpx2", "mcp", "openai"}
     | {"requests", "urllib3", "vcr", "websockets"}
 )
 LEFT_OUT: Final = "(left out: it may show what is secret)"
 _LONGEST_LINE: Final = 1 << 16
-_PATIENCE_S: Final = 1.0
-"""Real seconds that a child process which outlives us may go on printing."""
+_DRAIN_S: Final = 1.0
+"""Real seconds to wait for the output of child processes that outlive this process."""
 
 
 class RedactedStream(io.TextIOBase):
-    """A text stream that writes whole lines, each put through `scrub`; what is flushed need not be a line."""
+    """A text stream that writes whole lines, passed through `scrub`. `flush` also writes an incomplete line."""
 
     def __init__(self, stream: TextIO, scrub: Scrub) -> None:
         self._stream, self._scrub = stream, scrub
@@ -49,10 +49,10 @@ class RedactedStream(io.TextIOBase):
 
     @property
     def buffer(self) -> io.BufferedIOBase:
-        """What takes bytes, and writes them as this stream does.
+        """A binary stream that writes through this stream.
 
-        The stream does not hold it: the garbage collector would have to free them, and Ctrl-C is lost where that
-        calls Python code, as it does to end a stream.
+        It is not stored: the reference cycle would be freed by the garbage collector, which calls Python code to
+        close a stream, and a Ctrl-C in such code is lost.
         """
         return _Bytes(self, self._decode)
 
@@ -74,7 +74,7 @@ class RedactedStream(io.TextIOBase):
         return True
 
     def write(self, text: str) -> int:
-        """Write what is a whole line with this, and hold the rest."""
+        """Write the lines that are complete, and hold the rest."""
         held = self._held + text
         end = held.rfind("\n") + 1 if len(held) < _LONGEST_LINE else len(held)
         self._held = held[end:]
@@ -83,7 +83,7 @@ class RedactedStream(io.TextIOBase):
         return len(text)
 
     def flush(self) -> None:
-        """Write everything now."""
+        """Write all text that is held."""
         held, self._held = self._held, ""
         if held:
             self._stream.write(self._inert(self._scrub(held)))
@@ -91,7 +91,7 @@ class RedactedStream(io.TextIOBase):
 
 
 class _Bytes(io.BufferedIOBase):
-    """The bytes of a text, to be written to a stream of text."""
+    """A binary stream that decodes bytes and writes them to a text stream."""
 
     def __init__(self, stream: RedactedStream, decode: Callable[[bytes], str]) -> None:
         self._stream, self._decode = stream, decode
@@ -111,12 +111,12 @@ class _Bytes(io.BufferedIOBase):
         self._stream.flush()
 
     def close(self) -> None:
-        """Nothing: it is made anew for each use, and what is no whole line yet stays held."""
+        """Do nothing: a new instance is made for each use, and an incomplete line stays held."""
 
 
 @contextmanager
 def redacted_streams(scrub: Scrub) -> Iterator[None]:
-    """What is printed inside has its secrets taken out."""
+    """Remove secrets from text that is printed within the context."""
     out, err = sys.stdout, sys.stderr
     wrapped = RedactedStream(out, scrub), RedactedStream(err, scrub)
     sys.stdout, sys.stderr = wrapped
@@ -132,7 +132,7 @@ def redacted_streams(scrub: Scrub) -> Iterator[None]:
 
 @contextmanager
 def redacted_process(scrub: Scrub) -> Iterator[None]:
-    """`redacted_streams`, and what child processes and C code write to the same places, from here on."""
+    """Do the same as `redacted_streams`, also for the output of child processes and C code."""
     with ExitStack() as stack:
         for name, descriptor in (("stdout", 1), ("stderr", 2)):
             stream = getattr(sys, name)
@@ -145,7 +145,7 @@ def redacted_process(scrub: Scrub) -> Iterator[None]:
 
 @contextmanager
 def _redacted_descriptor(name: str, descriptor: int, scrub: Scrub) -> Iterator[None]:
-    """Put a pipe in the place of a descriptor; the stream of that name goes on as it was."""
+    """Replace a descriptor by a pipe whose text is scrubbed; the stream of that name writes directly."""
     stream: TextIO = getattr(sys, name)
     stream.flush()
     kept = os.dup(descriptor)
@@ -162,7 +162,7 @@ def _redacted_descriptor(name: str, descriptor: int, scrub: Scrub) -> Iterator[N
         with suppress(OSError, ValueError):
             direct.flush()
         os.dup2(kept, descriptor)
-        pump.join(_PATIENCE_S)
+        pump.join(_DRAIN_S)
         setattr(sys, name, stream)
 
 
@@ -178,7 +178,7 @@ def _pump(reading: int, kept: int, scrub: Scrub) -> None:
 
 @contextmanager
 def redacted_logs(scrub: Scrub) -> Iterator[None]:
-    """Put the text of every log record through `scrub`, inside; debug records of HTTP and MCP clients have none."""
+    """Scrub the text of all log records within the context; that of debug records of HTTP clients is left out."""
     make = logging.getLogRecordFactory()
 
     def made(*args: Any, **kwargs: Any) -> logging.LogRecord:
@@ -190,7 +190,7 @@ def redacted_logs(scrub: Scrub) -> Iterator[None]:
         if (scrubbed := scrub(text)) != text:
             record.msg, record.args = scrubbed, None
         if record.exc_info and record.exc_info[1] is not None:
-            # What handlers print in place of a traceback of their own.
+            # Handlers print this text instead of formatting the traceback.
             record.exc_text = scrub("".join(traceback.format_exception(record.exc_info[1])).rstrip())
         if record.stack_info:
             record.stack_info = scrub(record.stack_info)
@@ -204,7 +204,7 @@ def redacted_logs(scrub: Scrub) -> Iterator[None]:
 
 
 def _text(record: logging.LogRecord) -> str:
-    """The message, or what there is of it: who logs it wrongly is warned by `logging` itself."""
+    """Return the message of a record. One with wrong arguments is shown unformatted; `logging` warns of it."""
     try:
         return record.getMessage()
     except Exception:

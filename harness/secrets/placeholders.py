@@ -1,7 +1,7 @@
 """The placeholder of a secret: `<secret:NAME>`, percent-encoded in URLs and forms.
 
-A secret may be known while recording and not on replay: it was found to be one later in the run, or its variable is
-not set there. Its placeholder then matches any text in its place, which is a secret from there on (`revealed`).
+A secret may be known while recording and not on replay: it was found later in the run, or its variable is not set
+there. Its placeholder then matches any text, which is treated as a secret from then on (`match_placeholders`).
 """
 
 from __future__ import annotations
@@ -16,54 +16,56 @@ _ANYTHING: Final = r"(\S{1,4096}?)"
 
 
 def placeholder(name: str) -> str:
-    """The text that replaces a secret with this name."""
+    """Return the placeholder of a secret with this name."""
     return f"<secret:{re.sub(r'[^A-Za-z0-9_.-]', '_', name)[:100]}>"
 
 
 def placeholders_in(text: str) -> set[str]:
-    """The placeholders in a text, each as `placeholder` writes it."""
+    """Return the placeholders in a text, in the form of `placeholder`."""
     return {placeholder(name) for name in PLACEHOLDER.findall(text)}
 
 
 def has_placeholder(text: str) -> bool:
-    """True if a secret was replaced in the text."""
+    """True if the text has a placeholder."""
     return PLACEHOLDER.search(text) is not None
 
 
-def quoted(name: str) -> str:
-    """The placeholder as it is written in a URL."""
+def quoted_placeholder(name: str) -> str:
+    """Return the placeholder of a secret, percent-encoded for a URL."""
     return quote(placeholder(name), safe="")
 
 
 def quoted_placeholders(text: str) -> str:
-    """The text of a URL, its placeholders written alike however they came."""
-    return PLACEHOLDER.sub(lambda mark: quoted(mark.group(1)), text)
+    """Percent-encode all placeholders in the text of a URL."""
+    return PLACEHOLDER.sub(lambda mark: quoted_placeholder(mark.group(1)), text)
 
 
-def revealed(recorded: Any, asked: Any) -> dict[str, str] | None:
-    """The secrets in `asked`, by their names, where `recorded` has their placeholders.
+def match_placeholders(recorded: Any, asked: Any) -> dict[str, str] | None:
+    """Match the placeholders in `recorded` with the texts in `asked`.
 
-    None when the two differ in anything else, or when no placeholder stands for anything.
+    Returns:
+        The texts by the names of the placeholders; None if there are no placeholders to match, or if the two values
+        differ in anything else.
     """
     found: dict[str, str] = {}
-    return found if _alike(recorded, asked, found) and found else None
+    return found if _matches(recorded, asked, found) and found else None
 
 
-def _alike(recorded: Any, asked: Any, found: dict[str, str]) -> bool:
+def _matches(recorded: Any, asked: Any, found: dict[str, str]) -> bool:
     if isinstance(recorded, str) and isinstance(asked, str):
-        return recorded == asked or _text_alike(recorded, asked, found)
+        return recorded == asked or _text_matches(recorded, asked, found)
     if isinstance(recorded, Mapping) and isinstance(asked, Mapping):
         return recorded.keys() == asked.keys() and all(
-            _alike(recorded[key], asked[key], found) for key in recorded
+            _matches(recorded[key], asked[key], found) for key in recorded
         )
     if isinstance(recorded, list | tuple) and isinstance(asked, list | tuple):
         return len(recorded) == len(asked) and all(
-            _alike(one, other, found) for one, other in zip(recorded, asked, strict=True)
+            _matches(one, other, found) for one, other in zip(recorded, asked, strict=True)
         )
     return bool(recorded == asked)
 
 
-def _text_alike(recorded: str, asked: str, found: dict[str, str]) -> bool:
+def _text_matches(recorded: str, asked: str, found: dict[str, str]) -> bool:
     parts = PLACEHOLDER.split(recorded)
     names = parts[1::2]
     if not names:

@@ -1,8 +1,8 @@
-"""What counts as a secret: by the name it goes by, by where that name stands, and by the value.
+"""The rules for what is a secret: by its name, the location of the name, and the value.
 
-Names are read as words: `apiKey`, `API_KEY` and `x-api-key` all end in the words `api key`. The sections below:
+Names are split into words: `apiKey`, `API_KEY` and `x-api-key` all end in the words `api key`. The sections below:
 
-    values        does a value look like a secret, or like a word that stands where one would?
+    values        does a value look like a secret, or like a word in the place of one?
     fields        is a field, header or parameter with this name for a secret?
     JSON          is this string or number under such a name a secret?
     variables     is an environment variable known to be harmless? All others are secrets.
@@ -24,7 +24,7 @@ from harness.secrets.encodings import utf8
 
 
 def word_set(text: str) -> frozenset[str]:
-    """The words of a text."""
+    """Return the set of the words of a text."""
     return frozenset(text.split())
 
 
@@ -33,14 +33,14 @@ _WORD: Final = re.compile(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+|[^\W\d_]+")
 
 @lru_cache(maxsize=4096)
 def words(name: str) -> tuple[str, ...]:
-    """The words of a name, in lower case: `X-Amz-Signature`, `clientSecret`, `API_KEY_2`."""
+    """Split a name into words in lower case: `X-Amz-Signature`, `clientSecret`, `API_KEY_2`."""
     return tuple(word.lower() for word in _WORD.findall(name))
 
 
 # ---------------------------------------------------------------- values
 
 MIN_LENGTH: Final = 6
-"""Shorter values are replaced where they stand under a secret name, and not searched for elsewhere."""
+"""Shorter values are replaced under a secret name, but not searched for elsewhere."""
 
 _DUMMIES: Final = word_set(
     "true false none null yes no on off default disabled enabled dummy fake test testing example sample "
@@ -50,7 +50,7 @@ _DUMMIES: Final = word_set(
     "localhost ollama lm-studio production development staging preview release latest master basic bearer include "
     "same-origin"
 )
-# Of what agents talk about: no run may become unreadable because somebody's password is one of these.
+# Common words of agents: a run must stay readable if somebody's password is one of them.
 _WORDS: Final = word_set(
     "account address answer billing cancel cancelled completed content customer english failed message messages "
     "orders passed please product question refund refunds request response result results return returns search "
@@ -58,12 +58,12 @@ _WORDS: Final = word_set(
 )
 _COMMON: Final = _DUMMIES | _WORDS
 _MASKED: Final = re.compile(r".*(?:\*\*\*|\.\.\.|…).*", re.DOTALL)
-# The name of a variable, or a place for its value.
+# The name of a variable, or a template for its value.
 _NAMED: Final = re.compile(r"[A-Z][A-Z0-9]*(?:_[A-Z0-9]+)+|\$?\{.*\}|<.*>|%.*%|\$[A-Z_]+", re.DOTALL)
 
 
 def looks_random(value: str) -> bool:
-    """True for a value that a machine made: long, without spaces, with letters and digits or in mixed case."""
+    """True for a value that looks generated: long, without spaces, with letters and digits or in mixed case."""
     if len(value) < 8 or re.search(r"\s", value):
         return False
     letters = any(char.isalpha() for char in value)
@@ -71,23 +71,23 @@ def looks_random(value: str) -> bool:
     return letters and (any(char.isdecimal() for char in value) or (mixed and len(value) >= 16))
 
 
-def common(value: str) -> bool:
-    """True for a common word, or one repeated character, such as people write in place of a secret."""
+def is_common(value: str) -> bool:
+    """True for a common word or one repeated character, as people write in place of a secret."""
     return value.lower() in _COMMON or len(set(value)) <= 1
 
 
 def stands_for_another(value: str) -> bool:
-    """True for the name of a variable, a place to be filled in, and a secret that was masked."""
+    """True for the name of a variable, a template to be filled in, and a masked secret."""
     return bool(_NAMED.fullmatch(value) or _MASKED.fullmatch(value))
 
 
-# The value of these may be any word.
+# The values of these may be any word.
 _UNCERTAIN: Final = word_set("auth hmac sig signature cookie cookies pass id sid")
 
 
 def worth_learning(name: str, value: str) -> bool:
-    """True if a value found under a secret name can be searched for everywhere, since no other text has it."""
-    if len(value) < MIN_LENGTH or common(value) or "://" in value or stands_for_another(value):
+    """True if a value under a secret name can be replaced everywhere, since harmless text will not contain it."""
+    if len(value) < MIN_LENGTH or is_common(value) or "://" in value or stands_for_another(value):
         return False
     if re.search(r"\s", value):
         return len(value) >= 12 and words(name)[-1:] in _PHRASES
@@ -123,11 +123,11 @@ _HARMLESS_TOKENS: Final = word_set(
     "cls sep special stop start end first last image text current each per by position"
 )
 _HARMLESS_KEYS: Final = word_set("cache surrogate idempotency partition sort primary foreign public")
-# Tokens that give access; several `tokens` of another kind are a count.
+# Tokens that give access. `tokens` of another kind are a count.
 _DOOR_TOKENS: Final = word_set(
     "access refresh id api auth bearer session security secret csrf xsrf login bot personal client device jwt"
 )
-# The last word of a name that describes a secret, or points to one.
+# The last words of names that describe a secret or refer to one.
 ABOUT: Final = word_set(
     "mode type method url uri host port endpoint file path dir directory sock socket name names limit count ttl "
     "expiry expires expiration timeout length size backend provider enabled disabled parallelism leeway algorithm "
@@ -138,7 +138,7 @@ ABOUT: Final = word_set(
 
 @lru_cache(maxsize=4096)
 def secret_field(name: str) -> bool:
-    """True if a field with this name holds a secret anywhere: `api_key`, `accessToken`, not `next_page_token`."""
+    """True if a field with this name holds a secret wherever it occurs: `api_key`, not `next_page_token`."""
     parts = words(name)
     if not parts:
         return False
@@ -161,24 +161,27 @@ def secret_field(name: str) -> bool:
 
 @lru_cache(maxsize=4096)
 def secret_header(name: str) -> bool:
-    """True if a header with this name holds a secret: `authorization`, `x-auth`, all that end in `-key`."""
+    """True if a header with this name holds a secret: `authorization`, `x-auth`, all names that end in `-key`."""
     parts = words(name)
     return secret_key(name) or (len(parts) > 1 and parts[-1] == "key" and parts[-2] not in _HARMLESS_KEYS)
 
 
 def secret_parameter(name: str) -> bool:
-    """True if a parameter of a query or form with this name holds a secret: fields, `key`, `auth`, `hmac`, `pin`."""
+    """True if a query or form parameter with this name holds a secret: a field, `key`, `auth`, `hmac` or `pin`."""
     return secret_field(name) or words(name) in (("key",), ("auth",), ("hmac",), ("pin",))
 
 
 @lru_cache(maxsize=4096)
 def secret_key(name: str) -> bool:
-    """True if a key of a JSON object with this name may hold a secret: fields, `auth`, `pin`. See `holds_secret`."""
+    """True if a key of a JSON object with this name may hold a secret: `secret_field`, `auth`, `pin`.
+
+    `holds_secret` decides by the value.
+    """
     return secret_field(name) or words(name)[-1:] in (("auth",), ("pin",))
 
 
 def secret_name(name: str) -> bool:
-    """True if this is the name of a secret in any of these places."""
+    """True if this is the name of a secret in a parameter or header."""
     return secret_parameter(name) or secret_header(name)
 
 
@@ -188,7 +191,7 @@ _LAST_WORDS: Final = _SECRET | word_set(
 
 
 def may_name_secrets(text: str) -> bool:
-    """False if no name of a secret stands before a sign in a text, which is quick to tell of any text."""
+    """False if a text has no name of a secret followed by `=`, `:` or `,`; a fast test."""
     return _sign_after_name().search(utf8(text)) is not None
 
 
@@ -204,14 +207,14 @@ def _sign_after_name() -> Any:
 
 # ---------------------------------------------------------------- strings and numbers of JSON
 
-# The value of these is a secret as a number too, and so are numbers below them.
+# Under these names numbers are secrets, too.
 _NUMERIC: Final = word_set(
     "password passwd passphrase passcode pwd pw pin secret apikey credential credentials cookie authtoken otp "
     "accesstoken refreshtoken idtoken sessiontoken bearertoken apitoken clientsecret apisecret privatekey secretkey "
     "accesskey"
 )
 _SEVERAL: Final = word_set("passwords passphrases secrets apikeys keys tokens cookies credentials")
-# Ways to log in, and results of it.
+# Authentication methods, and their results.
 _METHODS: Final = word_set(
     "oauth oauth2 oidc openid saml sso mtls tls ssl digest ntlm kerberos negotiate hmac jwt key api-key session "
     "cookie header query manual auto automatic ok success failed failure denied forbidden unauthorized authenticated"
@@ -220,13 +223,13 @@ _MODEL_TEXT: Final = word_set("logprob text")
 
 
 _OWN_ID: Final = re.compile(r"thread-[0-9a-f]{16}")
-"""What a run is called by itself: drawn from its seed, known to no server, and so no credential."""
+"""The id of a run, which is generated from its seed. No server knows it, so that it is not a credential."""
 
 
 def holds_secret(name: str, value: str, siblings: Mapping[object, object]) -> bool:
-    """True if a string under a secret name in JSON is a secret, by its value and by the values beside it.
+    """True if a string under a secret name in JSON is a secret, judged by its value and its siblings.
 
-    A `token` beside its `logprob` is text of a model, and the `signature` of its thoughts has to be sent back.
+    A `token` beside a `logprob` is text of a model, and the `signature` of a model's thoughts must be sent back.
     """
     if not value:
         return False
@@ -239,16 +242,16 @@ def holds_secret(name: str, value: str, siblings: Mapping[object, object]) -> bo
     if last in {"id", "sessionid"}:
         return not _OWN_ID.fullmatch(value)
     if last in {"auth", "pass"}:
-        return not common(value) and value.lower() not in _METHODS
+        return not is_common(value) and value.lower() not in _METHODS
     if last == "pin":
         return re.fullmatch(r"\d{4,12}", value) is not None
     return True
 
 
 def holds_secrets(name: str, members: Mapping[object, object], siblings: Mapping[object, object]) -> bool:
-    """True if everything in an object, or in a list (without `members`), under a secret name is a secret.
+    """True if all values in an object or a list under a secret name are secrets. `members` is empty for a list.
 
-    Not so for the parts of a function's signature or of a model's token, and for what is pinned to a board.
+    False for the parts of a function's signature or of a model's token, and for things that are pinned to a board.
     """
     last = words(name)[-1]
     if last == "token":
@@ -257,7 +260,7 @@ def holds_secrets(name: str, members: Mapping[object, object], siblings: Mapping
 
 
 def secret_number(name: str, digits: str) -> bool:
-    """True if a whole number is a secret as the value of this name: a `pin`, a `password`; not 3 `api_keys`."""
+    """True if a whole number under this name is a secret: a `pin`, a `password`; not a count of `api_keys`."""
     parts = words(name)
     return (
         parts[-1] not in _SEVERAL and numbers_below(name) and (parts[-1] != "pin" or 4 <= len(digits) <= 12)
@@ -278,17 +281,20 @@ def numbers_below(name: str) -> bool:
 # ---------------------------------------------------------------- environment variables
 
 Kind = Literal["secret", "likely", "weak", "harmless"]
-"""Of the value of a variable: `secret` by its name or by the settings, `weak` if it then is too short or too common
-to be searched for in texts; `likely` if neither name nor value is known to be harmless."""
+"""The kind of an environment variable's value.
 
-# Whatever their value, unless their name is one for secrets.
+`secret`: by its name or the settings. `weak`: the same, but too short or too common to be searched for in texts.
+`likely`: neither its name nor its value is known to be harmless. `harmless`: all others.
+"""
+
+# Harmless whatever their value, unless their name is one for secrets.
 _HARMLESS_VARIABLES: Final = word_set(
     "LANG LANGUAGE LC_* TZ TERM TERM_* COLORTERM COLUMNS LINES SHELL SHLVL _ HOME PWD OLDPWD USER LOGNAME USERNAME "
     "HOSTNAME HOSTTYPE OSTYPE DISPLAY EDITOR VISUAL PAGER LESS* LS_COLORS LS_OPTIONS PS1 PROMPT* XDG_* DBUS_* "
     "DESKTOP_* DEBIAN_FRONTEND PATH PATHEXT PYTEST_* PYTHON* VIRTUAL_ENV* CONDA_* NO_PROXY no_proxy "
     "HIST* GTK_* QT_* XMODIFIERS WSL* COMPUTERNAME PROCESSOR_* GPG_AGENT_INFO HARNESS_*"
 )
-# Of a machine that builds, of packages, and names of what there is: whatever their value, unless it looks random.
+# Variables of CI, of package managers, and names of things: harmless unless their value looks random.
 _LIKELY_HARMLESS: Final = word_set(
     "CI CI_* GITHUB_* GITLAB_* RUNNER_* BUILD_* BUILDKITE_* JENKINS_* CIRCLE_* TRAVIS_* npm_* "
     "*PROJECT *SERVICE *TEAM *COMPANY *CITY *COUNTRY *DEPARTMENT *CUSTOMER *ORGANIZATION *DATABASE PG* *_DB "
@@ -300,7 +306,7 @@ _HARMLESS_LAST: Final = ABOUT - word_set(
     "home arch os platform environment stage branch ref model models level format color lang locale zone timezone "
     "editor shell bundle workers jobs threads cache sha commit tag ref deployment"
 )
-# Variables that end in these hold a place, or what somebody took for a good hiding place.
+# Variables that end in these hold a path, or a secret that somebody hid there.
 _OF_PLACES: Final = word_set("path paths dir directory file sock socket home")
 _HARMLESS_VALUE: Final = re.compile(
     r"""[-+\d.,:/TZ\s_%]+                                  # numbers, dates, times, addresses, sizes
@@ -322,9 +328,10 @@ _FLAGS: Final = word_set("true false yes no on off 0 1 none null")
 def kind_of_variable(
     name: str, value: str, named: tuple[str, ...] = (), public: tuple[str, ...] = ()
 ) -> Kind:
-    """What the value of an environment variable is.
+    """Return the kind of an environment variable's value.
 
-    `named` are patterns of those that are secret, from three characters on, `public` of those that are not.
+    `named` are patterns for names of secrets, which may be as short as three characters; `public` are patterns for
+    names of variables that are not secret.
     """
     if _matches(name, named):
         return "secret" if len(value) >= 3 else "weak"
@@ -336,8 +343,10 @@ def kind_of_variable(
         if value.lower() in _DUMMIES or len(set(value)) <= 1:
             return "harmless"
         too_short = len(value) < MIN_LENGTH or (value.isdecimal() and len(value) < 8)
-        return "weak" if too_short or common(value) else "secret"
-    return "harmless" if len(value) < MIN_LENGTH or common(value) or _is_harmless(name, value) else "likely"
+        return "weak" if too_short or is_common(value) else "secret"
+    return (
+        "harmless" if len(value) < MIN_LENGTH or is_common(value) or _is_harmless(name, value) else "likely"
+    )
 
 
 def _matches(name: str, patterns: tuple[str, ...] | frozenset[str]) -> bool:
@@ -363,7 +372,7 @@ def _is_harmless(name: str, value: str) -> bool:
 def is_secret_variable(
     name: str, value: str, named: tuple[str, ...] = (), public: tuple[str, ...] = ()
 ) -> bool:
-    """True if a variable is for a secret by its name, unless its value is a count or a switch."""
+    """True if a variable is a secret by its name, and its value is not a count or a flag."""
     if _matches(name, (*named, *public)):
         return _matches(name, named)
     parts, plain = words(name), value.strip()
@@ -391,7 +400,7 @@ _VARIABLE: Final = word_set("key keys auth pin pat sas webhook tokens")
 
 
 def _is_place(value: str) -> bool:
-    """True for the path of a file or folder, and not for a secret that begins like one."""
+    """True for the path of a file or folder, but not for a secret that begins like a path."""
     if not _PATH.fullmatch(value):
         return False
     if _FILE.fullmatch(value) or not any(map(looks_random, re.split(r"[/\\]", value))):

@@ -1,4 +1,4 @@
-"""Many plain texts searched for at once, in a time that does not depend on how many they are."""
+"""Searches for many plain texts at once, in a time that does not depend on their number."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ _MEMORY: Final = 256 << 20
 
 
 class Probes:
-    """Plain ASCII texts to be found in others. Those added last are searched for one by one, until they are many."""
+    """A set of plain ASCII texts to search for. The last added are searched for one by one until they are many."""
 
     def __init__(self) -> None:
         self._compiled: list[str] = []
@@ -20,11 +20,11 @@ class Probes:
         self._set: Any = None
 
     def add(self, probe: str) -> None:
-        """Search for this from now on."""
+        """Add a text to search for."""
         self._added.append(probe)
 
     def found_in(self, text: str) -> Collection[str]:
-        """Those that stand in a text."""
+        """Return the probes that occur in a text."""
         if len(self._added) > _FEW + len(self._compiled) // 4:
             self._compile()
         found = [probe for probe in self._added if probe in text]
@@ -37,7 +37,7 @@ class Probes:
 
         options = re2.Options()
         options.literal, options.max_mem = True, _MEMORY
-        options.encoding = re2.Options.Encoding.LATIN1  # bytes, whatever they mean
+        options.encoding = re2.Options.Encoding.LATIN1  # compare bytes
         automaton = re2.Set.SearchSet(options)
         compiled = self._compiled + self._added
         for probe in compiled:

@@ -1,4 +1,4 @@
-"""Secrets in prose by the name before them: `password='x'` in a log, `"token": "x` in JSON that is cut off."""
+"""Finds secrets in prose by the name before them: `password='x'` in a log, `"token": "x` in truncated JSON."""
 
 from __future__ import annotations
 
@@ -9,8 +9,8 @@ from typing import Final
 from harness.secrets.encodings import Edit
 from harness.secrets.placeholders import PLACEHOLDER, placeholder
 from harness.secrets.policy import (
-    common,
     holds_secret,
+    is_common,
     looks_random,
     may_name_secrets,
     secret_field,
@@ -19,7 +19,7 @@ from harness.secrets.policy import (
     stands_for_another,
 )
 
-# Each pattern is tried where a word begins, or after the name, so that no text takes long.
+# Patterns are only tried at the start of a word or after a name, so that the search is fast for any text.
 _NAME: Final = re.compile(
     r"(?<![\w.-])([\w.-]{2,80}+)(\\*[\"'])?\s{0,9}+([=:])\s{0,9}+(?:[bru]{0,2}(\\*)([\"']))?"
 )
@@ -31,7 +31,7 @@ _HEADERS: Final = ("authorization", "cookie")
 
 
 def secrets_in(text: str) -> Iterator[tuple[str, str, Edit]]:
-    """The name and value of each secret that a text has under its name, and the edit that takes it out."""
+    """Yield the name and value of each secret after its name in a text, with the edit that replaces it."""
     for found in _found(text):
         name, start, end = found
         if not PLACEHOLDER.fullmatch(text, start, end):
@@ -66,7 +66,7 @@ def _found(text: str) -> Iterator[tuple[str, int, int]]:
 
 
 def _end_of(text: str, start: int, quote: str) -> int:
-    """Where a quoted value ends: at the quote that is escaped as often as the first; else the text is cut off."""
+    """Return the end of a quoted value: the next quote with the same escapes, else the end of the line or text."""
     at = start
     while (at := text.find(quote, at, start + _LONGEST)) >= 0:
         if text[at - 1] != "\\" or at == start:
@@ -77,11 +77,11 @@ def _end_of(text: str, start: int, quote: str) -> int:
 
 
 def _is_word(value: str) -> bool:
-    return common(value) or stands_for_another(value)
+    return is_common(value) or stands_for_another(value)
 
 
 def _is_bare(name: str, value: str, *, is_json: bool, sign: str) -> bool:
-    """True if a value without quotes is a secret: not a number, a call, a word of a sentence."""
+    """True if a value without quotes is a secret, and not a number, a call or a word of a sentence."""
     if value.isdecimal():
         return is_json and secret_number(name, value)
     if is_json or _is_word(value):

@@ -1,4 +1,4 @@
-"""Takes secrets out of URLs and forms: logins, secret parameters, known values; or all that may hold any."""
+"""Replaces secrets in URLs and forms: logins, secret parameters, known values."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from urllib.parse import quote_plus, unquote, unquote_plus
 
 from harness.secrets.encodings import utf8
 from harness.secrets.known_values import KnownValues
-from harness.secrets.placeholders import quoted, quoted_placeholders
+from harness.secrets.placeholders import quoted_placeholder, quoted_placeholders
 from harness.secrets.policy import looks_random, secret_parameter
 
 URL: Final = re.compile(r"(?:([^:/?#]+):)?(?://([^/?#]*))?([^?#]*)(?:\?([^#]*))?(?:#(.*))?", re.DOTALL)
@@ -18,7 +18,7 @@ WHOLE_URL: Final = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*://\S+")
 _IN_TEXT: Final = re.compile(
     r"(\w[\w+.-]*://)(?:[^\s/?#]*@)?([^\s?#]*)(?:[?#]\S*?(?=[\"')\].,;:>]*(?:\s|$)))?"
 )
-# Of URLs in parameters of URLs: nobody goes deeper, and Python cannot without end.
+# The maximal nesting of URLs in parameters of URLs.
 _DEPTH: Final = 10
 
 IsSecret = Callable[[str], bool]
@@ -32,15 +32,15 @@ class URLScrubber:
         self._depth = 0
 
     def url(self, url: str, secret: IsSecret = secret_parameter) -> str:
-        """A URL; `secret` tells the parameters that hold a secret."""
+        """Scrub a URL. `secret` returns True for the name of a parameter that holds a secret."""
         split = URL.fullmatch(url)
         if split is None:
-            return self._known.scrubbed(url)
+            return self._known.scrub(url)
         scheme, authority, path, query, fragment = split.groups()
         userinfo, at, host = (authority or "").rpartition("@")
         if at and (":" in userinfo or looks_random(userinfo)):
             self._known.learn("userinfo", unquote(userinfo.partition(":")[2] or userinfo))
-            authority = f"{quoted('userinfo')}@{host}"
+            authority = f"{quoted_placeholder('userinfo')}@{host}"
         if query:
             query = self._query(query, secret)
         if fragment and "=" in fragment:
@@ -52,13 +52,13 @@ class URLScrubber:
             "" if query is None else f"?{query}",
             "" if fragment is None else f"#{fragment}",
         )
-        # Part by part first: the host of a URL that is a secret as a whole may stay.
-        scrubbed = "".join(self._known.scrubbed(part, quoted) for part in parts)
-        return quoted_placeholders(self._known.scrubbed(scrubbed, quoted))
+        # Each part first: if the URL as a whole is a secret, its host may remain.
+        scrubbed = "".join(self._known.scrub(part, quoted_placeholder) for part in parts)
+        return quoted_placeholders(self._known.scrub(scrubbed, quoted_placeholder))
 
     def form(self, text: str) -> str:
-        """A body of `application/x-www-form-urlencoded`."""
-        return self._known.scrubbed(quoted_placeholders(self._query(text, secret_parameter)), quoted)
+        """Scrub a body of `application/x-www-form-urlencoded`."""
+        return self._known.scrub(quoted_placeholders(self._query(text, secret_parameter)), quoted_placeholder)
 
     def _query(self, query: str, secret: IsSecret) -> str:
         return "&".join(self._parameter(pair, secret) for pair in query.split("&"))
@@ -68,8 +68,8 @@ class URLScrubber:
         plain = unquote_plus(name)
         if value and secret(plain):
             self._known.learn(plain, unquote_plus(value))
-            return self._known.scrubbed(name, quoted) + equals + quoted(plain)
-        scrubbed = self._known.scrubbed(pair, quoted)
+            return self._known.scrub(name, quoted_placeholder) + equals + quoted_placeholder(plain)
+        scrubbed = self._known.scrub(pair, quoted_placeholder)
         if self._depth == _DEPTH:
             return scrubbed
         name, equals, value = scrubbed.partition("=")
@@ -83,7 +83,7 @@ class URLScrubber:
 
 
 def bare_url(url: str) -> str:
-    """A URL without user, password, query and fragment, any of which may hold a secret that nobody knows."""
+    """Return a URL without user, password, query and fragment, which may hold unknown secrets."""
     split = URL.fullmatch(url)
     if split is None:
         return ""
@@ -93,5 +93,5 @@ def bare_url(url: str) -> str:
 
 
 def bare_urls(text: str) -> str:
-    """The text with its URLs without user, password, query and fragment."""
+    """Return a text with its URLs reduced as by `bare_url`."""
     return _IN_TEXT.sub(r"\1\2", text)

@@ -1,6 +1,6 @@
-"""Answers any client from the stubs of a scenario, over real sockets: `from harness.serve import serving`.
+"""Answers any client over real sockets from the stubs of a scenario: `from harness.serve import serving`.
 
-`app` reads requests in the wire formats of `harness.world.wire`; one `StubResponder` answers them all.
+`app` reads requests in the wire formats of `harness.world.wire`; a `StubResponder` answers them all.
 """
 
 from harness.serve.responder import ServedRequest

@@ -1,4 +1,4 @@
-"""The Starlette application: which path is answered in which wire format, and what happens on the connection."""
+"""The Starlette application: the wire format of each path, and errors that close the connection."""
 
 from __future__ import annotations
 
@@ -37,8 +37,8 @@ WIRES: Final[Mapping[str, WireFormat]] = {
     "/v1/responses": openai_responses,
     "/v1/messages": anthropic_messages,
 }
-LARGEST_BODY: Final = 50 * 1024 * 1024
-_MOST_READ: Final = 2 * LARGEST_BODY
+MAX_BODY_BYTES: Final = 50 * 1024 * 1024
+_MAX_READ_BYTES: Final = 2 * MAX_BODY_BYTES
 
 _LONGEST_HOST: Final = 80
 
@@ -47,7 +47,7 @@ Drop = Callable[[Any], None]
 
 
 def build_app(responder: StubResponder, drop: Drop, hosts: AllowedHosts) -> Starlette:
-    """The application. It answers requests that name one of these hosts.
+    """Return the application. It answers requests whose `Host` and `Origin` are among the hosts.
 
     Raises:
         WorldError: a tool's schema is not a valid JSON Schema.
@@ -55,27 +55,27 @@ def build_app(responder: StubResponder, drop: Drop, hosts: AllowedHosts) -> Star
     from starlette.applications import Starlette
     from starlette.routing import Route
 
-    front = _Front(responder, drop, hosts)
+    endpoints = _Endpoints(responder, drop, hosts)
 
     @asynccontextmanager
     async def lifespan(_app: Starlette) -> AsyncIterator[None]:
-        async with front.mcp.open():
+        async with endpoints.mcp.open():
             yield
 
     every = ["GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS"]
     return Starlette(
         routes=[
-            *(Route(path, front.model(wire), methods=["POST"]) for path, wire in WIRES.items()),
-            Route("/v1/models", front.guarded(front.models, _provider), methods=["GET"]),
-            Route("/mcp/{name:path}", front.guarded(front.tools, _provider), methods=every),
-            Route("/{path:path}", front.guarded(front.http, _provider), methods=every),
+            *(Route(path, endpoints.model(wire), methods=["POST"]) for path, wire in WIRES.items()),
+            Route("/v1/models", endpoints.guarded(endpoints.models, _provider), methods=["GET"]),
+            Route("/mcp/{name:path}", endpoints.guarded(endpoints.tools, _provider), methods=every),
+            Route("/{path:path}", endpoints.guarded(endpoints.http, _provider), methods=every),
         ],
         lifespan=lifespan,
     )
 
 
-class _Front:
-    """The endpoints. Each returns an ASGI application that answers its one request."""
+class _Endpoints:
+    """The endpoints. Each returns an ASGI application that answers one request."""
 
     def __init__(self, responder: StubResponder, drop: Drop, hosts: AllowedHosts) -> None:
         self.mcp = mcp.MCPOverHTTP(responder)
@@ -84,20 +84,20 @@ class _Front:
         self._hosts = hosts
 
     def model(self, wire: WireFormat) -> Callable[[Request], Awaitable[ASGIApp]]:
-        """The endpoint of a wire format."""
+        """Return the endpoint of a wire format."""
 
         async def answered(request: Request) -> ASGIApp:
             body = json_object(await _body(request))
             call = wire.read(body)
             answer = await self._responder.answer(call, _client(request))
-            if (hung_up := await self._hung_up(answer)) is not None:
-                return hung_up
-            return _sent(model_response(wire, call, body, answer, self._responder.replies))
+            if (hang_up := await self._wait_or_hang_up(answer)) is not None:
+                return hang_up
+            return _to_starlette(model_response(wire, call, body, answer, self._responder.replies))
 
         return self.guarded(answered, lambda _request: wire)
 
     async def models(self, _request: Request) -> ASGIApp:
-        """The models that stubs name, in a form both providers' clients read."""
+        """List the models named in stubs, in a form that both providers' clients read."""
         stubs = (stub for world in self._responder.worlds for stub in world.llm)
         named = dict.fromkeys(stub.model for stub in stubs if stub.model)
         names = [name for name in named if not set(name) & set("*?[")]
@@ -107,30 +107,32 @@ class _Front:
             for name in names
         ]
         ends = {"first_id": names[0] if names else None, "last_id": names[-1] if names else None}
-        return _sent(json_response({"object": "list", "data": data, "has_more": False, **ends}))
+        return _to_starlette(json_response({"object": "list", "data": data, "has_more": False, **ends}))
 
     async def tools(self, request: Request) -> ASGIApp:
-        """An MCP server."""
+        """Answer a request to an MCP server."""
         name = request.path_params["name"].rstrip("/")
-        if name not in (known := mcp.scripted(self._responder)):
+        if name not in (known := mcp.scripted_servers(self._responder)):
             near = did_you_mean(name, known) or "the scenario scripts none"
             raise Refusal("not_found", f"no MCP server '{name}' is served here ({near})")
         broken = self._responder.mcp.failure(MCPEndpoint(name, "streamable_http"))
         if broken is not None:
-            self._responder.refused(_client(request), f"the server has an error: {broken.title}")
-            return await self._hung_up(broken) or _sent(http_response(_provider(request), broken))
+            self._responder.log_refusal(_client(request), f"the server has an error: {broken.title}")
+            return await self._wait_or_hang_up(broken) or _to_starlette(
+                http_response(_provider(request), broken)
+            )
         if request.method != "POST":  # no server-sent events of its own, and no sessions to end
             raise Refusal("not_found", "an MCP server is asked by POST: it keeps no sessions")
         app: ASGIApp = self.mcp.app(name)
         return app
 
     async def http(self, request: Request) -> ASGIApp:
-        """Any other request."""
+        """Answer any other request from the `http` stubs."""
         path = request.scope.get("raw_path", b"").decode("latin-1").partition("?")[0] or request.url.path
         url = f"{path}?{request.url.query}"
         call = call_of(request.method, url, dict(request.headers), await _body(request))
         if not any(world.http for world in self._responder.worlds):
-            names = mcp.scripted(self._responder)
+            names = mcp.scripted_servers(self._responder)
             served = ", ".join((*WIRES, "/v1/models", *(f"/mcp/{name}" for name in names)))
             raise Refusal(
                 "not_found", f"nothing is served at {request.method} {call.name}; there are {served}"
@@ -138,42 +140,42 @@ class _Front:
         try:
             answer = await self._responder.answer(call, _client(request))
         except UnscriptedCall as error:
-            raise _Kept("not_found", str(error)) from None
-        return await self._hung_up(answer) or _sent(http_response(_provider(request), answer))
+            raise _LoggedRefusal("not_found", str(error)) from None
+        return await self._wait_or_hang_up(answer) or _to_starlette(http_response(_provider(request), answer))
 
     def guarded(
         self,
         answered: Callable[[Request], Awaitable[ASGIApp]],
         wire_of: Callable[[Request], WireFormat],
     ) -> Callable[[Request], Awaitable[ASGIApp]]:
-        """The endpoint with every failure as an error in the provider's format."""
+        """Return the endpoint with all failures converted to errors in the provider's format."""
 
         async def endpoint(request: Request) -> ASGIApp:
             try:
-                self._refuse_strangers(request)
+                self._check_hosts(request)
                 return await answered(request)
             except UnscriptedCall as error:
                 refusal = Refusal("unscripted", str(error))
             except Refusal as error:
                 refusal = error
-                if not isinstance(refusal, _Kept):
-                    self._responder.refused(_client(request), f"{refusal.status}: {refusal}")
+                if not isinstance(refusal, _LoggedRefusal):
+                    self._responder.log_refusal(_client(request), f"{refusal.status}: {refusal}")
             except WorldError as error:
                 refusal = Refusal("server_error", str(error))
-                self._responder.refused(_client(request), str(refusal))
+                self._responder.log_refusal(_client(request), str(refusal))
             except Exception as error:
                 refusal = Refusal("server_error", f"harness broke: {type(error).__name__}: {error}")
-                self._responder.refused(_client(request), str(refusal))
-            response = _sent(error_response(wire_of(request), refusal))
+                self._responder.log_refusal(_client(request), str(refusal))
+            response = _to_starlette(error_response(wire_of(request), refusal))
             if refusal.kind == "too_large":
-                response.headers["connection"] = "close"  # there may be more of it
+                response.headers["connection"] = "close"  # the rest of the body has not been read
             return response
 
         return endpoint
 
-    def _refuse_strangers(self, request: Request) -> None:
+    def _check_hosts(self, request: Request) -> None:
         address = (request.scope.get("server") or ("",))[0]
-        host = self._hosts.stranger(request.headers.items(), address)
+        host = self._hosts.disallowed(request.headers.items(), address)
         if host is not None:
             named = f"names the host '{host[:_LONGEST_HOST]}'" if host else "names no host that can be read"
             text = (
@@ -181,8 +183,8 @@ class _Front:
             )
             raise Refusal("forbidden", text)
 
-    async def _hung_up(self, answer: Answer) -> ASGIApp | None:
-        """Wait for the latency of an answer; what closes the connection where the answer is no response."""
+    async def _wait_or_hang_up(self, answer: Answer) -> ASGIApp | None:
+        """Wait for the latency of an answer. Return an application that hangs up if the answer is not a response."""
         failure = failure_of(answer)
         kind = "" if failure is None else failure.kind
         if kind == "timeout":
@@ -192,12 +194,12 @@ class _Front:
         return None
 
 
-class _Kept(Refusal):
-    """A refusal of a request that the responder has kept already."""
+class _LoggedRefusal(Refusal):
+    """A refusal of a request that the responder has logged already."""
 
 
 class _HangUp:
-    """Gives no answer, and closes the connection after `seconds`; None: not before the client does."""
+    """Closes the connection after `seconds` without an answer; None waits until the client closes it."""
 
     def __init__(self, responder: StubResponder, drop: Drop, seconds: float | None) -> None:
         self._responder = responder
@@ -211,7 +213,7 @@ class _HangUp:
         await asyncio.wait(either, timeout=self._seconds, return_when=asyncio.FIRST_COMPLETED)
         closing.cancel()
         self._drop(scope.get("client"))
-        await gone  # the server wants to see that the client is gone, or it would answer itself
+        await gone  # the server would answer itself unless the disconnect was received
 
 
 async def _gone(receive: Receive) -> None:
@@ -225,13 +227,17 @@ def _client(request: Request) -> Client:
 
 
 def _provider(request: Request) -> WireFormat:
-    """The wire format whose errors a client reads that requests an unknown path."""
+    """Return the wire format for errors at an unknown path, judged by the headers of the client."""
     asks_anthropic = "anthropic-version" in request.headers or "x-api-key" in request.headers
     return anthropic_messages if asks_anthropic else openai_chat
 
 
 async def _body(request: Request) -> bytes:
-    """The whole body. Of one that is too large more is read, so that most clients come to read the answer."""
+    """Read the whole body. More than the limit is read, so that most clients get to read the error.
+
+    Raises:
+        Refusal: the body is too large, or the client has left.
+    """
     from starlette.requests import ClientDisconnect
 
     parts: list[bytes] = []
@@ -239,19 +245,19 @@ async def _body(request: Request) -> bytes:
     try:
         async for part in request.stream():
             size += len(part)
-            if size <= LARGEST_BODY:
+            if size <= MAX_BODY_BYTES:
                 parts.append(part)
-            elif size > _MOST_READ:
+            elif size > _MAX_READ_BYTES:
                 break
     except ClientDisconnect:
         raise Refusal("invalid_request", "the client left before its request ended") from None
-    if size > LARGEST_BODY:
-        raise Refusal("too_large", f"the body is too large: at most {LARGEST_BODY:,} bytes are taken")
+    if size > MAX_BODY_BYTES:
+        raise Refusal("too_large", f"the body is too large: at most {MAX_BODY_BYTES:,} bytes are taken")
     return b"".join(parts)
 
 
-def _sent(response: WireResponse) -> Response:
-    """The response as Starlette sends it; a stream with one write for each event."""
+def _to_starlette(response: WireResponse) -> Response:
+    """Return the response for Starlette; a stream is sent with one write per event."""
     from starlette.responses import Response, StreamingResponse
 
     if not response.headers.get("content-type", "").startswith("text/event-stream"):

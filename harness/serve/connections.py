@@ -1,6 +1,6 @@
-"""The connections of the server: how many there are at once, and how long a request may take to arrive.
+"""Limits the connections of the server: their number, and the time in which a request must arrive.
 
-Without these bounds, a client that opens connections and sends nothing, or a byte a minute, keeps them for ever.
+Without these limits, a client that opens connections and sends nothing, or a byte a minute, would hold them for ever.
 """
 
 from __future__ import annotations
@@ -11,21 +11,21 @@ from typing import Any, Final
 import h11
 from uvicorn.protocols.http.h11_impl import H11Protocol
 
-MOST_CONNECTIONS: Final = 500
-"""The limit of open connections; those beyond it are closed at once."""
+MAX_CONNECTIONS: Final = 500
+"""The maximal number of open connections; more are closed at once."""
 
 ARRIVAL_S: Final = 30.0
-"""Real seconds in which a connection must have brought a whole request, headers and body."""
+"""Real seconds in which a whole request, headers and body, must arrive on a connection."""
 
 UNREAD_S: Final = 1.0
-"""Real seconds that a client may go on sending a request that is answered already."""
+"""Real seconds for which a client may continue to send a request that has been answered."""
 
 
 class BoundedConnection(H11Protocol):
-    """A connection that is closed when there are too many of them, or its request does not arrive in time.
+    """A connection that is closed if there are too many, or if its request does not arrive in time.
 
-    `transports` has those that are open, by the address of the client, which ASGI does not show: some stubs close a
-    connection without an answer.
+    `transports` has the open transports by the client's address. ASGI does not give access to them, but some stubs
+    close the connection without an answer.
     """
 
     def __init__(self, transports: dict[Any, asyncio.Transport], *args: Any, **options: Any) -> None:
@@ -36,7 +36,7 @@ class BoundedConnection(H11Protocol):
     def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
         super().connection_made(transport)
         self._transports[self.client] = transport
-        if len(self._transports) > MOST_CONNECTIONS:
+        if len(self._transports) > MAX_CONNECTIONS:
             transport.abort()
         else:
             self._expect_request(ARRIVAL_S)

@@ -1,8 +1,8 @@
-"""Which hosts a request may name in its `Host` and `Origin` headers.
+"""Checks the `Host` and `Origin` headers of requests, to protect the server from pages in a browser.
 
-A page in a browser can reach a server of this machine: by requests of its own, which name the page's host as their
-`Origin`, or by a name that it has the browser look up anew as 127.0.0.1 (DNS rebinding), which is then the `Host`. So
-only names that no stranger can have are answered.
+A web page can reach a server on this machine: by its own requests, which have the page's host as their `Origin`, or
+by a host name that resolves to 127.0.0.1 on the second look-up (DNS rebinding), which is then the `Host`. So only
+names that no other machine can have are answered.
 """
 
 from __future__ import annotations
@@ -17,15 +17,15 @@ _LOCAL: Final = "localhost"
 
 
 class AllowedHosts:
-    """This machine's own names, the address a connection came in at, and the names in `more`; `*` is any."""
+    """The names that are allowed: those of this machine, the address of the connection, and `more`; `*` is any."""
 
     def __init__(self, more: Iterable[str] = ()) -> None:
         self._more = {_plain(name) for name in more}
 
-    def stranger(self, headers: Iterable[tuple[str, str]], address: str) -> str | None:
-        """The first host in `Host` or `Origin` that is not allowed, at a connection to `address`; None if all are.
+    def disallowed(self, headers: Iterable[tuple[str, str]], address: str) -> str | None:
+        """Return the first host in `Host` or `Origin` that is not allowed; None if all are.
 
-        A request without a `Host`, or with one that cannot be read, names the host `''`.
+        `address` is the local address of the connection. A missing or invalid `Host` is returned as "".
         """
         if ANY in self._more:
             return None
@@ -45,7 +45,7 @@ class AllowedHosts:
 
 
 def _host_of(url: str) -> str:
-    """The host in a URL; empty if there is none, as in the origin `null`."""
+    """Return the host in a URL; "" if there is none, as in the origin `null`."""
     try:
         return _plain(urlsplit(url).hostname or "") if "@" not in url else ""
     except ValueError:

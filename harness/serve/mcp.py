@@ -1,4 +1,4 @@
-"""The scripted MCP servers of a world over the real protocol: streamable HTTP, and stdio."""
+"""Serves the scripted MCP servers of a world over the real protocol: streamable HTTP and stdio."""
 
 from __future__ import annotations
 
@@ -14,13 +14,13 @@ from harness.world.mcp.fake import error_result
 from harness.world.mcp.tools import MCPFailure, MCPResult
 
 
-def scripted(responder: StubResponder) -> list[str]:
-    """The names of the servers that can be served: those that are not real."""
+def scripted_servers(responder: StubResponder) -> list[str]:
+    """Return the names of the servers that can be served: those that are not real."""
     return [name for name, server in responder.mcp.servers.items() if not server.real]
 
 
 def tool_server(responder: StubResponder, name: str) -> Any:
-    """An SDK server with the tools of a scripted server, which answers from their stubs.
+    """Return an SDK server with the tools of a scripted server, which answers from their stubs.
 
     Raises:
         WorldError: a tool's schema is not a valid JSON Schema.
@@ -45,7 +45,7 @@ def tool_server(responder: StubResponder, name: str) -> Any:
 
 
 class MCPOverHTTP:
-    """Every scripted server as an ASGI application, without sessions: each request stands alone."""
+    """All scripted servers as ASGI applications, without sessions."""
 
     def __init__(self, responder: StubResponder) -> None:
         from mcp.server.streamable_http_manager import StreamableHTTPSessionManager
@@ -54,43 +54,43 @@ class MCPOverHTTP:
             name: StreamableHTTPSessionManager(
                 tool_server(responder, name), json_response=True, stateless=True
             )
-            for name in scripted(responder)
+            for name in scripted_servers(responder)
         }
 
     @asynccontextmanager
     async def open(self) -> AsyncIterator[None]:
-        """The servers answer inside."""
+        """Run the servers within the context."""
         async with AsyncExitStack() as running:
             for manager in self._managers.values():
                 await running.enter_async_context(manager.run())
             yield
 
     def app(self, name: str) -> Any:
-        """The ASGI application of a server."""
+        """Return the ASGI application of a server."""
         return self._managers[name].handle_request
 
 
 async def serve_stdio(responder: StubResponder, name: str) -> None:
-    """Serve one server on standard input and output, until the input ends.
+    """Serve a scripted server on standard input and output, until the input ends.
 
     Raises:
         FormatError: there is no such server, or it is real (`unknown-server`).
     """
     from mcp.server.stdio import stdio_server
 
-    check_known(responder, name)
+    require_scripted(responder, name)
     server = tool_server(responder, name)
     async with stdio_server() as (reading, writing):
         await server.run(reading, writing, server.create_initialization_options())
 
 
-def check_known(responder: StubResponder, name: str) -> None:
-    """Refuse the name of a server that cannot be served.
+def require_scripted(responder: StubResponder, name: str) -> None:
+    """Raise FormatError unless this is the name of a scripted server.
 
     Raises:
         FormatError: there is no such server, or it is real (`unknown-server`).
     """
-    if name not in (known := scripted(responder)):
+    if name not in (known := scripted_servers(responder)):
         what = (
             "is real, and only scripted ones are served" if name in responder.mcp.servers else "is not there"
         )

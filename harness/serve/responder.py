@@ -1,4 +1,4 @@
-"""Answers the requests of clients from the stubs of a world, and keeps a list of them."""
+"""Answers the requests of clients from the stubs of a world, and logs them."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from dataclasses import dataclass
 
 from harness.errors import Span, UnscriptedCall
 from harness.graph.effects import Answer, Effect, HTTPCall, MCPCall
-from harness.serve.worlds import anywhere
+from harness.serve.worlds import without_nodes
 from harness.source.display import clip, printable
 from harness.world.answers import ScriptedAnswer
 from harness.world.faults import Faults
@@ -24,7 +24,7 @@ from harness.world.wire.reply import ReplyFactory
 
 @dataclass(frozen=True)
 class Client:
-    """A client program, by the name it gives itself, and what it requests (`POST /v1/messages`)."""
+    """A client: the name in its user agent, and its request (`POST /v1/messages`)."""
 
     name: str
     request: str
@@ -32,10 +32,11 @@ class Client:
 
 @dataclass(frozen=True)
 class ServedRequest:
-    """One request, and what answered it.
+    """A request and its answer.
 
-    `effect` is the request as stubs see it, None for a request that could not be read. `answered` describes what
-    answered, at `span`; empty when nothing did: `problem` is the reason.
+    effect    the request as stubs see it; None if it could not be read
+    answered  a description of the stub or fault that answered, at `span`; "" if nothing did
+    problem   the reason if nothing answered
     """
 
     client: Client
@@ -45,7 +46,7 @@ class ServedRequest:
     problem: str = ""
 
     def __str__(self) -> str:
-        # The name of an HTTP call is its path, which stands there already.
+        # The name of an HTTP call is its path, which is part of the client's request already.
         name = f" {self.effect.name}" if self.effect and not isinstance(self.effect, HTTPCall) else ""
         client = f" ({self.client.name})" if self.client.name else ""
         place = f" ({self.span})" if self.span else ""
@@ -54,13 +55,14 @@ class ServedRequest:
 
 
 class StubResponder:
-    """Answers effects from the faults and the `llm`, `http` and `mcp` stubs of worlds, and keeps a list of them.
+    """Answers effects from the faults and the `llm`, `http` and `mcp` stubs of worlds, and logs them.
 
     Args:
-        worlds: the stubs of the first come first; node matchers always hold, and hosts of HTTP stubs do not count.
-        seed: draws the faults.
-        on_request: is given every request as soon as it is answered; `requests` then stays empty, so that a server
-            that runs for days does not grow.
+        worlds: the worlds, in the order in which their stubs are tried. Node matchers always match, and hosts of HTTP
+            stubs are ignored.
+        seed: seed of the faults.
+        on_request: called with each request as soon as it is answered. `requests` then stays empty, so that the
+            memory of a long-running server does not grow.
     """
 
     def __init__(
@@ -70,7 +72,7 @@ class StubResponder:
         seed: int = 0,
         on_request: Callable[[ServedRequest], object] | None = None,
     ) -> None:
-        self.worlds = [anywhere(world) for world in worlds]
+        self.worlds = [without_nodes(world) for world in worlds]
         self.requests: list[ServedRequest] = []
         self.closing = asyncio.Event()
         self.replies = ReplyFactory()
@@ -86,28 +88,28 @@ class StubResponder:
         self._responders = Responders(faults, (self._lists, self.mcp))
 
     async def answer(self, effect: Effect, client: Client) -> Answer:
-        """The answer to an effect; whoever carries it to the client waits for its latency.
+        """Return the answer to an effect. The caller must wait for its latency.
 
         Raises:
-            UnscriptedCall: nothing answers.
+            UnscriptedCall: nothing answers it.
         """
         answer = await self._responders.answer(effect, {})
         if answer is None:
             error = self._unscripted(effect)
             near = error.nearest
             place = f" (nearest stub: {near.span or near.description})" if near else ""
-            self._keep(ServedRequest(client, without_keys(effect), problem=f"nothing answers{place}"))
+            self._log(ServedRequest(client, without_keys(effect), problem=f"nothing answers{place}"))
             raise error
         assert isinstance(answer, ScriptedAnswer)
-        self._keep(ServedRequest(client, without_keys(effect), answer.description, answer.span))
+        self._log(ServedRequest(client, without_keys(effect), answer.description, answer.span))
         return answer
 
-    def refused(self, client: Client, problem: str) -> None:
-        """Keep a request that never reached the stubs."""
-        self._keep(ServedRequest(client, problem=problem))
+    def log_refusal(self, client: Client, problem: str) -> None:
+        """Log a request that was refused before it reached the stubs."""
+        self._log(ServedRequest(client, problem=problem))
 
     async def wait(self, seconds: float) -> bool:
-        """Wait real seconds; False when the server is stopped meanwhile."""
+        """Wait real seconds; return False if the server is stopped meanwhile."""
         if seconds <= 0:
             return not self.closing.is_set()
         with suppress(TimeoutError):
@@ -115,14 +117,14 @@ class StubResponder:
         return not self.closing.is_set()
 
     def unused(self) -> list[str]:
-        """One text for each stub that is left over."""
+        """Return a description of each stub with uses left."""
         return [*self._lists.unused(), *self.mcp.unused()]
 
-    def _keep(self, request: ServedRequest) -> None:
+    def _log(self, request: ServedRequest) -> None:
         if self._on_request is None:
             self.requests.append(request)
         else:
-            with suppress(OSError):  # nobody reads the log any more: that is no reason not to answer
+            with suppress(OSError):  # if the log cannot be written, still answer
                 self._on_request(request)
 
     def _unscripted(self, effect: Effect) -> UnscriptedCall:

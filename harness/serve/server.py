@@ -1,4 +1,4 @@
-"""The server itself: uvicorn on a port of its own, in the foreground or beside a test."""
+"""Runs the server, uvicorn: in the foreground, or in a thread beside a test."""
 
 from __future__ import annotations
 
@@ -16,14 +16,14 @@ from urllib.parse import quote
 
 from harness.errors import FormatError, Problem
 from harness.serve.hosts import AllowedHosts
-from harness.serve.mcp import scripted
+from harness.serve.mcp import scripted_servers
 from harness.serve.responder import ServedRequest, StubResponder
-from harness.serve.worlds import chosen
+from harness.serve.worlds import load_scenario
 from harness.source.extras import import_extra
 from harness.world.spec import WorldSpec
 
-_PATIENCE_S: Final = 1.0
-"""Real seconds that connections have to end by themselves."""
+_GRACE_S: Final = 1.0
+"""Real seconds that open connections have on shutdown before they are closed."""
 
 _PROVIDERS: Final = ("openai", "anthropic")
 _WILDCARDS: Final = {"0.0.0.0": "127.0.0.1", "::": "::1", "": "127.0.0.1"}
@@ -31,47 +31,47 @@ _WILDCARDS: Final = {"0.0.0.0": "127.0.0.1", "::": "::1", "": "127.0.0.1"}
 
 @dataclass(frozen=True)
 class Serving:
-    """A server that is answering. `url` is `http://HOST:PORT`."""
+    """A running server. `url` is `http://HOST:PORT`."""
 
     url: str
     responder: StubResponder
 
     @property
     def openai_url(self) -> str:
-        """What an OpenAI client takes for its `base_url`."""
+        """The `base_url` for an OpenAI client."""
         return f"{self.url}/v1"
 
     @property
     def anthropic_url(self) -> str:
-        """What an Anthropic client takes for its `base_url`."""
+        """The `base_url` for an Anthropic client."""
         return self.url
 
     @property
     def mcp_urls(self) -> dict[str, str]:
-        """Where each scripted MCP server is, over streamable HTTP."""
-        return {name: f"{self.url}/mcp/{quote(name)}" for name in scripted(self.responder)}
+        """The URL of each scripted MCP server, for streamable HTTP."""
+        return {name: f"{self.url}/mcp/{quote(name)}" for name in scripted_servers(self.responder)}
 
     @property
     def requests(self) -> list[ServedRequest]:
-        """The requests so far, in order, and what answered them."""
+        """The requests so far, in order, with their answers."""
         return list(self.responder.requests)
 
     def unused(self) -> list[str]:
-        """One text for each stub that is left over."""
+        """Return a description of each stub with uses left."""
         return self.responder.unused()
 
 
 def responder_for(
     target: str | Path | WorldSpec, *, on_request: Callable[[ServedRequest], object] | None = None
 ) -> StubResponder:
-    """The responder for `FILE`, `FILE::NAME` or a world.
+    """Return the responder for `FILE`, `FILE::NAME` or a world.
 
     Raises:
-        FormatError: the file cannot be used, or does not say which of its scenarios is meant.
+        FormatError: the file cannot be used, or it is not clear which of its scenarios is meant.
     """
     if isinstance(target, WorldSpec):
         return StubResponder([target], on_request=on_request)
-    scenario = chosen(target)
+    scenario = load_scenario(target)
     worlds = [*(turn.world for turn in scenario.turns), scenario.world]
     return StubResponder(worlds, seed=scenario.seed, on_request=on_request)
 
@@ -80,18 +80,18 @@ def responder_for(
 def serving(
     target: str | Path | WorldSpec, *, host: str = "127.0.0.1", port: int = 0, allow_hosts: Sequence[str] = ()
 ) -> Iterator[Serving]:
-    """Serve the stubs of a scenario (`FILE`, `FILE::NAME`) or of a world while inside, from a thread of its own.
+    """Serve the stubs of a scenario (`FILE`, `FILE::NAME`) or of a world within the context, from a thread.
 
-    Port 0 is any that is free. Requests may name the hosts of `allow_hosts` beside those of this machine; `*` is any.
+    Port 0 is any free port. Requests may name the hosts in `allow_hosts` and those of this machine; `*` is any.
 
     Raises:
         ExtraMissing: the extra `serve` is not installed.
-        FormatError: the file cannot be used, it does not say which of its scenarios is meant, or nobody can listen
-            there (`cannot-listen`).
+        FormatError: the file cannot be used, it is not clear which of its scenarios is meant, or the port cannot be
+            listened on (`cannot-listen`).
         WorldError: an MCP tool's schema is not a valid JSON Schema.
     """
     ready = threading.Event()
-    server, listening, served = _prepared(
+    server, listening, served = _prepare(
         responder_for(target), host, port, allow_hosts, lambda _served: ready.set()
     )
     broke: list[BaseException] = []
@@ -125,23 +125,23 @@ def serve_until_interrupted(
     allow_hosts: Sequence[str] = (),
     ready: Callable[[Serving], object],
 ) -> None:
-    """Serve until SIGINT or SIGTERM. `ready` is called once clients are answered and signals end it.
+    """Serve until SIGINT or SIGTERM. `ready` is called as soon as requests are answered and signals are handled.
 
     Raises: as `serving`.
     """
-    server, listening, _ = _prepared(responder, host, port, allow_hosts, ready)
+    server, listening, _ = _prepare(responder, host, port, allow_hosts, ready)
     with listening, suppress(KeyboardInterrupt):
         server.run([listening])
 
 
-def _prepared(
+def _prepare(
     responder: StubResponder,
     host: str,
     port: int,
     allow_hosts: Sequence[str],
     ready: Callable[[Serving], object],
 ) -> tuple[Any, socket.socket, Serving]:
-    """The server, the socket it listens on, and where that is. `ready` is called from its loop once it answers."""
+    """Return the server, its socket, and its description. `ready` is called in its loop as soon as it answers."""
     _check_extra()
     from harness.serve.app import build_app
 
@@ -166,7 +166,7 @@ def _check_extra() -> None:
 
 
 def _import_providers() -> None:
-    """Import what answers to their clients are made of. It takes seconds; an answer waits for what is left of it."""
+    """Import the providers' types for answers. That takes seconds; an answer waits for the rest of it."""
     for name in _PROVIDERS:
         with suppress(ImportError):
             import_module(name)
@@ -193,10 +193,10 @@ def _server(
     import uvicorn
 
     from harness.serve.connections import BoundedConnection
-    from harness.serve.prompt_server import PromptServer
+    from harness.serve.immediate_server import ImmediateServer
 
-    class Server(PromptServer):
-        """Says when it can be asked, and does not wait for those that wait for ever."""
+    class Server(ImmediateServer):
+        """Calls `ready` when it is started, and closes connections after a grace period on shutdown."""
 
         async def startup(self, sockets: Sequence[socket.socket] | None = None) -> None:
             await super().startup(list(sockets or ()))
@@ -206,7 +206,7 @@ def _server(
 
         async def shutdown(self, sockets: Sequence[socket.socket] | None = None) -> None:
             responder.closing.set()
-            asyncio.get_running_loop().call_later(_PATIENCE_S, self._leave)
+            asyncio.get_running_loop().call_later(_GRACE_S, self._leave)
             await super().shutdown(list(sockets or ()))
 
         def _leave(self) -> None:

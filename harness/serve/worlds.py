@@ -1,4 +1,4 @@
-"""The scenario that is served, and its worlds for a server that does not know nodes."""
+"""Loads the scenario to serve, and adapts its worlds to requests whose node is unknown."""
 
 from __future__ import annotations
 
@@ -19,8 +19,8 @@ _SCHEME_AND_HOST: Final = re.compile(r"[^/]*://[^/]*")
 _HOST: Final = re.compile(r"[^/]*[.:][^/]*(?=/)")
 
 
-def chosen(target: str | Path) -> Scenario:
-    """The scenario `FILE::NAME`, or the only one of `FILE`.
+def load_scenario(target: str | Path) -> Scenario:
+    """Return the scenario `FILE::NAME`, or the only one in `FILE`.
 
     Raises:
         FormatError: the file cannot be used, it has no scenario NAME (`unknown-scenario`), or it has several and
@@ -40,10 +40,10 @@ def chosen(target: str | Path) -> Scenario:
     return next(iter(scenarios.values())).whole()
 
 
-def anywhere(world: WorldSpec) -> WorldSpec:
-    """The same world for requests whose node is unknown, and whose host is the server.
+def without_nodes(world: WorldSpec) -> WorldSpec:
+    """Return the world for requests whose node is unknown, and whose host is the server.
 
-    Node matchers of stubs and faults always hold, and only the path of the `url` of an HTTP stub counts.
+    Node matchers of stubs and faults are removed, and the `url` of an HTTP stub is reduced to its path.
     """
     return WorldSpec(
         llm=_nodeless(world.llm),

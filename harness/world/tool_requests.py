@@ -24,7 +24,7 @@ from typing import Any, TypeVar
 from harness.errors import WorldError
 from harness.graph.effects import Answer, Effect
 from harness.graph.trace import Trace
-from harness.interception.failures import scripted
+from harness.interception.failures import scripted_failure
 from harness.interception.interceptor import Interceptor, Place
 from harness.interception.messages import PreparedReply, Request, Response, SendResult
 from harness.interception.real_effects import RealEffect, current_effects, raise_unanswerable
@@ -168,11 +168,11 @@ class ToolRequests(Interceptor):
         if request.timeout_s is not None and answer.latency_s > request.timeout_s:
             late = TimeoutError(f"timed out after {request.timeout_s:g} s")
             reply = replace(reply, answer=Answer(error=late), duration_s=request.timeout_s)
-            return replace(reply, failure=scripted("timeout", "timed out"))
+            return replace(reply, failure=scripted_failure("timeout", "timed out"))
         if response is not None:
             return replace(reply, response=_response(response))
         if failure is not None and failure.kind in ("connection", "timeout"):
-            return replace(reply, failure=scripted(failure.kind, str(answer.error)))
+            return replace(reply, failure=scripted_failure(failure.kind, str(answer.error)))
         return replace(reply, failure=str(answer.error), error=answer.error)
 
     def _record(self, effect: Effect, owner: RealEffect, answer: Answer) -> None:

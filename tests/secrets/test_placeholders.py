@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from harness.secrets.placeholders import revealed
+from harness.secrets.placeholders import match_placeholders
 
 
 @pytest.mark.parametrize(
@@ -17,7 +17,7 @@ from harness.secrets.placeholders import revealed
     ],
 )
 def test_a_placeholder_matches_what_stands_in_its_place(recorded: Any, asked: Any, secrets: Any) -> None:
-    assert revealed(recorded, asked) == secrets
+    assert match_placeholders(recorded, asked) == secrets
 
 
 @pytest.mark.parametrize(
@@ -32,8 +32,8 @@ def test_a_placeholder_matches_what_stands_in_its_place(recorded: Any, asked: An
     ],
 )
 def test_all_else_must_be_equal(recorded: Any, asked: Any) -> None:
-    assert revealed(recorded, asked) is None
+    assert match_placeholders(recorded, asked) is None
 
 
 def test_where_there_is_no_placeholder_nothing_is_revealed() -> None:
-    assert revealed({"a": "x"}, {"a": "x"}) is None
+    assert match_placeholders({"a": "x"}, {"a": "x"}) is None

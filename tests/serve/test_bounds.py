@@ -9,7 +9,7 @@ import httpx
 import pytest
 
 from harness.serve import Serving, connections, serving
-from harness.serve.app import LARGEST_BODY
+from harness.serve.app import MAX_BODY_BYTES
 from harness.world.spec import MCPServerSpec, Stub, WorldSpec
 
 WORLD = WorldSpec(
@@ -121,7 +121,7 @@ def test_a_body_without_an_end_is_cut_off(
     endless = connect(HEAD.replace(b"/items", path) + b"transfer-encoding: chunked\r\n\r\n")
     part = b"100000\r\n" + b"x" * 0x100000 + b"\r\n"
     with pytest.raises(OSError, match=CUT_OFF):
-        send(endless, part, times=40 * LARGEST_BODY // len(part))
+        send(endless, part, times=40 * MAX_BODY_BYTES // len(part))
 
 
 @pytest.mark.parametrize("headers", [b"x: y\r\n" * 100_000, b"x: " + b"y" * 1_000_000])
@@ -134,7 +134,7 @@ def test_headers_without_an_end_are_cut_off(connect: Connect, headers: bytes) ->
 def test_connections_beyond_the_limit_are_closed(
     server: Serving, connect: Connect, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(connections, "MOST_CONNECTIONS", 3)
+    monkeypatch.setattr(connections, "MAX_CONNECTIONS", 3)
     first = [connect() for _ in range(3)]
     assert is_closed(connect())
     for connection in first:
@@ -149,5 +149,5 @@ def test_a_server_in_the_foreground_keeps_no_list_of_requests() -> None:
 
     told: list[object] = []
     responder = StubResponder([WORLD], on_request=told.append)
-    responder.refused(Client("", "GET /"), "no")
+    responder.log_refusal(Client("", "GET /"), "no")
     assert (len(told), responder.requests) == (1, [])

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 import harness.serve.server
 from harness.serve import Serving, connections, serving
-from harness.serve.app import LARGEST_BODY, WIRES
+from harness.serve.app import MAX_BODY_BYTES, WIRES
 from harness.world.spec import Stub, WorldSpec
 
 WORLD = WorldSpec(llm=(Stub(times="any", answer={"reply": "fine"}),))
@@ -152,7 +152,7 @@ def test_a_path_that_is_not_there_is_told_with_those_that_are(
 def test_a_body_that_is_too_large_is_refused(server: Serving, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(connections, "UNREAD_S", 60)  # a busy machine may read the answer late
     part = b"x" * (1024 * 1024)
-    parts = (part for _ in range(LARGEST_BODY // len(part) + 1))
+    parts = (part for _ in range(MAX_BODY_BYTES // len(part) + 1))
     answer = httpx.post(f"{server.url}/v1/messages", content=parts)
     assert answer.status_code == 413
     assert answer.json()["error"]["type"] == "request_too_large"
@@ -160,7 +160,7 @@ def test_a_body_that_is_too_large_is_refused(server: Serving, monkeypatch: pytes
 
 
 def test_the_server_ends_while_clients_wait(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(harness.serve.server, "_PATIENCE_S", 0.1)
+    monkeypatch.setattr(harness.serve.server, "_GRACE_S", 0.1)
     waiting = WorldSpec(llm=(Stub(latency_s=3600.0, answer={"reply": "late"}),))
     with serving(waiting) as server:
         port = int(server.url.rpartition(":")[2])

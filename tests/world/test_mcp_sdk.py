@@ -64,11 +64,11 @@ async def http_server(app: Any) -> AsyncIterator[str]:
     """Serve an ASGI app on loopback; gives its address, which takes connections from now on."""
     import uvicorn
 
-    from harness.serve.prompt_server import PromptServer
+    from harness.serve.immediate_server import ImmediateServer
 
     listener = socket.create_server(("127.0.0.1", 0))
     config = uvicorn.Config(app, log_config=None, lifespan="off", ws="none")
-    server = PromptServer(config)
+    server = ImmediateServer(config)
     serving = asyncio.create_task(server.serve(sockets=[listener]))
     try:
         yield f"http://127.0.0.1:{listener.getsockname()[1]}"

@@ -11,7 +11,7 @@ from harness.errors import CassetteError, CassetteMismatch, CassetteMissing
 from harness.recording.difference import differences, similarity
 from harness.recording.interactions import Exchange
 from harness.recording.matching import Matcher
-from harness.secrets.placeholders import revealed
+from harness.secrets.placeholders import match_placeholders
 from harness.world.mcp.wire import Message, handshake_versions, is_request, is_response
 
 # Versions of the SDK differ in how often they send these requests.
@@ -54,7 +54,7 @@ class RecordedExchanges:
         """
         for index, exchange in enumerate(self._exchanges):
             if self._is_free(index, turn) and exchange.sent.get("method") == message.get("method"):
-                found = revealed(_params(exchange.sent), _params(message))
+                found = match_placeholders(_params(exchange.sent), _params(message))
                 if found is not None:
                     self._used.add(index)
                     return exchange, found

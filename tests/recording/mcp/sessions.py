@@ -88,7 +88,7 @@ def over_http() -> Iterator[MCPEndpoint]:
     import uvicorn
     from mcp.server.streamable_http_manager import StreamableHTTPSessionManager
 
-    from harness.serve.prompt_server import PromptServer
+    from harness.serve.immediate_server import ImmediateServer
 
     sys.path.insert(0, str(SERVER.parent))
     try:
@@ -101,7 +101,7 @@ def over_http() -> Iterator[MCPEndpoint]:
         await manager.handle_request(scope, receive, send)
 
     config = uvicorn.Config(app, log_config=None, lifespan="off", ws="none")
-    listener, server = socket.create_server(("127.0.0.1", 0)), PromptServer(config)
+    listener, server = socket.create_server(("127.0.0.1", 0)), ImmediateServer(config)
 
     async def serve() -> None:
         async with manager.run():

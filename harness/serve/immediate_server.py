@@ -1,7 +1,7 @@
-"""Uvicorn's server, which sends at once what it has, and ends as soon as it is to.
+"""A uvicorn server that sends data and shuts down without delay.
 
-Uvicorn itself looks ten times a second whether it is to end. The connections of a socket that it is given wait up to
-40 ms for the client to confirm one packet before they send the next: asyncio ends that for its own sockets only.
+Uvicorn polls ten times a second whether it must shut down. Connections of a socket passed to it wait up to 40 ms for
+the acknowledgement of a packet before they send the next: asyncio sets TCP_NODELAY for its own sockets only.
 """
 
 from __future__ import annotations
@@ -14,12 +14,12 @@ from typing import Final
 
 import uvicorn
 
-_LOOKS_S: Final = 0.005
-"""Real seconds between two looks whether all connections have ended."""
+_POLL_S: Final = 0.005
+"""Poll interval for the end of all connections, in real seconds."""
 
 
-class PromptServer(uvicorn.Server):
-    """A server that `end` ends."""
+class ImmediateServer(uvicorn.Server):
+    """A uvicorn server that `end` shuts down at once."""
 
     def __init__(self, config: uvicorn.Config) -> None:
         super().__init__(config)
@@ -27,10 +27,10 @@ class PromptServer(uvicorn.Server):
         self._to_end = asyncio.Event()
 
     def end(self) -> None:
-        """End: any thread may call this, and a handler of signals, at any time."""
+        """Shut down. May be called at any time, from any thread and from signal handlers."""
         self.should_exit = True
         if self._loop is not None:
-            with suppress(RuntimeError):  # it has ended, and its loop is closed
+            with suppress(RuntimeError):  # the server has ended and its loop is closed
                 self._loop.call_soon_threadsafe(self._to_end.set)
 
     def handle_exit(self, sig: int, frame: FrameType | None) -> None:
@@ -48,17 +48,17 @@ class PromptServer(uvicorn.Server):
         await self._to_end.wait()
 
     async def shutdown(self, sockets: list[socket.socket] | None = None) -> None:
-        """What uvicorn does, without waiting for what has ended."""
+        """Do the same as uvicorn, but wait no longer than necessary."""
         loop = asyncio.get_running_loop()
         for listening in (each for server in self.servers for each in server.sockets):
             loop.remove_reader(listening)
-        await asyncio.sleep(_LOOKS_S)  # connections that are half made would be lost, and never closed
+        await asyncio.sleep(_POLL_S)  # connections that are being accepted would never be closed
         for listening in (*self.servers, *(sockets or ())):
             listening.close()
         state = self.server_state
         for connection in list(state.connections):
             connection.shutdown()
         while (state.connections or state.tasks) and not self.force_exit:
-            await asyncio.sleep(_LOOKS_S)
+            await asyncio.sleep(_POLL_S)
         if not self.force_exit:
             await self.lifespan.shutdown()
