@@ -60,28 +60,28 @@ class Dialect(Protocol):
         """Compile the graph of the agent that a request names."""
 
 
-class WithScenarios(Dialect, Protocol):
+class SupportsScenarios(Dialect, Protocol):
     """A dialect whose manifests may contain scenarios."""
 
     def scenarios(self, request: LoadRequest) -> Sequence[Document]:
         """Return the scenarios in a manifest, each a located mapping with the keys of docs/scenario-format.md."""
 
 
-class WithTunables(Dialect, Protocol):
+class SupportsTunables(Dialect, Protocol):
     """A dialect whose temperatures and tool lists can be varied."""
 
     def tunables(self, request: LoadRequest) -> Sequence[Tunable]:
         """Return the temperatures and tool lists of the main document of a manifest."""
 
 
-class WithFragments(Dialect, Protocol):
+class SupportsFragments(Dialect, Protocol):
     """A dialect with documents that are only part of a manifest."""
 
     def fragment(self, document: Document) -> Problem | None:
         """Return the problem with using such a part as a manifest; None for any other document. Must not raise."""
 
 
-class WithEvolution(Dialect, Protocol):
+class SupportsEvolution(Dialect, Protocol):
     """A dialect whose manifests may configure their evolution."""
 
     def evolution(self, request: LoadRequest) -> Document | None:
@@ -115,7 +115,7 @@ def _methods(protocol: type) -> Mapping[str, Any]:
 _METHODS: Final = _methods(Dialect)
 _OPTIONAL: Final = {
     name: method
-    for protocol in (WithScenarios, WithTunables, WithFragments, WithEvolution)
+    for protocol in (SupportsScenarios, SupportsTunables, SupportsFragments, SupportsEvolution)
     for name, method in _methods(protocol).items()
 }
 

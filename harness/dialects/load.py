@@ -82,7 +82,7 @@ def load_prompts(request: LoadRequest, dialect: str | None = None) -> Sequence[P
 
 
 def load_scenarios(request: LoadRequest, dialect: str | None = None) -> Sequence[Document] | None:
-    """Return the scenarios in a manifest (see `WithScenarios`); None if its dialect has no scenarios in manifests.
+    """Return the scenarios in a manifest; None if its dialect has no scenarios in manifests.
 
     Raises:
         ManifestError: the manifest is malformed.

@@ -87,7 +87,7 @@ def dialect_of(path: Path, named_at: Span | None = None) -> Dialect:
 
 
 def _fragment(document: Document) -> Problem | None:
-    """Return the problem of a document that is only part of a manifest in some dialect; see `WithFragments`."""
+    """Return the problem of a document that is only part of a manifest in some dialect; see `SupportsFragments`."""
     described = (getattr(dialect_named(name), "fragment", None) for name in names())
     return next((found for each in described if each and (found := each(document)) is not None), None)
 

@@ -209,7 +209,7 @@ def test_a_document_of_parts_is_told_from_one_of_no_dialect(invoke: Invoke, writ
     result = invoke("validate", "parts.yaml")
     assert result.exit_code == 2
     assert "parts.yaml:1:1: error: there is no component at the top to run [no-component]" in result.stdout
-    assert "goes behind the one that refers to them" in result.stdout
+    assert "comes after the document that refers to them" in result.stdout
 
 
 def test_a_manifest_that_another_version_of_yaml_would_take_is_refused_by_its_own(

@@ -137,7 +137,7 @@ def check_shapes(documents: Sequence[Document]) -> None:
         elif at and (TYPE in value or REFERENCE in value):
             model = TYPES.get(value[TYPE]) if isinstance(value.get(TYPE), str) else None
             what = "a configuration" if model is None else model.model_config["title"]
-            text = f"this is {what} of its own; behind the first document come only {TABLE}"
+            text = f"this is {what} of its own; the documents after the first have only {TABLE}"
             problems.refuse("wrong-component", text, document.span((TYPE if TYPE in value else REFERENCE,)))
         elif at:
             with problems.collecting():

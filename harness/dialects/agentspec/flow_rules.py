@@ -29,7 +29,7 @@ def node_names_are_unique(flow: Flow) -> Iterator[Problem]:
     for node in flow.nodes:
         other = seen.setdefault(node.name, node)
         if other is not node:
-            text = f"{flow}: two nodes are called '{node.name}'; in paths one stands with a number behind it"
+            text = f"{flow}: two nodes are called '{node.name}'; in paths the second is '{node.name} (2)'"
             yield Problem("duplicate-name", text, node.span("name"), severity="warning")
 
 

@@ -154,7 +154,7 @@ def as_plugin(found: Any, name: str) -> ComponentPlugin:
         try:
             plugin = found()
         except Exception as error:
-            raise PluginError(f"'{name}' cannot be made: {_error_text(error)}") from error
+            raise PluginError(f"'{name}' cannot be instantiated: {_error_text(error)}") from error
     if not isinstance(plugin, ComponentPlugin):
         raise PluginError(f"'{name}' is not a ComponentPlugin")
     for attribute in ("name", "version"):

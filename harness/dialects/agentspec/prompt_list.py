@@ -64,7 +64,7 @@ class _Listing:
         while isinstance(part.value, dict) and isinstance(key := part.value.get(REFERENCE), str):
             if key in followed or key not in self._tables:
                 code = "circular-reference" if key in followed else "unknown-reference"
-                text = f"{id_}: no text is at the end of the reference '{key}'"
+                text = f"{id_}: the reference '{key}' leads to no text"
                 hint = "" if key in followed else did_you_mean(key, self._tables)
                 self.problems.refuse(code, text, part.span((REFERENCE,)), hint)
                 return

@@ -82,8 +82,9 @@ def declared_edges(graph: GraphFile) -> Iterator[DeclaredEdge]:
 
 
 def edges_and_routers(graph: GraphFile, document: Document) -> tuple[list[Edge], dict[str, Router]]:
-    """Return the edges that can be taken, and a router for each node that has other edges than one `next`.
+    """Return the edges that can be taken, and the routers of nodes.
 
+    A node whose only exit is `next` needs no router, unless it is a script node, whose `_next` may name any node.
     The `next` of approval and end nodes is ignored. With validation off, edges to unknown nodes are left out too.
     """
     edges = [Edge(START, graph.start, span=document.span(("start",)))]

@@ -26,7 +26,9 @@ _READERS: Final = {".py": tools_in_python, ".ts": tools_in_typescript}
 
 
 def global_tool(name: str, path: Path) -> ToolSpec:
-    """Read the global tool `name` from its file in `functions/tools`. Without a description it takes no arguments.
+    """Read the global tool `name` from its file in `functions/tools`.
+
+    If the file lacks the function of a global tool, the tool has no parameters.
 
     Raises:
         ManifestError: the file cannot be read.

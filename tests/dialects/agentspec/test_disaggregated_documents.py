@@ -87,12 +87,12 @@ def test_unused_components_of_other_documents_are_not_checked(loader: Loader) ->
         (
             VERSION + AGENT + PARTS,
             "wrong-component",
-            "this is an Agent of its own; behind the first document come only $referenced_components",
+            "this is an Agent of its own; the documents after the first have only $referenced_components",
         ),
         (
             "$component_ref: tool\n" + PARTS,
             "wrong-component",
-            "this is a configuration of its own; behind the first document come only $referenced_components",
+            "this is a configuration of its own; the documents after the first have only $referenced_components",
         ),
         (
             PARTS + "agentspec_version: 1.2.3\n",
@@ -114,7 +114,9 @@ def test_a_disaggregated_document_cannot_be_run(loader: Loader) -> None:
         "no-component",
         "there is no component at the top to run",
     )
-    assert problem.hint == "a document of disaggregated components goes behind the one that refers to them"
+    assert (
+        problem.hint == "a document of disaggregated components comes after the document that refers to them"
+    )
 
 
 @pytest.mark.parametrize(

@@ -222,8 +222,11 @@ def plain(): ...
     [
         ("plain", "'faulty.plain' is not a ComponentPlugin"),
         ("Node", "'faulty.Node' is not a ComponentPlugin"),
-        ("Unfinished", "'faulty.Unfinished' cannot be made: TypeError: Can't instantiate abstract class"),
-        ("Raising", "'faulty.Raising' cannot be made: ValueError: no"),
+        (
+            "Unfinished",
+            "'faulty.Unfinished' cannot be instantiated: TypeError: Can't instantiate abstract class",
+        ),
+        ("Raising", "'faulty.Raising' cannot be instantiated: ValueError: no"),
         ("Nameless", "'faulty.Nameless' needs a 'name': expected text, found nothing (null)"),
         ("Versionless", "'faulty.Versionless' needs a 'version': expected text, found the number 1.5"),
         ("Empty", "'faulty.Empty' needs 'components': expected a mapping from types to Component classes"),
