@@ -100,7 +100,7 @@ def distinct(total: Mapping[str, Any]) -> str:
     if total["distinct_runs"] == total["runs"]:
         return ""
     runs = plural(total["runs"], "run")
-    return f"{total['distinct_runs']} of {runs}; the others had the same answers and nothing random, and do not count"
+    return f"{total['distinct_runs']} of {runs}; repeats with the same answers and nothing random count once"
 
 
 def some_of(names: Sequence[str], most: int) -> str:

@@ -278,7 +278,7 @@ def test_another_expectation_of_the_same_run_is_told_as_such(
         '    path: expects something else\n      - ["classify","lost"]\n      + ["classify","zoned"]\n'
         in text
     )
-    assert "the runs did the same; what is expected of them is not" in text
+    assert "both runs behaved the same; only the expectations differ" in text
 
 
 def test_repeats_are_paired(
@@ -292,7 +292,7 @@ def test_repeats_are_paired(
     found = {each["id"]: each for each in compared()["changes"]}
     assert found[OTHER]["repeats"] == {"compared": 2, "different": [0, 1], "unpaired": 1}
     assert (
-        "2 of 2 repeats differ: 0, 1\n    1 repeat only one of the runs has"
+        "2 of 2 repeats differ: 0, 1\n    not compared, since only one of the runs has it: 1 repeat"
         in invoke("compare", "before", "after").stdout
     )
 
@@ -368,7 +368,7 @@ def test_a_baseline_file_is_compared_as_far_as_it_goes(rerun: Callable[..., None
     assert "2 the same" in invoke("compare", "baseline.json", "before").stdout
     rerun((M, 'state.stop == "Elm"', 'state.stop == "Oak"'))
     text = invoke("compare", "baseline.json", "after").stdout
-    assert "the earlier run is a baseline file: what its runs did is not known" in text
+    assert "the earlier run is a baseline file: only its figures are known" in text
     assert f"  {FARE}\n    passed -> failed  score 1.00 -> 0.00" in text
     assert "    path: step 2: expected zoned, was lost\n" in text
     assert "a baseline file has no checks and no traces to compare with" in text

@@ -241,7 +241,7 @@ def totals() -> dict[str, Any]:
 def test_repeats_that_cannot_differ_are_told_and_count_once(invoke: Invoke, suite: WriteSuite) -> None:
     suite("{name: one, repeat: 5}", "{name: two}")
     shown = invoke("run", ".").stdout
-    assert "distinct  2 of 6 runs; the others had the same answers and nothing random" in shown
+    assert "distinct  2 of 6 runs; repeats with the same answers and nothing random count once" in shown
     assert "pass@5" not in shown
     assert (totals()["runs"], totals()["distinct_runs"]) == (6, 2)
     assert "- distinct: 2 of 6 runs;" in Path("reports/latest/summary.md").read_text(encoding="utf-8")

@@ -166,8 +166,8 @@ def _first_problem(error: FormatError) -> str:
 
 def _same_run(checks: Sequence[CheckChange]) -> str:
     if any(check.has_new_expectation for check in checks):
-        return "the runs did the same; what is expected of them is not"
-    return "the runs did the same"
+        return "both runs behaved the same; only the expectations differ"
+    return "both runs behaved the same"
 
 
 def changed_checks(before: Line, after: Line) -> Iterator[CheckChange]:

@@ -53,7 +53,7 @@ def _notes(before: Side, after: Side) -> Iterator[Line]:
     for name, side in (("earlier", before), ("later", after)):
         if side.path is None:
             yield (
-                f"the {name} run is a baseline file: what its runs did is not known, only their figures",
+                f"the {name} run is a baseline file: only its figures are known, not what its runs did",
                 "dim",
             )
         if side.run.incomplete:
@@ -177,7 +177,7 @@ def _repeats(change: Change) -> list[str]:
             + (f": {which}" if which else "")
         )
     if change.unpaired:
-        notes.append(f"{plural(change.unpaired, 'repeat')} only one of the runs has; not compared")
+        notes.append(f"not compared, since only one of the runs has it: {plural(change.unpaired, 'repeat')}")
     return notes
 
 

@@ -196,7 +196,7 @@ def _facts(
         facts.append(plural(total["runs"], "run"))
     if total["distinct_runs"] != total["runs"]:
         facts.append(
-            f"{total['distinct_runs']} of them distinct (the others had the same answers and nothing random)"
+            f"{total['distinct_runs']} of them distinct (repeats with the same answers and nothing random count once)"
         )
     if baseline is None:
         return [*facts, "no baseline"]
