@@ -1,4 +1,4 @@
-// Elements, texts and addresses. Whatever comes from a run reaches the page as a text node, and nowhere else.
+// Elements, texts and addresses. Data of a run is only ever inserted as text nodes.
 
 const DATA = JSON.parse(document.getElementById("data").textContent);
 const ROWS = DATA.rows;
@@ -6,7 +6,7 @@ const NOT_PASSED = new Set(["failed", "error"]);
 const MARKS = {passed: "✓", failed: "✗", error: "!", skipped: "–"};
 const LONG = 2000;
 
-// Control characters and those that turn the writing direction, as visible escapes.
+// Replaces control characters and those that change the writing direction by visible escapes.
 const UNSAFE =
   /[\u0000-\u0008\u000b-\u001f\u007f-\u009f\u061c\u200e\u200f\u2028\u2029\u202a-\u202e\u2066-\u2069]|[\ud800-\udbff](?![\udc00-\udfff])|(?<![\ud800-\udbff])[\udc00-\udfff]/g;
 
@@ -14,7 +14,7 @@ function shown(text) {
   return String(text).replace(UNSAFE, (found) => "\\u" + found.charCodeAt(0).toString(16).padStart(4, "0"));
 }
 
-// el("a", {class: "x", onclick: f}, "text", element, …): texts are made visible, addresses lead within the page only.
+// Creates an element: el("a", {class: "x", onclick: f}, "text", element, …). Texts are escaped; links stay within the page.
 function el(name, attributes, ...children) {
   return filled(document.createElement(name), attributes, children);
 }
@@ -60,7 +60,7 @@ function money(value) {
   return value === 0 ? "0" : value >= 1 ? value.toFixed(2) : Number(value.toPrecision(2)).toString();
 }
 
-// US dollars; null is what a model without a price costs.
+// Formats US dollars; null is the cost of a model without a price.
 function price(value) {
   return value === null || value === undefined ? "no price" : "$" + money(value);
 }
@@ -77,7 +77,7 @@ function badge(verdict) {
   return el("span", {class: "badge " + verdict}, `${MARKS[verdict]} ${verdict}`);
 }
 
-// A text, folded with its size where it is long.
+// Returns a text; a long one is folded and shows the number of hidden characters.
 function text(value, limit = LONG) {
   const whole = String(value);
   if (whole.length <= limit) return el("span", {}, whole);
@@ -92,7 +92,7 @@ function text(value, limit = LONG) {
   return span;
 }
 
-// JSON that can be folded; what is inside is made when it is first opened.
+// Returns a JSON value as a tree that can be folded; inner nodes are created when first opened.
 function json(value, key, open = true) {
   const lead = key === undefined ? [] : [el("span", {class: "key"}, key), ": "];
   const short = JSON.stringify(value);
@@ -120,7 +120,7 @@ function json(value, key, open = true) {
   return fold;
 }
 
-// A table that scrolls where it is too wide; `texts` are the places of the columns that are no numbers.
+// Returns a scrollable table; `texts` are the indices of columns that are not numbers.
 function table(label, titles, rows, texts = [0]) {
   const heads = titles.map((title, at) =>
     el("th", {scope: "col", class: texts.includes(at) ? "" : "number"}, title),
@@ -136,7 +136,7 @@ function numbers(...values) {
   return values.map((value) => el("td", {class: "number"}, value));
 }
 
-// The first of many elements, and a button with the number of the others, which shows them.
+// Returns the first elements, and a button that shows the others.
 function someOf(made, most, noun) {
   if (made.length <= most) return made;
   const more = el(
@@ -186,7 +186,7 @@ function heading(row) {
   return row.name + (row.variant ? ` [${row.variant}]` : "");
 }
 
-// Whatever shows a node says so in data-node; to point at one lights up the others.
+// Elements that show a node have data-node; pointing at one highlights the others.
 function light(name) {
   for (const other of document.querySelectorAll(".lit")) other.classList.remove("lit");
   if (name === null) return;

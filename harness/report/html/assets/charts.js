@@ -2,7 +2,7 @@
 
 const BINS = 24;
 
-// Latencies range from milliseconds to hours: equal steps of the logarithm, and a bin of its own for no time at all.
+// Latencies range from milliseconds to hours, so bins are logarithmic; zero has a bin of its own.
 function logBins(values) {
   const some = values.filter((value) => value > 0),
     none = values.length - some.length;
@@ -17,7 +17,7 @@ function logBins(values) {
   return none ? [{from: 0, to: 0, count: none}, ...found] : found;
 }
 
-// The least and the greatest of any number of values.
+// Returns the minimum and maximum of any number of values.
 function extent(values) {
   return values.reduce(
     ([low, high], value) => [Math.min(low, value), Math.max(high, value)],

@@ -1,4 +1,4 @@
-// Commands to be pasted into a shell, each with a button that copies it.
+// Shell commands, each with a button that copies it.
 
 function copyable(command) {
   const code = el("code", {}, command);
@@ -19,7 +19,7 @@ function copyButton(code) {
   return button;
 }
 
-// The command that prints the trace of a run; null where it has none.
+// Returns the command that prints the trace of a run; null if it has none.
 function traceCommand(found) {
   return found.tell ? copyable(found.tell + DATA.report) : null;
 }
@@ -34,5 +34,5 @@ function quoted(argument) {
   return `'${argument.replaceAll("'", "'\"'\"'")}'`;
 }
 
-// The commands that stand in the page without its script.
+// Add buttons to the commands that the page has without its script.
 for (const code of document.querySelectorAll("#causes .rerun code")) code.after(" ", copyButton(code));

@@ -1,4 +1,4 @@
-// What the models and the nodes cost.
+// Cost of models and nodes.
 
 function unpricedOf(group) {
   return Object.entries(group.models)
@@ -6,7 +6,7 @@ function unpricedOf(group) {
     .map(([name]) => name);
 }
 
-// The cost of a group of summary.json, and the models in it that count as 0.
+// Formats the cost of a group of summary.json, with the models that count as 0.
 function costOf(group) {
   const unpriced = unpricedOf(group);
   return price(group.cost) + (unpriced.length ? ` (no price of ${unpriced.join(", ")})` : "");
@@ -46,7 +46,7 @@ function usageCells(usage) {
   );
 }
 
-// The nodes of all manifests: the dearest first, and then the slowest.
+// The nodes of all manifests, by cost and then by latency, the highest first.
 function nodesOfAllPane() {
   const found = DATA.manifests
     .flatMap((manifest) => manifest.nodes.map((each) => ({manifest, ...each})))

@@ -1,4 +1,4 @@
-// The graph of a manifest, drawn from the places that `harness.draw` has computed.
+// The graph of a manifest, drawn at the positions that `harness.draw` has computed.
 
 const MARGIN = 16;
 
@@ -6,7 +6,7 @@ function branchName(edge) {
   return `${edge.source} -> ${edge.target} [${edge.label}]`;
 }
 
-// What of the graph is taken: nodes, edges and branches as in a line of results.
+// The parts of the graph that were taken: nodes, edges and branches as in a line of results.
 function takenParts(coverage) {
   const edges = new Set(coverage.edges.map(([source, target]) => `${source} -> ${target}`));
   const branches = new Set(coverage.branches);
@@ -125,7 +125,7 @@ function drawnNode(node, taken, steps, wrong, options) {
   return lightens(group, node.name);
 }
 
-// The numbers of a node's visits, in its corner.
+// Draws the step numbers of a node in its corner.
 function stepMark(node, steps) {
   const written =
     steps.length > 4 ? `${steps.slice(0, 3).join(" ")} … ${steps[steps.length - 1]}` : steps.join(" ");
@@ -140,7 +140,7 @@ function stepMark(node, steps) {
   );
 }
 
-// {node: [numbers of its steps]}
+// Returns {node: [numbers of its steps]}.
 function stepsOf(path) {
   const found = {};
   path.forEach((step, at) => {
@@ -149,7 +149,7 @@ function stepsOf(path) {
   return found;
 }
 
-// The first step of a path that another path does not have at its place, or null.
+// Returns the index of the first step that differs between two paths, or null.
 function firstDifference(path, other) {
   const same = (one, two) => JSON.stringify([one].flat().sort()) === JSON.stringify([two].flat().sort());
   const at = path.findIndex((step, place) => place >= other.length || !same(step, other[place]));

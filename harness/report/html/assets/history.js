@@ -1,4 +1,4 @@
-// The runs of the history: a line for each figure, a table of the runs, and which scenario changed when.
+// The history: a curve for each figure, a table of the runs, and the scenarios that changed.
 
 const WIDTH = 720,
   HEIGHT = 110,

@@ -1,6 +1,6 @@
-// Which view is shown, and the keys.
+// Selects the view to show, and handles keys.
 
-// A view of its own has a tab: [name, title, elements of the view, given the parts of the address].
+// Views with a tab: [name, title, function from the parts of the address to elements].
 const VARIANTS = variantNames().length
   ? [["variants", () => `Variants ${variantNames().length}`, variantsView]]
   : [];
@@ -18,7 +18,7 @@ const TABS = [
   ["warnings", () => `Warnings ${DATA.summary.warnings.length}`, warningsView],
   ...(DATA.history ? [["history", () => "History", historyView]] : []),
 ];
-// Views of one thing are under the tab of all.
+// Views of a single item, and the tab that they belong to.
 const OF_TAB = {scenario: "scenarios", manifest: "manifests", pair: "variants"};
 
 function scenarioOf(what, parts) {
@@ -102,7 +102,7 @@ function nextFailure() {
   location.hash = scenarioAddress(failing[(current + 1) % failing.length]);
 }
 
-// How many views of this page lie behind the current one: a page that was opened by a link to a view has none.
+// Counts the views of this page in the browser history. There are none if a link opened the page.
 function countView() {
   if (history.state === null) history.replaceState({depth: ++depth}, "");
   else depth = history.state.depth;
@@ -155,7 +155,7 @@ addEventListener("beforeprint", () => {
   for (const each of document.querySelectorAll("details.cause")) each.open = true;
 });
 document.getElementById("tabs").hidden = false;
-// The matrix has it, but for paper.
+// The matrix shows these scenarios, too; the table is for print.
 if (DATA.score) document.getElementById("changed").hidden = true;
 document.getElementById("keys").hidden = false;
 countView();

@@ -1,4 +1,4 @@
-// Manifests: how much of each graph the scenarios went through, and what none of them did.
+// Manifests: their coverage by the scenarios, and the parts that no scenario took.
 
 const PARTS = ["nodes", "edges", "branches"];
 
@@ -110,7 +110,7 @@ function coveragePane(manifest) {
   return pane;
 }
 
-// What no scenario took; an edge only where none of its branches says the same.
+// Lists the parts that no scenario took. An edge with untaken branches is listed by its branches only.
 function missingPane(manifest) {
   const [nodes, edges, branches] = PARTS.map((part) => manifest.coverage[part].missing);
   const plain = edges.filter(

@@ -1,4 +1,4 @@
-// The matrix of scenarios and variants: a cell says what a scenario came to as a variant, against the baseline.
+// The matrix of scenarios and variants. A cell shows the result with a variant, compared with the baseline.
 
 const NEAR = 1e-9;
 const KINDS = [
@@ -10,7 +10,7 @@ const KINDS = [
 ];
 const CHANGE_MARKS = {better: "▲", worse: "▼", changed: "≠"};
 
-// The scenarios, each with its rows by variant, and what became of it as each of the others.
+// The scenarios with their rows by variant, and the change of each variant.
 function matrixRows() {
   const [first, ...others] = variantNames(),
     byId = new Map();
@@ -41,7 +41,7 @@ function changeOf(before, after) {
   return before.verdict === after.verdict ? "" : "changed";
 }
 
-// What people chose: {q, show, as, sort}.
+// The chosen filters: {q, show, as, sort}.
 function chosenCells(all, parts) {
   const words = (parts.get("q") || "").toLowerCase().split(/\s+/).filter(Boolean),
     kind = parts.get("show") || "",
@@ -192,7 +192,7 @@ function matrixCell(each, name, first) {
   );
 }
 
-// The check that made a scenario better or worse: as the score says it, or else why the worse of the two failed.
+// Returns the check that made a scenario better or worse, from the score, or else the cause of the failure.
 function checkOf(row, before, change) {
   const known = DATA.score && (DATA.score.checks[row.variant] || {})[row.id];
   return known || (change === "better" ? before.cause : row.cause).slice(0, 200);

@@ -1,4 +1,4 @@
-// A scenario as the baseline and as a variant: the checks and prompts that differ, and both conversations side by side.
+// A scenario with the baseline and with a variant: checks and prompts that differ, and both conversations side by side.
 
 const MOST_PROMPTS = 30;
 const OF_NO_INTEREST = new Set(["at", "latency", "step", "invocation", "cut", "call"]);
@@ -58,7 +58,7 @@ function pairView(row, parts) {
   return [head, again, checks, conversations];
 }
 
-// The checks that hold in one of the two and not in the other, or with another score.
+// The checks with different results or scores.
 function changedChecks(sides) {
   const byName = sides.map(({found}) => new Map(found.checks.map((check) => [check.name, check])));
   const names = [...new Set(byName.flatMap((checks) => [...checks.keys()]))];
@@ -101,7 +101,7 @@ function changedChecks(sides) {
   );
 }
 
-// Show what differs once both traces have been read; else how they can be.
+// Shows the differences once both traces are loaded, or explains how to load them.
 async function showPair(sides, holder) {
   const traces = [];
   for (const {row, run, found} of sides) {
@@ -128,10 +128,10 @@ async function showPair(sides, holder) {
   }
 }
 
-// What a reader can do about a trace that is not in the page.
+// Explains how to open a trace that is not in the page.
 function waysToTrace(row, run, found, again) {
   if (!found) return copyable(traceOf(row, run));
-  return found.trace ? traceChooser(found, again) : el("p", {class: "why"}, notTold(found));
+  return found.trace ? traceChooser(found, again) : el("p", {class: "why"}, missingReason(found));
 }
 
 function alike(one, other) {
@@ -145,12 +145,12 @@ function alike(one, other) {
   );
 }
 
-// What happened, without its times and the numbers that only count.
+// Returns an event without its times and counters.
 function contentOf(event) {
   return Object.fromEntries(Object.entries(event).filter(([key]) => !OF_NO_INTEREST.has(key)));
 }
 
-// The number of the first event in which two traces differ; null where the same happened.
+// Returns the index of the first event in which two traces differ; null if they are equal.
 function firstApart([before, after]) {
   const most = Math.max(before.length, after.length);
   for (let at = 0; at < most; at++) {
@@ -223,7 +223,7 @@ function besidePane(sides, traces) {
   );
 }
 
-// The prompts of both, call by call of each node; a difference is shown once, however often it was sent.
+// Compares the prompts, call by call of each node. A difference that was sent repeatedly is shown once.
 function promptsPane(sides, traces) {
   const asked = traces.map((trace) => {
     const counts = new Map(),
@@ -260,7 +260,7 @@ function promptsPane(sides, traces) {
 
 const WRITTEN = new Set(["system", "user", "developer"]);
 
-// What two requests of a node differ in: {key, node, what, before, after}.
+// Returns the differences between two requests of a node: {key, node, what, before, after}.
 function requestDiffs(before, after) {
   const found = [];
   const add = (what, one, other) => {

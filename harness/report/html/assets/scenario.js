@@ -1,4 +1,4 @@
-// The page of a scenario: what was expected and what happened, the graph with the path taken, what it said.
+// The page of a scenario: checks, graph and path, conversation, nodes, state and output.
 
 function scenarioView(row, parts) {
   const wanted = Number(parts.get("run"));
@@ -58,7 +58,7 @@ function scenarioView(row, parts) {
   ];
 }
 
-// Show the conversation and the waterfall, once the trace has been read; else what there is without it.
+// Shows the conversation and the waterfall once the trace is loaded, or what is known without it.
 async function showTrace(row, run, found, conversation, times) {
   let events = null,
     wrong = "";
@@ -70,12 +70,12 @@ async function showTrace(row, run, found, conversation, times) {
   if (events) {
     conversation.replaceChildren(conversationPane(events));
     times.replaceChildren(waterfall(events, found.latency.total) || "");
-    goWrong(row, found);
+    goToDivergence(row, found);
   } else {
     const chooser = found.trace
       ? traceChooser(found, () => showTrace(row, run, found, conversation, times))
       : null;
-    conversation.replaceChildren(callsPane(found, wrong || (found.trace ? "" : notTold(found)), chooser));
+    conversation.replaceChildren(callsPane(found, wrong || (found.trace ? "" : missingReason(found)), chooser));
   }
 }
 
@@ -227,8 +227,8 @@ function failedCheck(check) {
   return el("div", {class: "check"}, ...parts);
 }
 
-// Where the run left the path it should have gone, or that of the baseline: the number of the step, or null.
-function astray(row, found) {
+// Returns where the run diverged from the expected path or that of the baseline, {at, from, other}; or null.
+function divergence(row, found) {
   const check = found.checks.find(
     (each) => !each.passed && each.name === "path" && Array.isArray(each.expected),
   );
@@ -247,7 +247,7 @@ function astray(row, found) {
   return null;
 }
 
-// The node to look at first, and why: {node, why}; or null.
+// Returns the node to look at first and why, {node, why}; or null.
 function wrongNode(found, away) {
   if (away && away.at !== null && away.at < found.path.length)
     return {node: [found.path[away.at]].flat()[0], why: `here it left ${away.from}`};
@@ -257,7 +257,7 @@ function wrongNode(found, away) {
 
 function graphPane(row, found, manifest) {
   const steps = stepsOf(found.path),
-    away = astray(row, found);
+    away = divergence(row, found);
   const wrong = wrongNode(found, away);
   const pane = el(
     "section",
@@ -332,7 +332,7 @@ function pathLine(path, away) {
   return list;
 }
 
-// Go to what a node did, from its next visit on.
+// Goes to the next visit of a node in the conversation.
 function pick(name) {
   const items = [...document.querySelectorAll(".story > .event")],
     at = items.findIndex((item) => item.classList.contains("current"));
@@ -341,7 +341,7 @@ function pick(name) {
   light(name);
 }
 
-// Make an event of the conversation the current one, and light up its node.
+// Makes an event of the conversation the current one, and highlights its node.
 function goTo(item, focus = false) {
   if (!item) return;
   for (const other of document.querySelectorAll(".story > .current")) {
@@ -376,9 +376,9 @@ function conversationPane(events) {
   );
 }
 
-// Show the step that was not to follow, or else where a node failed.
-function goWrong(row, found) {
-  const away = astray(row, found);
+// Goes to the step where the path diverged, or else to the node that failed.
+function goToDivergence(row, found) {
+  const away = divergence(row, found);
   const failed = document.querySelector(".story > .node_error");
   if (away && away.at !== null) {
     const starts = [...document.querySelectorAll(".story > .node_start")].filter(
@@ -392,7 +392,7 @@ function goWrong(row, found) {
   light(null);
 }
 
-function notTold(found) {
+function missingReason(found) {
   if (found.status === "skipped" && !found.calls.length) return "It was skipped.";
   if (found.status === "invalid") return "It did not start.";
   return "The conversation is not shown: no trace was kept.";
@@ -442,7 +442,7 @@ function callsPane(found, note, chooser = null) {
   return pane;
 }
 
-// The nodes of a run in the order of their first visit: where each stands in the manifest, what it took and cost.
+// The nodes of a run in the order of their first visit, with location, latency, tokens and cost.
 function nodesPane(row, found, manifest) {
   const visited = [...new Set(found.path.flat())],
     others = [...Object.keys(found.latency.nodes), ...Object.keys(found.usage.by_node || {})];

@@ -1,4 +1,4 @@
-// The table of scenarios. Only the rows in sight are in the page, so that ten thousand scroll as ten do.
+// The table of scenarios. Only visible rows are in the document, so that ten thousand rows scroll smoothly.
 
 const ROW_HEIGHT = 47;
 const ALL_AT_ONCE = 200;
@@ -28,7 +28,7 @@ const FILTERS = [
   {name: "suite", of: (row) => [row.suite]},
 ];
 
-// The rows that the last table showed, in its order: what j, k and n go through.
+// The rows of the last table in its order, for the keys j, k and n.
 let listed = ROWS;
 
 for (const row of ROWS)
@@ -58,14 +58,14 @@ function chosenRows(parts) {
   return keyed.map(([, , row]) => row);
 }
 
-// A scenario has a row for each variant that it runs as.
+// A scenario has a row for each of its variants.
 const SCENARIOS = new Set(ROWS.map((row) => row.id)).size;
 const ALL_ROWS =
   SCENARIOS === ROWS.length
     ? plural(SCENARIOS, "scenario")
     : `${plural(ROWS.length, "row")} (${plural(SCENARIOS, "scenario")} as variants)`;
 
-// Sets a filter of a view, or takes it away, and keeps what is left in the address.
+// Sets or removes a filter of a view, and updates the address.
 function setFilter(view, parts, name, value) {
   if (value) parts.set(name, value);
   else parts.delete(name);
@@ -219,10 +219,10 @@ function runsOf(row) {
   return `${passed} of ${row.runs.length} runs passed · `;
 }
 
-// How many rows the table has that is shown; most of them are not in the page.
+// The number of rows of the current table; most of them are not in the document.
 let rowCount = 0;
 
-// Put rows into the body of a table: all of them, or of many those in sight, again whenever the page is scrolled.
+// Fills a table with rows. A large table gets only its visible rows, updated when the page is scrolled.
 function drawRows(body, count, made) {
   rowCount = count;
   if (count > ALL_AT_ONCE) return virtual(body, count, made);

@@ -1,4 +1,4 @@
-// The trace of a run: unpacked from the page, chosen by the reader, or fetched from beside the page; then shown as a conversation.
+// The trace of a run as a conversation. It is embedded in the page, chosen by the reader, or fetched from beside the page.
 
 const SHARED = "$shared";
 const DATA_FIELDS = ["request", "update", "value", "values", "error", "output"];
@@ -20,7 +20,7 @@ async function unpacked(bytes) {
   return new Response(stream).text();
 }
 
-// The events of the lines of a trace, with what they share put back (harness.graph.sharing). A message is the same object wherever it stands.
+// Parses the lines of a trace and restores shared values (harness.graph.sharing). A message is the same object in all events.
 function events(lines) {
   const shared = new Map(),
     found = [];
@@ -48,7 +48,7 @@ function events(lines) {
   return found;
 }
 
-// The steps of a conversation that are shown: {at: the number of the event, event, parts}.
+// The events shown as steps of the conversation: {at: index of the event, event, parts}.
 function itemsOf(found) {
   const answers = new Map(
     found.filter((event) => event.event === "answer").map((event) => [event.call, event]),
@@ -69,7 +69,7 @@ function elementsOf(items) {
     : made;
 }
 
-// The conversation pane: a list of what happened, with a step that is the current one.
+// The conversation pane: a list of events, one of which is the current step.
 function conversation(found) {
   return el("ol", {class: "story"}, ...elementsOf(itemsOf(found)));
 }
@@ -159,7 +159,7 @@ function folded(title, value) {
   );
 }
 
-// What was asked: of a model the messages that it had not been sent before.
+// Shows a request; of the messages to a model only those that were not sent before.
 function asked(event, seen) {
   const {messages, args, ...rest} = event.request || {};
   if (!messages)
@@ -265,7 +265,7 @@ function usage(counts) {
   return input || output ? `, ${input}/${output} tokens` : "";
 }
 
-// Visits of nodes and what they asked, from when to when.
+// The spans of node visits and effects.
 function spans(found) {
   const open = new Map(),
     made = [];

@@ -1,15 +1,15 @@
-// Traces that are not in the page: the reader chooses their folder, or files of it, and the browser hands them over. Nothing is sent.
+// Traces that are not in the page. The reader chooses files or their folder; the browser reads them, and sends nothing.
 
 const MOST_BYTES = 100_000_000;
 
-// By name, such as "17.jsonl.gz"; kept until the page is closed.
+// Chosen files by name, such as "17.jsonl.gz", kept until the page is closed.
 const chosenFiles = new Map();
 
 function fileName(found) {
   return found.trace.split("/").pop();
 }
 
-// The text of the chosen file of a run, or null. Throws where it is of another run.
+// Returns the text of the chosen trace of a run, or null. Throws if it belongs to another run.
 async function chosenTrace(found, id) {
   const file = chosenFiles.get(fileName(found));
   if (!file) return null;
@@ -36,7 +36,7 @@ function headOf(lines) {
   }
 }
 
-// What a reader can do about a conversation that is not in the page; `again` shows it once its file is there.
+// Explains how to open a conversation that is not in the page; `again` shows it once its file was chosen.
 function traceChooser(found, again) {
   const choose = (event) => {
     for (const file of event.target.files) chosenFiles.set(file.name, file);

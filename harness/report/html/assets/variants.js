@@ -1,6 +1,6 @@
-// Variants side by side: their figures, the matrix of scenarios, latency and cost by node.
+// Variants side by side: figures, the matrix of scenarios, latency and cost by node.
 
-// What the others are held against comes first: the baseline of the score, the variant called baseline, or the first one.
+// The names of the variants, the baseline first: that of the score, the one called baseline, or the first.
 function variantNames() {
   if (DATA.score) return DATA.score.names;
   const names = Object.keys(DATA.summary.variants);

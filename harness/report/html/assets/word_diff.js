@@ -1,9 +1,9 @@
-// What differs between two texts, word by word.
+// The difference between two texts, by words.
 
 const MOST_COMPARED = 1_000_000;
 const SAME_AROUND = 120;
 
-// The steps from one list to another: [what, items], what being "same", "gone" or "there".
+// Returns the steps from one list to another: [what, items]; what is "same", "gone" or "there".
 function steps(before, after) {
   let head = 0,
     tail = 0;
@@ -22,7 +22,7 @@ function steps(before, after) {
   return merged([["same", before.slice(0, head)], ...middle, ["same", before.slice(before.length - tail)]]);
 }
 
-// The steps along the longest common subsequence.
+// Returns the steps along the longest common subsequence.
 function aligned(one, other) {
   const width = other.length + 1,
     lengths = new Uint16Array((one.length + 1) * width);
@@ -51,7 +51,7 @@ function aligned(one, other) {
   return found;
 }
 
-// Changes that only blanks keep apart are one change: what is gone, then what is there.
+// Merges changes that are separated by white space only: first what is gone, then what is there.
 function merged(found) {
   const blocks = [];
   for (const [what, items] of found) {
@@ -74,7 +74,7 @@ function merged(found) {
   return blocks;
 }
 
-// Two texts as one: what is gone struck through, what is there underlined, long parts that are the same folded.
+// Shows two texts as one: removed words struck through, added words underlined, long equal parts folded.
 function wordDiff(before, after) {
   const words = (whole) => whole.match(/[\p{L}\p{N}_]+|\s+|[^\p{L}\p{N}_\s]/gu) || [];
   const blocks = steps(words(before), words(after));
