@@ -1,4 +1,4 @@
-"""Small graphs with breakpoints, and a conversation with one, turn by turn."""
+"""Small graphs with breakpoints, and a helper that holds a conversation with one."""
 
 from typing import Any
 
@@ -12,7 +12,7 @@ ANYBODY = WorldSpec(human=(Stub(times="any", answer={"reply": "yes"}),))
 
 
 class Talk:
-    """A conversation: the endings of its turns, and what each turn did."""
+    """A conversation: the endings and the events of its turns."""
 
     def __init__(self, built: Any, *turns: Any, value: Any = None, world: Any = None) -> None:
         self.endings: list[Any] = []
@@ -54,12 +54,12 @@ class Talk:
 
 
 def logs(names: Any, **more: Any) -> Any:
-    """Nodes that write their names into the log."""
+    """Return nodes that write their names to the log."""
     return {name: writes(log=[name], **more) for name in names}
 
 
 def chain(names: Any = "ab", **more: Any) -> Any:
-    """Nodes one after the other."""
+    """Return a graph of nodes that run one after the other."""
     return graph(logs(names), zip([START, *names], [*names, END], strict=True), [ADDED, COUNT], **more)
 
 
@@ -68,13 +68,13 @@ def pauses(*, before: Any = "", after: Any = "") -> Any:
 
 
 def fork(**more: Any) -> Any:
-    """Two nodes side by side, and one that joins them."""
+    """Return a graph of two parallel nodes, and one that joins them."""
     edges = [(START, "a"), ("a", "b"), ("a", "c"), ("b", "d"), ("c", "d")]
     return graph(logs("abcd"), edges, [ADDED], **more)
 
 
 def mapping(**more: Any) -> Any:
-    """Maps `work` over the items of the log, then counts."""
+    """Return a graph that maps `work` over the items of the log, then counts."""
 
     async def scatter(state: Any, run: Any) -> Any:
         return [Dispatch(edge, {"n": item}) for item in state["log"] if item < 100]

@@ -1,18 +1,18 @@
 """A small dialect for the event scheduler: a mapping is compiled to an `EventGraph`.
 
-    start: a                                 # what the input calls: a name, or a list
-    limit: 2                                 # so many visits at once
+    start: a                                 # the nodes that the input activates: a name, or a list
+    limit: 2                                 # the most concurrent visits
     nodes:
       a: {takes: 1, to: [b, {c: big}]}       # seconds; `big` is a key of the state that must be true
-      b: {writes: {big: true}, limit: 1}     # so many visits of this node at once
+      b: {writes: {big: true}, limit: 1}     # the most concurrent visits of this node
       c: {wait_for: "a AND (b OR x?)", timeout: 5}
       d: {error: broken, tries: 3, fallback: e}
       e: {asks: "what now?"}
       f: {effect: lookup}                    # a call of this tool
       g: {body: a function of state and context}
 
-A node's input is the state, the `callers` in order of arrival and, when it is tried again, how it `failed`. Nodes
-write their names (and the answers they got) to `log`, and what they saw to `seen`.
+A node's input is the state, the `callers` in order of arrival and, after a restart, the text of the error it `failed`
+with. Nodes write their names (and the answers they got) to `log`, and the input they saw to `seen`.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ Agent = Mapping[str, Any]
 
 
 def compiled(agent: Agent, **fields: Any) -> EventGraph:
-    """The graph of an agent; `fields` take the place of what the agent says."""
+    """Compile an agent to a graph. `fields` override fields of the graph."""
     nodes: Mapping[str, Agent] = agent["nodes"]
     ways = {name: [_way(name, to) for to in _listed(node.get("to", []))] for name, node in nodes.items()}
     fallbacks = [
@@ -81,7 +81,7 @@ def compiled(agent: Agent, **fields: Any) -> EventGraph:
 
 
 def requirement(text: str) -> Requirement:
-    """`a AND (b OR c?)`; AND binds tighter."""
+    """Parse a requirement such as `a AND (b OR c?)`. AND binds tighter."""
     tokens = re.findall(r"[()]|[\w?]+", text)
 
     def items(separator: str, item: Any) -> list[Requirement]:
@@ -160,7 +160,7 @@ def _body(node: Agent) -> NodeFunction:
 
 @dataclass
 class Run:
-    """How a run ended, and what its trace says."""
+    """The ending and the trace of a run."""
 
     ending: Ending
     events: list[Event]
@@ -185,18 +185,18 @@ class Run:
 
     @property
     def starts(self) -> list[tuple[str, float]]:
-        """The nodes of the graph itself that started, and when."""
+        """The starts of nodes of the outermost graph: (name, time)."""
         started = [event for event in self.events if event["event"] == "node_start" and event["graph"] == ""]
         return [(event["node"], event["at"]) for event in started]
 
     def seen(self, node: str) -> Mapping[str, Any]:
-        """What the last visit of a node saw."""
+        """Return the input that the last visit of a node saw."""
         found: Mapping[str, Any] = self.ending.state["seen"][node]
         return found
 
 
 def run(agent: Agent | EventGraph, world: WorldSpec | None = None, *answers: Any) -> Run:
-    """One input, and, with `answers`, a resume with these."""
+    """Run a graph with one input and, with `answers`, resume it."""
     graph = agent if isinstance(agent, EventGraph) else compiled(agent)
 
     async def main(simulation: Simulation) -> Run:

@@ -40,7 +40,7 @@ def load(request: LoadRequest) -> Graph:
 
 @contextmanager
 def known(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
-    """This dialect is one of those that are installed."""
+    """Install this dialect."""
     caches = (registry.registered, registry.dialect_named)
     with monkeypatch.context() as patch:
         patch.setitem(DIALECTS, name, __name__)

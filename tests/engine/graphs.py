@@ -1,4 +1,4 @@
-"""Small graphs, and what runs them in virtual time and a scripted world."""
+"""Small graphs, and helpers that run them in virtual time and a scripted world."""
 
 import asyncio
 from typing import Any

@@ -1,4 +1,4 @@
-"""What goes on after a breakpoint may edit the state, and so where the run goes."""
+"""Edits of the state at a breakpoint, which may change the route of the run."""
 
 from typing import Any
 
@@ -37,7 +37,7 @@ def test_the_dialect_converts_an_edit() -> None:
     assert Talk(built, {"said": "hi"}).last.state["log"] == ["a", "hi", "b"]
 
 
-def test_only_a_mapping_edits_and_the_run_still_waits_after_another_value() -> None:
+def test_a_value_that_is_no_mapping_is_refused_and_the_run_stays_paused() -> None:
     talk = Talk(chain(**pauses(before="b")), "yes", {})
     assert talk.statuses == ["interrupted", "failed", "completed"]
     error = talk.endings[1].error
@@ -49,7 +49,7 @@ def test_only_a_mapping_edits_and_the_run_still_waits_after_another_value() -> N
 
 
 def switch(**more: Any) -> Any:
-    """`a` is followed by the node the label names: `b` unless an edit says otherwise."""
+    """A graph in which `a` is followed by the node that the label names: `b` unless an edit changes it."""
 
     async def by_label(state: Any, run: Any) -> Any:
         run.warn(f"asked with {state['label']}")
@@ -70,7 +70,7 @@ def test_an_edit_asks_the_router_of_the_last_node_again() -> None:
     assert [observe.warnings(turn) for turn in talk.turns] == [["asked with b"], ["asked with c"]]
 
 
-def test_in_the_trace_the_new_route_takes_the_place_of_the_old_one() -> None:
+def test_a_new_route_replaces_the_old_one_in_the_trace() -> None:
     talk = Talk(switch(), {"label": "c"})
     assert [observe.routes(turn) for turn in talk.turns] == [
         [[START, "a"], ["a", "b"]],
@@ -80,7 +80,7 @@ def test_in_the_trace_the_new_route_takes_the_place_of_the_old_one() -> None:
     assert observe.coverage(talk.trace.events)["branches"] == ["a -> c [c]"]
 
 
-def test_a_route_that_is_chosen_again_is_told_once() -> None:
+def test_a_route_that_is_chosen_again_is_recorded_once() -> None:
     talk = Talk(switch(), {"label": "b"})
     assert [observe.routes(turn) for turn in talk.turns] == [
         [[START, "a"], ["a", "b"]],
@@ -93,7 +93,7 @@ def test_without_an_edit_no_router_is_asked() -> None:
     assert observe.warnings(Talk(switch(), {}).turns[1]) == []
 
 
-def test_a_router_that_fails_on_an_edit_fails_the_turn_at_its_node_and_the_run_still_waits() -> None:
+def test_a_router_that_fails_on_an_edit_fails_the_turn_at_its_node_and_the_run_stays_paused() -> None:
     talk = Talk(switch(), {"log": ["edit"]}, "yes", {})
     assert [(ending.status, ending.node, type(ending.error).__name__) for ending in talk.endings[1:3]] == [
         ("failed", "a", "KeyError"),
@@ -107,14 +107,14 @@ def test_an_edit_may_lead_to_another_node_with_a_pause_which_it_passes() -> None
     assert talk.statuses == ["interrupted", "completed"]
 
 
-def test_before_mapped_calls_what_was_edited_is_mapped() -> None:
+def test_an_edit_before_a_fan_out_changes_its_items() -> None:
     talk = Talk(mapping(**pauses(before=["work"])), {"log": [3]}, value={"log": [1, 2]})
     assert talk.paths == [["a"], [["work"] * 3, "count"]]
     assert talk.last.state["log"] == [1, 2, 3, 100, 200, 300]
     assert talk.routes.count(["a", "work"]) == 3
 
 
-def test_an_edit_that_leaves_nothing_to_map_ends_the_run_with_the_edited_state() -> None:
+def test_an_edit_that_empties_the_fan_out_ends_the_run_with_the_edited_state() -> None:
     async def scatter(state: Any, run: Any) -> Any:
         return [Dispatch(edge, {}) for _ in range(state["n"])]
 
@@ -127,21 +127,21 @@ def test_an_edit_that_leaves_nothing_to_map_ends_the_run_with_the_edited_state()
     assert talk.routes == [[START, "a"], ["a", END]]
 
 
-def test_mapped_calls_are_not_the_last_node_so_that_an_edit_after_them_maps_again() -> None:
+def test_an_edit_after_a_fan_out_repeats_it() -> None:
     talk = Talk(mapping(**pauses(before=["count"])), {"log": [3]}, {}, value={"log": [1, 2]})
     assert talk.statuses == ["interrupted", "interrupted", "completed"]
     assert talk.paths == [["a", ["work", "work"]], [["work"] * 3], ["count"]]
     assert talk.last.state["log"] == [1, 2, 100, 200, 3, 100, 200, 300]
 
 
-def test_after_nodes_that_ran_side_by_side_an_edit_is_ambiguous() -> None:
+def test_an_edit_after_parallel_nodes_is_ambiguous() -> None:
     talk = Talk(fork(**pauses(before="d")), {"log": ["edit"]}, {})
     assert talk.statuses == ["interrupted", "failed", "completed"]
     assert "several ran side by side" in str(talk.endings[1].error)
     assert talk.last.state["log"] == [*"abcd"]
 
 
-def test_an_error_of_a_router_is_told_as_it_is() -> None:
+def test_an_error_of_a_router_is_reported_unchanged() -> None:
     async def refuses(state: Any, run: Any) -> Any:
         if state["n"]:
             raise InvalidUpdateError("not so")

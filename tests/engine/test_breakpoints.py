@@ -1,4 +1,4 @@
-"""Runs pause before and after nodes, where nobody is asked anything, and go on."""
+"""Static breakpoints: runs pause before and after nodes, without a question, and are resumed."""
 
 from typing import Any
 
@@ -11,7 +11,7 @@ from tests.engine.breakpoints import ANYBODY, Talk, chain, fork, logs, mapping, 
 from tests.engine.graphs import ADDED, asks, graph, simulate
 
 
-def test_a_run_pauses_before_a_node_which_starts_in_the_turn_that_goes_on() -> None:
+def test_a_node_after_a_breakpoint_starts_in_the_turn_that_resumes() -> None:
     talk = Talk(chain(**pauses(before="b")), {})
     assert talk.statuses == ["interrupted", "completed"]
     assert talk.paths == [["a"], ["b"]]
@@ -20,28 +20,28 @@ def test_a_run_pauses_before_a_node_which_starts_in_the_turn_that_goes_on() -> N
     assert talk.routes == [[START, "a"], ["a", "b"], ["b", END]]
 
 
-def test_a_run_pauses_after_a_node_which_ran_in_that_turn() -> None:
+def test_a_breakpoint_after_a_node_pauses_in_the_turn_in_which_it_ran() -> None:
     talk = Talk(chain(**pauses(after="a")), None)
     assert talk.statuses == ["interrupted", "completed"]
     assert talk.paths == [["a"], ["b"]]
     assert talk.interrupts == [["a"], []]
 
 
-def test_before_the_first_node_nothing_has_run() -> None:
+def test_at_a_breakpoint_before_the_first_node_nothing_has_run() -> None:
     talk = Talk(chain(**pauses(before="a")), {}, value={"log": ["in"]})
     assert talk.paths == [[], ["a", "b"]]
     assert talk.logs == [["in"], ["in", "a", "b"]]
 
 
-def test_after_one_node_and_before_the_next_is_one_pause() -> None:
+def test_breakpoints_after_a_node_and_before_the_next_are_one_pause() -> None:
     assert Talk(chain(**pauses(after="a", before="b")), {}).statuses == ["interrupted", "completed"]
 
 
-def test_there_is_no_pause_after_an_end() -> None:
+def test_a_breakpoint_after_the_last_node_does_not_pause() -> None:
     assert Talk(chain(**pauses(after="b"))).statuses == ["completed"]
 
 
-def test_a_loop_pauses_each_time_it_comes_by() -> None:
+def test_a_breakpoint_in_a_loop_pauses_in_every_round() -> None:
     async def twice(state: Any, run: Any) -> Any:
         return [edges[len(state["log"]) >= 4]]
 
@@ -93,7 +93,7 @@ def test_a_new_input_forgets_what_ran_before() -> None:
         ({"before": "d"}, [["a", ["b", "c"]], ["d"]], ["d"]),
     ],
 )
-def test_nodes_side_by_side_pause_once_and_together(around: Any, paths: Any, interrupts: Any) -> None:
+def test_parallel_nodes_pause_once_together(around: Any, paths: Any, interrupts: Any) -> None:
     talk = Talk(fork(**pauses(**around)), {})
     assert talk.statuses == ["interrupted", "completed"]
     assert (talk.paths, talk.interrupts) == (paths, [interrupts, []])
@@ -107,14 +107,14 @@ def test_nodes_side_by_side_pause_once_and_together(around: Any, paths: Any, int
         ({"after": ["work"]}, [["a", ["work", "work"]], ["count"]], ["work"]),
     ],
 )
-def test_mapped_calls_pause_once_for_all(around: Any, paths: Any, interrupts: Any) -> None:
+def test_dispatched_visits_pause_once_for_all(around: Any, paths: Any, interrupts: Any) -> None:
     talk = Talk(mapping(**pauses(**around)), {}, value={"log": [1, 2]})
     assert talk.statuses == ["interrupted", "completed"]
     assert (talk.paths, talk.interrupts) == (paths, [interrupts, []])
     assert talk.last.state["log"] == [1, 2, 100, 200]
 
 
-def test_nobody_is_asked() -> None:
+def test_people_are_not_asked_at_a_breakpoint() -> None:
     talk = Talk(chain(**pauses(before="b")), world=ANYBODY)
     assert talk.statuses == ["interrupted"]
     assert observe.calls(talk.trace.events) == []
@@ -134,6 +134,6 @@ def test_any_text_may_name_a_node() -> None:
     assert Talk(built, {}, {}).interrupts == [["a:b"], ["a|b"], []]
 
 
-def test_what_is_not_paused_cannot_go_on() -> None:
+def test_a_run_that_is_not_paused_cannot_be_resumed() -> None:
     talk = Talk(chain(**pauses(before="b")), {}, {})
     assert (talk.last.status, talk.last.error.code) == ("failed", "not-interrupted")

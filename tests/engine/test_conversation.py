@@ -1,4 +1,4 @@
-"""A graph runs on LangGraph: supersteps, routes, pauses, nesting, and a trace that repeats."""
+"""Graphs on LangGraph: supersteps, routes, pauses, nesting, and a reproducible trace."""
 
 import contextlib
 from dataclasses import dataclass
@@ -48,7 +48,7 @@ def test_two_writes_to_a_plain_field_in_one_superstep_fail_the_run() -> None:
     assert ending.error.code == "invalid-update"
 
 
-def test_a_collision_with_what_was_written_beside_a_pause_names_all_fields_and_nodes() -> None:
+def test_a_collision_with_writes_next_to_a_pause_names_all_fields_and_nodes() -> None:
     async def asks_then_writes(state: Any, ctx: Any) -> Any:
         await ctx.pause("?")
         return Update({"n": 2, "m": 2})
@@ -72,7 +72,7 @@ def test_fields_that_are_not_declared_are_dropped_and_absent_ones_stay_absent() 
     assert dict(ending.state) == {"n": 0}
 
 
-def test_a_router_chooses_and_a_choice_of_nothing_ends() -> None:
+def test_a_router_chooses_and_an_empty_choice_ends_the_path() -> None:
     async def by_n(state: Any, run: Any) -> Any:
         return [edge for edge in edges if edge.condition == str(state["n"])]
 
@@ -89,7 +89,7 @@ def test_a_router_chooses_and_a_choice_of_nothing_ends() -> None:
     assert ending.status == "completed"
 
 
-def test_what_is_aside_reaches_the_router_and_is_not_kept() -> None:
+def test_routing_values_reach_the_router_and_are_not_kept() -> None:
     async def by_label(state: Any, run: Any) -> Any:
         return [edge for edge in edges if edge.condition == state["label"]]
 
@@ -259,7 +259,7 @@ def test_a_second_input_continues_the_thread() -> None:
     assert simulate(main).state["n"] == 2
 
 
-def test_effects_take_their_scripted_time_and_stand_in_calls() -> None:
+def test_effects_take_their_scripted_latency_and_are_listed_in_calls() -> None:
     built = graph({"a": asks_tool()}, [(START, "a")], [COUNT])
     world = WorldSpec(tools={"t": Entry(stubs=(Stub(times="any", latency_s=1.5, answer={"return": 4}),))})
     ending, trace = send(built, world=world)
@@ -269,7 +269,7 @@ def test_effects_take_their_scripted_time_and_stand_in_calls() -> None:
     ]
 
 
-def test_an_unanswered_effect_ends_the_run_whoever_catches_it() -> None:
+def test_an_unanswered_effect_ends_the_run_even_if_it_is_caught() -> None:
     async def tolerant(state: Any, ctx: Any) -> Any:
         with contextlib.suppress(Exception):
             await ctx.perform(ToolCall(name="t", args={}))
@@ -310,7 +310,7 @@ def test_graphs_that_nest_for_ever_are_stopped() -> None:
     assert ending.error.code == "nesting"
 
 
-def test_an_input_may_say_how_it_stands_in_the_trace() -> None:
+def test_an_input_may_define_its_form_in_the_trace() -> None:
     @dataclass(frozen=True)
     class Long:
         log: list[str]
@@ -341,7 +341,7 @@ def test_a_field_of_an_input_may_be_called_recorded() -> None:
     assert [event["value"] for event in trace.events if event["event"] == "input"] == [{"recorded": True}]
 
 
-def test_what_a_paused_node_leaves_shows_until_the_run_goes_on() -> None:
+def test_a_partial_update_shows_until_the_run_is_resumed() -> None:
     async def greets(state: Any, ctx: Any) -> Any:
         answer = await ctx.pause("name?", partial_update={"log": ["hello"], "ghost": 1})
         return Update({"log": ["hello", answer]})
@@ -361,7 +361,7 @@ def test_what_a_paused_node_leaves_shows_until_the_run_goes_on() -> None:
     assert [event["update"] for event in pauses] == [{"log": ["hello"]}]
 
 
-def test_what_several_paused_nodes_leave_is_applied_in_the_order_of_the_nodes() -> None:
+def test_partial_updates_are_applied_in_the_order_of_the_nodes() -> None:
     def greets(delay: Any) -> Any:
         async def run(state: Any, ctx: Any) -> Any:
             await ctx.sleep(delay)
@@ -373,7 +373,7 @@ def test_what_several_paused_nodes_leave_is_applied_in_the_order_of_the_nodes() 
     assert send(built)[0].state == {"n": 1, "log": [2, 1]}
 
 
-def test_a_run_that_fails_after_a_pause_shows_nothing_that_was_left() -> None:
+def test_a_run_that_fails_after_a_pause_shows_no_partial_update() -> None:
     async def greets(state: Any, ctx: Any) -> None:
         raise LookupError(await ctx.pause("name?", partial_update={"log": ["hello"]}))
 
@@ -397,7 +397,7 @@ def test_the_digest_depends_on_nothing_but_graph_input_world_and_seed(seed: Any)
     assert digests != {send(built, seed=seed + 10)[1].digest()}
 
 
-def test_coverage_names_what_was_taken_of_what_there_is() -> None:
+def test_coverage_lists_what_was_taken_of_what_is_possible() -> None:
     async def left(state: Any, run: Any) -> Any:
         return [edges[0]]
 

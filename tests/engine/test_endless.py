@@ -1,4 +1,4 @@
-"""Graphs that do not come to an end: how many steps they took, and where they went round."""
+"""Graphs that exceed their recursion limit: the error names the limit and the cycle."""
 
 from itertools import pairwise
 from typing import Any
@@ -35,7 +35,7 @@ NUMBERS = [f"n{number}" for number in range(30)]
     ],
     ids=["one node", "a cycle", "nodes side by side", "no cycle", "a long cycle"],
 )
-def test_a_graph_that_takes_too_many_steps_is_told_where_it_went_round(edges: Any, way: Any) -> None:
+def test_too_many_steps_are_reported_with_the_cycle(edges: Any, way: Any) -> None:
     ending, _ = send(endless(edges))
     assert (ending.status, ending.node) == ("failed", None)
     assert str(ending.error) == f"graph 'g' did not come to an end within 25 steps; it last {way}"
@@ -43,13 +43,13 @@ def test_a_graph_that_takes_too_many_steps_is_told_where_it_went_round(edges: An
     assert ending.error.code == "too-many-steps"
 
 
-def test_the_error_is_still_known_by_its_name_and_as_a_recursion_error() -> None:
+def test_the_error_has_the_name_and_the_base_class_of_langgraph() -> None:
     ending, _ = send(endless(chain("a", "a")))
     assert type(ending.error).__name__ == "GraphRecursionError"
     assert isinstance(ending.error, RecursionError)
 
 
-def test_the_limit_that_held_is_told() -> None:
+def test_the_error_names_the_limit_that_applied() -> None:
     async def tightens(value: Any, run: Any) -> Any:
         run.recursion_limit = 4
         return {}
@@ -58,7 +58,7 @@ def test_the_limit_that_held_is_told() -> None:
     assert "within 4 steps" in str(ending.error)
 
 
-def test_only_the_steps_since_the_last_input_or_answer_are_told() -> None:
+def test_only_steps_since_the_last_input_or_answer_are_reported() -> None:
     after = {name: writes(n=1) for name in NUMBERS}
     built = graph(
         {"before": writes(), "ask": asks("?"), **after},

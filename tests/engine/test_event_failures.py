@@ -1,4 +1,4 @@
-"""The event scheduler: a failure ends its branch, and what becomes of the run is data."""
+"""The event scheduler: a failure ends its branch, and the graph decides how the run continues."""
 
 import asyncio
 import gc
@@ -30,14 +30,14 @@ BESIDE = {
 }
 
 
-def test_a_failed_branch_ends_beside_a_sound_one_and_then_the_run_fails_with_it() -> None:
+def test_a_failed_branch_ends_while_others_continue_and_the_run_fails_at_the_end() -> None:
     done = run(BESIDE)
     assert (done.status, done.ending.node, str(done.ending.error)) == ("failed", "bad", "broken")
     assert (done.log, done.total) == (["good", "after"], 5.0)
     assert "never" not in done.path
 
 
-def test_of_several_failures_the_first_is_the_one_of_the_run() -> None:
+def test_the_run_fails_with_the_first_of_several_failures() -> None:
     nodes = {"a": {"takes": 3, "error": "later"}, "b": {"takes": 1, "error": "sooner"}, "c": {"takes": 4}}
     done = run({"start": ["a", "b", "c"], "nodes": nodes})
     assert (done.ending.node, str(done.ending.error), done.total) == ("b", "sooner", 4.0)
@@ -61,14 +61,14 @@ def test_a_graph_may_end_at_its_first_failure() -> None:
     assert (done.status, done.ending.node, done.total, done.log) == ("failed", "bad", 1.0, [])
 
 
-def test_a_failed_node_may_have_the_run_go_on_elsewhere() -> None:
+def test_a_failed_node_may_follow_other_edges() -> None:
     agent: Any = {"start": "bad", "nodes": {"bad": {"error": "broken", "fallback": "rescue"}, "rescue": {}}}
     done = run(agent)
     assert (done.status, done.path) == ("completed", ["bad", "rescue"])
     assert observe.coverage(done.events)["branches"] == ["bad -> rescue [on error]"]
 
 
-def test_work_beside_a_way_around_a_failure_delays_nobody_but_the_end_of_the_run() -> None:
+def test_concurrent_work_of_a_detour_delays_only_the_end_of_the_run() -> None:
     async def tell_and_go_on(failure: NodeFailure, run: RunContext) -> Detour:
         async def tell() -> None:
             await asyncio.sleep(7)
@@ -91,7 +91,7 @@ def test_work_beside_a_way_around_a_failure_delays_nobody_but_the_end_of_the_run
     assert observe.warnings(done.events) == ["bad is told"]
 
 
-def test_a_failed_node_may_be_started_again_with_context() -> None:
+def test_a_failed_node_may_restart_with_context() -> None:
     tries = iter(["one", "two", ""])
 
     async def third_time(state: State, ctx: NodeContext) -> Update:
@@ -109,7 +109,7 @@ def test_a_failed_node_may_be_started_again_with_context() -> None:
     assert done.log[-3:] == ["two", ["s"], "seen"]
 
 
-def test_a_call_that_failed_leaves_nothing_and_reaches_no_join() -> None:
+def test_a_failed_activation_writes_nothing_and_reaches_no_join() -> None:
     nodes = {
         "a": {"error": "broken", "writes": {"mark": 1}, "to": "join"},
         "b": {"to": "join"},
@@ -120,7 +120,7 @@ def test_a_call_that_failed_leaves_nothing_and_reaches_no_join() -> None:
     assert "mark" not in done.ending.state
 
 
-def test_what_the_world_cannot_answer_ends_the_run_at_once_whoever_catches_it() -> None:
+def test_an_unanswered_effect_ends_the_run_at_once_even_if_it_is_caught() -> None:
     async def careless(state: State, ctx: NodeContext) -> Update:
         await ctx.sleep(1)
         try:
@@ -135,7 +135,7 @@ def test_what_the_world_cannot_answer_ends_the_run_at_once_whoever_catches_it() 
     assert (done.ending.node, done.total, done.path) == ("a", 1.0, ["a", "slow"])
 
 
-def test_a_run_that_ends_at_once_leaves_no_task_behind_that_nobody_looked_at(
+def test_a_run_that_ends_at_once_leaves_no_task_whose_error_is_not_retrieved(
     caplog: pytest.LogCaptureFixture,
 ) -> None:
     run({"start": "a", "nodes": {"a": {"effect": "unknown"}}})
@@ -152,7 +152,7 @@ def test_a_router_that_fails_ends_the_run() -> None:
     assert (done.status, done.ending.node, done.total) == ("failed", "a", 1.0)
 
 
-def test_an_input_that_cannot_be_made_ends_the_run_whichever_branch_failed_before() -> None:
+def test_an_error_of_input_of_ends_the_run_despite_earlier_failures() -> None:
     def breaks(arrivals: Sequence[Arrival], state: State) -> State:
         if arrivals[0].source == "a":
             raise KeyError("input")
@@ -163,7 +163,7 @@ def test_an_input_that_cannot_be_made_ends_the_run_whichever_branch_failed_befor
     assert (done.ending.node, repr(done.ending.error), done.total) == ("b", "KeyError('input')", 1.0)
 
 
-def test_a_run_that_failed_waits_for_no_answer() -> None:
+def test_a_failed_run_has_no_pending_questions() -> None:
     async def breaks(state: State, _run: RunContext) -> Sequence[Edge]:
         raise KeyError("kind")
 
@@ -180,7 +180,7 @@ def test_a_run_that_failed_waits_for_no_answer() -> None:
 # What takes its time after a node
 
 
-def test_a_late_router_adds_calls_when_it_is_done_and_nothing_waits_for_it() -> None:
+def test_a_late_router_activates_nodes_when_it_ends_and_nothing_waits_for_it() -> None:
     async def ask_model(state: State, run: RunContext) -> Sequence[Edge | Dispatch]:
         chosen = await run.perform(ToolCall(name="advise", args={"mark": state["mark"]}), state, "adviser")
         return [Edge("a", chosen)]
@@ -198,7 +198,7 @@ def test_a_late_router_adds_calls_when_it_is_done_and_nothing_waits_for_it() -> 
 @pytest.mark.parametrize(
     ("seconds", "starts"), [(0, [("x", 1.0), ("y", 1.0)]), (2, [("y", 1.0), ("x", 3.0)])]
 )
-def test_a_router_that_takes_its_time_delays_only_its_own_calls(
+def test_a_slow_router_delays_only_the_nodes_it_chooses(
     seconds: float, starts: list[tuple[str, float]]
 ) -> None:
     async def slow(state: State, _run: RunContext) -> Sequence[Edge]:

@@ -1,4 +1,4 @@
-"""The event scheduler: what a node waits for, what comes too late, and what does not come."""
+"""The event scheduler: joins, late arrivals and time-outs."""
 
 from collections.abc import Sequence
 from typing import Any
@@ -13,7 +13,7 @@ from tests.engine.events import Agent, compiled, requirement, run
 
 
 def fan(wait_for: str, timeout: float | None = None, **seconds: float) -> Agent:
-    """`s` calls nodes that take so many seconds and call `join`."""
+    """Return an agent whose node `s` calls nodes that take these seconds and then call `join`."""
     nodes: dict[str, Any] = {
         "s": {"to": list(seconds)},
         **{name: {"takes": takes, "to": "join"} for name, takes in seconds.items()},
@@ -42,7 +42,9 @@ def fan(wait_for: str, timeout: float | None = None, **seconds: float) -> Agent:
         ("(a? AND b?) AND c", "c", None),
     ],
 )
-def test_what_a_join_still_misses(wait_for: str, arrived: str, missing: str | None) -> None:
+def test_missing_returns_the_open_part_of_a_requirement(
+    wait_for: str, arrived: str, missing: str | None
+) -> None:
     found = Join(requirement(wait_for)).missing(set(arrived))
     assert (None if found is None else str(found)) == missing
 
@@ -81,13 +83,13 @@ def test_an_optional_member_never_delays_the_start_but_counts_when_it_is_there(
     assert done.seen("join")["callers"] == callers
 
 
-def test_of_optional_members_only_the_first_starts_the_node() -> None:
+def test_a_join_with_optional_members_only_starts_with_the_first() -> None:
     done = run(fan("a? AND b?", a=3, b=1))
     assert done.starts[-1] == ("join", 1.0)
     assert done.path.count("join") == 1
 
 
-def test_what_arrives_while_the_node_waits_for_a_place_counts() -> None:
+def test_arrivals_while_the_node_is_queued_are_part_of_its_input() -> None:
     agent = fan("a OR b", a=1, b=2)
     agent["nodes"]["s"]["to"].insert(0, "join")  # a call from no member, which takes the only place until 3
     agent["nodes"]["join"] |= {"takes": 3, "limit": 1}
@@ -96,14 +98,14 @@ def test_what_arrives_while_the_node_waits_for_a_place_counts() -> None:
     assert done.seen("join")["callers"] == ["a", "b"]
 
 
-def test_a_caller_that_is_no_member_does_not_wait() -> None:
+def test_a_caller_that_is_not_a_member_activates_the_node_at_once() -> None:
     agent = fan("a AND b", a=2, b=5)
     agent["nodes"]["s"]["to"].insert(0, "join")
     done = run(agent)
     assert [at for node, at in done.starts if node == "join"] == [0.0, 5.0]
 
 
-def test_an_input_that_calls_a_node_with_a_join_does_not_wait() -> None:
+def test_the_input_activates_a_node_with_a_join_at_once() -> None:
     done = run({"start": "join", "nodes": {"a": {}, "join": {"wait_for": "a"}}})
     assert done.path == ["join"]
 
@@ -131,7 +133,7 @@ def test_a_loop_may_wait_again_and_again() -> None:
     assert [at for node, at in done.starts if node == "join"] == [2.0, 4.0, 6.0]
 
 
-def test_a_member_that_began_before_the_node_started_is_late_however_often_it_is_tried_again() -> None:
+def test_a_member_that_began_before_the_node_started_is_late_even_after_restarts() -> None:
     # `b` begins at 0 and settles at 6, at its third attempt; `join` has started at 1, by `a`.
     failures = iter([True, True, False])
 
@@ -154,7 +156,7 @@ def test_a_member_that_began_before_the_node_started_is_late_however_often_it_is
 # Time-outs
 
 
-def test_a_join_that_does_not_hold_in_time_fails_and_names_what_it_misses() -> None:
+def test_a_join_that_times_out_fails_and_names_the_missing_members() -> None:
     done = run(fan("a AND (b OR c)", timeout=20, a=2, b=90, c=90))
     assert done.status == "failed"
     assert done.ending.node == "join"
@@ -164,7 +166,7 @@ def test_a_join_that_does_not_hold_in_time_fails_and_names_what_it_misses() -> N
     assert [event["at"] for event in done.events if event["event"] == "join_timeout"] == [22.0]
 
 
-def test_a_join_of_a_member_that_failed_waits_until_its_time_is_up() -> None:
+def test_a_join_with_a_failed_member_waits_until_it_times_out() -> None:
     agent = fan("a AND b", timeout=20, a=2, b=1)
     agent["nodes"]["b"]["error"] = "broken"
     done = run(agent)
@@ -172,17 +174,17 @@ def test_a_join_of_a_member_that_failed_waits_until_its_time_is_up() -> None:
     assert "join" not in done.path
 
 
-def test_the_time_counts_from_the_first_arrival_of_optional_members_too() -> None:
+def test_the_time_out_counts_from_the_first_arrival_even_of_an_optional_member() -> None:
     done = run(fan("a AND b?", timeout=15, a=30, b=1))
     assert [event["at"] for event in done.events if event["event"] == "join_timeout"] == [16.0]
 
 
-def test_an_arrival_at_the_very_end_of_the_time_is_in_time() -> None:
+def test_an_arrival_at_the_instant_of_the_time_out_is_in_time() -> None:
     assert run(fan("a AND b", timeout=3, a=0.1, b=3.1)).starts[-1] == ("join", 3.1)
     assert run(fan("a AND b", timeout=3, a=0.1, b=3.2)).status == "failed"
 
 
-def test_a_join_that_holds_in_time_has_no_time_out() -> None:
+def test_a_join_that_holds_in_time_does_not_time_out() -> None:
     done = run(fan("a OR b", timeout=3, a=1, b=60))
     assert (done.status, done.total) == ("completed", 60.0)
 
@@ -202,7 +204,7 @@ def test_a_join_without_any_arrival_is_no_error() -> None:
     assert run(agent).status == "completed"
 
 
-def test_who_began_before_the_time_was_up_is_late_and_who_begins_after_it_opens_the_join_anew() -> None:
+def test_members_begun_before_the_time_out_are_late_and_later_ones_reopen_the_join() -> None:
     nodes = {
         "s": {"to": ["a", "b", "later"]},
         "a": {"to": "join"},
@@ -217,7 +219,7 @@ def test_who_began_before_the_time_was_up_is_late_and_who_begins_after_it_opens_
     assert done.status == "failed"  # the first join did time out
 
 
-def test_a_node_whose_join_timed_out_goes_on_elsewhere_as_any_that_failed() -> None:
+def test_a_node_whose_join_timed_out_may_follow_other_edges() -> None:
     agent = fan("a AND b", timeout=5, a=1, b=60)
     agent["nodes"]["join"]["fallback"] = "without"
     agent["nodes"]["without"] = {}

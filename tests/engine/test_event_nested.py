@@ -16,7 +16,7 @@ from tests.engine.graphs import ADDED, asks, graph, simulate, writes
 
 
 def running(inner: Agent | Graph, **options: Any) -> NodeFunction:
-    """A node that hands on the log of a graph that runs inside it."""
+    """A node that returns the log of a graph that runs inside it."""
     built = inner if isinstance(inner, Graph) else compiled(inner)
 
     async def body(state: State, ctx: NodeContext) -> Update:
@@ -27,7 +27,7 @@ def running(inner: Agent | Graph, **options: Any) -> NodeFunction:
 
 
 def supersteps(inner: Agent | Graph) -> Graph:
-    """A graph of supersteps: the inner one beside a node of 1 s, then `last`."""
+    """A graph of supersteps: the inner graph in parallel with a node of 1 s, then `last`."""
 
     async def second(state: State, ctx: NodeContext) -> Update:
         await ctx.sleep(1)
@@ -46,7 +46,7 @@ BOTH: Agent = {
 
 
 def talk(built: Graph, *answers: Any, world: WorldSpec | None = None) -> tuple[list[Any], list[Any]]:
-    """The endings of an input and of a resume with each answer, and the events."""
+    """Return the endings of an input and of a resume with each answer, and the events."""
 
     async def main(simulation: Simulation) -> Any:
         conversation = Conversation(built, simulation)
@@ -66,7 +66,7 @@ def test_events_run_inside_a_node_of_supersteps() -> None:
     assert observe.path(events) == [["a", "b"], "last"]
 
 
-def test_supersteps_run_inside_a_node_of_events_while_others_go_on() -> None:
+def test_supersteps_run_inside_a_node_of_events_while_other_nodes_run() -> None:
     agent: Agent = {
         "start": ["sub", "a"],
         "nodes": {"sub": {"body": running(supersteps(BOTH)), "to": "after"}, "a": {"takes": 2}, "after": {}},
@@ -75,7 +75,7 @@ def test_supersteps_run_inside_a_node_of_events_while_others_go_on() -> None:
     assert done.starts == [("sub", 0.0), ("a", 0.0), ("after", 5.0)]
 
 
-def test_what_a_nested_run_does_at_an_instant_belongs_to_that_instant() -> None:
+def test_a_nested_run_finishes_an_instant_before_the_outer_one_does() -> None:
     # `sub` needs many waves at 1.0, and still settles before `a`, which started later and also ends at 1.0.
     chain: Any = {f"n{at}": {"to": f"n{at + 1}"} for at in range(20)} | {"n20": {}}
     inner = {"start": "n0", "nodes": {**chain, "n0": {"takes": 1, "to": "n1"}}}
@@ -100,7 +100,7 @@ def test_a_time_out_of_an_outer_join_waits_for_the_nested_run_at_that_instant() 
     assert (done.status, done.starts[-1]) == ("completed", ("join", 3.0))
 
 
-def test_a_pause_in_nested_supersteps_interrupts_the_events_when_all_else_is_done() -> None:
+def test_a_pause_in_nested_supersteps_interrupts_the_events_when_nothing_else_is_left() -> None:
     nodes: Any = {"sub": {"body": running(ASKING), "to": "after"}, "a": {"takes": 4}, "after": {}}
     graph = compiled({"start": ["sub", "a"], "nodes": nodes})
     endings, events = talk(graph, "one", "two")
@@ -147,7 +147,7 @@ def test_the_time_of_a_join_stands_still_while_the_nested_run_waits_for_an_answe
     assert [event["at"] for event in events if event["event"] == "join_timeout"] == timeouts
 
 
-def test_people_inside_nested_graphs_are_asked_side_by_side() -> None:
+def test_people_inside_nested_graphs_are_asked_concurrently() -> None:
     nodes: Any = {"sub": {"body": running(ASKING)}, "p": {"asks": "mine?"}}
     world = WorldSpec(
         human=(
@@ -160,7 +160,7 @@ def test_people_inside_nested_graphs_are_asked_side_by_side() -> None:
     assert done.log == ["p", "outer", "inner", "inner"]
 
 
-def test_a_static_breakpoint_inside_is_gone_on_after_and_the_node_is_listed_again() -> None:
+def test_a_node_resumed_after_a_nested_breakpoint_is_listed_again() -> None:
     inner: Graph = graph(
         {"i": writes(log=["i"]), "j": writes(log=["j"])},
         [(START, "i"), ("i", "j")],
@@ -174,7 +174,7 @@ def test_a_static_breakpoint_inside_is_gone_on_after_and_the_node_is_listed_agai
     assert observe.path(events) == ["sub", "sub", "after"]
 
 
-def test_an_update_of_the_state_starts_the_node_with_the_breakpoint_anew() -> None:
+def test_a_state_update_restarts_the_node_with_the_nested_breakpoint() -> None:
     inner: Graph = graph(
         {"i": writes(log=["i"]), "j": writes(log=["j"])},
         [(START, "i"), ("i", "j")],

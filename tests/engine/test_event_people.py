@@ -1,4 +1,4 @@
-"""The event scheduler: people are asked while other nodes go on, and a run without answers is interrupted."""
+"""The event scheduler: people are asked while other nodes run, and a run without answers is interrupted."""
 
 from typing import Any
 
@@ -16,7 +16,7 @@ from tests.engine.graphs import simulate
 
 
 def people(**answers: tuple[str, float]) -> WorldSpec:
-    """A world in which the node of each name gets an answer after so many seconds."""
+    """Return a world that answers the node of each name after these seconds."""
     return WorldSpec(
         human=tuple(
             Stub(nodes=(node,), latency_s=seconds, answer={"reply": reply})
@@ -31,14 +31,14 @@ ASK_TWO = {
 }
 
 
-def test_two_people_asked_at_once_cost_the_longer_of_the_two() -> None:
+def test_two_people_asked_at_once_take_the_longer_of_their_latencies() -> None:
     done = run(ASK_TWO, people(p=("yes", 3), q=("no", 8)))
     assert (done.status, done.total) == ("completed", 8.0)
     assert done.log == ["p", "yes", "after", "q", "no"]
     assert done.starts[-1] == ("after", 3.0)
 
 
-def test_other_nodes_go_on_while_a_person_is_asked() -> None:
+def test_other_nodes_run_while_a_person_is_asked() -> None:
     nodes = {"p": {"asks": "p?"}, "a": {"takes": 1, "to": "b"}, "b": {"takes": 1}}
     done = run({"start": ["p", "a"], "nodes": nodes}, people(p=("yes", 30)))
     assert done.log == ["a", "b", "p", "yes"]
@@ -87,7 +87,7 @@ def test_an_answer_that_is_an_error_fails_the_node_and_its_branch_only() -> None
 # Nobody answers
 
 
-def test_a_run_works_everything_else_off_and_is_then_interrupted() -> None:
+def test_a_run_finishes_all_other_work_before_it_is_interrupted() -> None:
     nodes = {
         "p": {"asks": "p?", "to": "after"},
         "a": {"takes": 10, "to": "b"},
@@ -99,7 +99,7 @@ def test_a_run_works_everything_else_off_and_is_then_interrupted() -> None:
     assert observe.interrupts(done.events) == ["p?"]
 
 
-def test_a_resume_goes_on_exactly_there() -> None:
+def test_a_resume_continues_at_the_pause() -> None:
     nodes = {
         "p": {"asks": "p?", "to": "after"},
         "a": {"takes": 10, "to": "b"},
@@ -118,19 +118,19 @@ def test_one_answer_answers_all_questions_or_each_has_its_own(answers: list[str]
     assert [item for item in done.log if item in "xy"] == log
 
 
-def test_only_those_wait_whom_nobody_answers() -> None:
+def test_only_unanswered_pauses_stay_pending() -> None:
     done = run(ASK_TWO, people(q=("no", 8)))
     assert (done.status, done.log, done.total) == ("interrupted", ["q", "no"], 8.0)
     assert run(ASK_TWO, people(q=("no", 8)), "yes").log == ["q", "no", "p", "yes", "after"]
 
 
-def test_what_a_person_answers_to_a_resumed_run_is_asked_for_at_once_too() -> None:
+def test_people_are_asked_at_once_in_a_resumed_run_too() -> None:
     nodes = {"p": {"asks": "p?", "to": "q"}, "q": {"asks": "q?"}}
     done = run({"start": "p", "nodes": nodes}, people(q=("no", 8)), "yes")
     assert (done.status, done.log, done.total) == ("completed", ["p", "yes", "q", "no"], 8.0)
 
 
-def test_a_join_that_waits_for_somebody_outside_does_not_run_out_of_time() -> None:
+def test_a_join_does_not_time_out_while_the_run_waits_for_a_resume() -> None:
     nodes = {
         "p": {"asks": "p?", "to": "join"},
         "a": {"takes": 1, "to": "join"},
@@ -153,7 +153,7 @@ def test_a_join_without_a_timeout_waits_for_somebody_outside() -> None:
     assert (done.status, done.starts[-1]) == ("completed", ("join", 1.0))
 
 
-def test_a_join_whose_time_is_up_while_a_person_thinks_fails() -> None:
+def test_a_join_may_time_out_while_a_person_is_asked() -> None:
     nodes = {
         "p": {"asks": "p?", "to": "join"},
         "a": {"takes": 1, "to": "join"},
@@ -164,14 +164,14 @@ def test_a_join_whose_time_is_up_while_a_person_thinks_fails() -> None:
     assert done.log == ["a", "p", "yes"]
 
 
-def test_a_run_with_a_failed_branch_is_interrupted_first_and_fails_when_all_is_done() -> None:
+def test_a_run_with_a_failed_branch_is_interrupted_first_and_fails_at_the_end() -> None:
     agent = {"start": ["p", "bad"], "nodes": {"p": {"asks": "p?"}, "bad": {"error": "broken"}}}
     assert run(agent).status == "interrupted"
     done = run(agent, None, "yes")
     assert (done.status, done.ending.node, done.log) == ("failed", "bad", ["p", "yes"])
 
 
-def test_an_interrupted_run_shows_what_its_paused_nodes_have_written() -> None:
+def test_an_interrupted_run_shows_the_partial_updates_of_its_paused_nodes() -> None:
     async def asks(state: State, ctx: NodeContext) -> Update:
         return Update({"log": [await ctx.pause("p?", partial_update={"log": ["draft"]})]})
 
@@ -183,7 +183,7 @@ def test_an_interrupted_run_shows_what_its_paused_nodes_have_written() -> None:
 # Several inputs
 
 
-def test_another_input_keeps_the_state_and_forgets_joins_failures_and_questions() -> None:
+def test_another_input_keeps_the_state_and_discards_joins_failures_and_questions() -> None:
     nodes: Any = {
         "a": {"to": "join"},
         "b": {"to": "join"},

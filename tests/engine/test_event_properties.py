@@ -1,4 +1,4 @@
-"""The event scheduler on random graphs: starts, times, limits, and runs that repeat."""
+"""The event scheduler on random graphs: starts, times, limits, and reproducible runs."""
 
 import os
 import subprocess
@@ -40,7 +40,7 @@ def acyclic(draw: st.DrawFn, *words: str) -> Agent:
 
 
 def expected_times(agent: Agent) -> Mapping[str, tuple[float, float]]:
-    """When each node starts and ends if nothing is limited: it starts when what has ended by then is enough."""
+    """Compute the start and end of each node without limits: it starts when enough others have ended."""
     times: dict[str, tuple[float, float]] = {}
     for name, node in agent["nodes"].items():
         start = 0.0
@@ -114,7 +114,7 @@ def any_graph(draw: st.DrawFn) -> Agent:
 
 
 @given(any_graph())
-def test_every_run_comes_to_an_end_and_repeats_exactly(agent: Agent) -> None:
+def test_every_run_ends_and_repeats_exactly(agent: Agent) -> None:
     def once() -> Any:
         world = WorldSpec(human=(Stub(times=3, latency_s=0.5, answer={"reply": "fine"}),))
         done = run(compiled(agent, recursion_limit=30), world)

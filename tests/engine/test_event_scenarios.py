@@ -1,4 +1,4 @@
-"""Scenarios of a dialect on the event scheduler: checks, turns, people and coverage need nothing of their own."""
+"""Scenarios of a dialect on the event scheduler: checks, turns, people and coverage work without special code."""
 
 from collections.abc import Iterator
 from pathlib import Path
@@ -88,7 +88,7 @@ def test_every_scenario_passes(outcomes: list[Outcome]) -> None:
     assert len(outcomes) == 5
 
 
-def test_coverage_names_what_was_taken_and_what_there_is(outcomes: list[Outcome]) -> None:
+def test_coverage_lists_what_was_taken_and_what_is_possible(outcomes: list[Outcome]) -> None:
     first = outcomes[0]
     assert set(first.shape["nodes"]) == {"draft", "spell", "facts", "shorten", "publish", "boss", "print"}
     assert first.coverage["nodes"] == first.shape["nodes"]

@@ -1,4 +1,4 @@
-"""The event scheduler: when nodes start and settle, and what waits for a place."""
+"""The event scheduler: the order in which nodes start and settle, and limits."""
 
 import asyncio
 from typing import Any
@@ -24,12 +24,12 @@ def test_a_node_starts_when_its_caller_settles_while_others_still_run() -> None:
     assert done.log == ["a", "b", "slow"]
 
 
-def test_without_durations_it_goes_breadth_first_wave_by_wave() -> None:
+def test_nodes_without_duration_run_breadth_first() -> None:
     nodes = {"s": {"to": ["a", "b"]}, "a": {"to": "c"}, "b": {"to": "d"}, "c": {}, "d": {}}
     assert run({"start": "s", "nodes": nodes}).path == ["s", "a", "b", "c", "d"]
 
 
-def test_what_ends_at_one_instant_settles_in_order_of_starts() -> None:
+def test_visits_that_end_at_one_instant_settle_in_the_order_of_their_starts() -> None:
     # `late` was started first but has more to do; both end at 2.
     nodes = {
         "late": {"takes": 2, "to": "x"},
@@ -43,7 +43,7 @@ def test_what_ends_at_one_instant_settles_in_order_of_starts() -> None:
         assert done.starts[-2:] == [("x", 2.0), ("y", 2.0)]
 
 
-def test_nodes_that_take_no_time_act_one_after_the_other() -> None:
+def test_nodes_that_take_no_time_run_one_after_the_other() -> None:
     async def two_calls(state: State, ctx: NodeContext) -> Update:
         for _ in range(2):
             await ctx.perform(ToolCall(name="t", args={}))
@@ -91,14 +91,14 @@ def test_a_node_may_be_visited_several_times_at_once() -> None:
     assert observe.latency(done.events, 0.0, done.total)["nodes"]["x"] == 6.0
 
 
-def test_of_overlapping_visits_the_one_that_is_cut_off_counts_from_its_own_start() -> None:
+def test_an_unfinished_visit_that_overlaps_others_counts_from_its_own_start() -> None:
     nodes = {"a": {"to": "x"}, "b": {"takes": 2, "to": "x"}, "x": {"takes": 3}}
     done = run({"start": ["a", "b"], "nodes": nodes})
     until_4 = [event for event in done.events if event["at"] <= 4]
     assert observe.latency(until_4, 0.0, 4.0)["nodes"]["x"] == 3.0 + 2.0
 
 
-def test_an_input_that_calls_nobody_completes() -> None:
+def test_an_input_that_activates_no_node_completes() -> None:
     done = run({"start": [], "nodes": {"a": {}}})
     assert (done.status, done.path) == ("completed", [])
 
@@ -106,7 +106,7 @@ def test_an_input_that_calls_nobody_completes() -> None:
 # Limits
 
 
-def test_calls_over_a_limit_keep_their_places_and_those_behind_them_start() -> None:
+def test_activations_over_a_limit_keep_their_places_and_later_ones_start() -> None:
     nodes = {
         "s": {"to": ["a", "b", "c"]},
         **{name: {"to": ["scale", "mixer"]} for name in "abc"},
@@ -119,14 +119,14 @@ def test_calls_over_a_limit_keep_their_places_and_those_behind_them_start() -> N
     assert done.total == 6.0
 
 
-def test_a_limit_may_hold_for_the_whole_graph() -> None:
+def test_a_limit_may_apply_to_the_whole_graph() -> None:
     nodes: Any = {"s": {"to": list("abcde")}, **{name: {"takes": 1} for name in "abcde"}}
     assert run({"start": "s", "nodes": nodes}).total == 1.0
     done = run({"start": "s", "limit": 2, "nodes": nodes})
     assert [at for _, at in done.starts] == [0.0, 0.0, 0.0, 1.0, 1.0, 2.0]
 
 
-def test_a_call_that_is_tried_again_queues_behind_those_that_wait() -> None:
+def test_a_restarted_activation_is_queued_last() -> None:
     visits = []
 
     async def fail(state: State, ctx: NodeContext) -> Update:
@@ -146,7 +146,7 @@ def test_a_call_that_is_tried_again_queues_behind_those_that_wait() -> None:
 # What ends a run
 
 
-def test_a_run_that_starts_too_often_fails_and_names_the_nodes_it_went_round() -> None:
+def test_a_run_with_too_many_starts_fails_and_names_the_cycle() -> None:
     nodes = {
         "s": {"to": ["a", "other"]},
         "a": {"to": "b"},
@@ -162,7 +162,7 @@ def test_a_run_that_starts_too_often_fails_and_names_the_nodes_it_went_round() -
     assert len(done.path) == 50
 
 
-def test_a_node_that_is_tried_again_for_ever_is_named() -> None:
+def test_a_node_that_is_restarted_for_ever_is_named() -> None:
     nodes = {"s": {"to": "x"}, "x": {"error": "no", "tries": 10**9}}
     done = run(compiled({"start": "s", "nodes": nodes}, recursion_limit=50))
     assert str(done.ending.error).endswith("it last went round x")
@@ -185,7 +185,7 @@ def test_a_time_out_in_a_node_ends_its_visit_only() -> None:
     assert (done.log, done.total) == (["gave up", "c", "b"], 5.0)
 
 
-def test_a_run_that_is_cut_off_stops_its_nodes_and_shows_how_far_it_came() -> None:
+def test_a_run_that_is_cut_off_stops_its_nodes_and_keeps_the_state_reached() -> None:
     agent = {
         "start": ["a", "b"],
         "nodes": {"a": {"takes": 1, "to": "c"}, "b": {"takes": 100}, "c": {"takes": 100}},

@@ -1,4 +1,4 @@
-"""A field of the state may have any name, those included that LangGraph keeps for itself."""
+"""Fields of the state may have any name, even those that LangGraph reserves."""
 
 from typing import Any
 

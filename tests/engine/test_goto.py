@@ -1,4 +1,4 @@
-"""`Update.goto`: a node that says by itself where the run goes on."""
+"""`Update.goto`: a node that names the next node itself."""
 
 from typing import Any
 
@@ -25,17 +25,17 @@ def built(target: Any, *more: Any, anywhere: Any = ("a",)) -> Any:
 @pytest.mark.parametrize(
     ("target", "ran"), [(None, "abc"), ("b", "abc"), ("c", "ac"), ("d", "ad"), (END, "a")]
 )
-def test_a_node_may_go_on_to_any_node_where_the_graph_lets_it(target: Any, ran: str) -> None:
+def test_a_node_may_go_to_any_node_if_the_graph_allows_it(target: Any, ran: str) -> None:
     assert send(built(target))[0].state["log"] == list(ran)
 
 
-def test_the_way_taken_is_a_route_and_one_branch_of_the_node() -> None:
+def test_the_edge_taken_is_a_route_and_the_one_branch_of_the_node() -> None:
     _, trace = send(built("d"))
     assert observe.routes(trace.events) == [[START, "a"], ["a", "d"], ["d", END]]
     assert observe.coverage(trace.events)["branches"] == ["a -> * [goto any]"]
 
 
-def test_the_shape_has_one_branch_for_all_nodes_and_no_edge() -> None:
+def test_possible_coverage_has_one_branch_for_all_targets_and_no_edge() -> None:
     shape = observe.possible_coverage(built("d"))
     assert shape["branches"] == ["a -> * [goto any]"]
     assert ["a", "d"] not in shape["edges"]

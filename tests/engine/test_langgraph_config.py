@@ -1,4 +1,4 @@
-"""People's code that asks LangGraph for its configuration finds the thread, in a graph that pauses and in others."""
+"""User code that reads LangGraph's configuration finds the thread, with checkpoints and without."""
 
 from typing import Any
 

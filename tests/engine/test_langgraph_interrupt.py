@@ -1,4 +1,4 @@
-"""People's code that calls LangGraph's own `interrupt` pauses the run as `NodeContext.pause` does."""
+"""User code that calls LangGraph's own `interrupt` pauses the run as `NodeContext.pause` does."""
 
 from typing import Any
 
@@ -26,7 +26,7 @@ async def by_the_context(ctx: Any) -> Any:
     return await ctx.pause("by the context?")
 
 
-def test_it_pauses_and_returns_the_answer() -> None:
+def test_interrupt_pauses_and_returns_the_answer() -> None:
     async def main(simulation: Any) -> Any:
         conversation = Conversation(asks(by_itself), simulation)
         first = await conversation.send({})
@@ -45,12 +45,12 @@ def test_answers_reach_the_pause_they_belong_to_in_any_order() -> None:
     assert simulate(main).state["log"] == ["1", "2", "3", "4"]
 
 
-def test_the_worlds_people_answer_it() -> None:
+def test_people_of_the_world_answer_an_interrupt() -> None:
     people = WorldSpec(human=(Stub(answer={"reply": "R"}),))
     assert send(asks(by_itself), world=people)[0].state["log"] == ["R"]
 
 
-def test_it_is_fatal_to_retries_and_fallbacks() -> None:
+def test_an_interrupt_is_fatal_to_retries_and_fallbacks() -> None:
     async def run(state: Any, ctx: Any) -> Any:
         try:
             interrupt("?")

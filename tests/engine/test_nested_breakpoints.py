@@ -19,7 +19,7 @@ def outer(inner: Any, partial_update: Any = None, **more: Any) -> Any:
     return graph(nodes, [(START, "first"), ("first", "inside"), ("inside", "last")], [ADDED], **more)
 
 
-def test_a_pause_inside_pauses_the_run_at_the_node_and_goes_on_inside() -> None:
+def test_a_nested_breakpoint_pauses_the_run_at_the_node_and_resumes_inside() -> None:
     talk = Talk(outer(chain(**pauses(before="b"))), {})
     assert talk.statuses == ["interrupted", "completed"]
     assert talk.interrupts == [["inside"], []]
@@ -28,29 +28,29 @@ def test_a_pause_inside_pauses_the_run_at_the_node_and_goes_on_inside() -> None:
     assert (started.count("a"), started.count("b")) == (1, 1)
 
 
-def test_the_node_is_listed_again_in_the_turn_that_goes_on() -> None:
+def test_the_node_is_listed_again_in_the_turn_that_resumes() -> None:
     assert Talk(outer(chain(**pauses(before="b"))), {}).paths == [["first", "inside"], ["inside", "last"]]
 
 
-def test_several_pauses_inside_are_passed_one_after_the_other() -> None:
+def test_several_nested_breakpoints_are_passed_one_after_the_other() -> None:
     talk = Talk(outer(chain("abc", **pauses(before="a", after="b"))), {}, {})
     assert talk.statuses == ["interrupted", "interrupted", "completed"]
     assert talk.last.state["log"] == ["first", ["first", *"abc"], "last"]
 
 
-def test_an_edit_starts_the_graph_inside_again_and_it_pauses_again() -> None:
+def test_an_edit_restarts_the_nested_graph_which_pauses_again() -> None:
     talk = Talk(outer(chain(**pauses(before="b"))), {"log": ["edit"]}, {})
     assert talk.statuses == ["interrupted", "interrupted", "completed"]
     assert talk.paths == [["first", "inside"], ["inside"], ["inside", "last"]]
     assert talk.last.state["log"] == ["first", "edit", ["first", "edit", "a", "b"], "last"]
 
 
-def test_what_the_node_left_is_gone_when_it_starts_again() -> None:
+def test_the_partial_update_is_dropped_when_the_node_restarts() -> None:
     built = outer(chain(**pauses(before="b")), partial_update=lambda state: {"log": ["so far"]})
     assert Talk(built, {"log": ["edit"]}).logs == [["first", "so far"], ["first", "edit", "so far"]]
 
 
-def test_a_pause_goes_up_through_all_levels() -> None:
+def test_a_pause_propagates_through_all_levels() -> None:
     built = outer(outer(chain(**pauses(before="b")), **pauses(after=["first"])))
     talk = Talk(built, {}, {})
     assert talk.statuses == ["interrupted", "interrupted", "completed"]
@@ -61,21 +61,21 @@ def test_a_pause_goes_up_through_all_levels() -> None:
     ]
 
 
-def test_after_its_last_node_a_graph_inside_pauses_once_for_what_follows_outside() -> None:
+def test_a_nested_graph_pauses_once_after_its_last_node() -> None:
     talk = Talk(outer(chain(**pauses(after="b"))), {})
     assert talk.statuses == ["interrupted", "completed"]
     assert talk.paths == [["first", "inside"], ["inside", "last"]]
     assert talk.last.state["log"] == ["first", ["first", "a", "b"], "last"]
 
 
-def test_the_node_itself_may_have_pauses_around_it() -> None:
+def test_the_outer_node_may_have_breakpoints_of_its_own() -> None:
     talk = Talk(outer(chain(**pauses(before="b")), **pauses(before=["inside"], after=["inside"])), {}, {}, {})
     assert talk.interrupts == [["inside"], ["inside"], ["inside"], []]
     assert talk.paths == [["first"], ["inside"], ["inside"], ["last"]]
 
 
 def two_inside(**more: Any) -> Any:
-    """Two nodes side by side with a graph inside that pauses."""
+    """Two parallel nodes with a nested graph that pauses."""
     inner = chain(**pauses(before="b"))
 
     async def run(state: Any, ctx: Any) -> Any:
@@ -87,18 +87,18 @@ def two_inside(**more: Any) -> Any:
     )
 
 
-def test_graphs_inside_nodes_side_by_side_pause_and_go_on_together() -> None:
+def test_graphs_inside_parallel_nodes_pause_and_resume_together() -> None:
     talk = Talk(two_inside(), {})
     assert talk.statuses == ["interrupted", "completed"]
     assert talk.paths == [[["x", "y", "z"]], [["x", "y"], "q"]]
     assert talk.last.state["log"] == [*"ababzq"]
 
 
-def test_one_level_up_they_still_go_on_together() -> None:
+def test_they_resume_together_one_level_further_up_too() -> None:
     assert Talk(outer(two_inside()), {}).statuses == ["interrupted", "completed"]
 
 
-def test_a_question_beside_a_pause_inside_is_asked_and_the_pause_is_not() -> None:
+def test_a_question_next_to_a_nested_breakpoint_is_asked_and_the_breakpoint_is_not() -> None:
     async def run(state: Any, ctx: Any) -> Any:
         return Update({"log": (await run_inside(ctx, chain(**pauses(before="b")), {})).state["log"]})
 
@@ -111,7 +111,7 @@ def test_a_question_beside_a_pause_inside_is_asked_and_the_pause_is_not() -> Non
     assert talk.last.state["log"] == ["a", "b", "yes"]
 
 
-def test_a_failure_after_a_pause_inside_fails_the_node() -> None:
+def test_a_failure_after_a_nested_breakpoint_fails_the_node() -> None:
     async def breaks(state: Any, ctx: Any) -> None:
         raise LookupError("gone")
 

@@ -1,4 +1,4 @@
-"""Graphs that run inside a node and pause: the node pauses with them, and nothing happens twice."""
+"""Nested graphs that pause: the node pauses with them, and nothing is done twice."""
 
 import asyncio
 from typing import Any
@@ -37,7 +37,7 @@ def survey(*questions: Any) -> Any:
 
 
 def runs(inner: Any, **options: Any) -> Any:
-    """A node that hands on the log of a graph that runs inside it."""
+    """A node that returns the log of a graph that runs inside it."""
 
     async def run(state: Any, ctx: Any) -> Any:
         ending = await run_inside(ctx, inner, {}, **options)
@@ -54,7 +54,7 @@ def around(run: Any, **more: Any) -> Any:
 
 
 def talk(built: Any, *answers: Any, world: Any = TOOL) -> Any:
-    """The endings of the first input and of a resume with each of the answers, and the trace."""
+    """Return the endings of the first input and of a resume with each of the answers, and the trace."""
 
     async def main(simulation: Any) -> Any:
         conversation = Conversation(built, simulation)
@@ -106,7 +106,7 @@ def test_pauses_of_one_nested_superstep_are_asked_one_after_the_other() -> None:
 
 
 def maps(inner: Any, *delays: Any, side_by_side: Any = gather) -> Any:
-    """A node that runs a graph once for each delay, side by side, after waiting so long."""
+    """A node that runs a graph once for each delay, concurrently, each after its delay."""
 
     async def item(ctx: Any, delay: Any) -> Any:
         await ctx.sleep(delay)
@@ -119,7 +119,7 @@ def maps(inner: Any, *delays: Any, side_by_side: Any = gather) -> Any:
     return run
 
 
-def test_runs_side_by_side_pause_when_all_have_come_to_a_stop() -> None:
+def test_parallel_nested_runs_pause_when_all_have_stopped() -> None:
     async def run(state: Any, ctx: Any) -> Any:
         surveys = [survey("a?"), survey(), survey("c?", "d?")]
         endings = await gather(run_inside(ctx, inner, {}, key=str(at)) for at, inner in enumerate(surveys))
@@ -168,7 +168,7 @@ def test_runs_that_wait_for_one_another_do_not_mix_up_their_answers() -> None:
 
 
 def tower(levels: Any, top: Any) -> Any:
-    """`top`, inside of so many graphs."""
+    """Nest `top` in a number of graphs."""
     return top if not levels else around(runs(tower(levels - 1, top)))
 
 
@@ -180,7 +180,7 @@ def test_graphs_may_be_nested_many_levels_deep(levels: Any) -> None:
     assert tool_calls(trace) == ["outer/" * levels + "work"]
 
 
-def test_graphs_nested_deeper_than_that_are_refused() -> None:
+def test_graphs_nested_too_deep_are_refused() -> None:
     ending, _ = send(tower(101, survey()), world=TOOL)
     assert ending.error.code == "nesting"
     assert (
@@ -189,7 +189,7 @@ def test_graphs_nested_deeper_than_that_are_refused() -> None:
     )
 
 
-def test_levels_of_graphs_inside_each_other_are_no_calls_of_agents() -> None:
+def test_nested_levels_do_not_count_as_agent_calls() -> None:
     async def calls(state: Any, ctx: Any) -> Any:
         return Update({"log": (await run_nested(ctx, survey(), {})).state["log"]})
 
@@ -197,7 +197,7 @@ def test_levels_of_graphs_inside_each_other_are_no_calls_of_agents() -> None:
     assert ending.state["log"] == ["worked"]
 
 
-def test_a_pause_goes_up_through_all_levels() -> None:
+def test_a_pause_propagates_through_all_levels() -> None:
     endings, trace = talk(around(runs(around(runs(survey("a?", "b?"))))), "A", "B")
     assert endings[-1].state["log"] == ["worked", "A", "B"]
     assert observe.interrupts(trace.events) == ["a?", "b?"]
@@ -224,13 +224,13 @@ def test_the_people_of_the_world_are_asked_for_the_nested_node() -> None:
     assert observe.interrupts(trace.events) == []
 
 
-def test_people_may_also_answer_for_the_node_around() -> None:
+def test_people_may_also_answer_for_the_outer_node() -> None:
     ending, trace = send(around(runs(survey("a?"))), world=answered_by(outer="A"))
     assert ending.state["log"] == ["worked", "A"]
     assert tool_calls(trace) == ["outer/work"]
 
 
-def test_effects_may_be_told_as_those_of_the_node_around() -> None:
+def test_effects_may_be_attributed_to_the_outer_node() -> None:
     inner = around(runs(survey("who?")))
     ending, trace = send(
         around(runs(inner, attribute_to_caller=True)), world=answered_by(**{"outer/ask0": "me"})
@@ -249,13 +249,13 @@ def test_effects_may_be_told_as_those_of_the_node_around() -> None:
     assert {event["graph"] for event in trace.events if event["event"] == "node_end"} == {"", "outer/"}
 
 
-def test_what_the_nested_run_reached_can_be_left_while_the_node_is_paused() -> None:
+def test_the_state_of_a_nested_run_can_become_a_partial_update() -> None:
     leaves = runs(survey("who?"), partial_update=lambda state: {"log": ["so far", *state["log"]]})
     endings, _ = talk(around(leaves), "me")
     assert [ending.state["log"] for ending in endings] == [["so far", "worked"], ["worked", "me"]]
 
 
-def test_what_is_left_goes_up_through_all_levels() -> None:
+def test_partial_updates_propagate_through_all_levels() -> None:
     def hands_on(inner: Any) -> Any:
         return around(runs(inner, partial_update=lambda state: {"log": state["log"]}))
 
@@ -263,7 +263,7 @@ def test_what_is_left_goes_up_through_all_levels() -> None:
     assert [ending.state["log"] for ending in endings] == [["worked"], ["worked", "A"]]
 
 
-def test_a_failure_after_a_resume_fails_the_node_and_the_next_input_starts_anew() -> None:
+def test_a_failure_after_a_resume_fails_the_node_and_the_next_input_starts_over() -> None:
     async def breaks(state: Any, ctx: Any) -> None:
         raise LookupError(await ctx.pause("who?"))
 
@@ -284,7 +284,7 @@ def test_a_failure_after_a_resume_fails_the_node_and_the_next_input_starts_anew(
     assert len(tool_calls(trace)) == 2
 
 
-def test_a_new_input_leaves_a_pause_behind() -> None:
+def test_a_new_input_discards_a_pause() -> None:
     async def main(simulation: Any) -> Any:
         conversation = Conversation(around(runs(survey("who?"))), simulation)
         await conversation.send({})
@@ -333,7 +333,7 @@ def test_answers_pass_the_lifecycle_of_both_graphs() -> None:
     assert endings[-1].state["log"] == ["me-outer-inner"]
 
 
-def test_a_node_may_be_resumed_beside_others() -> None:
+def test_a_node_may_be_resumed_in_parallel_with_others() -> None:
     built = graph(
         {"a": runs(survey("a?")), "b": asks("b?"), "c": runs(survey("c?", "d?"))},
         [(START, name) for name in "abc"],
@@ -358,7 +358,7 @@ def test_equal_runs_have_equal_digests(delays: Any) -> None:
     assert len(digests) == 1
 
 
-def test_a_nested_run_that_only_runs_is_interrupted_by_its_pause() -> None:
+def test_a_pause_ends_run_nested_as_interrupted() -> None:
     async def run(state: Any, ctx: Any) -> Any:
         return Update({"log": [(await run_nested(ctx, survey("who?"), {})).status]})
 

@@ -1,4 +1,4 @@
-"""What a visit does only once, though a pause has its node run again from the start."""
+"""`NodeContext.once`: calls that are made only once in a visit, although a pause re-runs its node."""
 
 from typing import Any
 
@@ -27,7 +27,7 @@ async def asks_twice(state: Any, ctx: Any) -> Any:
 
 
 def talk(built: Any, *steps: Any, world: Any = TOOL) -> Any:
-    """The endings of inputs (None) and answers, one after the other, and the trace."""
+    """Return the endings of inputs (None) and answers, one after the other, and the trace."""
 
     async def main(simulation: Any) -> Any:
         conversation = Conversation(built, simulation)
@@ -43,13 +43,13 @@ def logs(endings: Any) -> Any:
     return [ending.state["log"] for ending in endings if ending.status == "completed"]
 
 
-def test_what_was_made_once_is_there_when_the_node_runs_again() -> None:
+def test_a_result_is_restored_when_the_node_is_re_run() -> None:
     endings, trace = talk(graph({"a": asks_twice}, [(START, "a")], [ADDED]), None, "A", "B")
     assert logs(endings) == [[1, "A", "B"]]
     assert len(observe.calls(trace.events)) == 1
 
 
-def test_keys_tell_apart_what_is_made_also_side_by_side() -> None:
+def test_keys_identify_results_even_of_concurrent_calls() -> None:
     async def both(state: Any, ctx: Any) -> Any:
         made = await gather(ctx.once(key, calls_tool(ctx)) for key in "xy")
         return Update({"log": [*made, await ctx.once("x", calls_tool(ctx)), await ctx.pause("a?")]})
@@ -59,13 +59,13 @@ def test_keys_tell_apart_what_is_made_also_side_by_side() -> None:
     assert len(observe.calls(trace.events)) == 2
 
 
-def test_none_is_kept_like_anything_else() -> None:
+def test_none_is_kept_as_a_result() -> None:
     world = WorldSpec(tools={"t": Entry(stubs=(Stub(answer={"return": None}),))})
     endings, _ = talk(graph({"a": asks_twice}, [(START, "a")], [ADDED]), None, "A", "B", world=world)
     assert logs(endings) == [[None, "A", "B"]]
 
 
-def test_the_next_visit_makes_its_own() -> None:
+def test_the_next_visit_calls_the_function_again() -> None:
     async def again(state: Any, run: Any) -> Any:
         return [edge] if len(state["log"]) < 6 else []
 
@@ -75,7 +75,7 @@ def test_the_next_visit_makes_its_own() -> None:
     assert logs(endings) == [[1, "A", "B", 2, "C", "D"]]
 
 
-def test_visits_side_by_side_each_make_their_own() -> None:
+def test_parallel_visits_each_call_the_function() -> None:
     async def asks(state: Any, ctx: Any) -> Any:
         return Update({"log": [await ctx.once("made", calls_tool(ctx)), await ctx.pause("?")]})
 
@@ -83,12 +83,12 @@ def test_visits_side_by_side_each_make_their_own() -> None:
     assert logs(talk(built, None, "A")[0]) == [[1, "A", 2, "A"]]
 
 
-def test_a_new_input_makes_it_anew() -> None:
+def test_a_new_input_calls_the_function_again() -> None:
     built = graph({"a": asks_twice}, [(START, "a")], [ADDED])
     assert logs(talk(built, None, "A", None, "B", "C")[0]) == [[2, "B", "C"]]
 
 
-def test_after_a_failure_it_is_made_anew() -> None:
+def test_after_a_failure_the_function_is_called_again() -> None:
     async def breaks_at_first(state: Any, ctx: Any) -> Any:
         made = await ctx.once("made", calls_tool(ctx))
         answer = await ctx.pause("a?")
@@ -102,7 +102,7 @@ def test_after_a_failure_it_is_made_anew() -> None:
     assert logs(endings) == [[2, "go on"]]
 
 
-def test_what_fails_is_not_kept() -> None:
+def test_a_failed_call_is_not_kept() -> None:
     async def tries_again(state: Any, ctx: Any) -> Any:
         with pytest.raises(ConnectionError):
             await ctx.once("made", calls_tool(ctx))
@@ -119,7 +119,7 @@ INNER = graph({"ask": asks("?")}, [(START, "ask")], [ADDED])
 @pytest.mark.parametrize(
     "waits", [lambda ctx: ctx.pause("?"), lambda ctx: run_inside(ctx, INNER, {})], ids=["pause", "run_inside"]
 )
-def test_it_cannot_pause_itself(waits: Any) -> None:
+def test_the_function_cannot_pause(waits: Any) -> None:
     async def asks_once(state: Any, ctx: Any) -> None:
         await ctx.once("asked", lambda: waits(ctx))
 
@@ -128,7 +128,7 @@ def test_it_cannot_pause_itself(waits: Any) -> None:
     assert "what is made once cannot pause" in str(ending.error)
 
 
-def test_a_graph_that_is_run_once_from_its_start_may() -> None:
+def test_run_nested_is_allowed_in_the_function() -> None:
     async def runs_once(state: Any, ctx: Any) -> Any:
         ending = await ctx.once("ran", lambda: run_nested(ctx, INNER, {}))
         return Update({"log": [ending.status]})

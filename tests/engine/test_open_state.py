@@ -16,7 +16,7 @@ def open_graph(nodes: Any, edges: Any, **more: Any) -> Any:
 
 
 def adds(**values: Any) -> Any:
-    """A node that returns what it was given, and more."""
+    """A node that returns its state with more values."""
 
     async def run(state: Any, ctx: Any) -> Any:
         return Update({**state, **values})
@@ -24,7 +24,7 @@ def adds(**values: Any) -> Any:
     return run
 
 
-def test_what_a_node_returns_is_the_whole_new_state() -> None:
+def test_the_update_of_a_node_is_the_whole_new_state() -> None:
     built = open_graph({"a": adds(x=1), "b": writes(seen=dict)}, [(START, "a"), ("a", "b")])
     ending, trace = send(built, {"any key": "kept"})
     assert ending.state == {"seen": {"any key": "kept", "x": 1}}
@@ -88,12 +88,12 @@ def scatters(items: Any) -> Any:
     return open_graph({"a": adds(), "work": adds()}, [(START, "a"), edge], routers={"a": scatter})
 
 
-def test_the_state_of_one_mapped_call_replaces_that_of_the_graph_and_two_collide() -> None:
+def test_the_state_of_one_dispatched_visit_replaces_that_of_the_graph_and_two_collide() -> None:
     assert send(scatters([1]), {"q": 1})[0].state == {"item": 1}
     assert send(scatters([1, 2]), {"q": 1})[0].status == "failed"
 
 
-def test_a_node_may_pause_and_leave_a_state() -> None:
+def test_a_node_may_pause_with_a_partial_update() -> None:
     async def leaves(state: Any, ctx: Any) -> Any:
         return Update({**state, "said": await ctx.pause("well?", partial_update={"draft": 1})})
 
@@ -105,7 +105,7 @@ def test_a_node_may_pause_and_leave_a_state() -> None:
     assert (paused.state, ending.state) == ({"draft": 1}, {"q": 1, "said": "yes"})
 
 
-def test_graphs_nest_whatever_their_state() -> None:
+def test_graphs_with_and_without_open_state_nest() -> None:
     inner = open_graph({"a": adds(x=1)}, [(START, "a")])
 
     async def runs(state: Any, ctx: Any) -> Any:

@@ -1,4 +1,4 @@
-"""Graphs that go round while the virtual clock stands still, and those that do much at one instant and may."""
+"""Endless loops while the virtual clock stands still, and large work at one instant that is allowed."""
 
 import asyncio
 from itertools import pairwise
@@ -38,19 +38,17 @@ def counting_to(last: int, **more: Any) -> Any:
 
 @pytest.fixture
 def low(monkeypatch: pytest.MonkeyPatch) -> None:
-    """A tenth of the limits, so that the tests take a tenth of the time."""
+    """Set a tenth of the limits, so that the tests take a tenth of the time."""
     monkeypatch.setattr(standstill, "MOST_WORK", 600)
 
 
-def test_a_counter_to_500_is_no_endless_loop() -> None:
+def test_a_loop_of_500_rounds_is_not_endless() -> None:
     ending, _ = send(counting_to(500))
     assert (ending.status, ending.state["n"]) == ("completed", 500)
 
 
 @pytest.mark.usefixtures("low")
-def test_a_graph_that_goes_round_at_one_instant_ends_and_names_the_round_and_the_edge_that_closes_it() -> (
-    None
-):
+def test_an_endless_loop_at_one_instant_ends_and_names_the_cycle_and_its_closing_edge() -> None:
     back = Edge("b", "a", span=Span("/home/somebody/loop.yaml", 12, 5))
     built = graph(
         {"a": writes(), "b": writes()}, [*chain("a", "b"), back], [COUNT], recursion_limit=UNLIMITED
@@ -81,7 +79,7 @@ def test_a_state_that_doubles_ends_the_run_before_memory_does(grown: Any) -> Non
 
 
 @pytest.mark.usefixtures("low")
-def test_a_long_text_counts_as_often_as_it_stands_in_a_state_that_doubles() -> None:
+def test_a_long_text_counts_for_each_occurrence_in_a_state_that_doubles() -> None:
     ending, _ = send(looping(writes(log=lambda state: state["log"] or ["x" * 10_000])))
     assert ending.error.code == "endless-loop"
     assert sum(map(len, ending.state["log"])) < 50_000_000
@@ -105,7 +103,7 @@ def test_a_fan_out_may_have_any_width() -> None:
 
 
 @pytest.mark.usefixtures("low")
-def test_a_loop_in_which_time_passes_may_go_on() -> None:
+def test_a_loop_in_which_time_passes_is_not_stopped() -> None:
     async def waits(state: Any, ctx: Any) -> Any:
         await asyncio.sleep(0.001 if state["n"] % 250 == 0 else 0)
         return Update({"n": state["n"] + 1})
@@ -118,7 +116,7 @@ def test_a_loop_in_which_time_passes_may_go_on() -> None:
 
 
 @pytest.mark.usefixtures("low")
-def test_a_graph_inside_another_that_goes_round_ends_the_run_whoever_catches_it() -> None:
+def test_an_endless_loop_in_a_nested_graph_ends_the_run_even_if_it_is_caught() -> None:
     inner = looping(writes())
 
     async def tolerant(state: Any, ctx: Any) -> Any:
@@ -132,7 +130,7 @@ def test_a_graph_inside_another_that_goes_round_ends_the_run_whoever_catches_it(
 
 
 @pytest.mark.usefixtures("low")
-def test_what_graphs_inside_do_counts_for_the_loop_they_run_in() -> None:
+def test_the_work_of_nested_graphs_counts_for_the_loop_around_them() -> None:
     inner = counting_to(60)
 
     async def outer(state: Any, ctx: Any) -> Any:
@@ -145,7 +143,7 @@ def test_what_graphs_inside_do_counts_for_the_loop_they_run_in() -> None:
 
 
 @pytest.mark.usefixtures("low")
-def test_a_question_that_is_always_answered_at_once_is_no_way_out() -> None:
+def test_pauses_that_are_answered_at_once_count_as_rounds() -> None:
     world = WorldSpec(human=(Stub(times="any", answer={"reply": "yes"}),))
     ending, _ = send(looping(asks("on?")), world=world)
     assert ending.error.code == "endless-loop"
@@ -161,7 +159,7 @@ def test_no_rescue_makes_an_endless_loop_a_success() -> None:
 
 
 @pytest.mark.usefixtures("low")
-def test_events_that_start_each_other_at_one_instant_end_too() -> None:
+def test_nodes_of_an_event_graph_that_activate_each_other_at_one_instant_are_stopped() -> None:
     nodes = {"a": {"to": "b"}, "b": {"to": "a"}}
     done = run(compiled({"start": "a", "nodes": nodes}, recursion_limit=UNLIMITED))
     assert (done.status, type(done.ending.error)) == ("failed", EndlessLoop)

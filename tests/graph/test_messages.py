@@ -1,4 +1,4 @@
-"""Conversations: the log behaves as LangGraph's add_messages, and appending leaves old views alone."""
+"""Conversations: the log behaves as LangGraph's add_messages, and appending does not change older views."""
 
 from typing import Any
 
@@ -22,7 +22,7 @@ new_messages = st.builds(lambda id_, text: HumanMessage(text, id=id_), ids, st.t
 
 
 @given(st.lists(st.lists(new_messages, max_size=3), max_size=6))
-def test_the_log_grows_as_add_messages_says(batches: Any) -> None:
+def test_the_log_grows_as_with_add_messages(batches: Any) -> None:
     log = MessageLog()
     reference: Any = []
     for batch in batches:
@@ -41,7 +41,7 @@ def test_an_older_view_does_not_see_what_is_appended_to_it(first: Any, second: A
     assert len(old) == len(before)
 
 
-def test_a_log_that_comes_into_an_empty_one_is_taken_as_it_is() -> None:
+def test_a_log_written_to_an_empty_one_replaces_it() -> None:
     log = MessageLog([HumanMessage("x", id="1")])
     assert append_messages(MessageLog(), log) is log
     longer = append_messages(log, [AIMessage("y", id="2")])
@@ -81,12 +81,12 @@ def test_messages_are_written_as_text_or_with_role_or_type(written: Any, type_: 
 
 
 @pytest.mark.parametrize("written", [3, None, {}, {"role": "ghost", "content": "x"}, {"role": "ai"}, [1]])
-def test_anything_else_is_no_message(written: Any) -> None:
+def test_other_values_are_refused(written: Any) -> None:
     with pytest.raises(ValueError, match="not a message"):
         to_message(written)
 
 
-def test_a_message_as_data_has_what_applies_to_it() -> None:
+def test_a_message_as_json_has_the_fields_of_its_type() -> None:
     call = {"name": "f", "args": {"x": 1}, "id": "c1", "type": "tool_call"}
     ai = AIMessage("hi", tool_calls=[call])
     assert message_json(ai) == {
@@ -100,6 +100,6 @@ def test_a_message_as_data_has_what_applies_to_it() -> None:
     assert "tool_calls" not in tool
 
 
-def test_the_views_of_a_request_say_role_as_well_as_type() -> None:
+def test_message_views_have_role_as_well_as_type() -> None:
     view = MessageViews([HumanMessage("x")])[0]
     assert (view["role"], view["type"]) == ("human", "human")

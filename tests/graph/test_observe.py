@@ -1,4 +1,4 @@
-"""Observations that a trace gives, where what it has is not what a provider should have said."""
+"""Observations of a trace: calls, reasons and usage, with implausible data of providers."""
 
 from typing import Any
 
@@ -11,7 +11,7 @@ from harness.graph.trace import Trace
 
 
 @pytest.mark.parametrize("reported", [float("inf"), float("nan"), -5, "many", None, 10**20])
-def test_what_is_no_number_of_tokens_is_not_counted(reported: Any) -> None:
+def test_implausible_numbers_of_tokens_count_as_zero(reported: Any) -> None:
     events = [
         {"event": "call", "call": 1, "kind": "llm", "name": "m", "node": "n"},
         {"event": "answer", "call": 1, "usage": {"input_tokens": reported, "output_tokens": 7}},
@@ -37,7 +37,7 @@ def test_what_is_no_number_of_tokens_is_not_counted(reported: Any) -> None:
         ),
     ],
 )
-def test_a_call_that_failed_says_why(answer: Any, reason: str) -> None:
+def test_a_failed_call_has_its_reason(answer: Any, reason: str) -> None:
     events = [
         {"event": "call", "call": 1, "kind": "mcp", "name": "lend", "node": "n", "request": {"args": {}}},
         {"event": "answer", "call": 1, "ok": False, "latency": 0.0, **answer},
@@ -47,7 +47,7 @@ def test_a_call_that_failed_says_why(answer: Any, reason: str) -> None:
     assert "refused" not in call
 
 
-def test_a_call_of_a_model_says_what_it_was_asked_and_answered() -> None:
+def test_a_model_call_has_its_prompt_and_reply() -> None:
     trace = Trace()
     call = trace.record_call(
         LLMCall(name="m", messages=(SystemMessage("Sort."), HumanMessage("Twice!"))), 0.0
@@ -68,7 +68,7 @@ def test_a_call_of_a_model_says_what_it_was_asked_and_answered() -> None:
     assert "reply" not in failed
 
 
-def test_usage_is_told_by_model_and_by_node() -> None:
+def test_usage_is_listed_by_model_and_by_node() -> None:
     asked = [("a", "m"), ("a", "free"), ("outer/b", "m")]
     events = [
         {"event": "call", "call": at, "kind": "llm", "name": model, "node": node}

@@ -21,12 +21,12 @@ LONG = st.builds(lambda items: [*items, *range(LONG_LIST)], st.lists(VALUES, max
 
 
 @given(VALUES | st.dictionaries(st.text(), LONG, max_size=2))
-def test_a_snapshot_is_what_to_json_makes_also_the_second_time(value: Any) -> None:
+def test_a_snapshot_equals_to_json_even_the_second_time(value: Any) -> None:
     snapshots = Snapshots()
     assert repr(snapshots.of(value)) == repr(snapshots.of(value)) == repr(to_json(value))
 
 
-def test_a_value_that_contains_itself_ends() -> None:
+def test_a_value_that_contains_itself_is_cut_off() -> None:
     value: list[Any] = [0] * LONG_LIST
     value.append(value)
     assert Snapshots().of(value)[-1] == "…"

@@ -1,4 +1,4 @@
-"""Documents: places, files that cannot be used, and merging."""
+"""Documents: locations, files that cannot be used, and merging."""
 
 from __future__ import annotations
 
@@ -38,17 +38,17 @@ def document() -> Document:
         (("nodes", 1, "next", 1), Span("f.yaml", 7, 23, 1)),
     ],
 )
-def test_every_value_has_a_place(document: Document, path: tuple[str | int, ...], span: Span) -> None:
+def test_every_value_has_a_location(document: Document, path: tuple[str | int, ...], span: Span) -> None:
     assert document.span(path) == span
 
 
-def test_the_place_of_nothing_is_that_of_what_it_would_be_in(document: Document) -> None:
+def test_a_missing_value_has_the_location_of_its_parent(document: Document) -> None:
     assert document.span(("nodes", 0, "nope", 3)) == document.span(("nodes", 0))
     assert document.span(("nodes", 7)) == document.span(("nodes",))
     assert document.key_span(("nodes", 0, "nope")) == document.span(("nodes", 0))
 
 
-def test_every_key_has_a_place(document: Document) -> None:
+def test_every_key_has_a_location(document: Document) -> None:
     assert document.key_span(("nodes",)) == Span("f.yaml", 2, 1, 5)
     assert document.key_span(("nodes", 1, "next")) == Span("f.yaml", 7, 13, 4)
     assert document.key_span(("nodes", 1)) == document.span(("nodes", 1))
@@ -59,23 +59,23 @@ def test_lines_end_as_editors_count_them() -> None:
     assert [document.span((key,)).line for key in "abcde"] == [1, 2, 3, 4, 5]
 
 
-def test_a_byte_order_mark_is_no_character() -> None:
+def test_a_byte_order_mark_does_not_count_as_a_character() -> None:
     assert str(parse("\ufeffa: 1", file="f").span(("a",))) == "f:1:4"
 
 
-def test_an_alias_stands_where_it_is_written_and_its_parts_where_they_are() -> None:
+def test_an_alias_has_its_own_location_and_its_parts_those_of_the_anchor() -> None:
     document = parse("a: &x {k: 1}\nb: *x", file="f")
     assert str(document.span(("b",))) == "f:2:4"
     assert str(document.span(("b", "k"))) == "f:1:11"
 
 
-def test_merged_keys_stand_where_they_come_from() -> None:
+def test_merged_keys_have_the_location_of_their_source() -> None:
     document = parse("a: &x {k: 1}\nb: {<<: *x, l: 2}", file="f")
     assert str(document.key_span(("b", "k"))) == "f:1:8"
     assert str(document.key_span(("b", "l"))) == "f:2:13"
 
 
-def test_a_place_inside_a_text_is_found_by_its_line_and_column() -> None:
+def test_a_location_inside_a_text_is_found_by_line_and_column() -> None:
     document = parse("a: x == 'y\nb: |\n  one\n  two\nc: 'it''s'", file="f")
     assert str(document.span_within(("a",), 1, 3)) == "f:1:6"
     assert str(document.span_within(("b",), 2, 2)) == "f:4:4"
@@ -88,7 +88,7 @@ def test_a_part_is_a_document_of_the_same_file(document: Document) -> None:
     assert part.span(("id",)) == document.span(("nodes", 1, "id"))
 
 
-def test_merging_is_by_key_at_every_depth_and_keeps_places() -> None:
+def test_merging_is_by_key_at_every_depth_and_keeps_locations() -> None:
     document = parse("base: {a: {x: 1, y: 1}, l: [1, 2]}\nover: {a: {y: 2}, l: [3], n: 4}", file="f")
     merged = document.at(("base",)).under(document.at(("over",)))
     assert merged.value == {"a": {"x": 1, "y": 2}, "l": [3], "n": 4}
@@ -98,7 +98,7 @@ def test_merging_is_by_key_at_every_depth_and_keeps_places() -> None:
     assert document.value["base"]["a"] == {"x": 1, "y": 1}
 
 
-def test_merging_keeps_mappings_whole_where_it_is_told_to() -> None:
+def test_merging_replaces_mappings_for_which_whole_is_true() -> None:
     document = parse("base: {a: {x: 1}, b: {x: 1}}\nover: {a: {y: 2}, b: {y: 2}}", file="f")
     merged = document.at(("base",)).under(document.at(("over",)), lambda path, _: path == ("a",))
     assert merged.value == {"a": {"y": 2}, "b": {"x": 1, "y": 2}}
@@ -113,7 +113,7 @@ def refusal(path: Path) -> str:
     return str(caught.value)
 
 
-def test_json_and_yaml_are_told_apart_by_the_name(tmp_path: Path) -> None:
+def test_json_and_yaml_are_distinguished_by_the_suffix(tmp_path: Path) -> None:
     (tmp_path / "a.json").write_text('{"a": "\\u00e9"}')
     (tmp_path / "a.yaml").write_text("{a: yes}")
     assert read(tmp_path / "a.json").value == {"a": "é"}
@@ -121,7 +121,9 @@ def test_json_and_yaml_are_told_apart_by_the_name(tmp_path: Path) -> None:
     assert read(tmp_path / "a.yaml", yaml="1.2").value == {"a": "yes"}
 
 
-def test_files_are_named_from_the_current_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_paths_are_shown_relative_to_the_current_folder(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     (tmp_path / "sub").mkdir()
     (tmp_path / "sub" / "a.yaml").write_text("a: 1")
     assert read(tmp_path / "sub" / "a.yaml").file == (tmp_path / "sub" / "a.yaml").as_posix()
@@ -130,14 +132,14 @@ def test_files_are_named_from_the_current_folder(tmp_path: Path, monkeypatch: py
     assert read("sub/a.yaml").file == "sub/a.yaml"
 
 
-def test_a_missing_file_names_the_nearest(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_missing_file_suggests_the_nearest_name(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
     Path("triage.yaml").write_text("a: 1")
     assert refusal(Path("traige.yaml")) == "traige.yaml: no such file\n    did you mean 'triage.yaml'?"
     assert refusal(Path("no/x.yaml")) == "no/x.yaml: no such file\n    the folder no does not exist"
 
 
-def test_a_link_that_leads_nowhere_is_told(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_broken_link_is_reported(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
     Path("a.yaml").symlink_to("gone.yaml")
     Path("b.yaml").symlink_to("b.yaml")
@@ -156,13 +158,13 @@ def test_a_pipe_is_refused_without_waiting_for_its_writer(
     assert refusal(Path("a.yaml")) == "a.yaml: this is a pipe, a socket or a device, not a file"
 
 
-def test_a_missing_file_is_told_where_it_is_named(tmp_path: Path) -> None:
+def test_a_missing_file_is_reported_at_the_location_that_names_it(tmp_path: Path) -> None:
     with pytest.raises(ManifestError) as caught:
         read(tmp_path / "x.yaml", named_at=Span("s.yaml", 2, 11))
     assert str(caught.value).startswith("s.yaml:2:11: ")
 
 
-def test_a_file_that_is_named_from_the_current_folder_is_named_from_the_other_file(
+def test_a_path_relative_to_the_current_folder_gets_a_hint_relative_to_the_file(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     for folder in ("agents", "suites"):
@@ -187,12 +189,12 @@ def test_a_file_that_is_named_from_the_current_folder_is_named_from_the_other_fi
         (b"", "the file is empty"),
     ],
 )
-def test_files_that_are_no_documents_are_refused(tmp_path: Path, data: bytes, message: str) -> None:
+def test_files_that_are_not_text_are_refused(tmp_path: Path, data: bytes, message: str) -> None:
     (tmp_path / "a.yaml").write_bytes(data)
     assert message in refusal(tmp_path / "a.yaml")
 
 
-def test_a_folder_is_no_document(tmp_path: Path) -> None:
+def test_a_folder_is_refused(tmp_path: Path) -> None:
     assert refusal(tmp_path).endswith("this is a folder, not a file")
     for name in ("d.json", "b.yaml", "notes.txt", "c.yml", "a.yaml"):
         (tmp_path / name).touch()

@@ -1,4 +1,4 @@
-"""A value is changed in the text of a document, and nothing else of it."""
+"""Change of a single value in the text of a document."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ def parser(name: str) -> Any:
 
 
 def place(document: Document) -> tuple[tuple[Any, ...], int, int]:
-    """The path of the prompt, and where it is."""
+    """The path of the prompt, and its location."""
 
     def below(value: Any, path: tuple[Any, ...]) -> Any:
         if isinstance(value, dict) and "prompt" in value:
@@ -50,7 +50,7 @@ def place(document: Document) -> tuple[tuple[Any, ...], int, int]:
 
 @pytest.mark.parametrize("name", DOCUMENTS)
 @given(text=TEXTS)
-def test_any_text_can_be_put_in_the_place_of_another(name: str, text: str) -> None:
+def test_any_text_can_replace_another(name: str, text: str) -> None:
     document = parser(name)(DOCUMENTS[name])
     path, line, column = place(document)
     after = replace_text(document, line, column, text, parser(name))
@@ -76,7 +76,7 @@ def test_any_text_can_be_put_in_the_place_of_another(name: str, text: str) -> No
         ("tools: [look, ask] # both\n", ("tools",), [], "tools: [] # both\n"),
     ],
 )
-def test_a_value_is_written_as_its_neighbours_are(
+def test_a_value_is_written_in_the_style_of_its_neighbours(
     text: str, path: tuple[str, ...], value: Any, after: str | None
 ) -> None:
     parse_it = parser("yaml")

@@ -1,4 +1,4 @@
-"""`${VAR}` in manifests. Source: sherma.txt, "Environment variable substitution"."""
+"""Substitution of `${VAR}` in manifests. Source: sherma.txt, "Environment variable substitution"."""
 
 from __future__ import annotations
 
@@ -42,24 +42,24 @@ def test_references(written: str, expected: str) -> None:
     assert substitute(document, ENV).value == {"a": [{"k": expected}]}
 
 
-def test_what_is_put_in_is_not_looked_at_again() -> None:
+def test_substituted_values_are_not_substituted_again() -> None:
     assert substitute(parse("a: ${X}", file="f"), {"X": "${Y}$$"}).value == {"a": "${Y}$$"}
 
 
-def test_keys_and_values_that_are_no_text_stay() -> None:
+def test_keys_and_values_that_are_not_text_stay() -> None:
     text = "${A}: 1\nb: [true, null, 2.5, 2024-01-01]"
     document = parse(text, file="f")
     assert substitute(document, ENV).value == document.value
 
 
-def test_places_and_the_document_itself_stay() -> None:
+def test_locations_and_the_original_document_stay() -> None:
     document = parse("a: ${A}\nb: x", file="f")
     result = substitute(document, ENV)
     assert result.span(("b",)) == document.span(("b",))
     assert document.value["a"] == "${A}"
 
 
-def test_every_missing_variable_is_named_at_once_sorted_and_located() -> None:
+def test_all_missing_variables_are_reported_at_once_sorted_and_located() -> None:
     document = parse("a: ${ZULU} ${ALPHA}\nb: [x, '${BETA} ${ALPHA}']\nc: ${A}", file="f.yaml")
     with pytest.raises(ManifestError, match=r"ALPHA.*BETA.*ZULU") as caught:
         substitute(document, ENV)

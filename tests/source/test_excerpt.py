@@ -1,4 +1,4 @@
-"""Problems as people see them: exact texts."""
+"""Rendering of problems: exact texts."""
 
 from __future__ import annotations
 
@@ -24,13 +24,13 @@ def test_a_problem_shows_its_line_a_caret_and_the_hint() -> None:
     )
 
 
-def test_the_line_comes_from_the_file_when_its_text_is_not_at_hand(tmp_path: Path) -> None:
+def test_the_line_is_read_from_the_file_if_no_text_is_given(tmp_path: Path) -> None:
     file = tmp_path / "a.yaml"
     file.write_text("key: value\n")
     assert excerpt(Span(str(file), 1, 6, 5)) == "    key: value\n         ^~~~~"
 
 
-def test_a_problem_without_a_place_or_a_readable_file_is_its_message() -> None:
+def test_a_problem_without_a_location_or_a_readable_file_is_only_its_message() -> None:
     assert render(Problem("x", "no such file")) == "no such file"
     assert render(Problem("x", "broken", Span("/nowhere/x", 3, 1))) == "/nowhere/x:3:1: broken"
     assert excerpt(Span("f", 9, 1), "one line") == ""
@@ -54,11 +54,11 @@ def test_a_blank_line_is_not_shown_and_no_line_ends_in_blanks() -> None:
         ("a: \x1b[31m", 4, 1, "    a: ·[31m\n       ^"),
     ],
 )
-def test_the_caret_stands_under_the_place(line: str, column: int, length: int, expected: str) -> None:
+def test_the_caret_is_under_the_span(line: str, column: int, length: int, expected: str) -> None:
     assert excerpt(Span("f", 1, column, length), line) == expected
 
 
-def test_long_lines_are_cut_around_the_place() -> None:
+def test_long_lines_are_cut_around_the_span() -> None:
     shown, caret = excerpt(Span("f", 1, 151, 3), "x" * 150 + "abc" + "y" * 150).split("\n")
     assert len(shown) < 110
     assert shown[caret.index("^") : caret.index("^") + 3] == "abc"
@@ -66,13 +66,13 @@ def test_long_lines_are_cut_around_the_place() -> None:
     assert shown.endswith("…")
 
 
-def test_the_nearest_word_is_found_whatever_its_case() -> None:
+def test_the_nearest_word_is_found_ignoring_case() -> None:
     assert nearest("Repaly", ["reply", "times", "latency"]) == "reply"
     assert nearest("zzz", ["reply", "times"]) is None
     assert nearest("REPLY", ["reply"]) == "reply"
 
 
-def test_a_word_that_only_shares_letters_is_not_near() -> None:
+def test_a_word_that_only_shares_letters_is_not_suggested() -> None:
     assert nearest("path", ["repeat"]) is None
     assert nearest("assert", ["cassette"]) is None
     assert [nearest("prompt", ["user_prompt"]), nearest("nswer", ["answer"])] == ["user_prompt", "answer"]
@@ -85,7 +85,7 @@ def test_a_hint_names_the_nearest_word_or_else_the_known_ones() -> None:
     assert did_you_mean("zzz", [str(number) for number in range(30)]).endswith("18, 19, …")
 
 
-def test_an_excerpt_follows_the_file(tmp_path: Path) -> None:
+def test_an_excerpt_shows_the_present_text_of_a_changed_file(tmp_path: Path) -> None:
     file = tmp_path / "a.yaml"
     file.write_text("first")
     assert excerpt(Span(str(file), 1, 1, 5)) == "    first\n    ^~~~~"

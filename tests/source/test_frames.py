@@ -1,4 +1,4 @@
-"""Of an exception, the frames in the user's own code are told."""
+"""The frames of an exception that are in user code."""
 
 import importlib.util
 import json
@@ -55,7 +55,7 @@ def test_frames_of_the_standard_library_are_left_out(tmp_path: Path, monkeypatch
     json.dumps(frames(error))
 
 
-def test_what_is_behind_an_exception_comes_first(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_causes_come_before_the_exception(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
     mine = [f for f in own_frames(raised(tmp_path, "chained", "{")) if f["file"] == "mine.py"]
     assert [frame["line"] for frame in mine] == [11, 7, 13]
@@ -63,7 +63,7 @@ def test_what_is_behind_an_exception_comes_first(tmp_path: Path, monkeypatch: py
     assert mine[2]["raised"] == "KeyError: 'no text'"
 
 
-def test_a_recursion_keeps_few_frames(tmp_path: Path) -> None:
+def test_few_frames_of_a_recursion_are_kept(tmp_path: Path) -> None:
     assert len(frames(raised(tmp_path, "deeper", 0))) <= 20
 
 

@@ -1,4 +1,4 @@
-"""Objects named by dotted paths, from folders of suites that know nothing of each other."""
+"""Import of objects by dotted path, from the folders of independent suites."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ def test_installed_modules_are_found_without_folders() -> None:
     assert import_object("collections.abc.Mapping.get").__name__ == "get"
 
 
-def test_a_folder_is_searched_and_the_path_stays_as_it_was(tmp_path: Path) -> None:
+def test_a_folder_is_searched_and_sys_path_is_restored(tmp_path: Path) -> None:
     folder = suite(tmp_path, seeds="class Seed:\n    class Packet: pass\n")
     assert import_object("seeds.Seed.Packet", [folder]).__name__ == "Packet"
     assert str(folder) not in sys.path
@@ -71,7 +71,7 @@ def test_two_suites_may_have_modules_of_the_same_name(tmp_path: Path) -> None:
     assert import_object("tools.who", [two])() == "two"
 
 
-def test_a_module_loaded_elsewhere_is_neither_returned_nor_lost(
+def test_a_module_loaded_from_elsewhere_is_neither_returned_nor_lost(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     elsewhere = suite(tmp_path / "elsewhere", lanterns="lit = 'elsewhere'")
@@ -100,14 +100,14 @@ def test_the_first_folder_wins(tmp_path: Path) -> None:
     assert import_object("lids.n", [one, two]) == 3
 
 
-def test_a_missing_module_names_the_nearest(tmp_path: Path) -> None:
+def test_a_missing_module_suggests_the_nearest_name(tmp_path: Path) -> None:
     folder = suite(tmp_path, seeds="")
     assert str(problem("seds.Seed", folder)) == (
         "cannot import 'seds.Seed': there is no module 'seds'\n    did you mean 'seeds'?"
     )
 
 
-def test_a_missing_attribute_names_the_nearest(tmp_path: Path) -> None:
+def test_a_missing_attribute_suggests_the_nearest_name(tmp_path: Path) -> None:
     folder = suite(tmp_path, seeds="class Seed:\n    count = 1\n")
     assert str(problem("seeds.Sede", folder)) == (
         "cannot import 'seeds.Sede': the module 'seeds' has no 'Sede'\n    did you mean 'Seed'?"
@@ -116,7 +116,7 @@ def test_a_missing_attribute_names_the_nearest(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("dotted", ["seeds", "", "a..b", "a.b-c", ".a", "a.b:c"])
-def test_what_is_no_dotted_path_is_refused(dotted: str) -> None:
+def test_text_that_is_not_a_dotted_path_is_refused(dotted: str) -> None:
     assert "is not a dotted path" in str(problem(dotted))
 
 
@@ -132,14 +132,14 @@ def test_what_is_no_dotted_path_is_refused(dotted: str) -> None:
         ("x = 1\nx = = 2\n", "module broken raised SyntaxError: invalid syntax"),
     ],
 )
-def test_a_module_that_fails_is_told_with_its_line(tmp_path: Path, source: str, said: str) -> None:
+def test_a_module_that_fails_is_reported_with_its_line(tmp_path: Path, source: str, said: str) -> None:
     found = problem("broken.x", suite(tmp_path, broken=source))
     assert said in str(found)
     assert found.span is not None
     assert (Path(found.span.file).name, found.span.line) == ("broken.py", 2)
 
 
-def test_a_module_can_be_mended_and_imported_again(tmp_path: Path) -> None:
+def test_a_module_can_be_corrected_and_imported_again(tmp_path: Path) -> None:
     folder = suite(tmp_path, mended="1 / 0")
     problem("mended.x", folder)
     (folder / "mended.py").write_text("x = 'whole again'")

@@ -1,4 +1,4 @@
-"""JSON: the values of `json.loads`, with places, and everything that is refused."""
+"""JSON: the values of `json.loads`, their locations, and everything that is refused."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ def test_values_are_those_of_json_loads(data: Any, indent: int | None, ascii_onl
     assert json.dumps(value) == json.dumps(json.loads(text))
 
 
-def test_keys_and_values_have_places() -> None:
+def test_keys_and_values_have_locations() -> None:
     document = read('{\n  "a": [1, {"bé": "x"}]\n}')
     assert str(document.span(("a", 1, "bé"))) == "f.json:2:19"
     assert str(document.key_span(("a", 1, "bé"))) == "f.json:2:13"
@@ -72,11 +72,11 @@ def test_keys_and_values_have_places() -> None:
         ("[" * 100_000, ("too-deep", 1, 101)),
     ],
 )
-def test_what_is_not_json_is_refused_where_it_stands(text: str, expected: tuple[str, int, int]) -> None:
+def test_invalid_json_is_refused_at_its_location(text: str, expected: tuple[str, int, int]) -> None:
     assert problem_of(text) == expected
 
 
-def test_every_duplicate_is_told() -> None:
+def test_every_duplicate_key_is_reported() -> None:
     with pytest.raises(ManifestError) as caught:
         read('{"a": 1, "a": {"b": 1, "b": 2}}')
     assert [problem.message for problem in caught.value.problems] == [

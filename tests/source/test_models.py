@@ -1,4 +1,4 @@
-"""Documents checked against pydantic models: one problem a mistake, located, in plain words."""
+"""Validation against pydantic models: one located problem for each mistake."""
 
 from __future__ import annotations
 
@@ -186,7 +186,7 @@ def test_a_part_is_validated_at_its_path() -> None:
         ),
     ],
 )
-def test_mistakes_and_their_texts(text: str, expected: list[str]) -> None:
+def test_messages_of_mistakes(text: str, expected: list[str]) -> None:
     assert problems(text) == expected
 
 
@@ -197,7 +197,7 @@ def test_models_that_ignore_unknown_keys_do() -> None:
     assert validate(Loose, parse("a: 1\nb: 2", file="f")).a == 1
 
 
-def test_an_ignored_key_may_be_what_is_missing() -> None:
+def test_an_ignored_key_may_be_a_misspelled_required_one() -> None:
     class Loose(BaseModel, extra="ignore", title="a thing"):
         prompt: str
         next: str = ""
@@ -224,5 +224,5 @@ def test_a_missing_key_and_a_value_of_another_type_come_with_an_example() -> Non
     ]
 
 
-def test_an_integer_that_python_does_not_write_is_told_by_its_length() -> None:
+def test_an_integer_too_large_for_python_to_print_is_described_by_its_length() -> None:
     assert describe(10**5000) == "a number of about 5,000 digits"

@@ -1,4 +1,4 @@
-"""Objects of dotted paths are found in the text of their modules, without importing anything."""
+"""Lookup of objects by dotted path in the source of their modules, without imports."""
 
 import sys
 from pathlib import Path
@@ -69,7 +69,7 @@ def folder(tmp_path: Path) -> Path:
         "sys.path",
     ],
 )
-def test_it_is_there(folder: Path, dotted: str) -> None:
+def test_an_existing_object_is_found(folder: Path, dotted: str) -> None:
     look_up(dotted, [folder])
     assert "lone_module" not in sys.modules
 
@@ -84,7 +84,7 @@ def test_it_is_there(folder: Path, dotted: str) -> None:
         ("lone", ""),
     ],
 )
-def test_what_is_not_there_is_told_as_an_import_tells_it(folder: Path, dotted: str, hint: str) -> None:
+def test_a_missing_object_is_reported_as_an_import_reports_it(folder: Path, dotted: str, hint: str) -> None:
     (folder / "boxes/__init__.py").write_text("lid = 1\n")
     with pytest.raises(ImportProblem) as found:
         look_up(dotted, [folder])

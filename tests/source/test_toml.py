@@ -39,14 +39,14 @@ GATE = ("tool", "harness", "gate")
         ((*GATE, "by", 1, "tag"), "18:1", "18:7"),
     ],
 )
-def test_a_key_has_its_place(path: DocumentPath, key: str, value: str) -> None:
+def test_a_key_has_its_location(path: DocumentPath, key: str, value: str) -> None:
     document = parse(TEXT, file="p.toml", toml=True)
 
     assert str(document.key_span(path)) == f"p.toml:{key}"
     assert str(document.span(path)) == f"p.toml:{value}"
 
 
-def test_what_is_no_toml_is_told_at_its_place(tmp_path: Path) -> None:
+def test_invalid_toml_is_reported_at_its_location(tmp_path: Path) -> None:
     (tmp_path / "p.toml").write_text("a = 1\nb = \n", encoding="utf-8")
 
     with pytest.raises(FormatError, match="not TOML: invalid value") as refused:

@@ -1,4 +1,4 @@
-"""Text on which the runner of GitHub Actions does not act."""
+"""Escaping of workflow commands of GitHub Actions."""
 
 import json
 import re
@@ -18,13 +18,13 @@ PIECES = st.lists(st.text("::#[ \tab\n\r\u00a0\x85"))
 
 
 def acts(text: str) -> bool:
-    """As the runner reads it: V2 at the beginning of a line, V1 anywhere."""
+    """True if the runner would execute a command: V2 at the beginning of a line, V1 anywhere."""
     lines = re.split(r"\r\n|\r|\n", text)
     return any(line.lstrip().startswith("::") or "##[" in line for line in lines)
 
 
 @given(PIECES)
-def test_nothing_acts_however_the_text_is_cut_into_pieces(pieces: list[str]) -> None:
+def test_commands_are_escaped_however_the_text_is_split(pieces: list[str]) -> None:
     make = CommandEscaper(True)
     shown = "".join([make(piece) for piece in pieces])
     assert not acts(shown)
@@ -32,7 +32,7 @@ def test_nothing_acts_however_the_text_is_cut_into_pieces(pieces: list[str]) -> 
 
 
 @given(PIECES)
-def test_elsewhere_nothing_is_changed(pieces: list[str]) -> None:
+def test_outside_of_actions_nothing_is_changed(pieces: list[str]) -> None:
     make = CommandEscaper(False)
     assert [make(piece) for piece in pieces] == pieces
 
@@ -53,7 +53,7 @@ def test_a_backslash_breaks_a_command(text: str, shown: str, monkeypatch: pytest
     assert escape_commands(text) == text
 
 
-def test_a_command_of_ours_is_let_through_as_a_whole_line() -> None:
+def test_an_allowed_command_passes_as_a_whole_line() -> None:
     line = allow_command("::error file=a.yaml::it failed")
     assert CommandEscaper(True)(f"{line}\n") == f"{line}\n"
     assert not acts(CommandEscaper(True)(f" {line}\n"))

@@ -64,7 +64,7 @@ PLAIN = st.text(alphabet="yesnoftru0123456789abx_:.-+eE~T Z", min_size=1, max_si
 
 
 @given(PLAIN)
-def test_plain_scalars_of_version_1_1_mean_what_they_mean_to_pyyaml(scalar: str) -> None:
+def test_plain_scalars_of_version_1_1_have_the_values_of_pyyaml(scalar: str) -> None:
     text = f"- {scalar.strip() or 'x'}\n"
     try:
         expected = yaml.safe_load(text)
@@ -108,7 +108,7 @@ def test_scalars_by_version(written: str, in_1_1: Any, in_1_2: Any) -> None:
         assert (found, type(found)) == (expected, type(expected))
 
 
-def test_merge_keys_put_mappings_under_the_one_they_stand_in() -> None:
+def test_merge_keys_are_overridden_by_the_mapping_they_are_in() -> None:
     text = (
         "base: &b {x: 1, y: 1}\nmore: &m {y: 2, z: 2}\nboth: {<<: [*m, *b], z: 3}\none:\n  <<: *b\n  y: 5\n"
     )
@@ -125,12 +125,12 @@ def test_aliases_share_one_object() -> None:
     assert value["a"] is value["b"]
 
 
-def test_a_key_given_twice_is_refused_at_the_second_naming_the_first() -> None:
+def test_a_duplicate_key_is_refused_at_the_second_naming_the_first() -> None:
     (problem,) = problem_list("a: 1\nb: 2\n'a': 3\n")
     assert str(problem) == "f.yaml:3:1: key 'a' is given twice (first in line 1)"
 
 
-def test_all_bad_keys_of_a_file_are_told_at_once() -> None:
+def test_all_bad_keys_of_a_file_are_reported_at_once() -> None:
     assert problems_of("a: 1\na: 2\n3: x\nb: {c: 1, c: 2}\non: 1\n") == [
         ("duplicate-key", 2, 1),
         ("key-not-text", 3, 1),
@@ -139,7 +139,7 @@ def test_all_bad_keys_of_a_file_are_told_at_once() -> None:
     ]
 
 
-def test_on_is_a_good_key_in_version_1_2() -> None:
+def test_on_is_a_valid_key_in_version_1_2() -> None:
     assert value_of("on: 1", "1.2") == {"on": 1}
 
 
@@ -170,7 +170,7 @@ def test_on_is_a_good_key_in_version_1_2() -> None:
         ("a: '\ud83d'", ("bad-surrogate", 1, 5)),
     ],
 )
-def test_what_cannot_be_read_is_refused_where_it_stands(text: str, expected: tuple[str, int, int]) -> None:
+def test_invalid_yaml_is_refused_at_its_location(text: str, expected: tuple[str, int, int]) -> None:
     assert problems_of(text) == [expected]
 
 
@@ -188,7 +188,7 @@ def test_deep_nesting_is_refused_quickly(deep: str) -> None:
     assert problem_list(deep)[0].code == "too-deep"
 
 
-def test_a_hundred_levels_are_fine() -> None:
+def test_a_hundred_levels_are_allowed() -> None:
     assert value_of("[" * 100 + "]" * 100)
 
 
@@ -203,7 +203,7 @@ def test_an_alias_bomb_is_refused() -> None:
     assert problem_list("\n".join(lines))[0].code == "too-many-nodes"
 
 
-def test_broken_yaml_is_always_refused_in_our_words() -> None:
+def test_broken_yaml_raises_nothing_but_a_manifest_error() -> None:
     chance = random.Random(1)
     pieces = [
         "a",
@@ -243,10 +243,10 @@ def test_broken_yaml_is_always_refused_in_our_words() -> None:
         ("a: 5 # ${A}", {"a": 5}),
     ],
 )
-def test_placeholders_of_a_templated_text_are_text_wherever_they_stand(text: str, expected: object) -> None:
+def test_placeholders_of_a_templated_text_are_always_text(text: str, expected: object) -> None:
     assert parse(text, file="f", yaml="templated").value == expected
 
 
-def test_the_places_of_a_templated_text_are_those_of_the_file() -> None:
+def test_locations_in_a_templated_text_are_those_of_the_file() -> None:
     document = parse("{port: ${PORT:6379}, a: ${A}}", file="f", yaml="templated")
     assert [str(document.span((key,))) for key in ("port", "a")] == ["f:1:8", "f:1:25"]

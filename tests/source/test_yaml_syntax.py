@@ -1,4 +1,4 @@
-"""What is no YAML is told in plain words, at the place a person would mend."""
+"""Messages for YAML syntax errors, at the location that a person would correct."""
 
 import pytest
 import yaml as pyyaml
@@ -24,7 +24,7 @@ JARGON = (
 
 
 def told(text: str) -> str:
-    """`line:column message (hint)`, or "" where the text can be read."""
+    """Return `line:column message (hint)`, or "" if the text is valid."""
     try:
         yaml.load(text)
     except Unreadable as error:
@@ -65,7 +65,7 @@ def told(text: str) -> str:
         ("a: {{ name }}\n", "1:5 a key must be text, not a list or mapping (quote a text that begins with '{{')"),
     ],
 )  # fmt: skip
-def test_what_is_wrong_is_told_in_plain_words(
+def test_syntax_errors_have_plain_messages(
     text: str, expected: str, loader: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(yaml, "_LOADER", getattr(pyyaml, loader))
@@ -73,5 +73,5 @@ def test_what_is_wrong_is_told_in_plain_words(
 
 
 @given(st.text(alphabet="ab:-[]{}\"'#|>&*!%@,? \n\t\\", max_size=40))
-def test_no_word_of_the_parser_is_told(text: str) -> None:
+def test_messages_contain_no_words_of_the_parser(text: str) -> None:
     assert not [word for word in JARGON if word in told(text)]

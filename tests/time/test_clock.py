@@ -1,4 +1,4 @@
-"""Virtual time: sleeping costs nothing, waiting for the real world holds the clock."""
+"""Virtual time: sleeping takes no real time, and real work holds the clock."""
 
 import asyncio
 import socket
@@ -40,7 +40,7 @@ def test_years_of_sleep_pass_at_once_though_floats_are_coarser_than_a_nanosecond
     assert run(main) == seconds
 
 
-def test_parallel_sleeps_cost_the_longest_of_them() -> None:
+def test_parallel_sleeps_take_as_long_as_the_longest() -> None:
     async def main() -> Any:
         await asyncio.gather(*(asyncio.sleep(seconds) for seconds in (1, 5, 3)))
         return now()
@@ -100,7 +100,7 @@ def test_the_clock_stands_still_while_a_worker_thread_works() -> None:
 
 
 class LateResults(Executor):
-    """Runs in threads; each result comes only when somebody says so, or after a tenth of a second."""
+    """An executor whose results arrive only when they are released, or after a tenth of a second."""
 
     def __init__(self) -> None:
         self.hurry = threading.Event()
@@ -117,7 +117,7 @@ class LateResults(Executor):
         return future
 
 
-def test_the_clock_stands_still_until_the_result_of_a_thread_is_here() -> None:
+def test_the_clock_stands_still_until_the_result_of_a_thread_arrives() -> None:
     async def main() -> Any:
         threads = LateResults()
         ticker = asyncio.get_running_loop().call_later(1000, threads.hurry.set)
@@ -128,7 +128,7 @@ def test_the_clock_stands_still_until_the_result_of_a_thread_is_here() -> None:
     assert run(main) == ("done", 0.0)
 
 
-def test_a_call_that_is_cancelled_before_its_thread_begins_does_not_hold_the_clock() -> None:
+def test_a_call_cancelled_before_its_thread_starts_does_not_hold_the_clock() -> None:
     async def main() -> Any:
         loop, release = asyncio.get_running_loop(), threading.Event()
         with ThreadPoolExecutor(max_workers=1) as threads:
@@ -157,7 +157,7 @@ def test_an_executor_that_refuses_a_call_does_not_hold_the_clock() -> None:
     assert run(main) == 100.0
 
 
-def test_a_call_that_is_cancelled_while_its_thread_works_holds_the_clock_until_that_is_done() -> None:
+def test_a_cancelled_call_holds_the_clock_until_its_thread_ends() -> None:
     async def main() -> Any:
         loop, begun, release = asyncio.get_running_loop(), threading.Event(), threading.Event()
 
@@ -179,7 +179,7 @@ def test_a_call_that_is_cancelled_while_its_thread_works_holds_the_clock_until_t
     assert run(main) == (0.0, 1000.0)
 
 
-def test_a_subprocess_under_real_wait_costs_no_virtual_time() -> None:
+def test_a_subprocess_under_real_wait_takes_no_virtual_time() -> None:
     async def main() -> Any:
         with real_wait():
             process = await asyncio.create_subprocess_exec("true")
@@ -189,7 +189,7 @@ def test_a_subprocess_under_real_wait_costs_no_virtual_time() -> None:
     assert run(main) == 0.0
 
 
-def test_in_real_time_the_clock_runs_as_real_clocks_do() -> None:
+def test_in_real_time_the_clock_follows_the_real_one() -> None:
     async def main() -> Any:
         with in_real_time():
             await asyncio.sleep(0.01)
@@ -198,7 +198,7 @@ def test_in_real_time_the_clock_runs_as_real_clocks_do() -> None:
     assert 0.01 <= run(main) < 60
 
 
-def test_waiting_for_what_can_never_happen_is_a_deadlock(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_waiting_for_ever_is_a_deadlock(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("harness.time.clock.DEADLOCK_AFTER_S", 0.01)
 
     async def main() -> None:
@@ -216,7 +216,7 @@ def test_the_helpers_do_nothing_on_an_ordinary_loop() -> None:
     assert asyncio.run(main()) == "fine"
 
 
-def test_events_come_in_while_callbacks_are_always_ready() -> None:
+def test_events_are_polled_while_callbacks_are_always_ready() -> None:
     async def main() -> int:
         here, there = socket.socketpair()
         with here, there:

@@ -1,4 +1,4 @@
-"""Deadlines: work may take just its time, and what ends at the instant of a deadline ends before it."""
+"""Deadlines: work that ends at the instant of its deadline is in time."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from harness.time.idle import nested_level
 
 
 def run(work: Callable[[], Awaitable[Any]]) -> tuple[Any, float]:
-    """What the work returns or raises, and how long it took."""
+    """Return the result or the error of the work, and its duration."""
 
     async def timed() -> tuple[Any, float]:
         try:
@@ -35,7 +35,7 @@ async def within(seconds: float, *sleeps: float) -> str:
 
 
 @pytest.mark.parametrize("sleeps", [(3,), (1, 2), (3, 0, 0), (0.1, 0.2, 2.7)])
-def test_work_may_take_just_its_time(sleeps: tuple[float, ...]) -> None:
+def test_work_may_take_exactly_as_long_as_its_limit(sleeps: tuple[float, ...]) -> None:
     assert run(lambda: within(3, *sleeps)) == ("done", 3)
 
 
@@ -43,7 +43,7 @@ def test_work_that_takes_longer_is_cut_at_its_deadline() -> None:
     assert run(lambda: within(3, 3, 0.001)) == (TimeoutError, 3)
 
 
-def test_of_two_deadlines_at_one_instant_the_inner_is_the_first() -> None:
+def test_of_two_deadlines_at_one_instant_the_inner_one_fires() -> None:
     async def work() -> str:
         async with Deadline(5):
             await asyncio.sleep(2)
@@ -57,7 +57,7 @@ def test_of_two_deadlines_at_one_instant_the_inner_is_the_first() -> None:
     assert run(work) == ("inner", 5)
 
 
-def test_a_deadline_can_be_stopped_and_begin_anew() -> None:
+def test_a_deadline_can_be_stopped_and_restarted() -> None:
     async def work() -> str:
         async with Deadline(3) as deadline:
             deadline.stop()
@@ -80,7 +80,7 @@ def test_a_deadline_that_is_over_does_nothing() -> None:
     assert run(work) == ("done", 10)
 
 
-def test_a_cancellation_from_outside_stays_one() -> None:
+def test_a_cancellation_from_outside_is_not_a_timeout() -> None:
     async def work() -> str:
         task = asyncio.ensure_future(within(9, 5))
         await asyncio.sleep(1)

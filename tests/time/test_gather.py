@@ -1,4 +1,4 @@
-"""Awaitables side by side: all results in order, or the first error and nothing left running."""
+"""Concurrent awaitables: all results in order, or the first error with nothing left running."""
 
 import asyncio
 from typing import Any
@@ -17,7 +17,7 @@ def test_results_come_in_the_order_of_the_awaitables() -> None:
     assert simulate(main) == ([3, 1, 2], 3.0)
 
 
-def test_when_one_fails_the_others_are_stopped_and_waited_for() -> None:
+def test_if_one_fails_the_others_are_cancelled_and_awaited() -> None:
     stopped = []
 
     async def slow(name: Any) -> None:

@@ -1,4 +1,4 @@
-"""Who hears that nothing is ready to run, and in which order."""
+"""Tasks that wait for an idle loop, and the order in which they are woken."""
 
 import asyncio
 import threading
@@ -15,7 +15,7 @@ def run(main: Any) -> Any:
         return runner.run(main())
 
 
-def test_the_innermost_hears_of_it_first_however_often_it_goes_on() -> None:
+def test_the_innermost_waiter_is_woken_first_even_repeatedly() -> None:
     async def main() -> list[str]:
         order: list[str] = []
 
@@ -35,7 +35,7 @@ def test_the_innermost_hears_of_it_first_however_often_it_goes_on() -> None:
     assert run(main) == ["innermost", "inner", "inner", "inner", "outer", "outer"]
 
 
-def test_those_of_one_level_hear_of_it_in_turn() -> None:
+def test_waiters_of_one_level_are_woken_in_turn() -> None:
     async def main() -> list[str]:
         order: list[str] = []
 
@@ -50,7 +50,7 @@ def test_those_of_one_level_hear_of_it_in_turn() -> None:
     assert run(main) == ["a", "b", "a", "b"]
 
 
-def test_one_that_has_given_up_is_passed_over() -> None:
+def test_a_cancelled_waiter_is_skipped() -> None:
     async def main() -> float:
         waiting = asyncio.ensure_future(idle())
         asyncio.get_running_loop().call_soon(waiting.cancel)
@@ -62,7 +62,7 @@ def test_one_that_has_given_up_is_passed_over() -> None:
     assert run(main) == 5.0
 
 
-def test_who_waits_for_idleness_hears_of_it_while_the_clock_is_held() -> None:
+def test_idle_returns_while_the_clock_is_held() -> None:
     async def main() -> bool:
         released = threading.Event()
         held = asyncio.get_running_loop().run_in_executor(None, released.wait)
@@ -75,7 +75,7 @@ def test_who_waits_for_idleness_hears_of_it_while_the_clock_is_held() -> None:
     assert run(main) is True
 
 
-def test_while_the_clock_is_held_an_instant_has_no_end() -> None:
+def test_end_of_instant_waits_while_the_clock_is_held() -> None:
     async def main() -> bool:
         loop = asyncio.get_running_loop()
         released, looked = threading.Event(), threading.Event()

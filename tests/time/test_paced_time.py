@@ -1,4 +1,4 @@
-"""Virtual time that never runs ahead of the real one, and moves by what real work was measured to take."""
+"""The paced clock: virtual time that never runs ahead of real time, and moves by measured durations."""
 
 import asyncio
 import time
@@ -13,7 +13,7 @@ from harness.time.paced import PacedTimeLoop, real_timers
 from harness.time.real_work import RealWork
 
 SOON = 60.0
-"""Real seconds that even a busy machine does not take for what should be over at once."""
+"""Real seconds within which anything immediate ends, even on a busy machine."""
 
 
 def run(main: Callable[[], Awaitable[Any]], loop: Callable[[], Any] = PacedTimeLoop) -> Any:
@@ -30,21 +30,21 @@ def now() -> float:
 
 @contextmanager
 def taking(least: float) -> Iterator[None]:
-    """What is inside takes so many real seconds."""
+    """Check that the block takes this number of real seconds."""
     began = time.monotonic()
     yield
     assert least <= time.monotonic() - began < SOON
 
 
 def compute(seconds: float) -> None:
-    """Keep the processor busy for so many real seconds."""
+    """Keep the processor busy for a number of real seconds."""
     end = time.monotonic() + seconds
     while time.monotonic() < end:
         pass
 
 
 async def real(seconds: float) -> float:
-    """Work that really takes so long; gives what was measured."""
+    """Do real work of this duration, and return the measured one."""
     work = RealWork()
     with real_timers():
         await asyncio.sleep(seconds)
@@ -64,7 +64,7 @@ def test_a_sleep_takes_its_time_and_ends_exactly() -> None:
         assert run(main) == 0.08
 
 
-def test_sleeps_side_by_side_cost_the_longest_of_them() -> None:
+def test_concurrent_sleeps_take_as_long_as_the_longest() -> None:
     async def main() -> float:
         await asyncio.gather(*(asyncio.sleep(0.2) for _ in range(20)))
         return now()
@@ -103,7 +103,7 @@ def test_in_real_time_changes_nothing() -> None:
     assert run(main) == 0.02
 
 
-def test_waiting_for_what_can_never_happen_is_a_deadlock(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_waiting_for_ever_is_a_deadlock(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("harness.time.clock.DEADLOCK_AFTER_S", 0.01)
 
     async def main() -> None:
@@ -163,7 +163,7 @@ def test_a_time_out_does_not_end_work_that_is_in_time() -> None:
     assert run(main) >= 0.02
 
 
-def test_work_that_was_abandoned_leaves_no_time_behind() -> None:
+def test_abandoned_work_adds_no_time() -> None:
     async def main() -> float:
         work = RealWork()
         work.abandon()
@@ -176,7 +176,7 @@ def test_work_that_was_abandoned_leaves_no_time_behind() -> None:
     assert run(main) == 0.05
 
 
-def test_answers_come_in_the_order_of_their_virtual_times_and_never_at_once() -> None:
+def test_work_ends_in_the_order_of_virtual_time_and_never_at_the_same_time() -> None:
     ended: list[tuple[int, float]] = []
 
     async def answer(number: int, seconds: float) -> None:
@@ -194,8 +194,8 @@ def test_answers_come_in_the_order_of_their_virtual_times_and_never_at_once() ->
 
 
 @pytest.mark.parametrize("wait", [0.0, 0.01, 0.012345678])
-def test_what_was_measured_gives_the_same_times_when_it_is_slept(wait: float) -> None:
-    """A run that waits, works, and works beside others: as it was recorded, and as it is replayed."""
+def test_a_replay_that_sleeps_the_measured_times_has_the_same_times(wait: float) -> None:
+    """A run that waits, works, and works concurrently: as recorded, and as replayed."""
     measured: dict[str, float] = {}
 
     async def told(work: Callable[[str, float], Awaitable[None]]) -> list[tuple[str, float]]:
@@ -237,7 +237,7 @@ def test_on_another_loop_work_is_only_measured(loop: Callable[[], Any]) -> None:
 # ------------------------------------------------------------ timers by the real clock
 
 
-def test_timers_by_the_real_clock_count_from_now_and_not_from_the_last_event() -> None:
+def test_real_timers_count_from_now_and_not_from_the_last_event() -> None:
     async def main() -> None:
         work = RealWork()
         compute(0.3)
@@ -252,7 +252,7 @@ def test_timers_by_the_real_clock_count_from_now_and_not_from_the_last_event() -
     run(main)
 
 
-def test_timers_by_the_real_clock_are_those_of_tasks_started_there_too() -> None:
+def test_real_timers_apply_to_tasks_started_inside() -> None:
     async def inside() -> float:
         return now()
 
@@ -271,7 +271,7 @@ def test_timers_by_the_real_clock_are_those_of_tasks_started_there_too() -> None
     assert outside == 0.0
 
 
-def test_timers_by_the_real_clock_are_nothing_special_on_another_loop() -> None:
+def test_real_timers_have_no_effect_on_another_loop() -> None:
     async def main() -> float:
         with real_timers():
             await asyncio.sleep(1000)

@@ -1,4 +1,4 @@
-"""Work that sets out one after the other and overlaps where it takes time."""
+"""Staggered gather: awaitables that start one after the other, and overlap if they take time."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ def _run(main: Callable[[], Awaitable[Any]]) -> Any:
         return runner.run(run())
 
 
-def test_what_takes_no_time_comes_one_after_the_other() -> None:
+def test_awaitables_that_take_no_time_run_one_after_the_other() -> None:
     told: list[str] = []
 
     async def work(name: str) -> str:
@@ -33,7 +33,7 @@ def test_what_takes_no_time_comes_one_after_the_other() -> None:
     assert told == ["a0", "a1", "a2", "b0", "b1", "b2"]
 
 
-def test_what_takes_time_costs_the_longest() -> None:
+def test_awaitables_that_take_time_run_concurrently() -> None:
     async def work(seconds: float) -> float:
         await asyncio.sleep(seconds)
         return seconds
@@ -44,7 +44,7 @@ def test_what_takes_time_costs_the_longest() -> None:
     assert _run(main) == ([2.0, 5.0, 3.0], 5.0)
 
 
-def test_after_a_failure_nothing_more_sets_out_and_what_runs_is_stopped() -> None:
+def test_after_a_failure_nothing_more_starts_and_running_ones_are_cancelled() -> None:
     told: list[str] = []
 
     async def work(name: str) -> None:
@@ -62,7 +62,7 @@ def test_after_a_failure_nothing_more_sets_out_and_what_runs_is_stopped() -> Non
     assert told == ["first", "bad", "first stopped"]
 
 
-def test_it_nests() -> None:
+def test_staggered_gathers_nest() -> None:
     told: list[str] = []
 
     async def work(name: str) -> None:
@@ -76,7 +76,7 @@ def test_it_nests() -> None:
     assert told == list("abcde")
 
 
-def test_it_is_quiet_when_only_the_clock_could_go_on() -> None:
+def test_the_next_starts_when_only_the_clock_could_continue() -> None:
     async def main() -> tuple[bool, float]:
         sleeping = asyncio.ensure_future(asyncio.sleep(4))
         await idle()
