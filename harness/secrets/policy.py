@@ -237,7 +237,7 @@ def holds_secret(name: str, value: str, siblings: Mapping[object, object]) -> bo
     if last == "token":
         return "logprob" not in siblings
     if last in {"signature", "sig"}:
-        thought = "thinking" in siblings or siblings.get("type") in {"thinking", "signature_delta"}
+        thought = "thinking" in siblings or siblings.get("type") in ("thinking", "signature_delta")
         return not thought and not re.search(r"[\s(]", value)
     if last in {"id", "sessionid"}:
         return not _OWN_ID.fullmatch(value)

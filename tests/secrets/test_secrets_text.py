@@ -105,6 +105,14 @@ def test_the_tokens_and_the_signed_thoughts_of_a_model_are_no_secrets() -> None:
     assert json.loads(Secrets({}).body(json.dumps(said).encode(), "application/json")) == said
 
 
+@pytest.mark.parametrize("kind", [[], {}, None, 1])
+def test_a_signature_beside_a_type_of_any_kind_is_a_secret(kind: Any) -> None:
+    assert Secrets({}).data({"type": kind, "signature": "EqQBCkgI"}) == {
+        "type": kind,
+        "signature": "<secret:signature>",
+    }
+
+
 def test_keys_strings_and_numbers_are_replaced_by_value() -> None:
     secrets = Secrets({"PIN": "12345678", "API_TOKEN": "q7Rt0-Lm2xP"}, named=["PIN"])
     assert secrets.data({"q7Rt0-Lm2xP": ["a q7Rt0-Lm2xP", 12345678, 1234567, (1.5,)]}) == {
