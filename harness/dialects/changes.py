@@ -52,7 +52,7 @@ class Changes:
             ManifestError: an operation of the patch cannot be applied (`bad-patch`).
         """
         file = real_path(path)
-        texts = {(each.line, each.column): each.text for each in self.texts if each.file == file}
+        texts = {(found.line, found.column): found.text for found in self.texts if found.file == file}
         if texts:
             document = document.with_texts(texts)
         return self._patched(document) if self.patch and file == self.patched else document
@@ -61,7 +61,8 @@ class Changes:
         """Return the new text of a whole file; None if the file is unchanged."""
         file = real_path(path)
         return next(
-            (each.text for each in self.texts if (each.file, each.line, each.column) == (file, 1, 1)), None
+            (found.text for found in self.texts if (found.file, found.line, found.column) == (file, 1, 1)),
+            None,
         )
 
     def _patched(self, document: Document) -> Document:
@@ -78,9 +79,9 @@ class Changes:
                 TypeError,
                 KeyError,
             ) as error:
-                which = "" if len(self.patch) == 1 else f"operation {number} of "
+                prefix = "" if len(self.patch) == 1 else f"operation {number} of "
                 why, hint = _refusal(value, operation) or (clip(str(error), _LONGEST), "")
-                text = f"{which}the patch cannot be applied to {shown_path(document.file)}: {why}"
+                text = f"{prefix}the patch cannot be applied to {shown_path(document.file)}: {why}"
                 raise ManifestError(Problem("bad-patch", text, self.patch_at, hint)) from None
         return document.replaced(value)
 
@@ -135,7 +136,9 @@ def faulty_operations(patch: Sequence[Mapping[str, Any]]) -> list[str]:
         if op not in _OPERATIONS:
             wrong.append(f"operation {number}: {op!r} is no operation; there are {', '.join(_OPERATIONS)}")
             continue
-        if relative := [each for each in pointers if isinstance(each, str) and each and each[0] != "/"]:
+        if relative := [
+            pointer for pointer in pointers if isinstance(pointer, str) and pointer and pointer[0] != "/"
+        ]:
             wrong.append(f"operation {number}: '{relative[0]}' is no path: write '/{relative[0]}'")
             continue
         try:

@@ -109,7 +109,9 @@ _TEXTS: Final = ("name", "title")
 
 def _methods(protocol: type) -> Mapping[str, Any]:
     members = vars(protocol).items()
-    return {name: each for name, each in members if inspect.isfunction(each) and not name.startswith("_")}
+    return {
+        name: member for name, member in members if inspect.isfunction(member) and not name.startswith("_")
+    }
 
 
 _METHODS: Final = _methods(Dialect)

@@ -88,8 +88,10 @@ def dialect_of(path: Path, named_at: Span | None = None) -> Dialect:
 
 def _fragment(document: Document) -> Problem | None:
     """Return the problem of a document that is only part of a manifest in some dialect; see `SupportsFragments`."""
-    described = (getattr(dialect_named(name), "fragment", None) for name in names())
-    return next((found for each in described if each and (found := each(document)) is not None), None)
+    fragments = (getattr(dialect_named(name), "fragment", None) for name in names())
+    return next(
+        (found for fragment in fragments if fragment and (found := fragment(document)) is not None), None
+    )
 
 
 def _is_scenario_file(document: Document) -> bool:

@@ -59,7 +59,7 @@ def cast_value(value: Any, wanted: Type, path: Path = ()) -> Any:
     for alternative in wanted.alternatives:
         if _fits_alternative(value, alternative, as_default=False):
             return _cast_to(value, alternative, path)
-    for alternative in sorted(wanted.alternatives, key=lambda one: one.name == "string"):
+    for alternative in sorted(wanted.alternatives, key=lambda alternative: alternative.name == "string"):
         try:
             return _cast_to(value, alternative, path)
         except CastError:
@@ -78,7 +78,7 @@ def fits(value: Any, wanted: Type, *, as_default: bool = False) -> bool:
     """
     if wanted.anything or (as_default and value is None and len(wanted.alternatives) > 1):
         return True
-    return any(_fits_alternative(value, one, as_default) for one in wanted.alternatives)
+    return any(_fits_alternative(value, alternative, as_default) for alternative in wanted.alternatives)
 
 
 def as_text(value: Any) -> str:
@@ -195,9 +195,9 @@ def _fits_alternative(value: Any, wanted: Alternative, as_default: bool) -> bool
 
 
 def _fits_object(value: Mapping[str, Any], wanted: Alternative, as_default: bool) -> bool:
-    missing = [one for name, one in wanted.properties.items() if name not in value]
+    missing = [type_ for name, type_ in wanted.properties.items() if name not in value]
     # Casting adds a missing property with a default: a default may lack it, a value of the type may not.
-    return all((one.default is not NO_DEFAULT) == as_default for one in missing) and all(
+    return all((type_.default is not NO_DEFAULT) == as_default for type_ in missing) and all(
         fits(held, wanted.properties.get(name, wanted.additional), as_default=as_default)
         for name, held in value.items()
     )

@@ -41,11 +41,11 @@ def data_edges_fit(flow: Flow) -> Iterator[Problem]:
                 text = f"{edge}: the {node} has no {side} '{title}'" + none_suffix(known)
                 yield Problem("unknown-property", text, edge.span(field), did_you_mean(title, known))
         if edge.source_output in source and edge.destination_input in target:
-            given, taken = source[edge.source_output], target[edge.destination_input]
-            if not castable(given.type, taken.type):
+            given, wanted = source[edge.source_output], target[edge.destination_input]
+            if not castable(given.type, wanted.type):
                 text = (
                     f"{edge}: output '{given.title}' of the {edge.source_node} is {given.type_text}, which cannot "
-                    f"become input '{taken.title}' of the {edge.destination_node}, {taken.type_text}"
+                    f"become input '{wanted.title}' of the {edge.destination_node}, {wanted.type_text}"
                 )
                 yield Problem("property-type", text, edge.span("destination_input"))
 
@@ -72,16 +72,18 @@ def outputs_fit_inputs_by_name(flow: Flow) -> Iterator[Problem]:
     data = DataFlow(flow)
     kinds: dict[str, list[NodeOutput]] = {}  # by title, an output of each type
     for node in flow.nodes:
-        for title, taken in () if node is flow.start_node else node.inputs.items():
+        for title, wanted in () if node is flow.start_node else node.inputs.items():
             if title not in kinds:
                 outputs = data.sources(node, title)
-                kinds[title] = list({repr(_property(one).type): one for one in reversed(outputs)}.values())
-            if not kinds[title] or any(_may_fit(_property(one), taken) for one in kinds[title]):
+                kinds[title] = list(
+                    {repr(_property(output).type): output for output in reversed(outputs)}.values()
+                )
+            if not kinds[title] or any(_may_fit(_property(output), wanted) for output in kinds[title]):
                 continue
             source = kinds[title][-1]
             text = (
                 f"{flow}: by name, output '{title}' of the {source.node} is {_property(source).type_text}, "
-                f"which cannot become that input of the {node}, {taken.type_text}"
+                f"which cannot become that input of the {node}, {wanted.type_text}"
             )
             yield Problem("property-type", text, _location_of_input(node, title))
 
@@ -90,8 +92,8 @@ def _property(source: NodeOutput) -> Property:
     return source.node.outputs[source.output]
 
 
-def _may_fit(given: Property, taken: Property) -> bool:
-    return given.type.anything or castable(given.type, taken.type)
+def _may_fit(given: Property, wanted: Property) -> bool:
+    return given.type.anything or castable(given.type, wanted.type)
 
 
 def inputs_have_sources(flow: Flow) -> Iterator[Problem]:

@@ -123,7 +123,7 @@ def nodes_and_branches_are_connected(flow: Flow) -> Iterator[Problem]:
     Other unreachable nodes are warnings. An open branch, which fails a run that takes it, is a warning too, except
     for that of the StartNode.
     """
-    left = {(edge.from_node, edge.branch) for edge in flow.control_flow_connections}
+    connected = {(edge.from_node, edge.branch) for edge in flow.control_flow_connections}
     entered = {edge.to_node for edge in flow.control_flow_connections}
     misnamed = {
         edge.from_node
@@ -139,7 +139,7 @@ def nodes_and_branches_are_connected(flow: Flow) -> Iterator[Problem]:
             yield Problem("unreached-node", text, span, severity="error" if lost_end else "warning")
             continue
         for branch in () if node in misnamed else _branches(node):
-            if (node, branch) not in left:
+            if (node, branch) not in connected:
                 text = f"{flow}: no control edge leaves the {node} by its branch '{branch}'"
                 stuck = node is flow.start_node
                 yield Problem("open-branch", text, span, severity="error" if stuck else "warning")

@@ -111,9 +111,11 @@ async def input_message(visit: Visit) -> NodeResult:
     """Run an InputMessageNode: append its message, interrupt, and append the user's answer."""
     node = _node(visit, flows.InputMessageNode)
     question = None if node.message is None else str(render(node.message, visit.inputs))
-    asked = [] if question is None else [agent_message(question, node.name)]
-    answer = answer_text(await visit.ctx.pause(question, partial_update={"messages": asked}))
-    return NodeResult(dict.fromkeys(node.outputs, answer), messages=[*asked, user_message(answer, node.name)])
+    messages = [] if question is None else [agent_message(question, node.name)]
+    answer = answer_text(await visit.ctx.pause(question, partial_update={"messages": messages}))
+    return NodeResult(
+        dict.fromkeys(node.outputs, answer), messages=[*messages, user_message(answer, node.name)]
+    )
 
 
 async def output_message(visit: Visit) -> NodeResult:

@@ -62,8 +62,8 @@ class Property:
 def normalize_null_types(schema: Any) -> Any:
     """Return the schema with 'null' for null in lists of types. spec: "an input of type `[number, null]`"."""
     if isinstance(schema, list):
-        return [normalize_null_types(one) for one in schema]
-    if not isinstance(schema, Mapping) or not any(isinstance(one, dict | list) for one in schema.values()):
+        return [normalize_null_types(item) for item in schema]
+    if not isinstance(schema, Mapping) or not any(isinstance(item, dict | list) for item in schema.values()):
         return schema
     return {
         key: _normalize_types(value) if key == "type" else _normalize_value(key, value)
@@ -73,7 +73,7 @@ def normalize_null_types(schema: Any) -> Any:
 
 def _normalize_types(types: Any) -> Any:
     if isinstance(types, list):
-        return ["null" if one is None else one for one in types]
+        return ["null" if item is None else item for item in types]
     return normalize_null_types(types)
 
 
@@ -128,16 +128,16 @@ def _title_mistakes(schema: Any, at: DocumentPath) -> Iterator[Mistake]:
     title = schema.get("title")
     if isinstance(title, str) and _NOT_IN_TITLES & set(title):
         message = f"a title has no space and none of . , {{ }} ' \" in it, found {describe(title)}"
-        better = "_".join("".join(" " if one in _NOT_IN_TITLES else one for one in title).split())
+        better = "_".join("".join(" " if char in _NOT_IN_TITLES else char for char in title).split())
         hint = f"write '{better}'" if better else ""
         yield Mistake(message, (*at, "title"), code="property-title", hint=hint)
     for keyword in ("items", "additionalProperties"):
         yield from _title_mistakes(schema.get(keyword), (*at, keyword))
     alternatives, properties = schema.get("anyOf"), schema.get("properties")
-    for number, one in enumerate(alternatives if isinstance(alternatives, list) else ()):
-        yield from _title_mistakes(one, (*at, "anyOf", number))
-    for name, one in properties.items() if isinstance(properties, Mapping) else ():
-        yield from _title_mistakes(one, (*at, "properties", name))
+    for number, nested in enumerate(alternatives if isinstance(alternatives, list) else ()):
+        yield from _title_mistakes(nested, (*at, "anyOf", number))
+    for name, nested in properties.items() if isinstance(properties, Mapping) else ():
+        yield from _title_mistakes(nested, (*at, "properties", name))
 
 
 def _is_simple(schema: Any) -> bool:

@@ -43,7 +43,7 @@ class Budget:
     """The number of nodes that a value may still have."""
 
     def __init__(self, nodes: int = MAX_NODES) -> None:
-        self.left = nodes
+        self.remaining = nodes
 
     def spend(self, nodes: int) -> None:
         """Subtract nodes from the budget.
@@ -51,8 +51,8 @@ class Budget:
         Raises:
             TooManyNodes: the budget is exceeded.
         """
-        self.left -= nodes
-        if self.left < 0:
+        self.remaining -= nodes
+        if self.remaining < 0:
             raise TooManyNodes
 
 
@@ -192,7 +192,7 @@ class References:
             text = f"'{key}' has more than {MAX_NODES:,} values, references written out"
             self._problems.refuse("too-many-nodes", text, part.span())
             raise UnreadableValue from None
-        self._nodes[key] = MAX_NODES - budget.left
+        self._nodes[key] = MAX_NODES - budget.remaining
         return found
 
     def _read_once(

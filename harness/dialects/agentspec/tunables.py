@@ -25,9 +25,9 @@ def tunables(request: LoadRequest) -> Sequence[Tunable]:
     document = request.read(request.path, yaml="1.1", named_at=request.named_at)
     components = list(_components(document.value, (), set()))
     found = [
-        each
+        tunable
         for name, path, component in components
-        for each in temperature(name, component.get(_PARAMETERS), (*path, _PARAMETERS))
+        for tunable in temperature(name, component.get(_PARAMETERS), (*path, _PARAMETERS))
     ]
     lists = ((name, (*path, "tools"), component.get("tools")) for name, path, component in components)
     return [*found, *tool_lists(lists, _name)]

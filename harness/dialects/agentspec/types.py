@@ -36,7 +36,7 @@ class Type:
     def __str__(self) -> str:
         if not self.alternatives:
             return "anything" if self.anything else "nothing"
-        return " or ".join(dict.fromkeys(_alternative_text(one) for one in self.alternatives))
+        return " or ".join(dict.fromkeys(_alternative_text(alternative) for alternative in self.alternatives))
 
 
 ANYTHING: Final[Type] = Type(anything=True)
@@ -71,7 +71,7 @@ def castable(source: Type, target: Type) -> bool:
     if target.anything:
         return True
     if source.anything:
-        return any(one.name == "string" for one in target.alternatives)
+        return any(alternative.name == "string" for alternative in target.alternatives)
     return all(any(_castable_alternative(a, b) for b in target.alternatives) for a in source.alternatives)
 
 
@@ -84,8 +84,10 @@ def same_type(a: Type, b: Type) -> bool:
 
 def is_list_of(source: Type, inner: Type) -> bool:
     """True if `source` is an array (or null) whose items can be cast to the type `inner`."""
-    held = [one for one in source.alternatives if one.name != "null"]
-    return bool(held) and all(one.name == "array" and castable(one.items, inner) for one in held)
+    held = [alternative for alternative in source.alternatives if alternative.name != "null"]
+    return bool(held) and all(
+        alternative.name == "array" and castable(alternative.items, inner) for alternative in held
+    )
 
 
 def type_of(schema: Any) -> Type:
@@ -94,10 +96,11 @@ def type_of(schema: Any) -> Type:
     return _Reader().read(schema, _Scope(root, frozenset(map(id, root))))
 
 
-def _alternative_text(one: Alternative) -> str:
-    if one.name != "array" or one.items.anything:
-        return one.name
-    return f"array of ({one.items})" if len(one.items.alternatives) > 1 else f"array of {one.items}"
+def _alternative_text(alternative: Alternative) -> str:
+    if alternative.name != "array" or alternative.items.anything:
+        return alternative.name
+    items = str(alternative.items)
+    return f"array of ({items})" if len(alternative.items.alternatives) > 1 else f"array of {items}"
 
 
 # ---------------------------------------------------------------- comparing
@@ -135,7 +138,7 @@ def _same_alternative(a: Alternative, b: Alternative) -> bool:
         a.name == b.name
         and same_type(a.items, b.items)
         and a.properties.keys() == b.properties.keys()
-        and all(same_type(one, b.properties[name]) for name, one in a.properties.items())
+        and all(same_type(type_, b.properties[name]) for name, type_ in a.properties.items())
         and same_type(a.additional, b.additional)
     )
 
@@ -213,7 +216,7 @@ class _Reader:
             properties, others = flat.get("properties"), flat.get("additionalProperties", True)
             return Alternative(
                 name,
-                properties={key: self.read(one, inside) for key, one in properties.items()}
+                properties={key: self.read(schema, inside) for key, schema in properties.items()}
                 if isinstance(properties, Mapping)
                 else {},
                 additional=ANYTHING if flat.get("patternProperties") else self.read(others, inside),
@@ -237,7 +240,7 @@ class _Reader:
                 more, scope = self._merged(part, scope)
                 both = flat.get("properties"), more.get("properties")
                 flat = {**more, **flat}
-                if all(isinstance(one, Mapping) for one in both):
+                if all(isinstance(value, Mapping) for value in both):
                     flat["properties"] = {**more["properties"], **(both[0] or {})}
         return flat, scope
 
@@ -246,7 +249,7 @@ def _union(types: Iterable[Type]) -> Type:
     members = list(types)
     if any(member.anything for member in members):
         return ANYTHING
-    return Type(tuple(one for member in members for one in member.alternatives))
+    return Type(tuple(alternative for member in members for alternative in member.alternatives))
 
 
 def _type_names(flat: Mapping[str, Any]) -> Iterator[str]:

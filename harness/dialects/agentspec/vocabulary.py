@@ -29,7 +29,7 @@ def vocabulary(component: AgenticComponent, graph_of: Callable[[AgenticComponent
             "llm": [part.model_id for part in parts if isinstance(part, LlmConfig)],
             "tool": [tool.name for tool in tools],
             "mcp": [part.name for part in parts if isinstance(part, MCPTool)],
-            "server": [name for each in transports for name in (each.id, each.name) if name],
+            "server": [name for transport in transports for name in (transport.id, transport.name) if name],
             "agent": [agent.name for agent in remote],
         },
         aliases={"tool": _aliases(tools), "agent": _aliases(remote)},
@@ -42,7 +42,7 @@ def vocabulary(component: AgenticComponent, graph_of: Callable[[AgenticComponent
 
 
 def _aliases(components: Sequence[Component]) -> dict[str, str]:
-    return {each.id: each.name for each in components if each.id and each.id != each.name}
+    return {item.id: item.name for item in components if item.id and item.id != item.name}
 
 
 def _nested_components(component: AgenticComponent) -> Iterator[tuple[str, AgenticComponent]]:

@@ -39,9 +39,11 @@ def _untyped(function: Callable[..., Any]) -> dict[str, Any]:
         signature = inspect.signature(function)
     except ValueError:  # some C functions have no signature
         return {"type": "object"}
-    parameters = [each for each in signature.parameters.values() if each.kind not in variadic]
+    parameters = [parameter for parameter in signature.parameters.values() if parameter.kind not in variadic]
     return {
         "type": "object",
-        "properties": {each.name: {} for each in parameters},
-        "required": [each.name for each in parameters if each.default is inspect.Parameter.empty],
+        "properties": {parameter.name: {} for parameter in parameters},
+        "required": [
+            parameter.name for parameter in parameters if parameter.default is inspect.Parameter.empty
+        ],
     }

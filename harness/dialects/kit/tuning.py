@@ -49,14 +49,14 @@ def tool_lists(
     found = [
         (owner, path, value)
         for owner, path, value in lists
-        if isinstance(value, list) and value and all(name(each) for each in value)
+        if isinstance(value, list) and value and all(name(tool) for tool in value)
     ]
     pool: dict[str, Any] = {}
-    for each in [*(tool for _, _, value in found for tool in value), *further]:
-        if (known := name(each)) is not None:
-            pool.setdefault(known, each)
+    for tool in [*(tool for _, _, value in found for tool in value), *further]:
+        if (known := name(tool)) is not None:
+            pool.setdefault(known, tool)
     return [
-        Tunable("tools", owner, path, tuple(dict.fromkeys(str(name(each)) for each in value)), pool)
+        Tunable("tools", owner, path, tuple(dict.fromkeys(str(name(tool)) for tool in value)), pool)
         for owner, path, value in found
     ]
 

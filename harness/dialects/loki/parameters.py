@@ -20,11 +20,11 @@ class Parameter:
 def object_schema(parameters: Iterable[Parameter]) -> dict[str, Any]:
     """Return the JSON Schema of the arguments of a tool with these parameters."""
     listed = list(parameters)
-    properties = {
-        each.name: {**each.type, **({"description": each.description} if each.description else {})}
-        for each in listed
-    }
-    needed = {each.name for each in listed if each.required}
+    properties = {}
+    for parameter in listed:
+        description = {"description": parameter.description} if parameter.description else {}
+        properties[parameter.name] = {**parameter.type, **description}
+    needed = {parameter.name for parameter in listed if parameter.required}
     required = [name for name in properties if name in needed]
     return {"type": "object", "properties": properties, "required": required}
 

@@ -71,7 +71,7 @@ def _generic(name: str, inner: list[ast.expr]) -> tuple[dict[str, Any], bool]:
     if name == "Union":
         return _union(inner)
     if name == "Literal":
-        values = (each.value for each in inner if isinstance(each, ast.Constant))
+        values = (literal.value for literal in inner if isinstance(literal, ast.Constant))
         return enum_schema(value for value in values if isinstance(value, str | int | float | None)), False
     if _TYPES.get(name) == "array":
         return {"type": "array", "items": _type(inner[0])[0]}, False
@@ -80,6 +80,6 @@ def _generic(name: str, inner: list[ast.expr]) -> tuple[dict[str, Any], bool]:
 
 def _union(members: list[ast.expr]) -> tuple[dict[str, Any], bool]:
     """Return the schema of a union: that of its first member other than None."""
-    given = [each for each in members if not (isinstance(each, ast.Constant) and each.value is None)]
+    given = [member for member in members if not (isinstance(member, ast.Constant) and member.value is None)]
     type_, optional = _type(given[0] if given else None)
     return type_, optional or len(given) < len(members)

@@ -173,11 +173,11 @@ class Rules:
 
     def _unreachable(self) -> Iterator[Problem]:
         found = reachable(self.graph.start, ((edge.source, edge.target) for edge in self.edges))
-        lost = [id_ for id_ in self.graph.nodes if id_ not in found]
-        if lost:
-            nodes = "node" if len(lost) == 1 else "the nodes"
-            text = f"no declared edge leads from the start to {nodes} {', '.join(lost)}"
-            yield self._warning("unreachable", text, "nodes", lost[0])
+        unreachable = [id_ for id_ in self.graph.nodes if id_ not in found]
+        if unreachable:
+            nodes = "node" if len(unreachable) == 1 else "the nodes"
+            text = f"no declared edge leads from the start to {nodes} {', '.join(unreachable)}"
+            yield self._warning("unreachable", text, "nodes", unreachable[0])
         if not any(isinstance(self.graph.nodes.get(id_), doc.EndNode) for id_ in found):
             text = "no declared edge leads from the start to an end node"
             yield self._warning("unreachable-end", text, "start")

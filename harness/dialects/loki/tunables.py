@@ -22,6 +22,6 @@ def tunables(request: LoadRequest) -> Sequence[Tunable]:
     default = graph.get("temperature")
     if isinstance(default, bool) or not isinstance(default, int | float):
         default = None
-    found = [each for name, node in nodes for each in temperature(name, node, ("nodes", name), default)]
+    found = [tunable for name, node in nodes for tunable in temperature(name, node, ("nodes", name), default)]
     lists = ((name, ("nodes", name, "tools"), node.get("tools")) for name, node in nodes)
     return [*found, *tool_lists(lists, plain_name)]

@@ -53,8 +53,8 @@ def _doc_comment(before: str) -> list[str]:
 
 
 def _parameters(written: list[str], descriptions: dict[str, str]) -> Iterator[Parameter]:
-    for each in written:
-        declared, *default = _parts(_COMMENT.sub("", each), "=")
+    for parameter in written:
+        declared, *default = _parts(_COMMENT.sub("", parameter), "=")
         found = _PARAMETER.match(declared.strip())
         if found is not None:
             type_, optional = _type(found[3] or "")

@@ -96,9 +96,9 @@ def _fault_text(fault: Mapping[str, Any]) -> str:
 
 
 def _with_schema(prompts: Prompts, schema: type[BaseModel]) -> Prompts:
-    wanted = json.dumps(schema.model_json_schema(), ensure_ascii=False)
-    asked = f"{prompts.system}\n\nAnswer with JSON alone, valid under this JSON Schema:\n{wanted}"
-    return replace(prompts, system=asked.strip())
+    schema_text = json.dumps(schema.model_json_schema(), ensure_ascii=False)
+    system = f"{prompts.system}\n\nAnswer with JSON alone, valid under this JSON Schema:\n{schema_text}"
+    return replace(prompts, system=system.strip())
 
 
 def schema_of(text: Any) -> type[BaseModel]:

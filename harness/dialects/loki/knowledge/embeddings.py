@@ -103,10 +103,10 @@ class EmbeddingModel:
 
     def _refusal(self, reply: HTTPReply, has_key: bool) -> str:
         text = f"the embedding model '{self.model_id}' answered with status {reply.status}"
-        said = _message(reply.json) or clip(reply.text, 200)
+        message = _message(reply.json) or clip(reply.text, 200)
         if reply.status in (401, 403) and not has_key:
-            said += f" (no key was sent: the scenario's env_passthrough does not hand on {_KEY})"
-        return f"{text}: {said}" if said else text
+            message += f" (no key was sent: the scenario's env_passthrough does not hand on {_KEY})"
+        return f"{text}: {message}" if message else text
 
 
 def _message(answer: Any) -> str:

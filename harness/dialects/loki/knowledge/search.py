@@ -62,7 +62,7 @@ def fuse(rankings: Sequence[Sequence[int]]) -> list[Hit]:
 
 def _rank(scores: Any, limit: int) -> list[int]:
     """Return indexes by descending score, ties by index."""
-    return [at for at, _ in sorted(scores, key=lambda each: (-each[1], each[0]))[:limit]]
+    return [at for at, _ in sorted(scores, key=lambda item: (-item[1], item[0]))[:limit]]
 
 
 class _Keywords:

@@ -76,10 +76,10 @@ def _load_cached(path: Path, _stamp: Stamp | None) -> KnowledgeBase:
     chunks: list[Chunk] = []
     vectors: list[Vector[float]] = []
     problems: list[Problem] = []
-    left = dict(stored.vectors)
+    unused = dict(stored.vectors)
     for id_, file in stored.files.items():
         for at, passage in enumerate(file.documents):
-            vector = _decode(left.pop(f"{id_}-{at}", ""))
+            vector = _decode(unused.pop(f"{id_}-{at}", ""))
             if not vector or (vectors and len(vector) != len(vectors[0])):
                 problems.append(
                     _vector_problem(document, ("files", id_, "documents", at), f"{id_}-{at}", vector)
@@ -87,7 +87,7 @@ def _load_cached(path: Path, _stamp: Stamp | None) -> KnowledgeBase:
                 continue
             chunks.append(Chunk(file.path, passage.page_content))
             vectors.append(vector)
-    for key in left:
+    for key in unused:
         text = f"the vector '{key}' belongs to no document of the knowledge base"
         problems.append(Problem("knowledge-base", text, document.key_span(("vectors", key))))
     if problems:
