@@ -54,7 +54,7 @@ graphs = st.tuples(
 values = st.lists(st.builds(DataEdge, names, st.text(max_size=40), names, st.text(max_size=40)), max_size=20)
 
 
-def test_the_text_lists_every_node_with_its_kind_and_its_ways() -> None:
+def test_text_lists_every_node_with_its_kind_and_edges() -> None:
     assert diagram.text(*TRIAGE) == (
         "(start)\n"
         "└─▶ classify\n"
@@ -74,18 +74,18 @@ def test_the_text_lists_every_node_with_its_kind_and_its_ways() -> None:
     )
 
 
-def test_the_text_shows_escape_sequences_instead_of_sending_them() -> None:
+def test_text_escapes_control_sequences() -> None:
     shown = diagram.text([("\x1b[31mred", "k")], [(START, "\x1b[31mred", "a\nb\u202e")])
     assert "\x1b" not in shown
     assert "\\x1b[31mred  [k]" in shown
     assert "└─ a b\\u202e ─▶ \\x1b[31mred" in shown
 
 
-def test_a_node_that_only_an_edge_names_is_called_undeclared() -> None:
+def test_node_named_only_by_an_edge_is_undeclared() -> None:
     assert "ghost  [undeclared]" in diagram.text([("a", "k")], [(START, "a", None), ("a", "ghost", None)])
 
 
-def test_the_first_of_two_nodes_with_one_name_counts() -> None:
+def test_first_of_two_nodes_with_the_same_name_is_drawn() -> None:
     assert "a  [one]" in diagram.text([("a", "one"), ("a", "two")], [])
 
 
@@ -93,7 +93,7 @@ def test_an_edge_given_twice_is_drawn_once() -> None:
     assert diagram.mermaid([("a", "k")], [(START, "a", None)] * 2).count("-->") == 1
 
 
-def test_mermaid_has_a_line_for_each_node_and_edge_and_dots_the_ways_back() -> None:
+def test_mermaid_has_a_line_for_each_node_and_edge_with_dotted_back_edges() -> None:
     assert diagram.mermaid(*TRIAGE) == (
         "flowchart TD\n"
         '    n0(["start"])\n'
@@ -126,11 +126,11 @@ def test_mermaid_has_a_line_for_each_node_and_edge_and_dots_the_ways_back() -> N
         ("two\nlines", "two lines"),
     ],
 )
-def test_mermaid_labels_mean_nothing_to_mermaid(label: Any, escaped: Any) -> None:
+def test_mermaid_labels_are_escaped(label: Any, escaped: Any) -> None:
     assert f'n0 -->|"{escaped}"| n1' in diagram.mermaid([("a", "k")], [(START, "a", label)])
 
 
-def test_the_drawing_has_a_box_for_each_node_with_name_and_kind() -> None:
+def test_svg_has_a_box_for_each_node_with_name_and_kind() -> None:
     root = parsed(diagram.svg(*TRIAGE))
     texts = [element.text for element in root.iter(f"{SVG}text")]
     for name, kind in TRIAGE[0][:3]:
@@ -141,7 +141,7 @@ def test_the_drawing_has_a_box_for_each_node_with_name_and_kind() -> None:
     assert [title.text for title in root.iter(f"{SVG}title")].count("start") == 1
 
 
-def test_a_label_that_is_too_long_is_cut_and_whole_in_the_tooltip() -> None:
+def test_long_label_is_cut_with_the_whole_text_in_the_tooltip() -> None:
     long = "size(state.messages) > 10 && state.attempts < 3"
     root = parsed(diagram.svg([("a", "k")], [(START, "a", long)]))
     shown = [text.text for text in root.iter(f"{SVG}text")]
@@ -150,7 +150,7 @@ def test_a_label_that_is_too_long_is_cut_and_whole_in_the_tooltip() -> None:
     assert long in [title.text for title in root.iter(f"{SVG}title")]
 
 
-def test_the_drawing_loads_nothing_and_runs_nothing() -> None:
+def test_svg_has_no_external_resources_and_no_scripts() -> None:
     evil = "<script>alert(1)</script>"
     drawn = diagram.svg([(evil, evil)], [(START, evil, evil)])
     assert "<script" not in drawn
@@ -200,7 +200,7 @@ def test_boxes_and_labels_never_overlap(edges: Any, data: Any) -> None:
 
 
 @given(plain_edges, plain_data)
-def test_everything_is_inside_the_drawing(edges: Any, data: Any) -> None:
+def test_all_elements_are_inside_the_drawing(edges: Any, data: Any) -> None:
     drawing = diagram.svg([], edges, data=data)
     width, height = map(float, parsed(drawing).get("viewBox").split()[2:])
     for left, top, right, bottom in [*_boxes(drawing), *_lines(drawing)]:
@@ -210,7 +210,7 @@ def test_everything_is_inside_the_drawing(edges: Any, data: Any) -> None:
         assert bottom <= height
 
 
-def test_what_nothing_leads_to_stands_beside_the_rest() -> None:
+def test_unreachable_nodes_are_beside_the_others() -> None:
     edges = [(START, "a", None), *(("a", f"a wide name {i}", "a condition") for i in range(6))]
     alone = diagram.svg([], edges)
     with_isle = diagram.svg([], [*edges, ("isle", "other isle", None)])
@@ -224,7 +224,7 @@ def test_any_names_and_labels_give_well_formed_xml(graph: Any, data: Any) -> Non
 
 
 @given(graphs, values)
-def test_no_picture_has_a_character_a_terminal_acts_on(graph: Any, data: Any) -> None:
+def test_pictures_have_no_control_characters(graph: Any, data: Any) -> None:
     for picture in (diagram.text, diagram.mermaid, diagram.svg):
         drawn = set(picture(graph[0], graph[1], data=data)) - {"\n"}
         assert not {
@@ -240,7 +240,7 @@ def test_every_mermaid_line_has_balanced_quotes(graph: Any, data: Any) -> None:
 
 
 @given(graphs, values)
-def test_the_same_graph_gives_the_same_pictures(graph: Any, data: Any) -> None:
+def test_pictures_are_deterministic(graph: Any, data: Any) -> None:
     for picture in (diagram.text, diagram.mermaid, diagram.svg):
         assert picture(graph[0], graph[1], data=data) == picture(graph[0], graph[1], data=data)
 
@@ -252,12 +252,12 @@ def test_sixty_nodes_and_a_chain_of_a_thousand_can_be_drawn() -> None:
         parsed(diagram.svg([], [(START, "n0", None), *edges]))
 
 
-def test_a_graph_with_nothing_in_it_is_a_start() -> None:
+def test_empty_graph_has_only_the_start() -> None:
     assert diagram.text([], []) == "(start)\n"
     assert len(list(parsed(diagram.svg([], [])).iter(f"{SVG}circle"))) == 1
 
 
-def test_the_text_lists_the_data_edges_below_the_rest() -> None:
+def test_text_lists_data_edges_last() -> None:
     assert diagram.text(*CAPTION, VALUES) == diagram.text(*CAPTION) + (
         "\n"
         "data:\n"
@@ -268,11 +268,11 @@ def test_the_text_lists_the_data_edges_below_the_rest() -> None:
     )
 
 
-def test_the_text_says_that_there_are_no_data_edges_if_they_were_asked_for() -> None:
+def test_text_states_that_there_are_no_data_edges_if_requested() -> None:
     assert diagram.text(*CAPTION, []) == diagram.text(*CAPTION) + "\nno data edges\n"
 
 
-def test_the_text_aligns_the_arrows_of_wide_characters() -> None:
+def test_text_aligns_arrows_after_wide_characters() -> None:
     shown = diagram.text([], [], [DataEdge("画像", "x", "b", "x"), DataEdge("abcd", "x", "b", "x")])
     assert shown.endswith("data:\n  画像.x → b.x\n  abcd.x → b.x\n")
 
@@ -282,7 +282,7 @@ def test_a_data_edge_given_twice_is_drawn_once() -> None:
     assert diagram.mermaid(*CAPTION, [*VALUES, *VALUES]) == diagram.mermaid(*CAPTION, VALUES)
 
 
-def test_mermaid_joins_the_data_between_two_nodes_in_one_dotted_arrow() -> None:
+def test_mermaid_joins_data_edges_between_two_nodes_into_one_dotted_arrow() -> None:
     assert diagram.mermaid(*CAPTION, VALUES) == diagram.mermaid(*CAPTION) + (
         '    n1 -.->|"crop<br/>size → length"| n2\n'
         '    n2 -.->|"label"| n3\n'
@@ -291,23 +291,23 @@ def test_mermaid_joins_the_data_between_two_nodes_in_one_dotted_arrow() -> None:
     )
 
 
-def test_names_of_outputs_and_inputs_mean_nothing_to_mermaid() -> None:
+def test_mermaid_escapes_names_of_outputs_and_inputs() -> None:
     drawn = diagram.mermaid([], [], [DataEdge("a", '"|<br/>', "b", "$$x$$")])
     assert '-.->|"#34;#124;#60;br#47;#62; → #36;#8203;#36;x#36;#8203;#36;"|' in drawn
 
 
 @pytest.mark.parametrize("picture", [diagram.text, diagram.mermaid, diagram.svg])
-def test_a_node_that_only_data_names_is_called_undeclared(picture: Any) -> None:
+def test_node_named_only_by_a_data_edge_is_undeclared(picture: Any) -> None:
     assert "undeclared" in picture(*CAPTION, data=[DataEdge("ghost", "x", "write_label", "x")])
 
 
 @pytest.mark.parametrize("picture", [diagram.mermaid, diagram.svg])
-def test_a_picture_without_data_edges_is_the_same_whether_asked_for_them_or_not(picture: Any) -> None:
+def test_requesting_data_edges_changes_nothing_if_there_are_none(picture: Any) -> None:
     assert picture(*TRIAGE, data=[]) == picture(*TRIAGE)
 
 
 def _strokes(drawing: Any) -> Any:
-    """(title, colour, width, whether dashed) of each arrow."""
+    """Return (title, colour, width, dashed) of each arrow."""
     for group in parsed(drawing).iter(f"{SVG}g"):
         line = group.find(f"{SVG}path")
         if line is not None:
@@ -316,7 +316,7 @@ def _strokes(drawing: Any) -> Any:
             yield title, line.get("stroke"), float(line.get("stroke-width")), dashed
 
 
-def test_the_drawing_tells_data_from_control() -> None:
+def test_svg_distinguishes_data_edges_from_control_edges() -> None:
     strokes = list(_strokes(diagram.svg(*CAPTION, data=VALUES)))
     control = [stroke for stroke in strokes if stroke[0] is None]
     data = [stroke for stroke in strokes if stroke[0] is not None]
@@ -328,12 +328,12 @@ def test_the_drawing_tells_data_from_control() -> None:
         assert width < wider
 
 
-def test_the_drawing_writes_a_line_for_each_value() -> None:
+def test_svg_label_of_a_data_edge_has_a_line_for_each_value() -> None:
     texts = [text.text for text in parsed(diagram.svg(*CAPTION, data=VALUES)).iter(f"{SVG}text")]
     assert {"crop", "size → length", "label", "label → previous"} <= set(texts)
 
 
-def test_many_values_are_cut_and_whole_in_the_tooltip() -> None:
+def test_label_with_many_values_is_cut_with_all_in_the_tooltip() -> None:
     many = [DataEdge("inputs", f"v{i}", "write_label", f"v{i}") for i in range(12)]
     root = parsed(diagram.svg(*CAPTION, data=many))
     texts = [text.text for text in root.iter(f"{SVG}text")]
@@ -343,7 +343,7 @@ def test_many_values_are_cut_and_whole_in_the_tooltip() -> None:
     assert ", ".join(f"v{i}" for i in range(12)) in [title.text for title in root.iter(f"{SVG}title")]
 
 
-def test_data_between_the_nodes_of_one_layer_goes_over_them() -> None:
+def test_data_edge_within_a_layer_is_an_arch_above_it() -> None:
     edges = [(START, "a", None), ("a", "b", "x"), ("a", "c", "otherwise"), ("b", END, None), ("c", END, None)]
     root = parsed(diagram.svg([], edges, data=[DataEdge("b", "draft", "c", "draft")]))
     groups = {group.findtext(f"{SVG}title"): group for group in root.iter(f"{SVG}g")}
@@ -355,7 +355,7 @@ def test_data_between_the_nodes_of_one_layer_goes_over_them() -> None:
     assert max(numbers[1::2]) <= b[1] == c[1]
 
 
-def test_data_moves_no_node_to_another_layer() -> None:
+def test_data_edges_do_not_affect_layers() -> None:
     def tops(data: Any) -> Any:
         drawing = parsed(diagram.svg(*TRIAGE, data=data))
         return [float(rect.get("y")) for rect in drawing.iter(f"{SVG}rect") if rect.get("stroke")]

@@ -1,4 +1,4 @@
-"""Graphs as pictures: what only the graph knows, beside its nodes and edges."""
+"""Pictures of graphs: joins, limits and other properties beyond nodes and edges."""
 
 from dataclasses import replace
 from xml.etree import ElementTree
@@ -34,17 +34,17 @@ EVENTS = compiled(
 )
 
 
-def test_a_node_that_may_go_on_to_any_node_has_one_edge_for_that_and_all_can_be_reached() -> None:
+def test_goto_any_node_is_one_edge_and_makes_all_nodes_reachable() -> None:
     text = picture(LOOSE, "text")
     assert "plan  [step]\n├─▶ (end)\n└─ goto any ─▶ *\n" in text
     assert "unreachable" not in text
 
 
-def test_where_such_a_node_cannot_be_reached_what_it_leads_to_cannot() -> None:
+def test_unreachable_goto_makes_no_node_reachable() -> None:
     assert "plan  [step]  (unreachable)" in picture(replace(LOOSE, edges=(Edge(START, "act"),)), "text")
 
 
-def test_joins_and_limits_of_an_event_graph_stand_in_its_pictures() -> None:
+def test_pictures_show_joins_and_limits_of_an_event_graph() -> None:
     assert picture(EVENTS, "text") == (
         "(start)\n"
         "├─ 2 nodes at once ─▶ a\n"
@@ -78,7 +78,7 @@ MESH = compiled(
 )
 
 
-def test_conditions_stand_on_edges_and_a_join_is_written_as_it_is_read() -> None:
+def test_pictures_show_conditions_on_edges_and_joins_as_text() -> None:
     text, mermaid, svg = picture(MESH, "text"), picture(MESH, "mermaid"), picture(MESH, "svg")
     assert "split  [step]\n├─ severity > 3 ─▶ a\n├─▶ b\n" in text
     assert "join  [step · waits for a AND (b OR c?)]" in text
@@ -87,7 +87,7 @@ def test_conditions_stand_on_edges_and_a_join_is_written_as_it_is_read() -> None
     assert all(f">{row}</text>" in svg for row in ("severity &gt; 3", "step", "waits for a AND (b OR c?)"))
 
 
-def test_the_time_limit_of_a_join_is_seen_however_many_it_waits_for() -> None:
+def test_time_limit_of_a_join_is_visible_with_many_sources() -> None:
     assert "waits at most 60 s for worker_0 AND worker_1" in picture(MESH, "mermaid")
     assert ">waits at most 60 s for</text>" in picture(MESH, "svg")
 
@@ -97,7 +97,7 @@ def test_a_limit_of_several_nodes_names_the_others() -> None:
     assert "a  [step · 1 at once with b]" in picture(shared, "text")
 
 
-def test_that_each_node_runs_once_at_a_time_is_not_said() -> None:
+def test_default_limit_of_one_run_per_node_is_not_shown() -> None:
     each = tuple(ConcurrencyLimit(1, frozenset({node})) for node in ("a", "b", "c"))
     text = picture(replace(EVENTS, limits=each), "text")
     assert "at once" not in text
