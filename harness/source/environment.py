@@ -38,9 +38,8 @@ class _Substitution:
     def __init__(self, env: Mapping[str, str]) -> None:
         self.missing: list[tuple[str, DocumentPath]] = []
         self._env = env
-        self._done: dict[
-            int, Any
-        ] = {}  # copies by id of the original, as aliases of one anchor share one object
+        # Copies by id of the original, as aliases of one anchor share one object.
+        self._done: dict[int, Any] = {}
 
     def of(self, value: Any, path: DocumentPath) -> Any:
         if isinstance(value, str):

@@ -214,9 +214,8 @@ def importing(
     for name in [name for name, module in sys.modules.items() if id(module) in ours]:
         del sys.modules[name]
     set_aside = _set_aside_hiding(names, folders, packages.keys())
-    taken: set[str] = (
-        set()
-    )  # a module of an earlier folder hides those of later ones, even if not yet imported
+    # A module of an earlier folder hides those of later ones, even if it is not yet imported.
+    taken: set[str] = set()
     for folder in folders:
         modules = _of_folder.get(folder, {})
         sys.modules.update({name: module for name, module in modules.items() if _top(name) not in taken})

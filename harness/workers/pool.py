@@ -181,9 +181,7 @@ class WorkerPool:
             scenario = scenario.whole()
         task = ForkingPickler.dumps(tuple(Task(number, scenario, *self._environment_and_folder)))
         if worker.tasks and len(task) > BUFFER:
-            return (
-                False  # a deadlock: sending waits for the worker, which may wait for this process to receive
-            )
+            return False  # sending waits for the worker, which may wait for this process to receive
         if not worker.tasks:
             worker.since = time.monotonic()
         worker.tasks.append(number)
