@@ -316,7 +316,7 @@ class Head(_Head):
     elsewhere: ClassVar[Mapping[str, str]] = {
         "tests": "did you mean 'scenarios'?",
         **{
-            key: f"'{key}' stands in an item of 'scenarios', or under 'defaults'"
+            key: f"'{key}' belongs in an item of 'scenarios', or under 'defaults'"
             for key in ScenarioKeys.model_fields
         },
     }

@@ -74,7 +74,7 @@ class _Repository:
     def around(cls, folder: Path) -> _Repository:
         done = _git(folder, "rev-parse", "--show-toplevel")
         if done.returncode or not done.stdout.strip():
-            text = f"{shown_path(folder)} is in no git repository, so that nothing tells what has changed"
+            text = f"{shown_path(folder)} is not in a git repository, so the changes are not known"
             said = _first_line(done.stderr)
             hint = "" if "not a git repository" in said else f"git says: {said}"
             raise FormatError(Problem("no-repository", text, hint=hint))
@@ -105,7 +105,7 @@ class _Repository:
 
     def _unknown(self, ref: str) -> Problem:
         if self.commit(HEAD) is None:
-            return Problem("unknown-ref", "there is no commit yet that anything could have changed since")
+            return Problem("unknown-ref", "the repository has no commit yet")
         if os.path.lexists(ref):
             hint = "it is a path: write it in front of the option, or give the option its commit with '='"
             return Problem("unknown-ref", f"no branch, tag or commit '{ref}'", hint=hint)
@@ -142,7 +142,7 @@ def _git(folder: Path, *args: str) -> subprocess.CompletedProcess[bytes]:
             check=False,
         )
     except FileNotFoundError:
-        text = "git is not installed, so that nothing tells what has changed"
+        text = "git is not installed, so the changes are not known"
         raise FormatError(Problem("no-repository", text)) from None
     except subprocess.TimeoutExpired:
         text = f"git has not answered for {_TIMEOUT_S:.0f} s: git {args[0]}"
@@ -151,4 +151,4 @@ def _git(folder: Path, *args: str) -> subprocess.CompletedProcess[bytes]:
 
 def _first_line(stderr: bytes) -> str:
     lines = stderr.decode("utf-8", "replace").strip().splitlines()
-    return lines[0].removeprefix("fatal: ") if lines else "it failed without a word"
+    return lines[0].removeprefix("fatal: ") if lines else "it failed without a message"

@@ -370,13 +370,13 @@ def hint_for_missing(path: Path, named_at: Span | None = None) -> str:
     `named_at` is the location that names the path, which may have been meant relative to the current folder.
     """
     if path.is_symlink():
-        return f"it is a link to '{os.readlink(path)}', which leads nowhere"
+        return f"it is a link to '{os.readlink(path)}', which does not exist"
     if named_at is not None:
         folder = os.path.dirname(named_at.file)
         written = os.path.relpath(path, folder or os.curdir)
         if os.path.isfile(written):
             meant = Path(os.path.relpath(written, folder or os.curdir)).as_posix()
-            return f"paths are relative to the file they stand in: write '{meant}'"
+            return f"paths are relative to the file that contains them: write '{meant}'"
     if not path.parent.is_dir():
         return f"the folder {shown_path(path.parent)} does not exist"
     found = nearest(path.name, (entry.name for entry in path.parent.iterdir()))

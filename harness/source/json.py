@@ -115,7 +115,9 @@ class _Reader:
             if error.msg.startswith("Invalid control"):
                 hint = 'a new line is written \\n, a tab \\t; or this text lacks its closing "'
                 self.refuse(error.pos, "a new line, tab or control character inside a text", hint=hint)
-            self.refuse(error.pos, "no escape that JSON has", hint="a backslash is written \\\\")
+            self.refuse(
+                error.pos, "this is not an escape sequence of JSON", hint="a backslash is written \\\\"
+            )
         if _SURROGATE.search(text):
             raise Unreadable(Flaw("bad-surrogate", "half of a surrogate pair in a text", at, end))
         return text, end

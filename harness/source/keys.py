@@ -36,14 +36,14 @@ def hint_where_known(key: str, model: type[BaseModel], steps: Sequence[Step]) ->
         name for name in known if any(_has(inner, key) for inner in _all_at(here, ((True, name), (True, 0))))
     ]
     if below and len(below) <= _FEW:
-        return f"'{key}' stands under {' or '.join(map(repr, below))}"
+        return f"'{key}' belongs under {' or '.join(map(repr, below))}"
     if items and len(items) <= _FEW:
-        return f"'{key}' stands in an item of {' or '.join(map(repr, items))}"
+        return f"'{key}' belongs in an item of {' or '.join(map(repr, items))}"
     inside = [end for end, (into, _) in enumerate(steps) if into]
     outer = (candidate for end in reversed(inside) for candidate in models_at(model, steps[:end]))
     titles = (candidate.model_config.get("title") for candidate in outer if _has(candidate, key))
     title = next(titles, None)
-    return f"'{key}' stands further out, in {title}" if title else ""
+    return f"'{key}' belongs further out, in {title}" if title else ""
 
 
 _EVERYWHERE: Final = frozenset({"name", "id", "type", "kind", "description"})

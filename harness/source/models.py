@@ -219,7 +219,7 @@ def _misspelt(missing: str | None, finding: ValidationIssue, models: Sequence[ty
         return ""
     known = {key for candidate in models for key in keys_of(candidate)}
     found = nearest(missing, [key for key in finding.found if isinstance(key, str) and key not in known])
-    return f"'{found}' stands there: did you mean '{missing}'?" if found is not None else ""
+    return f"'{found}' is not known: did you mean '{missing}'?" if found is not None else ""
 
 
 def _example(key: str | None, models: Sequence[type[BaseModel]]) -> str:

@@ -234,11 +234,13 @@ class _Builder:
         if name not in self._anchors:
             hint = did_you_mean(name, self._anchors)
             raise Unreadable(
-                Flaw("unknown-anchor", f"no anchor '&{name}' stands before this", start, end, hint)
+                Flaw("unknown-anchor", f"there is no anchor '&{name}' before this", start, end, hint)
             )
         anchored = self._anchors[name]
         if anchored is None:
-            raise Unreadable(Flaw("recursive-alias", f"'*{name}' stands inside '&{name}' itself", start, end))
+            raise Unreadable(
+                Flaw("recursive-alias", f"'*{name}' is used inside '&{name}' itself", start, end)
+            )
         value, children, nodes, height = anchored
         self._count(nodes, start, end)
         if len(self._stack) + height > MAX_DEPTH:

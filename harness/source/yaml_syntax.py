@@ -110,7 +110,7 @@ def _tab(stop: _Stop) -> Flaw | None:
         return None
     start = stop.line_start + at if at >= 0 else stop.at
     return _flaw(
-        start, start + 1, "a tab stands in the indentation", "indent with spaces: YAML does not take tabs"
+        start, start + 1, "the indentation contains a tab", "indent with spaces: YAML does not take tabs"
     )
 
 
@@ -151,7 +151,7 @@ def _stray_closing(stop: _Stop) -> Flaw | None:
     return _flaw(
         stop.at,
         stop.at + 1,
-        f"this '{stop.character}' belongs to nothing before it",
+        f"this '{stop.character}' is out of place",
         "quote it if it is text",
     )
 
@@ -172,7 +172,7 @@ def _after_quote(stop: _Stop) -> Flaw | None:
         if quote == "'"
         else "quote the whole text in '…'"
     )
-    return _flaw(stop.at, stop.at + 1, "nothing may stand after the closing quote", hint)
+    return _flaw(stop.at, stop.at + 1, "there is text after the closing quote", hint)
 
 
 def _unclosed_above(stop: _Stop, quote: str) -> int | None:
@@ -201,7 +201,7 @@ def _second_colon(stop: _Stop) -> Flaw | None:
     if "mapping values" not in stop.problem:
         return None
     if re.search(r":\s", stop.before):
-        message = "a second ':' stands in the value of a key"
+        message = "the value of a key contains a second ':'"
         return _flaw(stop.at, stop.at + 1, message, "quote a text that contains ': '")
     start = stop.line_start + stop.indentation
     above = stop.number(stop.at) - 1
@@ -214,7 +214,7 @@ def _no_colon(stop: _Stop) -> Flaw | None:
         return None
     end = stop.text.find("\n", stop.begun)
     found = stop.text[stop.begun : end if end >= 0 else None].strip()
-    message = f"'{clip(found, _SHOWN)}' has no ': ', and so is no key with a value"
+    message = f"'{clip(found, _SHOWN)}' is not a key with a value: it has no ': '"
     return _flaw(stop.begun, stop.begun + len(found), message, "write `key: value`, or `- item` in a list")
 
 
@@ -249,7 +249,7 @@ def _item_after_key(stop: _Stop) -> Flaw | None:
 def _block_text(stop: _Stop) -> Flaw | None:
     if "block scalar" not in stop.context:
         return None
-    message = "nothing but a comment may stand in the line after '|' or '>'"
+    message = "only a comment may follow in the line of '|' or '>'"
     return _flaw(stop.at, stop.at + 1, message, "begin the text in the line below, indented")
 
 
@@ -273,14 +273,14 @@ def _indentation(stop: _Stop) -> Flaw | None:
         return _flaw(start, start + len(content), message, "wrong indentation")
     if is_item:
         hint = "wrong indentation, or a key is missing above the list"
-        return _flaw(start, start + 1, "a list item stands among the keys of a mapping", hint)
+        return _flaw(start, start + 1, "a list item is among the keys of a mapping", hint)
     if stop.opened and stop.text[stop.opened[-1]] == "-":
         hint = "wrong indentation, or '- ' is missing in front"
         return _flaw(
-            start, start + len(content), "this line stands among the items of a list and is none", hint
+            start, start + len(content), "this line is among the items of a list, but is not an item", hint
         )
     hint = "wrong indentation, or something is missing in the line above"
-    return _flaw(start, start + len(content), "this line does not belong to what stands before it", hint)
+    return _flaw(start, start + len(content), "this line does not fit the lines before it", hint)
 
 
 def _columns_above(stop: _Stop) -> set[int]:

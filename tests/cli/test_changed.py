@@ -139,7 +139,7 @@ def test_without_a_repository_nothing_is_guessed(invoke: Invoke, git: Git, suite
     suite(COUNTS)
     result = invoke("run", ".", "--changed")
     assert result.exit_code == 2
-    assert "is in no git repository, so that nothing tells what has changed [no-repository]" in result.stderr
+    assert "is not in a git repository, so the changes are not known [no-repository]" in result.stderr
 
 
 def test_without_git_nothing_is_guessed(
@@ -157,7 +157,7 @@ def test_without_a_commit_nothing_is_guessed(invoke: Invoke, git: Git, suite: Wr
     git("init", "-q")
     result = invoke("run", ".", "--changed")
     assert result.exit_code == 2
-    assert "there is no commit yet" in result.stderr
+    assert "the repository has no commit yet" in result.stderr
 
 
 def test_a_shallow_clone_is_told_as_that(

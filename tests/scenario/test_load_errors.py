@@ -77,7 +77,7 @@ def test_codes_are_stable(file: Path) -> None:
         (
             "harness: 1\nmanifest: m\nexpect: {}\nscenarios: [{name: x}]",
             "3:1 unknown key 'expect' in a scenario file|"
-            "'expect' stands in an item of 'scenarios', or under 'defaults'",
+            "'expect' belongs in an item of 'scenarios', or under 'defaults'",
         ),
         (
             "harness: '1'\nmanifest: m\nscenarios: [{name: x}]",
@@ -127,11 +127,11 @@ def test_mistakes_in_a_file(file: Path, text: str, expected: str) -> None:
             "turns: [{input: a}], human: [x]",
             "5:22 'human' cannot stand beside 'turns'|each answer is a turn: turns: [{input: …}, {resume: …}]",
         ),
-        ("path: [a]", "5:1 unknown key 'path' in a scenario|'path' stands under 'expect'"),
+        ("path: [a]", "5:1 unknown key 'path' in a scenario|'path' belongs under 'expect'"),
         ("assert: {}", "5:1 unknown key 'assert' in a scenario|did you mean 'expect'?"),
         (
             "turns: [{timeout: 3}]",
-            "5:10 unknown key 'timeout' in a turn|'timeout' stands further out, in a scenario",
+            "5:10 unknown key 'timeout' in a turn|'timeout' belongs further out, in a scenario",
         ),
         ("turns: []", "5:8 turns: must have at least 1 item, found an empty list|"),
         ("turns: [{resume: a}]", "5:10 the first turn has nothing to resume, and nothing to run again|"),
@@ -272,7 +272,7 @@ def test_a_name_is_one_line(file: Path) -> None:
         ),
         (
             "mcp: {s: {tools: [{name: a, return: 1}]}}",
-            "5:29 unknown key 'return' in an MCP tool|'return' stands in an item of 'stubs'",
+            "5:29 unknown key 'return' in an MCP tool|'return' belongs in an item of 'stubs'",
         ),
         ("http: [{url: '*', body: a}]", "5:19 unknown key 'body' in a stub|the body is 'json' or 'text'"),
         ("mcp: {s: {tools: [{name: a}, {name: a}]}}", "5:37 a second tool 'a'|"),

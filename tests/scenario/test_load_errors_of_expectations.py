@@ -81,10 +81,10 @@ def file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
             "5:17 judge: expected a judge, or a list of judges, found the number 3|"
             "write judge: [{rubric: It is polite., model: gpt-4o}]",
         ),
-        ("{total: 2}", "5:10 unknown key 'total' in 'expect'|'total' stands under 'latency'"),
+        ("{total: 2}", "5:10 unknown key 'total' in 'expect'|'total' belongs under 'latency'"),
         (
             "{tool: a}",
-            "5:10 unknown key 'tool' in 'expect'|'tool' stands in an item of 'calls' or 'never_calls'",
+            "5:10 unknown key 'tool' in 'expect'|'tool' belongs in an item of 'calls' or 'never_calls'",
         ),
         ("{latency: 2}", "5:19 latency: expected a mapping, found the number 2|write latency: {total: 2}"),
         (

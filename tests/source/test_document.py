@@ -144,7 +144,7 @@ def test_a_broken_link_is_reported(tmp_path: Path, monkeypatch: pytest.MonkeyPat
     Path("a.yaml").symlink_to("gone.yaml")
     Path("b.yaml").symlink_to("b.yaml")
     assert refusal(Path("a.yaml")) == (
-        "a.yaml: no such file\n    it is a link to 'gone.yaml', which leads nowhere"
+        "a.yaml: no such file\n    it is a link to 'gone.yaml', which does not exist"
     )
     assert refusal(Path("b.yaml")) == "b.yaml: cannot be read: Too many levels of symbolic links"
 
@@ -174,7 +174,7 @@ def test_a_path_relative_to_the_current_folder_gets_a_hint_relative_to_the_file(
     with pytest.raises(ManifestError) as caught:
         read("suites/agents/shop.yaml", named_at=Span("suites/s.yaml", 2, 11))
     assert caught.value.problems[0].hint == (
-        "paths are relative to the file they stand in: write '../agents/shop.yaml'"
+        "paths are relative to the file that contains them: write '../agents/shop.yaml'"
     )
 
 

@@ -207,7 +207,7 @@ def test_an_ignored_key_may_be_a_misspelled_required_one() -> None:
     (problem,) = caught.value.problems
     assert (problem.message, problem.hint) == (
         "missing key 'prompt' in a thing",
-        "'promt' stands there: did you mean 'prompt'?",
+        "'promt' is not known: did you mean 'prompt'?",
     )
 
 

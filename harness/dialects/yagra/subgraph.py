@@ -48,7 +48,7 @@ class Subgraphs:
             found = "" if not reference else f": expected text, found {describe(reference)}"
             text = f"the subgraph node '{node.id}' needs 'workflow_ref' in its params{found}"
             near = nearest("workflow_ref", set(params.values) - {"workflow_ref"}, cutoff=0.5)
-            hint = f"'{near}' stands there: did you mean 'workflow_ref'?" if near else ""
+            hint = f"'{near}' is not known: did you mean 'workflow_ref'?" if near else ""
             raise ManifestError(Problem("no-workflow-ref", text, where, hint))
         try:
             return self._compile_file(request.resolve(reference, where), request, where)

@@ -68,7 +68,7 @@ REFUSED = {
     ),
     "an anchor inside itself": (
         "start: a\nnodes: &n {a: *n}\n",
-        "'*n' stands inside '&n' itself",
+        "'*n' is used inside '&n' itself",
         (2, 15),
     ),
     "a version that is null": (

@@ -79,14 +79,14 @@ STRUCTURE = {
         "missing-key",
         "missing key 'prompt' in an llm",
         "{ty",
-        "'promt' stands there: did you mean 'prompt'?",
+        "'promt' is not known: did you mean 'prompt'?",
     ),
     "a type by its name": (
         ("type: input, ", "typ: input, "),
         "missing-key",
         "missing key 'type'",
         "{typ: ",
-        "'typ' stands there: did you mean 'type'?",
+        "'typ' is not known: did you mean 'type'?",
     ),
     "texts in state_updates": (
         ('{found: "{{output.context}}"}', "{found: 1}"),

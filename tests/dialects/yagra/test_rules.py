@@ -254,7 +254,7 @@ FAULTS = {
         "no-workflow-ref",
         "the subgraph node 'bin' needs 'workflow_ref' in its params",
         "{workflow: parts/a.yaml}",
-        "'workflow' stands there: did you mean 'workflow_ref'?",
+        "'workflow' is not known: did you mean 'workflow_ref'?",
     ),
     "the file of a subgraph is there": (
         ("handler: discard", "handler: subgraph, params: {workflow_ref: parts/a.yaml}"),
