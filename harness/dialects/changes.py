@@ -107,17 +107,17 @@ def _refusal(value: Any, operation: Mapping[str, Any]) -> tuple[str, str] | None
 def _missing(value: Any, steps: Sequence[str]) -> tuple[str, str] | None:
     """Describe the first step of a JSON Pointer that does not exist in `value`, with a hint; None if all exist."""
     for number, step in enumerate(steps):
-        at = "/" + "/".join(steps[: number + 1])
+        pointer = "/" + "/".join(steps[: number + 1])
         if isinstance(value, Mapping):
             if step not in value:
-                return f"there is no '{at}'", did_you_mean(step, [*map(str, value)])
+                return f"there is no '{pointer}'", did_you_mean(step, [*map(str, value)])
             value = value[step]
         elif isinstance(value, list):
             if not (step.isdecimal() and int(step) < len(value)):
-                return f"there is no '{at}'", f"the list has {len(value)} items, the first is 0"
+                return f"there is no '{pointer}'", f"the list has {len(value)} items, the first is 0"
             value = value[int(step)]
         else:
-            return f"there is no '{at}'", "what is there has no parts"
+            return f"there is no '{pointer}'", "what is there has no parts"
     return None
 
 

@@ -188,20 +188,20 @@ class _AgentNodes(_AgentLifecycle):
         answers: dict[int, ToolMessage] = {}
 
         async def use(tool: Tool, args: Mapping[str, Any]) -> str:
-            so_far = {"messages": [answers[at] for at in sorted(answers)]}
+            so_far = {"messages": [answers[index] for index in sorted(answers)]}
             returned = await tool_calls.call(tool, _check_arguments(tool, args), ctx, partial_update=so_far)
             return tool_calls.as_text_for_model(returned)
 
-        of_client = [at for at, call in enumerate(calls) if self._is_for_client(call, ctx)]
-        others = [at for at in range(len(calls)) if at not in of_client]
+        of_client = [index for index, call in enumerate(calls) if self._is_for_client(call, ctx)]
+        others = [index for index in range(len(calls)) if index not in of_client]
         # A node that paused is re-run from its start, and must not run these tools a second time.
         made = await ctx.once(
-            "tools", lambda: answer_calls((calls[at] for at in others), self.tools, use, ctx)
+            "tools", lambda: answer_calls((calls[index] for index in others), self.tools, use, ctx)
         )
         answers.update(zip(others, made, strict=True))
-        for at in of_client:
-            answers[at] = await answer_call(calls[at], self.tools, use, ctx)
-        return Update({"messages": [answers[at] for at in sorted(answers)]})
+        for index in of_client:
+            answers[index] = await answer_call(calls[index], self.tools, use, ctx)
+        return Update({"messages": [answers[index] for index in sorted(answers)]})
 
     def _is_for_client(self, call: Any, ctx: NodeContext) -> bool:
         tool = self.tools.get(call["name"])

@@ -153,7 +153,7 @@ def _parse_number(text: str) -> int | float | None:
 def _to_array(value: Any, wanted: Alternative, path: Path) -> list[Any]:
     if not isinstance(value, list | tuple):
         raise CastError(value, str(Type((wanted,))), path)
-    return [cast_value(item, wanted.items, (*path, at)) for at, item in enumerate(value)]
+    return [cast_value(item, wanted.items, (*path, index)) for index, item in enumerate(value)]
 
 
 def _to_object(value: Any, wanted: Alternative, path: Path) -> dict[str, Any]:

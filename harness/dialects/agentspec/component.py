@@ -63,11 +63,11 @@ class Component(BaseModel, extra="forbid", strict=True, title="a component"):
         """Return the location of the component, or of a value in it."""
         return self._source.span(path)
 
-    def span_in_text(self, name: str, at: int, length: int) -> Span:
+    def span_in_text(self, name: str, offset: int, length: int) -> Span:
         """Return the location of a part of a text field; of the whole text if the part cannot be located."""
         if not isinstance(self._source.value[name], str):  # a reference
             return self._source.span((name,))
-        return self._source.span_in_text((name,), at, length)
+        return self._source.span_in_text((name,), offset, length)
 
     def __str__(self) -> str:
         return f"{self.component_type} '{self.name}'"
@@ -161,10 +161,10 @@ class ComponentWithIO(Component):
     @classmethod
     def _titles_are_unique(cls, properties: list[Property] | None) -> list[Property] | None:
         titles: set[str] = set()
-        for at, item in enumerate(properties or ()):
+        for index, item in enumerate(properties or ()):
             if item.title in titles:
                 text = f"a second property called '{item.title}'"
-                raise mistaken(Mistake(text, (at,), code="duplicate-property"))
+                raise mistaken(Mistake(text, (index,), code="duplicate-property"))
             titles.add(item.title)
         return properties
 

@@ -59,8 +59,8 @@ class Configuration:
         self.components: list[Component] = []
         self.problems = Problems(plugins.warnings)
         check_shapes(documents)
-        for at, document in enumerate(documents):
-            self.problems.add(version_problems(document, required=at == 0))
+        for index, document in enumerate(documents):
+            self.problems.add(version_problems(document, required=index == 0))
             self.problems.add(sexagesimals(document))
         self.problems.raise_errors()  # the rest of a document in an unknown version cannot be checked
         self._main = documents[0]

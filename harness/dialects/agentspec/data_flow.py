@@ -92,7 +92,7 @@ class DataFlow:
         Raises:
             MissingValue: an input has neither a value nor a default.
         """
-        rank = {name: at for at, name in enumerate(outputs)}
+        rank = {name: index for index, name in enumerate(outputs)}
         found = {}
         for title, item in node.inputs.items():
             ran = [

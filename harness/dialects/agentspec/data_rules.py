@@ -116,9 +116,9 @@ def inputs_have_sources(flow: Flow) -> Iterator[Problem]:
 
 def _location_of_input(node: Node, title: str) -> Span:
     """Return the location of an input, else of its placeholder, else of the node."""
-    for at, item in enumerate(node.declared_inputs or ()):
+    for index, item in enumerate(node.declared_inputs or ()):
         if item.title == title:
-            return node.span("inputs", at)
+            return node.span("inputs", index)
     for name in type(node).model_fields:
         text = getattr(node, name)
         for found in placeholders.PLACEHOLDER.finditer(text) if isinstance(text, str) else ():
@@ -162,8 +162,8 @@ def outputs_come_from_end_nodes(flow: Flow) -> Iterator[Problem]:
 
     spec: an output that does not "have a corresponding output … in every EndNode" needs a default.
     """
-    for at, item in enumerate(flow.declared_outputs or ()):
-        span = flow.span("outputs", at)
+    for index, item in enumerate(flow.declared_outputs or ()):
+        span = flow.span("outputs", index)
         having = [end for end in flow.end_nodes if item.title in end.outputs]
         if flow.end_nodes and not having:
             known = [title for end in flow.end_nodes for title in end.outputs]

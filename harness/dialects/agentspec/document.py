@@ -129,17 +129,17 @@ def check_shapes(documents: Sequence[Document]) -> None:
         ManifestError: with all problems.
     """
     problems = Problems()
-    for at, document in enumerate(documents):
+    for index, document in enumerate(documents):
         value = document.value
         if not isinstance(value, dict):
             text = f"a configuration is a mapping, found {describe(value)}"
             problems.refuse("wrong-type", text, document.span())
-        elif at and (TYPE in value or REFERENCE in value):
+        elif index and (TYPE in value or REFERENCE in value):
             model = TYPES.get(value[TYPE]) if isinstance(value.get(TYPE), str) else None
             what = "a configuration" if model is None else model.model_config["title"]
             text = f"this is {what} of its own; the documents after the first have only {TABLE}"
             problems.refuse("wrong-component", text, document.span((TYPE if TYPE in value else REFERENCE,)))
-        elif at:
+        elif index:
             with problems.collecting():
                 validate(_Parts, document)
     problems.raise_errors()

@@ -44,10 +44,10 @@ def has_one_start_node(flow: Flow) -> Iterator[Problem]:
     if flow.start_node not in flow.nodes:
         text = f"{flow}: its start_node, the {flow.start_node}, is not in its nodes"
         yield Problem("start-node", text, flow.span("nodes"))
-    for at, node in enumerate(flow.nodes):
-        if isinstance(node, StartNode) and (node is not flow.start_node or node in flow.nodes[:at]):
+    for index, node in enumerate(flow.nodes):
+        if isinstance(node, StartNode) and (node is not flow.start_node or node in flow.nodes[:index]):
             text = f"{flow}: a flow has one StartNode, and '{node.name}' is another"
-            yield Problem("start-node", text, flow.span("nodes", at))
+            yield Problem("start-node", text, flow.span("nodes", index))
 
 
 def has_end_node(flow: Flow) -> Iterator[Problem]:
@@ -131,8 +131,8 @@ def nodes_and_branches_are_connected(flow: Flow) -> Iterator[Problem]:
         if edge.branch not in _branches(edge.from_node)
     }
     reached = reachable_nodes(flow)
-    for at, node in enumerate(flow.nodes):
-        span = flow.span("nodes", at)
+    for index, node in enumerate(flow.nodes):
+        span = flow.span("nodes", index)
         if node not in reached:
             lost_end = isinstance(node, EndNode) and node not in entered
             text = f"{flow}: no control edge leads to the {node}"

@@ -38,8 +38,8 @@ async def run_map(visit: Visit) -> NodeResult:
     node = visit.node
     assert isinstance(node, MapNode)
     results = await staggered_gather(
-        visit.run_inside(node.subflow, inputs, key=str(at))
-        for at, inputs in enumerate(_run_inputs(node, visit))
+        visit.run_inside(node.subflow, inputs, key=str(index))
+        for index, inputs in enumerate(_run_inputs(node, visit))
     )
     outputs = {
         COLLECTED + title: _reduce(node, title, [result.outputs[title] for result in results])
@@ -69,10 +69,10 @@ def _run_inputs(node: MapNode, visit: Visit) -> Sequence[Mapping[str, Any]]:
     count = next(iter(lengths.values()))
     return [
         {
-            title.removeprefix(ITERATED): lists[title][at] if title in lists else visit.inputs[title]
+            title.removeprefix(ITERATED): lists[title][index] if title in lists else visit.inputs[title]
             for title in inner
         }
-        for at in range(count)
+        for index in range(count)
     ]
 
 

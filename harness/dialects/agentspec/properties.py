@@ -122,7 +122,7 @@ def _is_too_large(schema: Any) -> bool:
     return nodes > MAX_NODES
 
 
-def _title_mistakes(schema: Any, at: DocumentPath) -> Iterator[Mistake]:
+def _title_mistakes(schema: Any, path: DocumentPath) -> Iterator[Mistake]:
     if not isinstance(schema, Mapping):
         return
     title = schema.get("title")
@@ -130,14 +130,14 @@ def _title_mistakes(schema: Any, at: DocumentPath) -> Iterator[Mistake]:
         message = f"a title has no space and none of . , {{ }} ' \" in it, found {describe(title)}"
         better = "_".join("".join(" " if char in _NOT_IN_TITLES else char for char in title).split())
         hint = f"write '{better}'" if better else ""
-        yield Mistake(message, (*at, "title"), code="property-title", hint=hint)
+        yield Mistake(message, (*path, "title"), code="property-title", hint=hint)
     for keyword in ("items", "additionalProperties"):
-        yield from _title_mistakes(schema.get(keyword), (*at, keyword))
+        yield from _title_mistakes(schema.get(keyword), (*path, keyword))
     alternatives, properties = schema.get("anyOf"), schema.get("properties")
     for number, nested in enumerate(alternatives if isinstance(alternatives, list) else ()):
-        yield from _title_mistakes(nested, (*at, "anyOf", number))
+        yield from _title_mistakes(nested, (*path, "anyOf", number))
     for name, nested in properties.items() if isinstance(properties, Mapping) else ():
-        yield from _title_mistakes(nested, (*at, "properties", name))
+        yield from _title_mistakes(nested, (*path, "properties", name))
 
 
 def _is_simple(schema: Any) -> bool:

@@ -118,7 +118,7 @@ class References:
         if isinstance(value, dict):
             return {key: self.value(part.at((key,)), budget) for key in value}
         if isinstance(value, list):
-            return [self.value(part.at((at,)), budget) for at in range(len(value))]
+            return [self.value(part.at((index,)), budget) for index in range(len(value))]
         if isinstance(value, date) or (isinstance(value, float) and not math.isfinite(value)):
             text = f"expected a value of JSON, found {describe(value)}"
             hint = "quote it to make it text" if isinstance(value, date) else ""
@@ -146,7 +146,7 @@ class References:
         return self._read_once(self._lists, key, part.span((REFERENCE,)), self._read_list)
 
     def _read_list(self, part: Document) -> list[Component]:
-        return [self._read_component(part.at((at,))) for at in range(len(part.value))]
+        return [self._read_component(part.at((index,))) for index in range(len(part.value))]
 
     def _resolve_chain(self, part: Document) -> tuple[str | None, Document]:
         """Return the last key of a chain of references, and its entry. Without a reference, None and the part."""
@@ -277,8 +277,8 @@ def _paths_of_id(id_: str, value: Any, path: DocumentPath) -> Iterator[DocumentP
             if key != "metadata":
                 yield from _paths_of_id(id_, item, (*path, key))
     elif isinstance(value, list):
-        for at, item in enumerate(value):
-            yield from _paths_of_id(id_, item, (*path, at))
+        for index, item in enumerate(value):
+            yield from _paths_of_id(id_, item, (*path, index))
 
 
 def _keys_in(value: Any) -> Iterator[str]:

@@ -74,15 +74,15 @@ def _matching(
     component: ComponentWithIO, side: Side, written: Sequence[Property], inferred: Sequence[Property]
 ) -> Iterator[Problem]:
     expected = {item.title: item for item in inferred}
-    for at, item in enumerate(written):
+    for index, item in enumerate(written):
         if item.title not in expected:
             text = f"{component}: '{item.title}' is not one of its {side}" + none_suffix(expected)
             hint = did_you_mean(item.title, expected)
-            yield Problem("unknown-property", text, component.span(side, at), hint)
+            yield Problem("unknown-property", text, component.span(side, index), hint)
         elif not _specialises(item, expected[item.title]):
             kind = expected[item.title].type_text
             text = f"{component}: {side[:-1]} '{item.title}' is {kind}, and cannot be declared as {item.type_text}"
-            yield Problem("property-type", text, component.span(side, at))
+            yield Problem("property-type", text, component.span(side, index))
     titles = {item.title for item in written}
     for title in expected:
         if title not in titles:
@@ -113,20 +113,20 @@ _MISSPELLING_CUTOFF: Final = 0.75
 def keywords_are_known(component: ComponentWithIO) -> Iterator[Problem]:
     """Warn of keys of a property that look like misspelt keywords. JSON Schema ignores unknown keys."""
     for side, written in (("inputs", component.declared_inputs), ("outputs", component.declared_outputs)):
-        for at, item in enumerate(written or ()):
+        for index, item in enumerate(written or ()):
             for found in misspelt_keywords(item.schema, cutoff=_MISSPELLING_CUTOFF):
                 text = f"{component}: property '{item.title}': '{found.keyword}' is no keyword of JSON Schema"
-                span, hint = component.span(side, at, *found.path), f"did you mean '{found.meant}'?"
+                span, hint = component.span(side, index, *found.path), f"did you mean '{found.meant}'?"
                 yield Problem("unknown-key", text, span, hint, "warning")
 
 
 def tool_names_are_unique(agent: Agent) -> Iterator[Problem]:
     """Warn of tools of an agent with the same name, by which models call them. spec: "Tools"."""
     names: set[str] = set()
-    for at, tool in enumerate(agent.tools):
+    for index, tool in enumerate(agent.tools):
         if tool.name in names:
             text = f"{agent}: two of its tools are called '{tool.name}'; only the first can be called"
-            yield Problem("duplicate-name", text, agent.span("tools", at), severity="warning")
+            yield Problem("duplicate-name", text, agent.span("tools", index), severity="warning")
         names.add(tool.name)
 
 
@@ -138,14 +138,14 @@ def branches_match(node: Node) -> Iterator[Problem]:
     if not node.declared_branches or isinstance(node, AgentNode):
         return  # the agent is prompted to select one of the declared branches (schema: AgentNode)
     expected = list(dict.fromkeys(node.inferred_branches()))
-    for at, branch in enumerate(node.declared_branches):
+    for index, branch in enumerate(node.declared_branches):
         if branch not in expected:
             text = f"{node} has no branch '{branch}'" + none_suffix(expected)
             hint = did_you_mean(branch, expected)
-            yield Problem("unknown-branch", text, node.span("branches", at), hint)
-        elif branch in node.declared_branches[:at]:
+            yield Problem("unknown-branch", text, node.span("branches", index), hint)
+        elif branch in node.declared_branches[:index]:
             text = f"{node}: branch '{branch}' is there twice"
-            yield Problem("duplicate-branch", text, node.span("branches", at))
+            yield Problem("duplicate-branch", text, node.span("branches", index))
     missing = [branch for branch in expected if branch not in node.declared_branches]
     if missing:
         text = f"{node}: {quoted_list(missing)} missing in its branches"
@@ -154,10 +154,10 @@ def branches_match(node: Node) -> Iterator[Problem]:
 
 def input_is_text(node: InputMessageNode) -> Iterator[Problem]:
     """The output of an InputMessageNode is a string. spec: "One string property"."""
-    for at, item in enumerate(node.declared_outputs or ()):
+    for index, item in enumerate(node.declared_outputs or ()):
         if not same_type(item.type, _TEXT):
             text = f"{node}: what the user says is string, and cannot be declared as {item.type_text}"
-            yield Problem("property-type", text, node.span("outputs", at))
+            yield Problem("property-type", text, node.span("outputs", index))
 
 
 _REDUCIBLE: Final[Mapping[str, tuple[str, ...]]] = {

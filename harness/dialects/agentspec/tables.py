@@ -44,5 +44,5 @@ def _tables(value: Any, path: DocumentPath) -> Iterator[DocumentPath]:
             if key != "metadata":
                 yield from _tables(item, (*path, key))
     elif isinstance(value, list):
-        for at, item in enumerate(value):
-            yield from _tables(item, (*path, at))
+        for index, item in enumerate(value):
+            yield from _tables(item, (*path, index))

@@ -93,11 +93,11 @@ class FieldRules:
             text = f"chunk_overlap, {overlap}, is larger than chunk_size, {size}"
             text = f"{text}: the knowledge base of node '{id_}' cannot be built"
             yield self._warning("knowledge-base", text, id_, "chunk_overlap")
-        for at, written in enumerate(node.documents):
+        for index, written in enumerate(node.documents):
             if has_protocol(written) or os.path.isdir(folder / written):
                 continue
             try:
-                self.request.resolve(written, self.document.span(("nodes", id_, "documents", at)))
+                self.request.resolve(written, self.document.span(("nodes", id_, "documents", index)))
             except ManifestError as error:
                 for problem in error.problems:
                     text = f"{problem.message}: the knowledge base of node '{id_}' cannot be built"

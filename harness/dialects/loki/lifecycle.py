@@ -73,13 +73,13 @@ async def _check_functions(context: AgentContext, document: Document, run: RunCo
     """
     problems = []
     for id_, node in context.graph.nodes.items():
-        for at, entry in enumerate(node.tools if isinstance(node, LLMNode) else ()):
+        for index, entry in enumerate(node.tools if isinstance(node, LLMNode) else ()):
             if entry in context.tools.names():
                 continue
             try:
                 await context.tools.select([entry], run)
             except UnknownTool as error:
-                where = document.span(("nodes", id_, "tools", at))
+                where = document.span(("nodes", id_, "tools", index))
                 hint = did_you_mean(entry, error.known, listing=False)
                 problems.append(Problem("unknown-tool", f"node '{id_}': {error}", where, hint))
     if problems:

@@ -92,11 +92,11 @@ class Rules:
             yield Problem("no-end", text, self.document.key_span(("nodes",)))
 
     def _options(self, id_: str, node: doc.ApprovalNode) -> Iterator[Problem]:
-        for at, option in enumerate(node.options):
+        for index, option in enumerate(node.options):
             if option not in node.routes:
                 text = f"node '{id_}': the option '{option}' has no route"
                 hint = did_you_mean(option, node.routes)
-                yield self._problem("no-route", text, "nodes", id_, "options", at, hint=hint)
+                yield self._problem("no-route", text, "nodes", id_, "options", index, hint=hint)
 
     def _script(self, id_: str, node: doc.ScriptNode) -> Iterator[Problem]:
         try:
@@ -134,11 +134,11 @@ class Rules:
 
     def _tools(self, id_: str, node: doc.LLMNode) -> Iterator[Problem]:
         unknown = set(self.tools.unknown(node.tools))
-        for at, entry in enumerate(node.tools):
+        for index, entry in enumerate(node.tools):
             if entry in unknown:
                 text = f"node '{id_}': the agent has no tool '{entry}'"
                 yield self._problem(
-                    "unknown-tool", text, "nodes", id_, "tools", at, hint=self._tool_hint(entry)
+                    "unknown-tool", text, "nodes", id_, "tools", index, hint=self._tool_hint(entry)
                 )
 
     def _tool_hint(self, entry: str) -> str:

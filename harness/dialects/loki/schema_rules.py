@@ -19,16 +19,16 @@ def schema_warnings(graph: doc.GraphFile, document: Document) -> Iterator[Proble
         schema = getattr(node, "output_schema", None)
         if not isinstance(schema, Mapping):
             continue
-        at = ("nodes", id_, "output_schema")
+        path = ("nodes", id_, "output_schema")
         if schema and KEYWORDS.isdisjoint(schema):
             text = f"the output_schema of node '{id_}' has no keyword of JSON Schema"
             hint = "write `type: object`, with these under `properties`, each as a mapping with a `type`"
-            yield Problem("bad-schema", text, document.span(at), hint, "warning")
+            yield Problem("bad-schema", text, document.span(path), hint, "warning")
             continue
         for found in misspelt_keywords(schema):
             text = f"node '{id_}': '{found.keyword}' is no keyword of JSON Schema"
-            span, hint = document.key_span((*at, *found.path)), f"did you mean '{found.meant}'?"
+            span, hint = document.key_span((*path, *found.path)), f"did you mean '{found.meant}'?"
             yield Problem("unknown-key", text, span, hint, "warning")
         if (flaw := schema_flaw(schema, patterns=False)) is not None:
             text = f"the output_schema of node '{id_}' is not a JSON Schema: {flaw.message}"
-            yield Problem("bad-schema", text, document.span((*at, *flaw.path)), flaw.hint, "warning")
+            yield Problem("bad-schema", text, document.span((*path, *flaw.path)), flaw.hint, "warning")

@@ -63,9 +63,9 @@ def is_path(text: str) -> bool:
 def look_up(path: str, state: Mapping[str, Any]) -> Any:
     """Return the value at a path such as `users[0].name`; `_MISSING` if there is none."""
     value: Any = state
-    at = 0
-    while at < len(path):
-        step = _PATH.match(path, at)
+    position = 0
+    while position < len(path):
+        step = _PATH.match(path, position)
         if step is None or not isinstance(value, Mapping) or step[1] not in value:
             return _MISSING
         value = value[step[1]]
@@ -73,21 +73,21 @@ def look_up(path: str, state: Mapping[str, Any]) -> Any:
             if not isinstance(value, list) or len(index) > _MAX_DIGITS or int(index) >= len(value):
                 return _MISSING
             value = value[int(index)]
-        at = step.end()
+        position = step.end()
     return value
 
 
 def _missing_path_text(missing: str, state: Mapping[str, Any]) -> str:
     """Describe a missing path in a message, with the most similar path of the state."""
-    holder, at = state, 0
-    while isinstance(holder, Mapping) and (step := _PATH.match(missing, at)) is not None:
+    holder, position = state, 0
+    while isinstance(holder, Mapping) and (step := _PATH.match(missing, position)) is not None:
         if step[1] not in holder:
             near = nearest(step[1], map(str, holder), cutoff=MISSPELLING_CUTOFF)
-            meant = f"{missing[:at]}{near}{missing[at + len(step[1]) :]}"
+            meant = f"{missing[:position]}{near}{missing[position + len(step[1]) :]}"
             known = near is not None and look_up(meant, state) is not _MISSING
             return f"{{{{{missing}}}}}" + (f" (did you mean {{{{{meant}}}}}?)" if known else "")
-        at = step.end()
-        holder = look_up(missing[:at].rstrip("."), state)
+        position = step.end()
+        holder = look_up(missing[:position].rstrip("."), state)
     return f"{{{{{missing}}}}}"
 
 

@@ -87,10 +87,10 @@ class ToolUniverse:
 
     def warnings(self, document: Document) -> Iterator[Problem]:
         """Yield a warning of each tool in `document`, the agent's manifest, whose parameters are unknown."""
-        for at, entry in enumerate(document.value.get("global_tools") or ()):
+        for index, entry in enumerate(document.value.get("global_tools") or ()):
             if entry in self.unread:
                 text = f"{_SHARED}/{entry} beside the agents cannot be read: models get the tool without parameters"
-                yield Problem("unread-tool", text, document.span(("global_tools", at)), severity="warning")
+                yield Problem("unread-tool", text, document.span(("global_tools", index)), severity="warning")
 
     def unknown(self, whitelist: Iterable[str]) -> list[str]:
         """Return the entries that are not in the universe.

@@ -52,10 +52,10 @@ def _load(request: LoadRequest, subgraphs: Subgraphs) -> Graph:
     problems.add(Rules(workflow, document).problems())
     problems.raise_errors()
     inner: dict[str, Graph] = {}
-    for at, node in enumerate(workflow.nodes):
+    for index, node in enumerate(workflow.nodes):
         if node.handler == SUBGRAPH:
             with problems.collecting():
-                inner[node.id] = subgraphs.compile(node, params[at], at, document, request)
+                inner[node.id] = subgraphs.compile(node, params[index], index, document, request)
     problems.raise_errors()
     warnings = [
         *state_warnings(workflow, document, params),
@@ -102,12 +102,15 @@ def _nodes(
     subgraphs: dict[str, Graph],
 ) -> tuple[Node, ...]:
     nodes = []
-    for at, node in enumerate(workflow.nodes):
+    for index, node in enumerate(workflow.nodes):
         if node.id in subgraphs:
             run = subgraph_node(node, subgraphs[node.id], keys)
         else:
             run = handler_node(
-                node, params[at].values, keys, has_conditional_edges=workflow.has_conditional_edges(node.id)
+                node,
+                params[index].values,
+                keys,
+                has_conditional_edges=workflow.has_conditional_edges(node.id),
             )
-        nodes.append(Node(node.id, node.handler, run, document.span(("nodes", at))))
+        nodes.append(Node(node.id, node.handler, run, document.span(("nodes", index))))
     return tuple(nodes)

@@ -48,9 +48,9 @@ def model_warnings(workflow: Workflow, document: Document, params: Sequence[Para
     """Yield the warnings of all nodes with a built-in handler, each once: nodes share the global `params`."""
     found = (
         problem
-        for at, node in enumerate(workflow.nodes)
+        for index, node in enumerate(workflow.nodes)
         if node.handler in _READ
-        for problem in _NodeWarnings(node, at, document, params[at]).warnings()
+        for problem in _NodeWarnings(node, index, document, params[index]).warnings()
     )
     yield from dict.fromkeys(found)
 
@@ -58,8 +58,8 @@ def model_warnings(workflow: Workflow, document: Document, params: Sequence[Para
 class _NodeWarnings:
     """The warnings of one node."""
 
-    def __init__(self, node: NodeSpec, at: int, document: Document, params: Params) -> None:
-        self.node, self.at, self.document, self.params = node, at, document, params
+    def __init__(self, node: NodeSpec, index: int, document: Document, params: Params) -> None:
+        self.node, self.index, self.document, self.params = node, index, document, params
 
     def warnings(self) -> Iterator[Problem]:
         yield from self._unread()
@@ -143,7 +143,7 @@ class _NodeWarnings:
     def _path(self, name: str) -> tuple[str | int, ...]:
         """Return the path of a param in the document: the node's own, or the global one."""
         inherited = name in self.params.values and name not in self.node.params
-        return ("params", name) if inherited else ("nodes", self.at, "params", name)
+        return ("params", name) if inherited else ("nodes", self.index, "params", name)
 
     def _warning(self, code: str, text: str, where: Span, hint: str) -> Problem:
         return Problem(code, text, where, hint, "warning")

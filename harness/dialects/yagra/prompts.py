@@ -91,14 +91,14 @@ class ResolvedPrompt:
             template = self.value.get(key) if isinstance(self.value, dict) else None
             if not isinstance(template, str):
                 continue
-            for name, at in names(template):
+            for name, offset in names(template):
                 if name not in seen:
                     seen.add(name)
-                    yield name, self.span_of(key, at)
+                    yield name, self.span_of(key, offset)
 
-    def span_of(self, key: str, at: int) -> Span:
-        """Return the location of the character at offset `at` of the message `key`."""
-        return self.document.span_in_text((*self.path, key), at)
+    def span_of(self, key: str, offset: int) -> Span:
+        """Return the location of the character at `offset` of the message `key`."""
+        return self.document.span_in_text((*self.path, key), offset)
 
 
 def _placeholders(template: str) -> Iterator[tuple[str, int]]:
@@ -164,11 +164,11 @@ class PromptReferences:
             return
         shared = self._mapping(value.get("params"), "params")
         nodes = value.get("nodes")
-        for at, node in enumerate(nodes if isinstance(nodes, list) else ()):
-            path: DocumentPath = ("nodes", at)
+        for index, node in enumerate(nodes if isinstance(nodes, list) else ()):
+            path: DocumentPath = ("nodes", index)
             if not isinstance(node, dict):
                 raise self._fault(
-                    "wrong-type", f"nodes[{at}]: expected a mapping, found {describe(node)}", *path
+                    "wrong-type", f"nodes[{index}]: expected a mapping, found {describe(node)}", *path
                 )
             own = self._mapping(node.get("params"), *path, "params")
             origins: dict[str, DocumentPath] = dict.fromkeys(shared, ("params",))

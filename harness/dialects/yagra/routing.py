@@ -28,17 +28,17 @@ def edges_and_routers(workflow: Workflow, document: Document) -> tuple[list[Edge
     edges = [Edge(START, workflow.start_at, span=document.span(("start_at",)))]
     by_source: dict[str, list[Edge]] = {}
     fan_outs: dict[str, FanOut] = {}
-    for at, written in enumerate(workflow.edges):
+    for index, written in enumerate(workflow.edges):
         condition = written.condition
         if written.fan_out is not None:
             fan_outs[written.source] = written.fan_out
             condition = f"each of {written.fan_out.items_key}"
-        edge = Edge(written.source, written.target, condition, span=document.span(("edges", at)))
+        edge = Edge(written.source, written.target, condition, span=document.span(("edges", index)))
         known = by_source.setdefault(edge.source, [])
         if all((edge.target, condition) != (other.target, other.condition) for other in known):
             known.append(edge)
-    for at, id_ in enumerate(workflow.end_at):
-        by_source.setdefault(id_, [Edge(id_, END, span=document.span(("end_at", at)))])
+    for index, id_ in enumerate(workflow.end_at):
+        by_source.setdefault(id_, [Edge(id_, END, span=document.span(("end_at", index)))])
     routers: dict[str, Router] = {}
     for source, leaving in by_source.items():
         if source in fan_outs:
@@ -46,9 +46,9 @@ def edges_and_routers(workflow: Workflow, document: Document) -> tuple[list[Edge
         elif workflow.has_conditional_edges(source):
             routers[source] = _conditional_router(source, {str(edge.condition): edge for edge in leaving})
         edges += leaving
-    for at, node in enumerate(workflow.nodes):
+    for index, node in enumerate(workflow.nodes):
         if node.fallback is not None:
-            span = document.span(("nodes", at, "fallback"))
+            span = document.span(("nodes", index, "fallback"))
             edges.append(Edge(node.id, node.fallback, on_error=True, span=span))
     return edges, routers
 

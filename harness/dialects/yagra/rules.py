@@ -42,25 +42,25 @@ class Rules:
 
     def _node_ids(self) -> Iterator[Problem]:
         first: dict[str, int] = {}
-        for at, id_ in enumerate(self.ids):
-            where = self.document.span(("nodes", at, "id"))
+        for index, id_ in enumerate(self.ids):
+            where = self.document.span(("nodes", index, "id"))
             if id_ in (START, END):
                 yield Problem("reserved-name", f"'{id_}' is not a name for a node", where)
             if id_ in first:
                 line = self.document.span(("nodes", first[id_], "id")).line
                 text = f"a second node with the id '{id_}' (first in line {line})"
                 yield Problem("duplicate-id", text, where)
-            first.setdefault(id_, at)
+            first.setdefault(id_, index)
 
     def _references(self) -> Iterator[Problem]:
         workflow = self.workflow
         yield from self._known("start_at", workflow.start_at, "start_at")
         for key in ("end_at", "interrupt_before", "interrupt_after"):
-            for at, id_ in enumerate(getattr(workflow, key)):
-                yield from self._known(key, id_, key, at)
-        for at, edge in enumerate(workflow.edges):
-            yield from self._known("the source of an edge", edge.source, "edges", at, "source")
-            yield from self._known("the target of an edge", edge.target, "edges", at, "target")
+            for index, id_ in enumerate(getattr(workflow, key)):
+                yield from self._known(key, id_, key, index)
+        for index, edge in enumerate(workflow.edges):
+            yield from self._known("the source of an edge", edge.source, "edges", index, "source")
+            yield from self._known("the target of an edge", edge.target, "edges", index, "target")
 
     def _known(self, what: str, id_: str, *path: str | int) -> Iterator[Problem]:
         if id_ not in self.ids:
@@ -74,8 +74,8 @@ class Rules:
 
     def _fallbacks(self) -> Iterator[Problem]:
         """Rule 8."""
-        for at, node in enumerate(self.workflow.nodes):
-            path = ("nodes", at, "fallback")
+        for index, node in enumerate(self.workflow.nodes):
+            path = ("nodes", index, "fallback")
             if node.fallback == node.id:
                 yield self._problem(
                     "own-fallback", f"the fallback of node '{node.id}' is the node itself", *path
@@ -84,11 +84,11 @@ class Rules:
                 yield from self._known(f"the fallback of node '{node.id}'", node.fallback, *path)
 
     def _ends(self) -> Iterator[Problem]:
-        for at, edge in enumerate(self.workflow.edges):
+        for index, edge in enumerate(self.workflow.edges):
             if edge.source in self.workflow.end_at:
                 text = f"an edge leads away from '{edge.source}', which is in end_at, where the run ends"
                 hint = "remove the edge, or the node from end_at"
-                yield self._problem("end-node", text, "edges", at, "source", hint=hint)
+                yield self._problem("end-node", text, "edges", index, "source", hint=hint)
 
     def _edge_kinds(self) -> Iterator[Problem]:
         """Rule 6."""
@@ -96,37 +96,37 @@ class Rules:
             kinds = sorted({_kind(edge) for _, edge in edges})
             if len(kinds) < 2:
                 continue
-            for at, edge in edges:
+            for index, edge in edges:
                 others = " and ".join(kind for kind in kinds if kind != _kind(edge))
                 text = (
                     f"this edge is {_kind(edge)}, and other edges from '{source}' are {others}: "
                     f"the edges from one node must be of one kind"
                 )
-                yield self._problem("edge-kind", text, "edges", at)
+                yield self._problem("edge-kind", text, "edges", index)
 
     def _labels(self) -> Iterator[Problem]:
         for source, edges in self._by_source():
             seen: set[str] = set()
-            for at, edge in edges:
+            for index, edge in edges:
                 if edge.condition is not None and edge.condition in seen:
                     text = f"a second edge from '{source}' with the condition '{edge.condition}'"
-                    yield self._problem("duplicate-branch", text, "edges", at, "condition")
+                    yield self._problem("duplicate-branch", text, "edges", index, "condition")
                 elif edge.condition is not None:
                     seen.add(edge.condition)
 
     def _fan_outs(self) -> Iterator[Problem]:
         for source, edges in self._by_source():
-            mapped = [at for at, edge in edges if edge.fan_out is not None]
-            for at in mapped[1:]:
+            mapped = [index for index, edge in edges if edge.fan_out is not None]
+            for index in mapped[1:]:
                 text = f"a second fan_out edge from '{source}': a node has one at most"
-                yield self._problem("edge-kind", text, "edges", at, "fan_out")
+                yield self._problem("edge-kind", text, "edges", index, "fan_out")
 
     def _handlers(self) -> Iterator[Problem]:
-        for at, node in enumerate(self.workflow.nodes):
+        for index, node in enumerate(self.workflow.nodes):
             if node.handler in HANDLERS_WITHOUT_LABEL and self.workflow.has_conditional_edges(node.id):
                 text = f"conditional edges leave node '{node.id}', and its handler {node.handler} never gives a label"
                 hint = "use llm, or a handler of your own that returns __next__"
-                yield self._problem("no-label", text, "nodes", at, "handler", hint=hint)
+                yield self._problem("no-label", text, "nodes", index, "handler", hint=hint)
 
     def _by_source(self) -> list[tuple[str, list[tuple[int, EdgeSpec]]]]:
         """Return the edges with their indexes, grouped by source."""

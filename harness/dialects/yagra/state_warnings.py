@@ -37,11 +37,11 @@ def state_warnings(workflow: Workflow, document: Document, params: Sequence[Para
 
 def _output_keys(workflow: Workflow, document: Document, params: Sequence[Params]) -> Iterator[Problem]:
     fields = workflow.state_schema
-    for at, (node, resolved) in enumerate(zip(workflow.nodes, params, strict=True)):
+    for index, (node, resolved) in enumerate(zip(workflow.nodes, params, strict=True)):
         has_prompt = resolved.prompt is not None and isinstance(resolved.prompt.value, dict)
         if not (fields and has_prompt and _writes_output_key(workflow, node, resolved)):
             continue
-        key, where = resolved.output_key, ("nodes", at, "params", "output_key")
+        key, where = resolved.output_key, ("nodes", index, "params", "output_key")
         if key not in fields:
             text = (
                 f"node '{node.id}': its output_key '{key}' is not in state_schema, "
@@ -64,7 +64,7 @@ def _writes_output_key(workflow: Workflow, node: NodeSpec, params: Params) -> bo
 def _kept_item_keys(workflow: Workflow, document: Document) -> Iterator[Problem]:
     """Yield a warning of each item key that the state keeps: every mapped call writes back its item."""
     subgraphs = {node.id for node in workflow.nodes if node.handler == SUBGRAPH}
-    for at, edge in enumerate(workflow.edges):
+    for index, edge in enumerate(workflow.edges):
         if edge.fan_out is None or edge.target in subgraphs:
             continue
         key = edge.fan_out.item_key
@@ -72,13 +72,13 @@ def _kept_item_keys(workflow: Workflow, document: Document) -> Iterator[Problem]
         if field is not None and field.reducer is None and field.type != "messages":
             text = f"'{key}' is in state_schema, and each item of '{edge.target}' writes it: they collide"
             hint = "leave it out of state_schema: the node is given its item all the same"
-            yield _warning("collision", text, document, ("edges", at, "fan_out", "item_key"), hint)
+            yield _warning("collision", text, document, ("edges", index, "fan_out", "item_key"), hint)
 
 
 def _mapped_outputs(workflow: Workflow, document: Document, params: Sequence[Params]) -> Iterator[Problem]:
     """Yield a warning of each mapped model node whose output key has no reducer: every mapped call writes it."""
     mapped = {edge.target for edge in workflow.edges if edge.fan_out is not None}
-    for at, (node, resolved) in enumerate(zip(workflow.nodes, params, strict=True)):
+    for index, (node, resolved) in enumerate(zip(workflow.nodes, params, strict=True)):
         field = workflow.state_schema.get(resolved.output_key)
         if node.id in mapped and node.handler in BUILT_IN and field is not None and field.reducer is None:
             if field.type == "messages" or not _writes_output_key(workflow, node, resolved):
@@ -88,22 +88,22 @@ def _mapped_outputs(workflow: Workflow, document: Document, params: Sequence[Par
             hint = (
                 f"map a handler of your own that returns {{{key}: [...]}}, and declare it with reducer: add"
             )
-            yield _warning("collision", text, document, ("nodes", at, "params", "output_key"), hint)
+            yield _warning("collision", text, document, ("nodes", index, "params", "output_key"), hint)
 
 
 def _parallel_nodes(workflow: Workflow, document: Document) -> Iterator[Problem]:
     """Yield a warning of each set of parallel nodes: without a schema, each of them writes the whole state."""
     targets: dict[str, set[str]] = {}
-    for at, edge in enumerate(workflow.edges):
+    for index, edge in enumerate(workflow.edges):
         if edge.fan_out is not None:
             text = f"'{edge.target}' runs for several items, which collide without a state_schema"
-            yield _warning("collision", text, document, ("edges", at, "fan_out"), OPEN_STATE_HINT)
+            yield _warning("collision", text, document, ("edges", index, "fan_out"), OPEN_STATE_HINT)
         elif edge.condition is None:
             known = targets.setdefault(edge.source, set())
             known.add(edge.target)
             if len(known) == 2:
                 text = f"the nodes after '{edge.source}' run side by side, and collide without a state_schema"
-                yield _warning("collision", text, document, ("edges", at), OPEN_STATE_HINT)
+                yield _warning("collision", text, document, ("edges", index), OPEN_STATE_HINT)
 
 
 def _warning(code: str, text: str, document: Document, path: DocumentPath, hint: str) -> Problem:

@@ -34,14 +34,14 @@ class Subgraphs:
         self._compiled = {} if compiled is None else compiled
 
     def compile(
-        self, node: NodeSpec, params: Params, at: int, document: Document, request: LoadRequest
+        self, node: NodeSpec, params: Params, index: int, document: Document, request: LoadRequest
     ) -> Graph:
-        """Compile the workflow that the subgraph node at index `at` refers to.
+        """Compile the workflow that the subgraph node at `index` refers to.
 
         Raises:
             ManifestError: it does not exist, or has problems; each problem names the node.
         """
-        path: tuple[str | int, ...] = ("nodes", at, "params", "workflow_ref")
+        path: tuple[str | int, ...] = ("nodes", index, "params", "workflow_ref")
         where = document.span(path)
         reference = params.values.get("workflow_ref")
         if not reference or not isinstance(reference, str):

@@ -22,8 +22,8 @@ def tunables(request: LoadRequest) -> Sequence[Tunable]:
     document = only_document(request, what="a Yagra workflow")
     workflow = document.value if isinstance(document.value, dict) else {}
     found = _temperature(workflow, "params", ())
-    for at, node in mappings(workflow.get("nodes")):
-        found += _temperature(node, str(node.get("id")), ("nodes", at))
+    for index, node in mappings(workflow.get("nodes")):
+        found += _temperature(node, str(node.get("id")), ("nodes", index))
     return found
 
 

@@ -68,8 +68,8 @@ class EmbeddingModel:
             )
         found: list[Vector[float]] = []
         size = batch_size or DEFAULT_BATCH
-        for at in range(0, len(texts), size):
-            found += await self._batch(name, list(texts[at : at + size]), http)
+        for start in range(0, len(texts), size):
+            found += await self._batch(name, list(texts[start : start + size]), http)
         if len({len(vector) for vector in found}) > 1:
             raise EmbeddingError(f"the vectors of the embedding model '{self.model_id}' differ in length")
         return found

@@ -24,14 +24,14 @@ class KnowledgeProvider:
     """A provider of the knowledge base of a node, which is loaded or built at the first search of a run.
 
     file      the file of the base; it need not exist if the node is fully specified
-    document  the manifest, in which the node is at `at`
+    document  the manifest, in which the node is at `path`
     """
 
     node: RagNode
     file: Path
     request: LoadRequest
     document: Document
-    at: tuple[str, ...]
+    path: tuple[str, ...]
 
     async def base(self, ctx: NodeContext) -> KnowledgeBase:
         """Load or build the knowledge base, once per run.
@@ -61,9 +61,9 @@ class KnowledgeProvider:
         assert overlap is not None
         if overlap > size:
             text = f"chunk_overlap, {overlap}, is larger than chunk_size, {size}"
-            where = self.document.span((*self.at, "chunk_overlap"))
+            where = self.document.span((*self.path, "chunk_overlap"))
             raise ManifestError(Problem("knowledge-base", text, where))
-        spans = [self.document.span((*self.at, "documents", at)) for at in range(len(node.documents))]
+        spans = [self.document.span((*self.path, "documents", index)) for index in range(len(node.documents))]
         sources = await read_documents(node.documents, spans, self.request, http)
         chunks = split_documents(sources, size, overlap)
         embedder = EmbeddingModel(model, self.request.env)
@@ -94,7 +94,7 @@ class KnowledgeProvider:
                 f"vectors of the knowledge base have {base.dimensions}"
             )
         hits = base.search.hits(query, vector, top_k or base.top_k)
-        found = [(base.chunks[hit.at], hit.score) for hit in hits]
+        found = [(base.chunks[hit.position], hit.score) for hit in hits]
         passages = tuple(
             {"text": chunk.text, "source": chunk.source, "score": score} for chunk, score in found
         )

@@ -18,9 +18,9 @@ _PURPOSE: Final = "to search a knowledge base"
 
 
 class Hit(NamedTuple):
-    """A search result: the index of a text, and its fused score."""
+    """A search result: the position of a text, and its fused score."""
 
-    at: int
+    position: int
     score: float
 
 
@@ -41,7 +41,9 @@ class HybridSearch:
         directions = self._numpy.atleast_2d(self._unit([vector]))[0]
         similarities = (self._directions @ directions).round(_PRECISION).tolist()
         by_vector = _rank(enumerate(similarities), top_k)
-        by_keyword = _rank(((at, score) for at, score in self._keywords.scores(query) if score > 0), top_k)
+        by_keyword = _rank(
+            ((index, score) for index, score in self._keywords.scores(query) if score > 0), top_k
+        )
         return fuse([by_keyword, by_vector])[:top_k]
 
     def _unit(self, vectors: Sequence[Sequence[float]]) -> Any:
@@ -55,14 +57,14 @@ def fuse(rankings: Sequence[Sequence[int]]) -> list[Hit]:
     """Fuse rankings of indexes: each adds 1 / (60 + rank) to the score of an index."""
     scores: dict[int, float] = defaultdict(float)
     for ranking in rankings:
-        for rank, at in enumerate(ranking, 1):
-            scores[at] += 1 / (RANK_CONSTANT + rank)
-    return [Hit(at, scores[at]) for at in _rank(scores.items(), len(scores))]
+        for rank, index in enumerate(ranking, 1):
+            scores[index] += 1 / (RANK_CONSTANT + rank)
+    return [Hit(index, scores[index]) for index in _rank(scores.items(), len(scores))]
 
 
 def _rank(scores: Any, limit: int) -> list[int]:
     """Return indexes by descending score, ties by index."""
-    return [at for at, _ in sorted(scores, key=lambda item: (-item[1], item[0]))[:limit]]
+    return [index for index, _ in sorted(scores, key=lambda item: (-item[1], item[0]))[:limit]]
 
 
 class _Keywords:

@@ -78,11 +78,11 @@ def _load_cached(path: Path, _stamp: Stamp | None) -> KnowledgeBase:
     problems: list[Problem] = []
     unused = dict(stored.vectors)
     for id_, file in stored.files.items():
-        for at, passage in enumerate(file.documents):
-            vector = _decode(unused.pop(f"{id_}-{at}", ""))
+        for index, passage in enumerate(file.documents):
+            vector = _decode(unused.pop(f"{id_}-{index}", ""))
             if not vector or (vectors and len(vector) != len(vectors[0])):
                 problems.append(
-                    _vector_problem(document, ("files", id_, "documents", at), f"{id_}-{at}", vector)
+                    _vector_problem(document, ("files", id_, "documents", index), f"{id_}-{index}", vector)
                 )
                 continue
             chunks.append(Chunk(file.path, passage.page_content))
@@ -140,7 +140,9 @@ def save(path: Path, node: RagNode, base: KnowledgeBase) -> None:
 
 def _file_sections(base: KnowledgeBase) -> dict[str, Any]:
     """Return the sections `files` and `vectors` of the file."""
-    numbers = {source: str(at) for at, source in enumerate(dict.fromkeys(c.source for c in base.chunks))}
+    numbers = {
+        source: str(index) for index, source in enumerate(dict.fromkeys(c.source for c in base.chunks))
+    }
     passages: dict[str, list[dict[str, str]]] = defaultdict(list)
     vectors = {}
     for chunk, vector in zip(base.chunks, base.vectors, strict=True):
