@@ -93,7 +93,9 @@ def _load(request: LoadRequest) -> Graph:
 
 
 def _check_folder(request: LoadRequest) -> None:
-    """spec: "The presence of `graph.yaml` is what marks an agent as a graph agent", "Both files present is an error".
+    """Check that the folder of the agent has a `graph.yaml` and no `config.yaml`.
+
+    spec: "The presence of `graph.yaml` is what marks an agent as a graph agent", "Both files present is an error".
 
     Raises:
         ManifestError: the folder has no `graph.yaml`, or has both files.

@@ -133,7 +133,7 @@ class Workflow(Section, title="a workflow"):
     @field_validator("state_schema", mode="after")
     @classmethod
     def _reducers_fit(cls, fields: dict[str, StateField]) -> dict[str, StateField]:
-        """spec: validation rule 7."""
+        """Check that fields with a reducer have a type that it applies to. spec: validation rule 7."""
         mistakes = [
             Mistake(
                 f"field '{name}' of type {field.type} has a reducer: expected type {' or '.join(REDUCIBLE)}",

@@ -99,7 +99,10 @@ async def call_handler(node: NodeSpec, params: Params, state: State, ctx: NodeCo
 
 
 async def _call(handler: Any, state: State, params: Params, node: NodeSpec) -> Any:
-    """spec: "Yagra tries calling with params first, falls back to state-only if that fails"."""
+    """Call a handler with state and params; if that raises TypeError, with the state alone.
+
+    spec: "Yagra tries calling with params first, falls back to state-only if that fails".
+    """
     try:
         return await call(handler, dict(state), dict(params))
     except TypeError as error:

@@ -19,7 +19,7 @@ from harness.source.suggest import did_you_mean, nearest
 HANDLERS_WITHOUT_LABEL: Final = ("structured_llm", "streaming_llm")
 """Built-in handlers that never return `__next__`."""
 _LANGGRAPH_NAMES: Final = ("START", "END")
-"""spec: "Do not write END explicitly"."""
+"""LangGraph's names of the start and the end. spec: "Do not write END explicitly"."""
 
 
 class Rules:
