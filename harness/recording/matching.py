@@ -117,7 +117,7 @@ def _ignored(text: str) -> tuple[str, ...]:
         meant = nearest(field, known) if field not in known else None
         hint = f"did you mean '{meant}'?" if meant else f"known: {', '.join(_IGNORABLE)}"
         if field in ("header", "headers"):
-            hint = "headers never matter"
+            hint = "headers are never compared"
         raise ValueError(f"'{text}' is not a part of a request that can be ignored; {hint}")
     return path
 

@@ -40,5 +40,5 @@ def _part_error(part: str) -> str:
     if _DEVICES.fullmatch(part):
         return f"'{part}' is a device on Windows"
     if _OURS.fullmatch(part):
-        return f"'{part}' is what cassettes call a part of their own"
+        return f"'{part}' is a name that cassettes use"
     return ""

@@ -132,5 +132,5 @@ def _check_count(document: Document, path: tuple[str, ...], file: str, there: in
     """Raise CassetteBroken unless meta.yaml and the other file have the same number of entries."""
     if there != expected:
         key = ".".join(path)
-        text = f"'{key}' tells of {expected} of what {file} holds, which is {there} (record it again)"
+        text = f"'{key}' has {expected} entries, but {file} has {there} (record it again)"
         _refuse(document, path, text)

@@ -1,4 +1,4 @@
-"""A cassette on disk: its name, its recordings, and who may write it."""
+"""A cassette on disk: its name, its recordings, and locking."""
 
 import subprocess
 import sys
@@ -55,10 +55,10 @@ def test_names(tmp_path: Path, name: Any) -> None:
         ("a.", "dot"),
         ("nul", "device"),
         ("COM1.txt", "device"),
-        ("recording-2", "a part of their own"),
-        ("a/Recording-2/b", "a part of their own"),
-        ("a/take-2/b", "a part of their own"),
-        ("a/http.yaml", "a part of their own"),
+        ("recording-2", "that cassettes use"),
+        ("a/Recording-2/b", "that cassettes use"),
+        ("a/take-2/b", "that cassettes use"),
+        ("a/http.yaml", "that cassettes use"),
         ("x" * 201, "longer than 200"),
     ],
 )
@@ -265,7 +265,7 @@ def test_json_that_is_too_deep_is_not_written(tmp_path: Path) -> None:
 
 @pytest.fixture
 def temp(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Any:
-    """A folder for temporary files of its own."""
+    """Use a separate folder for temporary files."""
     folder = tmp_path / "temp"
     folder.mkdir()
     monkeypatch.setattr(tempfile, "tempdir", str(folder))

@@ -1,4 +1,4 @@
-"""Which requests are the same: what of a request counts, and what does not."""
+"""Matching of requests: the parts that are compared, and the parts that are ignored."""
 
 import json
 from typing import Any
@@ -18,7 +18,7 @@ def post(body: Any = b"", url: Any = CHAT, method: Any = "POST", headers: Any = 
 
 
 def said(content: Any) -> Any:
-    """A request of a conversation with a model."""
+    """Return a request of a conversation with a model."""
     return post({"messages": content})
 
 
@@ -285,7 +285,7 @@ def test_what_is_ignored_is_not_in_the_canonical_form() -> None:
     ("text", "hint"),
     [
         ("hots", "did you mean 'host'"),
-        ("headers.date", "headers never matter"),
+        ("headers.date", "headers are never compared"),
         ("body..x", "known: method, host, path, query, query.NAME"),
         ("host.x", "known: method"),
         ("", "known: method"),

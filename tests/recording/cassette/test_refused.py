@@ -1,4 +1,4 @@
-"""Files that are no cassette are refused, with the place of the fault."""
+"""Files that are not valid cassettes are refused, with the location of the error."""
 
 import os
 import time
@@ -63,7 +63,7 @@ BOMB = "a: &a [x, x, x, x, x, x, x, x, x]\n" + "".join(
         ("meta", "scenario: x", "missing key 'format' in meta.yaml"),
         ("meta", "format: harness-cassette/9", "format: expected harness-cassette/1"),
         ("meta", META + "htpp: []", "meta.yaml:2:1: unknown key 'htpp' in meta.yaml (did you mean 'http'?)"),
-        ("meta", META + "http: [{duration_s: 1}]", "'http' tells of 1 of what http.yaml holds, which is 0"),
+        ("meta", META + "http: [{duration_s: 1}]", "'http' has 1 entries, but http.yaml has 0"),
         ("meta", META + "http: [{duration_s: -1, request: {method: GET, uri: x}}]", "must be greater than or equal"),
         ("meta", META + "http: [{duration_s: .inf, request: {method: GET, uri: x}}]", "duration_s: must be less"),
         ("meta", META + "http: [{duration_s: true, request: {method: GET, uri: x}}]", "expected a number"),
@@ -92,12 +92,10 @@ def test_files_that_do_not_fit_together_are_refused(tmp_path: Path) -> None:
     saved(tmp_path, RECORDING)
     folder = tmp_path / "a"
     write(folder, mcp="servers: {weather: []}\nversion: 1")
-    with pytest.raises(
-        CassetteBroken, match=r"'mcp\.weather' tells of 1 of what mcp\.yaml holds, which is 0"
-    ):
+    with pytest.raises(CassetteBroken, match=r"'mcp\.weather' has 1 entries, but mcp\.yaml has 0"):
         CassetteFolder(tmp_path, "a").load()
     write(folder, http="interactions: []")
-    with pytest.raises(CassetteBroken, match=r"'http' tells of 2 of what http\.yaml holds, which is 0"):
+    with pytest.raises(CassetteBroken, match=r"'http' has 2 entries, but http\.yaml has 0"):
         CassetteFolder(tmp_path, "a").load()
 
 
