@@ -8,12 +8,12 @@ from tests.recording.project import Project
 
 @pytest.fixture(autouse=True)
 def _no_fsync(monkeypatch: pytest.MonkeyPatch) -> None:
-    """It guards against a loss of power, which no test shows, and costs milliseconds a file."""
+    """Disable fsync: it protects against power failures, which no test simulates, and costs milliseconds a file."""
     monkeypatch.setattr(os, "fsync", lambda _: None)
 
 
 @pytest.fixture
 def project(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Project:
-    """A project of its own, in which we are."""
+    """A separate project, which is the current folder."""
     monkeypatch.chdir(tmp_path)
     return Project(tmp_path, monkeypatch)

@@ -1,4 +1,4 @@
-"""A project of its own: agents, scenarios, and models to be recorded, which are there only while they are served."""
+"""A project for tests: agents, scenarios, and models to record, which exist only while they are served."""
 
 from __future__ import annotations
 
@@ -25,14 +25,14 @@ from tests import forked
 
 AGENTS = Path(__file__).with_name("agents")
 SERVED = "http://served.test"
-"""Stands in the agents for where models and servers are."""
+"""The placeholder in agents for the address of models and servers."""
 
 KEY = "sk-planted-4711"
 _ELSEWHERE = ("_API_KEY", "_BASE_URL", "_API_BASE", "_API_URL", "_proxy", "_PROXY")
 
 
 class Project:
-    """The folder of a project, in which we are. `environment` is set while recording and not while replaying."""
+    """The folder of a project, which is the current folder. `environment` is set while recording, not on replay."""
 
     def __init__(self, folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
         self.folder = folder
@@ -51,24 +51,24 @@ class Project:
     # ------------------------------------------------------------ files
 
     def write(self, name: str, text: str) -> Path:
-        """A file of the project."""
+        """Write a file of the project."""
         path = self.folder / name
         path.parent.mkdir(parents=True, exist_ok=True)
         path.write_text(text, encoding="utf-8")
         return path
 
     def replace(self, name: str, old: str, new: str) -> None:
-        """Change a text in a file, where it must stand."""
+        """Replace a text, which must be there, in a file."""
         text = (self.folder / name).read_text(encoding="utf-8")
         assert old in text
         self.write(name, text.replace(old, new))
 
     def read(self, name: str) -> str:
-        """A file of the project."""
+        """Read a file of the project."""
         return (self.folder / name).read_text(encoding="utf-8")
 
     def scenario(self, agent: str, keys: str, *, name: str = "it", cassette: str | None = "it") -> Scenario:
-        """A scenario with these keys, alone in `NAME.scenario.yaml`."""
+        """Write a scenario with these keys to `NAME.scenario.yaml`."""
         if agent == "archive":
             self._fork_server(agent, "harness", "serve", "served.scenario.yaml", "--stdio", "catalogue")
         head = f"harness: 1\nmanifest: {agent}.yaml\nscenarios:\n- name: {name}\n"
@@ -78,7 +78,7 @@ class Project:
         return load_file(path).scenarios[0]
 
     def _fork_server(self, agent: str, *command: str) -> None:
-        """Put the command of its MCP server into the manifest of an agent."""
+        """Set the command of the MCP server in the manifest of an agent."""
         program, *args = forked.command(*command)
         self.write(
             f"{agent}.yaml",
@@ -86,7 +86,7 @@ class Project:
         )
 
     def recorded_files(self) -> dict[str, bytes]:
-        """The files of the cassettes, by their path below them."""
+        """Return the files of the cassettes by their relative paths."""
         files = sorted(path for path in self.cassettes.rglob("*.yaml"))
         return {path.relative_to(self.cassettes).as_posix(): path.read_bytes() for path in files}
 
@@ -94,7 +94,7 @@ class Project:
 
     @contextmanager
     def serving(self, world: str, *, port: int = 0) -> Iterator[Serving]:
-        """Models, MCP servers and HTTP services with the stubs of a scenario: where the agents look for them."""
+        """Serve models, MCP servers and HTTP services from the stubs of a scenario, at the address in the agents."""
         head = "harness: 1\nmanifest: weather.yaml\nscenarios:\n- name: served\n"
         file = self.write("served.scenario.yaml", head + _indented(world))
         with serving(file, port=port) as server:
@@ -118,7 +118,7 @@ class Project:
     # ------------------------------------------------------------ runs
 
     def run(self, scenario: Scenario, mode: RecordMode, *, ask: Ask | None = None) -> list[Outcome]:
-        """All repeats of the scenario, in this environment."""
+        """Run all repeats of the scenario in this environment."""
         settings = replace(load_settings(), record_mode=mode)
         with self._patch.context() as patch:
             for name, value in self.environment.items():
@@ -126,17 +126,17 @@ class Project:
             return run_scenario(scenario, settings, ask=ask)
 
     def record(self, scenario: Scenario, *, ask: Ask | None = None) -> Outcome:
-        """The only run of the scenario, against what is served."""
+        """Run the only repeat of the scenario against the servers."""
         (outcome,) = self.run(scenario, RecordMode.REWRITE, ask=ask)
         return outcome
 
     def replay(self, scenario: Scenario) -> Outcome:
-        """The only run of the scenario from its cassette, with nothing in the environment."""
+        """Replay the only repeat of the scenario, with an empty environment."""
         (outcome,) = self.replayed(scenario)
         return outcome
 
     def replayed(self, scenario: Scenario) -> list[Outcome]:
-        """All repeats of the scenario from its cassette, with nothing in the environment."""
+        """Replay all repeats of the scenario, with an empty environment."""
         settings = replace(load_settings(), record_mode=RecordMode.NONE)
         return run_scenario(scenario, settings)
 
@@ -146,7 +146,7 @@ def _indented(keys: str) -> str:
 
 
 def told(outcomes: Outcome | Sequence[Outcome]) -> Any:
-    """All that outcomes say, but for how long they really took, and whether they were recorded or replayed."""
+    """Return outcomes without real durations, and without whether they were recorded or replayed."""
     if not isinstance(outcomes, Outcome):
         return [told(outcome) for outcome in outcomes]
     return {

@@ -1,4 +1,4 @@
-"""A project of its own for a test: a model on loopback, scenarios that ask it, and the installed commands."""
+"""A project for tests: a model on loopback, scenarios that call it, and the installed commands."""
 
 from __future__ import annotations
 
@@ -65,7 +65,7 @@ agents:
 
 @dataclass(frozen=True)
 class Done:
-    """A command that has ended."""
+    """The result of a command."""
 
     code: int
     out: str
@@ -78,7 +78,7 @@ class Done:
 
 @dataclass
 class Project:
-    """A folder with scenarios, and commands that are run in it, with the `env` of theirs."""
+    """A folder with scenarios, in which commands are run with the environment `env`."""
 
     folder: Path
     env: dict[str, str] = field(default_factory=dict)
@@ -97,7 +97,7 @@ class Project:
         expect: str = "{}",
         manner: str = "Be nice.",
     ) -> None:
-        """Scenarios that ask the model once, each with the cassette of its name, which the model says again."""
+        """Write scenarios that call the model once, each with a cassette of its name."""
         self.write("parrot.yaml", PARROT.replace("MANNER", manner))
         self.write("manner.txt", "Repeat what you hear.")
         listed = [
@@ -107,7 +107,7 @@ class Project:
         self.write(file, "harness: 1\nmanifest: parrot.yaml\nscenarios:\n" + "".join(listed))
 
     def harness(self, *args: str, **env: str | None) -> Done:
-        """`harness` with these arguments, in this process. A variable of `env` that is None is not set."""
+        """Run `harness` with these arguments in this process. A variable of `env` that is None is unset."""
         kept = self.environment(**env)
         given = {**{name: None for name in os.environ if name not in kept}, **kept}
         with chdir(self.folder):
@@ -115,13 +115,13 @@ class Project:
         return Done(done.exit_code, done.stdout, done.stderr)
 
     def run(self, command: str | Path, *args: str, **env: str | None) -> Done:
-        """An installed command or a script, in a process of its own, run to its end."""
+        """Run an installed command or a script in a child process to its end."""
         process = self.start(command, *args, **env)
         out, err = process.communicate(timeout=300)
         return Done(process.returncode, out, err)
 
     def start(self, command: str | Path, *args: str, **env: str | None) -> Process:
-        """An installed command or a script, in a process of its own."""
+        """Start an installed command or a script in a child process."""
         return Process(
             [command, *args],
             cwd=self.folder,
@@ -141,12 +141,12 @@ class Project:
         return self.harness("record", *(args or (".",)), **env)
 
     def replay(self, *args: str, **env: str | None) -> Done:
-        """`harness run`, with no key and nobody to ask."""
+        """Run `harness run` without keys and without a terminal."""
         nowhere = {"OPENAI_API_KEY": None, "ANTHROPIC_API_KEY": None, "OPENAI_BASE_URL": None}
         return self.harness("run", *(args or (".",)), **{**nowhere, **env})
 
     def results(self, folder: str = "reports/latest") -> dict[str, dict[str, Any]]:
-        """The lines of results by scenario."""
+        """Return the lines of results by scenario."""
         lines = (self.folder / folder / "results.jsonl").read_text(encoding="utf-8").splitlines()
         return {line["scenario"]: line for line in map(json.loads, lines)}
 
@@ -157,7 +157,7 @@ class Project:
         return {name: line["verdict"] for name, line in self.results().items()}
 
     def cassettes(self) -> dict[str, bytes]:
-        """The files of all cassettes, by their path."""
+        """Return the files of all cassettes by path."""
         root = self.folder / "cassettes"
         found = sorted(path for path in root.rglob("*") if path.is_file())
         return {path.relative_to(root).as_posix(): path.read_bytes() for path in found}
@@ -165,7 +165,7 @@ class Project:
 
 @dataclass
 class Model:
-    """An OpenAI model that repeats what it hears. `before` is told of each request before it is answered."""
+    """An OpenAI model that echoes its input. `before` is called with each request before the answer."""
 
     before: Callable[[str], object] = str
     heard: list[str] = field(default_factory=list)
@@ -178,7 +178,7 @@ class Model:
 
 
 def said(text: str) -> Said:
-    """A reply of OpenAI's chat completions."""
+    """Return a reply of OpenAI's chat completions."""
     message = {"role": "assistant", "content": text}
     choice = {"index": 0, "finish_reason": "stop", "message": message}
     usage = {"prompt_tokens": 3, "completion_tokens": 2, "total_tokens": 5}
@@ -188,13 +188,13 @@ def said(text: str) -> Said:
 
 @contextmanager
 def parrots(folder: Path, model: Callable[[Asked], Said] | None = None) -> Iterator[Project]:
-    """A project whose model is there to be recorded."""
+    """Yield a project whose model is running."""
     with answering(model or Model()) as url:
         yield Project(folder, {"OPENAI_API_KEY": "sk-parrot-4711", "OPENAI_BASE_URL": f"{url}/v1"})
 
 
 class Terminal:
-    """A command at a terminal of its own, at which somebody sits and types."""
+    """A command at its own terminal, at which a user types."""
 
     def __init__(self, project: Project, command: str, *args: str, **env: str | None) -> None:
         self._ours, theirs = pty.openpty()
@@ -219,7 +219,7 @@ class Terminal:
         os.close(self._ours)
 
     def type_after(self, shown: str, line: str, end: str = "\n") -> None:
-        """Wait until this is shown, and type a line."""
+        """Wait until this text is shown, and type a line."""
         seen = len(self._shown)
         while shown.encode() not in self._shown[seen:]:
             if not self._read():
@@ -227,7 +227,7 @@ class Terminal:
         os.write(self._ours, (line + end).encode())
 
     def end(self) -> tuple[str, int]:
-        """All that was shown when it has ended, and the exit code."""
+        """Return all that was shown, after the end of the command, and the exit code."""
         while self._read():
             pass
         return self._shown.decode("utf-8", "replace"), self._process.wait(60)

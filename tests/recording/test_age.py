@@ -16,7 +16,7 @@ Aged = Callable[..., Project]
 
 @pytest.fixture(scope="module")
 def recorded(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Project]:
-    """A scenario that is recorded, and refuses every warning."""
+    """A recorded scenario that refuses all warnings."""
     with parrots(tmp_path_factory.mktemp("aged"), Model()) as project:
         project.parrot("one", expect="{never_warnings: [{$any: true}]}")
         assert project.record().code == 0
@@ -25,7 +25,7 @@ def recorded(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Project]:
 
 @pytest.fixture
 def aged(recorded: Project) -> Aged:
-    """The project with a recording of that many days ago (None: of an unknown day), and these settings."""
+    """Return the project with a recording of that age in days (None: without a date) and these settings."""
 
     meta = recorded.folder / "cassettes/one/meta.yaml"
     without_day = re.sub(r"recorded: .*\n", "", meta.read_text())

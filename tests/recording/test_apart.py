@@ -1,4 +1,4 @@
-"""Equal questions with different answers are kept apart: by turn, by repeat, by their order, by who was asked."""
+"""Equal questions with different answers are distinguished by turn, repeat, order, and receiver."""
 
 from collections.abc import Mapping
 from typing import Any
@@ -148,7 +148,7 @@ llm:
 
 
 class Person:
-    """Somebody at the terminal, who answers with these texts."""
+    """A person at the terminal who answers with these texts."""
 
     def __init__(self, *answers: str) -> None:
         self.asked: list[tuple[str, Any]] = []

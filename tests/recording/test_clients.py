@@ -1,4 +1,4 @@
-"""What tools ask over HTTP with clients of their own is recorded and replayed, in any thread, failures as well."""
+"""HTTP of tools with their own clients is recorded and replayed, in any thread, failures included."""
 
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -29,7 +29,7 @@ NUMBERS = count()
 
 
 def probing(project: Project, body: str, url: str = URL) -> Scenario:
-    """A scenario with a tool of this body, in which `URL` is served."""
+    """Write a scenario with a tool of this body, whose `URL` is served."""
     module = f"probe_tools_{next(NUMBERS)}"  # its own: modules and graphs are kept by their names
     project.write(
         f"{module}.py",
@@ -51,7 +51,7 @@ URL = "{url}"
 
 
 def answer(outcome: Outcome) -> str:
-    """What the tool gave back."""
+    """Return the result of the tool."""
     assert outcome.observed.error is None, outcome.observed.error
     state = outcome.observed.state
     assert state is not None
@@ -60,13 +60,13 @@ def answer(outcome: Outcome) -> str:
 
 
 def latency(outcome: Outcome) -> float:
-    """The virtual seconds that the only call of a tool took."""
+    """Return the virtual seconds that the only call of a tool took."""
     (call,) = [call for call in outcome.observed.calls if call["kind"] == "tool"]
     return float(call["latency"])
 
 
 def recorded_and_replayed(project: Project, body: str, world: str = "") -> Outcome:
-    """The recorded run, of which the replay is no different."""
+    """Record a run, check that the replay is equal, and return the run."""
     scenario = probing(project, body)
     with project.serving(MODEL + world):
         recorded = project.record(scenario)
@@ -242,7 +242,7 @@ except requests.Timeout:
 
 @contextmanager
 def broken_body() -> Iterator[str]:
-    """A URL whose answer says it is compressed, and is not."""
+    """Yield a URL whose answer claims to be compressed and is not."""
     with loopback(Said(text="not gzip", headers={"content-encoding": "gzip"})) as server:
         yield server.url
 

@@ -1,4 +1,4 @@
-"""A recording that cannot be read ends its own scenario, with the place of the fault; the others go on."""
+"""A recording that cannot be read ends its own scenario, with the location of the error; the others continue."""
 
 import re
 import shutil
@@ -16,12 +16,12 @@ BOMB = "a: &a [x, x, x, x, x, x, x, x, x]\n" + "".join(
 DEEP = "[" * 5000
 
 Damage = str | bytes | Callable[[str], str]
-"""The new text of a file, or what makes it of the old one."""
+"""The new text of a file, or a function that makes it from the old text."""
 
 
 @pytest.fixture(scope="module")
 def recorded(tmp_path_factory: pytest.TempPathFactory) -> Project:
-    """Two scenarios that are recorded."""
+    """Two recorded scenarios."""
     with parrots(tmp_path_factory.mktemp("recorded")) as project:
         project.parrot("one", "two")
         assert project.record().code == 0
@@ -30,7 +30,7 @@ def recorded(tmp_path_factory: pytest.TempPathFactory) -> Project:
 
 @pytest.fixture
 def project(recorded: Project, tmp_path: Path) -> Project:
-    """The same in a folder of its own; `one` is the one that is damaged."""
+    """The same in a separate folder; `one` is the damaged one."""
     shutil.copytree(recorded.folder, tmp_path, dirs_exist_ok=True)
     return Project(tmp_path, recorded.env)
 

@@ -1,4 +1,4 @@
-"""The same traffic makes the same files, nothing new touches none, and a replay is the same wherever it runs."""
+"""The same traffic gives the same files, unchanged files are not written, and a replay is equal everywhere."""
 
 import json
 import os
@@ -20,7 +20,7 @@ LONG_AGO = 1_000_000_000
 
 
 def twice(project: Project, case: Case) -> Iterator[dict[str, bytes]]:
-    """The files of the cassette after each of two recordings of the same traffic, by the same server."""
+    """Yield the files of the cassette after each of two recordings of the same traffic."""
     scenario = project.scenario(case.agent, case.keys)
     port = 0
     for _ in range(2):
@@ -45,7 +45,7 @@ TEXTS = st.text(st.characters(exclude_categories=["Cs", "Cc", "Cn"]), min_size=1
 
 
 def written(value: Any) -> str:
-    """The value as YAML."""
+    """Return the value as YAML."""
     return json.dumps(value, ensure_ascii=False)
 
 
@@ -66,7 +66,7 @@ def test_whatever_is_said_is_recorded_and_replayed_as_it_was(
 
 
 def grown_old(project: Project) -> dict[str, int]:
-    """The files of the cassette, as if recorded years ago, with their times."""
+    """Set an old date on the files of the cassette, and return their times."""
     meta = project.read("cassettes/it/meta.yaml")
     day = next(line for line in meta.splitlines() if line.startswith("recorded:"))
     project.write("cassettes/it/meta.yaml", meta.replace(day, 'recorded: "2001-09-09"'))

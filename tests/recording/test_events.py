@@ -1,4 +1,4 @@
-"""Runs of the event scheduler are recorded and replayed: what overlapped in real time overlaps again."""
+"""Runs of the event scheduler are recorded and replayed: work that overlapped in real time overlaps again."""
 
 from collections.abc import Iterator, Mapping
 from typing import Any

@@ -1,4 +1,4 @@
-"""A judge that is measured is recorded beside the file of labels: asked once, replayed, kept when interrupted."""
+"""The measurement of a judge is recorded beside the file of labels: called once, replayed, kept if interrupted."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A recording that ends before its time leaves what was whole before it, and what it finished."""
+"""A recording that is killed leaves the earlier cassettes, and the cassettes that it completed."""
 
 import errno
 import os
@@ -55,7 +55,7 @@ main.main()
 
 @contextmanager
 def held(folder: Path, at: str) -> Iterator[tuple[Project, Event]]:
-    """A project whose model thinks for ever when it hears `at`; the event is set when it does."""
+    """Yield a project whose model never answers `at`, and an event that is set when it is asked."""
     reached, released = Event(), Event()
 
     def before(text: str) -> None:
@@ -102,7 +102,7 @@ def test_killed_while_a_model_thinks_the_finished_ones_replay_and_the_others_are
 
 
 def test_killed_while_it_writes_each_cassette_is_the_old_one_or_the_new_one(tmp_path: Path) -> None:
-    """In the second of three cassettes. `cassette/test_interrupted.py` is killed at every step of one."""
+    """Kill it in the second of three cassettes. `cassette/test_interrupted.py` tests every step within one."""
     names, manners = NAMES[:3], ["Be nice.", "Be rude."]
     with parrots(tmp_path) as project:
         project.parrot(*names, manner=manners[0])
@@ -183,7 +183,7 @@ def test_a_recording_whose_checks_fail_is_kept(tmp_path: Path) -> None:
 
 
 def full(path: Any, flags: int, *args: Any, open: Any = os.open, **options: Any) -> int:
-    """`os.open` on a disk that is full."""
+    """Return an `os.open` for a full disk."""
     if str(path).endswith(".new"):
         raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC), str(path))
     return int(open(path, flags, *args, **options))

@@ -1,4 +1,4 @@
-"""What an author reads when an agent no longer asks what was recorded, and what mends it."""
+"""The message for an agent whose requests differ from the recorded ones, and the commands that repair it."""
 
 import re
 
@@ -14,7 +14,7 @@ AGAIN = "harness record it.scenario.yaml::it"
 
 
 def refused(project: Project, agent: str, keys: str) -> str:
-    """Why the cassette does not answer."""
+    """Return the reason why the cassette does not answer."""
     outcome = project.replay(project.scenario(agent, keys))
     assert outcome.verdict == "error"
     assert outcome.observed.error is not None
@@ -24,7 +24,7 @@ def refused(project: Project, agent: str, keys: str) -> str:
 
 
 def line_of(message: str) -> tuple[str, int]:
-    """The file and line that a message points to."""
+    """Return the file and line that a message points to."""
     found = re.search(r"\((\S+\.yaml):(\d+)\)", message)
     assert found, message
     return found[1], int(found[2])

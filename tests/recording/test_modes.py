@@ -1,4 +1,4 @@
-"""What becomes of calls that no stub answers: the record modes, as vcrpy and pytest-recording mean them."""
+"""The record modes, which decide about calls that no stub answers, as in vcrpy and pytest-recording."""
 
 import re
 from collections.abc import Sequence
@@ -30,12 +30,12 @@ def code(outcome: Outcome) -> str | None:
 
 
 def said(outcome: Outcome) -> list[str]:
-    """What the model said, in order."""
+    """Return the replies of the model, in order."""
     return [message["content"] for message in outcome.observed.state["messages"] if message["type"] == "ai"]
 
 
 def found(outcome: Outcome) -> list[str]:
-    """What the catalogue answered, in order."""
+    """Return the answers of the catalogue, in order."""
     messages = outcome.observed.state["messages"]
     return [message["content"][0]["text"] for message in messages if message["type"] == "tool"]
 
@@ -108,7 +108,7 @@ def test_what_is_asked_for_in_so_many_words_is_recorded_in_ci_too(
 
 
 def recorded_hello(project: Project) -> None:
-    """The cassette has the answer `Old.` to `Hello!`."""
+    """Record a cassette with the answer `Old.` to `Hello!`."""
     with project.serving(BOTH % ("Old.", "Old bye.")):
         project.record(project.scenario("weather", HELLO))
 

@@ -1,4 +1,4 @@
-"""Where keys are sent, and what cassettes are called when no scenario says it."""
+"""The addresses to which keys are sent, and the default names of cassettes."""
 
 from dataclasses import replace
 

@@ -1,4 +1,4 @@
-"""What was recorded with real clients against real servers is replayed without them: all of it is the same."""
+"""Recordings by real clients of real servers are replayed without the servers, with equal results."""
 
 from collections.abc import Iterator
 from contextlib import closing, contextmanager
@@ -17,7 +17,7 @@ from tests.world.loopback import refusing_url
 
 @dataclass(frozen=True)
 class Case:
-    """An agent, the scenario's keys, what is served, and what comes of it."""
+    """An agent, the keys of the scenario, the stubs to serve, and the expected result."""
 
     agent: str
     keys: str
@@ -54,7 +54,7 @@ mcp:
 
 
 def station(tool: str) -> Case:
-    """A tool that asks an HTTP service in its own body."""
+    """A tool that calls an HTTP service in its own body."""
     return Case(
         "station",
         f"input: The wind?\ntools: {{{tool}: real}}",

@@ -1,4 +1,4 @@
-"""`harness score` that asks models anew: what it will ask, its budget, and going on. Source: docs/variants.md."""
+"""`harness score` with new model calls: the estimate, the budget, and resuming. Source: docs/variants.md."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ llm:
   - {reply: It will rain., usage: {input_tokens: 1000, output_tokens: 100}, times: any}
 """
 PRICES = "[tool.harness.prices]\n'gpt-4o-mini' = {input = 10, output = 100}\n"
-"""With which a call costs 0.02 USD."""
+"""Prices with which a call costs 0.02 USD."""
 
 Score = Callable[..., Result]
 
@@ -46,7 +46,7 @@ def server(project: Project, request: pytest.FixtureRequest) -> Iterator[Serving
 
 @pytest.fixture
 def score(project: Project, monkeypatch: pytest.MonkeyPatch, server: Serving) -> Score:
-    """Scores two variants beside the baseline over four scenarios of one call each."""
+    """A function that scores two variants and the baseline over four scenarios of one call each."""
     project.write("cities.scenario.yaml", SCENARIOS)
     project.write("variants.yaml", VARIANTS)
     project.write("pyproject.toml", PRICES)

@@ -1,4 +1,4 @@
-"""What is really asked is count_spending, and nothing is asked that the budget has not. Source: docs/variants.md."""
+"""Real calls are counted, and no call exceeds the budget. Source: docs/variants.md."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A variant has recordings of its own, below those of its scenario: the baseline is never asked again."""
+"""A variant has its own recordings, below those of its scenario: the baseline is never called again."""
 
 from __future__ import annotations
 

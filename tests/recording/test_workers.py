@@ -1,4 +1,4 @@
-"""Several processes record side by side, each cassette one at a time."""
+"""Several processes record concurrently, each cassette by one process at a time."""
 
 import signal
 from pathlib import Path

@@ -203,5 +203,5 @@ def files(folder: Path) -> dict[str, str]:
 
 
 def leaks(data: bytes | str) -> set[str]:
-    """What is done with the secrets that stand in the data."""
+    """Return the keys of the planted secrets that are in the data."""
     return {how for how, value in SECRETS.items() if found_in(data, value)}

@@ -1,4 +1,4 @@
-"""Each secret of `tests.secrets.attack` is given away, and stands in nothing that is written or shown."""
+"""The secrets of `tests.secrets.attack` are exposed in all known ways, but are in nothing written or shown."""
 
 from __future__ import annotations
 
@@ -27,14 +27,14 @@ COMMANDS = {
 
 @dataclass
 class Attacked:
-    """What became of the commands, and the files they left."""
+    """The results of the commands, the files they left, and the requests that the server received."""
 
     done: dict[str, Done]
     written: dict[str, bytes]
     heard: bytes
 
     def leaks(self) -> dict[str, set[str]]:
-        """Which secrets stand where."""
+        """Return the secrets found in the output of each command and in each file."""
         shown = {name: done.all.encode() for name, done in self.done.items()}
         found = {name: attack.leaks(data) for name, data in {**shown, **self.written}.items()}
         return {name: leaks for name, leaks in found.items() if leaks}

@@ -1,4 +1,4 @@
-"""Secrets that were cut before they were taken out."""
+"""Secrets that were cut before they were replaced."""
 
 import json
 from pathlib import Path
@@ -19,7 +19,7 @@ MANIFEST = (
     .replace("default: []}", 'default: []}, {name: said, type: str, default: ""}')
     .replace("'[llm_response]'}", "'[llm_response]', said: llm_response.content}")
 )
-"""It keeps what the model says in `said`."""
+"""The agent stores the model's reply in `said`."""
 
 
 def _known() -> Secrets:

@@ -1,4 +1,4 @@
-"""What is known to be harmless stays, so that results can be read whatever variables a machine has."""
+"""Harmless values are kept, so that results are readable whatever variables a machine has."""
 
 from __future__ import annotations
 

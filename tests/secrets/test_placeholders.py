@@ -1,4 +1,4 @@
-"""Placeholders of secrets in a recording match what stands in their place."""
+"""Placeholders of secrets in a recording match the texts in their places."""
 
 from typing import Any
 

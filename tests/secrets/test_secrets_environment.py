@@ -1,4 +1,4 @@
-"""Which variables of the environment are secrets, and what of them."""
+"""The variables of the environment that are secrets, and the secret parts of their values."""
 
 from __future__ import annotations
 

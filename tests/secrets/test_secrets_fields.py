@@ -1,4 +1,4 @@
-"""What in JSON is a secret by where it stands, be it data or the text of a body."""
+"""Secrets in JSON by their location, in data and in the text of a body."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from harness.secrets import Secrets
 
 
 def scrubbed(value: Any) -> Any:
-    """The same by way of data, of a body, of JSON in a string, and of an event."""
+    """Return the value scrubbed as data, as a body, as JSON in a string, and as an event."""
     as_data = Secrets({}).data(value)
     text = json.dumps(value)
     assert json.loads(Secrets({}).body(text.encode(), "application/json")) == as_data

@@ -1,4 +1,4 @@
-"""What is learned from one message, and that a replay is asked the same."""
+"""Secrets learned from one message are replaced in others, and replays send equal requests."""
 
 from __future__ import annotations
 

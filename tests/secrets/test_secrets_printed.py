@@ -1,4 +1,4 @@
-"""What is printed while a run goes on has no secrets, whichever way it takes, and leaves no garbage behind."""
+"""Text printed during a run has no secrets, by any way of output, and no reference cycles are left behind."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ def test_a_buffer_that_is_closed_closes_no_stream(capsys: pytest.CaptureFixture[
 
 
 def test_the_streams_are_gone_with_their_block(capsys: pytest.CaptureFixture[str]) -> None:
-    """Ctrl-C is lost where the garbage collector ends a stream."""
+    """Check that nothing is left to the garbage collector: Ctrl-C is lost if it closes a stream."""
     gc.disable()
     try:
         with redacted_streams(without_secret):

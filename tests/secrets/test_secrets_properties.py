@@ -1,4 +1,4 @@
-"""Laws of scrubbing: nothing planted survives, nothing else changes, and once is as good as twice."""
+"""Properties of scrubbing: no planted secret is left, nothing else changes, and it is idempotent."""
 
 from __future__ import annotations
 
@@ -79,7 +79,7 @@ def knowing(*secrets: str) -> Secrets:
 
 
 def fits(secret: str, *around: str) -> bool:
-    """Chance may write a secret, or half a placeholder, beside one that was planted."""
+    """Random data may contain a secret, or half a placeholder, beside a planted one."""
     return not any(found_in(text, secret) or "<" in text or "%3c" in text.lower() for text in around)
 
 

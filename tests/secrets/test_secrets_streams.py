@@ -1,4 +1,4 @@
-"""Secrets that come in pieces, over the events of a stream."""
+"""Secrets split over the events of a stream."""
 
 from __future__ import annotations
 

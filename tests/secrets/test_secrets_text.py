@@ -1,4 +1,4 @@
-"""Known values in texts and JSON data, however they are encoded there."""
+"""Known values in texts and JSON data, in all encodings."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Environment variables, where they are written themselves; and what it takes to know those of an environment."""
+"""Environment variables that are shown with their names, and what makes their values known."""
 
 from __future__ import annotations
 

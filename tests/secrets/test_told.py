@@ -1,4 +1,4 @@
-"""What is replaced though it may be harmless is told with a warning that says how to have it shown."""
+"""A value that is replaced but may be harmless has a warning that says how to show it."""
 
 from __future__ import annotations
 

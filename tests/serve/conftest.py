@@ -18,7 +18,7 @@ def _nothing_between_us(monkeypatch: pytest.MonkeyPatch) -> None:
 
 @pytest.fixture
 def scenario(tmp_path: Path) -> Callable[[str], Path]:
-    """Writes a file with one scenario, whose keys these are."""
+    """Write a file with one scenario with these keys."""
 
     def written(keys: str) -> Path:
         path = tmp_path / "one.scenario.yaml"
@@ -31,6 +31,6 @@ def scenario(tmp_path: Path) -> Callable[[str], Path]:
 
 @pytest.fixture
 def serve(scenario: Callable[[str], Path]) -> Iterator[Callable[[str], Serving]]:
-    """Serves a scenario with these keys until the test ends."""
+    """Serve a scenario with these keys until the test ends."""
     with ExitStack() as servers:
         yield lambda keys: servers.enter_context(serving(scenario(keys)))

@@ -1,4 +1,4 @@
-"""Messages, as Anthropic's own client sees them."""
+"""The Messages API, tested with Anthropic's own client."""
 
 import asyncio
 from collections.abc import Callable

@@ -1,4 +1,4 @@
-"""What a client holds of the server is bounded: connections, time, memory. All over real sockets."""
+"""The resources that a client can use are limited: connections, time, memory. Tested over real sockets."""
 
 import socket
 import time
@@ -52,7 +52,7 @@ def send(connection: socket.socket, data: bytes, times: int) -> None:
 
 
 def is_closed(connection: socket.socket) -> bool:
-    """Reads all that the server sends; True if that has an end."""
+    """Read all that the server sends; return True if the server closes the connection."""
     try:
         while connection.recv(4096):
             pass

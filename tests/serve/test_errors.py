@@ -1,4 +1,4 @@
-"""Scripted errors, as the providers' own clients raise them."""
+"""Scripted errors, tested with the exceptions of the providers' own clients."""
 
 from collections.abc import Callable
 from pathlib import Path

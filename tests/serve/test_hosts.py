@@ -1,4 +1,4 @@
-"""Only this machine's own names are answered: a page of a stranger cannot ask, whatever its name resolves to."""
+"""Only requests to this machine's names are answered, so that a web page cannot use the server."""
 
 from collections.abc import Iterator
 

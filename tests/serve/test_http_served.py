@@ -1,4 +1,4 @@
-"""`http` stubs, for any client: by method and path, whatever the host."""
+"""`http` stubs answer any client by method and path; the host is ignored."""
 
 from collections.abc import Callable
 

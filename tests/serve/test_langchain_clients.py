@@ -1,4 +1,4 @@
-"""LangChain's clients, which agents are mostly written with."""
+"""The server is tested with LangChain's clients, which most agents use."""
 
 import asyncio
 from collections.abc import Callable
@@ -40,7 +40,7 @@ def find(q: str) -> str:
 
 
 class Intent(BaseModel):
-    """What somebody wants."""
+    """A request for information."""
 
     intent: str
 

@@ -1,4 +1,4 @@
-"""Scripted MCP servers, as the SDK's own client sees them."""
+"""Scripted MCP servers, tested with the SDK's own client."""
 
 import asyncio
 from collections.abc import Awaitable, Callable
@@ -58,7 +58,7 @@ def over_stdio(file: Path, server: str, ask: Callable[[ClientSession], Awaitable
 
 
 async def conversation(session: ClientSession) -> list[Any]:
-    """What the server lists and answers, in the words of the protocol."""
+    """Return what the server lists and answers, in wire spelling."""
     found: list[BaseModel] = [await session.list_tools()]
     for args in ({"q": "pears"}, {"q": "storm"}, {"q": "text"}, {}):
         found.append(await session.call_tool("find", args))

@@ -1,4 +1,4 @@
-"""Chat Completions, as OpenAI's own client sees them."""
+"""The Chat Completions API, tested with OpenAI's own client."""
 
 import asyncio
 from collections.abc import Callable

@@ -1,4 +1,4 @@
-"""A server loses no time: what it does at once does not wait for a timer."""
+"""The server adds no delays: it does not wait for timers."""
 
 import signal
 import socket

@@ -1,4 +1,4 @@
-"""The Responses API, as OpenAI's own client sees it."""
+"""The Responses API, tested with OpenAI's own client."""
 
 from collections.abc import Callable
 from typing import Any

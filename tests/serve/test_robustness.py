@@ -1,4 +1,4 @@
-"""Whatever is sent, the answer is an error in the provider's format, and the server goes on."""
+"""Any invalid request gets an error in the provider's format, and the server continues."""
 
 import json
 import socket
@@ -21,13 +21,13 @@ GOOD = {"model": "m", "max_tokens": 1, "messages": [{"role": "user", "content": 
 
 @pytest.fixture(scope="module")
 def server() -> Iterator[Serving]:
-    """One server for all: what is wrong with one request must not reach the next."""
+    """One server for all tests: an invalid request must not affect the next one."""
     with serving(WORLD) as served:
         yield served
 
 
 def in_format(path: str, answer: httpx.Response) -> str:
-    """The message of an error, which is in the format of the path's provider."""
+    """Return the message of an error in the format of the path's provider."""
     body = answer.json()
     if path == "/v1/messages":
         assert set(body) == {"type", "error"}

@@ -1,4 +1,4 @@
-"""Which world is served, and where."""
+"""The choice of the world to serve, and of the address."""
 
 import sys
 from collections.abc import Callable

@@ -1,4 +1,4 @@
-"""A server on the loopback interface: it keeps what it was asked and answers what it was told to."""
+"""A server on the loopback interface that records requests and gives prepared answers."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ class Said:
 
 
 def _event(event: Mapping[str, Any] | str) -> str:
-    """Events that have a type say it in a line of their own, as Anthropic's do."""
+    """Return the text of an event. Events with a type have it on a separate line, as Anthropic's do."""
     if isinstance(event, str):
         return f"data: {event}\n\n"
     name = f"event: {event['type']}\n" if "type" in event else ""
@@ -45,7 +45,7 @@ def _event(event: Mapping[str, Any] | str) -> str:
 
 @dataclass(frozen=True)
 class Asked:
-    """A request as it came. Header names are in lower case."""
+    """A request as received. Header names are in lower case."""
 
     method: str
     path: str
@@ -58,7 +58,7 @@ class Asked:
 
 
 class Loopback:
-    """The server: `url`, what it was `asked`, and the answers that are left, of which the last is given again."""
+    """The server: `url`, the requests `asked`, and the remaining answers. The last answer is repeated."""
 
     def __init__(self, answers: Sequence[Said]) -> None:
         self.asked: list[Asked] = []
@@ -72,7 +72,7 @@ class Loopback:
 
 @contextmanager
 def loopback(*answers: Said) -> Iterator[Loopback]:
-    """A running server that gives these answers in order."""
+    """Yield a running server that gives these answers in order."""
     told = Loopback(answers)
     with answering(told.answer) as told.url:
         yield told
@@ -80,7 +80,7 @@ def loopback(*answers: Said) -> Iterator[Loopback]:
 
 @contextmanager
 def answering(answer: Callable[[Asked], Said]) -> Iterator[str]:
-    """The URL of a server that answers as it is told, requests side by side."""
+    """Yield the URL of a server that answers requests concurrently, by a function."""
 
     class Handler(BaseHTTPRequestHandler):
         protocol_version = "HTTP/1.1"
@@ -117,12 +117,12 @@ def answering(answer: Callable[[Asked], Said]) -> Iterator[str]:
 
 @contextmanager
 def silent_url() -> Iterator[str]:
-    """A URL on which connections are taken and never answered."""
+    """Yield a URL that accepts connections and never answers."""
     with socket.create_server(("127.0.0.1", 0)) as listening:
         yield f"http://127.0.0.1:{listening.getsockname()[1]}"
 
 
 def refusing_url() -> str:
-    """A URL on which nobody listens."""
+    """Return a URL at which nothing listens."""
     with loopback(Said()) as server:
         return server.url

@@ -1,4 +1,4 @@
-"""Providers on loopback, and calls of their models, for the tests of the live clients."""
+"""Providers on loopback, and calls of their models, for tests of the live clients."""
 
 import asyncio
 from collections.abc import Callable, Mapping, Sequence
@@ -22,7 +22,7 @@ NO_DELAY = {"retry-after-ms": "1"}
 
 
 def completion(text: str | None = "hi", calls: Sequence[tuple[str, str]] = (), **more: Any) -> Said:
-    """An answer of OpenAI's chat completions."""
+    """Return an answer of OpenAI's chat completions."""
     message: dict[str, Any] = {"role": "assistant", "content": text}
     if calls:
         message["tool_calls"] = [
@@ -42,7 +42,7 @@ def completion(text: str | None = "hi", calls: Sequence[tuple[str, str]] = (), *
 
 
 def completion_stream(*deltas: Mapping[str, Any], reason: str = "stop") -> Said:
-    """The same, in parts, with the usage at the end."""
+    """Return the same answer in chunks, with the usage at the end."""
 
     def event(choices: Sequence[Mapping[str, Any]], usage: Any = None) -> dict[str, Any]:
         frame = {"id": "c1", "object": "chat.completion.chunk", "created": 1, "model": "m"}
@@ -55,7 +55,7 @@ def completion_stream(*deltas: Mapping[str, Any], reason: str = "stop") -> Said:
 
 
 def message(*content: Mapping[str, Any], reason: str = "end_turn") -> Said:
-    """An answer of Anthropic's messages."""
+    """Return an answer of Anthropic's messages."""
     return Said(
         json={
             "id": "m1",
@@ -101,7 +101,7 @@ def refusal(status: int, **headers: str) -> Said:
 
 
 def call(server: Loopback | None = None, /, **what: Any) -> LLMCall:
-    """A call of an OpenAI model, at this server if the manifest says so."""
+    """Return a call of an OpenAI model, at this server if the manifest has its address."""
     base_url = f"{server.url}/v1" if server else None
     given = {"name": "gpt-test", "provider": "openai", "messages": HELLO, "base_url": base_url}
     return LLMCall(**{**given, **what})
@@ -112,13 +112,13 @@ def claude(server: Loopback, **what: Any) -> LLMCall:
 
 
 def ask(asked: LLMCall, replayed: bool = False, **environment: str) -> LLMReply:
-    """The reply, with a key for both providers and what `environment` has besides."""
+    """Return the reply, given keys for both providers and the variables in `environment`."""
     keys = {"OPENAI_API_KEY": "sk-openai", "ANTHROPIC_API_KEY": "sk-anthropic"}
     return ask_with(Access({**keys, **environment}, replayed), asked)
 
 
 def ask_with(access: Access, *calls: LLMCall) -> LLMReply:
-    """The reply to the last of these calls."""
+    """Return the reply to the last of these calls."""
 
     async def main() -> LLMReply:
         providers = Providers(access)
@@ -131,7 +131,7 @@ def ask_with(access: Access, *calls: LLMCall) -> LLMReply:
 
 
 def sent(build: Callable[..., LLMCall] = call, **what: Any) -> Asked:
-    """The request that a call becomes."""
+    """Return the request that is sent for a call."""
     with loopback(message(text("hi")) if build is claude else completion()) as server:
         ask(build(server, **what))
         return server.asked[0]

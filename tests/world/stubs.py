@@ -1,4 +1,4 @@
-"""Effects, stubs and scripted worlds, and the answers they give."""
+"""Effects, stubs and scripted worlds, and their answers."""
 
 import asyncio
 from typing import Any

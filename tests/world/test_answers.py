@@ -1,4 +1,4 @@
-"""What the stubs of a scripted world answer."""
+"""The answers of the stubs of a scripted world."""
 
 from typing import Any
 

@@ -1,4 +1,4 @@
-"""Answers over streamable HTTP that break off are noticed while they are read."""
+"""Incomplete answers over streamable HTTP are detected while they are read."""
 
 import asyncio
 import gzip
@@ -14,7 +14,7 @@ ANSWER = b'data: {"jsonrpc": "2.0", "id": 1, "result": {}}\n\n'
 
 
 class Body(httpx.AsyncByteStream):
-    """A body of these pieces, which then ends or breaks off."""
+    """A body of these pieces, which then ends or fails."""
 
     def __init__(self, pieces: Sequence[bytes], *, breaks: bool) -> None:
         self.pieces, self.breaks = pieces, breaks

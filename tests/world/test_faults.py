@@ -1,4 +1,4 @@
-"""Faults hit the effects of a scripted world by count, by rate and by what they look at."""
+"""Faults hit the effects of a scripted world by count, by rate and by their matchers."""
 
 import asyncio
 import threading
@@ -59,7 +59,7 @@ def test_of_two_threads_that_ask_at_once_one_is_hit_by_the_fault_of_the_second_c
     hit: list[bool] = []
 
     class Slow(FaultSpec):
-        """A fault during whose look at the count another thread asks."""
+        """A fault that lets another thread make a call while its count is read."""
 
         def __getattribute__(self, name: str) -> Any:
             if name == "nth" and not beside.ident:

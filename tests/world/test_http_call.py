@@ -1,4 +1,4 @@
-"""HTTP requests as data: what `http_call` makes of a URL, a query, a body and headers."""
+"""`http_call` converts a URL, a query, a body and headers to data."""
 
 from typing import Any
 

@@ -12,7 +12,7 @@ from tests.world.loopback import Asked, Loopback, Said, loopback, refusing_url
 
 
 def send(server: Loopback, method: str = "GET", path: str = "/", **what: Any) -> HTTPReply:
-    """The answer to one request."""
+    """Return the answer to one request."""
     return send_all(server, (method, path, what))[0]
 
 
@@ -31,7 +31,7 @@ def send_all(server: Loopback, *requests: tuple[str, str, dict[str, Any]]) -> li
 
 
 def sent(method: str, path: str, **what: Any) -> Asked:
-    """The request, as it came."""
+    """Return the request as received."""
     with loopback(Said()) as server:
         send(server, method, path, **what)
         return server.asked[0]

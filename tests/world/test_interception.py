@@ -14,7 +14,7 @@ from harness.interception.messages import PreparedReply, Request, SendResult
 
 
 class Closed(Interceptor):
-    """Answers nothing, and is never asked here."""
+    """An interceptor that answers nothing."""
 
     def claim(self, request: Request) -> PreparedReply | None:
         raise AssertionError(request)
@@ -31,7 +31,7 @@ class Closed(Interceptor):
 
 @pytest.fixture
 def patched(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> list[str]:
-    """What happens to a family of clients whose module `late_client` is not imported yet."""
+    """A list to which the patch of a family, whose module `late_client` is not imported yet, adds its events."""
     (tmp_path / "late_client.py").write_text("", encoding="utf-8")
     monkeypatch.syspath_prepend(tmp_path)
     happened: list[str] = []

@@ -1,4 +1,4 @@
-"""Which stub of a scripted world answers."""
+"""The choice of the stub of a scripted world that answers."""
 
 import threading
 from typing import Any
@@ -18,7 +18,7 @@ def test_the_first_stub_with_uses_left_answers() -> None:
 
 
 def test_a_stub_that_two_threads_ask_for_at_once_answers_one_of_them() -> None:
-    """Real tools ask from threads, beside the loop that performs the agent's own effects."""
+    """Real tools make calls from threads, concurrently with the effects of the agent."""
     world = ScriptedWorld(WorldSpec(tools={"f": Entry(stubs=(Stub(args={"a": 1}, answer={"return": 1}),))}))
     refused: list[UnscriptedCall] = []
 
@@ -31,7 +31,7 @@ def test_a_stub_that_two_threads_ask_for_at_once_answers_one_of_them() -> None:
     beside = threading.Thread(target=ask_beside)
 
     class Slow(dict[str, Any]):
-        """Arguments, during the comparison of which another thread asks."""
+        """Arguments that let another thread make a call while they are compared."""
 
         def get(self, key: str, default: Any = None) -> Any:
             if not beside.ident:
@@ -86,7 +86,7 @@ def test_args_match_as_subsets_with_value_matchers() -> None:
 
 
 class Watched:
-    """A value of which is known how often it was compared."""
+    """A value that counts how often it was compared."""
 
     times = 0
 

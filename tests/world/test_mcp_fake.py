@@ -1,4 +1,4 @@
-"""The scripted MCP server: what its user sees through a real client session, in virtual time."""
+"""The scripted MCP server, tested through a real client session, in virtual time."""
 
 import asyncio
 import contextvars
@@ -38,7 +38,7 @@ def now() -> float:
 def using(
     answer: Callable[[str, dict[str, Any]], Awaitable[MCPResult]], *tools: MCPTool
 ) -> Callable[[Callable[[MCPSession], Awaitable[T]]], T]:
-    """What `use(session)` gives with a fake of `tools` that answers with `answer`."""
+    """Return the result of `use(session)` with a scripted server of `tools` that answers with `answer`."""
 
     def with_session(use: Callable[[MCPSession], Awaitable[T]]) -> T:
         async def main() -> T:

@@ -1,4 +1,4 @@
-"""A real MCP server that takes a connection and then breaks off or says nothing is given up, with the reason."""
+"""Connecting to a real MCP server that breaks off or never answers fails, with the reason."""
 
 import asyncio
 import socket
@@ -21,9 +21,9 @@ from harness.world.mcp.tools import MCPFailure
 from harness.world.network import closed_network
 
 SOON_S = 0.3
-"""Real seconds for a server that is to say nothing at all."""
+"""Time limit, in real seconds, for a server that sends nothing at all."""
 LATER_S = 1.0
-"""For one that is connected and is to answer nothing: connecting itself takes some time."""
+"""Time limit for a server that accepts the connection but answers nothing; connecting takes some time."""
 
 EVENTS = b"HTTP/1.1 200 OK\r\ncontent-type: text/event-stream\r\n"
 IN_CHUNKS = EVENTS + b"transfer-encoding: chunked\r\n\r\n"
@@ -42,7 +42,7 @@ def _no_proxy(monkeypatch: pytest.MonkeyPatch) -> None:
 
 @contextmanager
 def serving(server: Server) -> Iterator[str]:
-    """The URL of a server that is handed each connection with the request that came over it."""
+    """Yield the URL of a server that passes each connection, with its request, to a function."""
     ended = threading.Event()
 
     def answer(connection: socket.socket) -> None:
@@ -68,13 +68,13 @@ def serving(server: Server) -> Iterator[str]:
 
 
 def stays(connection: socket.socket) -> None:
-    """Keep the connection until the client leaves it."""
+    """Keep the connection open until the client closes it."""
     while connection.recv(65536):
         pass
 
 
 def says(answer: bytes) -> Server:
-    """A server that answers so and ends the connection."""
+    """Return a server that sends this answer and closes the connection."""
     return lambda connection, _: connection.sendall(answer)
 
 
@@ -94,7 +94,7 @@ def pings(connection: socket.socket, _: bytes) -> None:
 
 
 def answers_messages_with(status: bytes) -> Server:
-    """A server that says where messages go, and nothing to them but this status."""
+    """Return a server that sends its endpoint, and answers messages only with this status."""
 
     def server(connection: socket.socket, request: bytes) -> None:
         connection.sendall(ENDPOINT if request.startswith(b"GET") else b"HTTP/1.1 " + status + NO_BODY)
@@ -104,7 +104,7 @@ def answers_messages_with(status: bytes) -> Server:
 
 
 def why_not(context: Any, loop: Any = VirtualTimeLoop) -> str:
-    """Why a server cannot be connected to. Nothing is left behind."""
+    """Return the reason why connecting fails, and check that no resources are left open."""
 
     async def main() -> str:
         with pytest.raises(MCPFailure) as raised:
@@ -123,7 +123,7 @@ NO_ANSWER = f"the MCP server did not answer within {LATER_S:g} s"
 
 
 def limit(why: str) -> float:
-    """How long a server may take; one that breaks off is given up at once, whatever that is."""
+    """Return the time limit for a server; one that breaks off fails immediately, whatever the limit."""
     return {NO_EVENT: SOON_S, NO_ANSWER: LATER_S}.get(why, CONNECT_LIMIT_S)
 
 

@@ -61,7 +61,7 @@ async def serve_stdio() -> None:
 
 @contextlib.asynccontextmanager
 async def http_server(app: Any) -> AsyncIterator[str]:
-    """Serve an ASGI app on loopback; gives its address, which takes connections from now on."""
+    """Serve an ASGI app on loopback, and return its address, which accepts connections immediately."""
     import uvicorn
 
     from harness.serve.immediate_server import ImmediateServer
@@ -96,7 +96,7 @@ Seen = list[dict[str, str]]
 
 
 def noting(app: Any, seen: Seen) -> Any:
-    """The app, which notes the headers of every request in `seen`."""
+    """Return the app, which adds the headers of every request to `seen`."""
 
     async def noted(scope: Any, receive: Any, send: Any) -> None:
         seen.append({key.decode(): value.decode() for key, value in scope["headers"]})
@@ -343,7 +343,7 @@ def test_giving_up_while_connecting_leaves_nothing_behind() -> None:
 
 
 def paged_server() -> Any:
-    """A server of three tools, one a page, written with what either SDK offers."""
+    """Return a server of three tools, one a page, that works with either SDK."""
     from mcp import types
     from mcp.server.lowlevel import Server
 

@@ -1,4 +1,4 @@
-"""The MCP servers of a world: connected to on first use, in whichever task that is, and once."""
+"""The MCP servers of a world: connected once, on first use, by any task."""
 
 import asyncio
 import os
@@ -49,7 +49,7 @@ def really() -> ScriptedWorld:
 async def ask(
     world: ScriptedWorld, name: str = "report", endpoint: MCPEndpoint = WEATHER, **more: Any
 ) -> str:
-    """The text a tool answers."""
+    """Return the text that a tool answers."""
     answer = await world.answer(MCPCall(name=name, endpoint=endpoint, **more), {})
     if answer.error is not None:
         raise answer.error
@@ -57,12 +57,12 @@ async def ask(
 
 
 def child(code: str, **more: Any) -> MCPEndpoint:
-    """A server that is a child process running this code."""
+    """Return a server that is a child process running this code."""
     return MCPEndpoint("weather", "stdio", command=sys.executable, args=("-c", code), **more)
 
 
 def weather_server(before: str = "", **more: Any) -> MCPEndpoint:
-    """A real server, which runs some code first."""
+    """Return a real server that runs some code first."""
     program, *args = forked.command(SERVER, before)
     return MCPEndpoint("weather", "stdio", command=program, args=tuple(args), **more)
 
@@ -149,7 +149,7 @@ def test_a_server_that_failed_to_start_is_tried_again_when_it_is_asked_again(tmp
 
 @contextmanager
 def gives_up_at(fifo: Path, asking: asyncio.Task[Any]) -> Iterator[None]:
-    """Inside, `asking` is cancelled as soon as a server opens `fifo`."""
+    """Cancel `asking` within the context as soon as a server opens `fifo`."""
     loop, end = asyncio.get_running_loop(), os.open(fifo, os.O_RDONLY | os.O_NONBLOCK)
 
     def abort() -> None:
@@ -191,7 +191,7 @@ DEAF = "import time; time.sleep(1000)"  # a server that neither answers nor ends
 
 @pytest.fixture
 def _soon_ended(monkeypatch: pytest.MonkeyPatch) -> None:
-    """The SDK gives a server that does not end by itself 0.1 seconds, not 2."""
+    """Let the SDK wait 0.1 seconds, instead of 2, for a server that does not exit."""
     monkeypatch.setattr("mcp.client.stdio.PROCESS_TERMINATION_TIMEOUT", 0.1)
 
 

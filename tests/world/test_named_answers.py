@@ -1,4 +1,4 @@
-"""Whether a scripted world answers for an effect, which is known by its name or its alias."""
+"""Answers by the name or the alias of an effect."""
 
 from typing import Any
 
@@ -29,7 +29,7 @@ NAMED = {
 
 
 def world_of(key: str, value: Any) -> WorldSpec:
-    """A world with one key."""
+    """Return a world with one key."""
     return WorldSpec(**{key: value})
 
 

@@ -1,4 +1,4 @@
-"""Where the live clients find a provider, and what they say of what is missing."""
+"""The addresses of providers that the live clients use, and the errors for missing ones."""
 
 import asyncio
 import sys

@@ -1,4 +1,4 @@
-"""What the live clients send: parameters, schemas of answers, conversations."""
+"""The requests of the live clients: parameters, schemas of answers, conversations."""
 
 from collections.abc import Callable, Sequence
 from typing import Any

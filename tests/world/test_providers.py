@@ -1,4 +1,4 @@
-"""Models asked through the real clients of their providers, against a real server."""
+"""Models called through the real clients of their providers, on a real server."""
 
 import sys
 import warnings
@@ -223,7 +223,7 @@ def test_an_error_of_ours_under_the_client_comes_out_as_it_is(
 
 
 def transport_of(package: str) -> Any:
-    """The transport that the clients of a package speak through."""
+    """Return the class of the transport that the clients of a package use."""
     (client,) = sys.modules[package].DefaultAsyncHttpxClient.__bases__
     return sys.modules[client.__module__.partition(".")[0]].AsyncHTTPTransport
 

@@ -1,4 +1,4 @@
-"""What stands in for a stub: a function by its dotted path, and the real thing."""
+"""Answers without stubs: by a function named by its dotted path, and by the real thing."""
 
 import asyncio
 import re

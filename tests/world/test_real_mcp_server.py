@@ -1,4 +1,4 @@
-"""A scenario may have a real MCP server: it runs as a child process while the virtual clock stands still."""
+"""A scenario with a real MCP server: a child process, while which answers the virtual clock is stopped."""
 
 import json
 from pathlib import Path

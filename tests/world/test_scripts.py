@@ -1,4 +1,4 @@
-"""Scripts are real child processes, within limits of time, size and reach."""
+"""Scripts are real child processes with limits of time, output and access."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ def python(text: str, **more: Any) -> ScriptCall:
 
 
 def run(call: ScriptCall, scripts: Scripts | None = None) -> Any:
-    """The answer to the call, and the virtual seconds it took."""
+    """Return the answer to the call, and its virtual duration in seconds."""
 
     async def timed() -> tuple[Any, float]:
         loop = asyncio.get_running_loop()
@@ -117,7 +117,7 @@ def test_even_children_that_left_the_process_group_end_with_the_script(tmp_path:
 
 
 def survivors(marker: Path) -> list[str]:
-    """The processes with this path in their command line, when those that are being killed are gone."""
+    """Return the processes with this path in their command line, after waiting for killed ones to exit."""
     deadline = time.monotonic() + 60
     while (found := running(marker)) and time.monotonic() < deadline:
         time.sleep(0.01)  # noqa: TID251

@@ -1,4 +1,4 @@
-"""HTTP requests that real tools make in this process: who answers them, how, when, and what the trace says."""
+"""HTTP requests of real tools in this process: their answers, their timing, and their trace."""
 
 import sys
 from collections.abc import Callable, Iterator
@@ -41,7 +41,7 @@ Run = Callable[[str, str], RunResult]
 
 @pytest.fixture
 def run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Run]:
-    """Runs a scenario with these keys whose only node is a tool with this body, for which it is given `state`."""
+    """Run a scenario with these keys, whose only node calls a tool with this body with `state` as its argument."""
     for name in ("OPENAI_BASE_URL", "ANTHROPIC_BASE_URL"):
         monkeypatch.delenv(name, raising=False)
 
@@ -64,7 +64,7 @@ def _function(body: str) -> str:
 
 
 def found(outcome: RunResult) -> str:
-    """What the tool put into the state."""
+    """Return what the tool put into the state."""
     assert outcome.observed.error is None, outcome.observed.error
     text: str = outcome.observed.state["found"]
     return text
@@ -212,7 +212,7 @@ def test_an_exception_is_raised_as_it_is(run: Run, client: str) -> None:
 
 
 class Upstream(Interceptor):
-    """A real provider, or a recording: has the client send every request."""
+    """An upstream, such as a recorder, that lets the client send every request."""
 
     def __init__(self) -> None:
         self.asked: list[Request] = []

@@ -1,4 +1,4 @@
-"""What a scripted world says of a call that nothing answers, and of a stub that no call used."""
+"""The messages about calls that nothing answers, and about stubs that no call used."""
 
 from pathlib import Path
 

@@ -1,4 +1,4 @@
-"""Saves a cassette again and again, each time killed one step later, and tells what was found afterwards.
+"""Saves a cassette again and again, each time killed one step later, and prints what is found afterwards.
 
 Run with a folder to work in; prints a line of JSON for each kill: what was loaded, which files were left over, and
 what was loaded after saving once more.
@@ -29,7 +29,7 @@ STEPS = ("os.rename", "os.remove", "os.mkdir", "os.rmdir")
 
 
 def save_and_die(folder: Any, step: Any) -> None:
-    """Save, and be killed before whatever comes after so many changes of files."""
+    """Save, and be killed before the file operation after this number of them."""
     seen = 0
 
     def hook(event: Any, args: Any) -> None:
@@ -45,7 +45,7 @@ def save_and_die(folder: Any, step: Any) -> None:
 
 
 def loaded(folder: Any) -> Any:
-    """`old`, `new`, or what else is there."""
+    """Return `old`, `new`, or a description of what was loaded."""
     recordings = {number: folder.load(number) for number in folder.numbers()}
     said = {
         number: (recording.http[0].request.body, sorted(recording.mcp))

@@ -1,4 +1,4 @@
-"""A recording with everything in it, and what tests of its files do to it."""
+"""A recording with all kinds of content, and helpers for tests of its files."""
 
 import json
 from dataclasses import replace
@@ -44,7 +44,7 @@ RECORDING = Recording(
 
 
 def told(recording: Recording | None) -> Any:
-    """The recording without what depends on where it stands in its files."""
+    """Return the content of a recording without line numbers."""
 
     def body(data: bytes) -> Any:
         try:
@@ -68,13 +68,13 @@ def files(folder: Path) -> dict[str, bytes]:
 
 
 def saved(tmp_path: Path, recording: Recording) -> dict[str, str]:
-    """The files of the cassette `a` with this recording."""
+    """Return the files of the cassette `a` with this recording."""
     CassetteFolder(tmp_path, "a").save({1: recording})
     return {name: data.decode() for name, data in files(tmp_path / "a").items()}
 
 
 def loaded(tmp_path: Path, number: int = 1) -> Recording:
-    """A recording of the cassette `a`, which is there."""
+    """Load a recording of the cassette `a`, which must exist."""
     recording = CassetteFolder(tmp_path, "a").load(number)
     assert recording is not None
     return recording

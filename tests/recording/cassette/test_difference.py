@@ -1,4 +1,4 @@
-"""What is different between two JSON values, told for people."""
+"""Differences between two JSON values are described for people."""
 
 import copy
 import random
@@ -195,7 +195,7 @@ def test_there_are_differences_exactly_where_values_differ_and_they_can_be_print
 
 
 def canonical(value: Any) -> Any:
-    """JSON's own equality: true is no number."""
+    """Compare by JSON's equality: true is not a number."""
     if isinstance(value, dict):
         return {key: canonical(item) for key, item in value.items()}
     if isinstance(value, list):

@@ -1,4 +1,4 @@
-"""The files of a recording: as they are written, for people and for vcrpy, and as they are read."""
+"""The files of a recording: written for people and for vcrpy, and read back."""
 
 import gzip
 import json

@@ -1,4 +1,4 @@
-"""What holds for every recording: it comes back as it was; and no file, however broken, raises anything odd."""
+"""Properties of all recordings: they are read back unchanged, and broken files raise only CassetteBroken."""
 
 import json
 import random
@@ -69,7 +69,7 @@ RECORDINGS = st.builds(
 
 
 def told(recording: Any) -> Any:
-    """Without its lines. Request bodies count as a matcher sees them: JSON is written over several lines."""
+    """Return it without lines, and with request bodies parsed, since JSON is written over several lines."""
     matcher = Matcher()
 
     def http(one: Any) -> Any:

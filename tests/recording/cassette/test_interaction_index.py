@@ -1,4 +1,4 @@
-"""Which recorded interaction answers, of several that match."""
+"""The choice among several recorded interactions that match."""
 
 import json
 from typing import Any

@@ -1,4 +1,4 @@
-"""Clients that really ask servers, led through a recorder: how long it takes, and what is recorded."""
+"""Clients that call real servers through a recorder: durations, and what is recorded."""
 
 import asyncio
 import http.client
@@ -25,7 +25,7 @@ from tests.world.loopback import Said, loopback
 
 
 def recording_all(*, buffers_streams: bool = True) -> HTTPRecorder:
-    """A recorder that sends everything."""
+    """Return a recorder that sends all requests."""
     return HTTPRecorder(
         (),
         lambda *_: None,
@@ -42,7 +42,7 @@ def paced(work: Callable[[], Coroutine[Any, Any, Any]]) -> Any:
 
 @contextmanager
 def streaming(answer: bytes, *, after_s: float = 0.0) -> Iterator[str]:
-    """A URL that after some time says this, and then neither says more nor hangs up."""
+    """Yield a URL that sends this answer after some time, and then neither sends more nor closes the connection."""
     over = threading.Event()
     with socket.create_server(("127.0.0.1", 0)) as listening:
 

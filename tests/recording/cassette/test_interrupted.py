@@ -1,4 +1,4 @@
-"""A cassette changes as a whole, however the change is interrupted."""
+"""A cassette changes as a whole, even if the change is interrupted."""
 
 import json
 import subprocess

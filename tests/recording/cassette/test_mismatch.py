@@ -1,4 +1,4 @@
-"""The error for a request that nothing recorded answers."""
+"""The error for a request without a recorded answer."""
 
 import json
 import time

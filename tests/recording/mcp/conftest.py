@@ -12,7 +12,7 @@ def _no_proxy(monkeypatch: pytest.MonkeyPatch) -> None:
 
 @pytest.fixture(scope="session")
 def day() -> tuple[Exchange, ...]:
-    """A recorded session: a listing, and a report of Vardø."""
+    """A recorded session: a list of tools, and a report of Vardø."""
 
     async def use(session: MCPSession) -> None:
         await session.list_tools()

@@ -25,13 +25,13 @@ Use = Callable[[MCPSession], Awaitable[Any]]
 
 
 def harbour(**more: Any) -> MCPEndpoint:
-    """The server as a child process."""
+    """Return the endpoint of the server as a child process."""
     program, *args = forked.command(SERVER)
     return MCPEndpoint("harbour", "stdio", command=program, args=tuple(args), **more)
 
 
 def recording(use: Use, endpoint: MCPEndpoint | None = None) -> tuple[tuple[Exchange, ...], Any]:
-    """What is recorded while a session with the real server is used, and what the use gave."""
+    """Record a session with the real server, and return the exchanges and the result of `use`."""
     recorder = MCPRecorder(server="harbour", hint=AGAIN)
 
     async def main() -> Any:
@@ -46,7 +46,7 @@ def recording(use: Use, endpoint: MCPEndpoint | None = None) -> tuple[tuple[Exch
 def replaying(
     exchanges: Sequence[Exchange], use: Use, *, turn: int = 1, **more: Any
 ) -> tuple[MCPRecorder, Any]:
-    """The same without the server: nothing is there to be started or connected to."""
+    """Do the same by replay: there is no server to start or to connect to."""
     recorder = MCPRecorder(exchanges, server="harbour", hint=AGAIN)
     recorder.turn = turn
 
@@ -65,7 +65,7 @@ def now() -> float:
 
 
 async def outcome(call: Awaitable[Any]) -> Any:
-    """What came of a call, and when."""
+    """Return the result or failure of a call, and its time."""
     try:
         return await call, now()
     except MCPFailure as failure:
@@ -84,7 +84,7 @@ async def all_kinds(session: MCPSession) -> list[Any]:
 
 @contextmanager
 def over_http() -> Iterator[MCPEndpoint]:
-    """The server over streamable HTTP on loopback, in a thread of its own."""
+    """Run the server over streamable HTTP on loopback, in a thread."""
     import uvicorn
     from mcp.server.streamable_http_manager import StreamableHTTPSessionManager
 

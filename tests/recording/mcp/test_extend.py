@@ -1,4 +1,4 @@
-"""A recording of an MCP server is extended by what is new, and only that reaches the server."""
+"""A recording of an MCP server is extended by new requests; only these reach the server."""
 
 import asyncio
 import sys

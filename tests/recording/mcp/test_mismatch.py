@@ -1,4 +1,4 @@
-"""What was not recorded of an MCP server is refused, with the nearest that was."""
+"""Requests to an MCP server without a recorded answer are refused, with the nearest recorded request."""
 
 from collections.abc import Sequence
 from dataclasses import replace

@@ -1,4 +1,4 @@
-"""Recorded MCP servers in a world: behind its stubs, and kept apart from other HTTP."""
+"""Recorded MCP servers in a world: stubs take precedence, and HTTP of other clients is separate."""
 
 import asyncio
 from collections.abc import Sequence
@@ -45,7 +45,7 @@ def test_http_that_is_mcp_s_own_can_be_told_from_other_http(monkeypatch: pytest.
 
 
 class Replayed:
-    """Of a backend only the sessions: one with the harbour, from its recording, and with nobody else."""
+    """A backend that only has MCP sessions: one with the harbour server, from its recording."""
 
     def __init__(self, exchanges: Sequence[Exchange]) -> None:
         self.recorder = MCPRecorder(exchanges, server="harbour")

@@ -105,7 +105,7 @@ def api(name: str, **more: object) -> dict[str, object]:
 
 
 def flow(data: list[tuple[str, str, str]], *nodes: dict[str, object]) -> str:
-    """An Agent Spec flow of these nodes, one after the other; `data` says which value goes from where to where."""
+    """Return an Agent Spec flow of these nodes in sequence; `data` has its data edges."""
 
     def ref(name: object) -> dict[str, object]:
         return {"$component_ref": name}
@@ -149,7 +149,7 @@ END: dict[str, object] = {"component_type": "EndNode", "id": "end", "name": "end
 
 
 def logging_in(url: str) -> str:
-    """Gets a token with a form, and spends it in a header, in JSON and in a query."""
+    """Gets a token by a form, and uses it in a header, in JSON and in a query."""
     form = {"grant_type": "password", "password": LITERAL["field of a form"]}
     form_type = {
         "Content-Type": "application/x-www-form-urlencoded",
@@ -162,7 +162,7 @@ def logging_in(url: str) -> str:
 
 
 def unlocking(url: str) -> str:
-    """Gets a token of an MCP server for a password, and spends it."""
+    """Gets a token from an MCP server for a password, and uses it."""
     start: dict[str, object] = {
         "component_type": "StartNode", "id": "start", "name": "start", "inputs": [text("password")],
     }  # fmt: skip

@@ -101,7 +101,7 @@ scenarios:
 
 @contextmanager
 def planted(folder: Path) -> Iterator[tuple[Project, World, dict[str, str]]]:
-    """The project, its servers, and the variables that say where they are and hold secrets."""
+    """The project, its servers, and the variables with their addresses and the secrets."""
     world = World()
     with answering(world) as url:
         project = Project(folder)

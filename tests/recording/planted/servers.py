@@ -1,4 +1,4 @@
-"""The servers that planted secrets go to and come from."""
+"""The servers that receive and send planted secrets."""
 
 import json
 from dataclasses import dataclass, field
@@ -12,7 +12,7 @@ from tests.world.loopback import Asked, Said
 
 @dataclass
 class World:
-    """Every server of the scenarios. `asked` is all that reached them."""
+    """All servers of the scenarios. `asked` has all data that reached them."""
 
     asked: list[Asked] = field(default_factory=list)
 
@@ -58,7 +58,7 @@ def chunk(part: str | None) -> dict[str, object]:
 
 
 def anthropic(asked: Asked) -> Said:
-    """Asks for every tool there is, once; then repeats what they said."""
+    """Calls every tool once, then repeats the results."""
     request = asked.json
     last = request["messages"][-1]["content"]
     results = [block for block in last if block["type"] == "tool_result"] if isinstance(last, list) else []

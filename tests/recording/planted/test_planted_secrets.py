@@ -1,4 +1,4 @@
-"""Secrets are planted wherever traffic can carry them. None of them is in anything that is written or printed."""
+"""Secrets are planted in all places of the traffic. None of them is in any output."""
 
 import json
 from dataclasses import dataclass
@@ -59,7 +59,7 @@ def test_no_secret_is_written_or_printed_when_it_is_recorded(recorded: Recorded)
 
 @pytest.fixture(scope="module", params=["unset", "other"])
 def replayed(recorded: Recorded, request: pytest.FixtureRequest) -> tuple[Done, dict[str, str], Path]:
-    """The replay with the variables unset or with other values: what it told, its digests and its report."""
+    """The replay with the variables unset or changed: its output, its digests and its report."""
     report = f"reports/{request.param}"
     env = OTHERS if request.param == "other" else {}
     done = recorded.project.harness("run", "planted.scenario.yaml", "--report", report, **env)
@@ -90,7 +90,7 @@ LOUD = ("--log-level=DEBUG", "-o", "log_cli=true", "--log-file=log.txt", "--log-
 
 @pytest.fixture(scope="module")
 def failed(tmp_path_factory: pytest.TempPathFactory) -> tuple[Project, Done, Done]:
-    """Recorded and replayed by pytest, with everything logged: what fails is shown at length."""
+    """Record and replay with pytest, with all logging enabled: failures are shown in full."""
     with planted(tmp_path_factory.mktemp("planted")) as (project, _, env):
         args = ("failing.scenario.yaml", "-p", "no:cacheprovider", *LOUD)
         recorded = project.run("pytest", *args, "--record-mode=rewrite", **env)

@@ -58,7 +58,7 @@ async def answer(asked: Any, name: str, args: dict[str, Any]) -> dict[str, Any]:
 
 
 def harbour() -> Any:
-    """A server, not running."""
+    """Return the server, not running."""
     listing = types.ListToolsResult.model_validate({"tools": TOOLS})
     second = hasattr(Server, "add_request_handler")
 
