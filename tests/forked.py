@@ -1,15 +1,15 @@
-"""Processes of the installed commands that start at once: forked from one that has imported everything they need.
+"""A fork server for tests: starts installed commands in milliseconds, as forks of a process that has imported them.
 
-They are processes like others, with signals, an environment, a folder and standard streams of their own. `Process`
-and `run` are used like `subprocess.Popen` and `subprocess.run`, with an installed command or the path of a script.
-What only the start of Python reads (`PYTHONHASHSEED`, `PYTHONPATH`) is refused: where a test is about the start, take
-`subprocess`.
+The forks are ordinary processes, each with its own signals, environment, working folder and standard streams. Use
+`Process` and `run` like `subprocess.Popen` and `subprocess.run`, with an installed command or the path of a script.
+Variables that Python reads only when it starts (`PYTHONHASHSEED`, `PYTHONPATH`) are refused: a test that needs them
+uses `subprocess`.
 
-    a worker of pytest ──command, environment, streams──▶ the server ──fork──▶ a keeper ──fork──▶ the script
-                       ◀──────── pid, and the status when it has ended ────────────┘
+    pytest worker ──command, environment, streams──▶ server ──fork──▶ supervisor ──fork──▶ the script
+                  ◀───────────── pid, and the exit status ────────────────┘
 
-All workers of a run of the tests share one server, which ends when the last of them has gone. They are forked
-themselves, from a server of their own (`fork_workers`).
+All workers of a test run share one server, which ends when the last of them disconnects. The workers themselves are
+forked from a second server (`fork_workers`).
 """
 
 from __future__ import annotations
@@ -52,18 +52,18 @@ IMPORTED = (
     "xdist.dsession", "xdist.remote", "xdist.workermanage",
     *(plugin.module for plugin in entry_points(group="pytest11")),
 )  # fmt: skip
-READ_AT_THE_START = ("PYTHONHASHSEED", "PYTHONPATH", "PYTHONUTF8", "PYTHONWARNINGS")
-OURS = {name: os.environ.get(name) for name in READ_AT_THE_START}
+STARTUP_VARIABLES = ("PYTHONHASHSEED", "PYTHONPATH", "PYTHONUTF8", "PYTHONWARNINGS")
+OWN_VALUES = {name: os.environ.get(name) for name in STARTUP_VARIABLES}
 HASH_SEED = "4711"
-"""Of forked processes, and of none that pytest begins: what does not depend on it is the same in both."""
+"""The hash seed of forked processes; pytest itself runs with others, so tests see results that depend on it."""
 
 BIN = Path(sys.executable).parent
 FOLDER = Path(tempfile.gettempdir()) / f"forked-{os.environ.get('PYTEST_XDIST_TESTRUNUID', os.getpid())}"
-"""Where the workers of this run of the tests find their server."""
+"""The folder with the server's socket and lock, shared by all workers of this test run."""
 
 
 class Start(NamedTuple):
-    """What the server is asked for, beside the three standard streams and the pipe for the status."""
+    """A request to the server; the standard streams and the status pipe are sent with it as descriptors."""
 
     args: Sequence[str]
     folder: str
@@ -76,7 +76,7 @@ class Start(NamedTuple):
 
 
 class Process(subprocess.Popen[str]):
-    """A command that is installed, or a script. `at_terminal`: standard input is a terminal, and becomes its own."""
+    """A running command or script. `at_terminal`: standard input is a terminal, and becomes its controlling one."""
 
     def __init__(self, args: Sequence[str | Path], *, at_terminal: bool = False, **options: Any) -> None:
         self._at_terminal = at_terminal
@@ -84,10 +84,10 @@ class Process(subprocess.Popen[str]):
         super().__init__([str(BIN / args[0]), *map(str, args[1:])], **{"encoding": "utf-8", **options})
 
     def _execute_child(self, args: Sequence[str], *given: Any) -> None:
-        """What `Popen` does to start its process: the rest of it is as it was."""
+        """Start the process through the server; overrides the private hook of `Popen`, all else is inherited."""
         folder, env, pipes, new_session = given[4], given[5], given[9:15], given[20]
         env = dict(os.environ if env is None else env)
-        if unread := [name for name in READ_AT_THE_START if name in env and env[name] != OURS[name]]:
+        if unread := [name for name in STARTUP_VARIABLES if name in env and env[name] != OWN_VALUES[name]]:
             raise ValueError(
                 f"{', '.join(unread)}: only the start of Python reads it; start this with subprocess"
             )
@@ -120,7 +120,7 @@ class Process(subprocess.Popen[str]):
 def run(
     args: Sequence[str | Path], *, timeout: float = 120, **options: Any
 ) -> subprocess.CompletedProcess[str]:
-    """The command, run to its end; what it says is kept."""
+    """Run a command to its end and return its exit code and output; kill it after `timeout` seconds."""
     pipes = {"stdout": subprocess.PIPE, "stderr": subprocess.PIPE}
     with Process(args, **{**pipes, **options}) as process:
         try:
@@ -131,21 +131,21 @@ def run(
 
 
 def command(*args: str | Path) -> tuple[str, ...]:
-    """A command line for what starts processes itself: its process has another do it, and ends when that does."""
+    """Return a command line, for programs that start processes, that runs this command through the server."""
     _server()
     return sys.executable, "-I", "-S", __file__, "start", str(FOLDER), *map(str, args)
 
 
 def workers(number: int) -> tuple[str, str]:
-    """Arguments for pytest that say what `-n NUMBER` says, with workers that start at once."""
+    """Return pytest arguments equivalent to `-n NUMBER`, with forked workers."""
     python = shlex.join(command(__file__, "python"))
     return "--dist=load", f"--tx={number}*popen//python={python}"
 
 
 def fork_workers(specs: Sequence[Any]) -> None:
-    """Have xdist start its workers, of which these are the specifications, with what `workers` starts them with.
+    """Make xdist fork the workers of these specifications, as `workers` does.
 
-    Their server is another than that of their tests: they have any hash seed.
+    They have a server of their own, whose hash seed is random.
     """
     _server("random")
     for spec in specs:
@@ -154,7 +154,7 @@ def fork_workers(specs: Sequence[Any]) -> None:
 
 @cache
 def _server(hash_seed: str = HASH_SEED) -> socket.socket:
-    """A connection to the server, which the first to ask for it starts."""
+    """Return a connection to the server; the first caller of all workers starts it."""
     FOLDER.mkdir(mode=0o700, exist_ok=True)
     address = str(FOLDER / "socket")
     connection = socket.socket(socket.AF_UNIX)
@@ -178,22 +178,22 @@ def _server(hash_seed: str = HASH_SEED) -> socket.socket:
 
 
 def serve(listening: socket.socket) -> tuple[Start, Sequence[int]] | None:
-    """Fork what is asked for. Returns None when all who asked have gone; in what was forked, what it is to be."""
+    """Fork a process for each request. Returns None when all clients are gone; in a fork, its request and streams."""
     connections: list[socket.socket] = [listening.accept()[0]]
     while connections:
         ready, _, _ = select.select([listening, *connections], [], [])
-        for each in ready:
-            if each is listening:
+        for client in ready:
+            if client is listening:
                 connections.append(listening.accept()[0])
                 continue
-            asked, fds, _, _ = socket.recv_fds(each, 1 << 20, 4)
+            asked, fds, _, _ = socket.recv_fds(client, 1 << 20, 4)
             while asked and not asked.endswith(b"\n"):
-                asked += each.recv(1 << 20)
+                asked += client.recv(1 << 20)
             if not asked:
-                connections.remove(each)
-                each.close()
+                connections.remove(client)
+                client.close()
             elif os.fork() == 0:
-                forked = _kept(each, Start(*json.loads(asked)), fds)
+                forked = _supervise(client, Start(*json.loads(asked)), fds)
                 for connection in (listening, *connections):
                     connection.close()
                 return forked
@@ -202,25 +202,25 @@ def serve(listening: socket.socket) -> tuple[Start, Sequence[int]] | None:
     return None
 
 
-def _kept(asker: socket.socket, start: Start, fds: Sequence[int]) -> tuple[Start, Sequence[int]]:
-    """Fork once more, and wait for that. Returns in the fork only."""
+def _supervise(client: socket.socket, start: Start, fds: Sequence[int]) -> tuple[Start, Sequence[int]]:
+    """Fork the process itself, report its pid and its exit status. Returns in that fork only."""
     signal.signal(signal.SIGCHLD, signal.SIG_DFL)
     *streams, status = fds
     pid = os.fork()
     if pid == 0:
         os.close(status)
         return start, streams
-    asker.send(str(pid).encode())
+    client.send(str(pid).encode())
     for fd in streams:
         os.close(fd)
     ended = str(os.waitpid(pid, 0)[1]).encode()
-    with suppress(BrokenPipeError):  # who asked has ended before
+    with suppress(BrokenPipeError):  # the client has ended before
         os.write(status, ended)
     os._exit(0)
 
 
 def become(start: Start, streams: Sequence[int]) -> None:
-    """Be what was asked for, as far as its start goes."""
+    """Give this process the session, streams, folder, environment and arguments of its request."""
     if start.new_session:
         os.setsid()
     if start.at_terminal:
@@ -247,7 +247,7 @@ def become(start: Start, streams: Sequence[int]) -> None:
 
 
 def _forked_python(path: bytes, args: Sequence[Any], passfds: Sequence[int]) -> int:
-    """Begin a process of `multiprocessing` as what Python is asked to do: everything is imported here already."""
+    """Fork instead of starting Python for `multiprocessing`, and run its `-c` code: all imports are done already."""
     if pid := os.fork():
         return pid
     low = 3
@@ -266,16 +266,15 @@ def _forked_python(path: bytes, args: Sequence[Any], passfds: Sequence[int]) -> 
         status = end.code or 0
     except BaseException:
         traceback.print_exc()
-    finally:  # whoever began it would take what it ends with for its own end
+    finally:  # do not return into the code of the parent
         os._exit(status if isinstance(status, int) else 1)
 
 
 def run_script() -> None:
-    """Run what `become` made of this process, and end as Python does, but for taking all modules apart.
+    """Run the script that `become` prepared, and exit as Python does, but without tearing modules down.
 
-    That takes several times as long as many a command: the modules are the server's, whose memory is shared until
-    something is written into it. Where the process ends by an exception or cannot write what it has said, Python
-    ends it.
+    Teardown takes longer than most commands: it writes to the modules' memory, which is shared with the server and
+    would be copied. If an exception ends the script, or its output cannot be written, Python exits as usual.
     """
     try:
         runpy.run_path(sys.argv[0], run_name="__main__")
@@ -298,7 +297,7 @@ if __name__ == "__main__" and sys.argv[1] == "start":
     FOLDER = Path(sys.argv[2])
     sys.exit(Process(sys.argv[3:]).wait() % 256)
 elif __name__ == "__main__" and sys.argv[1] == "python":
-    with suppress(BrokenPipeError):  # after Ctrl-C there is nobody who reads what a worker of xdist says
+    with suppress(BrokenPipeError):  # after Ctrl-C nobody reads the output of an xdist worker
         exec(sys.argv[sys.argv.index("-c") + 1])
 elif __name__ == "__main__":
     signal.signal(signal.SIGCHLD, signal.SIG_IGN)
@@ -309,7 +308,7 @@ elif __name__ == "__main__":
     gc.enable()
     rewritten = "_hypothesis_globals", "vcr.matchers"
     for name in (*IMPORTED, *(module.partition(".")[0] for module in IMPORTED), *rewritten):
-        sys.modules[name].__doc__ = "PYTEST_DONT_REWRITE"  # else pytest warns that it comes too late
+        sys.modules[name].__doc__ = "PYTEST_DONT_REWRITE"  # or pytest warns: it is too late
     listening = socket.socket(fileno=int(sys.argv[2]))
     folder = Path(listening.getsockname()).parent
     asked = serve(listening)

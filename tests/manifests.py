@@ -1,4 +1,4 @@
-"""Manifests that several folders of tests use."""
+"""Manifests that tests in several folders use."""
 
 COUNTER = """\
 manifest_version: 1
@@ -10,7 +10,7 @@ agents:
       nodes: [{name: add, type: set_state, args: {values: {count: state.count + 1}}}]
       edges: []
 """
-"""A sherma agent with one node, which counts to one and asks nobody."""
+"""A sherma agent with one node that adds 1 to `count` and calls no model."""
 
 HELPER = """\
 llms: [{id: fast, version: "1.0.0", provider: openai, model_name: gpt-4o-mini}]
@@ -30,7 +30,7 @@ agents:
             state_updates: {messages: "[llm_response]"}
       edges: [{source: answer, target: __end__}]
 """
-"""The rest of a sherma manifest, after its prompts: an agent that answers with the prompt `answer`."""
+"""A sherma manifest without its `prompts`: an agent that answers with the prompt `answer`."""
 
 ASKING = """\
 manifest_version: 1
@@ -49,7 +49,7 @@ agents:
             state_updates: {messages: '[llm_response]'}
       edges: []
 """
-"""A sherma agent with one node, which asks the model `${MODEL}`."""
+"""A sherma agent with one node that calls the model `${MODEL}`."""
 
 USES_TOOLS = """\
 agents:
@@ -66,4 +66,4 @@ agents:
             state_updates: {messages: '[llm_response]'}
       edges: []
 """
-"""The rest of a sherma manifest: an agent whose model may use all tools of the manifest."""
+"""The `agents` of a sherma manifest: an agent whose model may use all tools of the manifest."""

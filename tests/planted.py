@@ -1,4 +1,4 @@
-"""A planted secret, and whether it stands in what was written: as it is, or in an encoding that anyone can undo."""
+"""Search for a planted secret in written data: in plain text, or in an encoding that anyone can undo."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ _TRACE_IN_A_PAGE = re.compile(rb'id="trace-\d+">([^<]*)</script>')
 
 
 def encodings(secret: str) -> dict[str, list[bytes]]:
-    """The encodings of a secret by name. Of base64, the part that stands inside any longer base64 text."""
+    """Return the encodings of a secret by name. For base64: the part that any longer text contains."""
     raw = secret.encode()
     quoted = [quote(secret, safe=""), quote(secret), quote_plus(secret)]
     escaped = [json.dumps(secret, ensure_ascii=ascii_only)[1:-1] for ascii_only in (True, False)]
@@ -48,26 +48,26 @@ def _encoded(secret: str, *charsets: str) -> list[bytes]:
 
 
 def lower_escapes(quoted: str) -> str:
-    """A URL-encoded text with its escapes in lower case: `%2f` for `%2F`."""
+    """Return a URL-encoded text with its escapes in lower case: `%2f` for `%2F`."""
     head, *parts = quoted.split("%")
     return "%".join([head, *(part[:2].lower() + part[2:] for part in parts)])
 
 
 def found_in(data: bytes | str, secret: str) -> list[str]:
-    """Which encodings of the secret stand in the data: `["raw", "base64"]`; none is what one wants."""
+    """Return the names of the encodings in which data contains the secret: `["raw", "base64"]`; `[]` if none."""
     data = data.encode("utf-8", "surrogatepass") if isinstance(data, str) else data
     data += b"".join(_unpacked(data))
     return [name for name, forms in encodings(secret).items() if any(form in data for form in forms)]
 
 
 def files_with(folder: Path, secret: str) -> dict[str, list[str]]:
-    """The files under a folder in which the secret stands, by path, and in which encodings."""
+    """Return the files under a folder that contain the secret, with the names of its encodings, by relative path."""
     files = {str(path.relative_to(folder)): path.read_bytes() for path in folder.rglob("*") if path.is_file()}
     return {name: found for name, data in sorted(files.items()) if (found := found_in(data, secret))}
 
 
 def _unpacked(data: bytes) -> Iterator[bytes]:
-    """What is in a file of gzip, in the traces of report.html, and in the bodies that vcrpy and PyYAML write."""
+    """Yield the decoded contents of a gzip file, of traces in report.html, and of base64 bodies in cassettes."""
     if data.startswith(GZIP):
         yield zlib.decompress(data, 31)
     for found in _TRACE_IN_A_PAGE.finditer(data):
@@ -81,6 +81,7 @@ def _unpacked(data: bytes) -> Iterator[bytes]:
 
 
 def _inside(encoded: bytes, before: int, length: int) -> bytes:
+    """Return the base64 characters that depend on the secret alone, of `before` other bytes and the secret."""
     core = encoded.rstrip(b"=")
     shared = (before + length) % 3 != 0
     return core[(0, 2, 3)[before] : len(core) - shared]

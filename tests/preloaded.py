@@ -1,7 +1,7 @@
-"""For tests that run pytest in their process: import this first.
+"""Import this module first in tests that run pytest in their own process (`pytester.runpytest`).
 
-Such a run forgets the modules it was the first to import, and extension modules do not survive being imported twice:
-so they are imported here, before any run.
+Such a run removes from `sys.modules` the modules that it was the first to import, and extension modules cannot be
+imported twice. So they are imported here, before any run.
 """
 
 import importlib

@@ -1,12 +1,12 @@
 """The digest of every run in `scenarios/` and `tests/dialects/*/cases`, byte for byte.
 
-`digests.txt` has a line a run: the digest (64 `-` for a run without a trace), then its id. A digest changes only when
-what a run does, or what its trace says, is meant to change. `python -m tests.test_digests` writes the file anew.
+`digests.txt` has one line per run: the digest (64 `-` for a run without a trace), then the run's id. A digest may
+change only with an intended change of what a run does or records. `python -m tests.test_digests` rewrites the file.
 
-The same graph, input, world and seed give the same trace in other processes, under other hash seeds, offline: the
-file is written under another hash seed than the test has, whose process has no network where the machine allows that.
-The cases of the dialects are run by pytest, under its hash seed, which is any: `tests/dialects/conftest.py` holds
-each to the file, and a test here sees that the file has no others.
+The same graph, input, world and seed give the same trace in any process, under any hash seed, offline. So the file is
+written with hash seed 0, and the test runs `scenarios/` with another one, without a network where the machine allows
+it. pytest runs the cases of the dialects with a random hash seed: `tests/dialects/conftest.py` compares each with
+the file, and a test here checks that the file lists exactly these cases.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ OFFLINE = ("unshare", "--map-root-user", "--net")
 def digests(
     *suites: str, prefix: Sequence[str] = (), environment: Mapping[str, str] | None = None
 ) -> dict[str, str]:
-    """The digest of each run, by `suite::scenario #repeat`. `prefix` is a command that starts the process."""
+    """Run suites and return the digest of each run by `suite::scenario #repeat`. `prefix`: a wrapper command."""
     with TemporaryDirectory() as folder:
         lines = Path(folder) / "lines.jsonl"
         command = [*prefix, sys.executable, "-m", "harness.cli.main", "run", *suites, "-q"]
@@ -50,42 +50,42 @@ def digests(
         return {f"{line['id']} #{line['repeat']}": line["digest"] or "-" * 64 for line in found}
 
 
-def written(folder: str) -> dict[str, str]:
-    """What the file says of the runs in `folder`."""
+def stored_digests(folder: str) -> dict[str, str]:
+    """Return the digests that `digests.txt` holds for the runs in `folder`, by id."""
     pairs = (line.split("  ", 1) for line in FILE.read_text(encoding="utf-8").splitlines())
     return {name: digest for digest, name in pairs if name.startswith(f"{folder}/")}
 
 
 @pytest.fixture(scope="module")
 def offline() -> bool:
-    """Whether this machine lets a process leave the network."""
+    """True if this machine allows a process without a network (`unshare --net`)."""
     return subprocess.run([*OFFLINE, "true"], capture_output=True, check=False).returncode == 0
 
 
-def test_no_run_of_the_scenarios_has_another_digest(offline: bool) -> None:
+def test_the_digests_of_all_scenarios_are_unchanged(offline: bool) -> None:
     found = digests(SCENARIOS, prefix=OFFLINE if offline else (), environment={"PYTHONHASHSEED": "4242"})
-    assert found == written(SCENARIOS)
+    assert found == stored_digests(SCENARIOS)
 
 
-def test_every_run_of_the_dialects_has_a_digest_and_every_digest_a_run() -> None:
+def test_the_digest_file_lists_exactly_the_cases_of_the_dialects() -> None:
     found = {
         f"{path.relative_to(ROOT).as_posix()}::{scenario.name} #{repeat}"
         for path in ROOT.joinpath(CASES).rglob(f"*{SUFFIXES[0]}")
         for scenario in load_file(path).scenarios
         for repeat in range(scenario.repeat)
     }
-    assert found == written(CASES).keys()
+    assert found == stored_digests(CASES).keys()
 
 
-def test_no_line_of_the_file_is_of_anything_else() -> None:
+def test_the_digest_file_has_no_other_lines() -> None:
     lines = FILE.read_text(encoding="utf-8").splitlines()
-    assert len(lines) == len(written(SCENARIOS)) + len(written(CASES))
+    assert len(lines) == len(stored_digests(SCENARIOS)) + len(stored_digests(CASES))
 
 
-def test_the_suites_had_no_network(offline: bool) -> None:
+def test_the_suites_ran_without_a_network(offline: bool) -> None:
     if not offline:
         pytest.skip(
-            "this machine does not let a process leave the network (unshare --net): the suites had one"
+            "this machine does not allow a process without a network (unshare --net): the suites had one"
         )
 
 

@@ -6,13 +6,13 @@ from functools import cache
 import pytest
 
 from harness.plugin.item import ScenarioItem
-from tests.test_digests import CASES, ROOT, written
+from tests.test_digests import CASES, ROOT, stored_digests
 
 
 @cache
 def known() -> dict[str, str]:
     """Return the digest of each run of a case."""
-    return written(CASES)
+    return stored_digests(CASES)
 
 
 @pytest.hookimpl(wrapper=True)

@@ -10,8 +10,8 @@ import pytest
 from harness.scenario.model import Scenario
 from harness.scenario.outcome import Outcome
 from tests.manifests import USES_TOOLS
-from tests.patience import least
 from tests.recording.project import Project, told
+from tests.timing import shortest
 from tests.world.loopback import Said, loopback, refusing_url, silent_url
 
 PROBE = """
@@ -152,7 +152,7 @@ with ThreadPoolExecutor(8) as pool:
         return latency(recorded)
 
     # Side by side they take as long as one, and the effect is charged in threads that know nothing of it.
-    assert 0.3 <= least(took, below=1.5) < 1.5
+    assert 0.3 <= shortest(took, below=1.5) < 1.5
 
 
 def test_what_was_recorded_in_one_thread_is_replayed_in_many(project: Project) -> None:
@@ -237,7 +237,7 @@ except requests.Timeout:
         def took() -> float:
             return latency(recorded_and_replayed(project, body % silent, served()))
 
-        assert 0.5 <= least(took, below=1.0) < 1.0
+        assert 0.5 <= shortest(took, below=1.0) < 1.0
 
 
 @contextmanager
@@ -300,7 +300,7 @@ def test_requests_of_aiohttp_that_overlap_have_durations_of_their_own(project: P
         assert answer(recorded) == "calm|gale|breeze"
         return latency(recorded)
 
-    assert 0.8 <= least(took, below=1.5) < 1.5
+    assert 0.8 <= shortest(took, below=1.5) < 1.5
 
 
 def test_a_failure_of_aiohttp_is_the_same_on_replay(project: Project) -> None:

@@ -20,7 +20,7 @@ from harness.interception.messages import Request, Response, SendResult
 from harness.interception.real_effects import within_effect
 from harness.recording.recorder import HTTPRecorder
 from harness.time.paced import PacedTimeLoop
-from tests.patience import least
+from tests.timing import shortest
 from tests.world.loopback import Said, loopback
 
 
@@ -98,7 +98,7 @@ def test_a_blocking_request_really_takes_its_time_once(ask: Callable[[str], Any]
         assert slept >= 0.1
         return float(really)
 
-    assert least(took, below=2 * SLOW_S) < 2 * SLOW_S
+    assert shortest(took, below=2 * SLOW_S) < 2 * SLOW_S
 
 
 def test_the_time_of_a_blocking_request_passes_though_the_effect_fails() -> None:
