@@ -33,6 +33,8 @@ def prompts(request: LoadRequest) -> list[Prompt]:
 
 
 class _Listing:
+    """A search for prompts in documents, which collects problems."""
+
     def __init__(self, documents: list[Document]) -> None:
         self.problems = Problems()
         self._documents = documents
@@ -43,6 +45,7 @@ class _Listing:
                 self._tables.setdefault(key, part)
 
     def prompts(self) -> Iterator[Prompt]:
+        """Yield the prompts in the order of the documents."""
         for document in self._documents:
             yield from self._below(document)
 

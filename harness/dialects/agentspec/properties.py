@@ -38,6 +38,7 @@ class Property:
 
     @property
     def has_default(self) -> bool:
+        """True if the property has a default, which may be null."""
         return "default" in self.schema
 
     @property

@@ -31,6 +31,8 @@ def serialize(component: Component, plugins: Plugins, *, version: str = VERSIONS
 
 
 class _Serializer:
+    """A serializer of one root component. `shared` has the keys of the components that are used more than once."""
+
     def __init__(self, root: Component, plugins: Plugins) -> None:
         self.plugins = plugins
         uses: Counter[Component] = Counter()

@@ -31,6 +31,7 @@ class Type:
 
     @property
     def nothing(self) -> bool:
+        """True if no value has this type."""
         return not (self.anything or self.alternatives)
 
     def __str__(self) -> str:
@@ -190,6 +191,7 @@ class _Reader:
         self.count = 0
 
     def read(self, schema: Any, scope: _Scope) -> Type:
+        """Return the type of a schema in its scope."""
         if schema is False:
             return NOTHING
         self.count += 1

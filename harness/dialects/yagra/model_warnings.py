@@ -62,6 +62,7 @@ class _NodeWarnings:
         self.node, self.index, self.document, self.params = node, index, document, params
 
     def warnings(self) -> Iterator[Problem]:
+        """Yield the warnings."""
         yield from self._unread()
         if self.node.handler in BUILT_IN:
             yield from self._unread_of_model()

@@ -35,11 +35,14 @@ def prompts(request: LoadRequest) -> list[Prompt]:
 
 
 class _Listing:
+    """A search for prompts in workflows. Each file is visited once; `top` is the folder that ids are relative to."""
+
     def __init__(self, top: Path) -> None:
         self._top = top
         self._seen: set[Path] = set()
 
     def of_workflow(self, request: LoadRequest) -> Iterator[Prompt]:
+        """Yield the prompts of a workflow and its subgraphs."""
         self._seen.add(request.path.resolve())
         document = only_document(request, what="a Yagra workflow")
         references = PromptReferences(document, request)
@@ -51,9 +54,8 @@ class _Listing:
             elif (found := references.prompt(merged.values, merged.origins)) is not None:
                 file = relative_path(Path(found.document.file).resolve(), self._top)
                 key = found.reference.key
-                yield from _texts(
-                    found.document.at(found.path), f"{file}#{key}" if key else file, ".#"[not key]
-                )
+                id_, separator = (f"{file}#{key}", ".") if key else (file, "#")
+                yield from _texts(found.document.at(found.path), id_, separator)
             if merged.node.get("handler") == SUBGRAPH:
                 yield from self._of_subgraph(merged, document, request)
 

@@ -30,13 +30,17 @@ class EmbeddingError(HarnessError):
 
 
 class _Embedding(BaseModel):
+    """The vector of the text at `index` of the request."""
+
     index: int
     embedding: Annotated[
         list[Annotated[float, Field(allow_inf_nan=False, ge=-3e38, le=3e38)]], Field(min_length=1)
     ]
 
 
-class _Answer(BaseModel):
+class _Response(BaseModel):
+    """The body of a response with embeddings."""
+
     data: list[_Embedding]
 
 
@@ -87,7 +91,7 @@ class EmbeddingModel:
         if reply.status != 200:
             raise EmbeddingError(self._refusal(reply, bool(key)))
         try:
-            rows = sorted(_Answer.model_validate(reply.json).data, key=lambda row: row.index)
+            rows = sorted(_Response.model_validate(reply.json).data, key=lambda row: row.index)
         except ValidationError as error:
             first = error.errors(include_url=False)[0]
             where = ".".join(map(str, first["loc"])) or "the answer"

@@ -42,10 +42,14 @@ _SafeDumper: Any = getattr(yaml, "CSafeDumper", yaml.SafeDumper)  # some install
 
 
 class _Passage(BaseModel, title="a document of a knowledge base"):
+    """The text of one chunk."""
+
     page_content: str
 
 
 class _File(BaseModel, title="a file of a knowledge base"):
+    """A document by its citation, and its chunks."""
+
     path: str
     documents: list[_Passage]
 
