@@ -54,7 +54,7 @@ BOMB = "a: &a [x, x, x, x, x, x, x, x, x]\n" + "".join(
         ("http", "[" * 100_000, "nested more than 100 levels deep"),
         ("http", "- " * 100_000, "nested more than 100 levels deep"),
         ("http", BOMB, "more than 1,000,000 values, aliases written out"),
-        ("http", "a: &a [*a]", "stands inside"),
+        ("http", "a: &a [*a]", "is used inside"),
         ("http", "a: *b", "no anchor '&b'"),
         ("http", "? [a]\n: 1", "a key must be text"),
         ("mcp", "servers: {a: [{sent: 1}]}", "sent: expected a mapping, found the number 1"),
