@@ -16,9 +16,9 @@ from harness.graph.effects import Answer, Effect, LLMCall
 from harness.world.providers import Access, Providers
 from harness.world.scripted import ScriptedWorld
 from harness.world.spec import WorldSpec
-from tests.world.loopback import Said, loopback
+from tests.world.loopback import CannedReply, loopback
 
-COMPLETION = Said(
+COMPLETION = CannedReply(
     json={
         "id": "c1",
         "object": "chat.completion",

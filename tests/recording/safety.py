@@ -18,7 +18,7 @@ from click.testing import CliRunner
 
 from harness.cli.main import cli
 from tests.forked import Process
-from tests.world.loopback import Asked, Said, answering
+from tests.world.loopback import CannedReply, ReceivedRequest, answering
 
 BIN = Path(sys.executable).parent
 
@@ -170,24 +170,24 @@ class Model:
     before: Callable[[str], object] = str
     heard: list[str] = field(default_factory=list)
 
-    def __call__(self, asked: Asked) -> Said:
+    def __call__(self, asked: ReceivedRequest) -> CannedReply:
         text: str = asked.json["messages"][-1]["content"]
         self.heard.append(text)
         self.before(text)
         return said(text)
 
 
-def said(text: str) -> Said:
+def said(text: str) -> CannedReply:
     """Return a reply of OpenAI's chat completions."""
     message = {"role": "assistant", "content": text}
     choice = {"index": 0, "finish_reason": "stop", "message": message}
     usage = {"prompt_tokens": 3, "completion_tokens": 2, "total_tokens": 5}
     whole = {"id": "c1", "object": "chat.completion", "created": 1, "model": "parrot-1"}
-    return Said(json={**whole, "choices": [choice], "usage": usage})
+    return CannedReply(json={**whole, "choices": [choice], "usage": usage})
 
 
 @contextmanager
-def parrots(folder: Path, model: Callable[[Asked], Said] | None = None) -> Iterator[Project]:
+def parrots(folder: Path, model: Callable[[ReceivedRequest], CannedReply] | None = None) -> Iterator[Project]:
     """Yield a project whose model is running."""
     with answering(model or Model()) as url:
         yield Project(folder, {"OPENAI_API_KEY": "sk-parrot-4711", "OPENAI_BASE_URL": f"{url}/v1"})

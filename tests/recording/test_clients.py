@@ -12,7 +12,7 @@ from harness.scenario.outcome import Outcome
 from tests.manifests import USES_TOOLS
 from tests.recording.project import Project, told
 from tests.timing import shortest
-from tests.world.loopback import Said, loopback, refusing_url, silent_url
+from tests.world.loopback import CannedReply, loopback, refusing_url, silent_url
 
 PROBE = """
 manifest_version: 1
@@ -243,7 +243,7 @@ except requests.Timeout:
 @contextmanager
 def broken_body() -> Iterator[str]:
     """Yield a URL whose answer claims to be compressed and is not."""
-    with loopback(Said(text="not gzip", headers={"content-encoding": "gzip"})) as server:
+    with loopback(CannedReply(text="not gzip", headers={"content-encoding": "gzip"})) as server:
         yield server.url
 
 

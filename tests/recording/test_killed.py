@@ -13,7 +13,7 @@ from typing import Any
 import pytest
 
 from tests.recording.safety import Done, Model, Project, parrots
-from tests.world.loopback import Asked, Said, answering
+from tests.world.loopback import CannedReply, ReceivedRequest, answering
 
 NAMES = [f"say-{number:02}" for number in range(20)]
 
@@ -144,11 +144,11 @@ def test_interrupted_it_tells_what_it_did_and_leaves_the_rest_as_it_was(tmp_path
 # ---------------------------------------------------------------- recordings that fail
 
 
-def broken(how: str) -> Callable[[Asked], Said]:
-    def answer(asked: Asked) -> Said:
+def broken(how: str) -> Callable[[ReceivedRequest], CannedReply]:
+    def answer(asked: ReceivedRequest) -> CannedReply:
         if how == "refuses":
-            return Said(json={"error": {"message": "no such model"}}, status=400)
-        return Said(text="<html>a proxy</html>")
+            return CannedReply(json={"error": {"message": "no such model"}}, status=400)
+        return CannedReply(text="<html>a proxy</html>")
 
     return answer
 

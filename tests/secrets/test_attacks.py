@@ -12,7 +12,7 @@ import pytest
 
 from tests.recording.safety import Done, Project
 from tests.secrets import attack
-from tests.world.loopback import Asked, Said, answering
+from tests.world.loopback import CannedReply, ReceivedRequest, answering
 
 LOUD = ("-p", "no:cacheprovider", "--log-level=DEBUG", "-o", "log_cli=true", "--log-file=log.txt",
         "--log-file-level=DEBUG", "--junitxml=junit.xml", "-o", "junit_logging=all", "-vv")  # fmt: skip
@@ -48,9 +48,9 @@ def attacked(tmp_path_factory: pytest.TempPathFactory) -> Attacked:
         project.write(name, text)
     heard: list[bytes] = []
 
-    def echo(asked: Asked) -> Said:
+    def echo(asked: ReceivedRequest) -> CannedReply:
         heard.append(asked.body)
-        return Said(text="thank you")
+        return CannedReply(text="thank you")
 
     with answering(echo) as url:
         done = {name: project.run(*command, API_URL=url) for name, command in COMMANDS.items()}

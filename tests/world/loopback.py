@@ -13,7 +13,7 @@ from typing import Any
 
 
 @dataclass(frozen=True)
-class Said:
+class CannedReply:
     """An answer: `json`, `events` (a stream of them), or `text`."""
 
     json: Any = None
@@ -44,7 +44,7 @@ def _event(event: Mapping[str, Any] | str) -> str:
 
 
 @dataclass(frozen=True)
-class Asked:
+class ReceivedRequest:
     """A request as received. Header names are in lower case."""
 
     method: str
@@ -60,18 +60,18 @@ class Asked:
 class Loopback:
     """The server: `url`, the requests `asked`, and the remaining answers. The last answer is repeated."""
 
-    def __init__(self, answers: Sequence[Said]) -> None:
-        self.asked: list[Asked] = []
+    def __init__(self, answers: Sequence[CannedReply]) -> None:
+        self.asked: list[ReceivedRequest] = []
         self.url = ""
         self._answers = list(answers)
 
-    def answer(self, asked: Asked) -> Said:
+    def answer(self, asked: ReceivedRequest) -> CannedReply:
         self.asked.append(asked)
         return self._answers.pop(0) if len(self._answers) > 1 else self._answers[0]
 
 
 @contextmanager
-def loopback(*answers: Said) -> Iterator[Loopback]:
+def loopback(*answers: CannedReply) -> Iterator[Loopback]:
     """Yield a running server that gives these answers in order."""
     told = Loopback(answers)
     with answering(told.answer) as told.url:
@@ -79,7 +79,7 @@ def loopback(*answers: Said) -> Iterator[Loopback]:
 
 
 @contextmanager
-def answering(answer: Callable[[Asked], Said]) -> Iterator[str]:
+def answering(answer: Callable[[ReceivedRequest], CannedReply]) -> Iterator[str]:
     """Yield the URL of a server that answers requests concurrently, by a function."""
 
     class Handler(BaseHTTPRequestHandler):
@@ -89,7 +89,7 @@ def answering(answer: Callable[[Asked], Said]) -> Iterator[str]:
         def handle_any(self) -> None:
             body = self.rfile.read(int(self.headers.get("content-length", 0)))
             headers = {name.lower(): value for name, value in self.headers.items()}
-            answered = answer(Asked(self.command, self.path, headers, body))
+            answered = answer(ReceivedRequest(self.command, self.path, headers, body))
             with suppress(ConnectionError):  # whoever asked may have been killed
                 self.send_response(answered.status)
                 for name, value in {"content-type": answered.content_type, **answered.headers}.items():
@@ -124,5 +124,5 @@ def silent_url() -> Iterator[str]:
 
 def refusing_url() -> str:
     """Return a URL at which nothing listens."""
-    with loopback(Said()) as server:
+    with loopback(CannedReply()) as server:
         return server.url

@@ -8,7 +8,7 @@ from langchain_core.messages import HumanMessage
 
 from harness.graph.effects import LLMCall, LLMReply, ToolSpec
 from harness.world.providers import Access, Providers
-from tests.world.loopback import Asked, Loopback, Said, loopback
+from tests.world.loopback import CannedReply, Loopback, ReceivedRequest, loopback
 
 HELLO = (HumanMessage("hello"),)
 
@@ -21,7 +21,7 @@ WEATHER = ToolSpec(
 NO_DELAY = {"retry-after-ms": "1"}
 
 
-def completion(text: str | None = "hi", calls: Sequence[tuple[str, str]] = (), **more: Any) -> Said:
+def completion(text: str | None = "hi", calls: Sequence[tuple[str, str]] = (), **more: Any) -> CannedReply:
     """Return an answer of OpenAI's chat completions."""
     message: dict[str, Any] = {"role": "assistant", "content": text}
     if calls:
@@ -38,10 +38,10 @@ def completion(text: str | None = "hi", calls: Sequence[tuple[str, str]] = (), *
         "choices": [{"index": 0, "message": message, "finish_reason": reason, **more}],
         "usage": {"prompt_tokens": 7, "completion_tokens": 3, "total_tokens": 10},
     }
-    return Said(json=body)
+    return CannedReply(json=body)
 
 
-def completion_stream(*deltas: Mapping[str, Any], reason: str = "stop") -> Said:
+def completion_stream(*deltas: Mapping[str, Any], reason: str = "stop") -> CannedReply:
     """Return the same answer in chunks, with the usage at the end."""
 
     def event(choices: Sequence[Mapping[str, Any]], usage: Any = None) -> dict[str, Any]:
@@ -51,12 +51,12 @@ def completion_stream(*deltas: Mapping[str, Any], reason: str = "stop") -> Said:
     events = [event([{"index": 0, "delta": delta, "finish_reason": None}]) for delta in deltas]
     events.append(event([{"index": 0, "delta": {}, "finish_reason": reason}]))
     events.append(event([], {"prompt_tokens": 7, "completion_tokens": 3, "total_tokens": 10}))
-    return Said(events=[*events, "[DONE]"])
+    return CannedReply(events=[*events, "[DONE]"])
 
 
-def message(*content: Mapping[str, Any], reason: str = "end_turn") -> Said:
+def message(*content: Mapping[str, Any], reason: str = "end_turn") -> CannedReply:
     """Return an answer of Anthropic's messages."""
-    return Said(
+    return CannedReply(
         json={
             "id": "m1",
             "type": "message",
@@ -74,13 +74,13 @@ def text(said: str) -> dict[str, Any]:
     return {"type": "text", "text": said}
 
 
-def message_stream(*parts: str) -> Said:
+def message_stream(*parts: str) -> CannedReply:
     start = {**message().json, "stop_reason": None, "usage": {"input_tokens": 7, "output_tokens": 1}}
     deltas = [
         {"type": "content_block_delta", "index": 0, "delta": {"type": "text_delta", "text": part}}
         for part in parts
     ]
-    return Said(
+    return CannedReply(
         events=[
             {"type": "message_start", "message": start},
             {"type": "content_block_start", "index": 0, "content_block": text("")},
@@ -96,8 +96,8 @@ def message_stream(*parts: str) -> Said:
     )
 
 
-def refusal(status: int, **headers: str) -> Said:
-    return Said(json={"error": {"message": "no", "type": "test"}}, status=status, headers=headers)
+def refusal(status: int, **headers: str) -> CannedReply:
+    return CannedReply(json={"error": {"message": "no", "type": "test"}}, status=status, headers=headers)
 
 
 def call(server: Loopback | None = None, /, **what: Any) -> LLMCall:
@@ -130,7 +130,7 @@ def ask_with(access: Access, *calls: LLMCall) -> LLMReply:
     return asyncio.run(main())
 
 
-def sent(build: Callable[..., LLMCall] = call, **what: Any) -> Asked:
+def sent(build: Callable[..., LLMCall] = call, **what: Any) -> ReceivedRequest:
     """Return the request that is sent for a call."""
     with loopback(message(text("hi")) if build is claude else completion()) as server:
         ask(build(server, **what))

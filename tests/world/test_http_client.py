@@ -8,7 +8,7 @@ import pytest
 
 from harness.graph.effects import HTTPReply, http_call
 from harness.world.http_client import HTTPClient
-from tests.world.loopback import Asked, Loopback, Said, loopback, refusing_url
+from tests.world.loopback import CannedReply, Loopback, ReceivedRequest, loopback, refusing_url
 
 
 def send(server: Loopback, method: str = "GET", path: str = "/", **what: Any) -> HTTPReply:
@@ -30,9 +30,9 @@ def send_all(server: Loopback, *requests: tuple[str, str, dict[str, Any]]) -> li
     return asyncio.run(main())
 
 
-def sent(method: str, path: str, **what: Any) -> Asked:
+def sent(method: str, path: str, **what: Any) -> ReceivedRequest:
     """Return the request as received."""
-    with loopback(Said()) as server:
+    with loopback(CannedReply()) as server:
         send(server, method, path, **what)
         return server.asked[0]
 
@@ -67,7 +67,7 @@ def test_without_a_body_there_is_no_content_type(method: str) -> None:
 
 
 def test_the_answer_is_whole_whatever_its_status() -> None:
-    with loopback(Said(json={"why": "gone"}, status=404, headers={"X-Trace": "7"})) as server:
+    with loopback(CannedReply(json={"why": "gone"}, status=404, headers={"X-Trace": "7"})) as server:
         reply = send(server)
     assert (reply.status, reply.json, reply.text) == (404, {"why": "gone"}, '{"why": "gone"}')
     assert reply.headers["x-trace"] == "7"
@@ -75,19 +75,19 @@ def test_the_answer_is_whole_whatever_its_status() -> None:
 
 @pytest.mark.parametrize(("text", "json"), [("größe", None), ("[1]", [1]), ("", None), ("[" * 100_000, None)])
 def test_json_is_what_can_be_read_as_json(text: str, json: Any) -> None:
-    with loopback(Said(text=text)) as server:
+    with loopback(CannedReply(text=text)) as server:
         reply = send(server)
     assert (reply.text, reply.json) == (text, json)
 
 
 def test_a_redirect_is_an_answer() -> None:
-    with loopback(Said(status=302, headers={"location": "/elsewhere"})) as server:
+    with loopback(CannedReply(status=302, headers={"location": "/elsewhere"})) as server:
         reply = send(server)
         assert (reply.status, reply.headers["location"], len(server.asked)) == (302, "/elsewhere", 1)
 
 
 def test_cookies_are_not_kept() -> None:
-    with loopback(Said(headers={"set-cookie": "session=1; Path=/"})) as server:
+    with loopback(CannedReply(headers={"set-cookie": "session=1; Path=/"})) as server:
         send_all(server, ("GET", "/", {}), ("GET", "/", {}))
         assert ["cookie" in asked.headers for asked in server.asked] == [False, False]
 

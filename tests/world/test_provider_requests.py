@@ -9,7 +9,7 @@ from langchain_core.messages import AIMessage, BaseMessage, HumanMessage, System
 from harness.errors import ProviderError
 from harness.graph.effects import LLMCall
 from harness.graph.messages import MessageLog
-from tests.world.loopback import Said, loopback
+from tests.world.loopback import CannedReply, loopback
 from tests.world.providers import WEATHER, ask, body, call, claude, completion, completion_stream, sent
 
 # ------------------------------------------------------------ parameters
@@ -126,7 +126,7 @@ def test_a_model_of_the_responses_api_gets_the_schema_in_its_form() -> None:
             "total_tokens": 10,
         },
     }
-    with loopback(Said(json=body)) as server:
+    with loopback(CannedReply(json=body)) as server:
         reply = ask(call(server, name="gpt-5-codex", response_format=NAMED, params={"max_tokens": 8}))
         asked = server.asked[0]
     assert asked.path == "/v1/responses"

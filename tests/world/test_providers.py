@@ -14,7 +14,7 @@ from harness.errors import KeyMissing, UnscriptedCall
 from harness.graph.effects import LLMCall
 from harness.world.failures import MalformedAnswerError
 from harness.world.providers import Access, is_down
-from tests.world.loopback import Loopback, Said, loopback, refusing_url, silent_url
+from tests.world.loopback import CannedReply, Loopback, loopback, refusing_url, silent_url
 from tests.world.providers import (
     NO_DELAY,
     WEATHER,
@@ -114,7 +114,7 @@ def test_a_stream_of_anthropic_comes_in_its_parts() -> None:
     assert reply.usage == {"input_tokens": 7, "output_tokens": 3}
 
 
-def tool_stream(*arguments: str) -> Said:
+def tool_stream(*arguments: str) -> CannedReply:
     first = {"index": 0, "id": "call-1", "function": {"name": "weather", "arguments": ""}}
     deltas = [{"tool_calls": [{"index": 0, "function": {"arguments": part}}]} for part in arguments]
     return completion_stream({"tool_calls": [first]}, *deltas, reason="tool_calls")
@@ -175,7 +175,7 @@ def test_what_the_client_raises_is_raised_under_its_own_name(
 
 
 def test_a_refusal_that_langchain_warns_of_is_raised_all_the_same() -> None:
-    refused = Said(json={"error": {"message": "Invalid schema for response_format"}}, status=400)
+    refused = CannedReply(json={"error": {"message": "Invalid schema for response_format"}}, status=400)
     with warnings.catch_warnings(), loopback(refused) as server:
         warnings.simplefilter("error")
         with pytest.raises(openai.BadRequestError):
@@ -233,7 +233,7 @@ def transport_of(package: str) -> Any:
     [("openai", completion("hi"), "openai"), ("anthropic", message(text("hi")), "anthropic")],
 )
 def test_a_replay_needs_no_key_and_reads_no_other_environment(
-    provider: str, answer: Said, package: str, monkeypatch: pytest.MonkeyPatch
+    provider: str, answer: CannedReply, package: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     for prefix in ("OPENAI", "ANTHROPIC"):
         for name in ("API_KEY", "BASE_URL", "API_BASE", "API_URL", "PROXY"):

@@ -6,13 +6,13 @@ import json
 from collections.abc import Callable, Mapping
 from typing import Any
 
-from tests.world.loopback import Asked, Said
+from tests.world.loopback import CannedReply, ReceivedRequest
 
-Live = Callable[..., list[Asked]]
+Live = Callable[..., list[ReceivedRequest]]
 Call = tuple[str, Mapping[str, Any]]
 
 
-def says(text: str | None = "done", *calls: Call) -> Said:
+def says(text: str | None = "done", *calls: Call) -> CannedReply:
     """An answer of OpenAI's chat completions."""
     message: dict[str, Any] = {"role": "assistant", "content": text}
     if calls:
@@ -22,19 +22,19 @@ def says(text: str | None = "done", *calls: Call) -> Said:
         ]
     choice = {"index": 0, "message": message, "finish_reason": "tool_calls" if calls else "stop"}
     head = {"id": "c", "object": "chat.completion", "created": 1, "model": "m"}
-    return Said(json={**head, "choices": [choice]})
+    return CannedReply(json={**head, "choices": [choice]})
 
 
-def streams(text: str) -> Said:
+def streams(text: str) -> CannedReply:
     """The same, in parts."""
     head = {"id": "c", "object": "chat.completion.chunk", "created": 1, "model": "m"}
     choices = [{"index": 0, "delta": {"role": "assistant", "content": text}, "finish_reason": "stop"}]
-    return Said(events=[{**head, "choices": choices}, "[DONE]"])
+    return CannedReply(events=[{**head, "choices": choices}, "[DONE]"])
 
 
-def claude_says(text: str) -> Said:
+def claude_says(text: str) -> CannedReply:
     """An answer of Anthropic's messages."""
-    return Said(
+    return CannedReply(
         json={
             "id": "m",
             "type": "message",
@@ -48,7 +48,7 @@ def claude_says(text: str) -> Said:
     )
 
 
-def body(asked: Asked) -> dict[str, Any]:
+def body(asked: ReceivedRequest) -> dict[str, Any]:
     """What was asked, without `stream: false`."""
     found: dict[str, Any] = asked.json
     return {key: value for key, value in found.items() if (key, value) != ("stream", False)}
@@ -60,7 +60,7 @@ def function(name: str, description: str, **parameters: Any) -> dict[str, Any]:
     return {"type": "function", "function": told}
 
 
-def said_by_tools(asked: Asked) -> list[Any]:
+def said_by_tools(asked: ReceivedRequest) -> list[Any]:
     return [message["content"] for message in asked.json["messages"] if message["role"] == "tool"]
 
 

@@ -15,7 +15,7 @@ from harness.settings import RecordMode, load_settings
 from tests.dialects.live_requests.answers import (
     Live,
 )
-from tests.world.loopback import Asked, Said, loopback
+from tests.world.loopback import CannedReply, ReceivedRequest, loopback
 
 KEY = "sk-live-test"
 _ELSEWHERE = ("_API_KEY", "_BASE_URL", "_API_BASE", "_API_URL", "_proxy", "_PROXY")
@@ -31,7 +31,7 @@ def live(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Live:
         monkeypatch.delenv(name)
     monkeypatch.chdir(tmp_path)
 
-    def run(files: Mapping[str, str], answers: Sequence[Said], **keys: Any) -> list[Asked]:
+    def run(files: Mapping[str, str], answers: Sequence[CannedReply], **keys: Any) -> list[ReceivedRequest]:
         with loopback(*answers) as server:
             for name, text in files.items():
                 (tmp_path / name).write_text(text.replace("SERVER", server.url), encoding="utf-8")

@@ -13,7 +13,7 @@ from tests.dialects.live_requests.answers import (
     says,
 )
 from tests.dialects.live_requests.manifest import sherma
-from tests.world.loopback import Said, loopback
+from tests.world.loopback import CannedReply, loopback
 
 REMOTE = sherma(
     "use_sub_agents_as_tools: true",
@@ -21,9 +21,9 @@ REMOTE = sherma(
 )
 
 
-def card(url: str | None = None, **capabilities: bool) -> Said:
+def card(url: str | None = None, **capabilities: bool) -> CannedReply:
     """What a remote agent says of itself; without `url` it is asked where its card stands."""
-    return Said(json={"description": "Knows the harbour", "url": url, "capabilities": capabilities})
+    return CannedReply(json={"description": "Knows the harbour", "url": url, "capabilities": capabilities})
 
 
 def test_a_remote_agent_of_sherma_is_introduced_by_its_card(live: Live) -> None:
@@ -31,7 +31,7 @@ def test_a_remote_agent_of_sherma_is_introduced_by_its_card(live: Live) -> None:
     answers = [
         card(),
         says(None, ("harbour", {"request": "any berth?"})),
-        Said(json={"jsonrpc": "2.0", "id": 1, "result": answer}),
+        CannedReply(json={"jsonrpc": "2.0", "id": 1, "result": answer}),
         says(),
     ]
     first, model, agent, last = live({"agent.yaml": REMOTE}, answers)
@@ -68,7 +68,7 @@ def test_a_remote_agent_that_streams_is_asked_for_a_stream(live: Live) -> None:
     answers = [
         card(streaming=True),
         says(None, ("harbour", {"request": "any berth?"})),
-        Said(events=events),
+        CannedReply(events=events),
         says(),
     ]
     _, _, agent, last = live({"agent.yaml": REMOTE}, answers)
@@ -78,7 +78,7 @@ def test_a_remote_agent_that_streams_is_asked_for_a_stream(live: Live) -> None:
 
 def test_a_remote_agent_is_asked_where_its_card_says(live: Live) -> None:
     answer = {"kind": "message", "role": "agent", "parts": [{"kind": "text", "text": "berth two"}]}
-    with loopback(Said(json={"result": answer})) as elsewhere:
+    with loopback(CannedReply(json={"result": answer})) as elsewhere:
         asks = says(None, ("harbour", {"request": "any berth?"}))
         live({"agent.yaml": REMOTE}, [card(f"{elsewhere.url}/rpc"), asks, says()])
     assert [asked.path for asked in elsewhere.asked] == ["/rpc"]

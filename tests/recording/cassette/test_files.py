@@ -264,11 +264,11 @@ def test_a_compressed_body_is_read_without_its_compression(tmp_path: Path) -> No
 
 
 def test_a_cassette_that_vcrpy_wrote_is_read(tmp_path: Path) -> None:
-    from vcr.request import Request as Asked
+    from vcr.request import Request as VCRRequest
     from vcr.serialize import serialize
     from vcr.serializers import yamlserializer
 
-    asked = Asked("POST", CHAT, b'{"a": "\xc3\xa9 \\n"}', {"Accept": "*/*"})
+    asked = VCRRequest("POST", CHAT, b'{"a": "\xc3\xa9 \\n"}', {"Accept": "*/*"})
     response = {
         "status": {"code": 200, "message": "OK"},
         "headers": {"x": ["1", "2"]},

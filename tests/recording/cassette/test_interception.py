@@ -21,7 +21,7 @@ from harness.interception.real_effects import within_effect
 from harness.recording.recorder import HTTPRecorder
 from harness.time.paced import PacedTimeLoop
 from tests.timing import shortest
-from tests.world.loopback import Said, loopback
+from tests.world.loopback import CannedReply, loopback
 
 
 def recording_all(*, buffers_streams: bool = True) -> HTTPRecorder:
@@ -153,7 +153,7 @@ def test_a_request_that_is_cancelled_is_taken_down_as_given_up() -> None:
 
 def test_requests_are_met_no_more_when_it_is_over() -> None:
     recorder = recording_all()
-    with loopback(Said(text="calm")) as server:
+    with loopback(CannedReply(text="calm")) as server:
         with intercepted(recorder):
             requests.get(server.url)
         for ask in (requests.get, httpx.get, urllib.request.urlopen):

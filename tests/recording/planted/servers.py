@@ -7,24 +7,24 @@ from urllib.parse import urlsplit
 
 from tests.recording.planted.values import ECHO, LITERAL, VARIABLES
 from tests.recording.safety import said
-from tests.world.loopback import Asked, Said
+from tests.world.loopback import CannedReply, ReceivedRequest
 
 
 @dataclass
 class World:
     """All servers of the scenarios. `asked` has all data that reached them."""
 
-    asked: list[Asked] = field(default_factory=list)
+    asked: list[ReceivedRequest] = field(default_factory=list)
 
-    def __call__(self, asked: Asked) -> Said:
+    def __call__(self, asked: ReceivedRequest) -> CannedReply:
         self.asked.append(asked)
         path = urlsplit(asked.path).path
         if path == "/oauth":
             cookie = f"session={LITERAL['cookie of a response']}; Path=/; HttpOnly"
             token = {"access_token": LITERAL["access token of a response"], "expires_in": 3600}
-            return Said(json=token, headers={"set-cookie": cookie})
+            return CannedReply(json=token, headers={"set-cookie": cookie})
         if path == "/parcels":
-            return Said(json={"parcels": 2, "seen": asked.headers["authorization"]})
+            return CannedReply(json={"parcels": 2, "seen": asked.headers["authorization"]})
         if path == "/v1/messages":
             return anthropic(asked)
         return openai(asked)
@@ -36,16 +36,16 @@ class World:
         )
 
 
-def openai(asked: Asked) -> Said:
+def openai(asked: ReceivedRequest) -> CannedReply:
     request = asked.json
     last = request["messages"][-1]["content"]
     if "refuse me" in last:
-        return Said(json={"error": {"message": ECHO, "code": "invalid_api_key"}}, status=401)
+        return CannedReply(json={"error": {"message": ECHO, "code": "invalid_api_key"}}, status=401)
     if not request.get("stream"):
         return said(f"You said {last!r}.")
     secret = VARIABLES["STREAMED_PASSWORD"]
     parts = ["The password is ", secret[:3], secret[3:9], secret[9:], "."]
-    return Said(events=[chunk(part) for part in parts] + [chunk(None), "[DONE]"])
+    return CannedReply(events=[chunk(part) for part in parts] + [chunk(None), "[DONE]"])
 
 
 def chunk(part: str | None) -> dict[str, object]:
@@ -57,7 +57,7 @@ def chunk(part: str | None) -> dict[str, object]:
     return {"id": "c1", "object": "chat.completion.chunk", "created": 1, "model": "m", "choices": [choice]}
 
 
-def anthropic(asked: Asked) -> Said:
+def anthropic(asked: ReceivedRequest) -> CannedReply:
     """Calls every tool once, then repeats the results."""
     request = asked.json
     last = request["messages"][-1]["content"]
@@ -72,7 +72,7 @@ def anthropic(asked: Asked) -> Said:
     whole = {"id": "msg_1", "type": "message", "role": "assistant", "model": "claude-sonnet-4-5"}
     usage = {"input_tokens": 3, "output_tokens": 2}
     reason = "end_turn" if results else "tool_use"
-    return Said(json={**whole, "content": content, "stop_reason": reason, "usage": usage})
+    return CannedReply(json={**whole, "content": content, "stop_reason": reason, "usage": usage})
 
 
 VAULT = '''\

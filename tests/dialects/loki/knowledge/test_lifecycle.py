@@ -11,16 +11,16 @@ import pytest
 
 from harness.settings import RecordMode
 from tests.dialects.loki.knowledge.desk import Desk, http_calls
-from tests.world.loopback import Asked, Loopback, Said, loopback
+from tests.world.loopback import CannedReply, Loopback, ReceivedRequest, loopback
 
 
-def embedding_server(asked: Asked) -> Said:
+def embedding_server(asked: ReceivedRequest) -> CannedReply:
     """Return vectors of the numbers of letters and words."""
     rows = [
         {"index": at, "embedding": [len(text), text.count(" ")]}
         for at, text in enumerate(asked.json["input"])
     ]
-    return Said(json={"data": rows})
+    return CannedReply(json={"data": rows})
 
 
 @pytest.fixture
@@ -28,7 +28,7 @@ def server(monkeypatch: pytest.MonkeyPatch) -> Any:
     monkeypatch.setattr(
         Loopback, "answer", lambda self, asked: self.asked.append(asked) or embedding_server(asked)
     )
-    with loopback(Said()) as running:
+    with loopback(CannedReply()) as running:
         monkeypatch.setenv("OPENAI_BASE_URL", running.url)
         monkeypatch.setenv("OPENAI_API_KEY", "sk-planted-4711")
         yield running
