@@ -120,7 +120,8 @@ def test_a_failed_activation_writes_nothing_and_reaches_no_join() -> None:
     assert "mark" not in done.ending.state
 
 
-def test_an_unanswered_effect_ends_the_run_at_once_even_if_it_is_caught() -> None:
+@pytest.mark.parametrize("to", ["b", []])
+def test_an_unanswered_effect_ends_the_run_at_once_even_if_it_is_caught(to: Any) -> None:
     async def careless(state: State, ctx: NodeContext) -> Update:
         await ctx.sleep(1)
         try:
@@ -129,7 +130,7 @@ def test_an_unanswered_effect_ends_the_run_at_once_even_if_it_is_caught() -> Non
             return Update({"log": ["caught"]})
         return Update()
 
-    nodes: Any = {"a": {"body": careless, "to": "b", "tries": 5}, "b": {}, "slow": {"takes": 60}}
+    nodes: Any = {"a": {"body": careless, "to": to, "tries": 5}, "b": {}, "slow": {"takes": 60}}
     done = run({"start": ["a", "slow"], "nodes": nodes})
     assert isinstance(done.ending.error, UnscriptedCall)
     assert (done.ending.node, done.total, done.path) == ("a", 1.0, ["a", "slow"])
