@@ -321,6 +321,27 @@ def test_when_one_of_several_fails_the_others_are_stopped() -> None:
     assert trace.events[-1]["at"] == 2.0
 
 
+def test_a_failed_attempt_asks_nothing() -> None:
+    async def breaks(state: Any, ctx: Any) -> None:
+        await ctx.sleep(2)
+        raise LookupError("gone")
+
+    broken = graph({"break": breaks}, [(START, "break")], [ADDED])
+
+    async def tries_again(state: Any, ctx: Any) -> Any:
+        try:
+            await gather([run_inside(ctx, broken, {}), ctx.pause("first attempt?")])
+        except LookupError:
+            ctx.attempt_failed()
+        return Update({"log": [await ctx.pause("second attempt?")]})
+
+    ending, trace = send(around(tries_again))
+    assert ending.status == "interrupted"
+    assert [event["values"] for event in trace.events if event["event"] == "node_pause"] == [
+        ["second attempt?"]
+    ]
+
+
 def test_answers_pass_the_lifecycle_of_both_graphs() -> None:
     def marks(mark: Any) -> Any:
         async def answer(value: Any, run: Any) -> Any:

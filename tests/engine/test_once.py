@@ -65,6 +65,16 @@ def test_none_is_kept_as_a_result() -> None:
     assert logs(endings) == [[None, "A", "B"]]
 
 
+def test_another_attempt_calls_the_function_again() -> None:
+    async def tries_again(state: Any, ctx: Any) -> Any:
+        first = await ctx.once("made", calls_tool(ctx))
+        ctx.attempt_failed()
+        return Update({"log": [first, await ctx.once("made", calls_tool(ctx))]})
+
+    endings, _ = talk(graph({"a": tries_again}, [(START, "a")], [ADDED]), None)
+    assert logs(endings) == [[1, 2]]
+
+
 def test_the_next_visit_calls_the_function_again() -> None:
     async def again(state: Any, run: Any) -> Any:
         return [edge] if len(state["log"]) < 6 else []
