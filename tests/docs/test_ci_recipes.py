@@ -1,4 +1,4 @@
-"""The files of docs/ci, which users copy: they are read, and what they run is run, in a repository with a remote."""
+"""The CI files of docs/ci, which users copy: their steps run in a git repository with a remote."""
 
 import os
 import re
@@ -22,8 +22,13 @@ from tests.recording.safety import Model, parrots
 ROOT = Path(__file__).parents[2]
 RECIPES = ROOT / "docs/ci"
 GITHUB = ["github-scenarios.yml", "github-record.yml"]
-NOT_RUN: Final = ("actions/checkout@v4", "actions/setup-python@v5", "actions/upload-artifact@v4", "Install")
-"""What no test runs: actions of others, and the installation of what is installed here already."""
+SKIPPED_STEPS: Final = (
+    "actions/checkout@v4",
+    "actions/setup-python@v5",
+    "actions/upload-artifact@v4",
+    "Install",
+)
+"""Steps that the tests skip: third-party actions, and the installation."""
 
 SUITE = """\
 harness: 1
@@ -43,20 +48,20 @@ import json, os, socket, sys
 server = socket.socket(socket.AF_UNIX)
 server.connect({address!r})
 status, written = os.pipe()
-args = ["1" if each == "auto" else each for each in sys.argv[1:]]  # the processors are the tests'
+args = ["1" if each == "auto" else each for each in sys.argv[1:]]  # the processors belong to the tests
 start = [[{harness!r}, *args], os.getcwd(), dict(os.environ), False, False]
 socket.send_fds(server, [json.dumps(start).encode() + b"\\n"], [0, 1, 2, written])
 os.close(written)
 server.recv(32)
 sys.exit(os.waitstatus_to_exitcode(int(os.read(status, 32))))
 """
-"""The command for scripts of bash, forked from the server of `tests.forked`."""
+"""Source of a `harness` command for shell scripts, which starts through the server of `tests.forked`."""
 
 
 @pytest.fixture(scope="module")
 def commands(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A folder for the PATH with `harness`."""
-    assert forked.run(["harness", "--version"]).returncode == 0  # the server is there
+    """Return a folder with a `harness` command, to be put on PATH."""
+    assert forked.run(["harness", "--version"]).returncode == 0  # starts the server
     harness = tmp_path_factory.mktemp("bin") / "harness"
     address, script = str(forked.FOLDER / "socket"), str(forked.BIN / "harness")
     harness.write_text(HARNESS.format(python=sys.executable, address=address, harness=script))
@@ -71,7 +76,7 @@ def recipe(name: str) -> dict[str, Any]:
 
 @dataclass
 class Checkout:
-    """A working tree with a remote, as a job finds it; `env` is what its steps see."""
+    """A working tree with a remote, as a CI job finds it; `env` is the environment of its steps."""
 
     folder: Path
     temp: Path
@@ -92,7 +97,7 @@ class Checkout:
         self.git("commit", "--quiet", "--message", message)
 
     def bash(self, script: str, env: Mapping[str, str]) -> subprocess.CompletedProcess[str]:
-        """A step, run as GitHub and GitLab run it."""
+        """Run a step's script as GitHub and GitLab do."""
         return subprocess.run(
             ["bash", "--noprofile", "--norc", "-eo", "pipefail", "-c", script],
             cwd=self.folder,
@@ -106,20 +111,20 @@ class Checkout:
 
 @dataclass
 class Job:
-    """What became of a job: the exit code and output of each step that ran, and what was left out."""
+    """The result of a job: exit codes by step, their output and summary, and the skipped steps."""
 
     codes: dict[str, int] = field(default_factory=dict)
     output: str = ""
     summary: str = ""
-    left_out: list[str] = field(default_factory=list)
+    skipped: list[str] = field(default_factory=list)
 
     @property
-    def red(self) -> bool:
+    def failed(self) -> bool:
         return any(self.codes.values())
 
 
 def repository(folder: Path, temp: Path, commands: Path, files: Mapping[str, str], **env: str) -> Checkout:
-    """A repository whose branch `main` has these files, here and at the remote `origin`."""
+    """Create a repository whose branch `main` has these files, locally and at the remote `origin`."""
     git_env = {
         f"GIT_{who}_{what}": f"{who}@example.com".lower()
         for who in ("AUTHOR", "COMMITTER")
@@ -145,7 +150,7 @@ def repository(folder: Path, temp: Path, commands: Path, files: Mapping[str, str
 
 @pytest.fixture(scope="module")
 def main(tmp_path_factory: pytest.TempPathFactory, commands: Path) -> Checkout:
-    """A project that passes, with its baseline, which only its branch `bare` lacks."""
+    """Return a project whose scenarios pass, with a baseline on `main` and none on the branch `bare`."""
     temp = tmp_path_factory.mktemp("ci")
     project = repository(
         temp / "project",
@@ -170,23 +175,23 @@ def main(tmp_path_factory: pytest.TempPathFactory, commands: Path) -> Checkout:
 
 @pytest.fixture
 def project(main: Checkout) -> Iterator[Checkout]:
-    """It, on a branch of its own, and as it was afterwards."""
+    """Return the shared project on the new branch `work`; changes are reset afterwards."""
     main.git("switch", "--quiet", "--force-create", "work", "origin/main")
     yield main
     main.git("reset", "--quiet", "--hard")
 
 
 def on_github(checkout: Checkout, name: str, secrets: Mapping[str, str] | None = None) -> Job:
-    """The job of a workflow."""
+    """Run the steps of a GitHub workflow's only job."""
     workflow = recipe(name)
     (steps,) = (job["steps"] for job in workflow["jobs"].values())
     job = Job()
     for number, step in enumerate(steps):
         known = step.get("uses") or step["name"]
-        if known in NOT_RUN:
-            job.left_out.append(known)
+        if known in SKIPPED_STEPS:
+            job.skipped.append(known)
             continue
-        if job.red and "!cancelled()" not in step.get("if", ""):
+        if job.failed and "!cancelled()" not in step.get("if", ""):
             continue
         summary = checkout.temp / f"summary-{number}.md"
         summary.write_text("")
@@ -203,9 +208,9 @@ def on_github(checkout: Checkout, name: str, secrets: Mapping[str, str] | None =
 
 
 def on_gitlab(checkout: Checkout, name: str) -> Job:
-    """The job of a pipeline. A script is one shell."""
+    """Run the only job of a GitLab pipeline; its script runs in one shell."""
     (found,) = recipe(name).values()
-    job = Job(left_out=["Install"])
+    job = Job(skipped=["Install"])
     assert all(line.startswith("pip install ") for line in found["before_script"])
     env = {**found["variables"], "CI": "true", "CI_DEFAULT_BRANCH": "main"}
     done = checkout.bash("\n".join(found["script"]), env)
@@ -221,20 +226,18 @@ def run_job(checkout: Checkout, where: str) -> Job:
 
 
 @pytest.mark.parametrize("where", ["github", "gitlab"])
-def test_a_branch_that_changes_nothing_is_green(project: Checkout, where: str) -> None:
+def test_a_branch_without_changes_passes(project: Checkout, where: str) -> None:
     job = run_job(project, where)
-    assert not job.red, job.output
+    assert not job.failed, job.output
     assert "gate passed" in job.output
     assert (project.folder / "reports/latest/junit.xml").is_file()
 
 
 @pytest.mark.parametrize("where", ["github", "gitlab"])
-def test_a_branch_that_makes_a_scenario_fail_is_red_and_its_report_is_there(
-    project: Checkout, where: str
-) -> None:
+def test_a_branch_that_breaks_a_scenario_fails_and_writes_its_report(project: Checkout, where: str) -> None:
     project.commit("worse", {"counter.yaml": WORSE})
     job = run_job(project, where)
-    assert job.red
+    assert job.failed
     assert re.search(r"failed +no_new_failures", job.output), job.output
     assert "scenarios/all.scenario.yaml::counts" in job.output
     assert (project.folder / "reports/latest/report.html").is_file()
@@ -245,19 +248,19 @@ def test_a_branch_that_makes_a_scenario_fail_is_red_and_its_report_is_there(
         assert "no_new_failures" in job.summary
 
 
-def test_a_baseline_that_the_branch_changes_does_not_count(project: Checkout) -> None:
+def test_the_baseline_is_read_from_main_not_from_the_branch(project: Checkout) -> None:
     project.commit("worse", {"counter.yaml": WORSE, "baseline.json": "{}"})
     assert on_github(project, "github-scenarios.yml").codes == {"Run": 0, "Gate": 1}
 
 
-def test_a_file_that_is_wrong_ends_the_job_before_the_gate(project: Checkout) -> None:
+def test_an_invalid_file_ends_the_job_before_the_gate(project: Checkout) -> None:
     project.commit("wrong", {"scenarios/all.scenario.yaml": WRONG})
     job = on_github(project, "github-scenarios.yml")
     assert job.codes == {"Run": 1}
     assert "unknown key 'expct'" in job.output
 
 
-def test_without_a_baseline_on_main_all_have_to_pass_and_the_job_says_so(project: Checkout) -> None:
+def test_without_a_baseline_on_main_all_scenarios_must_pass_and_a_notice_says_so(project: Checkout) -> None:
     step = next(
         step
         for step in recipe("github-scenarios.yml")["jobs"]["scenarios"]["steps"]
@@ -279,7 +282,7 @@ case "$1 $2" in "pr list") cat "$GH_OPEN" ;; esac
 
 @pytest.fixture
 def nightly(tmp_path: Path, commands: Path) -> Iterator[tuple[Checkout, Model]]:
-    """A project with a cassette, a model to record it from, and a `gh` that notes what it is asked."""
+    """Return a project with a cassette and a fake `gh` that logs its arguments, and the model it records from."""
     model = Model()
     with parrots(tmp_path / "project", model) as parrot:
         parrot.folder.mkdir()
@@ -305,7 +308,7 @@ def nightly(tmp_path: Path, commands: Path) -> Iterator[tuple[Checkout, Model]]:
         yield checkout, model
 
 
-def test_the_nightly_job_records_and_opens_the_differences_as_a_pull_request(
+def test_the_nightly_job_records_again_and_opens_a_pull_request(
     nightly: tuple[Checkout, Model],
 ) -> None:
     checkout, model = nightly
@@ -315,7 +318,7 @@ def test_the_nightly_job_records_and_opens_the_differences_as_a_pull_request(
         "github-record.yml",
         {"secrets.OPENAI_API_KEY": "sk-nightly-4711-abcd", "github.token": "t-o-k-e-n"},
     )
-    assert not job.red, job.output
+    assert not job.failed, job.output
     assert len(model.heard) == heard + 1
     assert (
         checkout.git("log", "-1", "--format=%s", "origin/nightly/cassettes").strip()
@@ -329,7 +332,7 @@ def test_the_nightly_job_records_and_opens_the_differences_as_a_pull_request(
 
 
 @pytest.mark.parametrize("name", GITHUB)
-def test_a_workflow_may_do_no_more_than_it_needs(name: str) -> None:
+def test_a_workflow_has_minimal_permissions(name: str) -> None:
     workflow = recipe(name)
     granted = workflow["permissions"]
     assert granted == (
@@ -341,11 +344,11 @@ def test_a_workflow_may_do_no_more_than_it_needs(name: str) -> None:
     if "pull_request" in workflow["on"]:
         assert "secrets." not in (RECIPES / name).read_text()
     (job,) = workflow["jobs"].values()
-    assert {step["uses"] for step in job["steps"] if "uses" in step} < set(NOT_RUN)
-    assert all("${{" not in step.get("run", "") for step in job["steps"])  # nothing is put into a script
+    assert {step["uses"] for step in job["steps"] if "uses" in step} < set(SKIPPED_STEPS)
+    assert all("${{" not in step.get("run", "") for step in job["steps"])  # no script injection
 
 
-def test_a_report_is_kept_of_a_red_job_too() -> None:
+def test_a_failed_job_uploads_its_report_too() -> None:
     for name in GITHUB:
         (job,) = recipe(name)["jobs"].values()
         (upload,) = (step for step in job["steps"] if "upload-artifact" in step.get("uses", ""))
@@ -362,7 +365,7 @@ def hooks() -> list[Mapping[str, Any]]:
 
 
 @pytest.mark.parametrize("hook", hooks(), ids=lambda hook: str(hook["language"]))
-def test_the_hook_refuses_a_commit_with_a_file_that_is_wrong(
+def test_the_pre_commit_hook_refuses_an_invalid_file(
     project: Checkout, monkeypatch: pytest.MonkeyPatch, hook: Mapping[str, Any]
 ) -> None:
     monkeypatch.chdir(project.folder)

@@ -1,15 +1,15 @@
-"""The examples in the documents run, and show what really comes out.
+"""The examples in the documents: they run, and print exactly what the documents show.
 
-Each document gets an empty folder and goes through its blocks in order:
+Each document is executed in an empty folder, block by block:
 
     ```yaml title="a/b.yaml"     the block becomes this file
-    ```yaml append="a/b.yaml"    the block is added to it
-    ```diff title="a/b.yaml"     lines with `-` and ` ` are found in it and become those with `+` and ` `
-    ```yaml excerpt="a/b.yaml"   the lines stand in this file of the project
-    ```console                   every `$ harness …`, `$ pytest …`, `$ python …` is run; what follows is its output
-    <!-- copy: folder -->        the files of this folder of the project
+    ```yaml append="a/b.yaml"    the block is appended to this file
+    ```diff title="a/b.yaml"     in this file, the lines with `-` and ` ` are replaced by those with `+` and ` `
+    ```yaml excerpt="a/b.yaml"   the lines occur in this file of the repository
+    ```console                   each `$ harness …`, `$ pytest …`, `$ python …` runs and prints the lines below it
+    <!-- copy: folder -->        the files of this folder of the repository are copied
 
-`…` stands for any text of a line, or alone on a line for any lines. `$ echo $?` shows the last exit code.
+`…` matches any text of a line or, alone on a line, any lines. `$ echo $?` prints the last exit code.
 """
 
 import contextlib
@@ -30,7 +30,7 @@ ROOT = Path(__file__).parents[2]
 DOCUMENTS = [ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md"))]
 BLOCK = re.compile(r"^<!-- copy: (?P<copy>\S+) -->$|^```(?P<info>[^\n`]+)\n(?P<text>.*?)^```$", re.M | re.S)
 TERMINAL = {"COLUMNS": "80", "NO_COLOR": "1"}
-Block = tuple[str, str, str]  # what to do, with which file, and the text of the block
+Block = tuple[str, str, str]  # action, file, text of the block
 
 
 def blocks(document: str) -> Iterator[Block]:
@@ -46,10 +46,10 @@ def blocks(document: str) -> Iterator[Block]:
             yield kind, option[2], found["text"]
 
 
-def edited(text: str, diff: str) -> str:
+def apply_diff(text: str, diff: str) -> str:
     lines = diff.splitlines(keepends=True)
     old, new = ("".join(line[1:] or "\n" for line in lines if line[0] in f" \n{sign}") for sign in "-+")
-    assert text.count(old) == 1, f"stands {text.count(old)} times in the file:\n{old}"
+    assert text.count(old) == 1, f"occurs {text.count(old)} times in the file:\n{old}"
     return text.replace(old, new)
 
 
@@ -63,7 +63,7 @@ def carry_out(block: Block, folder: Path) -> None:
         with path.open("w" if kind == "title" else "a", encoding="utf-8") as out:
             out.write(text)
     elif kind == "edit":
-        path.write_text(edited(path.read_text(encoding="utf-8"), text), encoding="utf-8")
+        path.write_text(apply_diff(path.read_text(encoding="utf-8"), text), encoding="utf-8")
     elif kind == "excerpt":
         assert text in (ROOT / file).read_text(encoding="utf-8")
     else:
@@ -79,7 +79,7 @@ def commands(console: str) -> Iterator[tuple[str, str]]:
 
 
 def run(command: str, folder: Path) -> str:
-    """What a command prints, without spaces at the ends of lines."""
+    """Run a command and return its output without trailing spaces."""
     last = folder / ".exit-code"
     if command == "echo $?":
         return last.read_text(encoding="utf-8")
@@ -125,7 +125,7 @@ def test_the_examples_of_a_document_run(document: Path, tmp_path: Path) -> None:
         carry_out(block, tmp_path)
 
 
-def test_the_files_of_the_tutorial_on_variants_are_those_that_it_ends_with(tmp_path: Path) -> None:
+def test_the_tutorial_on_variants_ends_with_the_files_of_its_folder(tmp_path: Path) -> None:
     finished = ROOT / "scenarios" / "tutorial_variants"
     for block in blocks((ROOT / "docs" / "tutorial-variants.md").read_text(encoding="utf-8")):
         if block[0] != "console":

@@ -1,7 +1,7 @@
-"""Every row of docs/scenario-format.md is exercised: by a scenario that passes, or by a named test.
+"""Coverage of docs/scenario-format.md: a scenario that passes, or a named test, uses every row.
 
-The rows are the keys the format's models know, the kinds of errors, and the value matchers; the document's
-tables are held against them first. A scenario exercises the keys that are written in it.
+The rows are the keys of the format's models, the kinds of errors, and the value matchers. The document's tables are
+compared with them first. A scenario covers the keys that are written in it.
 """
 
 import re
@@ -22,14 +22,14 @@ from harness.world.spec import ErrorKind
 
 ROOT = Path(__file__).parents[2]
 FORMAT = (ROOT / "docs/scenario-format.md").read_text(encoding="utf-8")
-OTHERS = (Path(__file__).parent / "test_rows_without_a_dialect.py").read_text(encoding="utf-8")
+OTHER_TESTS = (Path(__file__).parent / "test_rows_without_a_dialect.py").read_text(encoding="utf-8")
 
-# What no sherma scenario can reach, and the test that exercises it instead.
+# Rows that no scenario can use, and the test that covers each.
 BY_TEST = {
     "WorldKeys.http": "test_http_stubs_answer_by_method_url_and_arguments",
-    "WorldKeys.handlers": "test_a_handler_answers_in_its_own_way",
+    "WorldKeys.handlers": "test_a_handler_is_answered_by_its_entry",
     "WorldKeys.scripts": "test_a_script_runs_for_real_unless_it_is_stubbed",
-    "WorldKeys.retrieval": "test_a_retrieval_is_answered_by_its_node",
+    "WorldKeys.retrieval": "test_a_retrieval_is_answered_by_the_entry_of_its_node",
     "HTTPStub.method": "test_http_stubs_answer_by_method_url_and_arguments",
     "HTTPStub.url": "test_http_stubs_answer_by_method_url_and_arguments",
     "HTTPStub.query": "test_http_stubs_answer_by_method_url_and_arguments",
@@ -40,15 +40,15 @@ BY_TEST = {
     "Call.http": "test_calls_of_every_kind_are_found_by_name",
     "Call.script": "test_calls_of_every_kind_are_found_by_name",
     "Call.retrieval": "test_calls_of_every_kind_are_found_by_name",
-    "ScenarioKeys.test_scenario": "test_a_test_scenario_has_to_stand_in_the_manifest",
-    "ScenarioKeys.cassette": "test_a_cassette_is_read_but_answers_nothing_yet",
-    "UsageBounds.cost": "test_a_bound_of_the_cost_is_of_what_the_tokens_cost",
-    "Expect.unused": "test_unused_can_only_be_asked_for",
+    "ScenarioKeys.test_scenario": "test_a_test_scenario_must_exist_in_the_manifest",
+    "ScenarioKeys.cassette": "test_the_cassette_key_is_read_but_answers_no_call",
+    "UsageBounds.cost": "test_a_bound_on_the_cost_is_compared_with_the_cost_of_tokens",
+    "Expect.unused": "test_unused_can_only_be_true",
 }
 
 
 def models(model: type[BaseModel], seen: dict[str, type[BaseModel]]) -> dict[str, type[BaseModel]]:
-    """A model and those its fields speak of, by name."""
+    """Collect a model and the models that its fields refer to, by name."""
     if model.__name__ not in seen:
         seen[model.__name__] = model
         for field in model.model_fields.values():
@@ -65,7 +65,7 @@ def models_in(annotation: Any) -> Iterator[type[BaseModel]]:
 
 
 def row(model: type[BaseModel], name: str) -> str:
-    """`Model.key`, the model being the one that declares the key."""
+    """Return `Model.key`, with the model that declares the key."""
     owner = next(base for base in reversed(model.__mro__) if name in get_annotations(base))
     return f"{owner.__name__}.{model.model_fields[name].alias or name}"
 
@@ -84,7 +84,7 @@ ROWS = KEYS | KINDS | set(MATCHERS)
 
 
 def cells(section: str) -> Iterator[list[str]]:
-    """The rows of the tables under a heading."""
+    """Yield the cells of each table row under a heading."""
     body = re.split(r"^#+ ", FORMAT.partition(f"# {section}\n")[2], maxsplit=1, flags=re.M)[0]
     for line in body.splitlines():
         if line.startswith("|") and "---" not in line:
@@ -120,8 +120,8 @@ def test_the_tables_name_keys_that_exist(section: str, known: set[str]) -> None:
 )
 def test_the_tables_name_every_key(section: str, model: type[BaseModel]) -> None:
     named = set(re.findall(r"`(\w+)\b", "\n".join(" ".join(line) for line in cells(section))))
-    inside = {"weights"}  # told of in the text above the table
-    assert keys_of(model) - named - inside == set()
+    in_text = {"weights"}  # documented above the table
+    assert keys_of(model) - named - in_text == set()
 
 
 def test_the_table_of_errors_is_complete() -> None:
@@ -134,11 +134,11 @@ def test_the_list_of_matchers_is_complete() -> None:
     assert set(re.findall(r"\$[a-z]\w*", body)) == set(MATCHERS)
 
 
-# ------------------------------------------------------------------ what exercises it
+# ------------------------------------------------------------------ coverage
 
 
 @cache
-def exercised() -> frozenset[str]:
+def covered_rows() -> frozenset[str]:
     found: set[str] = set()
     for folder in ("scenarios", "tests"):
         for path in sorted((ROOT / folder).rglob("*.scenario.yaml")):
@@ -147,12 +147,12 @@ def exercised() -> frozenset[str]:
 
 
 def rows_of(path: Path) -> Iterator[str]:
-    """The rows a scenario file uses; none when it has faults."""
+    """Yield the rows that a scenario file uses; none if it is invalid."""
     try:
-        said = read(path, yaml="1.2", error=SourceError).value
-        head = document.Head.model_validate(said)
-        defaults = said.get("defaults", {})
-        scenarios = [document.ScenarioKeys.model_validate({**defaults, **one}) for one in said["scenarios"]]
+        data = read(path, yaml="1.2", error=SourceError).value
+        head = document.Head.model_validate(data)
+        defaults = data.get("defaults", {})
+        scenarios = [document.ScenarioKeys.model_validate({**defaults, **one}) for one in data["scenarios"]]
     except (SourceError, ValidationError):
         return
     yield from (row(document.Head, name) for name in head.model_fields_set - {"defaults", "scenarios"})
@@ -160,11 +160,11 @@ def rows_of(path: Path) -> Iterator[str]:
         yield "File.defaults"
     for scenario in scenarios:
         yield from used(scenario)
-    yield from (key for key in all_keys(said) if key in MATCHERS)
+    yield from (key for key in all_keys(data) if key in MATCHERS)
 
 
 def used(value: Any) -> Iterator[str]:
-    """The rows that are written in a model, all the way down."""
+    """Yield the rows that are set in a model and in the models inside it."""
     if isinstance(value, BaseModel):
         for name in value.model_fields_set & set(type(value).model_fields):
             inner = getattr(value, name)
@@ -186,11 +186,11 @@ def all_keys(value: Any) -> Iterator[str]:
 
 
 @pytest.mark.parametrize("name", sorted(ROWS - set(BY_TEST)))
-def test_a_scenario_exercises_it(name: str) -> None:
-    assert name in exercised()
+def test_a_scenario_uses_the_row(name: str) -> None:
+    assert name in covered_rows()
 
 
 @pytest.mark.parametrize("name", sorted(BY_TEST))
-def test_a_test_exercises_it(name: str) -> None:
+def test_a_test_covers_the_row(name: str) -> None:
     assert name in ROWS
-    assert f"\ndef {BY_TEST[name]}(" in OTHERS
+    assert f"\ndef {BY_TEST[name]}(" in OTHER_TESTS

@@ -1,4 +1,4 @@
-"""Every `pip install` that a document or a message names installs this distribution, with extras it has."""
+"""Each `pip install` in a document or message names this distribution and extras that exist."""
 
 import re
 import tomllib
@@ -21,17 +21,17 @@ EXTRAS = re.compile(r"(?P<name>[^\[]+)(?:\[(?P<extras>[^\]]+)\])?")
 
 
 def installs() -> list[tuple[str, str]]:
-    """What is installed: the requirement, and the file that says so."""
+    """Return the requirements of all `pip install` commands, each with the file that contains it."""
     found = []
     for path in SOURCES:
         text = path.read_text(encoding="utf-8").replace("{DISTRIBUTION}", harness.DISTRIBUTION)
-        # The packages that `harness/installation.py` finds missing are those that pyproject.toml names.
+        # `{packages}` in `harness/installation.py` stands for missing packages that pyproject.toml names.
         named = [each["what"] for each in INSTALL.finditer(text) if each["what"] != "{packages}"]
         found += [(what, path.relative_to(ROOT).as_posix()) for what in named]
     return found
 
 
-def test_they_are_found() -> None:
+def test_install_commands_are_found() -> None:
     assert {place for _, place in installs()} >= {
         "README.md",
         "docs/serve.md",
@@ -41,7 +41,7 @@ def test_they_are_found() -> None:
 
 
 @pytest.mark.parametrize(("requirement", "place"), installs())
-def test_a_pip_install_names_this_distribution_and_extras_it_has(requirement: str, place: str) -> None:
+def test_an_install_command_names_this_distribution_and_existing_extras(requirement: str, place: str) -> None:
     parts = EXTRAS.fullmatch(requirement)
     assert parts is not None
     name = parts["name"].rpartition("/")[2]
@@ -50,20 +50,20 @@ def test_a_pip_install_names_this_distribution_and_extras_it_has(requirement: st
     assert extras <= PROJECT["optional-dependencies"].keys(), place
 
 
-def test_the_distribution_is_called_alike_wherever_it_is_named() -> None:
+def test_the_name_and_version_of_the_distribution_match_pyproject() -> None:
     assert PROJECT["name"] == harness.DISTRIBUTION
     assert PROJECT["version"] == harness.__version__
 
 
-def test_the_package_the_command_and_the_plugin_are_called_harness() -> None:
+def test_the_command_and_the_plugin_are_named_harness() -> None:
     assert PROJECT["scripts"] == {"harness": "harness.cli.entry:main"}
     assert PROJECT["entry-points"]["pytest11"] == {"harness": "harness.plugin"}
 
 
-def test_every_extra_that_the_code_asks_for_exists() -> None:
-    asked = r"import_extra\(\s*[^,()]+,\s*\"(\w+)\""
+def test_every_extra_that_the_code_imports_exists() -> None:
+    pattern = r"import_extra\(\s*[^,()]+,\s*\"(\w+)\""
     texts = [path.read_text(encoding="utf-8") for path in (ROOT / "harness").rglob("*.py")]
-    extras = {extra for text in texts for extra in re.findall(asked, text)}
+    extras = {extra for text in texts for extra in re.findall(pattern, text)}
     assert extras
     assert extras <= PROJECT["optional-dependencies"].keys()
 

@@ -1,4 +1,4 @@
-"""What the documents point to is there."""
+"""Links in the documents, and the files they name, exist."""
 
 import re
 from pathlib import Path
@@ -12,14 +12,14 @@ NAMED = re.compile(r"`((?:harness|tests|docs|scenarios|benchmarks)/[\w./-]*)`")
 
 
 def anchors(document: Path) -> set[str]:
-    """The anchors of a document's headings, as GitHub makes them."""
+    """Return the anchors of a document's headings, as GitHub generates them."""
     text = re.sub(r"^```.*?^```$", "", document.read_text(encoding="utf-8"), flags=re.M | re.S)
     headings = re.findall(r"^#+ (.+)$", text, flags=re.M)
     return {re.sub(r"[^\w\- ]", "", heading.lower()).replace(" ", "-") for heading in headings}
 
 
 @pytest.mark.parametrize("document", DOCUMENTS, ids=lambda path: path.relative_to(ROOT).as_posix())
-def test_links_lead_somewhere(document: Path) -> None:
+def test_targets_of_links_exist(document: Path) -> None:
     text = document.read_text(encoding="utf-8")
     for target in re.findall(r"\]\(([^)\s]+)\)", text):
         if "://" in target:

@@ -1,7 +1,7 @@
-"""The messages that docs/troubleshooting.md quotes are made of words that the code puts beside each other.
+"""Messages that docs/troubleshooting.md quotes occur in the code.
 
-A message is known by its pairs of neighbouring words: what stands in quotes in it, places, names of classes and
-numbers are left out, since they differ. Some of it comes from Python, the system or a library: half must be known.
+A message is compared by its pairs of adjacent words; quoted text, places, class names and numbers vary and are left
+out. Parts may come from Python, the system or a library, so half of the pairs must occur in the code.
 """
 
 import ast
@@ -22,9 +22,9 @@ VARIES = re.compile(
     r"^[\w./-]+:\d+:\d+: |'[^']*'|\"[^\"]*\"|\S*\d\S*|…|[(),;:=>→]|\w+[._/]\w\S*"
     r"|\b[A-Z][a-z]+[A-Z]\w*|\b[A-Z]+\b|\b[b-z]\b|is a required property"  # the last is jsonschema's
 )
-ENOUGH = 0.5
-OF_THE_SYSTEM = "system"
-"""The code of errors whose texts are the system's own."""
+MIN_SHARE = 0.5
+SYSTEM_CODE = "system"
+"""The code of errors whose texts come from the operating system."""
 Pair = tuple[str, str]
 
 
@@ -34,7 +34,7 @@ def pairs(text: str) -> Iterator[Pair]:
 
 
 def texts(tree: ast.AST) -> Iterator[str]:
-    """All texts of a module; what is filled into one stands as a word that is none."""
+    """Yield all strings of a module, with NUL for each replacement field of an f-string."""
     for node in ast.walk(tree):
         if isinstance(node, ast.JoinedStr):
             yield "".join(str(part.value) if isinstance(part, ast.Constant) else "\0" for part in node.values)
@@ -43,7 +43,7 @@ def texts(tree: ast.AST) -> Iterator[str]:
 
 
 @cache
-def known() -> frozenset[Pair]:
+def pairs_in_code() -> frozenset[Pair]:
     trees = (ast.parse(path.read_text(encoding="utf-8")) for path in ROOT.rglob("*.py"))
     return frozenset(pair for tree in trees for text in texts(tree) for pair in pairs(text))
 
@@ -51,15 +51,15 @@ def known() -> frozenset[Pair]:
 def quoted() -> list[tuple[str, str]]:
     rows = (found.groupdict() for found in ROW.finditer(DOCUMENT))
     found = [(row["code"], quote) for row in rows for quote in re.findall(r"`([^`]+)`", row["means"])]
-    return [(code, quote) for code, quote in found if code != OF_THE_SYSTEM and len(list(pairs(quote))) > 1]
+    return [(code, quote) for code, quote in found if code != SYSTEM_CODE and len(list(pairs(quote))) > 1]
 
 
 @pytest.mark.parametrize(("code", "message"), quoted())
-def test_a_quoted_message_is_one_the_code_has(code: str, message: str) -> None:
+def test_a_quoted_message_occurs_in_the_code(code: str, message: str) -> None:
     said = list(pairs(message))
-    missing = [" ".join(pair) for pair in said if pair not in known()]
-    assert len(missing) <= (1 - ENOUGH) * len(said), f"[{code}] nothing in the code says: {missing}"
+    missing = [" ".join(pair) for pair in said if pair not in pairs_in_code()]
+    assert len(missing) <= (1 - MIN_SHARE) * len(said), f"[{code}] nothing in the code says: {missing}"
 
 
-def test_messages_are_quoted() -> None:
+def test_quoted_messages_are_found() -> None:
     assert len(quoted()) > 100

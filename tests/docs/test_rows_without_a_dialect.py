@@ -1,4 +1,4 @@
-"""Rows of docs/scenario-format.md that no manifest of a dialect that is there reaches: from file to answer."""
+"""Tests of the rows of docs/scenario-format.md that no scenario in the repository uses."""
 
 import asyncio
 from pathlib import Path
@@ -16,14 +16,14 @@ from harness.world.scripted import ScriptedWorld
 
 
 def scenario(folder: Path, text: str) -> Scenario:
-    """A scenario with these keys, read from a file."""
+    """Write a scenario with these keys to a file and load it."""
     path = folder / "one.scenario.yaml"
     path.write_text(f"harness: 1\nmanifest: agent.yaml\nscenarios:\n- name: one\n{text}", encoding="utf-8")
     return load_file(path).scenarios[0]
 
 
 def answer(read: Scenario, effect: Effect) -> Any:
-    """What the scenario's world says to an effect."""
+    """Return the answer of the scenario's world to an effect."""
     world = ScriptedWorld(read.world, folders=(read.file.parent,))
     return asyncio.run(world.answer(effect, {})).value
 
@@ -44,7 +44,7 @@ def test_http_stubs_answer_by_method_url_and_arguments(tmp_path: Path) -> None:
     assert page == HTTPReply(200, '["pear"]', ["pear"], {})
 
 
-def test_a_handler_answers_in_its_own_way(tmp_path: Path) -> None:
+def test_a_handler_is_answered_by_its_entry(tmp_path: Path) -> None:
     (tmp_path / "bakery.py").write_text("def bake(loaves):\n    return loaves * 2\n", encoding="utf-8")
     read = scenario(
         tmp_path, "  handlers: {bake: bakery.bake, sell: {return: sold}, eat: [{error: timeout}]}\n"
@@ -64,7 +64,7 @@ def test_a_script_runs_for_real_unless_it_is_stubbed(tmp_path: Path) -> None:
     assert answer(read, ScriptCall(name="other", real=really)) == {"lines": 3}
 
 
-def test_a_retrieval_is_answered_by_its_node(tmp_path: Path) -> None:
+def test_a_retrieval_is_answered_by_the_entry_of_its_node(tmp_path: Path) -> None:
     found = [{"text": "Rye keeps.", "source": "bread.md", "score": 0.8}]
     read = scenario(tmp_path, f"  retrieval: {{look_up: {{return: {found}}}}}\n")
     reply = answer(read, RetrievalCall(name="look_up", args={"query": "rye", "top_k": 1}))
@@ -89,27 +89,29 @@ def test_calls_of_every_kind_are_found_by_name(tmp_path: Path) -> None:
     assert (found["calls"], missed["calls"]) == (True, False)
 
 
-def test_a_cassette_is_read_but_answers_nothing_yet(tmp_path: Path) -> None:
+def test_the_cassette_key_is_read_but_answers_no_call(tmp_path: Path) -> None:
     read = scenario(tmp_path, "  cassette: last_summer\n")
     assert read.cassette == "last_summer"
     with pytest.raises(UnscriptedCall):
         answer(read, HandlerCall(name="anything"))
 
 
-def test_unused_can_only_be_asked_for(tmp_path: Path) -> None:
+def test_unused_can_only_be_true(tmp_path: Path) -> None:
     assert scenario(tmp_path, "  expect: {unused: true}\n").expect.values["unused"] is True
     with pytest.raises(FormatError, match="allow_unused: true"):
         scenario(tmp_path, "  expect: {unused: false}\n")
 
 
 @pytest.mark.parametrize(("cost", "holds"), [(0.5, True), (0.6, False)])
-def test_a_bound_of_the_cost_is_of_what_the_tokens_cost(tmp_path: Path, cost: float, holds: bool) -> None:
+def test_a_bound_on_the_cost_is_compared_with_the_cost_of_tokens(
+    tmp_path: Path, cost: float, holds: bool
+) -> None:
     expect = scenario(tmp_path, "  expect: {usage: {cost: 0.5}}\n").expect
     usage = {"cost": cost, "by_model": {"ours": {"cost": cost}}}
     assert next(c for c in run_checks(expect, Observation(usage=usage)) if c.name == "usage").passed is holds
 
 
-def test_a_test_scenario_has_to_stand_in_the_manifest(tmp_path: Path) -> None:
+def test_a_test_scenario_must_exist_in_the_manifest(tmp_path: Path) -> None:
     (tmp_path / "agent.yaml").write_text("manifest_version: 1\n", encoding="utf-8")
     with pytest.raises(FormatError, match="no test scenario 'happy' in "):
         scenario(tmp_path, "  test_scenario: happy\n")

@@ -1,4 +1,4 @@
-"""docs/troubleshooting.md tells of every error code there is, and of no other."""
+"""docs/troubleshooting.md lists exactly the error codes of the code."""
 
 import ast
 import re
@@ -12,13 +12,13 @@ ROOT = Path(harness.__file__).parent
 DOCUMENT = (ROOT.parent / "docs/troubleshooting.md").read_text(encoding="utf-8")
 CODE = re.compile(r"[a-z]+(-[a-z]+)*")
 TAKE_A_CODE = {"Problem", "Flaw", "_problem", "_warning", "refuse", "_refuse"}
-"""What is called with a code as its first argument."""
+"""Functions and classes whose first argument is a code."""
 GIVES_A_CODE = "_code_message_hint"
 """`harness.source.models._code_message_hint` returns one, with a message and a hint."""
 
 
 def codes_in(tree: ast.AST) -> Iterator[ast.expr | None]:
-    """The expressions that are codes: of error classes, of problems, and given by keyword."""
+    """Yield the expressions that are codes: in error classes, problems, keyword arguments and mappings."""
     for node in ast.walk(tree):
         if isinstance(node, ast.Assign | ast.AnnAssign):
             targets = node.targets if isinstance(node, ast.Assign) else [node.target]
@@ -45,17 +45,17 @@ def all_codes() -> frozenset[str]:
     return frozenset(c.value for c in constants if isinstance(c.value, str) and CODE.fullmatch(c.value))
 
 
-def told() -> list[str]:
+def documented_codes() -> list[str]:
     return re.findall(r"^\| `([a-z-]+)` \|", DOCUMENT, flags=re.M)
 
 
-def test_every_code_is_told_of() -> None:
-    assert all_codes() - set(told()) == set()
+def test_every_code_is_documented() -> None:
+    assert all_codes() - set(documented_codes()) == set()
 
 
-def test_no_code_is_made_up() -> None:
-    assert set(told()) - all_codes() == set()
+def test_every_documented_code_exists() -> None:
+    assert set(documented_codes()) - all_codes() == set()
 
 
-def test_no_code_is_told_of_twice() -> None:
-    assert len(told()) == len(set(told()))
+def test_no_code_is_documented_twice() -> None:
+    assert len(documented_codes()) == len(set(documented_codes()))

@@ -1,4 +1,4 @@
-"""The claims of docs/trust.md: what runs code, and what is kept from files, the network and Python."""
+"""The claims of docs/trust.md: operations that run code, and limits on files, the network and Python."""
 
 import sys
 from collections.abc import Callable
@@ -75,7 +75,7 @@ edges: []
 
 @pytest.fixture(autouse=True)
 def project(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """The project of a stranger, beside a folder that is none of its business."""
+    """Return the folder of an untrusted project, beside a folder `outside` that it must not read."""
     (tmp_path / "outside").mkdir()
     (tmp_path / "outside" / "private.txt").write_text("private")
     (tmp_path / "outside" / "private.yaml").write_text("ask: {user: private}\n")
@@ -90,7 +90,7 @@ def project(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 @pytest.fixture
 def module(project: Path, monkeypatch: pytest.MonkeyPatch) -> str:
-    """A module that leaves the file `ran` where it is imported."""
+    """Return the name of a module that creates the file `ran` when it is imported."""
     name = f"stranger_{abs(hash(str(project)))}"
     (project / f"{name}.py").write_text(CODE)
     monkeypatch.delitem(sys.modules, name, raising=False)
@@ -108,7 +108,7 @@ def write_scenario(manifest: str, keys: str) -> None:
     )
 
 
-# ------------------------------------------------------------------ what runs code
+# ------------------------------------------------------------------ running code
 
 
 def manifest_with_code(module: str) -> str:
@@ -131,7 +131,7 @@ def test_an_import_path_in_a_scenario_runs_its_module(module: str) -> None:
 @pytest.mark.parametrize(
     "command", [("validate", "agent.yaml"), ("validate", "one.scenario.yaml"), ("prompts", "agent.yaml")]
 )
-def test_to_validate_and_to_list_prompts_imports_nothing(module: str, command: tuple[str, ...]) -> None:
+def test_validate_and_prompts_import_no_module(module: str, command: tuple[str, ...]) -> None:
     write_scenario(
         manifest_with_code(module), f"input: {{}}, tools: {{find: {module}.find}}, hooks: [{module}.find]"
     )
@@ -139,7 +139,7 @@ def test_to_validate_and_to_list_prompts_imports_nothing(module: str, command: t
     assert not Path("ran").exists()
 
 
-def test_to_validate_imports_when_it_is_asked_to(module: str) -> None:
+def test_validate_imports_modules_with_the_option_imports(module: str) -> None:
     write_scenario(manifest_with_code(module), "input: {}")
     harness("validate", "--imports", "agent.yaml")
     assert Path("ran").exists()
@@ -148,14 +148,14 @@ def test_to_validate_imports_when_it_is_asked_to(module: str) -> None:
 @pytest.mark.parametrize(
     ("server", "starts"), [("real", True), ("{tools: [{name: find, stubs: [{return: it}]}]}", False)]
 )
-def test_the_command_of_an_mcp_server_is_started_only_when_it_is_real(server: str, starts: bool) -> None:
+def test_the_command_of_an_mcp_server_runs_only_if_the_server_is_real(server: str, starts: bool) -> None:
     write_scenario(FLOW, f"mcp: {{shop: {server}}}")
     harness("run", "-q", "one.scenario.yaml")
     assert Path("started").exists() == starts
 
 
 @pytest.mark.parametrize("file", ["http.yaml", "mcp.yaml", "human.yaml", "meta.yaml"])
-def test_a_cassette_runs_nothing(file: str) -> None:
+def test_a_cassette_runs_no_code(file: str) -> None:
     write_scenario(AGENT, "input: hi, cassette: theirs")
     folder = Path("cassettes/theirs")
     folder.mkdir(parents=True)
@@ -174,7 +174,7 @@ def test_a_reference_in_a_json_schema_is_never_followed(reference: str) -> None:
     assert f"Unresolvable: {reference}" in result.output
 
 
-def test_placeholders_reach_no_python() -> None:
+def test_placeholders_cannot_reach_python_attributes() -> None:
     prompt = "{{ who.__class__ }} {% for x in who %} {{ who }}"
     inputs = "inputs: [{title: who, type: string}]\n"
     when = "request.messages[0].content == '{{ who.__class__ }} {% for x in who %} Ada'"
@@ -185,7 +185,7 @@ def test_placeholders_reach_no_python() -> None:
     assert harness("run", "-q", "one.scenario.yaml").exit_code == 0
 
 
-# ------------------------------------------------------------------ what is confined
+# ------------------------------------------------------------------ confinement
 
 OUTSIDE = ["../outside/private", "{outside}/private", "link", "below/../../outside/private"]
 
@@ -210,7 +210,9 @@ def subgraph(path: str) -> str:
 
 @pytest.mark.parametrize("path", OUTSIDE)
 @pytest.mark.parametrize("manifest", [prompt_file, skill_card, prompt_reference, subgraph])
-def test_a_manifest_reads_no_file_outside(manifest: Callable[[str], str], path: str, tmp_path: Path) -> None:
+def test_a_manifest_cannot_read_files_outside_its_project(
+    manifest: Callable[[str], str], path: str, tmp_path: Path
+) -> None:
     Path("below").mkdir()
     Path("agent.yaml").write_text(manifest(path.format(outside=tmp_path / "outside")))
     result = harness("validate", "agent.yaml")
@@ -218,14 +220,14 @@ def test_a_manifest_reads_no_file_outside(manifest: Callable[[str], str], path: 
     assert "[path-outside]" in result.output
 
 
-def test_a_folder_of_allow_paths_may_be_read(tmp_path: Path) -> None:
+def test_a_folder_in_allow_paths_can_be_read(tmp_path: Path) -> None:
     Path("agent.yaml").write_text(prompt_file("../outside/private"))
     Path("pyproject.toml").write_text(f'[tool.harness]\nallow_paths = ["{tmp_path / "outside"}"]\n')
     assert harness("validate", "agent.yaml").exit_code == 0
 
 
 @pytest.mark.parametrize("name", ["../outside", "/etc", "a/../../outside", "theirs"])
-def test_a_cassette_is_below_the_cassettes(name: str) -> None:
+def test_a_cassette_must_be_inside_the_folder_of_cassettes(name: str) -> None:
     Path("cassettes").mkdir()
     Path("cassettes/theirs").symlink_to("../../outside")
     write_scenario(AGENT, f"input: hi, cassette: {name}")
@@ -251,7 +253,7 @@ def elsewhere(query: str) -> str:
 
 
 @pytest.mark.parametrize(("function", "result"), [("here", "NetworkClosed"), ("elsewhere", "0")])
-def test_the_network_is_closed_to_this_process_and_not_to_others(
+def test_the_network_is_closed_to_this_process_but_not_to_child_processes(
     function: str, result: str, project: Path
 ) -> None:
     import socket
@@ -266,8 +268,8 @@ def test_the_network_is_closed_to_this_process_and_not_to_others(
             "llm: [{tool_calls: [{name: find, args: {query: x}}]}, ok], "
             f'expect: {{state: {{messages: {{$some: {{type: tool, content: "{result}"}}}}}}}}',
         )
-        played = harness("run", "one.scenario.yaml")
-    assert played.exit_code == 0, played.output
+        done = harness("run", "one.scenario.yaml")
+    assert done.exit_code == 0, done.output
 
 
 @pytest.mark.parametrize(
@@ -287,7 +289,7 @@ def test_the_network_is_closed_to_this_process_and_not_to_others(
     ],
 )
 @pytest.mark.parametrize("head", ["manifest_version: 1\n", AGENT, 'version: "1.0"\nstart_at: a\n'])
-def test_a_file_is_bounded(head: str, text: str, code: str) -> None:
+def test_oversized_and_unsafe_yaml_is_refused(head: str, text: str, code: str) -> None:
     Path("agent.yaml").write_text(head + text)
     result = harness("validate", "agent.yaml")
     assert result.exit_code == 2

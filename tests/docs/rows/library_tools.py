@@ -14,5 +14,5 @@ def empty_shelf(title: str) -> str:
 
 
 def names_the_book(run: Any, title: str) -> tuple[bool, str]:
-    """Whether the state has the title."""
+    """True if the state has the title."""
     return run.state["book"]["title"] == title, f"the book is not {title}"
