@@ -1,4 +1,4 @@
-"""A process that is forked is a process like others, for whoever starts it and for what runs in it."""
+"""Processes of the fork server behave like those of `subprocess`, for their parent and for the script."""
 
 import os
 import signal
@@ -26,7 +26,7 @@ def script(tmp_path: Path) -> Path:
     return path
 
 
-def test_it_has_arguments_streams_an_environment_a_folder_and_an_exit_code(
+def test_a_process_has_arguments_streams_an_environment_a_folder_and_an_exit_code(
     script: Path, tmp_path: Path
 ) -> None:
     pipe = subprocess.PIPE
@@ -38,19 +38,19 @@ def test_it_has_arguments_streams_an_environment_a_folder_and_an_exit_code(
     assert (err, process.returncode) == ("an error\n", 7)
 
 
-def test_a_signal_reaches_it_and_is_its_exit_code(script: Path) -> None:
+def test_a_process_can_be_killed_and_its_exit_code_is_the_signal(script: Path) -> None:
     with forked.Process([script], stdin=subprocess.PIPE, env={"TOLD": ""}) as process:
         assert process.poll() is None
         process.kill()
         assert process.wait(60) == -signal.SIGKILL
 
 
-def test_what_only_the_start_of_python_reads_is_refused(script: Path) -> None:
+def test_variables_that_python_reads_only_at_startup_are_refused(script: Path) -> None:
     with pytest.raises(ValueError, match="PYTHONHASHSEED: only the start of Python reads it"):
         forked.run([script], env={"PYTHONHASHSEED": "4711"})
 
 
-def test_a_program_that_starts_commands_starts_it_with_a_command(script: Path) -> None:
+def test_other_programs_start_a_process_with_the_command_line(script: Path) -> None:
     done = subprocess.run(
         forked.command(script, "one"),
         input="asked",
@@ -63,7 +63,7 @@ def test_a_program_that_starts_commands_starts_it_with_a_command(script: Path) -
     assert (done.stderr, done.returncode) == ("an error\n", 7)
 
 
-def test_each_is_as_new(tmp_path: Path) -> None:
+def test_processes_share_no_state(tmp_path: Path) -> None:
     path = tmp_path / "changes.py"
     path.write_text("import harness\nprint(hasattr(harness, 'mark'))\nharness.mark = 1\n")
     assert [forked.run([path]).stdout for _ in range(2)] == ["False\n", "False\n"]
@@ -81,7 +81,7 @@ def test_each_is_as_new(tmp_path: Path) -> None:
         "print('not said'); os.close(1)",
     ],
 )
-def test_it_ends_as_python_does(tmp_path: Path, end: str) -> None:
+def test_a_script_ends_as_with_python_itself(tmp_path: Path, end: str) -> None:
     path = tmp_path / "ends.py"
     path.write_text(f"import atexit, os, sys, threading\n{end}\n", encoding="utf-8")
     env = {**os.environ, "PYTHONUNBUFFERED": ""}
@@ -92,7 +92,7 @@ def test_it_ends_as_python_does(tmp_path: Path, end: str) -> None:
 
 
 @pytest.mark.parametrize("method", ["spawn", "forkserver"])
-def test_a_process_of_multiprocessing_that_fails_says_why(tmp_path: Path, method: str) -> None:
+def test_a_failing_multiprocessing_process_prints_its_traceback(tmp_path: Path, method: str) -> None:
     path = tmp_path / "fails.py"
     path.write_text(
         "import multiprocessing\n"
@@ -107,7 +107,7 @@ def test_a_process_of_multiprocessing_that_fails_says_why(tmp_path: Path, method
     assert done.stderr.endswith("ValueError: it broke\n")
 
 
-def test_what_multiprocessing_cannot_begin_says_why(tmp_path: Path) -> None:
+def test_multiprocessing_code_that_does_not_compile_prints_its_error(tmp_path: Path) -> None:
     path = tmp_path / "begins.py"
     path.write_text(
         "import os, sys\n"

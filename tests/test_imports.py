@@ -1,4 +1,4 @@
-"""Imports point one way. The order, and what each piece must not know: docs/architecture.md."""
+"""The layers of the package: which part may import which. The order comes from docs/architecture.md."""
 
 import ast
 import subprocess
@@ -15,7 +15,7 @@ from harness.dialects import DIALECTS
 
 ROOT = Path(harness.__file__).parent
 
-# A piece may import what stands on lines above its own, never what stands beside it.
+# A part may import parts on earlier lines, but none on its own line.
 LAYERS = [
     {"budget", "errors", "installation", "statistics", "units"},
     {"source"},
@@ -34,7 +34,7 @@ LAYERS = [
     {"evolution"},
     {"plugin", "cli"},
 ]
-LAYER = {piece: number for number, pieces in enumerate(LAYERS) for piece in pieces}
+LAYER = {part: number for number, parts in enumerate(LAYERS) for part in parts}
 
 HEAVY = {
     "celpy",
@@ -51,7 +51,7 @@ HEAVY = {
 
 
 class Import(NamedTuple):
-    """An import statement, at the head of a module or inside a function."""
+    """An import statement, at the top of a module or inside a function."""
 
     module: str
     imported: str
@@ -69,7 +69,7 @@ def module_of(path: Path) -> str:
 MODULES = {module_of(path): path for path in sorted(ROOT.rglob("*.py"))}
 
 
-def read() -> Iterator[Import]:
+def read_imports() -> Iterator[Import]:
     for module, path in MODULES.items():
         package = path.relative_to(ROOT.parent).parts[:-1]
         for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
@@ -85,12 +85,12 @@ def read() -> Iterator[Import]:
 
 @cache
 def imports() -> tuple[Import, ...]:
-    """All imports of the package. Reading them takes a second, in which no test is collected."""
-    return tuple(read())
+    """Return all imports of the package; read on first use, since it takes a second."""
+    return tuple(read_imports())
 
 
-def piece(module: str) -> str:
-    """The piece a module of ours belongs to; `harness` itself is none."""
+def part(module: str) -> str:
+    """Return the part that a module of the package belongs to; an empty text for `harness` itself."""
     return module.split(".")[1] if "." in module else ""
 
 
@@ -98,20 +98,20 @@ def within(imported: str, package: str) -> bool:
     return imported == package or imported.startswith(f"{package}.")
 
 
-def test_every_piece_has_its_place_in_the_order() -> None:
-    pieces = {path.stem for path in ROOT.iterdir() if path.suffix == ".py" or (path / "__init__.py").exists()}
-    assert pieces - {"__init__", "__pycache__"} == set(LAYER)
+def test_every_part_has_a_layer() -> None:
+    parts = {path.stem for path in ROOT.iterdir() if path.suffix == ".py" or (path / "__init__.py").exists()}
+    assert parts - {"__init__", "__pycache__"} == set(LAYER)
 
 
-def test_imports_point_one_way() -> None:
+def test_no_part_imports_a_part_of_its_own_or_a_later_layer() -> None:
     ours = [i for i in imports() if within(i.module, "harness") and within(i.imported, "harness")]
-    crossing = [i for i in ours if piece(i.imported) in LAYER and piece(i.module) != piece(i.imported)]
-    wrong = [str(i) for i in crossing if LAYER[piece(i.imported)] >= LAYER.get(piece(i.module), -1)]
+    crossing = [i for i in ours if part(i.imported) in LAYER and part(i.module) != part(i.imported)]
+    wrong = [str(i) for i in crossing if LAYER[part(i.imported)] >= LAYER.get(part(i.module), -1)]
     assert wrong == []
 
 
-def test_no_module_imports_itself_in_a_circle() -> None:
-    # Inside packages too, and in functions and under TYPE_CHECKING: a type that two modules need is in a third.
+def test_no_module_imports_itself_through_others() -> None:
+    # This includes imports in functions and under TYPE_CHECKING: a type that two modules need belongs in a third.
     imported = {
         module: {i.imported for i in imports() if i.module == module} & set(MODULES) for module in MODULES
     }
@@ -147,25 +147,25 @@ FORBIDDEN = {
 
 
 @pytest.mark.parametrize(
-    ("package", "unknown"), [(package, unknown) for package, names in FORBIDDEN.items() for unknown in names]
+    ("package", "forbidden"), [(package, name) for package, names in FORBIDDEN.items() for name in names]
 )
-def test_a_piece_does_not_know_what_is_not_its_subject(package: str, unknown: str) -> None:
-    assert [str(i) for i in imports() if within(i.module, package) and within(i.imported, unknown)] == []
+def test_a_part_imports_nothing_that_is_forbidden_to_it(package: str, forbidden: str) -> None:
+    assert [str(i) for i in imports() if within(i.module, package) and within(i.imported, forbidden)] == []
 
 
-def test_the_graph_is_data_and_knows_none_of_the_rest() -> None:
+def test_the_graph_imports_no_other_part_but_errors_and_units() -> None:
     ours = {
         i.imported for i in imports() if within(i.module, "harness.graph") and within(i.imported, "harness")
     }
-    assert {piece(name) for name in ours} == {"errors", "graph", "units"}
+    assert {part(name) for name in ours} == {"errors", "graph", "units"}
 
 
-def test_workers_begin_to_import_before_the_command_has_imported_anything() -> None:
+def test_the_fork_server_of_workers_imports_nothing_of_the_package() -> None:
     ours = {i.imported for i in imports() if i.module == "harness.workers.fork_server"}
     assert {name for name in ours if within(name, "harness")} == set()
 
 
-def test_dialects_do_not_know_each_other() -> None:
+def test_dialects_do_not_import_each_other() -> None:
     def dialect(module: str) -> str:
         parts = module.split(".")
         return parts[2] if within(module, "harness.dialects") and len(parts) > 2 else ""
@@ -181,14 +181,14 @@ def test_only_the_superstep_scheduler_and_its_parts_call_langgraph() -> None:
     assert callers == {"superstep", *parts}
 
 
-FRONT_DOORS = ["harness", "harness.plugin", "harness.cli.main"]
+ENTRY_POINTS = ["harness", "harness.plugin", "harness.cli.main"]
 DETECTION = ["harness.dialects.registry", *DIALECTS.values()]
 
 
-@pytest.mark.parametrize("module", [*FRONT_DOORS, *DETECTION])
-def test_importing_a_front_door_is_cheap(module: str) -> None:
+@pytest.mark.parametrize("module", [*ENTRY_POINTS, *DETECTION])
+def test_importing_an_entry_point_loads_no_heavy_library(module: str) -> None:
     # pytest loads the plugin in every run of every project the package is installed in; a manifest without
-    # `dialect:` is shown to every dialect.
+    # `dialect:` is passed to every dialect.
     code = f"import sys, {module}; print(*sorted({{name.partition('.')[0] for name in sys.modules}}))"
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert HEAVY & set(done.stdout.split()) == set()

@@ -1,4 +1,4 @@
-"""One run leaves nothing to the next, and nothing that fails is hidden or told differently the next time."""
+"""A run does not affect the next one, and every failure is reported, in the same way on every rerun."""
 
 import os
 import textwrap
@@ -96,27 +96,27 @@ def run(tmp_path: Path) -> Any:
     return go
 
 
-def test_what_a_hook_changes_is_as_it_was_in_the_next_run(run: Any) -> None:
+def test_changes_that_a_hook_makes_are_undone_before_the_next_run(run: Any) -> None:
     first, second = run("input: {info: {n: 0}}\nrepeat: 2\n", "[{import_path: parts.Counts}]")
     assert first.observed.state["info"] == second.observed.state["info"] == {"n": 1}
     assert first.observed.state["seen"] == second.observed.state["seen"] == 1
 
 
-def test_ids_of_messages_a_hook_asked_for_come_from_the_seed(run: Any) -> None:
+def test_ids_of_model_answers_to_a_hook_come_from_the_seed(run: Any) -> None:
     scenario = "input: hi\nllm: [{reply: hello, times: any}]\n"
     first, second = (run(scenario, "[{import_path: parts.Asks}]")[0] for _ in range(2))
     assert first.observed.state == second.observed.state
     assert first.digest == second.digest
 
 
-def test_a_call_nobody_answers_ends_the_run_though_a_hook_absorbs_it_and_waits(run: Any) -> None:
+def test_an_unanswered_call_ends_the_run_even_if_a_hook_catches_it_and_waits(run: Any) -> None:
     [outcome] = run("expect: {status: timeout}\n", "[{import_path: parts.Absorbs}]")
     assert outcome.verdict == "error"
     assert outcome.observed.error["type"] == "UnscriptedCall"
     assert outcome.observed.error["node"] == "it"
 
 
-def test_a_hook_that_exits_fails_its_node_and_not_the_harness(run: Any) -> None:
+def test_a_hook_that_calls_sys_exit_fails_its_node_but_does_not_exit(run: Any) -> None:
     [outcome] = run("input: hi\n", "[{import_path: parts.Exits}]")
     assert "sys.exit(7)" in outcome.observed.error["message"]
 
@@ -129,13 +129,13 @@ PARALLEL = """\
 """
 
 
-def test_of_nodes_that_fail_side_by_side_the_first_is_told_every_time(run: Any) -> None:
+def test_of_parallel_nodes_that_fail_the_first_is_always_reported(run: Any) -> None:
     errors = [run("input: hi\n", graph=PARALLEL)[0].observed.error for _ in range(12)]
     assert {error["node"] for error in errors} == {"left"}
     assert all("gone_left" in error["message"] for error in errors)
 
 
-def test_the_digest_tells_how_a_run_ended(run: Any) -> None:
+def test_the_digest_depends_on_the_answers_of_the_model(run: Any) -> None:
     digests = {
         run(f"input: hi\nllm: [{{reply: {word}}}]\n", "[{import_path: parts.Asks}]")[0].digest
         for word in "ab"
@@ -156,7 +156,7 @@ TOOLS = """\
 """
 
 
-def test_a_stand_in_that_cannot_be_imported_is_the_scenario_s_fault_and_told_as_that(run: Any) -> None:
+def test_a_real_tool_that_cannot_be_imported_is_an_error_of_the_scenario(run: Any) -> None:
     scenario = (
         "input: hi\ntools: {keep: {real: parts.kepe}}\nllm: [{tool_calls: [{name: keep, args: {row: 1}}]}]\n"
     )
@@ -166,7 +166,7 @@ def test_a_stand_in_that_cannot_be_imported_is_the_scenario_s_fault_and_told_as_
     assert "keep" in outcome.observed.error["message"]
 
 
-def test_a_turn_s_real_tool_stands_in_front_of_the_scenario_s_stubs(run: Any) -> None:
+def test_a_real_tool_of_a_turn_overrides_the_stubs_of_the_scenario(run: Any) -> None:
     scenario = textwrap.dedent(
         """\
         tools: {keep: {return: stubbed}}
@@ -185,7 +185,7 @@ def test_a_turn_s_real_tool_stands_in_front_of_the_scenario_s_stubs(run: Any) ->
     assert answers == ["stubbed", "[2]", "once", "[2, 4]"]
 
 
-def test_a_turn_s_faults_count_from_that_turn(run: Any) -> None:
+def test_faults_of_a_turn_count_calls_from_that_turn_on(run: Any) -> None:
     scenario = textwrap.dedent(
         """\
         llm: [{reply: fine, times: any}]
@@ -199,7 +199,7 @@ def test_a_turn_s_faults_count_from_that_turn(run: Any) -> None:
     assert outcome.passed, outcome.checks
 
 
-def test_a_judge_is_no_part_of_what_it_judges(run: Any) -> None:
+def test_the_call_of_a_judge_is_not_counted_in_the_run(run: Any) -> None:
     scenario = textwrap.dedent(
         """\
         llm:
@@ -217,7 +217,7 @@ def test_a_judge_is_no_part_of_what_it_judges(run: Any) -> None:
     assert outcome.passed, [check for check in outcome.checks if not check.passed]
 
 
-def test_a_refused_connection_is_told_though_the_tool_swallows_it(run: Any, tmp_path: Path) -> None:
+def test_a_refused_connection_is_a_warning_even_if_the_tool_catches_it(run: Any, tmp_path: Path) -> None:
     scenario = "input: hi\ntools: {keep: {real: calls.home}}\n"
     scenario += "llm: [{tool_calls: [{name: keep, args: {row: 1}}]}, done]\n"
     (tmp_path / "calls.py").write_text(

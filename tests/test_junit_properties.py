@@ -1,4 +1,4 @@
-"""JUnit XML has what each scenario scored, took and used, beside pytest's own verdict."""
+"""Properties of test cases in JUnit XML: verdict, score, latency, tokens and cost of each scenario."""
 
 from __future__ import annotations
 

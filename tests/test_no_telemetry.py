@@ -1,4 +1,4 @@
-"""Nothing is reported to anybody, whatever the environment says."""
+"""Runs send no telemetry, even if the environment turns tracing on."""
 
 import os
 import subprocess

@@ -1,4 +1,4 @@
-"""The pytest plugin, used as its users use it: in a folder of theirs, through pytest's command line."""
+"""The pytest plugin, run through pytest's command line in a project folder."""
 
 import json
 from collections.abc import Sequence
@@ -41,7 +41,7 @@ def scenario(
 
 
 class RunSuite(Protocol):
-    """Writes scenarios into an empty folder and runs pytest on it."""
+    """A function that writes scenarios into an empty folder and runs pytest on it."""
 
     def __call__(self, *scenarios: str, options: Sequence[str] = ()) -> pytest.RunResult: ...
 
@@ -64,7 +64,7 @@ def results(pytester: pytest.Pytester, folder: str = "reports/latest") -> list[d
     return [json.loads(line) for line in lines]
 
 
-def test_a_scenario_that_holds_is_a_test_that_passes(suite: RunSuite) -> None:
+def test_a_scenario_whose_expectations_hold_passes(suite: RunSuite) -> None:
     suite(scenario()).assert_outcomes(passed=1)
 
 
@@ -95,7 +95,7 @@ def test_a_scenario_that_holds_is_a_test_that_passes(suite: RunSuite) -> None:
         "schema",
     ],
 )
-def test_a_scenario_that_does_not_hold_fails_and_says_why(
+def test_a_scenario_whose_expectations_do_not_hold_fails_and_says_why(
     suite: RunSuite, expect: Any, llm: Any, says: Any
 ) -> None:
     result = suite(scenario(expect=expect, llm=llm))
@@ -105,13 +105,13 @@ def test_a_scenario_that_does_not_hold_fails_and_says_why(
     assert "plugin.py" not in result.stdout.str()
 
 
-def test_a_score_under_pass_score_fails_and_one_at_it_passes(suite: RunSuite) -> None:
+def test_a_score_below_pass_score_fails_and_one_equal_to_it_passes(suite: RunSuite) -> None:
     half = "{state: {tries: 10, messages: {$len: 9}}}"
     suite(scenario(expect=half, more="    pass_score: 0.6\n")).assert_outcomes(failed=1)
     suite(scenario(expect=half, more="    pass_score: 0.5\n")).assert_outcomes(passed=1)
 
 
-def test_a_failure_shows_the_place_of_the_expectation_the_path_and_the_calls(suite: RunSuite) -> None:
+def test_a_failure_shows_the_line_of_the_expectation_the_path_and_the_calls(suite: RunSuite) -> None:
     result = suite(scenario(expect="{state: {tries: 11}}"))
     result.stdout.fnmatch_lines(
         [
@@ -167,7 +167,7 @@ def test_stopping_at_the_first_failure_works(suite: RunSuite) -> None:
     suite(*bad, options=["-x"]).assert_outcomes(failed=1)
 
 
-def test_a_broken_file_is_one_error_with_all_its_faults_and_the_others_run(
+def test_an_invalid_file_is_one_error_with_all_its_problems_and_the_others_run(
     suite: RunSuite, pytester: pytest.Pytester
 ) -> None:
     (pytester.path / "bad.scenario.yaml").write_text(
@@ -179,7 +179,7 @@ def test_a_broken_file_is_one_error_with_all_its_faults_and_the_others_run(
     assert "Traceback" not in result.stdout.str()
 
 
-def test_results_have_a_line_each_and_a_summary(suite: RunSuite, pytester: pytest.Pytester) -> None:
+def test_a_report_has_a_line_per_result_and_a_summary(suite: RunSuite, pytester: pytest.Pytester) -> None:
     result = suite(scenario("a"), scenario("b", expect="{output: bye}"), options=["--harness-report=out"])
     assert [line["scenario"] for line in results(pytester, "out")] == ["a", "b"]
     summary = json.loads((pytester.path / "out/summary.json").read_text())
@@ -190,7 +190,7 @@ def test_results_have_a_line_each_and_a_summary(suite: RunSuite, pytester: pytes
     )
 
 
-def test_workers_send_their_results_to_one_report_in_the_order_of_the_file(
+def test_results_of_all_workers_are_in_one_report_in_the_order_of_the_file(
     suite: RunSuite, pytester: pytest.Pytester
 ) -> None:
     result = suite(*(scenario(f"s{n}") for n in range(6)), options=forked.workers(2))
@@ -198,7 +198,7 @@ def test_workers_send_their_results_to_one_report_in_the_order_of_the_file(
     assert [line["scenario"] for line in results(pytester)] == [f"s{n}" for n in range(6)]
 
 
-def test_a_worker_that_dies_leaves_an_error_of_the_scenario_it_ran(
+def test_a_worker_that_dies_is_an_error_of_the_scenario_that_it_ran(
     suite: RunSuite, pytester: pytest.Pytester
 ) -> None:
     pytester.makeconftest(
@@ -214,7 +214,7 @@ def test_a_worker_that_dies_leaves_an_error_of_the_scenario_it_ran(
 
 
 @pytest.mark.parametrize("workers", [False, True], ids=["one process", "workers"])
-def test_a_fault_of_many_scenarios_is_told_once(
+def test_an_error_that_many_scenarios_share_is_shown_once(
     suite: RunSuite, pytester: pytest.Pytester, workers: bool
 ) -> None:
     broken = "    manifest: broken.yaml\n"
@@ -243,7 +243,9 @@ def test_a_fault_of_many_scenarios_is_told_once(
         ("no", "1 failed", "score 0.5"),
     ],
 )
-def test_tb_says_how_much_of_a_failure_is_told(suite: RunSuite, style: str, shown: str, hidden: str) -> None:
+def test_the_tb_option_sets_how_much_of_a_failure_is_shown(
+    suite: RunSuite, style: str, shown: str, hidden: str
+) -> None:
     result = suite(scenario(expect="{path: [answer], state: {tries: 10}}"), options=[f"--tb={style}", "-rN"])
     assert shown.replace("state: ", "") in result.stdout.str()
     assert hidden not in result.stdout.str()
@@ -271,18 +273,18 @@ def test_an_unknown_setting_is_refused_with_a_suggestion(suite: RunSuite, pytest
 
 
 @pytest.mark.parametrize("processes", ["-n0", "-n1"])
-def test_a_misspelt_variable_is_said_once_with_the_one_that_was_meant(
+def test_a_misspelt_variable_is_one_warning_with_a_suggestion(
     suite: RunSuite, monkeypatch: pytest.MonkeyPatch, processes: str
 ) -> None:
     monkeypatch.setenv("HARNESS_REPROT", "there")
-    monkeypatch.setenv("HARNESS_BUILD_ID", "1")  # of the build server Harness CI
+    monkeypatch.setenv("HARNESS_BUILD_ID", "1")  # set by the CI product Harness
     said = suite(scenario(), options=[processes]).stdout.str()
     assert said.count("warning: the variable HARNESS_") == 1
     assert "warning: the variable HARNESS_REPROT is not read: did you mean HARNESS_REPORT?" in said
 
 
 @pytest.mark.parametrize("scenarios", [["  - nam: x\n"], [scenario("left out")]], ids=["faulty", "left out"])
-def test_a_misspelt_variable_is_said_where_nothing_ran(
+def test_a_misspelt_variable_is_a_warning_even_if_no_scenario_runs(
     suite: RunSuite, monkeypatch: pytest.MonkeyPatch, scenarios: list[str]
 ) -> None:
     monkeypatch.setenv("HARNESS_REPROT", "there")
@@ -291,7 +293,7 @@ def test_a_misspelt_variable_is_said_where_nothing_ran(
 
 
 @pytest.mark.parametrize("processes", ["-n0", "-n2"])
-def test_what_cannot_be_kept_secret_is_said_once(
+def test_a_value_too_short_to_be_kept_secret_is_one_warning(
     suite: RunSuite, monkeypatch: pytest.MonkeyPatch, processes: str
 ) -> None:
     monkeypatch.setenv("DESK_API_KEY", "abc")
@@ -310,7 +312,7 @@ def test_what_cannot_be_kept_secret_is_said_once(
         (["-k", "desk.scenario.yaml::a"], ["a"], "1 of 3 scenarios selected (-k 'desk.scenario.yaml::a')"),
     ],
 )
-def test_a_part_of_the_scenarios_runs_and_says_so(
+def test_a_selection_runs_and_the_summary_gives_its_reason(
     suite: RunSuite, pytester: pytest.Pytester, options: list[str], ran: list[str], reason: str | None
 ) -> None:
     suite(*map(scenario, "abc"), options=options).assert_outcomes(passed=len(ran), deselected=3 - len(ran))
@@ -318,7 +320,7 @@ def test_a_part_of_the_scenarios_runs_and_says_so(
     assert json.loads((pytester.path / "reports/latest/summary.json").read_text())["reason"] == reason
 
 
-def test_what_a_change_touches_runs_and_tests_that_are_no_scenarios_stay(
+def test_changed_selects_affected_scenarios_and_keeps_other_tests(
     suite: RunSuite, pytester: pytest.Pytester
 ) -> None:
     pytester.makefile(".yaml", other=MANIFEST)
@@ -329,7 +331,7 @@ def test_what_a_change_touches_runs_and_tests_that_are_no_scenarios_stay(
     pytester.run("git", "init", "-q")
     pytester.run("git", "add", "-A")
     pytester.run("git", "-c", "user.name=a", "-c", "user.email=a@example.com", "commit", "-qm", "one")
-    result = suite(scenario("here"), options=["--harness-changed", "-v"])  # which writes desk.scenario.yaml
+    result = suite(scenario("here"), options=["--harness-changed", "-v"])  # this writes desk.scenario.yaml
     result.assert_outcomes(passed=2, deselected=1)
     result.stdout.fnmatch_lines(
         [
@@ -340,16 +342,14 @@ def test_what_a_change_touches_runs_and_tests_that_are_no_scenarios_stay(
     )
 
 
-def test_changes_since_a_commit_that_is_not_there_are_an_error(
-    suite: RunSuite, pytester: pytest.Pytester
-) -> None:
+def test_changed_since_an_unknown_commit_is_a_usage_error(suite: RunSuite, pytester: pytest.Pytester) -> None:
     pytester.run("git", "init", "-q")
     result = suite(scenario(), options=["--harness-changed=main"])
     assert result.ret == pytest.ExitCode.USAGE_ERROR
-    result.stderr.fnmatch_lines(["*there is no commit yet*"])
+    result.stderr.fnmatch_lines(["*the repository has no commit yet*"])
 
 
-def test_a_shard_that_is_none_is_refused_before_anything_is_collected(suite: RunSuite) -> None:
+def test_an_invalid_shard_is_a_usage_error(suite: RunSuite) -> None:
     result = suite(scenario(), options=["--harness-shard", "2-5"])
     assert result.ret == pytest.ExitCode.USAGE_ERROR
     result.stderr.fnmatch_lines(["*--harness-shard: '2-5' is not NUMBER/COUNT; did you mean 2/5?*"])
@@ -374,7 +374,7 @@ evolution:
 @pytest.mark.parametrize(
     ("named", "passed", "failed"), [("config.yaml", 1, 1), ("config.yaml::as it came", 1, 0), (".", 0, 0)]
 )
-def test_scenarios_that_stand_in_a_manifest_run_where_it_is_named(
+def test_scenarios_in_a_manifest_run_if_the_manifest_is_named(
     pytester: pytest.Pytester, named: str, passed: int, failed: int
 ) -> None:
     pytester.makefile(".yaml", config=MESH)

@@ -1,4 +1,4 @@
-"""`pytest --record-mode`, alone and beside pytest-recording, which has the same options."""
+"""`pytest --record-mode`, with and without pytest-recording, which defines the same options."""
 
 from collections.abc import Callable, Iterator
 from functools import partial
@@ -14,7 +14,7 @@ BESIDE: tuple[str, ...] = ()
 QUIET = ("-p", "no:cacheprovider", "-q")
 
 
-# A test of pytest-recording's own, in the same session: its cassette is vcrpy's.
+# A test that pytest-recording records, in the same session; its cassette is vcrpy's.
 VCR_TEST = """\
 import os
 import urllib.request
@@ -45,7 +45,7 @@ def project(tmp_path: Path, model: Model) -> Iterator[Project]:
 
 @pytest.fixture
 def run(project: Project) -> Callable[..., Done]:
-    """Runs pytest on the project."""
+    """Return a function that runs pytest on the project."""
     return partial(project.run, "pytest")
 
 
@@ -53,7 +53,7 @@ both = pytest.mark.parametrize("options", [ALONE, BESIDE], ids=["alone", "beside
 
 
 @both
-def test_it_records_once_and_replays_from_then_on(
+def test_mode_once_records_missing_cassettes_and_later_runs_replay_them(
     run: Any, project: Project, model: Model, options: tuple[str, ...]
 ) -> None:
     missing = run(".", *QUIET, *options)
@@ -69,7 +69,7 @@ def test_it_records_once_and_replays_from_then_on(
 
 
 @both
-def test_disable_recording_asks_and_leaves_cassettes_alone(
+def test_disable_recording_calls_the_model_and_writes_no_cassettes(
     run: Any, project: Project, model: Model, options: tuple[str, ...]
 ) -> None:
     for _ in range(2):
@@ -80,14 +80,14 @@ def test_disable_recording_asks_and_leaves_cassettes_alone(
 
 
 @both
-def test_a_mode_that_is_not_known(run: Any, project: Project, options: tuple[str, ...]) -> None:
+def test_an_unknown_mode_is_a_usage_error(run: Any, project: Project, options: tuple[str, ...]) -> None:
     done = run(".", "--record-mode=twice", *QUIET, *options)
     assert done.code == 4
     assert "new_episodes" in done.err
 
 
 @both
-def test_the_help_tells_of_it(run: Any, project: Project, options: tuple[str, ...]) -> None:
+def test_the_help_lists_each_option_once(run: Any, project: Project, options: tuple[str, ...]) -> None:
     done = run("--help", *options)
     assert done.code == 0
     assert done.out.count("--record-mode=") == 1
@@ -107,7 +107,7 @@ def test_a_test_of_pytest_recording_and_a_scenario_share_a_session(
     assert len(model.heard) == 3
 
 
-def test_the_cassettes_of_others_are_no_orphans(run: Any, project: Project) -> None:
+def test_cassettes_of_pytest_recording_are_not_pruned(run: Any, project: Project) -> None:
     project.write("test_vcr.py", VCR_TEST)
     assert run(".", "--record-mode=once", *QUIET).code == 0
     listed = project.harness("cassettes", "--prune")
@@ -115,7 +115,7 @@ def test_the_cassettes_of_others_are_no_orphans(run: Any, project: Project) -> N
     assert "test_vcr/test_it.yaml" in project.cassettes()
 
 
-def test_x_stops_recording_at_the_first_failure(run: Any, project: Project, model: Model) -> None:
+def test_option_x_stops_recording_at_the_first_failure(run: Any, project: Project, model: Model) -> None:
     project.parrot("one", "two", expect="{output: other}")
     done = run(".", "-x", "--record-mode=rewrite", *QUIET)
     assert done.code == 1
@@ -123,7 +123,7 @@ def test_x_stops_recording_at_the_first_failure(run: Any, project: Project, mode
     assert {path.partition("/")[0] for path in project.cassettes()} == {"one"}
 
 
-def test_what_k_leaves_out_is_no_second_scenario_of_a_cassette(
+def test_scenarios_that_share_a_cassette_are_an_error_unless_one_is_selected(
     run: Any, project: Project, model: Model
 ) -> None:
     text = (project.folder / "p.scenario.yaml").read_text()
@@ -134,7 +134,7 @@ def test_what_k_leaves_out_is_no_second_scenario_of_a_cassette(
     assert model.heard == ["two"]
 
 
-def test_the_folder_may_be_chosen(run: Any, project: Project) -> None:
+def test_the_folder_of_cassettes_is_an_option_and_a_setting(run: Any, project: Project) -> None:
     assert run(".", "--record-mode=once", "--harness-cassettes=tapes", *QUIET).code == 0
     assert (project.folder / "tapes/one/http.yaml").is_file()
     assert project.cassettes() == {}
@@ -142,7 +142,7 @@ def test_the_folder_may_be_chosen(run: Any, project: Project) -> None:
     assert run(".", *QUIET).code == 0
 
 
-def test_a_damaged_cassette_fails_its_scenario_alone(run: Any, project: Project) -> None:
+def test_a_damaged_cassette_fails_only_its_own_scenario(run: Any, project: Project) -> None:
     assert project.record().code == 0
     project.write("cassettes/one/http.yaml", "interactions:\n- 5\n")
     done = run(".", *QUIET)
@@ -152,7 +152,7 @@ def test_a_damaged_cassette_fails_its_scenario_alone(run: Any, project: Project)
     assert "Traceback" not in done.all
 
 
-# ---------------------------------------------------------------- people
+# ---------------------------------------------------------------- human input
 
 
 @pytest.fixture
@@ -165,7 +165,9 @@ def asking(project: Project) -> Project:
 
 
 @pytest.mark.parametrize("capture", ["fd", "sys", "no"])
-def test_a_person_at_the_terminal_is_asked_past_the_capture(run: Any, asking: Project, capture: str) -> None:
+def test_a_question_reaches_the_terminal_whatever_the_capture_mode(
+    run: Any, asking: Project, capture: str
+) -> None:
     args = ("--record-mode=rewrite", f"--capture={capture}", *QUIET)
     with Terminal(asking, "pytest", ".", *args) as terminal:
         terminal.type_after("Which colour?", "blue")
@@ -174,7 +176,7 @@ def test_a_person_at_the_terminal_is_asked_past_the_capture(run: Any, asking: Pr
     assert run(".", *QUIET).code == 0
 
 
-def test_a_replay_asks_nobody(asking: Project) -> None:
+def test_a_replay_asks_no_question(asking: Project) -> None:
     with Terminal(asking, "pytest", ".", *QUIET) as terminal:
         told, code = terminal.end()
     assert code == 1, told

@@ -1,4 +1,4 @@
-"""The reports of scenarios on their way from a worker of xdist: they arrive as they were sent."""
+"""Transfer of test reports from xdist workers: reports of scenarios arrive unchanged."""
 
 from __future__ import annotations
 
@@ -28,33 +28,33 @@ def report(**more: Any) -> pytest.TestReport:
     )
 
 
-def sent(config: pytest.Config, made: pytest.TestReport) -> tuple[dict[str, Any], pytest.TestReport]:
-    """What goes through the pipe, and what comes out of it."""
+def transfer(config: pytest.Config, made: pytest.TestReport) -> tuple[dict[str, Any], pytest.TestReport]:
+    """Send a report through execnet; return the serialized data and the report that arrives."""
     data = config.hook.pytest_report_to_serializable(config=config, report=made)
     through = execnet.loads(execnet.dumps(data | {"item_index": 7}))
-    seen = dict(through)
-    return seen, config.hook.pytest_report_from_serializable(config=config, data=through)
+    data = dict(through)
+    return data, config.hook.pytest_report_from_serializable(config=config, data=through)
 
 
-def test_that_of_a_scenario_is_one_piece_and_arrives_whole(pytestconfig: pytest.Config) -> None:
+def test_the_report_of_a_scenario_is_sent_packed_and_arrives_complete(pytestconfig: pytest.Config) -> None:
     made = report(**{RECORDS: [('{"format":"…"}', b"\x1f\x8b")]})
-    through, arrived = sent(pytestconfig, made)
+    through, arrived = transfer(pytestconfig, made)
     assert through.keys() == {"harness_packed", "item_index"}
     assert vars(arrived) == vars(made) | {"item_index": 7, "$report_type": "TestReport"}
 
 
 class Text(str):
-    """A text of another plugin's own type."""
+    """A subclass of `str`, as another plugin may add it to a report."""
 
 
 @pytest.mark.parametrize("more", [{}, {RECORDS: [], "theirs": Text("as it is")}], ids=["a test", "not plain"])
-def test_all_others_go_as_pytest_has_them(pytestconfig: pytest.Config, more: dict[str, Any]) -> None:
+def test_other_reports_are_serialized_by_pytest(pytestconfig: pytest.Config, more: dict[str, Any]) -> None:
     data = pytestconfig.hook.pytest_report_to_serializable(config=pytestconfig, report=report(**more))
     assert data["nodeid"] == "a.scenario.yaml::häää"
 
 
-class Seen:
-    """A plugin that keeps the reports of failures as they are when a worker sends them."""
+class FailureReports:
+    """A pytest plugin that keeps the reports of failures as a worker would send them."""
 
     def __init__(self) -> None:
         self.reports: dict[str, pytest.TestReport] = {}
@@ -65,7 +65,7 @@ class Seen:
             self.reports[report.nodeid.partition("::")[2]] = copy(report)
 
 
-def test_a_failure_arrives_as_it_is_shown_and_a_secret_in_it_does_not(
+def test_the_text_of_a_failure_arrives_unchanged_without_secrets(
     pytester: pytest.Pytester, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     secret = "sk-live-Qm4tVZ81xYw0"
@@ -74,11 +74,11 @@ def test_a_failure_arrives_as_it_is_shown_and_a_secret_in_it_does_not(
     scenarios = scenario("plain", expect="{output: other}") + scenario(secret, expect="{output: other}")
     text = f"harness: 1\nmanifest: desk.yaml\nscenarios:\n{scenarios}"
     (pytester.path / "desk.scenario.yaml").write_text(text, encoding="utf-8")
-    seen = Seen()
-    pytester.inline_run("-p", "no:cacheprovider", plugins=[seen])
+    failures = FailureReports()
+    pytester.inline_run("-p", "no:cacheprovider", plugins=[failures])
     shown = {}
-    for name, report in seen.reports.items():
-        _, arrived = sent(pytester.parseconfig(), report)
+    for name, report in failures.reports.items():
+        _, arrived = transfer(pytester.parseconfig(), report)
         restore(arrived)
         shown[name] = arrived.longrepr
         assert str(arrived.longrepr) == str(report.longrepr)

@@ -11,10 +11,10 @@ Project = Callable[..., Path]
 
 @pytest.fixture
 def project(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Any:
-    """Writes a suite with a scenario for each of these tools, in the current folder."""
+    """Return a function that writes a suite with one scenario per tool into the current folder."""
     monkeypatch.chdir(tmp_path)
 
-    def written(tools: str, *names: str, settings: str = "", expect: str = "") -> Path:
+    def write(tools: str, *names: str, settings: str = "", expect: str = "") -> Path:
         return write_project(tmp_path, tools, names, settings, expect)
 
-    return written
+    return write

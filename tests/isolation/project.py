@@ -1,4 +1,4 @@
-"""A flow with one tool, and suites that run it with tools of their own."""
+"""A flow that calls one tool, and suites that run it with given tools."""
 
 import json
 import textwrap
@@ -28,12 +28,14 @@ def time_is_up(soon=0.05):
     alarms._timer._next().postpone(soon)
 """
 TIME_IS_UP = f"exec({_TIME_IS_UP!r})\n"
-"""Gives tools `time_is_up()`: the next alarm, that of their run, rings in a moment. So the limit of a run can be one
-that no other run reaches, however busy the machine is. It counts as no code of the user's."""
+"""Source that defines `time_is_up()`, which lets the alarm of the current run ring in 0.05 s.
+
+So tests keep a limit that no other run reaches, however busy the machine is. `exec` hides the function from the
+search for the user's line."""
 
 
 def write_project(folder: Path, tools: str, names: Sequence[str], settings: str, expect: str) -> Path:
-    """Write `tools.py` and a scenario for each name of a function in it; gives the scenario file."""
+    """Write `tools.py` and one scenario per named function in it. Returns the scenario file."""
     (folder / "calls.yaml").write_text(FLOW)
     (folder / "tools.py").write_text(textwrap.dedent(tools))
     (folder / "pyproject.toml").write_text(f"[tool.harness]\n{settings}\n")
@@ -47,7 +49,7 @@ def write_project(folder: Path, tools: str, names: Sequence[str], settings: str,
 
 
 def results(folder: Path = Path("reports/latest")) -> list[dict[str, Any]]:
-    """The lines of results, without what differs from run to run."""
+    """Return the results of a report, with `wall` set to 0 since it differs from run to run."""
     text = (folder / "results.jsonl").read_text(encoding="utf-8")
     return [{**json.loads(line), "wall": 0} for line in text.splitlines()]
 

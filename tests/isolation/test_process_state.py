@@ -1,4 +1,4 @@
-"""What a run changes in its process is put back before the next run."""
+"""State of the process that a run changes is restored before the next run."""
 
 import os
 from typing import Any
@@ -56,7 +56,7 @@ def umask():
 
 
 @pytest.mark.parametrize("name", CHANGES)
-def test_what_a_tool_changes_is_put_back(project: Any, name: str) -> None:
+def test_state_that_a_tool_changes_is_restored(project: Any, name: str) -> None:
     read, change = CHANGES[name]
     file = project(f"{IMPORTS}\ndef call():\n    {change}\n", "call")
     here: dict[str, Any] = {}
@@ -67,14 +67,14 @@ def test_what_a_tool_changes_is_put_back(project: Any, name: str) -> None:
     assert eval(read, here) == before
 
 
-def test_it_is_put_back_where_the_run_fails_too(project: Any) -> None:
+def test_state_is_restored_after_a_failed_run(project: Any) -> None:
     tools = "import os\ndef call():\n    os.environ['LEAK'] = '1'\n    raise ValueError('no')\n"
     (outcome,) = run_scenario(load_file(project(tools, "call")).scenarios[0])
     assert outcome.observed.status == "failed"
     assert "LEAK" not in os.environ
 
 
-def test_what_a_module_sets_while_it_is_imported_is_there_in_every_run_that_uses_it(
+def test_variables_that_a_module_sets_at_import_are_set_in_every_run_that_uses_it(
     project: Any, tmp_path: Any
 ) -> None:
     tools = "import os\nos.environ['SET_AT_IMPORT'] = '1'\n"
@@ -94,5 +94,5 @@ def test_what_a_module_sets_while_it_is_imported_is_there_in_every_run_that_uses
     assert run_scenario(load_file(other).scenarios[0])[0].passed
 
 
-def test_rows_have_names_of_their_own() -> None:
+def test_names_in_the_table_of_process_state_are_unique() -> None:
     assert len({row.name for row in PROCESS_STATE}) == len(PROCESS_STATE)

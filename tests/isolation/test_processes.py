@@ -1,4 +1,4 @@
-"""`isolation = "process"`: each scenario runs in a process of its own; whatever ends it is that scenario's error."""
+"""`isolation = "process"`: each scenario has its own process, and a crash of it is an error of that scenario."""
 
 from pathlib import Path
 from typing import Any
@@ -10,7 +10,7 @@ from harness.cli.main import cli
 from tests import forked
 from tests.isolation.project import results, verdicts
 
-OWN = 'isolation = "process"'
+PROCESS = 'isolation = "process"'
 TOOLS = """
 import ctypes, itertools, os, signal
 
@@ -20,7 +20,7 @@ def fine():
     CALLS.append(1)
     return str(len(CALLS)) + os.environ["SEEN"]
 
-def leaves():
+def exits():
     os._exit(7)
 
 def crashes():
@@ -43,8 +43,8 @@ def run(*args: str) -> Any:
     return CliRunner().invoke(cli, ["run", ".", *args], prog_name="harness")
 
 
-def test_whatever_ends_a_process_is_the_error_of_its_scenario_and_the_suite_goes_on(project: Any) -> None:
-    project(TOOLS, "fine", "leaves", "crashes", "is_killed", "fine", settings=OWN)
+def test_a_process_that_exits_or_crashes_is_an_error_of_its_scenario_only(project: Any) -> None:
+    project(TOOLS, "fine", "exits", "crashes", "is_killed", "fine", settings=PROCESS)
     assert run().exit_code == 3
     assert verdicts() == ["passed", "error", "error", "error", "passed"]
     ends = [line["error"]["message"] for line in results() if line["error"]]
@@ -54,8 +54,8 @@ def test_whatever_ends_a_process_is_the_error_of_its_scenario_and_the_suite_goes
     ]
 
 
-def test_variants_are_scored_in_processes_of_their_own_too(project: Any) -> None:
-    project(TOOLS, "fine", "leaves", settings=OWN)
+def test_variants_are_scored_in_separate_processes_too(project: Any) -> None:
+    project(TOOLS, "fine", "exits", settings=PROCESS)
     Path("v.yaml").write_text("harness: 1\nvariants: [{name: other, env: {TONE: formal}}]\n")
     scored = CliRunner().invoke(cli, ["score", ".", "--variants", "v.yaml", "--report", "scored"])
     assert scored.exit_code == 3
@@ -63,30 +63,30 @@ def test_variants_are_scored_in_processes_of_their_own_too(project: Any) -> None
 
 
 @pytest.mark.parametrize("jobs", ["1", "2"])
-def test_results_and_digests_are_those_of_one_process(project: Any, jobs: str) -> None:
+def test_results_and_digests_are_the_same_as_in_one_process(project: Any, jobs: str) -> None:
     names = ("fine", "fine", "fine")
-    project(TOOLS, *names, settings=f"{OWN}\n", expect="{status: completed}")
+    project(TOOLS, *names, settings=f"{PROCESS}\n", expect="{status: completed}")
     run("-j", jobs)
-    apart = results()
-    assert all(line["digest"] for line in apart)
+    isolated = results()
+    assert all(line["digest"] for line in isolated)
     project(TOOLS.replace("CALLS.append(1)", "CALLS[:] = [1]"), *names, expect="{status: completed}")
     run()
-    assert results() == apart  # where a module keeps nothing from one scenario to the next
+    assert results() == isolated  # if modules keep no state from one scenario to the next
 
 
-def test_what_cannot_be_interrupted_is_killed_with_its_process(
+def test_a_tool_that_cannot_be_interrupted_is_killed_with_its_process(
     project: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("harness.workers.pool.OVERTIME_S", 0.0)
-    settings = f"{OWN}\nreal_timeout = 1"
+    settings = f"{PROCESS}\nreal_timeout = 1"
     project(TOOLS, "holds_the_interpreter", settings=settings)
     run()
     (line,) = results()
     assert (line["verdict"], line["error"]["code"]) == ("error", "real-timeout")
 
 
-def test_pytest_runs_each_scenario_in_a_process_of_its_own_too(project: Any) -> None:
-    project(TOOLS, "fine", "crashes", "fine", settings=OWN)
+def test_pytest_runs_each_scenario_in_a_separate_process_too(project: Any) -> None:
+    project(TOOLS, "fine", "crashes", "fine", settings=PROCESS)
     done = forked.run(["pytest", "-q", "-p", "no:cacheprovider", "."], timeout=120)
     assert "1 failed, 2 passed" in done.stdout
     assert verdicts() == ["passed", "error", "passed"]

@@ -1,4 +1,4 @@
-"""A run that takes too much real time is an error that says where it was, and the next run begins."""
+"""The limit of real time: a run that exceeds it is an error with the place where it was, and the next run starts."""
 
 import signal
 import threading
@@ -31,7 +31,7 @@ BLOCKS = {
     "waiting for a thread": "threading.Event().wait()",
 }
 IMPORTS = TIME_IS_UP + "import asyncio, ctypes, os, re, signal, subprocess, threading, time\n"
-"""What the tools below need."""
+"""The imports of the tools below."""
 
 DIGITS = "[0, 1, 2, 3, 4, 5, 6, 7, 8, 9]"
 ENDLESS = f"'{''.join(f'{DIGITS}.exists({name}, ' for name in 'abcdefgh')}a > size(path) + 9{')' * 8}'"
@@ -45,12 +45,12 @@ def run(*args: str) -> Any:
 
 @pytest.fixture(autouse=True)
 def _loaded(tmp_path_factory: pytest.TempPathFactory) -> None:
-    """The first run of a process imports libraries."""
+    """Import libraries in a first run, so that no limit of a test includes it."""
     file = write_project(tmp_path_factory.mktemp("first"), FINE, ["fine"], "", "")
     run_scenario(load_file(file).scenarios[0])
 
 
-def test_a_run_that_takes_longer_than_the_settings_say_is_an_error(project: Any) -> None:
+def test_a_run_that_exceeds_real_timeout_is_an_error(project: Any) -> None:
     project(f"{IMPORTS}\ndef blocks():\n    time.sleep(1000)\n", "blocks", settings="real_timeout = 0.3")
     assert run().exit_code == 3
     (error,) = [line["error"] for line in results()]
@@ -59,7 +59,7 @@ def test_a_run_that_takes_longer_than_the_settings_say_is_an_error(project: Any)
 
 
 @pytest.mark.parametrize("name", BLOCKS)
-def test_a_tool_that_blocks_is_left_and_named(project: Any, name: str) -> None:
+def test_a_tool_that_blocks_is_interrupted_and_named(project: Any, name: str) -> None:
     tools = f"{IMPORTS}{FINE}\ndef blocks():\n    time_is_up(); {BLOCKS[name]}\n"
     project(tools, "fine", "blocks", "fine")
     assert run().exit_code == 3
@@ -72,8 +72,8 @@ def test_a_tool_that_blocks_is_left_and_named(project: Any, name: str) -> None:
     assert error["where"].startswith("tools.py:7:")
 
 
-def test_a_line_that_is_reached_when_the_time_is_up_already_is_named(project: Any) -> None:
-    """The alarm rings while nothing of the user's code runs."""
+def test_the_first_line_of_user_code_after_the_alarm_is_named(project: Any) -> None:
+    """The alarm rings while library code runs."""
     tools = f"{IMPORTS}import sched\n\ndef blocks():\n    time.sleep(1000)\n\nin_turn = sched.scheduler()\n"
     tools += (
         "in_turn.enter(0, 1, time_is_up, [0])\nin_turn.enter(0, 2, signal.raise_signal, [signal.SIGALRM])\n"
@@ -92,7 +92,7 @@ def test_a_line_that_is_reached_when_the_time_is_up_already_is_named(project: An
     ],
     ids=["a task that never ends", "a thread"],
 )
-def test_an_asynchronous_tool_that_never_ends_is_left(project: Any, body: str, said: str) -> None:
+def test_an_asynchronous_tool_that_never_ends_is_abandoned(project: Any, body: str, said: str) -> None:
     tools = f"{IMPORTS}{FINE}\ngate = threading.Event()\nasync def waits():\n    time_is_up()\n    {body}\n"
     tools += "\ndef opens():\n    gate.set()\n"
     project(tools, "waits", "opens")
@@ -102,9 +102,7 @@ def test_an_asynchronous_tool_that_never_ends_is_left(project: Any, body: str, s
 
 
 @pytest.mark.parametrize("then", ["time.sleep(1000)", "pass"], ids=["blocks again", "goes on"])
-def test_a_tool_that_catches_the_interruption_is_left_or_past_the_limit_all_the_same(
-    project: Any, then: str
-) -> None:
+def test_a_tool_that_catches_the_interruption_is_still_an_error(project: Any, then: str) -> None:
     tools = f"{IMPORTS}{FINE}\ndef stubborn():\n    try:\n        time_is_up(); time.sleep(1000)\n"
     tools += f"    except BaseException:\n        {then}\n"
     project(tools, "stubborn", "fine")
@@ -112,7 +110,9 @@ def test_a_tool_that_catches_the_interruption_is_left_or_past_the_limit_all_the_
     assert verdicts() == ["error", "passed"]
 
 
-def test_a_check_that_never_ends_is_left_and_named(project: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_check_that_never_ends_is_interrupted_and_named(
+    project: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
     def time_is_up(begun: str) -> None:
         if begun == "check 'slow'":
             alarms._timer._next().postpone(0.05)
@@ -123,7 +123,7 @@ def test_a_check_that_never_ends_is_left_and_named(project: Any, monkeypatch: py
     assert results()[0]["error"]["message"].endswith("(real_timeout) in check 'slow'")
 
 
-def test_below_the_limit_nothing_changes(project: Any) -> None:
+def test_a_limit_that_is_not_reached_does_not_change_results(project: Any) -> None:
     project(FINE, "fine", settings="real_timeout = 60")
     run()
     (limited,) = results()
@@ -133,7 +133,7 @@ def test_below_the_limit_nothing_changes(project: Any) -> None:
 
 
 @pytest.mark.parametrize("value", ["0", "-1", '"soon"', "true", "inf"])
-def test_a_limit_that_is_none_is_refused(project: Any, value: str) -> None:
+def test_an_invalid_limit_is_refused(project: Any, value: str) -> None:
     project(FINE, "fine", settings=f"real_timeout = {value}")
     result = run()
     assert result.exit_code == 2
@@ -148,7 +148,7 @@ def test_a_limit_that_is_none_is_refused(project: Any, value: str) -> None:
 
 @pytest.fixture
 def rung() -> Iterator[list[str]]:
-    """Whose alarms have rung; the timer is somebody else's in the beginning."""
+    """Return the list of alarms that rang; another handler of SIGALRM, `theirs`, is installed first."""
     names: list[str] = []
     before = signal.signal(signal.SIGALRM, lambda *_: names.append("theirs"))
     yield names
@@ -156,7 +156,7 @@ def rung() -> Iterator[list[str]]:
     signal.signal(signal.SIGALRM, before)
 
 
-def test_alarms_share_the_timer_with_whoever_had_set_it(
+def test_alarms_share_the_timer_with_its_previous_owner(
     rung: list[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     began = time.monotonic()
@@ -175,7 +175,7 @@ def test_alarms_share_the_timer_with_whoever_had_set_it(
     assert " ".join(rung) == "1000 first 2000 3000 4000 theirs 5000 6000 7000 second 8000 9000"
 
 
-def test_an_alarm_rings_in_its_time_and_again_should_its_signal_be_missed(rung: list[str]) -> None:
+def test_an_alarm_rings_on_time_and_again_if_its_signal_is_missed(rung: list[str]) -> None:
     alarm = Alarm(0.01, lambda _: rung.append("ours"))
     alarm.start()
     assert signal.getitimer(signal.ITIMER_REAL)[1] > 0
@@ -185,7 +185,7 @@ def test_an_alarm_rings_in_its_time_and_again_should_its_signal_be_missed(rung: 
     assert rung == ["ours"]
 
 
-def test_the_timer_is_given_back_with_what_is_left_of_it(rung: list[str]) -> None:
+def test_the_previous_timer_is_restored_with_its_remaining_time(rung: list[str]) -> None:
     signal.setitimer(signal.ITIMER_REAL, 5000, 7)
     alarm = Alarm(50, lambda _: None)
     alarm.start()
@@ -195,7 +195,7 @@ def test_the_timer_is_given_back_with_what_is_left_of_it(rung: list[str]) -> Non
     assert interval == 7
 
 
-def test_in_another_thread_an_alarm_never_rings() -> None:
+def test_an_alarm_never_rings_in_another_thread() -> None:
     def start_and_stop() -> None:
         alarm = Alarm(1e-6, lambda _: None)
         alarm.start()
@@ -209,7 +209,7 @@ def test_in_another_thread_an_alarm_never_rings() -> None:
 # ---------------------------------------------------------------- pytest
 
 
-def test_pytest_goes_on_and_a_thread_left_behind_does_not_hold_it_up(project: Any) -> None:
+def test_pytest_continues_and_does_not_wait_for_a_thread_left_behind(project: Any) -> None:
     tools = f"{IMPORTS}{FINE}\ndef blocks():\n    time_is_up(); time.sleep(1000)\n"
     tools += "\nasync def thread():\n    time_is_up()\n    await asyncio.to_thread(time.sleep, 1000)\n"
     project(tools, "blocks", "thread", "fine")

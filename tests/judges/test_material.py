@@ -1,4 +1,4 @@
-"""What a judge is shown of a run, by the events of its trace."""
+"""The material of a judge: the parts of a run that it is shown, taken from the events of the trace."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ Event = dict[str, Any]
 
 
 def call(number: int, kind: str, name: str, args: Any, answer: Event) -> list[Event]:
-    """A call and its answer."""
+    """Return the events of a call and of its answer."""
     request = args if kind == "llm" else {"args": args}
     asked = {"event": "call", "call": number, "kind": kind, "name": name, "node": "n", "request": request}
     return [asked, {"event": "answer", "call": number, "ok": "error" not in answer, **answer}]
@@ -47,23 +47,23 @@ def said(event: str, **data: Any) -> Event:
         ),
     ],
 )
-def test_what_was_found_is_context_without_headers_and_keys(
+def test_answers_of_tools_retrieval_and_http_are_context_without_headers_and_keys(
     kind: str, args: Any, answer: Event, shown: Event
 ) -> None:
     assert material_of(call(1, kind, "x", args, answer), "out")["context"] == [shown]
 
 
 @pytest.mark.parametrize("kind", ["handler", "script", "agent", "human", "llm"])
-def test_what_may_be_the_output_itself_is_no_context(kind: str) -> None:
+def test_answers_that_may_be_the_output_itself_are_not_context(kind: str) -> None:
     assert "context" not in material_of(call(1, kind, "x", {}, {"value": {"text": "out"}}), "out")
 
 
-def test_a_call_that_was_refused_is_no_context() -> None:
+def test_a_refused_call_is_not_context() -> None:
     events = call(1, "tool", "x", {}, {"error": {"type": "E", "message": "no such tool"}, "refused": True})
     assert "context" not in material_of(events, "out")
 
 
-def test_a_turn_has_its_own_calls_and_what_was_found_before() -> None:
+def test_a_turn_has_its_own_calls_and_the_context_of_earlier_turns() -> None:
     asks = {"value": {"text": "", "tool_calls": [{"name": "x", "args": {}, "id": "1"}]}}
     first = [*call(1, "llm", "m", {"tools": ["x"]}, asks), *call(2, "tool", "x", {}, {"value": 7})]
     second = call(3, "llm", "m", {}, {"value": {"text": "done"}})
@@ -73,7 +73,7 @@ def test_a_turn_has_its_own_calls_and_what_was_found_before() -> None:
     assert turn == {"context": whole["context"], "output": "done", "tool_calls": []}
 
 
-def test_a_conversation_ends_with_the_last_word_of_the_user_and_says_nothing_twice() -> None:
+def test_a_conversation_ends_with_the_last_user_message_and_repeats_nothing() -> None:
     question = {"value": "really?"}
     events = [
         said("input", value="Order"),
@@ -97,5 +97,5 @@ def test_a_conversation_ends_with_the_last_word_of_the_user_and_says_nothing_twi
     ]
 
 
-def test_a_run_with_nothing_has_only_that_it_called_nothing() -> None:
+def test_an_empty_run_has_only_an_empty_list_of_tool_calls() -> None:
     assert material_of([said("input", value=None)], None) == {"tool_calls": []}

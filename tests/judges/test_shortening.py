@@ -1,4 +1,4 @@
-"""Material that is cut: short enough whatever it is, JSON, and said with how much of it is left."""
+"""Shortening of a judge's material: it stays JSON within the limit, and each cut is reported."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ values = st.recursive(
 )
 
 
-def test_what_is_short_is_not_touched() -> None:
+def test_short_material_is_unchanged() -> None:
     cuts: list[Cut] = []
     value = {"a": ["b"] * 100}
     assert shorten("output", value, cuts) is value
@@ -27,7 +27,7 @@ def test_what_is_short_is_not_touched() -> None:
 
 @given(values, st.sampled_from([1, 3_000, 20_000]))
 @settings(max_examples=20, deadline=None)
-def test_whatever_it_is_it_becomes_short_enough_and_stays_json(value: Any, times: int) -> None:
+def test_any_material_is_shortened_below_the_limit_and_stays_json(value: Any, times: int) -> None:
     cuts: list[Cut] = []
     many = {"many": [value] * times, "x" * times: str(value) * times}
     kept = json.dumps(shorten("context", many, cuts), ensure_ascii=False)
@@ -35,7 +35,7 @@ def test_whatever_it_is_it_becomes_short_enough_and_stays_json(value: Any, times
     assert bool(cuts) == (len(json.dumps(many, ensure_ascii=False)) > MAX_LENGTH)
 
 
-def test_a_long_text_loses_its_middle_and_says_how_much() -> None:
+def test_a_long_text_loses_its_middle_and_reports_how_much() -> None:
     cuts: list[Cut] = []
     kept = shorten("output", "a" * 50_000 + "b" * 50_000, cuts)
     assert kept == "a" * 25_000 + "… 50000 characters left out …" + "b" * 25_000
@@ -43,7 +43,7 @@ def test_a_long_text_loses_its_middle_and_says_how_much() -> None:
 
 
 @given(st.text() | st.text().map(lambda text: f'{{"grade": {text}, "reason": "r"}}'), st.booleans())
-def test_reading_a_grade_never_breaks(answer: str, strict: bool) -> None:
+def test_any_answer_yields_a_grade_and_a_reason(answer: str, strict: bool) -> None:
     grade, reason = read_grade(answer, strict=strict)
     assert 0 <= grade <= 1
     assert isinstance(reason, str)

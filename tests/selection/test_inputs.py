@@ -1,4 +1,4 @@
-"""Which scenarios of the tutorial, which has manifests of every dialect, a changed file touches, and why."""
+"""Scenarios that a changed file affects, and the reasons, in the tutorial, which has all dialects."""
 
 import shutil
 from collections.abc import Callable, Iterator, Sequence
@@ -18,7 +18,7 @@ Why = Callable[..., dict[str, set[str]]]
 
 @pytest.fixture(scope="module")
 def project(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
-    """The tutorial as a project of its own, with data that nothing names, and modules that tools import."""
+    """Return a copy of the tutorial as a project, with an unreferenced data file and modules that tools import."""
     root = tmp_path_factory.mktemp("project").resolve() / "tutorial"
     shutil.copytree(TUTORIAL, root, ignore=shutil.ignore_patterns("__pycache__"))
     (root / "pyproject.toml").write_text("[tool.harness]\n")
@@ -43,7 +43,7 @@ def scenarios(project: Path) -> Sequence[Scenario]:
 
 @pytest.fixture
 def why(project: Path, scenarios: Sequence[Scenario]) -> Why:
-    """The reasons, by the files of the scenarios that run."""
+    """Return a function: changed files to the reasons why scenarios are selected, by scenario file."""
 
     def found(*changed: str) -> dict[str, set[str]]:
         changes = Changes("HEAD", frozenset(project / name for name in changed))
@@ -73,9 +73,7 @@ USE_TOOLS = ["parcels", "refunds", "returns"]
         ("support_tools.py", USE_TOOLS),
     ],
 )
-def test_a_file_that_is_read_touches_the_scenarios_that_read_it(
-    why: Why, changed: str, suites: list[str]
-) -> None:
+def test_a_changed_file_affects_the_scenarios_that_read_it(why: Why, changed: str, suites: list[str]) -> None:
     assert why(changed) == {suite: {f"{changed} changed"} for suite in suites}
 
 
@@ -88,7 +86,9 @@ def test_a_file_that_is_read_touches_the_scenarios_that_read_it(
         ("gone.py", "support_tools.py"),  # it was removed
     ],
 )
-def test_a_module_that_tools_import_touches_what_uses_them(why: Why, changed: str, by: str) -> None:
+def test_a_changed_module_affects_the_scenarios_whose_tools_import_it(
+    why: Why, changed: str, by: str
+) -> None:
     found = why(changed)
     assert sorted(found) == USE_TOOLS
     assert {reason for reasons in found.values() for reason in reasons} == {
@@ -97,7 +97,7 @@ def test_a_module_that_tools_import_touches_what_uses_them(why: Why, changed: st
 
 
 @pytest.mark.parametrize("changed", ["pyproject.toml", "conftest.py", "pytest.ini"])
-def test_what_holds_for_a_whole_project_touches_everything(
+def test_a_changed_project_file_affects_all_scenarios(
     why: Why, scenarios: Sequence[Scenario], changed: str
 ) -> None:
     assert len(why(changed)) == len({scenario.file for scenario in scenarios})
@@ -114,11 +114,11 @@ def test_what_holds_for_a_whole_project_touches_everything(
         "reports/latest/x.csv",
     ],
 )
-def test_what_no_scenario_can_read_touches_none(why: Why, changed: str) -> None:
+def test_a_file_that_no_scenario_reads_affects_none(why: Why, changed: str) -> None:
     assert why(changed) == {}
 
 
-def test_data_that_nothing_is_known_to_read_touches_all_that_run_code(why: Why) -> None:
+def test_unreferenced_data_affects_all_scenarios_that_run_code(why: Why) -> None:
     found = why("data/prices.csv")
     assert sorted(found) == ["complaints", *USE_TOOLS, "workshop"]
     assert found["returns"] == {"data/prices.csv changed, and code of this scenario may read it"}
@@ -135,9 +135,7 @@ def test_data_that_nothing_is_known_to_read_touches_all_that_run_code(why: Why) 
         "def broken(",
     ],
 )
-def test_a_module_that_may_import_anything_is_touched_by_any_python_file(
-    why: Why, project: Path, line: str
-) -> None:
+def test_any_python_file_affects_a_module_with_dynamic_imports(why: Why, project: Path, line: str) -> None:
     file = project / "shop/days.py"
     file.write_text(line)
     try:
@@ -148,7 +146,7 @@ def test_a_module_that_may_import_anything_is_touched_by_any_python_file(
         file.write_text("")
 
 
-def test_a_manifest_that_cannot_be_loaded_is_touched_by_any_file(why: Why, project: Path) -> None:
+def test_any_file_affects_a_manifest_that_cannot_be_loaded(why: Why, project: Path) -> None:
     prompts = project / "agents/prompts/returns.yaml"
     text = prompts.read_text()
     prompts.unlink()
@@ -160,7 +158,7 @@ def test_a_manifest_that_cannot_be_loaded_is_touched_by_any_file(why: Why, proje
         prompts.write_text(text)
 
 
-def test_a_cassette_touches_the_scenarios_that_play_it(project: Path, why: Why) -> None:
+def test_a_cassette_affects_the_scenarios_that_replay_it(project: Path, why: Why) -> None:
     file = project / "recorded.scenario.yaml"
     file.write_text(
         "harness: 1\nmanifest: agents/triage.yaml\nscenarios:\n"
@@ -178,7 +176,7 @@ def test_a_cassette_touches_the_scenarios_that_play_it(project: Path, why: Why) 
         file.unlink()
 
 
-def test_a_table_of_cases_touches_the_scenarios_of_its_rows(project: Path) -> None:
+def test_a_table_of_cases_affects_the_scenarios_of_its_rows(project: Path) -> None:
     (project / "data/my rows.csv").write_text("name,word\none,hi\ntwo,ho\n")
     file = project / "table.scenario.yaml"
     file.write_text(
@@ -193,7 +191,7 @@ def test_a_table_of_cases_touches_the_scenarios_of_its_rows(project: Path) -> No
         file.unlink()
 
 
-def test_a_prompt_of_a_judge_touches_the_scenarios_that_ask_with_it(
+def test_the_prompt_of_a_judge_affects_the_scenarios_that_use_it(
     project: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     (project / "judges").mkdir()

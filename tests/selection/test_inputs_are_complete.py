@@ -1,4 +1,4 @@
-"""Every file of the project that a run opens is one that its scenario is known to depend on."""
+"""Completeness of dependencies: every project file that a run opens is among its scenario's inputs."""
 
 import os
 import sys
@@ -23,24 +23,26 @@ Opened = set[Path]
 
 @pytest.fixture(scope="module")
 def opened() -> Opened:
-    """The files of the scenarios that this process has opened: there is no way to take an audit hook back."""
+    """Return the set of scenario files that this process opens; module-scoped, as audit hooks cannot be removed."""
     found: Opened = set()
 
-    def note(event: str, args: tuple[Any, ...]) -> None:
+    def record_open(event: str, args: tuple[Any, ...]) -> None:
         if event == "open" and isinstance(args[0], str) and args[0].startswith(str(SCENARIOS)):
             path = Path(os.path.realpath(args[0]))
             if path.parent.name == "__pycache__":
                 path = path.parent.parent / f"{path.name.partition('.')[0]}.py"
             found.add(path)
 
-    sys.addaudithook(note)
+    sys.addaudithook(record_open)
     return found
 
 
 @pytest.mark.parametrize("suite", SUITES, ids=lambda path: path.stem.partition(".")[0])
-def test_what_a_run_opens_is_known(suite: Path, opened: Opened, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_every_file_that_a_run_opens_is_an_input(
+    suite: Path, opened: Opened, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.chdir(suite.parent)
-    # Code beside an agent that the run does not need is looked through for names, of which a run only warns.
+    # Only a warning needs it: the search for unknown names also reads code that the run does not use.
     monkeypatch.setattr("harness.scenario.run.unknown_names", lambda *_: [])
     projects = Projects()
     finder = InputFinder(projects, Changes("HEAD", frozenset()))

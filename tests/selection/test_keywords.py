@@ -1,4 +1,4 @@
-"""What `-k` takes, held against pytest's own expressions."""
+"""Expressions of `-k`, compared with those of pytest."""
 
 import pytest
 from _pytest.mark.expression import Expression
@@ -24,7 +24,7 @@ NAMES = st.lists(
 
 
 @given(EXPRESSIONS, NAMES)
-def test_an_expression_of_pytest_holds_where_it_does_in_pytest(text: str, names: list[str]) -> None:
+def test_an_expression_of_pytest_selects_the_same_names(text: str, names: list[str]) -> None:
     def matches(word: str, /, **_kwargs: str | int | bool | None) -> bool:
         return any(word.lower() in name.lower() for name in names)
 
@@ -32,7 +32,7 @@ def test_an_expression_of_pytest_holds_where_it_does_in_pytest(text: str, names:
 
 
 @given(st.lists(st.sampled_from(["and", "or", "not", "(", ")", "mail"]), min_size=1, max_size=6))
-def test_what_pytest_refuses_is_refused_unless_it_is_a_phrase(tokens: list[str]) -> None:
+def test_an_expression_that_pytest_refuses_is_refused_unless_it_is_a_phrase(tokens: list[str]) -> None:
     text = " ".join(tokens)
     try:
         Expression.compile(text)
@@ -46,7 +46,7 @@ def test_what_pytest_refuses_is_refused_unless_it_is_a_phrase(tokens: list[str])
 
 
 @pytest.mark.parametrize("text", ["is answered", "IS Answered", "it is", "not (answered is)", "s a"])
-def test_words_beside_each_other_are_a_phrase(text: str) -> None:
+def test_adjacent_words_are_a_phrase(text: str) -> None:
     assert parse(text).holds(["it is answered"])
     assert not parse("answered is").holds(["it is answered"])
 
@@ -62,7 +62,7 @@ def test_words_beside_each_other_are_a_phrase(text: str) -> None:
         ("()", 2, "expected a part of a name or a tag after '(', found ')'"),
     ],
 )
-def test_a_bad_expression_is_told_with_its_column(text: str, column: int, message: str) -> None:
+def test_an_invalid_expression_is_an_error_with_its_column(text: str, column: int, message: str) -> None:
     with pytest.raises(FormatError) as raised:
         parse(text)
     (problem,) = raised.value.problems
@@ -70,6 +70,6 @@ def test_a_bad_expression_is_told_with_its_column(text: str, column: int, messag
     assert problem.hint.splitlines()[0] == text
 
 
-def test_a_mistyped_operator_is_told() -> None:
+def test_a_mistyped_operator_is_an_error_with_a_suggestion() -> None:
     with pytest.raises(FormatError, match="did you mean 'and' before it"):
         parse("mail adn (fax)")

@@ -1,3 +1,5 @@
+"""Shards of the selected scenarios: their members and their notation `NUMBER/COUNT`."""
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -13,9 +15,7 @@ def parts(ids: list[str], count: int) -> list[list[str]]:
 
 
 @given(IDS, COUNTS)
-def test_each_scenario_is_in_exactly_one_shard_and_sizes_differ_by_one_at_most(
-    ids: list[str], count: int
-) -> None:
+def test_each_scenario_is_in_one_shard_and_sizes_differ_by_at_most_one(ids: list[str], count: int) -> None:
     found = parts(ids, count)
     assert sorted(id_ for part in found for id_ in part) == sorted(ids)
     sizes = [len(part) for part in found]
@@ -30,7 +30,7 @@ def test_shards_do_not_depend_on_the_order_in_which_scenarios_are_found(
     assert [set(part) for part in parts(ids, count)] == [set(part) for part in parts(shuffled, count)]
 
 
-def test_scenarios_stay_in_their_order() -> None:
+def test_a_shard_keeps_the_order_of_scenarios() -> None:
     assert parts(["b", "c", "a", "d"], 2) == [["c", "a"], ["b", "d"]]
 
 
@@ -53,6 +53,6 @@ def test_a_shard_is_written_as_number_and_count() -> None:
         ("1.5/5", "is not NUMBER/COUNT"),
     ],
 )
-def test_what_is_no_shard_is_refused_with_what_is_meant(text: str, message: str) -> None:
+def test_an_invalid_shard_is_refused_with_a_suggestion(text: str, message: str) -> None:
     with pytest.raises(ValueError, match=message.replace("?", r"\?")):
         Shard.parse(text)
