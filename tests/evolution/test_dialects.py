@@ -1,4 +1,4 @@
-"""Every dialect can be evolved: its winner, as a variants file and as a patch of its files, does what was found."""
+"""`harness evolve` in every dialect: the winner works both as a variants file and as a patch of the manifest."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from tests.manifests import HELPER
 
 
 class Agent(NamedTuple):
-    """Files of an agent that is asked once, the manifest first. `node` asks, `output` is what is expected."""
+    """An agent with one model call: its files, manifest first, the calling node, its prompt and expected output."""
 
     files: dict[str, str]
     node: str
@@ -180,7 +180,7 @@ def run(*arguments: str) -> Any:
 
 @pytest.mark.parametrize("dialect", AGENTS)
 @pytest.mark.parametrize("rewritten", ["Use the WAND: # now", "First.\\n\\n  Then: the WAND.\\n"])
-def test_the_winner_is_a_variant_and_a_patch(
+def test_the_winner_passes_as_a_variant_and_as_a_patch(
     dialect: str, rewritten: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.chdir(tmp_path)

@@ -1,4 +1,4 @@
-"""`harness evolve` searches for better prompts, and calls them better only where they were held out.
+"""`harness evolve`: the search for better prompts, and its confirmation on held-out scenarios.
 
 Source: docs/evolution.md.
 """
@@ -56,7 +56,7 @@ Evolve = Callable[..., Result]
 
 
 def project(word: str = "WAND", mutator: str = "", questions: int = 20, reply: str = "Nine.") -> None:
-    """A helper that greets when its prompt has a word."""
+    """Write an agent that greets if its prompt contains `word`, and its scenarios."""
     cases = ", ".join(f"{{q: q{number}}}" for number in range(questions))
     Path("helper.yaml").write_text(MANIFEST)
     text = SCENARIOS.format(
@@ -67,7 +67,7 @@ def project(word: str = "WAND", mutator: str = "", questions: int = 20, reply: s
 
 @pytest.fixture
 def evolve(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Evolve:
-    """Runs the command in a project of its own."""
+    """Return a function that runs the command in a new project."""
     monkeypatch.chdir(tmp_path)
     Path("pyproject.toml").touch()
 
@@ -78,7 +78,7 @@ def evolve(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Evolve:
     return run
 
 
-def written(folder: str = "out") -> dict[str, Any]:
+def evolution(folder: str = "out") -> dict[str, Any]:
     read: dict[str, Any] = json.loads(Path(folder, "evolution.json").read_text())
     return read
 
@@ -91,11 +91,11 @@ def bytes_of(folder: str) -> list[bytes | None]:
     return [path.read_bytes() if (path := Path(folder, name)).exists() else None for name in FILES]
 
 
-def test_a_hidden_word_is_found_by_the_mutator_and_confirmed(evolve: Evolve) -> None:
+def test_the_mutator_finds_a_better_prompt_and_it_is_confirmed(evolve: Evolve) -> None:
     project(mutator=SECOND_TIME_LUCKY)
     result = evolve()
     assert result.exit_code == 0, result.output
-    document = written()
+    document = evolution()
     best = genomes()[int(document["winner"][1:])]
     assert best["prompts"] == {"answer": "Answer the question about {{topic}} with a WAND."}
     assert (genomes()[0]["fitness"], best["fitness"]) == (0.0, 1.0)
@@ -108,7 +108,7 @@ def test_a_hidden_word_is_found_by_the_mutator_and_confirmed(evolve: Evolve) -> 
     assert {id_: prompt.text for id_, prompt in winner.prompts.items()} == best["prompts"]
 
 
-def test_the_mutator_is_shown_the_prompt_and_what_failed(evolve: Evolve) -> None:
+def test_the_mutator_is_shown_the_prompt_and_the_failures(evolve: Evolve) -> None:
     project(
         questions=6,
         mutator='mutator: [{when: \'request.prompt.contains("Be brief") && request.prompt.contains("was Nine.") '
@@ -116,7 +116,7 @@ def test_the_mutator_is_shown_the_prompt_and_what_failed(evolve: Evolve) -> None
         "{reply: No., times: any}]",
     )
     assert evolve().exit_code == 0
-    assert "answer" in genomes()[int(written()["winner"][1:])]["prompts"]
+    assert "answer" in genomes()[int(evolution()["winner"][1:])]["prompts"]
 
 
 def test_a_rewrite_that_loses_a_placeholder_is_refused_and_counted(evolve: Evolve) -> None:
@@ -125,20 +125,20 @@ def test_a_rewrite_that_loses_a_placeholder_is_refused_and_counted(evolve: Evolv
     assert all("topic" in each["prompts"].get("answer", "topic") for each in genomes())
     refused = [json.loads(line) for line in Path("out/mutations.jsonl").read_text().splitlines()]
     assert {each["refused"] for each in refused if each["prompt"] == "answer"} == {"it lost {{topic}}"}
-    assert written()["mutator"]["refused"] == 1
+    assert evolution()["mutator"]["refused"] == 1
     assert "1 answer refused\n  1 ×: it lost {{topic}}\n" in result.output
 
 
-def test_without_a_mutator_sentences_are_recombined(evolve: Evolve) -> None:
+def test_without_a_mutator_sentences_of_prompts_are_recombined(evolve: Evolve) -> None:
     project(word="greeting")
     result = evolve("--population", "6", "--generations", "6")
     assert "recombined from their sentences" in result.output
-    winner = genomes()[int(written()["winner"][1:])]
+    winner = genomes()[int(evolution()["winner"][1:])]
     assert "Begin with a greeting." in winner["prompts"]["answer"]
-    assert written()["confirmation"]["verdict"] == "better"
+    assert evolution()["confirmation"]["verdict"] == "better"
 
 
-def test_equal_searches_write_equal_bytes(evolve: Evolve) -> None:
+def test_the_same_search_writes_identical_files(evolve: Evolve) -> None:
     project(word="hurry greeting", questions=6)
     small = ("--population", "3", "--generations", "2")
     evolve(*small)
@@ -148,7 +148,7 @@ def test_equal_searches_write_equal_bytes(evolve: Evolve) -> None:
     assert bytes_of("out")[0] != bytes_of("other")[0]
 
 
-def test_a_search_that_was_killed_ends_as_if_it_was_not(evolve: Evolve) -> None:
+def test_a_killed_search_continues_to_the_same_result(evolve: Evolve) -> None:
     project(mutator=SECOND_TIME_LUCKY)
     small = ["--population", "4", "--generations", "4"]
     command = ["harness", "evolve", "helper.yaml", "a.scenario.yaml", *small, "--out", "killed"]
@@ -165,7 +165,7 @@ def test_a_search_that_was_killed_ends_as_if_it_was_not(evolve: Evolve) -> None:
     assert bytes_of("out") == bytes_of("killed")
 
 
-def test_other_arguments_and_another_manifest_are_refused(evolve: Evolve) -> None:
+def test_continuing_with_other_arguments_or_another_manifest_is_refused(evolve: Evolve) -> None:
     project(mutator=SECOND_TIME_LUCKY, questions=6)
     evolve()
     other = evolve("--seed", "7")
@@ -179,46 +179,44 @@ def test_other_arguments_and_another_manifest_are_refused(evolve: Evolve) -> Non
     assert evolve("--fresh").exit_code == 0
 
 
-def test_a_gain_that_does_not_hold_out_is_not_called_better(evolve: Evolve) -> None:
+def test_a_gain_on_training_scenarios_only_is_not_called_better(evolve: Evolve) -> None:
     project(mutator=SECOND_TIME_LUCKY)
     evolve()
-    held = [id_.partition("[")[2].rstrip("]") for id_ in written()["holdout"]]
+    held = [id_.partition("[")[2].rstrip("]") for id_ in evolution()["holdout"]]
     text = Path("a.scenario.yaml").read_text()
-    for name in held:  # the word helps none of these
+    for name in held:  # the word improves none of these
         text = text.replace(f"{{q: {name}}}", f"{{q: {name}, name: {name}}}")
     only_training = (
-        'request.messages[0].content.contains("WAND") && !(request.prompt in '
-        + json.dumps(held).replace('"', '"')
-        + ")"
+        'request.messages[0].content.contains("WAND") && !(request.prompt in ' + json.dumps(held) + ")"
     )
     Path("a.scenario.yaml").write_text(
         text.replace('request.messages[0].content.contains("WAND")', only_training)
     )
     result = evolve("--fresh")
-    assert written()["holdout"] == [f"a.scenario.yaml::ask[{name}]" for name in held]
-    assert genomes()[int(written()["winner"][1:])]["fitness"] == 1.0
-    assert written()["confirmation"]["verdict"] == "no evidence"
+    assert evolution()["holdout"] == [f"a.scenario.yaml::ask[{name}]" for name in held]
+    assert genomes()[int(evolution()["winner"][1:])]["fitness"] == 1.0
+    assert evolution()["confirmation"]["verdict"] == "no evidence"
     assert "verdict: no evidence" in result.output
 
 
-def test_the_budget_in_calls_is_kept(evolve: Evolve) -> None:
+def test_a_search_stays_within_its_budget_of_calls(evolve: Evolve) -> None:
     project(mutator="mutator: [{reply: 'Say {{topic}}.', times: any}]")
     result = evolve("--budget", "60", "--population", "6", "--generations", "6")
-    assert written()["stopped"] == "budget"
-    assert 28 < written()["spent"]["calls"] <= 60
+    assert evolution()["stopped"] == "budget"
+    assert 28 < evolution()["spent"]["calls"] <= 60
     assert "might exceed the budget" in result.output
     too_small = evolve("--budget", "3", "--fresh")
     assert "stopped: the budget of 3 calls is spent (1 genome scored)" in too_small.output
 
 
-def test_too_few_scenarios_are_a_warning_before_it_starts(evolve: Evolve) -> None:
+def test_too_few_scenarios_are_a_warning_before_the_search(evolve: Evolve) -> None:
     project(mutator=SECOND_TIME_LUCKY, questions=8)
     result = evolve()
     assert "2 of 8 scenarios are held out, and fewer than 6 never show" in result.output
     assert "it takes 19 scenarios with --holdout 0.3" in result.output
 
 
-def test_answers_that_depend_on_nothing_are_refused_before_it_starts(evolve: Evolve) -> None:
+def test_stubs_that_read_neither_prompt_nor_model_are_refused(evolve: Evolve) -> None:
     project()
     text = Path("a.scenario.yaml").read_text()
     Path("a.scenario.yaml").write_text("".join(line for line in text.splitlines(True) if "when:" not in line))
@@ -228,7 +226,7 @@ def test_answers_that_depend_on_nothing_are_refused_before_it_starts(evolve: Evo
     assert not Path("out").exists()
 
 
-def test_stubs_of_the_mutator_are_nothing_to_an_ordinary_run(evolve: Evolve) -> None:
+def test_stubs_of_the_mutator_are_ignored_by_an_ordinary_run(evolve: Evolve) -> None:
     project(mutator=SECOND_TIME_LUCKY)
     text = Path("a.scenario.yaml").read_text().replace("  allow_unused: true\n", "")
     text = text.replace("- {when:", "- {times: any, when:").replace(
@@ -240,7 +238,7 @@ def test_stubs_of_the_mutator_are_nothing_to_an_ordinary_run(evolve: Evolve) -> 
     assert "mutator" not in result.output
 
 
-def test_an_interrupted_search_keeps_what_is_done_and_goes_on(
+def test_an_interrupted_search_keeps_its_results_and_can_be_continued(
     evolve: Evolve, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     project(mutator=SECOND_TIME_LUCKY, questions=6)
@@ -258,7 +256,7 @@ def test_an_interrupted_search_keeps_what_is_done_and_goes_on(
     result = evolve()
     assert result.exit_code == 3
     assert "interrupted: the same command continues the search" in result.output
-    assert (written()["stopped"], len(genomes())) == ("interrupted", 1)
+    assert (evolution()["stopped"], len(genomes())) == ("interrupted", 1)
     assert evolve().exit_code == 0
     assert bytes_of("out") == bytes_of("whole")
 
@@ -279,7 +277,7 @@ def test_an_interrupted_search_keeps_what_is_done_and_goes_on(
         ("llm: {mutator: [{rply: No.}]}", "c.yaml:1:18", "did you mean 'reply'?"),
     ],
 )
-def test_what_is_wrong_with_a_configuration_is_said_with_its_place(
+def test_an_invalid_configuration_is_an_error_with_its_place(
     text: str, place: str, message: str, evolve: Evolve
 ) -> None:
     project(mutator=SECOND_TIME_LUCKY)
@@ -304,7 +302,7 @@ def test_scenarios_of_another_manifest_are_refused(evolve: Evolve) -> None:
     assert "name scenarios that run it: harness evolve other.yaml SCENARIOS" in alone.output
 
 
-def test_what_is_no_manifest_is_told(evolve: Evolve) -> None:
+def test_a_path_that_is_not_a_manifest_is_an_error(evolve: Evolve) -> None:
     project()
     Path("empty").mkdir()
     for name, said in [
@@ -319,7 +317,7 @@ def test_what_is_no_manifest_is_told(evolve: Evolve) -> None:
         assert said in result.output
 
 
-def test_a_folder_that_cannot_be_made_is_named_with_the_option(evolve: Evolve) -> None:
+def test_a_folder_that_cannot_be_created_is_an_error_that_names_the_option(evolve: Evolve) -> None:
     project(mutator=SECOND_TIME_LUCKY)
     Path("file").touch()
     ended = evolve("--out", "file/below")
@@ -328,7 +326,7 @@ def test_a_folder_that_cannot_be_made_is_named_with_the_option(evolve: Evolve) -
     assert "name a folder that can be written: --out DIR" in ended.output
 
 
-def test_a_damaged_line_is_said_with_its_place(evolve: Evolve) -> None:
+def test_a_damaged_line_of_the_log_is_an_error_with_its_place(evolve: Evolve) -> None:
     project(mutator=SECOND_TIME_LUCKY, questions=6)
     evolve()
     log = Path("out/genomes.jsonl")
@@ -340,16 +338,16 @@ def test_a_damaged_line_is_said_with_its_place(evolve: Evolve) -> None:
     assert "--fresh" in result.output
 
 
-def test_stubs_and_the_model_of_the_mutator_may_stand_in_the_configuration(evolve: Evolve) -> None:
+def test_the_configuration_may_hold_the_model_and_stubs_of_the_mutator(evolve: Evolve) -> None:
     project(questions=6)
     stubs = "[{model: quill-2, reply: 'Answer the question about {{topic}} with a WAND.', times: any}]"
     Path("c.yaml").write_text(f"mutator: quill-2\nllm: {{mutator: {stubs}}}\nselection_method: roulette\n")
     assert evolve("--config", "c.yaml").exit_code == 0
-    assert written()["winner"] is not None
-    assert written()["config"]["mutator"] == "quill-2"
+    assert evolution()["winner"] is not None
+    assert evolution()["config"]["mutator"] == "quill-2"
 
 
-def test_a_mutator_that_gives_no_answer_ends_the_search(evolve: Evolve) -> None:
+def test_a_mutator_without_an_answer_ends_the_search(evolve: Evolve) -> None:
     project(mutator="mutator: ['Answer {{{{topic}}}}.']", questions=6)
     result = evolve()
     assert result.exit_code == 3
@@ -374,4 +372,4 @@ def test_a_budget_in_dollars_needs_prices(evolve: Evolve) -> None:
     Path("pyproject.toml").write_text("[tool.harness.prices]\nquill-2 = {input = 0.1, output = 0}\n")
     limited = evolve("--budget", "$1.50", "--holdout", "0", "--fresh")
     assert limited.exit_code == 0, limited.output
-    assert (written()["stopped"], written()["spent"]["cost"]) == ("budget", pytest.approx(1.2))
+    assert (evolution()["stopped"], evolution()["spent"]["cost"]) == ("budget", pytest.approx(1.2))

@@ -1,4 +1,4 @@
-"""The winner's patch fits files with other line ends, a byte order mark, or a name that diffs write otherwise."""
+"""The winner's patch applies to files with CRLF line ends, a byte order mark, or a name that diffs quote."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ WRITTEN = {
 LINE, LINES = "Use the WAND: # now", "First.\\n\\n  Then: the WAND.\\n"
 
 
-def evolved(manifest: str, types: str = "prompt_variation") -> None:
+def evolve_and_apply(manifest: str, types: str = "prompt_variation") -> None:
     Path("c.yaml").write_text(f"mutation_types: [{types}]\npopulation_size: 4\ngenerations: 3\n")
     result = run("evolve", manifest, "a.scenario.yaml", "--config", "c.yaml", "--out", "out")
     assert result.exit_code == 0, result.output
@@ -31,7 +31,7 @@ def evolved(manifest: str, types: str = "prompt_variation") -> None:
 
 
 def same_form(before: bytes, after: bytes) -> bool:
-    """True if a file still has its byte order mark, and all of its line ends are as they were."""
+    """True if a file kept its byte order mark, or the lack of one, and the kind of its line ends."""
     crlf = b"\r\n" in before
     return before.startswith(codecs.BOM_UTF8) == after.startswith(codecs.BOM_UTF8) and (
         after.count(b"\r\n") == after.count(b"\n") if crlf else b"\r" not in after
@@ -42,7 +42,7 @@ def same_form(before: bytes, after: bytes) -> bool:
     ("dialect", "written", "rewritten"),
     [*((dialect, "both", LINES) for dialect in AGENTS), *(("sherma", written, LINE) for written in WRITTEN)],
 )
-def test_a_prompt_is_patched_in_a_file_as_it_is_written(
+def test_a_patch_of_a_prompt_keeps_the_encoding_and_line_ends(
     dialect: str, written: str, rewritten: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.chdir(tmp_path)
@@ -51,14 +51,14 @@ def test_a_prompt_is_patched_in_a_file_as_it_is_written(
     for name, path in files.items():
         path.write_bytes(WRITTEN[written](path.read_bytes()))
         before[name] = path.read_bytes()
-    evolved(next(iter(files)))
+    evolve_and_apply(next(iter(files)))
     after = {name: path.read_bytes() for name, path in files.items()}
     assert after != before
     assert all(same_form(before[name], after[name]) for name in files)
 
 
 @pytest.mark.parametrize("written", ["CRLF", "BOM"])
-def test_a_prompt_in_a_file_of_its_own_is_patched_as_it_is_written(
+def test_a_patch_of_a_prompt_file_keeps_the_encoding_and_line_ends(
     written: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.chdir(tmp_path)
@@ -70,20 +70,20 @@ def test_a_prompt_in_a_file_of_its_own_is_patched_as_it_is_written(
     before = prompt.read_bytes()
     (read,) = json.loads(run("prompts", "agent.yaml", "--json").output)
     assert read["text"] == "Rules: briefly: [no\n\nmore.\n"
-    evolved("agent.yaml")
+    evolve_and_apply("agent.yaml")
     assert prompt.read_bytes() != before
     assert same_form(before, prompt.read_bytes())
 
 
 @pytest.mark.parametrize("written", ["CRLF", "BOM"])
-def test_a_temperature_is_patched_in_a_file_as_it_is_written(
+def test_a_patch_of_a_temperature_keeps_the_encoding_and_line_ends(
     written: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.chdir(tmp_path)
     agent = project("loki", when="has(request.params.temperature)")
     manifest = Path(next(iter(agent.files)))
     manifest.write_bytes(before := WRITTEN[written](manifest.read_bytes()))
-    evolved(manifest.name, "temperature_adjustment")
+    evolve_and_apply(manifest.name, "temperature_adjustment")
     assert same_form(before, manifest.read_bytes())
 
 
@@ -96,10 +96,10 @@ def test_a_file_of_any_name_is_patched(name: str, tmp_path: Path, monkeypatch: p
     scenarios.write_text(
         scenarios.read_text().replace("manifest: agent.yaml", f"manifest: {json.dumps(name)}")
     )
-    evolved(name)
+    evolve_and_apply(name)
 
 
-def test_a_json_patch_of_a_variant_applies_to_a_file_as_it_is_written(
+def test_a_json_patch_of_a_variant_applies_to_a_file_with_crlf_and_a_byte_order_mark(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.chdir(tmp_path)

@@ -1,4 +1,4 @@
-"""Mutations of YAML and JSON files: what people and editors do to them by accident, and worse."""
+"""Random mutations of YAML and JSON files, as by editing mistakes, truncation and damaged bytes."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ ODD_PREFIXES = ("  ", "\t", "- ", "? ", ": ", "&a ", "*a ", "!!python/object:os.
 
 
 def mutated(text: str, draw: random.Random, *, json: bool = False) -> bytes:
-    """The text with one to three mutations; half of them respect the structure of the YAML, or JSON."""
+    """Return the text after one mutation of its lines or bytes, or one to three of its parsed data."""
     if draw.random() < 0.5:
         return _mutated_text(text, draw)
     data = yaml.safe_load(text)
@@ -39,10 +39,7 @@ def _mutated_text(text: str, draw: random.Random) -> bytes:
     elif kind == 1:
         lines.insert(at, lines[draw.randrange(len(lines))])
     elif kind == 2:
-        lines[at] = (
-            draw.choice(["  ", "\t", "- ", "? ", ": ", "&a ", "*a ", "!!python/object:os.system "])
-            + lines[at]
-        )
+        lines[at] = draw.choice(ODD_PREFIXES) + lines[at]
     elif kind == 3:
         return text.encode()[: draw.randrange(len(text))]
     elif kind == 4:
@@ -63,7 +60,7 @@ def _mutated_text(text: str, draw: random.Random) -> bytes:
 
 def _mutated_data(data: Any, draw: random.Random) -> Any:
     data = copy.deepcopy(data)
-    places = list(_places(data))
+    places = list(_items(data))
     if not places:
         return draw.choice(ODD_VALUES)
     holder, key = draw.choice(places)
@@ -84,11 +81,11 @@ def _mutated_data(data: Any, draw: random.Random) -> Any:
     return data
 
 
-def _places(data: Any) -> Any:
+def _items(data: Any) -> Any:
     if isinstance(data, (dict, list)):
         for key, value in list(data.items() if isinstance(data, dict) else enumerate(data)):
             yield data, key
-            yield from _places(value)
+            yield from _items(value)
 
 
 def _misspelt(word: str, draw: random.Random) -> str:

@@ -1,6 +1,6 @@
-"""Mutated manifests and scenario files give a located error or a run, never a traceback or a hang.
+"""Mutated manifests and scenario files give an error with its place, or run; never a traceback or a hang.
 
-The seeds are the numbers from 0: a few here, as many as `HARNESS_FUZZ` says with `make fuzz`.
+Seeds count from 0. `HARNESS_FUZZ` sets their number, 10 by default; `make fuzz` sets more.
 """
 
 import os
@@ -21,7 +21,7 @@ from tests.fuzz.mutations import mutated
 
 SCENARIOS = Path(__file__).parents[2] / "scenarios"
 CASES = int(os.environ.get("HARNESS_FUZZ", "10"))
-CHUNKS = -(-CASES // 25)  # tests, which xdist spreads
+CHUNKS = -(-CASES // 25)  # one test per 25 seeds, so that xdist can distribute them
 LOCATED = re.compile(r":\d+:\d+$")
 
 
@@ -52,7 +52,7 @@ def cases(chunk: Any) -> Any:
 
 
 def check_run(scenario: Any, seed: Any) -> None:
-    """Run a scenario; a refusal must say where."""
+    """Run a scenario and assert that an invalid manifest is reported with its place."""
     for outcome in run_scenario(scenario):
         error = outcome.observed.error
         assert (error or {}).get("code") != "harness-broke", f"seed {seed}: {error}"
@@ -63,7 +63,7 @@ def check_run(scenario: Any, seed: Any) -> None:
 
 
 def loaded(file: Any, seed: Any) -> Any:
-    """The scenarios of a file, or none if it is refused; a refusal must say where."""
+    """Return the scenarios of a file, or none if it is invalid; assert that each problem has a place."""
     try:
         return load_file(file).scenarios
     except FormatError as error:

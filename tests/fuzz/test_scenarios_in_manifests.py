@@ -1,4 +1,4 @@
-"""Mutated manifests with scenarios of their own: what is wrong has a place, and what is left runs."""
+"""Mutated manifests that contain scenarios give an error with its place, or run."""
 
 import random
 import shutil
@@ -26,7 +26,7 @@ def project(tmp_path_factory: Any) -> Path:
 
 
 @pytest.mark.parametrize("chunk", range(CHUNKS))
-def test_they_are_refused_with_a_place_or_run(project: Path, chunk: int) -> None:
+def test_mutated_manifests_with_scenarios_are_refused_with_a_place_or_run(project: Path, chunk: int) -> None:
     for seed in cases(chunk):
         draw = random.Random(seed)
         name = draw.choice(MESHES)
@@ -42,7 +42,7 @@ def test_they_are_refused_with_a_place_or_run(project: Path, chunk: int) -> None
 
 
 def loaded(mesh: Path, seed: int) -> Any:
-    """The scenarios that stand in a mesh, or none if it is refused; a refusal must say where."""
+    """Return the scenarios in a mesh, or none if it is invalid; assert that each problem has a place."""
     try:
         return load_file(mesh).scenarios
     except SourceError as error:

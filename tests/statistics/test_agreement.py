@@ -1,4 +1,4 @@
-"""Agreement of two raters, and Cohen's kappa with its interval: their laws, and how often the interval holds."""
+"""Cohen's kappa of two raters: reference values, properties, and the coverage of its interval."""
 
 from __future__ import annotations
 
@@ -12,14 +12,14 @@ counts = st.integers(0, 40)
 ratings = st.builds(Ratings, counts, counts, counts, counts).filter(lambda each: each.items > 0)
 
 
-def test_kappa_is_that_of_the_textbook() -> None:
+def test_kappa_has_the_textbook_values() -> None:
     found = kappa(Ratings(45, 15, 25, 15))
     assert found == pytest.approx(0.1304, abs=1e-4)
     assert kappa(Ratings(25, 35, 5, 35)) == pytest.approx(0.2593, abs=1e-4)
 
 
 @pytest.mark.parametrize("same", [Ratings(7, 0, 0, 0), Ratings(0, 0, 0, 7)])
-def test_where_both_say_the_same_of_everything_there_is_no_kappa(same: Ratings) -> None:
+def test_kappa_is_undefined_if_both_raters_give_one_label_to_everything(same: Ratings) -> None:
     assert (kappa(same), agreement(same)) == (None, 1)
 
 
@@ -43,7 +43,7 @@ def test_perfect_agreement_is_exactly_1_and_its_interval_still_has_a_width(passe
 
 @given(ratings)
 @settings(max_examples=30)
-def test_it_does_not_matter_who_is_first_nor_which_word_is_pass(found: Ratings) -> None:
+def test_kappa_is_symmetric_in_raters_and_in_labels(found: Ratings) -> None:
     a, b, c, d = found
     for other in (Ratings(a, c, b, d), Ratings(d, c, b, a)):
         assert kappa(other) == kappa(found)
@@ -52,7 +52,7 @@ def test_it_does_not_matter_who_is_first_nor_which_word_is_pass(found: Ratings) 
 
 @given(ratings)
 @settings(max_examples=50)
-def test_more_agreement_is_never_less_kappa_where_the_raters_pass_as_many(found: Ratings) -> None:
+def test_kappa_grows_with_agreement_if_the_pass_rates_stay_the_same(found: Ratings) -> None:
     a, b, c, d = found
     assume(min(b, c) > 0)
     better = Ratings(a + 1, b - 1, c - 1, d + 1)
@@ -63,7 +63,7 @@ def test_more_agreement_is_never_less_kappa_where_the_raters_pass_as_many(found:
 @pytest.mark.parametrize(
     "shares", [(0.45, 0.05, 0.05, 0.45), (0.6, 0.15, 0.05, 0.2), (0.25, 0.25, 0.25, 0.25)]
 )
-def test_the_interval_holds_as_often_as_it_says(shares: tuple[float, float, float, float]) -> None:
+def test_the_interval_has_its_nominal_coverage(shares: tuple[float, float, float, float]) -> None:
     import numpy as np
 
     first, second = shares[0] + shares[1], shares[0] + shares[2]

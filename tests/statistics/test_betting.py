@@ -1,4 +1,4 @@
-"""The test that may be looked at after every scenario keeps its level; its races, and what they save."""
+"""The sequential test by betting keeps its level at every look; races of variants, and the runs they save."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ EQUAL = (0.7, 0.7, 0.7, 0.7, 0.7)
 
 
 def run(rates: tuple[float, ...], scenarios: int, seed: int) -> tuple[Race, int, dict[str, list[float]]]:
-    """A race of variants that pass at these rates, in scenarios hard or easy for all; its runs and scores."""
+    """Race variants with these pass rates in scenarios of varying difficulty; return race, runs and scores."""
     drawn = random.Random(seed)
     names = [str(number) for number in range(len(rates))]
     race, runs = Race(names), 0
@@ -45,15 +45,15 @@ def test_p_is_a_probability_that_never_rises(differences: list[float]) -> None:
 
 
 @given(st.lists(st.floats(-1, 0)))
-def test_what_is_never_above_nothing_is_never_shown(differences: list[float]) -> None:
+def test_without_a_positive_difference_p_stays_1(differences: list[float]) -> None:
     bets = Bets()
     for difference in differences:
         bets.add(difference)
     assert bets.p == 1
 
 
-def test_among_equals_it_is_rarely_small_at_any_time() -> None:
-    """p falls to 0.1 or below at some of 100 looks in at most a tenth of cases: 10 % and two standard errors."""
+def test_for_equal_variants_p_is_rarely_small_at_any_look() -> None:
+    """p falls to 0.1 or below within 100 looks in at most 10 % of 400 cases, plus two standard errors."""
     drawn = random.Random(1)
     shown = 0
     for _ in range(400):
@@ -64,8 +64,8 @@ def test_among_equals_it_is_rarely_small_at_any_time() -> None:
     assert shown / 400 <= 0.13
 
 
-def test_equal_variants_are_stopped_or_called_worse_in_at_most_one_race_of_twenty() -> None:
-    """Over all variants and looks; `better` as well."""
+def test_equal_variants_are_stopped_or_called_worse_in_at_most_5_percent_of_races() -> None:
+    """The bound holds over all variants and looks of a race, and for `better` as well."""
     stopped = worse = better = 0
     races = 150
     for seed in range(races):
@@ -87,7 +87,7 @@ def test_equal_variants_are_stopped_or_called_worse_in_at_most_one_race_of_twent
     assert better / races <= 0.05
 
 
-def test_one_of_five_that_is_clearly_worse_is_stopped_and_saves_its_runs() -> None:
+def test_a_clearly_worse_variant_is_stopped_and_runs_are_saved() -> None:
     saved, stopped = [], 0
     for seed in range(40):
         race, runs, _ = run((0.8, 0.8, 0.8, 0.8, 0.2), 60, seed)
@@ -97,14 +97,14 @@ def test_one_of_five_that_is_clearly_worse_is_stopped_and_saves_its_runs() -> No
     assert mean(saved) > 0.1
 
 
-def test_a_variant_that_another_one_beats_is_stopped_though_it_is_as_good_as_the_baseline() -> None:
+def test_a_variant_beaten_by_another_is_stopped_even_if_it_equals_the_baseline() -> None:
     race, _, _ = run((0.2, 0.8, 0.2), 60, seed=1)
     assert race.stopped.keys() == {"2"}
     assert race.stopped["2"].by == "1"
     assert race.p_worse_than_baseline("2") > 0.05
 
 
-def test_scenarios_run_in_blocks_in_an_order_that_is_always_the_same() -> None:
+def test_scenarios_run_in_blocks_in_a_reproducible_random_order() -> None:
     blocks = random_blocks(range(12))
     assert [len(block) for block in blocks] == [5, 5, 2]
     assert sorted(number for block in blocks for number in block) == list(range(12))

@@ -1,4 +1,4 @@
-"""Equal variants are told apart in at most one case of twenty, however many they are and however they score."""
+"""The rate of false positives: equal variants differ in at most 5 % of cases, whatever their number and scores."""
 
 from __future__ import annotations
 
@@ -13,17 +13,17 @@ from harness.statistics.paired_difference import holm, paired_difference
 Draw = np.random.Generator
 SAMPLES = 200
 MOST = 0.05 + 3 * (0.05 * 0.95 / SAMPLES) ** 0.5
-"""5 %, and three deviations of so many samples."""
+"""5 %, and three standard errors for this number of samples."""
 
 
 def passing(draw: Draw) -> Callable[[], float]:
-    """A scenario that passes with a chance of its own."""
+    """A scenario that passes with a random probability."""
     chance = draw.random()
     return lambda: float(draw.random() < chance)
 
 
 def nearly_always_passing(draw: Draw) -> Callable[[], float]:
-    """Most runs are ties."""
+    """A scenario that passes in 97 % of runs, so most pairs are ties."""
     return lambda: float(draw.random() < 0.97)
 
 
@@ -33,19 +33,21 @@ def three_checks(draw: Draw) -> Callable[[], float]:
 
 
 def skewed(draw: Draw) -> Callable[[], float]:
-    """A good score as a rule, and now and then hardly any."""
+    """A scenario with a good score in most runs and almost none in a few."""
     return lambda: draw.beta(0.3, 0.1)
 
 
 def unequal(draw: Draw) -> Callable[[], float]:
-    """Scenarios of which few decide everything."""
+    """A scenario with a random range of scores: a few scenarios dominate the mean."""
     size = draw.random() ** 6
     return lambda: size * draw.random()
 
 
 @pytest.mark.parametrize("repeats", [1, 3])
 @pytest.mark.parametrize("kind", [passing, nearly_always_passing, three_checks, skewed, unequal])
-def test_no_equal_variant_is_better(kind: Callable[[Draw], Callable[[], float]], repeats: int) -> None:
+def test_an_equal_variant_is_rarely_called_better(
+    kind: Callable[[Draw], Callable[[], float]], repeats: int
+) -> None:
     draw = np.random.default_rng(repeats)
     alarms = 0
     for _ in range(SAMPLES):
@@ -58,7 +60,7 @@ def test_no_equal_variant_is_better(kind: Callable[[Draw], Callable[[], float]],
     assert alarms / SAMPLES <= MOST
 
 
-def test_none_of_five_equal_variants_is_better() -> None:
+def test_of_five_equal_variants_one_is_rarely_called_better() -> None:
     draw = np.random.default_rng(5)
 
     def five() -> Iterator[list[PairedValues]]:

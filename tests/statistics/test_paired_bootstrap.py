@@ -1,4 +1,4 @@
-"""The interval of a change holds what it says, also of few scenarios that pass or fail."""
+"""The paired bootstrap: coverage of its interval, also for few scenarios with binary scores, and its properties."""
 
 import random
 from math import inf
@@ -13,7 +13,7 @@ from harness.statistics.ratio_interval import student_quantile
 
 
 def runs_of(n: int, repeats: int, drop: float, draw: random.Random) -> list[PairedValues]:
-    """Scenarios that pass nine times in ten, in the mean, and that much less after a change."""
+    """Return `n` scenarios with a mean pass rate of 0.9 before a change, lower by the fraction `drop` after it."""
 
     def run(chance: float) -> list[float]:
         return [float(draw.random() < chance) for _ in range(repeats)]
@@ -23,7 +23,7 @@ def runs_of(n: int, repeats: int, drop: float, draw: random.Random) -> list[Pair
 
 
 @pytest.mark.parametrize(("n", "drop"), [(10, 0.0), (20, 0.0), (20, 0.3), (30, 0.1)])
-def test_the_interval_holds_the_true_change_as_often_as_it_says(n: int, drop: float) -> None:
+def test_the_interval_has_its_nominal_coverage(n: int, drop: float) -> None:
     draw, trials, held = random.Random(n), 500, 0
     for _ in range(trials):
         change = paired_bootstrap(runs_of(n, 5, drop, draw), resamples=500)
@@ -34,7 +34,7 @@ def test_the_interval_holds_the_true_change_as_often_as_it_says(n: int, drop: fl
 
 @pytest.mark.parametrize("n", [5, 10, 20])
 def test_the_interval_allows_for_scenarios_that_the_sample_does_not_have(n: int) -> None:
-    """All pass, and then one in ten breaks: of ten scenarios every third sample has none that does."""
+    """All pass before; then one in ten fails, and a third of all samples of ten contain no failure."""
     draw, trials, held = random.Random(n), 300, 0
     for _ in range(trials):
         change = paired_bootstrap(
@@ -45,7 +45,7 @@ def test_the_interval_allows_for_scenarios_that_the_sample_does_not_have(n: int)
     assert held / trials >= 0.95
 
 
-def test_scenarios_that_all_change_alike_are_sure_of_the_direction() -> None:
+def test_equal_changes_of_all_scenarios_exclude_zero() -> None:
     change = paired_bootstrap([PairedValues([(1.0, 1.2)])] * 6)
 
     assert change.estimate == pytest.approx(0.2)
@@ -71,7 +71,7 @@ def test_the_change_is_in_its_interval_and_the_same_on_every_rerun(found: list[P
 
 @settings(deadline=None, max_examples=50)
 @given(scenarios)
-def test_nothing_that_stays_as_it_was_changes(found: list[PairedValues]) -> None:
+def test_equal_scores_have_no_change(found: list[PairedValues]) -> None:
     same = [PairedValues([(before, before) for before, _ in each.repeats], each.weight) for each in found]
 
     change = paired_bootstrap(same, resamples=200)
@@ -80,7 +80,7 @@ def test_nothing_that_stays_as_it_was_changes(found: list[PairedValues]) -> None
     assert change.low <= 0 <= change.high
 
 
-def test_the_change_is_that_of_the_weighted_means() -> None:
+def test_the_estimate_is_the_change_of_the_weighted_means() -> None:
     found = [PairedValues([(1.0, 0.5), (0.0, 0.5)], weight=3.0), PairedValues([(1.0, 0.0)])]
 
     assert relative_change(found) == pytest.approx((3 * 0.5 + 0) / (3 * 0.5 + 1) - 1)
@@ -97,7 +97,7 @@ def test_all_repeats_of_a_scenario_are_one_observation() -> None:
     assert paired_bootstrap(of_five) == pytest.approx(paired_bootstrap(means))
 
 
-def test_of_one_scenario_the_repeats_are_resampled() -> None:
+def test_the_repeats_of_a_single_scenario_are_resampled() -> None:
     change = paired_bootstrap([PairedValues([(1.0, 0.5)] * 20)])
 
     assert change.estimate == -0.5
@@ -106,7 +106,7 @@ def test_of_one_scenario_the_repeats_are_resampled() -> None:
     assert paired_bootstrap([PairedValues([(1.0, 0.5)])]) == (-0.5, -inf, inf)
 
 
-def test_what_was_nothing() -> None:
+def test_a_mean_of_zero_before_the_change() -> None:
     assert relative_change([PairedValues([(0.0, 0.0)])]) == 0
     assert paired_bootstrap([PairedValues([(0.0, 1.0)])] * 12) == (inf, inf, inf)
     assert paired_bootstrap([PairedValues([(0.0, 0.0)])] * 3) == (0, 0, 0)
@@ -119,6 +119,6 @@ def test_quantiles_of_students_distribution(degrees: int, quantile: float) -> No
     assert student_quantile(0.975, degrees) == pytest.approx(quantile, abs=0.005)
 
 
-def test_a_scenario_without_repeats_has_no_change() -> None:
+def test_a_scenario_without_repeats_is_refused() -> None:
     with pytest.raises(ValueError, match="needs a repeat"):
         paired_bootstrap([PairedValues([])])

@@ -1,4 +1,4 @@
-"""The number of scenarios, or of repeats, that a verdict is said to need is the number it needs."""
+"""The recommended number of scenarios, or of repeats, has the promised power of 80 %."""
 
 from __future__ import annotations
 
@@ -14,9 +14,9 @@ from harness.statistics.paired_difference import paired_difference
 from harness.statistics.sample_size import AdditionalSample, additional_sample
 
 FIVE = 0.05 / 5
-"""The level of the first of five variants after correction (Holm)."""
+"""The level of the smallest of five p-values after Holm's correction."""
 
-# Scenarios before and after, each as often as it occurs: in the mean they are better by ten points.
+# Pairs of scores before and after; the mean difference is 0.1.
 INDEPENDENT = [(1, 1)] * 21 + [(0, 1)] * 14 + [(1, 0)] * 9 + [(0, 0)] * 6
 ALIKE = [(1, 1)] * 11 + [(0, 1)] * 3 + [(1, 0)] * 1 + [(0, 0)] * 5
 SKEWED = [(1.0, 0.9)] * 6 + [(0, 0.8)] * 2 + [(0.5, 0.5)] * 2
@@ -44,10 +44,10 @@ def share_shown(samples: list[list[PairedValues]], level: float) -> float:
         pytest.param(ONLY_BETTER, 1, id="only better"),
     ],
 )
-def test_as_many_scenarios_as_it_asks_for_show_the_difference_in_four_of_five_samples(
+def test_the_recommended_number_of_scenarios_has_a_power_of_80_percent(
     like: list[tuple[float, float]], at_most: float, level: float
 ) -> None:
-    """80 % of 100 samples, and 12 % for chance; it may ask for too many where the most change in one direction."""
+    """80 % of 100 samples, less 12 % for chance; the power may be higher if most changes have one direction."""
     asked = additional_sample(once(*like), level)
     assert asked is not None
     assert asked.scenarios is not None
@@ -59,8 +59,8 @@ def test_as_many_scenarios_as_it_asks_for_show_the_difference_in_four_of_five_sa
     assert 0.68 <= share_shown(samples, level) <= at_most
 
 
-def test_as_many_repeats_as_it_asks_for_show_a_difference_that_is_hidden_by_chance() -> None:
-    """Models that answer at random: scenarios get better by about ten points each."""
+def test_the_recommended_number_of_repeats_has_a_power_of_80_percent() -> None:
+    """Scenarios with random outcomes, whose pass rates rise by about 0.1 each."""
     draw = SOURCE(2)
 
     def sample(repeats: int) -> list[PairedValues]:
@@ -80,7 +80,7 @@ def test_as_many_repeats_as_it_asks_for_show_a_difference_that_is_hidden_by_chan
     assert 0.68 <= share_shown([sample(5 + more) for _ in range(60)], 0.05) <= 0.95
 
 
-def test_repeats_are_asked_for_only_where_they_differ_most() -> None:
+def test_repeats_are_recommended_only_if_they_vary_more_than_scenarios() -> None:
     alike = [PairedValues([value] * 3) for value in ALIKE]
     assert additional_sample(alike, 0.05) == additional_sample(once(*ALIKE), 0.05)
 
@@ -90,14 +90,14 @@ def test_repeats_are_asked_for_only_where_they_differ_most() -> None:
     assert found.repeats is not None
 
 
-def test_the_repeats_of_a_single_scenario_are_all_there_is() -> None:
+def test_a_single_scenario_needs_repeats_only() -> None:
     assert additional_sample([PairedValues(ALIKE)], 0.05) == AdditionalSample(
         None, (additional_sample(once(*ALIKE), 0.05) or AdditionalSample(0, 0)).scenarios
     )
     assert additional_sample(once((0, 1)), 0.05) is None
 
 
-def test_where_nothing_differs_no_number_shows_it() -> None:
+def test_without_a_mean_difference_no_number_is_recommended() -> None:
     assert additional_sample(once((1, 1), (0, 0)), 0.05) is None
     assert additional_sample(once((1, 0), (0, 1)), 0.05) is None
 
@@ -107,7 +107,9 @@ def test_where_nothing_differs_no_number_shows_it() -> None:
     st.floats(0.001, 0.05),
     st.floats(0.001, 0.05),
 )
-def test_more_variants_never_need_less(values: list[tuple[float, float]], a: float, b: float) -> None:
+def test_a_stricter_level_never_needs_fewer_scenarios(
+    values: list[tuple[float, float]], a: float, b: float
+) -> None:
     strict, lenient = (additional_sample(once(*values), level) for level in sorted((a, b)))
     if strict is None or lenient is None:
         assert strict == lenient
@@ -115,6 +117,6 @@ def test_more_variants_never_need_less(values: list[tuple[float, float]], a: flo
         assert (strict.scenarios or 0) >= (lenient.scenarios or 0) >= 1
 
 
-def test_what_scenarios_weigh_in_all_does_not_matter() -> None:
+def test_the_scale_of_weights_does_not_matter() -> None:
     heavy = [PairedValues([value], 7.0) for value in ALIKE]
     assert additional_sample(heavy, 0.05) == additional_sample(once(*ALIKE), 0.05)
