@@ -100,7 +100,7 @@ def _refusal(value: Any, operation: Mapping[str, Any]) -> tuple[str, str] | None
             if found is not None:
                 return found
     if op == "test":
-        return f"the value at '{operation['path']}' is another", ""
+        return f"the value at '{operation['path']}' is different", ""
     return None
 
 
@@ -117,7 +117,7 @@ def _missing(value: Any, steps: Sequence[str]) -> tuple[str, str] | None:
                 return f"there is no '{pointer}'", f"the list has {len(value)} items, the first is 0"
             value = value[int(step)]
         else:
-            return f"there is no '{pointer}'", "what is there has no parts"
+            return f"there is no '{pointer}'", "the value above it is neither a mapping nor a list"
     return None
 
 
@@ -134,12 +134,14 @@ def faulty_operations(patch: Sequence[Mapping[str, Any]]) -> list[str]:
     for number, operation in enumerate(patch, start=1):
         op, pointers = operation.get("op"), [operation[key] for key in ("path", "from") if key in operation]
         if op not in _OPERATIONS:
-            wrong.append(f"operation {number}: {op!r} is no operation; there are {', '.join(_OPERATIONS)}")
+            wrong.append(
+                f"operation {number}: {op!r} is not an operation; expected one of {', '.join(_OPERATIONS)}"
+            )
             continue
         if relative := [
             pointer for pointer in pointers if isinstance(pointer, str) and pointer and pointer[0] != "/"
         ]:
-            wrong.append(f"operation {number}: '{relative[0]}' is no path: write '/{relative[0]}'")
+            wrong.append(f"operation {number}: '{relative[0]}' is not a path: write '/{relative[0]}'")
             continue
         try:
             jsonpatch.JsonPatch([dict(operation)])

@@ -56,7 +56,7 @@ def dialect_named(name: str) -> Dialect:
     """
     if name not in registered():
         hint = did_you_mean(name, names())
-        raise ManifestError(Problem("unknown-dialect", f"no dialect '{name}' can be run", None, hint))
+        raise ManifestError(Problem("unknown-dialect", f"there is no dialect '{name}'", None, hint))
     point = registered()[name]
     origin = _origin(point)
     try:
@@ -77,10 +77,10 @@ def dialect_of(path: Path, named_at: Span | None = None) -> Dialect:
     if dialect is None:
         if (problem := _fragment(document)) is not None:
             raise ManifestError(problem)
-        text = f"{shown_path(path)} is a manifest of no known dialect ({', '.join(names())})"
+        text = f"{shown_path(path)} is not a manifest of a known dialect ({', '.join(names())})"
         hint = "if it is one of these, name it: `dialect:` in a scenario, or --dialect"
         if _is_scenario_file(document):
-            text = f"{shown_path(path)} is a scenario file, and no manifest"
+            text = f"{shown_path(path)} is a scenario file, not a manifest"
             hint = "`manifest` names the file of the agent"
         raise ManifestError(Problem("unknown-dialect", text, document.span(), hint))
     return dialect

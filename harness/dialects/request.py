@@ -202,7 +202,7 @@ def _missing(kind: str, written: str, path: Path, where: Span) -> Problem:
         return Problem("not-a-file", f"'{written}' is a pipe, a socket or a device, not a {kind}", where)
     if path.exists():
         return Problem("not-a-folder", f"'{written}' is a file, and a {kind} is needed", where)
-    return Problem("missing-file", f"{kind} '{written}' is not there", where, hint_for_missing(path))
+    return Problem("missing-file", f"{kind} '{written}' does not exist", where, hint_for_missing(path))
 
 
 def _refuse_unreadable(written: str, where: Span, error: OSError) -> NoReturn:

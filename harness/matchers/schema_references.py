@@ -51,8 +51,8 @@ def _fault(schema: Any, keyword: str, resolver: Any) -> str:
         if isinstance(schema, bool):
             break
         if not isinstance(schema, dict):
-            return "leads to what is no schema"
+            return "leads to something that is not a schema"
         if any(schema is earlier for earlier in seen):
-            return "leads round in a circle"
+            return "leads in a circle"
         seen.append(schema)
     return ""

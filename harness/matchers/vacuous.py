@@ -64,25 +64,25 @@ def matches_every_count(expected: Any) -> bool:
 def _of_matcher(name: str, argument: Any, path: tuple[str | int, ...]) -> Iterator[VacuousPart]:
     if name == "$all" and isinstance(argument, list):
         if not argument:
-            yield VacuousPart(path, "'$all' lists nothing, so that it cannot fail", on_key=True)
+            yield VacuousPart(path, "'$all' lists nothing, so it cannot fail", on_key=True)
         yield from vacuous_parts(argument, path)
     elif name in ("$some", "$json"):
         yield from vacuous_parts(argument, path)
     elif name in ("$contains", "$icontains") and argument == "":
         hint = "{$type: string} matches every text"
-        yield VacuousPart(path, f"every text contains '', so that '{name}' cannot fail", hint)
+        yield VacuousPart(path, f"every text contains '', so '{name}' cannot fail", hint)
     elif name == "$regex" and _is_found_anywhere(argument):
         hint = "a pattern is found anywhere in a text; ^ and $ bind it to the ends"
         yield VacuousPart(path, f"the pattern '{argument}' is found in every text", hint)
     elif name == "$len" and matches_every_count(argument):
-        yield VacuousPart(path, "every length fits, so that '$len' cannot fail")
+        yield VacuousPart(path, "every length matches, so '$len' cannot fail")
     elif name == "$not" and argument == {"$in": []}:
-        yield VacuousPart(path, "nothing is in an empty list, so that this cannot fail")
+        yield VacuousPart(path, "nothing is in an empty list, so this cannot fail")
     elif name == "$cel" and isinstance(argument, str):
         from harness.expressions.inspection import always_true_reason
 
         if always_true_reason(argument):
-            yield VacuousPart(path, f"'{argument}' is true of every value, so that it cannot fail")
+            yield VacuousPart(path, f"'{argument}' is true of every value, so it cannot fail")
     elif name == "$schema":
         yield from vacuous_schema(argument, path)
 
@@ -91,10 +91,10 @@ def vacuous_schema(schema: Any, path: tuple[str | int, ...] = ()) -> Iterator[Va
     """Yield the parts of a JSON Schema that have no effect."""
     misspelt = list(misspelt_keywords(schema, path))
     for keyword in misspelt:
-        text = f"'{keyword.keyword}' is no keyword of JSON Schema, and is ignored"
+        text = f"'{keyword.keyword}' is not a keyword of JSON Schema, and is ignored"
         yield VacuousPart(keyword.path, text, f"did you mean '{keyword.meant}'?", on_key=True)
     if not misspelt and accepts_everything(schema):
-        yield VacuousPart(path, "this schema accepts everything, so that it cannot fail")
+        yield VacuousPart(path, "this schema accepts everything, so it cannot fail")
 
 
 def _is_found_anywhere(pattern: Any) -> bool:

@@ -389,7 +389,7 @@ def _json(argument: Any) -> Test:
 
 
 def _no_json(constant: str) -> None:
-    raise ValueError(f"{constant} is no value of JSON")
+    raise ValueError(f"{constant} is not a JSON value")
 
 
 def _exact(argument: Any) -> Test:

@@ -65,12 +65,12 @@ def vacuous_expectations(at: Document, timeout_s: float) -> Iterator[Problem]:
 def _in_expectations(at: Document, timeout_s: float) -> Iterator[Problem]:
     values = at.value
     if not values:
-        text = "'expect' lists nothing: it is as good as left out"
+        text = "'expect' lists nothing: it has no effect"
         yield _warning(text, at.span())
     for key, value in values.items():
         is_bound = key == "calls" and values.get("calls_order") == "exact"
         if key in EMPTY_HOLDS and not value and not is_bound:
-            yield _warning(f"'{key}' lists nothing, so that it cannot fail", at.key_span((key,)))
+            yield _warning(f"'{key}' lists nothing, so it cannot fail", at.key_span((key,)))
     yield from _in_latency(at, timeout_s)
     yield from _in_values(at)
     yield from _in_calls(at)
@@ -88,7 +88,7 @@ def _in_latency(at: Document, timeout_s: float) -> Iterator[Problem]:
             hint = "it is in seconds" if bound >= _MILLISECONDS else ""
             yield _warning(text, at.span(place), hint)
     if bounds.get("nodes") == {}:
-        text = "'latency.nodes' lists nothing, so that it cannot fail"
+        text = "'latency.nodes' lists nothing, so it cannot fail"
         yield _warning(text, at.key_span(("latency", "nodes")))
 
 
@@ -97,7 +97,7 @@ def _in_values(at: Document) -> Iterator[Problem]:
     values = at.value
     for key in _ALWAYS_THERE:
         if key in values and matches_anything(values[key]):
-            yield _warning(f"'{key}' is there in every run, so that this cannot fail", at.span((key,)))
+            yield _warning(f"'{key}' is present in every run, so this cannot fail", at.span((key,)))
     for key in _MATCHED:
         if key in values and not (key == "error" and not values[key]):  # `error: {}`: there is one
             yield from _located(vacuous_parts(values[key]), at.at((key,)))
@@ -107,7 +107,7 @@ def _in_values(at: Document) -> Iterator[Problem]:
     for key in _COUNTED:
         for name, count in (values.get(key) or {}).items():
             if matches_every_count(count):
-                yield _warning("every count fits, so that this cannot fail", at.span((key, name)))
+                yield _warning("every count matches, so this cannot fail", at.span((key, name)))
 
 
 def _in_calls(at: Document) -> Iterator[Problem]:
@@ -121,7 +121,7 @@ def _in_calls(at: Document) -> Iterator[Problem]:
     for index, call in enumerate(at.value.get("never_calls") or ()):
         kind = next(iter(call.keys() - {"node", "args", "ok"}), "")
         for name, hint in unknown_arguments(kind, call.get("args")):
-            text = f"no call of kind '{kind}' has an argument '{name}', so that this cannot fail"
+            text = f"no call of kind '{kind}' has an argument '{name}', so this cannot fail"
             yield _warning(text, at.key_span(("never_calls", index, "args", name)), hint)
     if "calls_order" in at.value and "calls" not in at.value:
         text = "'calls_order' does nothing without 'calls'"
@@ -133,12 +133,12 @@ def _in_items(at: Document) -> Iterator[Problem]:
         from harness.expressions.inspection import always_true_reason
 
         if why := always_true_reason(item["that"]):
-            text = f"'{item['that']}' {why}, so that it cannot fail"
+            text = f"'{item['that']}' {why}, so it cannot fail"
             yield _warning(text, at.span(("checks", index, "that")))
     for key in ITEMIZED:
         for item in check_items(at, key) if at.value.get(key) else ():
             if key == "judge" and item.value.get("threshold") == 0:
-                text = "a threshold of 0 is reached by every grade, so that this judge cannot fail"
+                text = "every grade reaches a threshold of 0, so this judge cannot fail"
                 yield _warning(text, item.span(("threshold",)))
             if item.value.get("weight") == 0:
                 yield _warning(_COUNTS_NOTHING, item.span(("weight",)))
@@ -151,7 +151,7 @@ def _in_weights(at: Document) -> Iterator[Problem]:
         return
     one_counts = any(_weights(values, weights))
     if not one_counts:
-        text = "the weight of every check is 0, so that none of them counts"
+        text = "the weight of every check is 0, so none of them counts"
         yield _warning(text, at.key_span(("weights",)))
     for key, weight in weights.items():
         if key in _GATES:

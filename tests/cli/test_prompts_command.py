@@ -69,12 +69,12 @@ def test_control_characters_are_escaped_and_secrets_replaced_on_a_terminal(
     [
         (["nowhere.yaml"], "no such file"),
         (["a.scenario.yaml"], "give the manifest that it names"),
-        (["think.md"], "a manifest of no known dialect"),
+        (["think.md"], "not a manifest of a known dialect"),
         (["."], "this is a folder"),
         (["loop.yaml"], "loop.yaml: cannot be read: Too many levels of symbolic links"),
         (["a.yaml", "--dialect", "shermi"], "did you mean 'sherma'?"),
         (["a.yaml", "--with", "think.md"], "is a single file"),
-        (["broken.yaml"], "broken.yaml:2:38: error: file 'nowhere.md' is not there [missing-file]"),
+        (["broken.yaml"], "broken.yaml:2:38: error: file 'nowhere.md' does not exist [missing-file]"),
     ],
 )
 def test_what_cannot_be_listed_is_told(invoke: Invoke, write: WriteFile, args: Any, told: str) -> None:

@@ -198,7 +198,7 @@ def test_a_file_named_explicitly_must_be_a_manifest(invoke: Invoke, write: Write
     write("values.yaml", "a: 1\n")
     result = invoke("validate", "values.yaml")
     assert result.exit_code == 2
-    assert "no known dialect" in result.stdout
+    assert "not a manifest of a known dialect" in result.stdout
 
 
 def test_a_document_of_parts_is_told_from_one_of_no_dialect(invoke: Invoke, write: WriteFile) -> None:
@@ -208,7 +208,7 @@ def test_a_document_of_parts_is_told_from_one_of_no_dialect(invoke: Invoke, writ
     )
     result = invoke("validate", "parts.yaml")
     assert result.exit_code == 2
-    assert "parts.yaml:1:1: error: there is no component at the top to run [no-component]" in result.stdout
+    assert "parts.yaml:1:1: error: there is no top-level component to run [no-component]" in result.stdout
     assert "comes after the document that refers to them" in result.stdout
 
 
@@ -314,13 +314,16 @@ def test_the_manifest_a_scenario_runs_is_checked_and_the_names_it_expects_there(
     [
         (
             "stat.count + 1",
-            "7:68: warning: this expression asks for what does not exist: undeclared name 'stat'",
+            "7:68: warning: this expression refers to a name that does not exist: undeclared name 'stat'",
         ),
         (
             "siz(state.count)",
-            "7:68: warning: this expression asks for what does not exist: no function 'siz'",
+            "7:68: warning: this expression refers to a name that does not exist: no function 'siz'",
         ),
-        ("1 + siz([])", "7:72: warning: this expression asks for what does not exist: no function 'siz'"),
+        (
+            "1 + siz([])",
+            "7:72: warning: this expression refers to a name that does not exist: no function 'siz'",
+        ),
         (
             "state.count +",
             "7:67: warning: this expression will fail when it is evaluated: the expression ends",
@@ -346,7 +349,7 @@ def test_a_scenario_file_that_is_named_as_a_manifest(
     )
     result = invoke("validate", "b.scenario.yaml")
     assert result.exit_code == 2
-    assert "a.scenario.yaml is a scenario file, and no manifest" in result.stdout
+    assert "a.scenario.yaml is a scenario file, not a manifest" in result.stdout
     assert "`manifest` names the file of the agent" in result.stdout
 
 

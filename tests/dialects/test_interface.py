@@ -325,7 +325,7 @@ def test_the_dialects_of_the_table_are_verified() -> None:
 
 
 def test_an_unknown_dialect_is_refused() -> None:
-    assert refusal("leafmesk") == "no dialect 'leafmesk' can be run\n    did you mean 'leafmesh'?"
+    assert refusal("leafmesk") == "there is no dialect 'leafmesk'\n    did you mean 'leafmesh'?"
 
 
 def test_a_package_cannot_replace_a_dialect_of_the_format(install: Install) -> None:

@@ -67,7 +67,7 @@ def test_a_folder_lists_its_files_in_order(
 @pytest.mark.parametrize(
     ("written", "code", "message"),
     [
-        ("prts", "missing-file", "folder 'prts' is not there"),
+        ("prts", "missing-file", "folder 'prts' does not exist"),
         ("parts/a.md", "not-a-folder", "'parts/a.md' is a file, and a folder is needed"),
         ("../..", "path-outside", "'../..' is outside the folders a manifest may read"),
         ("long" * 5000, "unreadable-file", "this path cannot be looked up: File name too long"),
@@ -125,5 +125,5 @@ def test_a_graph_is_recompiled_when_a_file_that_its_manifest_names_changes(tmp_p
     (tmp_path / "p.md").write_text("two!")
     assert load_graph(request) is not graph
     (tmp_path / "p.md").unlink()
-    with pytest.raises(ManifestError, match=r"'p\.md' is not there"):
+    with pytest.raises(ManifestError, match=r"'p\.md' does not exist"):
         load_graph(request)

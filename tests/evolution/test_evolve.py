@@ -310,7 +310,7 @@ def test_a_path_that_is_not_a_manifest_is_an_error(evolve: Evolve) -> None:
             "empty",
             "error: empty: this is a folder, not a file [not-a-file]\n    MANIFEST is the file of an agent",
         ),
-        ("a.scenario.yaml", "a.scenario.yaml is a scenario file, and no manifest"),
+        ("a.scenario.yaml", "a.scenario.yaml is a scenario file, not a manifest"),
     ]:
         result = CliRunner().invoke(cli, ["evolve", name])
         assert result.exit_code == 2

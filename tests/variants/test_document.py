@@ -89,11 +89,11 @@ def test_variants_are_chosen_by_name_beside_the_baseline(variants: Read) -> None
         ),
         (
             "variants: [{name: a, edit: [{op: sing, path: /a}]}]",
-            "2:28 operation 1: 'sing' is no operation; there are add, ",
+            "2:28 operation 1: 'sing' is not an operation; expected one of add, ",
         ),
         (
             "variants: [{name: a, edit: [{op: remove, path: a/b}]}]",
-            "2:28 operation 1: 'a/b' is no path: write '/a/b'",
+            "2:28 operation 1: 'a/b' is not a path: write '/a/b'",
         ),
         ("variants: [{name: a, manifest: no.yaml}]", "2:32 "),
         ("variants: [{name: a, edit: [{op: remove}]}]", "2:28 operation 1: "),

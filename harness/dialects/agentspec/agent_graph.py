@@ -278,7 +278,7 @@ class _RemoteAgentNode(_AgentLifecycle):
                 name=agent.name,
                 alias=agent.id,
                 args={"input": text},
-                hint="remote agents are not reached from here",
+                hint="the harness does not call remote agents",
             )
         )
         reply = as_text(answer)

@@ -31,7 +31,7 @@ def load(request: LoadRequest) -> Graph:
         ManifestError: with all problems.
     """
     with refuse_deep_nesting(
-        request.path, f"nested more than {MAX_DEPTH} levels deep, references written out"
+        request.path, f"nested more than {MAX_DEPTH} levels deep, with references expanded"
     ):
         configuration = configuration_of(request)
         component = select_component(configuration, request)
@@ -62,7 +62,7 @@ def select_component(configuration: Configuration, request: LoadRequest) -> Agen
         configuration.problems.raise_errors()
     component: Component = configuration.find(request.agent)
     if not isinstance(component, AgenticComponent):
-        text = f"the {component} is neither an agent nor a flow, so that it cannot be run"
+        text = f"the {component} is neither an agent nor a flow, so it cannot be run"
         raise ManifestError([*configuration.problems.errors, Problem("not-runnable", text, component.span())])
     if not component.is_complete and not configuration.problems.errors:
         # The root component does not use it, so its problems were only warnings.

@@ -197,7 +197,7 @@ class Configuration:
             self.problems.refuse("unsupported", text, span, hint)
         else:
             hint = "; ".join([nearest_type(component_type, [*TYPES, *self.plugins.component_types]), *broken])
-            text = f"no component type '{component_type}' is known"
+            text = f"unknown component type '{component_type}'"
             self.problems.refuse("unknown-component-type", text, span, hint)
         return None
 
@@ -234,7 +234,7 @@ class Configuration:
             except UnreadableValue:
                 unreadable = True
             except TooManyNodes:
-                text = f"more than {MAX_NODES:,} values in a component, references written out"
+                text = f"more than {MAX_NODES:,} values in a component, with its references expanded"
                 raise ManifestError(Problem("too-many-nodes", text, part.key_span((key,)))) from None
         if unreadable:
             raise UnreadableValue
@@ -303,14 +303,14 @@ class Configuration:
         if empty:
             problem = Problem(
                 "unknown-key",
-                f"'{key}' is no key of {kind}; it is empty, and ignored",
+                f"'{key}' is not a key of {kind}; it is empty, so it is ignored",
                 part.key_span((key,)),
                 severity="warning",
             )
         else:
             problem = Problem(
                 "unsupported",
-                f"'{key}' is no key of {kind}: other than [] it is not supported",
+                f"'{key}' is not a key of {kind}: a value other than [] is not supported",
                 part.span((key,)),
             )
         self.problems.add([_with_owner(part, problem)])

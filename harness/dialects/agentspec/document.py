@@ -190,8 +190,8 @@ def version_problems(document: Document, *, required: bool) -> Iterator[Problem]
         text = f"{VERSION}: expected text, found {describe(version)}"
         yield Problem("wrong-type", text, span, "quote it to make it text")
     elif version not in VERSIONS:
-        later = f"if it needs nothing that came later, say {VERSION}: {VERSIONS[-1]}"
-        text = f"{VERSION} {version} is not known; known are {known}"
+        later = f"if it uses nothing newer, write {VERSION}: {VERSIONS[-1]}"
+        text = f"{VERSION} {version} is unknown; known versions: {known}"
         yield Problem("unknown-version", text, span, later if _is_later(version) else "")
 
 

@@ -102,7 +102,7 @@ def _router(node: Node, name: str, edges: Sequence[Edge]) -> Router:
         branch = state["branch"]
         if branch not in by_branch:
             raise OpenBranch(
-                f"the {node} was left by its branch '{branch}', from which no control edge leads"
+                f"the {node} took its branch '{branch}', but no control edge leaves it by that branch"
             )
         return [by_branch[branch]]
 

@@ -46,7 +46,7 @@ def has_one_start_node(flow: Flow) -> Iterator[Problem]:
         yield Problem("start-node", text, flow.span("nodes"))
     for index, node in enumerate(flow.nodes):
         if isinstance(node, StartNode) and (node is not flow.start_node or node in flow.nodes[:index]):
-            text = f"{flow}: a flow has one StartNode, and '{node.name}' is another"
+            text = f"{flow}: a flow has one StartNode, and '{node.name}' is a second one"
             yield Problem("start-node", text, flow.span("nodes", index))
 
 
@@ -82,10 +82,10 @@ def no_edge_enters_start_or_leaves_end(flow: Flow) -> Iterator[Problem]:
     """No control edge enters a StartNode or leaves an EndNode. spec: EndNode, "Outgoing branches: None"."""
     for edge in flow.control_flow_connections:
         if isinstance(edge.to_node, StartNode):
-            text = f"{edge} leads to the {edge.to_node}, where nothing may lead"
+            text = f"{edge} leads to the {edge.to_node}, but no edge may lead to a StartNode"
             yield Problem("start-node", text, edge.span("to_node"))
         if isinstance(edge.from_node, EndNode):
-            text = f"{edge} leads away from the {edge.from_node}, where the flow ends"
+            text = f"{edge} leads away from the {edge.from_node}, but no edge may leave an EndNode"
             yield Problem("end-node", text, edge.span("from_node"))
 
 

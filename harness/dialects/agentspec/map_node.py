@@ -103,5 +103,5 @@ def _reduce(node: MapNode, title: str, values: Sequence[Any]) -> Any:
         collected = node.outputs[COLLECTED + title]
         if collected.has_default:
             return collected.default
-        raise MissingValue(f"{node}: nothing to take the {reducer} of '{title}' of, as its list is empty")
+        raise MissingValue(f"{node}: cannot take the {reducer} of '{title}', because its list is empty")
     return _REDUCERS[reducer](values)

@@ -93,7 +93,7 @@ def mistakes(schema: Any) -> Iterator[Mistake]:
         yield Mistake(f"a property is a JSON Schema: expected a mapping, found {found}", code="wrong-type")
         return
     if _is_too_large(schema):
-        message = f"more than {MAX_NODES:,} values in a property, references and aliases written out"
+        message = f"more than {MAX_NODES:,} values in a property, with references and aliases expanded"
         yield Mistake(message, code="too-many-nodes")
         return
     title = schema.get("title")

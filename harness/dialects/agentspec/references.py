@@ -163,7 +163,7 @@ class References:
         """Return the key of a reference. If it is not valid, add a problem and return None."""
         for extra in part.value:
             if extra not in (REFERENCE, TABLE):
-                text = f"unknown key '{extra}' beside {REFERENCE}"
+                text = f"unknown key '{extra}' next to {REFERENCE}"
                 self._problems.refuse("unknown-key", text, part.key_span((extra,)))
         key = part.value[REFERENCE]
         if not isinstance(key, str):
@@ -189,7 +189,7 @@ class References:
         try:
             found = self.value(part, budget)
         except TooManyNodes:
-            text = f"'{key}' has more than {MAX_NODES:,} values, references written out"
+            text = f"'{key}' has more than {MAX_NODES:,} values, with its references expanded"
             self._problems.refuse("too-many-nodes", text, part.span())
             raise UnreadableValue from None
         self._nodes[key] = MAX_NODES - budget.remaining
@@ -225,7 +225,7 @@ class References:
             cycle = self._find_cycle(key)
             self.values |= dict.fromkeys(cycle, BROKEN)  # report the cycle once
             if not cycle:
-                most = f"at most {MAX_REFERENCE_DEPTH} references may be inside each other"
+                most = f"at most {MAX_REFERENCE_DEPTH} references may be nested"
                 text = f"'{key}' is nested too deep: {most}"
                 self._problems.refuse("too-deep", text, span)
                 return False
@@ -239,7 +239,7 @@ class References:
         place = next(_paths_of_id(key, self._main.value, ()), None)
         if place is not None:
             where = self._main.span((*place, "id"))
-            return f"it is the id of what is written at {where}: put that under {TABLE}, with the key '{key}'"
+            return f"it is the id of the component at {where}: put that component under {TABLE}, with the key '{key}'"
         if not self._alone:
             return did_you_mean(key, self._tables)
         near = nearest(key, self._tables)

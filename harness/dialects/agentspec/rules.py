@@ -115,7 +115,9 @@ def keywords_are_known(component: ComponentWithIO) -> Iterator[Problem]:
     for side, written in (("inputs", component.declared_inputs), ("outputs", component.declared_outputs)):
         for index, item in enumerate(written or ()):
             for found in misspelt_keywords(item.schema, cutoff=_MISSPELLING_CUTOFF):
-                text = f"{component}: property '{item.title}': '{found.keyword}' is no keyword of JSON Schema"
+                text = (
+                    f"{component}: property '{item.title}': '{found.keyword}' is not a keyword of JSON Schema"
+                )
                 span, hint = component.span(side, index, *found.path), f"did you mean '{found.meant}'?"
                 yield Problem("unknown-key", text, span, hint, "warning")
 
@@ -144,7 +146,7 @@ def branches_match(node: Node) -> Iterator[Problem]:
             hint = did_you_mean(branch, expected)
             yield Problem("unknown-branch", text, node.span("branches", index), hint)
         elif branch in node.declared_branches[:index]:
-            text = f"{node}: branch '{branch}' is there twice"
+            text = f"{node}: branch '{branch}' is listed twice"
             yield Problem("duplicate-branch", text, node.span("branches", index))
     missing = [branch for branch in expected if branch not in node.declared_branches]
     if missing:

@@ -22,7 +22,7 @@ def missing_root_problem(document: Document) -> Problem | None:
     value = document.value
     if not isinstance(value, dict) or TABLE not in value or not value.keys() <= {TABLE, VERSION}:
         return None
-    text = "there is no component at the top to run"
+    text = "there is no top-level component to run"
     hint = "a document of disaggregated components comes after the document that refers to them"
     return Problem("no-component", text, document.span(), hint)
 

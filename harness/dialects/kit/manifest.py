@@ -33,7 +33,7 @@ def only_document(
         ManifestError: it cannot be read, or the request has several files.
     """
     if len(request.paths) > 1:
-        text = f"{what} is a single file, and several are named"
+        text = f"{what} is a single file, but several are named"
         raise ManifestError(Problem("several-manifests", text, request.named_at))
     if request.text is not None:
         return parse(request.text, file=str(request.path), yaml=yaml, rewrite=rewrite)

@@ -163,7 +163,7 @@ class _Collector:
         elif tool.name not in self.tools:
             self.tools[tool.name] = replace(tool, caller=self._call)
             for argument in tool.unknown_arguments:
-                text = f"'{argument}' of tool '{tool.name}' is not known, and does nothing here"
+                text = f"unknown argument '{argument}' of tool '{tool.name}': it has no effect"
                 self._warning("tool-argument", text, place)
 
 

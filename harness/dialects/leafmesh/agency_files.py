@@ -162,7 +162,7 @@ def _list_directory(discover: AutoDiscover, document: Document, request: LoadReq
         elif not (base / written).exists() and (
             hint := hint_for_missing(Path(os.path.normpath(base / above)))
         ):
-            raise ManifestError(Problem("missing-file", f"folder '{written}' is not there", span, hint))
+            raise ManifestError(Problem("missing-file", f"folder '{written}' does not exist", span, hint))
     return request.resolve_folder(written, span, discover.pattern, recursive=discover.recursive)
 
 
@@ -199,7 +199,7 @@ class _Reader:
         """Parse a file and name its module relative to the project folder; None if there is a problem."""
         parts = path.relative_to(project).with_suffix("").parts
         if any("." in part for part in parts):
-            text = f"'{path.relative_to(project)}' cannot be imported: the name of a module has no dot in it"
+            text = f"'{path.relative_to(project)}' cannot be imported: a module name cannot contain a dot"
             self.problems.append(Problem("import", text, self._span, "rename it"))
             return None
         return self.read(path, ".".join(parts[:-1] if parts[-1] == "__init__" else parts))

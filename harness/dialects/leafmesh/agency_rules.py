@@ -32,7 +32,7 @@ def agency_problems(files: AgencyFiles, agents: Mapping[str, AnyAgent]) -> Itera
             if not isinstance(statement, Function):
                 continue
             if isinstance(agents.get(name), HumanAgent):
-                text = f"agent '{name}' is human, so that this function is never called"
+                text = f"agent '{name}' is human, so this function is never called"
                 yield Problem("unused-function", text, file.span(statement), "", "warning")
             elif name in agents:
                 yield from _check_arguments(file, statement)
@@ -69,7 +69,7 @@ def _check_decorators(file: PythonFile, agents: Collection[str]) -> Iterator[Pro
                 yield Problem("bad-decorator", text, file.span(place))
             for name, at in _named_agents(decorator, call):
                 if name not in agents and (near := nearest(name, agents, cutoff=_NEAR)) is not None:
-                    text = f"@{decorator} names '{name}', which is no agent"
+                    text = f"@{decorator} names '{name}', which is not an agent"
                     yield Problem("unknown-agent", text, file.span(at), f"did you mean '{near}'?", "warning")
 
 
@@ -91,7 +91,7 @@ def _check_arguments(file: PythonFile, function: Function) -> Iterator[Problem]:
     """
     has_only_own_decorators = len(list(decorators_of(file, function))) == len(function.decorator_list)
     if has_only_own_decorators and not _takes_three_arguments(function):
-        text = f"agent '{function.name}' calls its function with three arguments, which it does not take"
+        text = f"agent '{function.name}' calls its function with three arguments, but it does not accept them"
         hint = f"async def {function.name}(llm_response, input_data, context):"
         yield Problem("agent-arguments", text, file.span(function), hint, "warning")
 
@@ -108,5 +108,5 @@ def _check_name(file: PythonFile, function: Function, agents: Collection[str]) -
     """Warn about a function whose name resembles that of an agent without a function."""
     near = nearest(function.name, agents, cutoff=_NEAR)
     if near is not None:
-        text = f"there is no agent '{function.name}', so that this function is never called"
+        text = f"there is no agent '{function.name}', so this function is never called"
         yield Problem("unknown-agent", text, file.span(function), f"did you mean '{near}'?", "warning")

@@ -71,7 +71,7 @@ def _missing_fields(
                 else ""
             )
             if isinstance(connector, MCP) and "command" in needed and connector.url:
-                hint = "for a server at a url say `transport: http`; the default is stdio"
+                hint = "for a server at a url write `transport: http`; the default is stdio"
             yield Problem("missing-key", text, where, hint)
 
 

@@ -17,7 +17,7 @@ from harness.graph.to_json import to_json
 def _reject_boolean(kind: Literal["int", "float"]) -> BeforeValidator:
     def check(value: Any) -> Any:
         if isinstance(value, bool):
-            raise PydanticCustomError(f"{kind}_type", "a boolean is no number")
+            raise PydanticCustomError(f"{kind}_type", "a boolean is not a number")
         return value
 
     return BeforeValidator(check)

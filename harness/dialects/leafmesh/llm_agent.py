@@ -140,13 +140,13 @@ def _parse_reply(agent: LLMAgent, text: str, ctx: NodeContext) -> Any:
     if agent.response_format is not None:
         for problem in schema_errors(schema_of(agent.response_format), value):
             raise ResponseFormatError(
-                f"the reply to agent '{ctx.name}' is not of its response_format: {problem}"
+                f"the reply to agent '{ctx.name}' does not match its response_format: {problem}"
             )
     return value if isinstance(value, Mapping) else text
 
 
 def _reject_constant(word: str) -> NoReturn:
-    raise ValueError(f"{word} is not JSON, though Python reads it")
+    raise ValueError(f"{word} is not valid JSON, although Python accepts it")
 
 
 def schema_of(response_format: Mapping[str, Any]) -> Mapping[str, Any]:

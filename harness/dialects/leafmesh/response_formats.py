@@ -47,6 +47,6 @@ def _check_schema(schema: Mapping[str, Any], document: Document, at: DocumentPat
         severity: Severity = "warning" if lost.why == EXTERNAL else "error"
         yield Problem("bad-schema", text, document.span((*at, *lost.path)), hint, severity)
     for keyword in misspelt_keywords(schema):
-        text = f"response_format: '{keyword.keyword}' is no keyword of JSON Schema, and is ignored"
+        text = f"response_format: '{keyword.keyword}' is not a keyword of JSON Schema, and is ignored"
         where, hint = document.key_span((*at, *keyword.path)), f"did you mean '{keyword.meant}'?"
         yield Problem("unknown-key", text, where, hint, "warning")

@@ -142,5 +142,5 @@ def _cron_error(written: str) -> str:
             values = [found[key] for key in ("first", "last") if found[key]] if found else [item]
             numbers = [names.index(value) if value in names else value for value in values]
             if not found or not all(str(n).isdecimal() and least <= int(n) <= most for n in numbers):
-                return f"'{item}' is no {name}"
+                return f"'{item}' is not a valid {name}"
     return ""

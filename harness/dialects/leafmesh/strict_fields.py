@@ -54,7 +54,7 @@ def _check_agent(
     if kind == "human":
         yield from _check_human(document, path, agent)
     if kind == "programmatic" and "connector_config" in agent and not agent.get("integration"):
-        text = f"'connector_config' of agent '{name}' needs an 'integration' beside it"
+        text = f"'connector_config' of agent '{name}' needs an 'integration' next to it"
         yield Problem("no-integration", text, document.key_span((*path, "connector_config")))
 
 
@@ -70,5 +70,5 @@ def _check_human(document: Document, path: DocumentPath, agent: Mapping[str, Any
         for key in _WEBHOOK_KEYS:
             if agent.get(key) is not None:
                 text = f"'{key}' of agent '{name}' does nothing with human_interface: {interface}"
-                hint = "say human_interface: webhook, or leave it out"
+                hint = "write human_interface: webhook, or leave it out"
                 yield Problem("other-interface", text, document.key_span((*path, key)), hint)

@@ -64,7 +64,7 @@ def _check_tool_choices(mesh_file: MeshFile, agency: Agency) -> Iterator[Problem
             offered.append(QUERY_KNOWLEDGE.name)
         is_known = agency.is_complete or not agent.tool_categories
         if is_known and agent.tool_choice not in offered:
-            text = f"the tool_choice of agent '{name}' is none of its tools: '{agent.tool_choice}'"
+            text = f"the tool_choice of agent '{name}' is not one of its tools: '{agent.tool_choice}'"
             where = mesh_file.document.span(("agents", name, "tool_choice"))
             hint = did_you_mean(agent.tool_choice, ["auto", "none", *offered])
             yield Problem("unknown-tool", text, where, hint, "warning")
@@ -81,7 +81,7 @@ def _check_query_tool(mesh_file: MeshFile) -> Iterator[Problem]:
             where = mesh_file.document.span(
                 ("agents", name, "tools", agent.tools.index(QUERY_KNOWLEDGE.name))
             )
-            text = f"agent '{name}' has no knowledge, so that it is not offered '{QUERY_KNOWLEDGE.name}'"
+            text = f"agent '{name}' has no knowledge, so it is not offered '{QUERY_KNOWLEDGE.name}'"
             yield Problem("unknown-tool", text, where, "give it `knowledge`, with a serviceName", "warning")
 
 

@@ -47,7 +47,7 @@ def _load(request: LoadRequest) -> Graph:
     folder = request.path.resolve().parent.name
     name = graph.name or folder
     if request.agent not in (None, name, folder):  # Loki names an agent by its folder
-        text = f"this graph agent is '{name}', and '{request.agent}' is asked for"
+        text = f"this graph agent is '{name}', but '{request.agent}' was requested"
         raise ManifestError(
             Problem(
                 "unknown-agent",
@@ -101,7 +101,7 @@ def _check_folder(request: LoadRequest) -> None:
         ManifestError: the folder has no `graph.yaml`, or has both files.
     """
     if request.text is None and request.path.is_dir():
-        text = f"the folder {shown_path(request.path)} is no graph agent: it has no {GRAPH}"
+        text = f"the folder {shown_path(request.path)} is not a graph agent: it has no {GRAPH}"
         near = next((path.name for path in sorted(request.path.glob("[gG]raph.*"))), None)
         hint = f"rename {near}" if near else ""
         if (request.path / CONFIG).is_file():
@@ -136,7 +136,7 @@ def _unbuilt_bases(graph: GraphFile, document: Document, request: LoadRequest) -
         built = request.path.resolve().parent / file
         request.record(built)
         if not node.is_fully_specified and not built.is_file():
-            text = f"the knowledge base of the rag node '{id_}' is not built, and it cannot be built without asking"
+            text = f"the knowledge base of the rag node '{id_}' is not built, and building it requires user input"
             hint = "set embedding_model, chunk_size and chunk_overlap, or run the agent once interactively"
             problems.append(Problem("not-built", text, where, hint))
     return problems

@@ -161,10 +161,12 @@ class Rules:
             if isinstance(node, doc.ApprovalNode):
                 yield from self._spare_routes(id_, node)
             if isinstance(node, doc.RagNode) and not node.state_updates:
-                text = f"the rag node '{id_}' has no state_updates: what it finds goes nowhere"
+                text = f"the rag node '{id_}' has no state_updates: its result is discarded"
                 yield self._warning("unused-retrieval", text, "nodes", id_)
             if node.scoped is not None and node.scoped in node.state_updates:
-                text = f"node '{id_}': '{node.scoped}' is put back after state_updates, so this is lost"
+                text = (
+                    f"node '{id_}': '{node.scoped}' is restored after state_updates, so this update is lost"
+                )
                 yield self._warning("scoped-key", text, "nodes", id_, "state_updates", node.scoped)
         if doc.INITIAL_PROMPT in self.graph.initial_state:
             text = f"the seed of '{doc.INITIAL_PROMPT}' is replaced by the user's text"

@@ -26,7 +26,7 @@ def schema_warnings(graph: doc.GraphFile, document: Document) -> Iterator[Proble
             yield Problem("bad-schema", text, document.span(path), hint, "warning")
             continue
         for found in misspelt_keywords(schema):
-            text = f"node '{id_}': '{found.keyword}' is no keyword of JSON Schema"
+            text = f"node '{id_}': '{found.keyword}' is not a keyword of JSON Schema"
             span, hint = document.key_span((*path, *found.path)), f"did you mean '{found.meant}'?"
             yield Problem("unknown-key", text, span, hint, "warning")
         if (flaw := schema_flaw(schema, patterns=False)) is not None:

@@ -72,7 +72,7 @@ def _parse_integer(written: str) -> int | float:
 def _error_message(text: str, error: json.JSONDecodeError) -> str:
     """Describe a syntax error and its position."""
     if text.startswith("\ufeff"):
-        return "a byte order mark stands before it"
+        return "it begins with a byte order mark"
     rest = text[error.pos :]
     what = f"{clip(rest, _SHOWN)!r} is unexpected" if rest else "the end is missing"
     return f"line {error.lineno}, column {error.colno}: {what}"

@@ -20,7 +20,8 @@ from harness.source.suggest import nearest
 
 _FIELDS: Final = ("instructions", "prompt", "question", "query", "output", "default")
 _WHERE: Final = (
-    f"templates stand in {', '.join(_FIELDS[:-1])} and {_FIELDS[-1]}, and in the values of state_updates"
+    f"templates are filled in only in {', '.join(_FIELDS[:-1])} and {_FIELDS[-1]}, "
+    "and in the values of state_updates"
 )
 _BRACES: Final = re.compile(r"\{\{([^{}\n]*)\}\}")
 _LIKE_A_PATH: Final = re.compile(r"\s*([^\W\d][\w.\[\]-]*)\s*(?:\|.*)?")
@@ -90,10 +91,10 @@ class TemplateRules:
                 return None
             better = f"{{{{{like[1]}}}}}"
             hint = f"write {better}" if TEMPLATE.fullmatch(better) else ""
-            text = f"{written} is text, and no template: between its braces a template has a to z, digits and _ . [ ]"
+            text = f"{written} is text, not a template: between its braces a template has a to z, digits and _ . [ ]"
             return Flaw("no-template", text, hint)
         if not is_path(inner):
-            text = f"{written} is no path, and never there: a path is like a.b, arr[0] or users[0].name"
+            text = f"{written} is not a path, so it is never set: a path is like a.b, arr[0] or users[0].name"
             return Flaw("no-path", text)
         return self._unset_key_flaw(written, inner, site)
 

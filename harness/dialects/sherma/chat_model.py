@@ -79,7 +79,7 @@ class WorldChatModel(BaseChatModel):
         self, messages: list[BaseMessage], stop: Any = None, run_manager: Any = None, **kwargs: Any
     ) -> ChatResult:
         if self._made_with is None:
-            raise NotImplementedError("a model without a node has no world to ask")
+            raise NotImplementedError("a model that was not created for a node cannot be called")
         session, llm, ctx = self._made_with
         tools = [_spec(tool["function"]) for tool in kwargs.get("tools", ())]
         call = model_call(session, llm, messages, tools, kwargs.get("response_format"))

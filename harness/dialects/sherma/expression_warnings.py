@@ -37,7 +37,7 @@ def expression_warnings(agent: Agent, document: Document, path: DocumentPath) ->
             expression.check_names([*variables, _RESPONSE] if "state_updates" in below else variables)
         except ExpressionError as error:
             where = document.span_within(place, error.line, error.column)
-            message = f"this expression asks for what does not exist: {error}"
+            message = f"this expression refers to a name that does not exist: {error}"
             yield Problem("cel-name", message, where, _name_hint(expression, agent), "warning")
         yield from _check_declared(expression, agent, document, place)
 
@@ -58,9 +58,9 @@ def _name_hint(expression: Expression, agent: Agent) -> str:
         if field.name in expression.names and field.name not in agent.variables:
             return f"fields are read from the state: state.{field.name}"
     if _RESPONSE in expression.names:
-        return f"'{_RESPONSE}' is there in the 'state_updates' of a call_llm node"
+        return f"'{_RESPONSE}' is available only in the 'state_updates' of a call_llm node"
     if "skills" in expression.names and not agent.manifest.skills:
-        return "'skills' is there when the manifest declares any"
+        return "'skills' is available only if the manifest declares any"
     reference = expression.reference
     return _quote_hint(expression.source) if reference is not None and len(reference) == 1 else ""
 
@@ -76,6 +76,6 @@ def _check_declared(
     }
     for section, id_ in sorted(expression.reads):
         if declared.get(section) and id_ not in declared[section]:
-            message = f"this expression asks for what does not exist: '{id_}' is not in '{section}'"
+            message = f"this expression refers to a name that does not exist: '{id_}' is not in '{section}'"
             hint = did_you_mean(id_, declared[section])
             yield Problem("cel-name", message, document.span(place), hint, "warning")

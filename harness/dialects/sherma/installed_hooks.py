@@ -62,7 +62,7 @@ class InstalledHook:
             return
         misspelt = dict(self._misspelt())
         for method, point in misspelt.items():
-            text = f"nothing calls '{method}' of '{self.name}': it is none of the hook methods"
+            text = f"nothing calls '{method}' of '{self.name}': it is not one of the hook methods"
             yield Problem("not-a-hook", text, self.span, did_you_mean(method, [point]), "warning")
         if not self.overridden and not misspelt:
             text = f"'{self.name}' does nothing: it overrides none of the hook methods"
@@ -91,5 +91,5 @@ class InstalledHook:
         try:
             return self.imported()
         except Exception as error:
-            text = f"hook {self.imported.__qualname__} cannot be made: {type(error).__name__}: {error}"
+            text = f"hook {self.imported.__qualname__} cannot be created: {type(error).__name__}: {error}"
             raise ManifestError(Problem("hook", text, self.span)) from error

@@ -82,8 +82,8 @@ class _AgentLifecycle:
             for listed_tool in listed:
                 tool = mcp_tool(declared.endpoint, server.version, server.tool_prefix or "", listed_tool)
                 if tool.id in session.tools:
-                    text = f"MCP server '{server.id}' brings a second tool '{tool.id}'"
-                    hint = "a 'tool_prefix' tells them apart"
+                    text = f"MCP server '{server.id}' provides a second tool '{tool.id}'"
+                    hint = "give the server a 'tool_prefix'"
                     run.warn(Problem("second-tool", text, declared.span, hint, "warning").one_line)
                 session.tools.add(tool)
 
@@ -98,7 +98,7 @@ class _AgentLifecycle:
             except WorldError:
                 raise
             except Exception as error:
-                run.warn(f"nothing is known of agent '{agent.id}': {error}")
+                run.warn(f"nothing is known about agent '{agent.id}': {error}")
                 continue
             if description:
                 session.tools.add(sub_agent_tool(replace(agent, description=description)))

@@ -53,8 +53,8 @@ def _check_graph(graph: Graph, document: Document, path: DocumentPath) -> Iterat
     for at, edge in enumerate(graph.edges):
         key = "target" if edge.branches else "default"
         if getattr(edge, key) is not None:
-            why = "beside 'branches'" if edge.branches else "without 'branches'"
-            hint = "where no branch holds, 'default' leads on" if edge.branches else ""
+            why = "together with 'branches'" if edge.branches else "without 'branches'"
+            hint = "'default' is the target when no branch holds" if edge.branches else ""
             where = document.key_span((*path, "edges", at, key))
             text = f"'{key}' of the edge from '{edge.source}' changes nothing {why}"
             yield Problem("no-effect", text, where, hint, "warning")

@@ -139,7 +139,7 @@ class Rules:
             flags = node.args.flags
             path = ("nodes", at, "args")
             if len(flags) > 1:
-                text = f"{' and '.join(flags)} exclude each other: set at most one of them"
+                text = f"{' and '.join(flags)} are mutually exclusive: set at most one of them"
                 yield self._problem("tool-flags", text, *path, flags[1])
             if node.args.response_format is not None and node.args.binds_tools:
                 text = f"node '{node.name}' cannot have both 'response_format' and tools"
@@ -193,7 +193,7 @@ class Rules:
             yield self._problem("on-error", f"delay must not be negative: {retry.delay:g}", *path, "delay")
         if retry.max_delay < retry.delay:
             text = f"max_delay ({retry.max_delay:g}) is less than delay ({retry.delay:g})"
-            hint = "" if "max_delay" in retry.model_fields_set else "it is 30 where it is not written"
+            hint = "" if "max_delay" in retry.model_fields_set else "the default is 30"
             yield self._problem("on-error", text, *path, "max_delay", hint=hint)
 
     def tool_nodes(self) -> Iterator[Problem]:

@@ -27,7 +27,7 @@ class Ref(Section, title="a reference"):
 
 def _reject_containers(written: Any) -> Any:
     if isinstance(written, (list, dict)):
-        text = f"an expression is text, and this is {describe(written)}"
+        text = f"an expression must be text, not {describe(written)}"
         raise mistaken(Mistake(text, code="wrong-type", hint="quote it"))
     return written
 

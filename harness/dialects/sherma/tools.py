@@ -273,7 +273,7 @@ def to_tool(tool: Any) -> Tool:
         return tool
     name = getattr(tool, "name", None) or getattr(tool, "__name__", None)
     if not callable(tool) and not isinstance(tool, BaseTool):
-        raise TypeError(f"hooks must leave 'tools' a list of tools, and {describe(tool)} is none")
+        raise TypeError(f"hooks must leave 'tools' a list of tools, and {describe(tool)} is not a tool")
     return python_tool(str(name), "*", tool)
 
 

@@ -43,7 +43,7 @@ def duplicate_declarations(manifest: doc.Manifest, document: Document) -> Iterat
             name = (declared.id, declared.version if section in _BY_VERSION else "")
             if name in seen:
                 version = f" with version '{declared.version}'" if section in _BY_VERSION else ""
-                text = f"'{declared.id}' stands in '{section}' twice{version}: only one of them is used"
+                text = f"'{declared.id}' is defined twice in '{section}'{version}: only one of them is used"
                 where = document.span((section, at, "id"))
                 yield Problem("duplicate-name", text, where, severity="warning")
             seen.add(name)

@@ -136,7 +136,7 @@ def _fill(template: str, values: Mapping[str, Any], part: str) -> str:
                 raise ValueError(f"{{{field}:{width}}} is wider than {_MAX_WIDTH} characters, or may be")
         return template.format(**values)
     except (LookupError, ValueError, AttributeError, TypeError) as error:
-        why = f"no value is named {error}" if isinstance(error, KeyError) else str(error)
+        why = f"there is no value {error}" if isinstance(error, KeyError) else str(error)
         raise ModelParamsError(
             f"'prompt.{part}' cannot be filled in: {why} "
             "(expected plain names such as {topic}; {{ and }} are braces)",

@@ -77,7 +77,7 @@ class _NodeWarnings:
                 hint = did_you_mean(name, read)
                 if name in _NODE_KEYS:
                     meant = nearest(name, sorted(NodeSpec.model_fields))
-                    hint = f"'{meant}' stands beside params, not in them"
+                    hint = f"'{meant}' belongs next to params, not inside it"
                 elif name in _SETTINGS and self.node.handler in BUILT_IN:
                     hint = _setting(name)
                 yield self._warning("unread-param", text, self.document.key_span(self._path(name)), hint)
@@ -117,7 +117,7 @@ class _NodeWarnings:
         if prompt is None or not isinstance(prompt.value, dict):
             return
         if not any(part in prompt.value for part in _MESSAGES):
-            text = f"node '{self.node.id}': its prompt has neither system nor user, so that nothing is asked"
+            text = f"node '{self.node.id}': its prompt has neither system nor user, so the model is asked nothing"
             yield self._warning("empty-prompt", text, prompt.span, _keys_hint(prompt))
         for name in prompt.value:
             near = nearest(name, _MESSAGES) if name not in _MESSAGES else None
@@ -151,7 +151,7 @@ class _NodeWarnings:
 
 
 def _setting(name: str) -> str:
-    return f"settings stand under kwargs: model: {{…, kwargs: {{{name}: …}}}}"
+    return f"put settings under kwargs: model: {{…, kwargs: {{{name}: …}}}}"
 
 
 def _keys_hint(prompt: ResolvedPrompt) -> str:

@@ -43,10 +43,7 @@ def _output_keys(workflow: Workflow, document: Document, params: Sequence[Params
             continue
         key, where = resolved.output_key, ("nodes", index, "params", "output_key")
         if key not in fields:
-            text = (
-                f"node '{node.id}': its output_key '{key}' is not in state_schema, "
-                f"so that what it writes is lost"
-            )
+            text = f"node '{node.id}': its output_key '{key}' is not in state_schema, so its output is lost"
             yield _warning("undeclared-output", text, document, where, did_you_mean(key, fields))
         elif fields[key].is_reduced_list and node.handler in BUILT_IN:
             text = f"node '{node.id}': '{key}' appends lists (reducer: add), and {node.handler} writes none"
@@ -102,7 +99,7 @@ def _parallel_nodes(workflow: Workflow, document: Document) -> Iterator[Problem]
             known = targets.setdefault(edge.source, set())
             known.add(edge.target)
             if len(known) == 2:
-                text = f"the nodes after '{edge.source}' run side by side, and collide without a state_schema"
+                text = f"the nodes after '{edge.source}' run in parallel, and collide without a state_schema"
                 yield _warning("collision", text, document, ("edges", index), OPEN_STATE_HINT)
 
 

@@ -85,9 +85,7 @@ def test_the_root_may_be_a_reference(loader: Loader) -> None:
 def test_a_root_tool_cannot_be_run(loader: Loader) -> None:
     problem = loader.problem(VERSION + "component_type: ServerTool\nname: hammer\n")
     assert problem.code == "not-runnable"
-    assert (
-        problem.message == "the ServerTool 'hammer' is neither an agent nor a flow, so that it cannot be run"
-    )
+    assert problem.message == "the ServerTool 'hammer' is neither an agent nor a flow, so it cannot be run"
 
 
 @pytest.mark.parametrize(

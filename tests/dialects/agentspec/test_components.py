@@ -322,13 +322,13 @@ WRONG = {
         "LlmNode",
         {"llm_config": {**MODEL, "component_type": "OpenAIConfig"}},
         "unknown-component-type",
-        "no component type 'OpenAIConfig' is known",
+        "unknown component type 'OpenAIConfig'",
     ),
     "an abstract type": (
         "LlmNode",
         {"llm_config": {**MODEL, "component_type": "LlmConfig"}},
         "unknown-component-type",
-        "no component type 'LlmConfig' is known",
+        "unknown component type 'LlmConfig'",
     ),
 }
 
@@ -363,7 +363,7 @@ tools:
         ),
         (
             "unknown-component-type",
-            "no component type 'OpenAIConfig' is known",
+            "unknown component type 'OpenAIConfig'",
             "OpenAIConfig",
             "did you mean 'OpenAiConfig'?",
         ),

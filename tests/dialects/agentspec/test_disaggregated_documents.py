@@ -97,7 +97,7 @@ def test_unused_components_of_other_documents_are_not_checked(loader: Loader) ->
         (
             PARTS + "agentspec_version: 1.2.3\n",
             "unknown-version",
-            "agentspec_version 1.2.3 is not known; known are 25.4.1, 25.4.2",
+            "agentspec_version 1.2.3 is unknown; known versions: 25.4.1, 25.4.2",
         ),
     ],
 )
@@ -112,7 +112,7 @@ def test_a_disaggregated_document_cannot_be_run(loader: Loader) -> None:
     problem = loader.problem(VERSION + PARTS)
     assert (problem.code, problem.message) == (
         "no-component",
-        "there is no component at the top to run",
+        "there is no top-level component to run",
     )
     assert (
         problem.hint == "a document of disaggregated components comes after the document that refers to them"

@@ -31,7 +31,7 @@ def test_a_value_that_is_too_large_with_references_expanded(loader: Loader) -> N
     problem = loader.problem(agent(tools=remote("{a: {$component_ref: b0}}")) + TABLE + bomb(9))
     assert (problem.code, problem.message) == (
         "too-many-nodes",
-        "'b4' has more than 100,000 values, references written out",
+        "'b4' has more than 100,000 values, with its references expanded",
     )
     loader.configuration(agent(tools=remote("{a: {$component_ref: b0}}")) + TABLE + bomb(4))
 
@@ -40,7 +40,7 @@ def test_a_component_that_is_too_large_with_references_expanded(loader: Loader) 
     data = "{" + ", ".join(f"k{at}: {ref('b0')}" for at in range(10)) + "}"
     problem = loader.problem(agent(tools=remote(data)) + TABLE + bomb(4))
     assert (problem.code, loader.place(problem)) == ("too-many-nodes", "data")
-    assert problem.message == "'t': more than 100,000 values in a component, references written out"
+    assert problem.message == "'t': more than 100,000 values in a component, with its references expanded"
 
 
 def test_a_property_that_is_too_large_with_references_expanded(loader: Loader) -> None:
@@ -48,7 +48,7 @@ def test_a_property_that_is_too_large_with_references_expanded(loader: Loader) -
     problem = loader.problem(agent(outputs=outputs) + TABLE + bomb(4, "{type: string}", each))
     assert (problem.code, loader.place(problem)) == ("too-many-nodes", outputs[1:-1])
     assert problem.message.endswith(
-        "more than 10,000 values in a property, references and aliases written out"
+        "more than 10,000 values in a property, with references and aliases expanded"
     )
     loader.configuration(agent(outputs=outputs) + TABLE + bomb(2, "{type: string}", each))
 

@@ -41,19 +41,19 @@ CONTROL = {
             *with_new("other", "StartNode", "", (EDGES, control("other", "write"))),
         ],
         "start-node",
-        "a flow has one StartNode, and 'other' is another",
+        "a flow has one StartNode, and 'other' is a second one",
         "{$component_ref: other}",
     ),
     "the StartNode is listed once": (
         [after(listed("failed"), listed("begin"))],
         "start-node",
-        "a flow has one StartNode, and 'begin' is another",
+        "a flow has one StartNode, and 'begin' is a second one",
         "{$component_ref: begin}",
     ),
     "nothing leads to the StartNode": (
         [(BRANCHES, "mapping: {fine: good, poor: again}"), after(EDGES, control("sort", "begin", "again"))],
         "start-node",
-        "ControlFlowEdge 'sort_to_begin' leads to the StartNode 'begin', where nothing may lead",
+        "ControlFlowEdge 'sort_to_begin' leads to the StartNode 'begin', but no edge may lead to a StartNode",
         "{$component_ref: begin}",
     ),
     "there is an EndNode": (
@@ -74,7 +74,7 @@ CONTROL = {
     "nothing leads away from an EndNode": (
         [after(EDGES, control("passed", "write"))],
         "end-node",
-        "ControlFlowEdge 'passed_to_write' leads away from the EndNode 'passed', where the flow ends",
+        "ControlFlowEdge 'passed_to_write' leads away from the EndNode 'passed', but no edge may leave an EndNode",
         "{$component_ref: passed}",
     ),
     "a control edge leads to every EndNode": (
@@ -128,7 +128,7 @@ CONTROL = {
     "branches are there once": (
         [(BRANCHES, BRANCHES + ", branches: [good, default, good]")],
         "duplicate-branch",
-        "BranchingNode 'sort': branch 'good' is there twice",
+        "BranchingNode 'sort': branch 'good' is listed twice",
         "good",
     ),
     "an EndNode has no branches": (

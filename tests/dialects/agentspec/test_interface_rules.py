@@ -173,7 +173,7 @@ def test_declared_properties_may_be_more_precise(loader: Loader, component: Any)
 def test_a_misspelt_keyword_of_json_schema_is_a_warning(loader: Loader) -> None:
     [warning] = loader.graph(flow_of(SAY + ", inputs: [{title: a, tpye: string, minLength: 1}]")).warnings
     assert (warning.code, warning.severity) == ("unknown-key", "warning")
-    assert warning.message == "OutputMessageNode 'it': property 'a': 'tpye' is no keyword of JSON Schema"
+    assert warning.message == "OutputMessageNode 'it': property 'a': 'tpye' is not a keyword of JSON Schema"
     assert (loader.place(warning), warning.hint) == ("string", "did you mean 'type'?")
 
 
@@ -190,7 +190,8 @@ def test_a_misspelt_keyword_inside_a_property_is_a_warning(
 ) -> None:
     [warning] = loader.graph(flow_of(SAY + f", inputs: [{{title: a, {schema}}}]")).warnings
     assert (
-        warning.message == f"OutputMessageNode 'it': property 'a': '{keyword}' is no keyword of JSON Schema"
+        warning.message
+        == f"OutputMessageNode 'it': property 'a': '{keyword}' is not a keyword of JSON Schema"
     )
     assert warning.hint == f"did you mean '{meant or 'additionalProperties'}'?"
 

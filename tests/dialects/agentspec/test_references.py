@@ -45,7 +45,7 @@ def test_a_reference_uses_the_key_and_not_the_id(loader: Loader) -> None:
         "no component 'other' is defined",
     )
     assert problem.hint.endswith(
-        "document_0.yaml:8:53: put that under $referenced_components, with the key 'other'"
+        "document_0.yaml:8:53: put that component under $referenced_components, with the key 'other'"
     )
 
 
@@ -139,12 +139,12 @@ REFUSED = {
     "with another key beside it": (
         {"tools": "[{$component_ref: tool, name: mine}]"},
         {"tool": tool()},
-        ("unknown-key", "unknown key 'name' beside $component_ref", "name"),
+        ("unknown-key", "unknown key 'name' next to $component_ref", "name"),
     ),
     "with another key beside it, for a value": (
         {"outputs": "[{$component_ref: city, default: x}]"},
         {"city": "{title: city}"},
-        ("unknown-key", "unknown key 'default' beside $component_ref", "default"),
+        ("unknown-key", "unknown key 'default' next to $component_ref", "default"),
     ),
     "of a component of another kind": (
         {"tools": f"[{ref('model')}]", "llm_config": ref("model")},
@@ -277,7 +277,7 @@ def test_references_may_nest_up_to_the_limit(loader: Loader) -> None:
 def test_references_that_nest_too_deep(loader: Loader) -> None:
     problem = loader.problem(nested(1000, "{component_type: EndNode, name: e}"))
     assert (problem.code, loader.place(problem)) == ("too-deep", "k40")
-    assert problem.message == "'k40' is nested too deep: at most 40 references may be inside each other"
+    assert problem.message == "'k40' is nested too deep: at most 40 references may be nested"
 
 
 def test_values_that_are_too_deep_with_references_expanded(loader: Loader) -> None:
@@ -285,7 +285,7 @@ def test_values_that_are_too_deep_with_references_expanded(loader: Loader) -> No
     links = [entry(f"k{at}", "[" * 90 + ref(f"k{at + 1}") + "]" * 90) for at in range(30)]
     problem = loader.problem(agent(description=ref("k0")) + TABLE + "".join(links) + entry("k30", "x"))
     assert problem.code == "too-deep"
-    assert problem.message == "nested more than 100 levels deep, references written out"
+    assert problem.message == "nested more than 100 levels deep, with references expanded"
 
 
 def test_a_cycle_of_any_length_is_reported(loader: Loader) -> None:

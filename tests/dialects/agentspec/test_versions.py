@@ -44,8 +44,8 @@ def test_without_a_version_the_newest_is_assumed(loader: Loader) -> None:
 @pytest.mark.parametrize(
     ("version", "code", "message"),
     [
-        ("26.1.0", "unknown-version", "agentspec_version 26.1.0 is not known; known are 25.4.1, 25.4.2"),
-        ("''", "unknown-version", "agentspec_version  is not known; known are 25.4.1, 25.4.2"),
+        ("26.1.0", "unknown-version", "agentspec_version 26.1.0 is unknown; known versions: 25.4.1, 25.4.2"),
+        ("''", "unknown-version", "agentspec_version  is unknown; known versions: 25.4.1, 25.4.2"),
         ("25.4", "wrong-type", "agentspec_version: expected text, found the number 25.4"),
         ("null", "wrong-type", "agentspec_version: expected text, found nothing (null)"),
         ("[25.4.1]", "wrong-type", "agentspec_version: expected text, found a list"),
@@ -108,8 +108,8 @@ def test_a_component_type_of_a_later_version_is_not_supported(loader: Loader, la
 @pytest.mark.parametrize(
     ("version", "hint"),
     [
-        ("26.4.0", "if it needs nothing that came later, say agentspec_version: 25.4.2"),
-        ("25.4.10", "if it needs nothing that came later, say agentspec_version: 25.4.2"),
+        ("26.4.0", "if it uses nothing newer, write agentspec_version: 25.4.2"),
+        ("25.4.10", "if it uses nothing newer, write agentspec_version: 25.4.2"),
         ("25.3.1", ""),
         ("next", ""),
         (f"'{'9' * 5000}.1'", ""),
@@ -127,7 +127,7 @@ def test_25_4_1_has_no_later_fields(loader: Loader) -> None:
 def test_empty_lists_that_wayflow_exports_are_ignored(loader: Loader, field: str) -> None:
     [warning] = loader.graph(agent(**{field: "[]"})).warnings
     assert (warning.code, warning.severity, loader.place(warning)) == ("unknown-key", "warning", field)
-    assert warning.message == f"'guide': '{field}' is no key of Agent; it is empty, and ignored"
+    assert warning.message == f"'guide': '{field}' is not a key of Agent; it is empty, so it is ignored"
 
 
 @pytest.mark.parametrize("field", ["agents", "flows"])

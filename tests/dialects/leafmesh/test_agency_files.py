@@ -76,7 +76,7 @@ def test_subfolders_are_left_out_where_that_is_said(project: Project) -> None:
 def test_a_folder_that_is_not_there_is_refused_with_the_nearest(project: Project) -> None:
     project.write({"agencies/desk_agent.py": DESK})
     (problem,) = project.problems()
-    assert (problem.code, problem.message) == ("missing-file", "folder './agency' is not there")
+    assert (problem.code, problem.message) == ("missing-file", "folder './agency' does not exist")
     assert "agencies" in problem.hint
     assert text_at(problem) == "./agency"
 

@@ -100,8 +100,12 @@ AGENTS = [
     ("response_format: {type: json_schema}", "needs a mapping 'schema' inside 'json_schema'", "{type: json_schema}"),
     ("response_format: {type: json_schema, json_schema: {schema: {minimum: x}}}", "is not a JSON Schema", "x"),
     ("response_format: {$ref: '#/$defs/pot', $defs: {pott: {}}}", "'#/$defs/pot' leads nowhere", "'#/$defs/pot'"),
-    ("response_format: {items: {$ref: '#/items'}}", "the reference '#/items' leads round in a circle", "'#/items'"),
-    ("response_format: {title: t, items: {$ref: '#/title'}}", "'#/title' leads to what is no schema", "'#/title'"),
+    ("response_format: {items: {$ref: '#/items'}}", "the reference '#/items' leads in a circle", "'#/items'"),
+    (
+        "response_format: {title: t, items: {$ref: '#/title'}}",
+        "'#/title' leads to something that is not a schema",
+        "'#/title'",
+    ),
     ("can_call: [{agent: b}]", "can_call: there is no agent 'b'", "b"),
     ("can_call: [{agent: a, condition: 1}]", "condition: expected text or true or false, found the number 1", "1"),
     ("can_call: [{agent: a, condition: 0.0}]", "expected text or true or false, found the number 0.0", "0.0"),
@@ -156,7 +160,7 @@ def test_a_connector_without_an_address_is_refused(
 def test_an_mcp_server_at_a_url_needs_the_transport_that_takes_it(opener: Opener) -> None:
     config = "connector_config: {tool_name: t, url: u}"
     problem = opener.problems(mesh(f"agent_type: external, framework: mcp, {config}"))[0]
-    assert "say `transport: http`" in problem.hint
+    assert "write `transport: http`" in problem.hint
 
 
 @pytest.mark.parametrize(
@@ -233,9 +237,9 @@ DOUBTS = [
     ),
     ('"{{message}}"', '"{{mesage}}"', "message_template: nothing fills '{{mesage}}'", '"{{mesage}}"'),
     (CRON, "0 9 * *", "is not a cron expression: it has 4 fields instead of 5", '"0 9 * *"'),
-    (CRON, "60 * * * *", "is not a cron expression: '60' is no minute", '"60 * * * *"'),
-    (CRON, "0 9 * * 1-8", "'1-8' is no day of the week", '"0 9 * * 1-8"'),
-    (CRON, "0 9 0 * *", "'0' is no day of the month", '"0 9 0 * *"'),
+    (CRON, "60 * * * *", "is not a cron expression: '60' is not a valid minute", '"60 * * * *"'),
+    (CRON, "0 9 * * 1-8", "'1-8' is not a valid day of the week", '"0 9 * * 1-8"'),
+    (CRON, "0 9 0 * *", "'0' is not a valid day of the month", '"0 9 0 * *"'),
     ("entry_point: go,", "entry_point: gone,", "a test scenario enters 'gone', which is neither", "gone"),
     ("entry_point: go, ", "", "a test scenario enters 'test', which is neither", None),
     (
@@ -249,7 +253,7 @@ DOUBTS = [
     (
         "response_format: {type: object,",
         "response_format: {requierd: [a],",
-        "'requierd' is no keyword",
+        "'requierd' is not a keyword",
         "requierd",
     ),
     (

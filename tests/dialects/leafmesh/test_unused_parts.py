@@ -79,9 +79,7 @@ def test_an_agent_that_waits_for_itself(tmp_path: Path, wait_for: str, is_told: 
 def test_query_knowledge_without_knowledge(tmp_path: Path) -> None:
     mesh = MESH.replace("tools: [find]", "tools: [find, query_knowledge]")
     (text,) = warned(tmp_path, mesh)
-    assert text.startswith(
-        "5:68 agent 'reader' has no knowledge, so that it is not offered 'query_knowledge'|"
-    )
+    assert text.startswith("5:68 agent 'reader' has no knowledge, so it is not offered 'query_knowledge'|")
 
 
 def test_query_knowledge_with_knowledge(tmp_path: Path) -> None:
@@ -109,7 +107,7 @@ def test_a_category_that_no_tool_has(tmp_path: Path) -> None:
 def test_a_decorator_that_names_nearly_an_agent(tmp_path: Path, old: str, new: str, where: str) -> None:
     (text,) = warned(tmp_path, MESH, TOOLS.replace(old, new))
     assert text.startswith(f"{where} @")
-    assert "which is no agent|did you mean '" in text
+    assert "which is not an agent|did you mean '" in text
 
 
 def test_an_agent_that_is_entered_by_its_name(tmp_path: Path) -> None:
@@ -141,7 +139,7 @@ def test_a_mesh_without_tools_of_its_own_leaves_them_to_the_scenario(tmp_path: P
 def test_a_tool_choice_that_is_none_of_the_tools(tmp_path: Path) -> None:
     mesh = MESH.replace("tools: [find]", "tools: [find], tool_choice: fnd")
     assert warned(tmp_path, mesh) == [
-        "5:82 the tool_choice of agent 'reader' is none of its tools: 'fnd'|did you mean 'find'?"
+        "5:82 the tool_choice of agent 'reader' is not one of its tools: 'fnd'|did you mean 'find'?"
     ]
 
 

@@ -54,7 +54,7 @@ def test_a_folder_without_graph_yaml_is_no_graph_agent(
     files: dict[str, str], hint: str, loader: Loader
 ) -> None:
     problem = refusal(loader, files, "loki")
-    assert problem.message.endswith("agents/desk is no graph agent: it has no graph.yaml")
+    assert problem.message.endswith("agents/desk is not a graph agent: it has no graph.yaml")
     assert problem.hint.endswith(hint)
 
 

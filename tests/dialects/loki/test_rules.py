@@ -355,5 +355,5 @@ def test_the_name_of_an_agent_is_that_of_its_manifest_or_folder(loader: Loader) 
 def test_an_agent_is_requested_by_its_name_or_folder(loader: Loader) -> None:
     text = changed(("name: desk", "name: front"))
     assert {loader.graph(text, FILES, agent=asked).name for asked in ("front", "desk")} == {"front"}
-    with pytest.raises(ManifestError, match="this graph agent is 'front', and 'back' is asked for"):
+    with pytest.raises(ManifestError, match="this graph agent is 'front', but 'back' was requested"):
         loader.graph(text, FILES, agent="back")

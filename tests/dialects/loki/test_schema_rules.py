@@ -30,7 +30,7 @@ MISTAKES = {
     "a misspelt keyword": (
         "{type: object, requird: [k]}",
         "unknown-key",
-        "'requird' is no keyword of JSON Schema",
+        "'requird' is not a keyword of JSON Schema",
         "requird",
         "did you mean 'required'?",
     ),

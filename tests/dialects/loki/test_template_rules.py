@@ -49,12 +49,12 @@ FILES = {"agents/desk/papers/mill.md": "It closed.", "agents/desk/s.py": "print(
 
 # the place; what is written there; the code, a part of the message, the hint
 DOUBTS = {
-    "blanks": ("PROMPT", "{{ place }}", "no-template", "is text, and no template", "write {{place}}"),
+    "blanks": ("PROMPT", "{{ place }}", "no-template", "is text, not a template", "write {{place}}"),
     "a filter": ("PROMPT", "{{ place | upper }}", "no-template", "is text", "write {{place}}"),
     "another letter": ("DONE", "{{my-key}}", "no-template", "a to z, digits and _ . [ ]", ""),
-    "two dots": ("PROMPT", "{{a..b}}", "no-path", "never there", ""),
+    "two dots": ("PROMPT", "{{a..b}}", "no-path", "is not a path, so it is never set", ""),
     "no index": ("WRITE", "{{crew[]}}", "no-path", "users[0].name", ""),
-    "an index that is a word": ("DONE", "{{crew[first]}}", "no-path", "is no path", ""),
+    "an index that is a word": ("DONE", "{{crew[first]}}", "no-path", "is not a path", ""),
     "a misspelt key": (
         "PROMPT",
         "{{plce}}",
@@ -105,7 +105,7 @@ DOUBTS = {
         "Holm",
         '"{{initial_prompt}}"',
         "no-template",
-        "is not filled in here: templates stand in instructions, prompt,",
+        "is not filled in here: templates are filled in only in instructions, prompt,",
         "",
     ),
 }

@@ -22,7 +22,7 @@ WARNINGS = {
         "'recall'",
         "recall",
     ),
-    "a key that is put back": (("{found:", "{output:"), "scoped-key", "'output' is put back", "output"),
+    "a key that is put back": (("{found:", "{output:"), "scoped-key", "'output' is restored", "output"),
     "a seed of the prompt": (
         ("{place: Holm}", "{place: a, initial_prompt: b}"),
         "seeded-prompt",

@@ -161,14 +161,14 @@ FAULTS = {
     "prompt files are there": (
         ("names.yaml", "nams.yaml"),
         "missing-file",
-        "file 'prompts/nams.yaml' is not there",
+        "file 'prompts/nams.yaml' does not exist",
         '"prompts/nams.yaml#latin"',
         "the folder project/flows/prompts does not exist",
     ),
     "paths with dots are not looked up above": (
         ('"prompts/', '"./prompts/'),
         "missing-file",
-        "file './prompts/names.yaml' is not there",
+        "file './prompts/names.yaml' does not exist",
         '"./prompts/names.yaml#latin"',
         "the folder project/flows/prompts does not exist",
     ),
@@ -259,7 +259,7 @@ FAULTS = {
     "the file of a subgraph is there": (
         ("handler: discard", "handler: subgraph, params: {workflow_ref: parts/a.yaml}"),
         "missing-file",
-        "subgraph 'bin': file 'parts/a.yaml' is not there",
+        "subgraph 'bin': file 'parts/a.yaml' does not exist",
         "parts/a.yaml",
         "the folder project/flows/parts does not exist",
     ),

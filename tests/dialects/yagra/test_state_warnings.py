@@ -111,7 +111,7 @@ def test_mapped_calls_collide_without_a_state_schema(loader: Loader) -> None:
 def test_parallel_nodes_collide_without_a_state_schema(loader: Loader) -> None:
     (warning,) = loader.graph(changed((SCHEMA, ""), (MAPPED, FORK))).warnings
     assert (warning.code, loader.place(warning)) == ("collision", "{source: split, target: judge}")
-    assert warning.message == "the nodes after 'split' run side by side, and collide without a state_schema"
+    assert warning.message == "the nodes after 'split' run in parallel, and collide without a state_schema"
 
 
 def test_parallel_nodes_do_not_collide_with_a_state_schema(loader: Loader) -> None:

@@ -21,13 +21,13 @@ WARNINGS = {
     "an output_key that is not kept": (
         [("output_key: leaf", "output_key: leav")],
         "undeclared-output",
-        "node 'name': its output_key 'leav' is not in state_schema, so that what it writes is lost",
+        "node 'name': its output_key 'leav' is not in state_schema, so its output is lost",
         "leav",
     ),
     "an output_key that is not said": (
         [(", output_key: leaf", "")],
         "undeclared-output",
-        "node 'name': its output_key 'output' is not in state_schema, so that what it writes is lost",
+        "node 'name': its output_key 'output' is not in state_schema, so its output is lost",
         '{prompt_ref: "prompts/names.yaml#latin"}',
     ),
     "a version that is another": (
@@ -162,7 +162,7 @@ def test_a_custom_handler_writes_an_output_key_only_if_it_is_in_its_params(loade
     said = "{id: a, handler: mine, params: {prompt_ref: p.yaml#notes, output_key: ntoes}}"
     assert odd(loader, flow(own, Z, more=SCHEMA)) == []
     assert odd(loader, flow(said, Z, more=SCHEMA)) == [
-        "node 'a': its output_key 'ntoes' is not in state_schema, so that what it writes is lost"
+        "node 'a': its output_key 'ntoes' is not in state_schema, so its output is lost"
     ]
 
 

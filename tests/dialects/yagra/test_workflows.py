@@ -47,7 +47,7 @@ def test_a_workflow_is_detected_by_its_keys(tmp_path: Path, text: str, dialect: 
 
 @pytest.mark.parametrize("text", ["nodes: []", "start_at: a", "[start_at, nodes]", "text"])
 def test_other_documents_are_no_workflows(tmp_path: Path, text: str) -> None:
-    with pytest.raises(ManifestError, match="a manifest of no known dialect"):
+    with pytest.raises(ManifestError, match="not a manifest of a known dialect"):
         dialect_of(write(tmp_path / "manifest.yaml", text))
 
 

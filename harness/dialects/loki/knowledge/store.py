@@ -104,7 +104,7 @@ def _vector_problem(document: Document, passage: tuple[str | int, ...], key: str
         text = f"the knowledge base has no vector '{key}' for this document"
         return Problem("knowledge-base", text, document.span(passage), _REBUILD_HINT)
     what = (
-        f"has {len(vector)} numbers, and the first has another number of them"
+        f"has {len(vector)} numbers, but the first vector has a different number of them"
         if vector
         else "is not in Base64"
     )

@@ -27,7 +27,7 @@ def extract_text(data: bytes, suffix: str) -> str:
     except UnicodeDecodeError:
         text = "\0"
     if "\0" in text:
-        raise UnreadableDocument("is no text in UTF-8: documents are text, Markdown, HTML and PDF")
+        raise UnreadableDocument("is not UTF-8 text: documents are text, Markdown, HTML and PDF")
     return html_text(text) if suffix.lower() in (".html", ".htm", ".xhtml") else text
 
 

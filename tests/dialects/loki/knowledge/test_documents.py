@@ -78,10 +78,10 @@ def test_a_page_is_read_by_its_content_type(desk: Desk, answer: str, text: str) 
 PAGE = '- {{url: "https://archive.example/a", {}}}'
 REFUSED = {
     "a loader protocol": ("git:repo", "", "document", "'git:repo': loader-protocol paths are not supported"),
-    "a picture": ("a.png", "", "document", "'a.png' is no text in UTF-8: documents are text, Markdown"),
+    "a picture": ("a.png", "", "document", "'a.png' is not UTF-8 text: documents are text, Markdown"),
     "a damaged PDF": ("broken.pdf", "", "document", "'broken.pdf' is a PDF that cannot be read"),
     "HTML nested too deep": ("deep.html", "", "document", "'deep.html' is HTML that is nested too deep"),
-    "a file that is not there": ("gone.md", "", "missing-file", "file 'gone.md' is not there"),
+    "a file that is not there": ("gone.md", "", "missing-file", "file 'gone.md' does not exist"),
     "a file outside": (
         "../../../outside.md",
         "",

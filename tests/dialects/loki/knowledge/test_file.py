@@ -35,7 +35,7 @@ BROKEN = {
     ),
     "another length": (
         kept(f"{{0-0: {TWO}, 0-1: {ONE}}}"),
-        "the vector '0-1' has 1 numbers, and the first has another",
+        "the vector '0-1' has 1 numbers, but the first vector has a different number of them",
     ),
     "a vector too many": (
         kept(f"{{0-0: {TWO}, 0-1: {TWO}, 7-0: {TWO}}}"),
