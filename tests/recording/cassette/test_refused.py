@@ -49,7 +49,7 @@ BOMB = "a: &a [x, x, x, x, x, x, x, x, x]\n" + "".join(
         ("http", HTTP.replace("uri: https://a.example/", "uri: [a]"), "uri: expected text, found a list"),
         ("http", HTTP.replace("{string: x}", "{text: x}"), "unknown key 'text' in a body"),
         ("http", HTTP.replace("{string: x}", "[x]"), "body: expected text, found a list"),
-        ("http", HTTP.replace("{string: x}", "!!binary x"), "'x' is not a valid binary"),
+        ("http", HTTP.replace("{string: x}", "!!binary x"), "'x' is no binary"),
         ("http", HTTP.replace("{string: x}", "!!python/object/apply:os.system [x]"), "the tag !!python/object"),
         ("http", "[" * 100_000, "nested more than 100 levels deep"),
         ("http", "- " * 100_000, "nested more than 100 levels deep"),
