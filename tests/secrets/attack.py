@@ -1,8 +1,8 @@
 # ruff: noqa: E501 (programs and files as they are written)
-"""A project whose tools, servers and scenarios give away a secret in every way that anyone thought of.
+"""A project whose tools, servers and scenarios expose planted secrets in all known ways.
 
-`SECRETS` are the planted values by what is done with them; the tools below do it. None of the variables has a name that
-says what it holds.
+`SECRETS` holds the values by the way in which the tools below expose them. No variable has a name that marks it as a
+secret.
 """
 
 from __future__ import annotations
@@ -187,7 +187,7 @@ scenarios:
 
 
 def files(folder: Path) -> dict[str, str]:
-    """The files of the project, by name."""
+    """Return the files of the project by name."""
     tools = TOOLS.replace("= LATE", f"= {LITERALS['set in a run']!r}")
     tools = tools.replace("FIELD", repr(LITERALS["field in a text"]))
     login = "\n\nfrom langchain_core.tools import tool\n\n@tool\ndef login(password: str, note: str) -> str:\n    'Log in.'\n    return 'ok'\n"

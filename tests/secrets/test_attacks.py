@@ -26,7 +26,7 @@ COMMANDS = {
 
 
 @dataclass
-class Attacked:
+class AttackResult:
     """The results of the commands, the files they left, and the requests that the server received."""
 
     done: dict[str, Done]
@@ -41,7 +41,7 @@ class Attacked:
 
 
 @pytest.fixture(scope="module")
-def attacked(tmp_path_factory: pytest.TempPathFactory) -> Attacked:
+def result(tmp_path_factory: pytest.TempPathFactory) -> AttackResult:
     project = Project(tmp_path_factory.mktemp("attack"), attack.ENVIRONMENT)
     own = attack.files(project.folder)
     for name, text in own.items():
@@ -60,40 +60,40 @@ def attacked(tmp_path_factory: pytest.TempPathFactory) -> Attacked:
         for name, path in files.items()
         if path.is_file() and name not in own and path.suffix != ".pyc"
     }
-    return Attacked(done, written, b"\n".join(heard))
+    return AttackResult(done, written, b"\n".join(heard))
 
 
-def test_the_attacks_are_made(attacked: Attacked) -> None:
-    done = attacked.done
+def test_all_commands_run_and_expose_the_secrets(result: AttackResult) -> None:
+    done = result.done
     assert {name: each.code for name, each in done.items()} == {
         "run": 1, "record": 0, "replay": 0, "pytest": 1, "pytest -s": 1,
     }, done["replay"].all  # fmt: skip
     said = {"warned of", "debug", "mapping", "stdout", "starting with", "Exception in thread"}
     assert {text for text in said if text not in done["pytest"].all} == set()
     assert {text for text in said - {"debug"} if text not in done["run"].all} == set()
-    assert {"junit.xml", "log.txt", "cassettes/send/http.yaml"} <= set(attacked.written)
-    assert {"reports/run/report.html", "reports/run/traces/1.jsonl.gz"} <= set(attacked.written)
-    assert len(attacked.heard.splitlines()) >= 12
+    assert {"junit.xml", "log.txt", "cassettes/send/http.yaml"} <= set(result.written)
+    assert {"reports/run/report.html", "reports/run/traces/1.jsonl.gz"} <= set(result.written)
+    assert len(result.heard.splitlines()) >= 12
 
 
-def test_no_secret_gets_out(attacked: Attacked) -> None:
-    assert attacked.leaks() == {}
+def test_no_secret_is_in_any_output_or_file(result: AttackResult) -> None:
+    assert result.leaks() == {}
 
 
-def test_what_is_harmless_is_still_there(attacked: Attacked) -> None:
-    first = json.loads(attacked.written["reports/run/results.jsonl"].splitlines()[0])
+def test_harmless_values_are_kept(result: AttackResult) -> None:
+    first = json.loads(result.written["reports/run/results.jsonl"].splitlines()[0])
     assert (first["scenario"], first["path"], first["state"]["told"][0]) == (
         "leak", ["leak"], "<secret:ACME_THING>",
     )  # fmt: skip
     assert first["state"]["told"][4] == "postgres://%3Csecret%3Auserinfo%3E@db.example/app"
 
 
-def test_traces_are_searched_as_files_and_in_the_page() -> None:
+def test_the_search_reads_traces_in_files_and_in_the_page() -> None:
     trace = gzip.compress(attack.SECRETS["state"].encode())
     assert attack.leaks(trace) == {"state"}
     packed = b64encode(trace).decode()
     assert attack.leaks(f'<script type="text/plain" id="trace-0">{packed}</script>') == {"state"}
 
 
-def test_the_search_finds_what_is_there(tmp_path: Path) -> None:
+def test_the_search_finds_a_secret(tmp_path: Path) -> None:
     assert attack.leaks(attack.SECRETS["gzip"]) == {"gzip"}

@@ -27,25 +27,25 @@ def _known() -> Secrets:
 
 
 @given(st.text("ab …"), st.text("ab …"), st.integers(1, 80))
-def test_of_a_text_that_is_cut_no_part_of_a_secret_is_left(before: str, after: str, limit: int) -> None:
+def test_a_truncated_text_contains_no_part_of_a_secret(before: str, after: str, limit: int) -> None:
     cut = clip(f"{before}{KEY}{after}", limit)
     shown = _known().without_cut_values(_known().data([cut]))[0]
     assert KEY[:6] not in shown
 
 
 @given(st.integers(0, len(KEY)))
-def test_nor_of_one_whose_beginning_was_cut_off(at: int) -> None:
+def test_a_text_without_its_beginning_contains_no_part_of_a_secret(at: int) -> None:
     shown = _known().without_cut_values({"text": f"…{KEY[at:]} and more"})["text"]
     assert KEY[-6:] not in shown
 
 
 @given(st.recursive(st.text("ab…"), lambda inner: st.lists(inner) | st.dictionaries(st.text(), inner)))
-def test_what_has_no_part_of_a_secret_stays_the_same_object(value: object) -> None:
+def test_a_value_without_a_part_of_a_secret_is_returned_unchanged(value: object) -> None:
     assert _known().without_cut_values(value) is value
 
 
 @pytest.mark.parametrize("size", [80, 95, 480, 495])
-def test_a_run_leaves_no_part_of_one_anywhere(
+def test_output_and_files_of_a_run_contain_no_part_of_a_secret(
     size: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.chdir(tmp_path)

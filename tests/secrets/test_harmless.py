@@ -8,7 +8,7 @@ import pytest
 
 from harness.secrets import Secrets
 from harness.secrets.environment import Variables
-from tests.secrets.sample import known
+from tests.secrets.sample import is_replaced
 
 
 @pytest.mark.parametrize(
@@ -52,19 +52,19 @@ from tests.secrets.sample import known
         ("API_KEY", "abc12"),
     ],
 )
-def test_it_is_not_replaced(name: str, value: str) -> None:
-    assert not known({name: value}, value)
+def test_a_harmless_value_is_not_replaced(name: str, value: str) -> None:
+    assert not is_replaced({name: value}, value)
 
 
 @pytest.mark.parametrize(
     "value", ["Tr0ub4dor&3", "zx81 kdj wpq", "correct-horse-battery", "a1b2c3", "swordfish"]
 )
-def test_all_else_is_whatever_its_name(value: str) -> None:
-    assert known({"NOTE": value}, value)
+def test_any_other_value_is_replaced_unless_its_name_is_public(value: str) -> None:
+    assert is_replaced({"NOTE": value}, value)
     assert Secrets({"NOTE": value}, public=["NO*"]).text(value) == value
 
 
-def test_the_id_that_a_run_gave_itself_is_no_credential_and_that_of_a_server_is_one() -> None:
+def test_session_ids_of_the_run_are_kept_and_those_of_servers_are_replaced() -> None:
     own = {"session_id": "thread-629f6fbed82c07cd", "agent_name": "casting"}
     assert Secrets({}).data(own) == own
     theirs = {"session_id": "629f6fbed82c07cd-thread", "secret": "thread-629f6fbed82c07cd"}
@@ -72,12 +72,12 @@ def test_the_id_that_a_run_gave_itself_is_no_credential_and_that_of_a_server_is_
 
 
 @pytest.mark.parametrize("name", ["S_PATH", "XPATH", "KEYS_DIR", "TOOL_HOME"])
-def test_a_variable_for_places_that_holds_something_else_is_no_exception(name: str) -> None:
-    assert known({name: "pth-7162-Plmok"}, "pth-7162-Plmok")
-    assert not known({name: "/srv/tools/v2"}, "/srv/tools/v2")
+def test_a_path_variable_that_holds_no_path_is_replaced(name: str) -> None:
+    assert is_replaced({name: "pth-7162-Plmok"}, "pth-7162-Plmok")
+    assert not is_replaced({name: "/srv/tools/v2"}, "/srv/tools/v2")
 
 
-def test_values_of_secrets_that_cannot_be_searched_for_are_told() -> None:
+def test_secrets_with_values_too_weak_to_search_for_are_listed() -> None:
     variables = Variables()
     variables.add(
         {"DB_PASSWORD": "cancel", "API_KEY": "abc12", "OTHER_KEY": "none", "A_TOKEN": "q7Rt0-Lm2xP"}
@@ -101,7 +101,7 @@ def test_values_of_secrets_that_cannot_be_searched_for_are_told() -> None:
         "token: ",
     ],
 )
-def test_no_text_takes_long(part: str) -> None:
+def test_scrubbing_a_long_text_is_fast(part: str) -> None:
     secrets = Secrets({"A_TOKEN": "q7Rt0-Lm2xP", "B": "zx81/kdj wpq"})
     text = part * (300_000 // len(part))
     began = time.process_time()

@@ -16,7 +16,7 @@ from harness.secrets.placeholders import match_placeholders
         ("<secret:A>/<secret:B>", "x/y", {"A": "x", "B": "y"}),
     ],
 )
-def test_a_placeholder_matches_what_stands_in_its_place(recorded: Any, asked: Any, secrets: Any) -> None:
+def test_a_placeholder_matches_the_text_in_its_place(recorded: Any, asked: Any, secrets: Any) -> None:
     assert match_placeholders(recorded, asked) == secrets
 
 
@@ -35,5 +35,5 @@ def test_all_else_must_be_equal(recorded: Any, asked: Any) -> None:
     assert match_placeholders(recorded, asked) is None
 
 
-def test_where_there_is_no_placeholder_nothing_is_revealed() -> None:
+def test_without_a_placeholder_there_is_no_match() -> None:
     assert match_placeholders({"a": "x"}, {"a": "x"}) is None

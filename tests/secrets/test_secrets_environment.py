@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from harness.secrets import Secrets
-from tests.secrets.sample import known, words
+from tests.secrets.sample import is_replaced, words
 
 
 @pytest.mark.parametrize(
@@ -22,7 +22,7 @@ from tests.secrets.sample import known, words
         """
     ),
 )
-def test_variables_with_a_secret_name_are_known(name: Any) -> None:
+def test_values_of_variables_with_a_secret_name_are_replaced(name: Any) -> None:
     assert Secrets({name: "q7Rt0-Lm2xP"}).text("is q7Rt0-Lm2xP here") == f"is <secret:{name}> here"
 
 
@@ -47,23 +47,23 @@ def test_variables_with_a_secret_name_are_known(name: Any) -> None:
         ("HOME", "q7Rt0-Lm2xP"),
     ],
 )
-def test_others_are_not(name: Any, value: Any) -> None:
-    assert not known({name: value}, value)
+def test_values_of_other_variables_are_not_replaced(name: Any, value: Any) -> None:
+    assert not is_replaced({name: value}, value)
 
 
-def test_a_path_that_exists_is_not_a_secret_and_one_that_does_not_may_be(tmp_path: Path) -> None:
-    assert not known({"APP_SECRET": str(tmp_path)}, str(tmp_path))
-    assert known({"APP_SECRET": "/bPxRfiCYEXAMPLEKEY"}, "/bPxRfiCYEXAMPLEKEY")
+def test_an_existing_path_is_not_a_secret_and_another_may_be(tmp_path: Path) -> None:
+    assert not is_replaced({"APP_SECRET": str(tmp_path)}, str(tmp_path))
+    assert is_replaced({"APP_SECRET": "/bPxRfiCYEXAMPLEKEY"}, "/bPxRfiCYEXAMPLEKEY")
 
 
-def test_named_variables_are_known_whatever_they_hold() -> None:
-    assert known({"ACME_SITE": "abc"}, "abc", named=("ACME_*",))
-    assert known({"ACME_SITE": "true"}, "true", named=("X", "ACME_SITE"))
-    assert not known({"ACME_SITE": "ab"}, "ab", named=("ACME_*",))
-    assert not known({"OTHER": "abcdef"}, "abcdef", named=("ACME_*",))
+def test_variables_named_in_settings_are_secret_whatever_their_value() -> None:
+    assert is_replaced({"ACME_SITE": "abc"}, "abc", named=("ACME_*",))
+    assert is_replaced({"ACME_SITE": "true"}, "true", named=("X", "ACME_SITE"))
+    assert not is_replaced({"ACME_SITE": "ab"}, "ab", named=("ACME_*",))
+    assert not is_replaced({"OTHER": "abcdef"}, "abcdef", named=("ACME_*",))
 
 
-def test_white_space_around_a_value_is_not_a_part_of_it() -> None:
+def test_white_space_around_a_value_is_ignored() -> None:
     assert Secrets({"APP_TOKEN": " q7Rt0-Lm2xP\n"}).text("q7Rt0-Lm2xP") == "<secret:APP_TOKEN>"
 
 
@@ -82,16 +82,16 @@ def test_white_space_around_a_value_is_not_a_part_of_it() -> None:
         ("APP_AUTHORIZATION", "Bearer Zq81kdjEwp", "Zq81kdjEwp"),
     ],
 )
-def test_the_secret_part_of_a_value_is_known_too(name: Any, value: Any, part: Any) -> None:
+def test_the_secret_part_of_a_value_is_replaced(name: Any, value: Any, part: Any) -> None:
     assert Secrets({name: value}).text(f"({part})") == f"(<secret:{name}>)"
 
 
-def test_the_public_part_of_a_url_is_not() -> None:
+def test_the_public_part_of_a_url_is_not_replaced() -> None:
     secrets = Secrets({"DATABASE_URL": "postgres://application:S3cretPw12@db.example/application"})
     assert secrets.text("application at db.example") == "application at db.example"
 
 
-def test_the_same_value_under_two_names_goes_by_the_first() -> None:
+def test_a_value_of_two_variables_gets_the_name_of_the_first() -> None:
     one = {"B_TOKEN": "q7Rt0-Lm2xP", "A_TOKEN": "q7Rt0-Lm2xP", "A_URL": "https://u:q7Rt0-Lm2xP@a.example"}
     assert Secrets(one).text("q7Rt0-Lm2xP") == "<secret:A_TOKEN>"
     assert Secrets(dict(reversed(one.items()))).text("q7Rt0-Lm2xP") == "<secret:A_TOKEN>"

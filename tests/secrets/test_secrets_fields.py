@@ -58,16 +58,16 @@ def test_a_number_under_a_secret_name_is_a_secret(name: Any, number: Any) -> Non
         ("auth", 1),
     ],
 )
-def test_a_number_that_counts_or_measures_is_not(name: Any, number: Any) -> None:
+def test_a_number_that_counts_or_measures_is_not_a_secret(name: Any, number: Any) -> None:
     assert scrubbed({name: number}) == {name: number}
 
 
 @pytest.mark.parametrize("value", [None, True, False, "", [], {}, [None, True, ""]])
-def test_what_says_nothing_stays(value: Any) -> None:
+def test_empty_values_and_booleans_are_kept(value: Any) -> None:
     assert scrubbed({"password": value}) == {"password": value}
 
 
-def test_a_number_that_was_found_is_known_from_then_on() -> None:
+def test_a_number_found_once_is_replaced_everywhere_afterwards() -> None:
     secrets = Secrets({})
     assert secrets.data(["is 12345678", {"password": 12345678}]) == [
         "is <secret:password>",
@@ -77,10 +77,10 @@ def test_a_number_that_was_found_is_known_from_then_on() -> None:
     assert secrets.data([12345678]) == ["<secret:password>"]
 
 
-# Below
+# Nested values
 
 
-def test_all_strings_and_numbers_below_a_secret_name_are_secrets() -> None:
+def test_all_strings_and_numbers_inside_a_secret_field_are_secrets() -> None:
     assert scrubbed(
         {
             "api_keys": ["a", "b"],
@@ -104,7 +104,7 @@ def test_all_strings_and_numbers_below_a_secret_name_are_secrets() -> None:
     }
 
 
-def test_but_not_how_long_they_hold_or_what_a_token_counts() -> None:
+def test_lifetimes_ports_and_amounts_inside_a_secret_field_are_kept() -> None:
     assert scrubbed({"credentials": {"expires_in": 3600, "port": 80}, "authorization": {"amount": 5}}) == {
         "credentials": {"expires_in": 3600, "port": 80},
         "authorization": {"amount": 5},
@@ -121,7 +121,7 @@ def test_but_not_how_long_they_hold_or_what_a_token_counts() -> None:
         {"top_logprobs": [{"password": -0.25, "secret": -3}]},
     ],
 )
-def test_what_a_model_says_and_what_only_sounds_like_it_stays(told: Any) -> None:
+def test_tokens_and_signatures_of_model_output_are_kept(told: Any) -> None:
     assert scrubbed(told) == told
 
 
@@ -137,12 +137,12 @@ def test_what_a_model_says_and_what_only_sounds_like_it_stays(told: Any) -> None
         {"type": "object", "properties": {"user": {"type": "string"}}, "required": ["user"]},
     ],
 )
-def test_the_schema_of_a_secret_field_is_no_secret(schema: Any) -> None:
+def test_the_schema_of_a_secret_field_is_kept(schema: Any) -> None:
     told = {"inputSchema": {"properties": {"password": schema}, "required": ["password", "user"]}}
     assert scrubbed(told) == told
 
 
-def test_its_default_and_its_examples_are() -> None:
+def test_default_and_examples_in_the_schema_of_a_secret_field_are_secrets() -> None:
     told = {"api_key": {"type": "string", "default": "abc", "examples": ["d", "e"], "title": "Key"}}
     assert scrubbed(told) == {
         "api_key": {
@@ -154,13 +154,13 @@ def test_its_default_and_its_examples_are() -> None:
     }
 
 
-def test_what_only_begins_like_a_schema_is_a_secret() -> None:
+def test_an_object_that_only_resembles_a_schema_is_a_secret() -> None:
     told = scrubbed({"credentials": {"type": "string", "value": "abc"}, "secret": {"type": "hmac"}})
     assert told["credentials"]["value"] == "<secret:credentials>"
     assert told["secret"] == {"type": "<secret:secret>"}
 
 
-def test_what_stands_below_is_looked_for_elsewhere_when_it_looks_random() -> None:
+def test_random_looking_values_inside_a_secret_field_are_replaced_elsewhere() -> None:
     secrets = Secrets({})
     secrets.data({"cookies": {"id": "tok-q7Rt0Lm2xP", "theme": "chocolate"}, "api_keys": ["zq81-kdjEwp"]})
     assert secrets.text("tok-q7Rt0Lm2xP, chocolate, zq81-kdjEwp") == (
@@ -168,17 +168,17 @@ def test_what_stands_below_is_looked_for_elsewhere_when_it_looks_random() -> Non
     )
 
 
-def test_json_that_is_cut_off_has_them_too() -> None:
+def test_secret_fields_of_truncated_json_are_replaced() -> None:
     body = b'{"login": {"user": "me", "passcode": 4711, "password": "half of i'
     assert Secrets({}).body(body, "application/json") == (
         b'{"login": {"user": "me", "passcode": <secret:passcode>, "password": "<secret:password>'
     )
 
 
-# Names beside values
+# Pairs of name and value
 
 
-def test_pairs_of_a_header_and_its_value() -> None:
+def test_values_in_pairs_of_header_and_value_are_secrets() -> None:
     assert scrubbed(
         {"headers": [["Authorization", "Bearer abc"], ["accept", "*/*"], ["set-cookie", ["a=b"]]]}
     ) == {
@@ -190,7 +190,7 @@ def test_pairs_of_a_header_and_its_value() -> None:
     }
 
 
-def test_a_list_of_two_names_is_no_pair() -> None:
+def test_a_list_of_two_names_is_not_a_pair_of_header_and_value() -> None:
     told = {"required": ["password", "user"], "rows": [["password", "user", "n"], ["a", "b"]]}
     assert scrubbed(told) == told
 
@@ -198,14 +198,14 @@ def test_a_list_of_two_names_is_no_pair() -> None:
 @pytest.mark.parametrize(
     ("name", "value"), [("name", "value"), ("key", "value"), ("Name", "Value"), ("header", "values")]
 )
-def test_objects_that_name_a_header_and_its_value(name: Any, value: Any) -> None:
+def test_values_in_objects_with_a_header_and_its_value_are_secrets(name: Any, value: Any) -> None:
     assert scrubbed([{name: "X-Api-Key", value: "abc"}, {value: "x", name: "accept"}]) == [
         {name: "X-Api-Key", value: "<secret:X-Api-Key>"},
         {value: "x", name: "accept"},
     ]
 
 
-def test_auth_is_a_secret_in_json_unless_it_says_how() -> None:
+def test_auth_in_json_is_a_secret_unless_it_names_a_method() -> None:
     assert scrubbed({"auth": "abc"}) == {"auth": "<secret:auth>"}
     assert scrubbed({"auth": ["me", "abc"]}) == {"auth": ["<secret:auth>", "<secret:auth>"]}
     assert scrubbed([{"auth": how} for how in ("oauth2", "none", "Bearer")]) == [
@@ -216,5 +216,5 @@ def test_auth_is_a_secret_in_json_unless_it_says_how() -> None:
 
 
 @pytest.mark.parametrize("secret", [{"pin": "4711"}, {"pins": "4711"}, {"pin": "A board"}])
-def test_a_pin_is_of_digits(secret: Any) -> None:
+def test_a_pin_is_a_secret_only_if_it_has_digits(secret: Any) -> None:
     assert (scrubbed(secret) != secret) == (secret == {"pin": "4711"})

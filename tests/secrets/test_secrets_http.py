@@ -10,7 +10,7 @@ from urllib.parse import parse_qs, quote, urlsplit
 import pytest
 
 from harness.secrets import Secrets
-from tests.secrets.sample import KEY, NOTHING, OPENAI, SECRETS, words
+from tests.secrets.sample import KEY, NO_SECRETS, OPENAI, SECRETS, words
 
 
 @pytest.mark.parametrize(
@@ -31,11 +31,11 @@ def test_secret_headers_are_replaced(name: Any) -> None:
     "name",
     ["content-type", "x-ratelimit-remaining-tokens", "idempotency-key", "authority", "keep-alive", "key"],
 )
-def test_other_headers_are_text(name: Any) -> None:
+def test_other_headers_are_scrubbed_as_text(name: Any) -> None:
     assert SECRETS.header(name, f"any {KEY}") == f"any {OPENAI}"
 
 
-def test_a_header_with_a_url_is_a_url() -> None:
+def test_a_header_with_a_url_is_scrubbed_as_a_url() -> None:
     assert (
         SECRETS.header("Location", "https://a.example/?sig=abc")
         == "https://a.example/?sig=%3Csecret%3Asig%3E"
@@ -51,14 +51,14 @@ def test_a_header_with_a_url_is_a_url() -> None:
         """
     ),
 )
-def test_secret_parameters_are_replaced_and_the_url_can_be_split(name: Any) -> None:
+def test_secret_parameters_are_replaced_and_the_url_stays_valid(name: Any) -> None:
     url = Secrets({}).url(f"https://a.example:8080/x?n=1&{name}=any%20one&page_token=2#top")
     assert urlsplit(url)[:3] == ("https", "a.example:8080", "/x")
     assert parse_qs(urlsplit(url).query) == {"n": ["1"], name: [f"<secret:{name}>"], "page_token": ["2"]}
     assert urlsplit(url).fragment == "top"
 
 
-def test_a_login_is_replaced_and_a_user_alone_is_not() -> None:
+def test_user_and_password_in_a_url_are_replaced_and_a_short_user_alone_is_not() -> None:
     url = Secrets({}).url("https://me:pw@a.example/x")
     assert url == "https://%3Csecret%3Auserinfo%3E@a.example/x"
     assert urlsplit(url).hostname == "a.example"
@@ -66,18 +66,18 @@ def test_a_login_is_replaced_and_a_user_alone_is_not() -> None:
     assert Secrets({}).url("https://ghp12345678@a.example") == "https://%3Csecret%3Auserinfo%3E@a.example"
 
 
-def test_a_known_value_in_a_path_leaves_a_url() -> None:
+def test_a_url_with_a_known_value_in_its_path_stays_a_url() -> None:
     secrets = Secrets({"HOOK_WEBHOOK_URL": "https://hooks.example/services/T00/Xq81kdjE"})
     assert secrets.url("https://hooks.example/services/T00/Xq81kdjE") == (
         "https://hooks.example/%3Csecret%3AHOOK_WEBHOOK_URL%3E"
     )
 
 
-def test_urls_in_urls_are_looked_into_to_any_depth_that_people_write() -> None:
+def test_urls_inside_urls_are_scrubbed_to_a_limited_depth() -> None:
     inner = "https://a.example/?access_token=abc"
-    assert "abc" not in NOTHING.url(f"https://a.example/?u=https://b.example/?u={quote(inner, safe='')}")
+    assert "abc" not in NO_SECRETS.url(f"https://a.example/?u=https://b.example/?u={quote(inner, safe='')}")
     deep = "https://a.example/?u=" * 5_000
-    assert (NOTHING.url(deep), NOTHING.data([deep])) == (deep, [deep])
+    assert (NO_SECRETS.url(deep), NO_SECRETS.data([deep])) == (deep, [deep])
 
 
 @pytest.mark.parametrize(
@@ -95,32 +95,32 @@ def test_urls_in_urls_are_looked_into_to_any_depth_that_people_write() -> None:
         "https://a:",
     ],
 )
-def test_what_is_hardly_a_url_stays_as_it_is(url: Any) -> None:
+def test_a_malformed_url_is_unchanged(url: Any) -> None:
     assert SECRETS.url(url) == url
 
 
 def test_placeholders_are_the_same_however_a_client_encodes_them() -> None:
     written = ["<secret:A>", "%3Csecret:A%3E", "%3csecret%3aA%3e"]
-    assert {NOTHING.url(f"https://a.example/{text}") for text in written} == {
+    assert {NO_SECRETS.url(f"https://a.example/{text}") for text in written} == {
         "https://a.example/%3Csecret%3AA%3E"
     }
     form = "application/x-www-form-urlencoded"
-    assert {NOTHING.body(f"a={text}".encode(), form) for text in written} == {b"a=%3Csecret%3AA%3E"}
+    assert {NO_SECRETS.body(f"a={text}".encode(), form) for text in written} == {b"a=%3Csecret%3AA%3E"}
 
 
 @pytest.mark.parametrize(
     "written", ['{"b":"%s","a":1.0}', '{\n  "b": "%s",\r\n\t"a": 1e5 , "é": "\\u00e9\\/"}', '["%s"]', '"%s"']
 )
-def test_a_json_body_keeps_its_form(written: Any) -> None:
+def test_a_json_body_keeps_its_formatting(written: Any) -> None:
     body = (written % f"x {KEY} y").encode()
     assert SECRETS.body(body, "application/json") == (written % f"x {OPENAI} y").encode()
-    assert NOTHING.body(body, "application/json") == body
+    assert NO_SECRETS.body(body, "application/json") == body
 
 
 @pytest.mark.parametrize(
     "content_type", ["application/json", "application/vnd.api+json; charset=utf-8", "", "text/plain"]
 )
-def test_fields_of_json_are_replaced_even_when_it_is_cut_off(content_type: Any) -> None:
+def test_secret_fields_of_json_are_replaced_even_if_it_is_truncated(content_type: Any) -> None:
     secrets = Secrets({})
     assert (
         secrets.body(b'{"a": {"password":"x y"}, "n": [1', content_type)
@@ -138,7 +138,7 @@ def test_a_number_that_is_a_secret_becomes_a_string() -> None:
     }
 
 
-def test_a_form_has_its_fields_replaced() -> None:
+def test_secret_fields_of_a_form_are_replaced() -> None:
     form = f"grant_type=password&username=me&password=x%20y&note={quote(KEY, safe='')}&empty=&password="
     assert SECRETS.body(form.encode(), "application/x-www-form-urlencoded; charset=utf-8") == (
         b"grant_type=password&username=me&password=%3Csecret%3Apassword%3E"
@@ -146,12 +146,12 @@ def test_a_form_has_its_fields_replaced() -> None:
     )
 
 
-def test_json_in_a_form_is_looked_into() -> None:
+def test_secret_fields_of_json_in_a_form_are_replaced() -> None:
     body = Secrets({}).body(b"payload=%7B%22token%22%3A%22abc%22%7D", "application/x-www-form-urlencoded")
     assert parse_qs(body.decode()) == {"payload": ['{"token":"<secret:token>"}']}
 
 
-def test_bytes_that_are_no_text_are_searched_and_otherwise_kept() -> None:
+def test_known_values_in_binary_bodies_are_replaced_and_other_bytes_kept() -> None:
     body = b"\xff\x00\xc3" + KEY.encode() + b"\xe2\x82" + b64encode(KEY.encode()) + b"\x80"
     assert (
         SECRETS.body(body, "image/png")

@@ -31,7 +31,7 @@ FOUND = "tok-q7Rt0Lm2xP"
         lambda secrets: secrets.learn("access_token", FOUND),
     ],
 )
-def test_what_was_found_once_is_replaced_everywhere_afterwards(find: Any) -> None:
+def test_a_secret_found_once_is_replaced_everywhere_afterwards(find: Any) -> None:
     secrets = Secrets({})
     assert secrets.text(f"use {FOUND}") == f"use {FOUND}"
     find(secrets)
@@ -39,7 +39,7 @@ def test_what_was_found_once_is_replaced_everywhere_afterwards(find: Any) -> Non
     assert not found_in(secrets.text(b64encode(f"me:{FOUND}".encode()).decode()), FOUND)
 
 
-def test_and_before_it_in_the_same_piece() -> None:
+def test_a_secret_is_also_replaced_earlier_in_the_same_message() -> None:
     assert Secrets({}).data([f"use {FOUND}", {"api_key": FOUND}]) == [
         "use <secret:api_key>",
         {"api_key": "<secret:api_key>"},
@@ -61,7 +61,7 @@ def test_and_before_it_in_the_same_piece() -> None:
         ("set-cookie", f"session={FOUND}; Path=/; HttpOnly", FOUND),
     ],
 )
-def test_what_is_learned_of_a_header_is_the_secret_alone(name: Any, value: Any, learned: Any) -> None:
+def test_only_the_secret_part_of_a_header_is_learned(name: Any, value: Any, learned: Any) -> None:
     secrets = Secrets({})
     secrets.header(name, value)
     assert secrets.text(f"({learned})") == f"(<secret:{name}>)"
@@ -87,13 +87,13 @@ def test_what_is_learned_of_a_header_is_the_secret_alone(name: Any, value: Any, 
         ("cookie", "theme=chocolate"),
     ],
 )
-def test_words_that_others_say_too_are_not_learned(name: Any, value: Any) -> None:
+def test_common_words_and_placeholders_are_not_learned(name: Any, value: Any) -> None:
     secrets = Secrets({})
     secrets.learn(name, value)
     assert secrets.text(f"a {value} b") == f"a {value} b"
 
 
-def test_a_variable_keeps_its_name_when_its_value_is_found() -> None:
+def test_a_learned_value_of_a_variable_keeps_the_variable_s_name() -> None:
     assert Secrets({"OPENAI_API_KEY": FOUND}).headers(
         [("authorization", f"Bearer {FOUND}"), ("x", FOUND)]
     ) == [
@@ -115,13 +115,13 @@ def request(key: str, secrets: Secrets) -> tuple[object, ...]:
     )
 
 
-def test_a_request_is_the_same_with_another_value_of_the_variable() -> None:
+def test_a_scrubbed_request_does_not_depend_on_the_value_of_a_variable() -> None:
     keys = ["sk-1234567890abcd", "other/key+of~é5", "short1"]
     first, *others = [request(key, Secrets({"OPENAI_API_KEY": key})) for key in keys]
     assert others == [first, first]
 
 
-def test_a_request_is_the_same_when_it_carries_what_a_recorded_response_gave() -> None:
+def test_a_replayed_request_with_a_recorded_token_equals_the_recorded_one() -> None:
     recorded, replayed = Secrets({}), Secrets({})
     login = recorded.data({"access_token": FOUND})
     given = replayed.data(login)["access_token"]
@@ -136,7 +136,7 @@ def test_a_request_is_the_same_when_it_carries_what_a_recorded_response_gave() -
     assert asked[0] == asked[1]
 
 
-def test_no_secret_shows_in_the_repr() -> None:
+def test_the_repr_contains_no_secret() -> None:
     assert not found_in(repr(SECRETS) + repr(vars(SECRETS)), KEY)
 
 

@@ -32,11 +32,11 @@ def scrubbed(*parts: str, content_type: str = FORM, secrets: Secrets | None = No
     ],
 )
 @pytest.mark.parametrize("content", ["abc", "two\r\nlines", "--b-1 is no end"])
-def test_a_part_with_a_secret_name_is_a_secret(disposition: str, content: str) -> None:
+def test_a_part_with_a_secret_name_is_replaced(disposition: str, content: str) -> None:
     assert scrubbed(part(disposition, content)) == part(disposition, "<secret:api_key>")
 
 
-def test_the_others_stay_byte_for_byte() -> None:
+def test_other_parts_are_unchanged() -> None:
     kept = part('name="prompt"', "the password is not here") + part('name="empty"', "")
     assert scrubbed(kept, part('name="password"', "abc"), part('name="token"', "")) == (
         kept + part('name="password"', "<secret:password>") + part('name="token"', "")
@@ -47,7 +47,7 @@ def test_the_others_stay_byte_for_byte() -> None:
     assert Secrets({}).body(image, FORM) == image
 
 
-def test_a_part_is_scrubbed_as_what_it_is() -> None:
+def test_a_part_is_scrubbed_by_its_content_type() -> None:
     assert scrubbed(part('name="meta"', '{"password": 12345678}', "application/json; charset=utf-8")) == (
         part('name="meta"', '{"password": "<secret:password>"}', "application/json; charset=utf-8")
     )
@@ -62,7 +62,7 @@ def test_known_values_are_replaced_in_parts_and_their_headers() -> None:
     assert scrubbed(text, secrets=secrets) == text.replace(KEY, "<secret:OPENAI_API_KEY>")
 
 
-def test_what_a_part_held_is_known_from_then_on() -> None:
+def test_a_secret_found_in_a_part_is_replaced_afterwards() -> None:
     secrets = Secrets({})
     scrubbed(part('name="access_token"', "tok-q7Rt0Lm2xP"), secrets=secrets)
     assert secrets.text("use tok-q7Rt0Lm2xP") == "use <secret:access_token>"
@@ -77,18 +77,18 @@ def test_what_a_part_held_is_known_from_then_on() -> None:
         "multipart/mixed; boundary=b-1",
     ],
 )
-def test_the_boundary_is_found(content_type: str) -> None:
+def test_the_boundary_is_found_in_the_header_or_the_body(content_type: str) -> None:
     told = scrubbed(part('name="api_key"', "abc"), content_type=content_type)
     assert told == part('name="api_key"', "<secret:api_key>")
 
 
-def test_a_body_that_is_cut_off_or_has_short_line_ends() -> None:
+def test_a_truncated_body_and_one_with_lf_line_ends_are_scrubbed() -> None:
     cut = part('name="api_key"', "half of i").removesuffix("\r\n").encode()
     assert Secrets({}).body(cut, FORM).endswith(b"\r\n\r\n<secret:api_key>")
     short = part('name="api_key"', "abc").replace("\r\n", "\n")
     assert scrubbed(short) == short.replace("abc", "<secret:api_key>")
 
 
-def test_what_is_no_multipart_body_is_text() -> None:
+def test_a_body_without_parts_is_scrubbed_as_text() -> None:
     secrets = Secrets({"OPENAI_API_KEY": KEY})
     assert secrets.body(f"no parts, {KEY}".encode(), FORM) == b"no parts, <secret:OPENAI_API_KEY>"

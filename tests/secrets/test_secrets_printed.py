@@ -15,21 +15,21 @@ def without_secret(text: str) -> str:
     return text.replace("sesame", "…")
 
 
-def test_a_secret_that_is_printed_in_pieces_is_found(capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_secret_printed_in_several_writes_is_replaced(capsys: pytest.CaptureFixture[str]) -> None:
     with redacted_streams(without_secret):
         print("open ses", end="")
         print("ame")
     assert capsys.readouterr().out == "open …\n"
 
 
-def test_a_secret_that_is_written_as_bytes_in_pieces_is_found(capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_secret_written_as_bytes_in_several_writes_is_replaced(capsys: pytest.CaptureFixture[str]) -> None:
     with redacted_streams(without_secret):
         for piece in (b"caf\xc3", b"\xa9, open ses", b"ame\n"):
             sys.stdout.buffer.write(piece)
     assert capsys.readouterr().out == "café, open …\n"
 
 
-def test_a_buffer_that_is_closed_closes_no_stream(capsys: pytest.CaptureFixture[str]) -> None:
+def test_closing_the_buffer_does_not_close_the_stream(capsys: pytest.CaptureFixture[str]) -> None:
     with redacted_streams(without_secret):
         sys.stdout.buffer.close()
         sys.stdout.buffer.write(b"open sesame\n")
@@ -37,7 +37,7 @@ def test_a_buffer_that_is_closed_closes_no_stream(capsys: pytest.CaptureFixture[
     assert capsys.readouterr().out == "open …\n…\n"
 
 
-def test_the_streams_are_gone_with_their_block(capsys: pytest.CaptureFixture[str]) -> None:
+def test_the_streams_are_freed_at_the_end_of_the_block(capsys: pytest.CaptureFixture[str]) -> None:
     """Check that nothing is left to the garbage collector: Ctrl-C is lost if it closes a stream."""
     gc.disable()
     try:

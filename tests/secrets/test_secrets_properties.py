@@ -35,13 +35,13 @@ DATA = st.recursive(
     ),
     max_leaves=20,
 )
-# JSON full of names that mean something.
-WORDS = """
+# Names that mark secrets, or exceptions to them, in JSON.
+SPECIAL_NAMES = """
 password pin token api_keys cookies credentials auth signature name value key type properties default logprob
 authorization headers expires_in thinking text const x-api-key access_token
 """
-NAMES = st.sampled_from(WORDS.split())
-TOLD = st.recursive(
+NAMES = st.sampled_from(SPECIAL_NAMES.split())
+SPECIAL_JSON = st.recursive(
     st.none() | st.booleans() | st.integers(-5, 10**9) | st.floats(0, 9) | st.text(max_size=9)
     | NAMES | st.sampled_from(["string", "oauth2", "1234", "thinking", "tok-q7Rt0Lm2xP"]),
     lambda inner: (
@@ -72,24 +72,24 @@ ENCODE: dict[str, Callable[[str, str, str], str]] = {
 ENCODINGS = st.sampled_from(sorted(ENCODE))
 
 
-def knowing(*secrets: str) -> Secrets:
+def secrets_with(*secrets: str) -> Secrets:
     return Secrets(
         {f"ACME_{number}_KEY": secret for number, secret in enumerate(secrets, 1)}, named=["ACME_*"]
     )
 
 
-def fits(secret: str, *around: str) -> bool:
+def is_free_of(secret: str, *around: str) -> bool:
     """Random data may contain a secret, or half a placeholder, beside a planted one."""
     return not any(found_in(text, secret) or "<" in text or "%3c" in text.lower() for text in around)
 
 
 @given(SECRETS, SECRETS, AROUND, AROUND, ENCODINGS)
-def test_no_encoding_of_a_known_value_survives_in_text(
+def test_no_encoding_of_a_known_value_is_left_in_text(
     secret: str, other: str, before: str, after: str, how: str
 ) -> None:
-    assume(fits(secret, before, after))
+    assume(is_free_of(secret, before, after))
     text = ENCODE[how](before, secret, after)
-    assert not found_in(knowing(secret, other).text(text), secret)
+    assert not found_in(secrets_with(secret, other).text(text), secret)
 
 
 @given(
@@ -109,27 +109,29 @@ def test_no_encoding_of_a_known_value_survives_in_text(
     ),
     st.binary(max_size=5),
 )
-def test_nor_in_a_body_of_any_type(
+def test_no_encoding_of_a_known_value_is_left_in_a_body_of_any_type(
     secret: str, before: str, after: str, how: str, content_type: str, junk: bytes
 ) -> None:
-    assume(fits(secret, before, after))
+    assume(is_free_of(secret, before, after))
     body = ENCODE[how](before, secret, after).encode() + junk
     if "json" in content_type or "stream" in content_type:
         assume("\n" not in secret and "\r" not in secret)
-    assert not found_in(knowing(secret).body(body, content_type), secret)
+    assert not found_in(secrets_with(secret).body(body, content_type), secret)
 
 
 @given(SECRETS, DATA, ENCODINGS)
-def test_nor_in_data_in_keys_or_values_and_its_shape_stays(secret: str, data: Any, how: str) -> None:
+def test_no_known_value_is_left_in_keys_or_values_and_types_are_kept(
+    secret: str, data: Any, how: str
+) -> None:
     planted = {"data": data, "list": [ENCODE[how]("", secret, "")], ENCODE[how]("", secret, ""): 1}
-    assume(fits(secret, json.dumps(data), json.dumps(data, ensure_ascii=False)))
-    scrubbed = knowing(secret).data(planted)
+    assume(is_free_of(secret, json.dumps(data), json.dumps(data, ensure_ascii=False)))
+    scrubbed = secrets_with(secret).data(planted)
     assert not found_in(json.dumps(scrubbed), secret)
     assert [type(value) for value in scrubbed.values()] == [type(value) for value in planted.values()]
 
 
 @given(SECRETS, st.sampled_from(["userinfo", "path", "query", "name", "fragment"]))
-def test_nor_in_a_url_which_can_still_be_split(secret: str, place: str) -> None:
+def test_no_known_value_is_left_in_a_url_which_stays_valid(secret: str, place: str) -> None:
     quoted = quote(secret, safe="")
     url = {
         "userinfo": f"https://user:{quoted}@a.example:8080/x?n=1",
@@ -138,7 +140,7 @@ def test_nor_in_a_url_which_can_still_be_split(secret: str, place: str) -> None:
         "name": f"https://a.example:8080/x?{quoted}=2&n=1",
         "fragment": f"https://a.example:8080/x?n=1#{quoted}",
     }[place]
-    scrubbed = knowing(secret).url(url)
+    scrubbed = secrets_with(secret).url(url)
     assert not found_in(scrubbed, secret)
     assert urlsplit(scrubbed).hostname == "a.example"
     assert urlsplit(scrubbed).port == 8080
@@ -146,17 +148,17 @@ def test_nor_in_a_url_which_can_still_be_split(secret: str, place: str) -> None:
 
 
 @given(SECRETS, AROUND, AROUND, st.lists(st.integers(0, 100), max_size=6), st.booleans())
-def test_nor_spread_over_the_events_of_a_stream(
+def test_no_known_value_is_left_split_over_the_events_of_a_stream(
     secret: str, before: str, after: str, cuts: list[int], ascii_only: bool
 ) -> None:
-    assume(fits(secret, before, after))
+    assume(is_free_of(secret, before, after))
     text = before + secret + after
     places = sorted({0, len(text), *(at % (len(text) + 1) for at in cuts)})
     events = [
         {"choices": [{"index": 0, "delta": {"content": text[start:end]}}]} for start, end in pairwise(places)
     ]
     stream = "".join(f"data: {json.dumps(event, ensure_ascii=ascii_only)}\n\n" for event in events)
-    scrubbed = knowing(secret).body(stream.encode(), "text/event-stream").decode()
+    scrubbed = secrets_with(secret).body(stream.encode(), "text/event-stream").decode()
     read = [json.loads(line[6:]) for line in scrubbed.split("\n") if line]
     assert len(read) == len(events)
     said = "".join(event["choices"][0]["delta"]["content"] for event in read)
@@ -165,11 +167,11 @@ def test_nor_spread_over_the_events_of_a_stream(
 
 
 @given(SECRETS, SECRETS, AROUND, AROUND, ENCODINGS, DATA)
-def test_scrubbing_twice_changes_nothing_more(
+def test_scrubbing_is_idempotent(
     secret: str, other: str, before: str, after: str, how: str, data: Any
 ) -> None:
     text = ENCODE[how](before, secret, after)
-    secrets = knowing(secret, other)
+    secrets = secrets_with(secret, other)
     for scrub in (secrets.text, secrets.url, secrets.data):
         once = scrub(text)
         assert scrub(once) == once
@@ -186,24 +188,24 @@ def test_json_stays_json_with_the_same_numbers_and_shape(
     secret: str, data: Any, indent: int | None, ascii_only: bool
 ) -> None:
     text = json.dumps({"planted": f"a {secret} b", "data": data}, indent=indent, ensure_ascii=ascii_only)
-    secrets = knowing(secret)
+    secrets = secrets_with(secret)
     scrubbed = json.loads(secrets.body(text.encode("utf-8", "surrogatepass"), "application/json"))
-    assert scrubbed == knowing(secret).data(json.loads(text))
+    assert scrubbed == secrets_with(secret).data(json.loads(text))
 
 
-@given(TOLD)
-def test_the_text_of_json_is_scrubbed_as_the_json_is(data: Any) -> None:
+@given(SPECIAL_JSON)
+def test_json_text_and_parsed_json_are_scrubbed_alike(data: Any) -> None:
     scrubbed = Secrets({}).data(data)
     assert json.loads(Secrets({}).body(json.dumps(data).encode(), "application/json")) == scrubbed
     assert Secrets({}).data(scrubbed) == scrubbed
 
 
 @given(SECRETS, st.text(), DATA)
-def test_what_holds_no_secret_is_not_touched(secret: str, text: str, data: Any) -> None:
+def test_values_without_a_secret_are_unchanged(secret: str, text: str, data: Any) -> None:
     written = json.dumps({"n": data, "t": text})
     assume("api_key" not in written and "token" not in written)
-    assume(fits(secret, text.encode("utf-8", "surrogatepass").decode("utf-8", "replace"), written))
-    secrets = knowing(secret)
+    assume(is_free_of(secret, text.encode("utf-8", "surrogatepass").decode("utf-8", "replace"), written))
+    secrets = secrets_with(secret)
     assert secrets.text(text) == text
     assert secrets.data({"t": text, "n": data}) == {"t": text, "n": data}
     body = written.encode()
@@ -217,7 +219,7 @@ def test_what_holds_no_secret_is_not_touched(secret: str, text: str, data: Any) 
     st.binary(),
     st.text(max_size=30),
 )
-def test_anything_can_be_scrubbed(
+def test_scrubbing_never_raises(
     environment: dict[str, str], text: str, body: bytes, content_type: str
 ) -> None:
     secrets = Secrets({f"{name}_TOKEN": value for name, value in environment.items()}, named=["*"])

@@ -10,7 +10,7 @@ from urllib.parse import quote
 import pytest
 
 from harness.secrets import Secrets
-from tests.secrets.sample import KEY, NOTHING, OPENAI, SECRETS, words
+from tests.secrets.sample import KEY, NO_SECRETS, OPENAI, SECRETS, words
 
 
 @pytest.mark.parametrize(
@@ -29,12 +29,12 @@ from tests.secrets.sample import KEY, NOTHING, OPENAI, SECRETS, words
         b64encode(KEY.encode()).decode().rstrip("="),
     ],
 )
-def test_a_value_is_replaced_in_all_its_forms(form: Any) -> None:
+def test_a_value_is_replaced_in_all_its_encodings(form: Any) -> None:
     assert SECRETS.text(f"<{form}>") == f"<{OPENAI}>"
 
 
 @pytest.mark.parametrize("user", ["u", "us", "use"])
-def test_a_value_is_replaced_inside_longer_base64_whatever_its_length(user: Any) -> None:
+def test_a_value_inside_longer_base64_is_replaced_whatever_its_length(user: Any) -> None:
     texts = [
         Secrets({"APP_TOKEN": value}).text(b64encode(f"{user}:{value}".encode()).decode())
         for value in ("Zq81kdjEwp", "Zq81kdjEwpX", "Zq81kdjEwpXY")
@@ -43,13 +43,13 @@ def test_a_value_is_replaced_inside_longer_base64_whatever_its_length(user: Any)
     assert texts[0] == texts[1] == texts[2]
 
 
-def test_the_longest_value_wins_and_overlapping_ones_leave_nothing() -> None:
+def test_the_longest_value_wins_and_overlapping_values_are_replaced_whole() -> None:
     secrets = Secrets({"A_TOKEN": "abcdef12", "B_TOKEN": "abcdef123456", "C_TOKEN": "3456wxyz"})
     assert secrets.text("abcdef12, abcdef123456") == "<secret:A_TOKEN>, <secret:B_TOKEN>"
     assert secrets.text("[abcdef123456wxyz]") == "[<secret:B_TOKEN>]"
 
 
-def test_placeholders_are_left_alone_but_hide_nothing() -> None:
+def test_placeholders_are_kept_unless_they_contain_a_secret() -> None:
     secrets = Secrets({"A_PASSWORD": "hunter-22"}, named=["A_*"])
     assert secrets.text("<secret:A_PASSWORD>") == "<secret:A_PASSWORD>"
     assert secrets.text("<secret:hunter-22>") == "<secret:<secret:A_PASSWORD>>"
@@ -58,7 +58,7 @@ def test_placeholders_are_left_alone_but_hide_nothing() -> None:
 
 
 @pytest.mark.parametrize("run", ["\\", "%", "%25", "<secret:", '"', "\\u00", '\\"', "{", "A"])
-def test_a_long_run_of_escapes_is_no_trouble(run: Any) -> None:
+def test_long_runs_of_escapes_are_unchanged(run: Any) -> None:
     secrets = Secrets({"A_PASSWORD": '!"/\\é %§', "B_TOKEN": "q7/Rt"}, named=["*"])
     text = run * 50_000
     for scrubbed in (secrets.text(text), secrets.data("{" + text)[1:], secrets.url(text)):
@@ -75,9 +75,9 @@ def test_a_long_run_of_escapes_is_no_trouble(run: Any) -> None:
         """
     ),
 )
-def test_secret_fields_are_replaced_whatever_they_hold(name: Any) -> None:
-    assert NOTHING.data({name: "any"}) == {name: f"<secret:{name}>"}
-    assert NOTHING.data({name: "<secret:OTHER>"}) == {name: f"<secret:{name}>"}
+def test_secret_fields_are_replaced_whatever_their_value(name: Any) -> None:
+    assert NO_SECRETS.data({name: "any"}) == {name: f"<secret:{name}>"}
+    assert NO_SECRETS.data({name: "<secret:OTHER>"}) == {name: f"<secret:{name}>"}
 
 
 @pytest.mark.parametrize(
@@ -90,11 +90,11 @@ def test_secret_fields_are_replaced_whatever_they_hold(name: Any) -> None:
         """
     ),
 )
-def test_fields_that_only_sound_like_it_are_not(name: Any) -> None:
-    assert NOTHING.data({name: "any"}) == {name: "any"}
+def test_fields_with_similar_names_are_not_replaced(name: Any) -> None:
+    assert NO_SECRETS.data({name: "any"}) == {name: "any"}
 
 
-def test_the_tokens_and_the_signed_thoughts_of_a_model_are_no_secrets() -> None:
+def test_tokens_and_signed_thinking_of_a_model_are_kept() -> None:
     said = [
         {"token": "Hello", "logprob": -0.1, "bytes": None},
         {"type": "thinking", "thinking": "hm", "signature": "EqQBCkgIARABGAIiQ"},
@@ -113,18 +113,18 @@ def test_a_signature_beside_a_type_of_any_kind_is_a_secret(kind: Any) -> None:
     }
 
 
-def test_keys_strings_and_numbers_are_replaced_by_value() -> None:
+def test_known_values_are_replaced_in_keys_strings_and_numbers() -> None:
     secrets = Secrets({"PIN": "12345678", "API_TOKEN": "q7Rt0-Lm2xP"}, named=["PIN"])
     assert secrets.data({"q7Rt0-Lm2xP": ["a q7Rt0-Lm2xP", 12345678, 1234567, (1.5,)]}) == {
         "<secret:API_TOKEN>": ["a <secret:API_TOKEN>", "<secret:PIN>", 1234567, [1.5]]
     }
 
 
-def test_json_in_a_string_is_looked_into_and_keeps_its_form() -> None:
+def test_json_in_a_string_is_scrubbed_and_keeps_its_formatting() -> None:
     arguments = (
         '{ "user":"é\\u00e9", "password" : "hunter22",\n "n": 1.0e3, "more": "{\\"api_key\\":\\"x\\"}" }'
     )
-    (call,) = NOTHING.data([{"arguments": arguments}])
+    (call,) = NO_SECRETS.data([{"arguments": arguments}])
     assert call["arguments"] == arguments.replace("hunter22", "<secret:password>").replace(
         '"x', '"<secret:api_key>'
     ).replace('\\"x\\"', '\\"<secret:api_key>\\"')
@@ -140,7 +140,7 @@ def test_data_of_any_depth_is_scrubbed() -> None:
     assert scrubbed == "<secret:API_TOKEN>"
 
 
-def test_a_url_in_a_string_loses_its_login_but_not_its_words() -> None:
-    assert NOTHING.data(["https://me:pw@a.example/?key=chocolate&access_token=abc"]) == [
+def test_credentials_of_a_url_in_a_string_are_replaced_and_other_parts_kept() -> None:
+    assert NO_SECRETS.data(["https://me:pw@a.example/?key=chocolate&access_token=abc"]) == [
         "https://%3Csecret%3Auserinfo%3E@a.example/?key=chocolate&access_token=%3Csecret%3Aaccess_token%3E"
     ]

@@ -31,7 +31,7 @@ from tests.recording.safety import parrots
         ("AWS_SECRET_ACCESS_KEY", "x"),
     ],
 )
-def test_a_variable_with_a_secret_name_is_never_written(name: Any, value: Any) -> None:
+def test_the_value_of_a_variable_with_a_secret_name_is_never_shown(name: Any, value: Any) -> None:
     for environment in ({}, {name: value}, {"OTHER_PASSWORD": value}):
         assert Secrets(environment).variable(name, value) == f"<secret:{name}>"
 
@@ -54,15 +54,15 @@ def test_a_variable_with_a_secret_name_is_never_written(name: Any, value: Any) -
         ("CITY", "Oslo"),
     ],
 )
-def test_others_are_written(name: Any, value: Any) -> None:
+def test_values_of_other_variables_are_shown(name: Any, value: Any) -> None:
     assert Secrets({}).variable(name, value) == value
 
 
-def test_variables_that_settings_name_are_not() -> None:
+def test_values_of_variables_named_in_settings_are_not_shown() -> None:
     assert Secrets({}, named=["ACME_*"]).variable("ACME_SITE", "ab") == "<secret:ACME_SITE>"
 
 
-def test_what_is_secret_in_another_variable_is_replaced() -> None:
+def test_secrets_inside_the_value_of_another_variable_are_replaced() -> None:
     secrets = Secrets({"API_TOKEN": "q7Rt0-Lm2xP"})
     assert secrets.variable("NOTE", "is q7Rt0-Lm2xP") == "is <secret:API_TOKEN>"
     assert secrets.variable("DATABASE_URL", "pg://me:pw@db.example/x") == (
@@ -89,7 +89,7 @@ def test_a_cassette_keeps_no_variable_with_a_secret_name(tmp_path: Path) -> None
     }
 
 
-# Without all that may be secret
+# URLs without credentials, query and fragment
 
 
 def test_a_bare_url_has_neither_login_nor_query_nor_fragment() -> None:
@@ -103,7 +103,7 @@ def test_urls_in_text_are_made_bare() -> None:
     assert bare_urls(said) == "cannot reach 'https://a.example/x', nor http://b.example/."
 
 
-# What it costs
+# Cost
 
 
 def test_the_same_environment_is_read_once() -> None:
@@ -118,7 +118,7 @@ def test_the_same_environment_is_read_once() -> None:
     assert secrets.text("sk-7-Zx81kqLw9yT") == "<secret:SERVICE_7_API_KEY>"
 
 
-def test_what_one_learns_another_does_not_know() -> None:
+def test_a_learned_secret_is_not_shared_between_instances() -> None:
     one, other = Secrets({"A_TOKEN": "q7Rt0-Lm2xP"}), Secrets({"A_TOKEN": "q7Rt0-Lm2xP"})
     one.learn("password", "tok-q7Rt0Lm2xP")
     assert other.text("tok-q7Rt0Lm2xP") == "tok-q7Rt0Lm2xP"

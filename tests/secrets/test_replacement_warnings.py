@@ -45,7 +45,7 @@ def run(project: Project) -> tuple[Done, dict[str, Any]]:
     return done, json.loads((project.folder / "out/results.jsonl").read_text())
 
 
-def test_a_value_that_may_be_harmless_is_told(project: Project) -> None:
+def test_a_replaced_value_that_may_be_harmless_is_a_warning(project: Project) -> None:
     done, result = run(project)
     warning = (
         "the value of PLANET is shown as <secret:PLANET>, since any variable may hold a secret; "
@@ -55,13 +55,13 @@ def test_a_value_that_may_be_harmless_is_told(project: Project) -> None:
     assert 'public_env = ["PLANET"]' in " ".join(done.all.split())
 
 
-def test_a_public_one_is_shown(project: Project) -> None:
+def test_a_public_variable_is_shown_without_a_warning(project: Project) -> None:
     project.write("pyproject.toml", '[tool.harness]\npublic_env = ["PLANET"]\n')
     _, result = run(project)
     assert (result["state"], result["warnings"]) == ({"told": "an important little earth"}, [])
 
 
-def test_one_that_is_secret_by_its_name_is_no_warning(project: Project) -> None:
+def test_a_variable_with_a_secret_name_causes_no_warning(project: Project) -> None:
     project.write("tellers.py", TOOLS.replace("PLANET", "MY_TOKEN"))
     _, result = run(project)
     assert (result["state"], result["warnings"]) == ({"told": "an important <secret:MY_TOKEN>"}, [])
@@ -79,7 +79,7 @@ def tell(state, params):
 """
 
 
-def test_a_secret_in_the_url_of_a_request_is_in_no_line_of_results(project: Project) -> None:
+def test_a_secret_in_the_url_of_a_request_is_not_in_the_results(project: Project) -> None:
     project.write("tellers.py", ORDERS)
     project.write(
         "tell.scenario.yaml", SCENARIO.replace("input: {}", "http: [{url: '*', json: 1}], input: {}")
