@@ -49,7 +49,7 @@ def patched_aiohttp(interceptor: Interceptor) -> Iterator[None]:
             failure = error
         except BaseException as error:
             work.abandon()
-            cassette.abort(given_up=isinstance(error, asyncio.CancelledError))
+            cassette.abort(is_cancelled=isinstance(error, asyncio.CancelledError))
             raise
         if cassette.played:
             work.abandon()
@@ -126,7 +126,7 @@ class _Cassette:
             place = self._interceptor.begin(request) if number or self._place is None else self._place
             self._interceptor.end(place, sent, 0.0 if number else seconds)
 
-    def abort(self, *, given_up: bool) -> None:
-        """Report that the client stopped waiting (`given_up`), or that the result is unknown."""
-        if self._place is not None and not given_up:
+    def abort(self, *, is_cancelled: bool) -> None:
+        """Report that the client stopped waiting (`is_cancelled`), or that the result is unknown."""
+        if self._place is not None and not is_cancelled:
             self._interceptor.drop(self._place)

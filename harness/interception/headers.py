@@ -21,9 +21,8 @@ _RESPONSE: Final = _TRANSPORT | {
     "age", "alt-svc", "cf-ray", "content-encoding", "nel", "openai-processing-ms", "report-to", "server-timing",
     "strict-transport-security", "via", "x-envoy-upstream-service-time",
 }  # fmt: skip
-_REQUEST_FAMILIES: Final = (
-    "x-stainless-",
-)  # the providers' clients describe themselves and the attempt in these
+# The providers' clients describe themselves and the attempt in these.
+_REQUEST_FAMILIES: Final = ("x-stainless-",)
 
 
 def kept_request_headers(headers: Mapping[str, str]) -> dict[str, str]:

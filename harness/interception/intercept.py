@@ -54,30 +54,30 @@ def intercepted_from_first_effect(interceptor: Interceptor) -> Iterator[None]:
 def intercepted(interceptor: Interceptor) -> Iterator[None]:
     """Pass every HTTP request of this process to `interceptor`, within the context."""
     with ExitStack() as patches:
-        waiting: dict[str, Patching] = {}
+        pending: dict[str, Patching] = {}
         for name, patch in FAMILIES.items():
             if name in sys.modules:
                 patches.enter_context(patch(interceptor))
             else:
-                waiting[name] = partial(patch, interceptor)
-        importer = _PatchOnImport(waiting, patches)
+                pending[name] = partial(patch, interceptor)
+        importer = _PatchOnImport(pending, patches)
         sys.meta_path.insert(0, importer)
         try:
             yield
         finally:
             sys.meta_path.remove(importer)
-            waiting.clear()  # a module that was found within the context may be imported later
+            pending.clear()  # a module that was found within the context may be imported later
 
 
 class _PatchOnImport(MetaPathFinder):
     """Patches a module after its import. The module is found by the other finders."""
 
-    def __init__(self, waiting: MutableMapping[str, Patching], patches: ExitStack) -> None:
-        self._waiting = waiting
+    def __init__(self, pending: MutableMapping[str, Patching], patches: ExitStack) -> None:
+        self._pending = pending
         self._patches = patches
 
     def find_spec(self, fullname: str, path: Any = None, target: ModuleType | None = None) -> Any:
-        if fullname not in self._waiting:
+        if fullname not in self._pending:
             return None
         others = (finder for finder in sys.meta_path if finder is not self)
         spec = next(filter(None, (finder.find_spec(fullname, path, target) for finder in others)), None)
@@ -87,9 +87,8 @@ class _PatchOnImport(MetaPathFinder):
 
         def exec_module(module: ModuleType) -> None:
             execute(module)
-            patch = self._waiting.pop(
-                fullname, None
-            )  # now, since many a module only looks whether this one is there
+            # Not in `find_spec`: many modules only check whether this one exists.
+            patch = self._pending.pop(fullname, None)
             if patch is not None:
                 self._patches.enter_context(patch())
 

@@ -93,7 +93,7 @@ async def within_effect(
     real = RealEffect(effect, state or {})
     token = _current.set(real)
     try:
-        value = await _in_its_time(work, real)
+        value = await _perform(work, real)
     except BaseException:
         if real.refused is None:
             raise
@@ -104,7 +104,7 @@ async def within_effect(
     return value
 
 
-async def _in_its_time(work: Callable[[], Awaitable[Any]], effect: RealEffect) -> Any:
+async def _perform(work: Callable[[], Awaitable[Any]], effect: RealEffect) -> Any:
     value, failure = None, None
     _under_way.append(effect)
     try:

@@ -159,11 +159,11 @@ def _timeout_s(timeout: Any) -> float | None:
 def _response(response: Any, body: bytes) -> Response:
     headers = response.headers.items()
     return Response(
-        response.status, response.reason or "", kept_response_headers(headers), _decoded(headers, body)
+        response.status, response.reason or "", kept_response_headers(headers), _decompressed(headers, body)
     )
 
 
-def _decoded(headers: list[tuple[str, str]], body: bytes) -> bytes:
+def _decompressed(headers: list[tuple[str, str]], body: bytes) -> bytes:
     """Decompress a body; return it unchanged if that is not possible."""
     import httpx
 

@@ -109,7 +109,7 @@ def _list_differences(recorded: list[Any], asked: list[Any], path: str, depth: i
         if recorded != asked:
             yield path, lambda: _changed(recorded, asked)
         return
-    for first, second in _aligned(recorded, asked):
+    for first, second in _align(recorded, asked):
         if second is None and first is not None:
             yield _item(path, first, recorded[first]), _only_recorded(recorded[first])
         elif first is None and second is not None:
@@ -137,7 +137,7 @@ def _name(item: Any) -> str:
 _Pair = tuple[int | None, int | None]
 
 
-def _aligned(recorded: Sequence[Any], asked: Sequence[Any]) -> Iterator[_Pair]:
+def _align(recorded: Sequence[Any], asked: Sequence[Any]) -> Iterator[_Pair]:
     """Yield the indices of the items to compare, leaving out equal ones; None stands for a missing counterpart."""
     one, other = [_text(item) for item in recorded], [_text(item) for item in asked]
     head = _common_prefix_length(one, other)
@@ -149,7 +149,7 @@ def _aligned(recorded: Sequence[Any], asked: Sequence[Any]) -> Iterator[_Pair]:
         blocks = SequenceMatcher(None, one, other).get_opcodes()
     for kind, from_one, to_one, from_other, to_other in blocks:
         if kind != "equal":
-            pairs = _paired(one[from_one:to_one], other[from_other:to_other])
+            pairs = _pair(one[from_one:to_one], other[from_other:to_other])
             for first, second in pairs:
                 yield (
                     None if first is None else head + from_one + first,
@@ -163,7 +163,7 @@ def _common_prefix_length(one: Sequence[str], other: Sequence[str]) -> int:
     )
 
 
-def _paired(one: Sequence[str], other: Sequence[str]) -> list[_Pair]:
+def _pair(one: Sequence[str], other: Sequence[str]) -> list[_Pair]:
     """Pair changed items with their former versions, in order, so that the sum of the similarities is largest."""
     rows, columns = len(one), len(other)
     if rows == columns == 1 or rows * columns > _MAX_PAIRS:
@@ -222,20 +222,20 @@ def word_diff(recorded: str, asked: str) -> str:
         one, other, after = one[:_MAX_WORDS], other[:_MAX_WORDS], "…"
     matcher = SequenceMatcher(str.isspace, one, other, autojunk=False)
     if matcher.ratio() < _MIN_SIMILARITY:  # marking word by word would only confuse
-        return _ending(before) + _marked("".join(one), "".join(other)) + _beginning(after)
+        return _ending(before) + _mark("".join(one), "".join(other)) + _beginning(after)
     pieces = [_ending(before)]
     opcodes = matcher.get_opcodes()
     for number, (kind, from_one, to_one, from_other, to_other) in enumerate(opcodes):
         if kind == "equal":
             pieces.append(_middle("".join(one[from_one:to_one])))
         else:
-            pieces.append(_marked("".join(one[from_one:to_one]), "".join(other[from_other:to_other])))
+            pieces.append(_mark("".join(one[from_one:to_one]), "".join(other[from_other:to_other])))
         if sum(map(len, pieces)) > _LINE and number + 1 < len(opcodes):
             return "".join(pieces) + " …"
     return "".join(pieces) + _beginning(after)
 
 
-def _marked(recorded: str, asked: str) -> str:
+def _mark(recorded: str, asked: str) -> str:
     was, now = _cut(recorded), _cut(asked)
     if was == now:  # one long word, its difference cut off
         start = max(_common_prefix_length(recorded, asked) - _CONTEXT, 0)

@@ -137,7 +137,7 @@ class ResponseEntry(_Entry):
         headers = [(name.lower(), value) for name, values in self.headers.items() for value in values]
         content = self.body.content()
         if not self.body.is_text and content:
-            content = _decompressed(content, dict(headers).get("content-encoding", ""))
+            content = _decompress(content, dict(headers).get("content-encoding", ""))
         return Response(self.status.code, self.status.message or "", kept_response_headers(headers), content)
 
 
@@ -218,7 +218,7 @@ class MetaFile(_Entry):
     human: list[ReplyEntry] = []
 
 
-def _decompressed(body: bytes, encoding: str) -> bytes:
+def _decompress(body: bytes, encoding: str) -> bytes:
     """Decompress a body; return it unchanged if it is not compressed.
 
     Raises:

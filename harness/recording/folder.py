@@ -79,7 +79,7 @@ class CassetteFolder:
         Raises:
             CassetteBroken: an interrupted change cannot be finished.
         """
-        with self._settled():
+        with self._consistent():
             return self._numbers()
 
     def files(self) -> list[str]:
@@ -94,7 +94,7 @@ class CassetteFolder:
         Raises:
             CassetteBroken: its files cannot be read, or are not valid.
         """
-        with self._settled():
+        with self._consistent():
             folder = self.folder_of(number)
             found = {name: self._document(folder / name) for name in files.NAMES}
         there = {name: document for name, document in found.items() if document is not None}
@@ -193,7 +193,7 @@ class CassetteFolder:
         return sorted({1 if name is None else int(name[1]) for name in names})
 
     @contextmanager
-    def _settled(self) -> Iterator[None]:
+    def _consistent(self) -> Iterator[None]:
         """Within the context, no change of the files is in progress. An interrupted one is completed first."""
         if not self.path.is_dir():
             yield

@@ -84,7 +84,7 @@ class HumanRecorder:
         elif self._ask is not None and self.asks:
             self.asked += 1
             try:
-                typed = await self._typed(partial(self._ask, effect.node, effect.args))
+                typed = await self._ask_in_thread(partial(self._ask, effect.node, effect.args))
             except EOFError:
                 hint = "nobody answered at the terminal"
                 raise UnscriptedCall(f"the question of node {effect.node!r}", None, hint) from None
@@ -95,7 +95,7 @@ class HumanRecorder:
         self._replies.append(found)
         return Answer(value=found.reply)
 
-    async def _typed(self, ask: Callable[[], str]) -> str:
+    async def _ask_in_thread(self, ask: Callable[[], str]) -> str:
         loop = asyncio.get_running_loop()
         answered: asyncio.Future[str] = loop.create_future()
 

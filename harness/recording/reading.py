@@ -35,18 +35,18 @@ def read(files: Mapping[str, Document]) -> Recording:
     Raises:
         CassetteBroken: a file is not valid, or the files do not belong together.
     """
-    http = _checked(HTTPFile, files[HTTP]) if HTTP in files else None
+    http = _validate(HTTPFile, files[HTTP]) if HTTP in files else None
     answered = [
         _interaction(one, files[HTTP], number) for number, one in enumerate(http.interactions if http else ())
     ]
-    mcp = _checked(MCPFile, files[MCP]) if MCP in files else None
+    mcp = _validate(MCPFile, files[MCP]) if MCP in files else None
     servers = {
         name: tuple(_exchange(one, files[MCP], name, number) for number, one in enumerate(exchanges))
         for name, exchanges in (mcp.servers if mcp else {}).items()
     }
     if META not in files:
         return Recording(tuple(answered), servers)
-    meta = _checked(MetaFile, files[META])
+    meta = _validate(MetaFile, files[META])
     timed = _timed_http(meta, files[META], answered)
     for name, file in ((HTTP, http), (MCP, mcp)):
         if file is not None and file.version is None:
@@ -66,7 +66,7 @@ def broken(error: SourceError) -> CassetteBroken:
     return CassetteBroken(printable(clip("; ".join(texts), 400)), error.problems[0].span)
 
 
-def _checked(model: type[_M], document: Document) -> _M:
+def _validate(model: type[_M], document: Document) -> _M:
     try:
         return validate(model, document, error=SourceError)
     except SourceError as error:

@@ -140,11 +140,11 @@ class KnownValues:
         spans = self._plain_edits(text, write)
         for start, end, plain in unescaped(text):
             if inside := self._plain_edits(plain, write):
-                spans.append((start, end, apply_edits([plain], _merged(inside))[0]))
+                spans.append((start, end, apply_edits([plain], _merge(inside))[0]))
         if not spans:
             return []
         kept = [mark.span() for mark in PLACEHOLDER.finditer(text) if self._is_own_name(mark.group(1))]
-        return list(_merged(span for span in spans if not _overlaps(span, kept)))
+        return list(_merge(span for span in spans if not _overlaps(span, kept)))
 
     def _plain_edits(self, text: str, write: Write) -> list[Edit]:
         return [
@@ -182,7 +182,7 @@ def _overlaps(span: Edit, kept: Sequence[tuple[int, int]]) -> bool:
     return at >= 0 and kept[at][1] > span[0]
 
 
-def _merged(edits: Iterator[Edit] | list[Edit]) -> Iterator[Edit]:
+def _merge(edits: Iterator[Edit] | list[Edit]) -> Iterator[Edit]:
     spans = sorted(edits)
     at = 0
     while at < len(spans):

@@ -181,7 +181,7 @@ def redacted_logs(scrub: Scrub) -> Iterator[None]:
     """Scrub the text of all log records within the context; that of debug records of HTTP clients is left out."""
     make = logging.getLogRecordFactory()
 
-    def made(*args: Any, **kwargs: Any) -> logging.LogRecord:
+    def make_record(*args: Any, **kwargs: Any) -> logging.LogRecord:
         record = make(*args, **kwargs)
         if record.levelno < logging.INFO and record.name.partition(".")[0] in CLIENTS:
             record.msg, record.args, record.exc_info = LEFT_OUT, None, None
@@ -196,7 +196,7 @@ def redacted_logs(scrub: Scrub) -> Iterator[None]:
             record.stack_info = scrub(record.stack_info)
         return record
 
-    logging.setLogRecordFactory(made)
+    logging.setLogRecordFactory(make_record)
     try:
         yield
     finally:

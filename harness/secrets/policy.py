@@ -76,7 +76,7 @@ def is_common(value: str) -> bool:
     return value.lower() in _COMMON or len(set(value)) <= 1
 
 
-def stands_for_another(value: str) -> bool:
+def is_reference(value: str) -> bool:
     """True for the name of a variable, a template to be filled in, and a masked secret."""
     return bool(_NAMED.fullmatch(value) or _MASKED.fullmatch(value))
 
@@ -87,11 +87,11 @@ _UNCERTAIN: Final = word_set("auth hmac sig signature cookie cookies pass id sid
 
 def worth_learning(name: str, value: str) -> bool:
     """True if a value under a secret name can be replaced everywhere, since harmless text will not contain it."""
-    if len(value) < MIN_LENGTH or is_common(value) or "://" in value or stands_for_another(value):
+    if len(value) < MIN_LENGTH or is_common(value) or "://" in value or is_reference(value):
         return False
     if re.search(r"\s", value):
         return len(value) >= 12 and words(name)[-1:] in _PHRASES
-    return looks_random(value) or (_certain(words(name)) and not secret_name(value))
+    return looks_random(value) or (_is_certain(words(name)) and not secret_name(value))
 
 
 _PHRASES: Final = frozenset(
@@ -99,7 +99,7 @@ _PHRASES: Final = frozenset(
 )
 
 
-def _certain(parts: tuple[str, ...]) -> bool:
+def _is_certain(parts: tuple[str, ...]) -> bool:
     if parts[-1:] == ("key",):
         return len(parts) > 1 and parts[-2] in SECRET_KEYS
     return parts not in (("token",), ("credentials",)) and not _UNCERTAIN & set(parts[-1:])
@@ -307,7 +307,7 @@ _HARMLESS_LAST: Final = ABOUT - word_set(
     "editor shell bundle workers jobs threads cache sha commit tag ref deployment"
 )
 # Variables that end in these hold a path, or a secret that somebody hid there.
-_OF_PLACES: Final = word_set("path paths dir directory file sock socket home")
+_PATH_NAMES: Final = word_set("path paths dir directory file sock socket home")
 _HARMLESS_VALUE: Final = re.compile(
     r"""[-+\d.,:/TZ\s_%]+                                  # numbers, dates, times, addresses, sizes
     | [A-Za-z]?[a-z]{0,7} | [A-Z]{0,8}                     # a short word
@@ -338,7 +338,7 @@ def kind_of_variable(
     if _matches(name, public):
         return "harmless"
     if is_secret_variable(name, value):
-        if _is_place(value):
+        if _is_path(value):
             return "harmless"
         if value.lower() in _DUMMIES or len(set(value)) <= 1:
             return "harmless"
@@ -350,11 +350,11 @@ def kind_of_variable(
 
 
 def _matches(name: str, patterns: tuple[str, ...] | frozenset[str]) -> bool:
-    return bool(patterns) and _any_of(patterns).match(name) is not None
+    return bool(patterns) and _pattern_of(patterns).match(name) is not None
 
 
 @lru_cache(maxsize=64)
-def _any_of(patterns: tuple[str, ...] | frozenset[str]) -> re.Pattern[str]:
+def _pattern_of(patterns: tuple[str, ...] | frozenset[str]) -> re.Pattern[str]:
     return re.compile("|".join(map(translate, patterns)))
 
 
@@ -362,10 +362,10 @@ def _is_harmless(name: str, value: str) -> bool:
     if _matches(name, _HARMLESS_VARIABLES) or _HARMLESS_VALUE.fullmatch(value):
         return True
     parts = words(name)
-    if _is_place(value) or all(map(_is_place, value.split(":"))):
+    if _is_path(value) or all(map(_is_path, value.split(":"))):
         return True
     if parts and parts[-1] in _HARMLESS_LAST and not any(map(secret_field, parts)):
-        return parts[-1] not in _OF_PLACES or not looks_random(value)
+        return parts[-1] not in _PATH_NAMES or not looks_random(value)
     return _matches(name, _LIKELY_HARMLESS) and not looks_random(value)
 
 
@@ -399,7 +399,7 @@ def is_secret_variable(
 _VARIABLE: Final = word_set("key keys auth pin pat sas webhook tokens")
 
 
-def _is_place(value: str) -> bool:
+def _is_path(value: str) -> bool:
     """True for the path of a file or folder, but not for a secret that begins like a path."""
     if not _PATH.fullmatch(value):
         return False

@@ -231,9 +231,8 @@ class Secrets:
         found = known.number(item)
         if found is None:
             return item
-        taken = self._placeholder_at(
-            found, location
-        )  # `found` is a string, which may be a secret by its location
+        # The placeholder is a string, which may be a secret by its location.
+        taken = self._placeholder_at(found, location)
         return found if taken is None else taken
 
     def _placeholder_at(self, value: str, location: Location) -> str | None:

@@ -11,12 +11,12 @@ from harness.secrets.placeholders import PLACEHOLDER, placeholder
 from harness.secrets.policy import (
     holds_secret,
     is_common,
+    is_reference,
     looks_random,
     may_name_secrets,
     secret_field,
     secret_header,
     secret_number,
-    stands_for_another,
 )
 
 # Patterns are only tried at the start of a word or after a name, so that the search is fast for any text.
@@ -77,7 +77,7 @@ def _end_of(text: str, start: int, quote: str) -> int:
 
 
 def _is_word(value: str) -> bool:
-    return is_common(value) or stands_for_another(value)
+    return is_common(value) or is_reference(value)
 
 
 def _is_bare(name: str, value: str, *, is_json: bool, sign: str) -> bool:

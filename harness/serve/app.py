@@ -86,7 +86,7 @@ class _Endpoints:
     def model(self, wire: WireFormat) -> Callable[[Request], Awaitable[ASGIApp]]:
         """Return the endpoint of a wire format."""
 
-        async def answered(request: Request) -> ASGIApp:
+        async def handler(request: Request) -> ASGIApp:
             body = json_object(await _body(request))
             call = wire.read(body)
             answer = await self._responder.answer(call, _client(request))
@@ -94,7 +94,7 @@ class _Endpoints:
                 return hang_up
             return _to_starlette(model_response(wire, call, body, answer, self._responder.replies))
 
-        return self.guarded(answered, lambda _request: wire)
+        return self.guarded(handler, lambda _request: wire)
 
     async def models(self, _request: Request) -> ASGIApp:
         """List the models named in stubs, in a form that both providers' clients read."""
@@ -145,7 +145,7 @@ class _Endpoints:
 
     def guarded(
         self,
-        answered: Callable[[Request], Awaitable[ASGIApp]],
+        handler: Callable[[Request], Awaitable[ASGIApp]],
         wire_of: Callable[[Request], WireFormat],
     ) -> Callable[[Request], Awaitable[ASGIApp]]:
         """Return the endpoint with all failures converted to errors in the provider's format."""
@@ -153,7 +153,7 @@ class _Endpoints:
         async def endpoint(request: Request) -> ASGIApp:
             try:
                 self._check_hosts(request)
-                return await answered(request)
+                return await handler(request)
             except UnscriptedCall as error:
                 refusal = Refusal("unscripted", str(error))
             except Refusal as error:
@@ -207,7 +207,7 @@ class _HangUp:
         self._seconds = seconds
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        gone = asyncio.ensure_future(_gone(receive))
+        gone = asyncio.ensure_future(_wait_for_disconnect(receive))
         closing = asyncio.ensure_future(self._responder.closing.wait())
         either: set[asyncio.Future[Any]] = {gone, closing}
         await asyncio.wait(either, timeout=self._seconds, return_when=asyncio.FIRST_COMPLETED)
@@ -216,7 +216,7 @@ class _HangUp:
         await gone  # the server would answer itself unless the disconnect was received
 
 
-async def _gone(receive: Receive) -> None:
+async def _wait_for_disconnect(receive: Receive) -> None:
     while (await receive())["type"] != "http.disconnect":
         pass
 

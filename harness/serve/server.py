@@ -153,7 +153,7 @@ def _prepare(
             transport.abort()
 
     app = build_app(responder, drop, AllowedHosts(allow_hosts))
-    listening = _listening(host, port)
+    listening = _listen(host, port)
     shown = _WILDCARDS.get(host, host)
     shown = f"[{shown}]" if ":" in shown else shown
     served = Serving(f"http://{shown}:{listening.getsockname()[1]}", responder)
@@ -172,15 +172,15 @@ def _import_providers() -> None:
             import_module(name)
 
 
-def _listening(host: str, port: int) -> socket.socket:
+def _listen(host: str, port: int) -> socket.socket:
     family = socket.AF_INET6 if ":" in host else socket.AF_INET
     try:
         return socket.create_server((host, port), family=family, backlog=128)
     except (OSError, OverflowError) as error:
-        why = getattr(error, "strerror", None) or error
+        reason = getattr(error, "strerror", None) or error
         hint = "port 0 is any that is free"
         raise FormatError(
-            Problem("cannot-listen", f"cannot listen on {host}:{port}: {why}", hint=hint)
+            Problem("cannot-listen", f"cannot listen on {host}:{port}: {reason}", hint=hint)
         ) from None
 
 
@@ -206,10 +206,10 @@ def _server(
 
         async def shutdown(self, sockets: Sequence[socket.socket] | None = None) -> None:
             responder.closing.set()
-            asyncio.get_running_loop().call_later(_GRACE_S, self._leave)
+            asyncio.get_running_loop().call_later(_GRACE_S, self._close_connections)
             await super().shutdown(list(sockets or ()))
 
-        def _leave(self) -> None:
+        def _close_connections(self) -> None:
             for transport in list(transports.values()):
                 transport.abort()
 

@@ -37,7 +37,7 @@ class HTTPClient:
             httpx.InvalidURL: the URL has no host.
         """
         args = call.args
-        response = await self._opened().request(
+        response = await self._open().request(
             args["method"],
             args["url"],
             params=args["query"] or None,
@@ -57,7 +57,7 @@ class HTTPClient:
         if client is not None:
             await client.aclose()
 
-    def _opened(self) -> httpx.AsyncClient:
+    def _open(self) -> httpx.AsyncClient:
         import httpx
 
         if self._client is None:

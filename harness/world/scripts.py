@@ -185,8 +185,8 @@ class _Process:
             if not self.virtual_seconds:
                 self.virtual_seconds = (time.monotonic() - self._began) // STEP_S * STEP_S
         if code:
-            how = f"was ended by signal {-code}" if code < 0 else f"exited with code {code}"
-            raise ScriptFailed(f"the script {how}{_stderr_tail(stderr)}")
+            reason = f"was ended by signal {-code}" if code < 0 else f"exited with code {code}"
+            raise ScriptFailed(f"the script {reason}{_stderr_tail(stderr)}")
         return stdout.decode("utf-8", "replace")
 
     def end(self) -> None:

@@ -103,8 +103,8 @@ class ToolRequests(Interceptor):
         try:
             with self._lock:
                 reply, asked = self._stub_reply(request, owner)
-        except WorldError as mistake:  # an error in the scenario: a tool must not handle it
-            raise_unanswerable(mistake)
+        except WorldError as scenario_error:  # a tool must not handle it
+            raise_unanswerable(scenario_error)
         if reply is not None:
             return reply
         if self._upstream is not None:
@@ -197,21 +197,21 @@ class ToolRequests(Interceptor):
         try:
             await asyncio.sleep(reply.duration_s)
         except asyncio.CancelledError as cancelled:
-            self._answered(reply, cancelled)
+            self._record_answer(reply, cancelled)
             raise
-        self._answered(reply)
+        self._record_answer(reply)
         if reply.error is not None:
             raise reply.error
 
     def reply_blocking(self, reply: PreparedReply) -> SendResult:
         """Return a reply for a client without an event loop. Raises the exception that a stub names."""
         if isinstance(reply, _StubReply):
-            self._answered(reply, at=reply.began + reply.duration_s)
+            self._record_answer(reply, at=reply.began + reply.duration_s)
             if reply.error is not None:
                 raise reply.error
         return super().reply_blocking(reply)
 
-    def _answered(
+    def _record_answer(
         self, reply: _StubReply, cancelled: BaseException | None = None, at: float | None = None
     ) -> None:
         at = round(self._now(RealEffect()) if at is None else at, PRECISION)

@@ -89,11 +89,11 @@ def streams_to(endpoint: MCPEndpoint, limit_s: float = CONNECT_LIMIT_S) -> Abstr
 
 def failure_reason(error: BaseException | None) -> str:
     """Return the reason why a connection failed, on one line."""
-    cause = _leaf(error)
+    cause = _first_leaf(error)
     return bare_urls(str(cause)).partition("\n")[0].rstrip(".") or type(cause).__name__
 
 
-def _leaf(error: BaseException | None) -> BaseException | None:
+def _first_leaf(error: BaseException | None) -> BaseException | None:
     """Return the first error inside nested exception groups."""
     while isinstance(error, BaseExceptionGroup):
         error = error.exceptions[0]
@@ -113,7 +113,7 @@ async def connected(
     try:
         await asyncio.wait(either, return_when=asyncio.FIRST_COMPLETED)
         if not ready.done():
-            cause = _leaf(owner.exception())
+            cause = _first_leaf(owner.exception())
             if isinstance(cause, HarnessError):
                 raise cause
             raise MCPFailure(options.not_connected(failure_reason(cause))) from cause

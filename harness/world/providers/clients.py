@@ -45,7 +45,7 @@ class Clients:
         key = address, json.dumps([wanted.fields, wanted.options], sort_keys=True, default=repr)
         found = self._models.get(key)
         if found is None:
-            found = self._models[key] = self._made(address, wanted)
+            found = self._models[key] = self._make(address, wanted)
         return found
 
     async def close(self) -> None:
@@ -56,7 +56,7 @@ class Clients:
         for client in http:
             await client.aclose()
 
-    def _made(self, address: Address, wanted: ModelRequest) -> BaseChatModel:
+    def _make(self, address: Address, wanted: ModelRequest) -> BaseChatModel:
         make = _anthropic_model if address.protocol == "anthropic" else _openai_model
         client = self._client(address)
         if wanted.options:
@@ -74,7 +74,7 @@ class Clients:
     def _client(self, address: Address) -> Any:
         key = address.protocol, address.base_url, address.key
         if key not in self._clients:
-            package = _imported(address.protocol, address.protocol)
+            package = _import(address.protocol, address.protocol)
             given = {
                 "api_key": address.key,
                 "base_url": address.base_url,
@@ -92,13 +92,13 @@ class Clients:
     def _http_client(self, protocol: Protocol, package: Any) -> Any:
         if protocol not in self._http:
             self._http[protocol] = (
-                _unconnected(package) if self._offline else package.DefaultAsyncHttpxClient()
+                _offline_http_client(package) if self._offline else package.DefaultAsyncHttpxClient()
             )
         return self._http[protocol]
 
 
 def _openai_model(address: Address, wanted: ModelRequest, client: Any) -> BaseChatModel:
-    langchain = _imported("langchain_openai", "openai")
+    langchain = _import("langchain_openai", "openai")
     model: BaseChatModel = langchain.ChatOpenAI(
         model=address.model,
         base_url=address.base_url,
@@ -117,7 +117,7 @@ def _openai_model(address: Address, wanted: ModelRequest, client: Any) -> BaseCh
 
 
 def _anthropic_model(address: Address, wanted: ModelRequest, client: Any) -> BaseChatModel:
-    langchain = _imported("langchain_anthropic", "anthropic")
+    langchain = _import("langchain_anthropic", "anthropic")
     model: BaseChatModel = langchain.ChatAnthropic(
         model=address.model,
         base_url=address.base_url,
@@ -132,11 +132,11 @@ def _anthropic_model(address: Address, wanted: ModelRequest, client: Any) -> Bas
     return model
 
 
-def _unconnected(package: Any) -> Any:
+def _offline_http_client(package: Any) -> Any:
     """Return an HTTP client like the package's own, but without trusted certificates and proxies."""
     client = package.DefaultAsyncHttpxClient.__bases__[0]
     return client(verify=ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT), trust_env=False, follow_redirects=True)
 
 
-def _imported(name: str, extra: str) -> Any:
+def _import(name: str, extra: str) -> Any:
     return import_extra(name, extra, "to ask models of this provider")

@@ -78,7 +78,7 @@ def model_request(call: LLMCall, address: Address) -> ModelRequest:
     written = params.pop("response_format", None)
     if anthropic and "user" in params:
         params.setdefault("metadata", {"user_id": params.pop("user")})
-    names = _translated(call, address)
+    names = _translated_names(call, address)
     fields = {name: params.pop(name) for name in names & params.keys()}
     if call.as_written and not anthropic:
         fields["stream_usage"] = False
@@ -112,7 +112,7 @@ def _parameters(call: LLMCall) -> dict[str, Any]:
     return params
 
 
-def _translated(call: LLMCall, address: Address) -> frozenset[str]:
+def _translated_names(call: LLMCall, address: Address) -> frozenset[str]:
     """Return the names of the parameters that LangChain translates."""
     if call.as_written and address.protocol == "openai":
         return frozenset({"max_tokens"} if _REASONING.match(address.model) else ())

@@ -44,7 +44,7 @@ class Providers:
         if address.variable:
             self.address_variables[address.variable] = self._access.environment[address.variable]
         asked = model_request(call, address)
-        model = self._own_clients().model(address, asked)
+        model = self._get_clients().model(address, asked)
         try:
             return await _reply(model, asked, _request_options(model, asked, address.protocol))
         except ValidationError as invalid:
@@ -60,16 +60,16 @@ class Providers:
             await self._clients.close()
         self._clients = None
 
-    def _own_clients(self) -> Clients:
+    def _get_clients(self) -> Clients:
         from harness.world.providers.clients import Clients
 
         if self._clients is None:
-            self._clients = _offline() if self._access.replayed else Clients()
+            self._clients = _offline_clients() if self._access.replayed else Clients()
         return self._clients
 
 
 @cache
-def _offline() -> Clients:
+def _offline_clients() -> Clients:
     """Return the clients shared by all runs that only replay: making them takes longer than a replayed answer."""
     from harness.world.providers.clients import Clients
 

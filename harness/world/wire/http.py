@@ -107,7 +107,7 @@ def model_response(
         return json_response(wire.response_json(reply, body), truncated=truncated)
     events = wire.events(reply, body)
     headers = {"content-type": "text/event-stream; charset=utf-8", "cache-control": "no-cache"}
-    return WireResponse(200, headers, iter([_half(next(events)) + "\n\n"]) if truncated else events)
+    return WireResponse(200, headers, iter([_first_half(next(events)) + "\n\n"]) if truncated else events)
 
 
 def http_response(wire: WireFormat, answer: Answer) -> WireResponse:
@@ -147,10 +147,10 @@ def json_response(
     """Return a response with this JSON; if `truncated`, with the first half of its text."""
     text = compact(value)
     headers = {"content-type": "application/json", **(headers or {})}
-    return WireResponse(status, headers, iter([_half(text) if truncated else text]))
+    return WireResponse(status, headers, iter([_first_half(text) if truncated else text]))
 
 
-def _half(text: str) -> str:
+def _first_half(text: str) -> str:
     return text[: len(text) // 2]
 
 
