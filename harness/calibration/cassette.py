@@ -67,17 +67,23 @@ class Cassette:
         """
         if not self.backend.is_real or not self.backend.added:
             return False
-        made = [one for one in self.backend.recording().http if _is_answer(one)]
-        asked = {self._matcher.key(one.request) for one in made}
+        made = [interaction for interaction in self.backend.recording().http if _is_answer(interaction)]
+        keys = {self._matcher.key(interaction.request) for interaction in made}
         before = self._folder.load() if self._mode is not RecordMode.REWRITE or not whole else None
-        rest = [one for one in before.http if self._matcher.key(one.request) not in asked] if before else []
+        rest = (
+            [interaction for interaction in before.http if self._matcher.key(interaction.request) not in keys]
+            if before
+            else []
+        )
         metadata = RecordingMetadata(
             scenario=f"judge-check {shown_path(self._file)}",
             recorded=date.today().isoformat(),
             versions=versions(),
             environment=self.backend.address_variables,
         )
-        recording = Recording(tuple(replace(one, turn=None) for one in (*made, *rest)), metadata=metadata)
+        recording = Recording(
+            tuple(replace(interaction, turn=None) for interaction in (*made, *rest)), metadata=metadata
+        )
         return self._folder.save({1: recording}) if recording.http else False
 
     @property
@@ -86,8 +92,8 @@ class Cassette:
         return shown_path(self._folder.path)
 
 
-def _is_answer(one: Interaction) -> bool:
-    return one.response is not None and one.response.status < 400
+def _is_answer(interaction: Interaction) -> bool:
+    return interaction.response is not None and interaction.response.status < 400
 
 
 @contextmanager

@@ -34,7 +34,7 @@ from harness.world.spec import Stub, WorldSpec
 
 COLUMNS: Final = ("name", "input", "output", "context", "tools", "tool_calls", "label")
 _WORDS: Final = {"pass": 1.0, "true": 1.0, "fail": 0.0, "false": 0.0}
-_SHOWN: Final = 20
+_MAX_PROBLEMS: Final = 20
 """Maximum number of problems listed for one file."""
 _DOCUMENTS: Final = (".yaml", ".yml", ".json")
 
@@ -216,7 +216,7 @@ def _rows(rows: Iterator[Row], question: Question) -> tuple[LabelledRow, ...]:
             labelled.append(_labelled_row(number, row, question))
         except FormatError as error:
             problems += error.problems
-        if len(problems) >= _SHOWN:
+        if len(problems) >= _MAX_PROBLEMS:
             break
     if problems:
         raise FormatError(problems)

@@ -148,9 +148,9 @@ def _passes(grade: float | None, threshold: float) -> bool:
 
 
 def _ratings(pairs: Sequence[tuple[float, float]], of_people: float, of_judge: float) -> Ratings:
-    said = [(_passes(label, of_people), _passes(grade, of_judge)) for label, grade in pairs]
+    verdicts = [(_passes(label, of_people), _passes(grade, of_judge)) for label, grade in pairs]
     return Ratings(
-        *(said.count(pair) for pair in ((True, True), (True, False), (False, True), (False, False)))
+        *(verdicts.count(pair) for pair in ((True, True), (True, False), (False, True), (False, False)))
     )
 
 
@@ -175,11 +175,11 @@ def _correlation(pairs: Sequence[tuple[float, float]]) -> float | None:
 
 def _best_threshold(pairs: Sequence[tuple[float, float]], threshold: float) -> tuple[float, float] | None:
     """Return the threshold with the best agreement, and that agreement; None if the current one is as good."""
-    said = Counter((_passes(label, threshold), round(grade, _STEPS)) for label, grade in pairs)
-    grades = sorted({grade for _, grade in said})
+    verdicts = Counter((_passes(label, threshold), round(grade, _STEPS)) for label, grade in pairs)
+    grades = sorted({grade for _, grade in verdicts})
 
     def alike(tried: float) -> int:
-        return sum(count for (passes, grade), count in said.items() if passes == _passes(grade, tried))
+        return sum(count for (passes, grade), count in verdicts.items() if passes == _passes(grade, tried))
 
     middles = (round((low + high) / 2, _STEPS) for low, high in pairwise(grades))
     between = [middle for middle in middles if middle]

@@ -12,7 +12,7 @@ from harness.scenario.score import wilson
 from harness.source.display import clip, printable
 from harness.source.document import shown_path
 
-_MOST_ROWS: Final = 10
+_MAX_ROWS: Final = 10
 _REASON: Final = 200
 
 
@@ -63,15 +63,15 @@ def _rows(figures: Figures) -> Iterator[str]:
     apart = figures.disagreements
     if apart:
         yield f"\n{plural(len(apart), 'row')} rated differently, the furthest apart first:"
-        yield from (_line(each, figures.labels.graded) for each in apart[:_MOST_ROWS])
-        if len(apart) > _MOST_ROWS:
-            yield f"  … {len(apart) - _MOST_ROWS} more (--json has all)"
+        yield from (_line(each, figures.labels.graded) for each in apart[:_MAX_ROWS])
+        if len(apart) > _MAX_ROWS:
+            yield f"  … {len(apart) - _MAX_ROWS} more (--json has all)"
     if figures.missing:
         yield f"\n{plural(len(figures.missing), 'row')} not judged:"
-        for each in figures.missing[:_MOST_ROWS]:
+        for each in figures.missing[:_MAX_ROWS]:
             yield f"  {each.row.span}  {printable(clip(each.reason, _REASON))}"
-        if len(figures.missing) > _MOST_ROWS:
-            yield f"  … {len(figures.missing) - _MOST_ROWS} more (--json has all)"
+        if len(figures.missing) > _MAX_ROWS:
+            yield f"  … {len(figures.missing) - _MAX_ROWS} more (--json has all)"
 
 
 def _line(each: GradedRow, graded: bool) -> str:

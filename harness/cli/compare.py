@@ -17,11 +17,11 @@ if TYPE_CHECKING:
     from harness.report.compare.explanation import Explanation
     from harness.report.compare.text import Line
 
-_MOST_SHOWN: Final = 20
+_MAX_SHOWN: Final = 20
 """Number of scenarios of each kind that are printed."""
-_MOST_READ: Final = 100
+_MAX_READ: Final = 100
 """Number of scenarios of each kind whose traces are read, to group those with the same first difference."""
-_MOST_IN_JSON: Final = 2_000
+_MAX_IN_JSON: Final = 2_000
 _STYLES: Final = {
     "": "",
     "bold": "bold",
@@ -71,7 +71,7 @@ def command(arguments: tuple[str, ...], scenario: str | None, as_json: str | Non
         if scenario is not None:
             changes = [_change_of(comparison, scenario)]
         if as_json:
-            kept = changes[:_MOST_IN_JSON]
+            kept = changes[:_MAX_IN_JSON]
             text = encode(
                 data(comparison, explain(comparison, kept), len(changes) - len(kept)), indented=True
             )
@@ -88,14 +88,14 @@ def _arguments(arguments: Sequence[str], scenario: str | None) -> tuple[list[Pat
 
     named = [text for text in arguments if "::" in text and not Path(text).exists()]
     runs = [Path(text) for text in arguments if text not in named]
-    asked = [*named, *([scenario] if scenario else [])]
+    scenarios = [*named, *([scenario] if scenario else [])]
     if not 1 <= len(runs) <= 2:
         raise click.UsageError(f"expected one run or two, A and B; found {len(runs)}")
-    if len(asked) > 1:
-        raise click.UsageError(f"one scenario is shown in full; found {' and '.join(asked)}")
+    if len(scenarios) > 1:
+        raise click.UsageError(f"one scenario is shown in full; found {' and '.join(scenarios)}")
     if len(runs) == 1:
         runs.append(load_settings().report)
-    return runs, asked[0] if asked else None
+    return runs, scenarios[0] if scenarios else None
 
 
 def _change_of(comparison: Comparison, scenario: str) -> Change:
@@ -124,17 +124,17 @@ def _overview_lines(comparison: Comparison) -> Iterator[Line]:
 
     yield from heading(comparison)
     by_kind = {kind: comparison.of(kind) for kind in KINDS[:-1]}
-    explained = [*explain(comparison, [each for found in by_kind.values() for each in found[:_MOST_READ]])]
+    explained = [*explain(comparison, [each for found in by_kind.values() for each in found[:_MAX_READ]])]
     for kind, changes in by_kind.items():
         if not changes:
             continue
         yield from section(kind, len(changes), comparison)
         groups = _group(each for each in explained if each.change.kind == kind)
-        for first, *alike in groups[:_MOST_SHOWN]:
+        for first, *alike in groups[:_MAX_SHOWN]:
             yield from entry_lines(first, [each.change for each in alike])
-        left = len(changes) - sum(map(len, groups[:_MOST_SHOWN]))
+        left = len(changes) - sum(map(len, groups[:_MAX_SHOWN]))
         if left:
-            yield f"  … and {left} more (--json has up to {_MOST_IN_JSON:,})", "dim"
+            yield f"  … and {left} more (--json has up to {_MAX_IN_JSON:,})", "dim"
 
 
 def _group(found: Iterable[Explanation]) -> list[list[Explanation]]:

@@ -23,8 +23,8 @@ _STOPPED: Final = {
     "best possible": "no genome can be better",
     "interrupted": "interrupted: the same command continues the search",
 }
-_MOST_DIFF_LINES: Final = 60
-_MOST_REASONS: Final = 3
+_MAX_DIFF_LINES: Final = 60
+_MAX_REASONS: Final = 3
 
 
 @dataclass
@@ -100,7 +100,7 @@ def _summary(study: Study) -> Iterator[str]:
     if study.mutator is not None:
         refusals = study.mutator.refusals
         yield f"mutator: {plural(study.mutator.asked, 'question')}, {plural(refusals.total(), 'answer')} refused"
-        yield from (f"  {count} ×: {why}" for why, count in refusals.most_common(_MOST_REASONS))
+        yield from (f"  {count} ×: {why}" for why, count in refusals.most_common(_MAX_REASONS))
     unjudged = sum(bool(each.score.unjudged) for each in search.individuals)
     if unjudged:
         yield f"{plural(unjudged, 'genome')} had scenarios that could not be judged, which score 0"
@@ -142,9 +142,9 @@ def _diff(id_: str, before: str, after: str) -> Iterator[str]:
     lines = [
         *difflib.unified_diff(before.splitlines(), after.splitlines(), f"{id_} (manifest)", id_, lineterm="")
     ]
-    yield from lines[:_MOST_DIFF_LINES]
-    if len(lines) > _MOST_DIFF_LINES:
-        yield f"… and {len(lines) - _MOST_DIFF_LINES} more lines"
+    yield from lines[:_MAX_DIFF_LINES]
+    if len(lines) > _MAX_DIFF_LINES:
+        yield f"… and {len(lines) - _MAX_DIFF_LINES} more lines"
 
 
 def _verdict(study: Study) -> Iterator[str]:

@@ -15,8 +15,8 @@ from harness.errors import FormatError, Problem
 if TYPE_CHECKING:
     from harness.report.history.trends import Trends
 
-_SHOWN = 20
-_SHOWN_IN_JSON = 1_000
+_DEFAULT_RUNS = 20
+_DEFAULT_RUNS_IN_JSON = 1_000
 _EXAMPLES = """\b
 Examples:
   harness run scenarios/ --history history.jsonl     append a run
@@ -38,7 +38,7 @@ Examples:
     "--last",
     type=click.IntRange(min=1),
     metavar="N",
-    help=f"Show the last N runs (default: {_SHOWN}; as JSON, {_SHOWN_IN_JSON:,}).",
+    help=f"Show the last N runs (default: {_DEFAULT_RUNS}; as JSON, {_DEFAULT_RUNS_IN_JSON:,}).",
 )
 @click.option("--json", "as_json", metavar="FILE", help="Write the runs and scenarios as JSON; - is stdout.")
 def command(runs: tuple[Path, ...], file: Path | None, last: int | None, as_json: str | None) -> None:
@@ -52,7 +52,7 @@ def command(runs: tuple[Path, ...], file: Path | None, last: int | None, as_json
     from harness.report.encoding import encode
     from harness.report.history.text import history_lines
 
-    trends = _read(runs, file, last or (_SHOWN_IN_JSON if as_json else _SHOWN))
+    trends = _read(runs, file, last or (_DEFAULT_RUNS_IN_JSON if as_json else _DEFAULT_RUNS))
     if as_json:
         deliver_json(encode(trends.as_json(), indented=True), as_json)
         return

@@ -14,8 +14,8 @@ _SETTLE_MS: Final = 60
 """Time without another save after which the saves so far count as one change."""
 _LOOK_UP_MS: Final = 200
 """Time in which a watcher starts, and notices that it has to end."""
-_LEFT_OUT: Final = frozenset({"__pycache__", "node_modules"})
-_BESIDE: Final = (".swp", ".swx", ".tmp", ".pyc")
+_IGNORED_FOLDERS: Final = frozenset({"__pycache__", "node_modules"})
+_EDITOR_SUFFIXES: Final = (".swp", ".swx", ".tmp", ".pyc")
 _VIM_PROBE: Final = "4913"
 
 
@@ -77,10 +77,10 @@ class SavedFiles:
                 folders[:] = [name for name in folders if self._is_watched(Path(at, name))]
 
     def _is_watched(self, folder: Path) -> bool:
-        hidden = folder.name.startswith(".") or folder.name in _LEFT_OUT
+        hidden = folder.name.startswith(".") or folder.name in _IGNORED_FOLDERS
         return not hidden and folder not in self._reports and not (folder / "pyvenv.cfg").exists()
 
     def _is_relevant(self, path: Path) -> bool:
         """False for files that editors and Python leave beside a file, and for reports."""
-        beside = path.suffix in _BESIDE or path.name.endswith("~") or path.name == _VIM_PROBE
+        beside = path.suffix in _EDITOR_SUFFIXES or path.name.endswith("~") or path.name == _VIM_PROBE
         return not beside and self._reports.isdisjoint(path.parents)

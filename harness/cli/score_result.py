@@ -30,8 +30,8 @@ from harness.variants.independence import no_difference_reasons
 from harness.variants.schedule import Schedule
 from harness.variants.table import table
 
-_MOST_REFUSALS: Final = 10
-_MOST_LINES: Final = 6
+_MAX_REFUSALS: Final = 10
+_MAX_LINES: Final = 6
 
 
 def conclude(
@@ -87,11 +87,11 @@ def conclude(
 
 def _print_refusals(finished: FinishedRun, variants: Sequence[Variant]) -> None:
     refusals = list(finished.refusals.items())
-    for message, of in refusals[:_MOST_REFUSALS]:
+    for message, of in refusals[:_MAX_REFUSALS]:
         names = [repr(variant.name) for variant in variants if variant.name in of]
         click.echo(f"error: {message}\n    as {', '.join(names)}", err=True)
-    if len(refusals) > _MOST_REFUSALS:
-        click.echo(f"… {len(refusals) - _MOST_REFUSALS} more", err=True)
+    if len(refusals) > _MAX_REFUSALS:
+        click.echo(f"… {len(refusals) - _MAX_REFUSALS} more", err=True)
     click.echo("nothing is scored", err=True)
     for place in report_paths(finished.report):
         click.echo(place, err=True)
@@ -107,8 +107,8 @@ def _print_not_judged(folder: Path) -> None:
 
     read_run(folder, [note])
     click.echo("some runs could not be judged: see the results", err=True)
-    for message, runs in list(causes.items())[:_MOST_REFUSALS]:
-        text = "\n".join(message.splitlines()[:_MOST_LINES])
+    for message, runs in list(causes.items())[:_MAX_REFUSALS]:
+        text = "\n".join(message.splitlines()[:_MAX_LINES])
         where = f"{plural(len(runs), 'run')}, such as {runs[0]}" if len(runs) > 1 else runs[0]
         click.echo(printable(f"error: {text}\n    in {where}", keep_newlines=True), err=True)
 

@@ -79,32 +79,32 @@ def select(
             `changed` or `shard` left nothing; or git cannot list the changes.
     """
     expression = parse(words) if words.strip() else None
-    asked = _requested_names(paths)
-    loaded, refused = _load_all(asked)
-    kept = [each for each in loaded if not asked[each.file] or each.name in asked[each.file]]
+    requested = _requested_names(paths)
+    loaded, refused = _load_all(requested)
+    kept = [each for each in loaded if not requested[each.file] or each.name in requested[each.file]]
     if expression is not None:
         kept = [each for each in kept if expression.holds(keywords_of(each, projects.of(each.file).project))]
     kept = [each for each in kept if not tags or set(tags) & set(each.tags)]
     if not kept and not refused:
         raise FormatError(_nothing_selected(loaded, expression, tags))
-    said = [*_options_given(expression, tags), *(["FILE::NAME"] if any(asked.values()) else [])]
+    selectors = [*_options_given(expression, tags), *(["FILE::NAME"] if any(requested.values()) else [])]
     reasons: dict[int, str] = {}
     if changed is not None:
-        found = changes((projects.of(file).project for file in asked), changed)
+        found = changes((projects.of(file).project for file in requested), changed)
         why = InputFinder(projects, found).reasons(kept)
         reasons = {id(each): reason for each, reason in zip(kept, why, strict=True) if reason}
         kept = [each for each in kept if id(each) in reasons]
-        said.append(found.description)
+        selectors.append(found.description)
     if shard is not None:
         kept = _shard(kept, shard, projects)
-        said.append(f"shard {shard}")
+        selectors.append(f"shard {shard}")
     part, left_out = "", dict[Path, None]()
     if len(kept) < len(loaded):
         remaining = {id(each) for each in kept}
         left_out = {each.manifests[0]: None for each in loaded if id(each) not in remaining}
-        part = f"{len(kept)} of {plural(len(loaded), 'scenario')} selected ({', '.join(said)})"
+        part = f"{len(kept)} of {plural(len(loaded), 'scenario')} selected ({', '.join(selectors)})"
     because = tuple(reasons[id(each)] for each in kept) if reasons else ()
-    return Selection(tuple(kept), refused, tuple(asked), part, because, tuple(left_out))
+    return Selection(tuple(kept), refused, tuple(requested), part, because, tuple(left_out))
 
 
 def _shard(scenarios: Sequence[Scenario], shard: Shard, projects: Projects) -> list[Scenario]:
@@ -117,12 +117,12 @@ def _requested_names(paths: Sequence[str]) -> dict[Path, set[str]]:
     """Return the files, each with the names requested in it; an empty set stands for all."""
     names: dict[Path, set[str | None]] = {}
     for path in paths:
-        file, asked, name = path.partition("::")
-        if asked and not name:
+        file, separator, name = path.partition("::")
+        if separator and not name:
             text = f"'{path}' names no scenario"
             raise FormatError(Problem("unknown-scenario", text, hint=f"{file} runs all of this file"))
         for found in discover([Path(file)]):
-            names.setdefault(found, set()).add(name if asked else None)
+            names.setdefault(found, set()).add(name if separator else None)
     if not names:
         searched = ", ".join(dict.fromkeys(shown_path(path) for path in paths))
         message = f"no scenario files (*{SUFFIXES[0]}) in {searched}"
@@ -130,15 +130,15 @@ def _requested_names(paths: Sequence[str]) -> dict[Path, set[str]]:
         hint = f"name {shown_path(own)} to run its own" if own else "`harness init` writes an example"
         raise FormatError(Problem("no-scenarios", message, hint=hint))
     return {
-        file: {name for name in asked if name is not None} if None not in asked else set()
-        for file, asked in names.items()
+        file: {name for name in requested if name is not None} if None not in requested else set()
+        for file, requested in names.items()
     }
 
 
-def _load_all(asked: Mapping[Path, set[str]]) -> tuple[list[Scenario], dict[Path, FormatError]]:
+def _load_all(requested: Mapping[Path, set[str]]) -> tuple[list[Scenario], dict[Path, FormatError]]:
     scenarios: list[Scenario] = []
     refused: dict[Path, FormatError] = {}
-    for file, names in asked.items():
+    for file, names in requested.items():
         try:
             found = load_file(file).scenarios
         except FormatError as error:
@@ -176,8 +176,10 @@ def _nothing_selected(
     options = [*known, *(each for scenario in scenarios for each in (scenario.name, *scenario.name.split()))]
     near = [nearest(phrase, options) for phrase in (expression.phrases if expression else ())]
     hints += [f"did you mean '{name}'?" for name in near if name]
-    said = " and ".join(_options_given(expression, tags))
+    selectors = " and ".join(_options_given(expression, tags))
     message = (
-        f"none of {plural(len(scenarios), 'scenario')} fits {said}" if said else "there are no scenarios"
+        f"none of {plural(len(scenarios), 'scenario')} fits {selectors}"
+        if selectors
+        else "there are no scenarios"
     )
     return Problem("no-scenarios", message, hint="; ".join(hint for hint in hints if hint))

@@ -80,8 +80,8 @@ def _serve_stdio(responder: StubResponder, name: str) -> None:
         _print_unused(_of_server(responder, name), to_stderr=True)
         os._exit(0)  # nothing else ends the thread that reads standard input
 
-    for asked in (signal.SIGINT, signal.SIGTERM):
-        signal.signal(asked, leave)
+    for number in (signal.SIGINT, signal.SIGTERM):
+        signal.signal(number, leave)
     asyncio.run(serve_stdio(responder, name))
 
 

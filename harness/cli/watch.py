@@ -31,7 +31,7 @@ from harness.selection.inputs import InputFinder
 from harness.settings import Projects
 from harness.source.document import real_path, shown_path
 
-_MOST_SHOWN: Final = 10
+_MAX_SHOWN: Final = 10
 
 
 @dataclass
@@ -68,7 +68,7 @@ class Watch:
                 return exit_code.NOT_JUDGED
             while True:
                 saved = saved_files.next()
-                click.echo(f"changed: {some_of([shown_path(path) for path in sorted(saved)], _MOST_SHOWN)}")
+                click.echo(f"changed: {some_of([shown_path(path) for path in sorted(saved)], _MAX_SHOWN)}")
                 try:
                     projects = self.projects()
                     selection = self._select(projects)
@@ -100,7 +100,7 @@ class Watch:
         ]
         self._last_verdicts |= {id_: worst(verdicts) for id_, verdicts in now.items()}
         if others := sorted(self._ids.intersection(others)):
-            click.echo(f"{plural(len(others), 'other')} did not pass before: {some_of(others, _MOST_SHOWN)}")
+            click.echo(f"{plural(len(others), 'other')} did not pass before: {some_of(others, _MAX_SHOWN)}")
         if not finished.interrupted:
             click.echo("watching; Ctrl-C ends")
         return finished.interrupted
@@ -129,10 +129,10 @@ class Watch:
             refused=refused,
             part=part if len(kept) < len(selection.scenarios) else selection.part,
         )
-        for each, reason in kept[:_MOST_SHOWN]:
+        for each, reason in kept[:_MAX_SHOWN]:
             click.echo(f"  rerun {each.id}: {reason}")
-        if len(kept) > _MOST_SHOWN:
-            click.echo(f"  … and {len(kept) - _MOST_SHOWN} more")
+        if len(kept) > _MAX_SHOWN:
+            click.echo(f"  … and {len(kept) - _MAX_SHOWN} more")
         return touched
 
     def _written_during_run(self, path: Path) -> bool:

@@ -45,7 +45,7 @@ MODEL: Final = "mutator"
 """Name of the model if none is given; stubs need no other."""
 MAX_PROMPT_LENGTH: Final = 20_000
 """Maximum length of an accepted prompt, in characters."""
-_MOST_FAILURES: Final = 10
+_MAX_FAILURES: Final = 10
 _FAILURE_LENGTH: Final = 300
 _TIMEOUT_S: Final = 600.0
 
@@ -191,7 +191,7 @@ def question_messages(id_: str, text: str, failures: Sequence[str]) -> list[dict
 def limit_failures(failures: Sequence[str]) -> tuple[str, ...]:
     """Return the failures for a question: limited in number and length, without duplicates."""
     unique = dict.fromkeys(clip(text, _FAILURE_LENGTH) for text in failures)
-    return tuple(unique)[:_MOST_FAILURES]
+    return tuple(unique)[:_MAX_FAILURES]
 
 
 def _refusal(text: str, reply: str) -> str:

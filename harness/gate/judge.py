@@ -23,7 +23,7 @@ from harness.source.document import shown_path
 from harness.source.suggest import did_you_mean
 
 FORMAT: Final = "harness-gate/1"
-_SOME: Final = 5
+_MAX_LISTED: Final = 5
 
 
 @dataclass(frozen=True)
@@ -163,7 +163,7 @@ def _hint(pairing: Pairing) -> str:
 
 
 def _some(scenarios: Sequence[ScenarioRuns]) -> str:
-    return some_of([scenario.label for scenario in scenarios], _SOME) or "none"
+    return some_of([scenario.label for scenario in scenarios], _MAX_LISTED) or "none"
 
 
 def _without_left_out(pairing: Pairing | None, partial: bool) -> Pairing | None:

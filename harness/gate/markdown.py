@@ -13,18 +13,18 @@ from harness.report.formatting import plural
 from harness.report.markdown_text import bounded, code, escape
 from harness.source.display import clip
 
-_MOST_SCENARIOS = 25
+_MAX_SCENARIOS = 25
 _MESSAGE_LENGTH = 300
 
 
 def markdown(verdict: Verdict) -> str:
     """Return the verdict: a table of the rules, then the affected scenarios of those that fail."""
-    said, printed = headline(verdict), set[str]()
+    title, printed = headline(verdict), set[str]()
     rows = [_row(ruling) for ruling in verdict.rulings]
     head = "| | rule | found | bound |\n|---|---|--:|---|"
     against = f" against {code(verdict.baseline)}" if verdict.baseline else ""
     parts = [
-        f"## {said[0].upper()}{said[1:]}",
+        f"## {title[0].upper()}{title[1:]}",
         f"{code(verdict.run)}{against}",
         "\n".join([head, *rows]),
         *("\n".join(_failed(ruling, printed)) for ruling in verdict.rulings if not ruling.passed),
@@ -50,8 +50,8 @@ def _row(ruling: Ruling) -> str:
 def _failed(ruling: Ruling, printed: set[str]) -> Iterator[str]:
     yield f"### {code(rule_label(ruling))}\n"
     yield from (f"- {escape(line)}" for line in limited(list(ruling.details)))
-    for scenario in ruling.scenarios[:_MOST_SCENARIOS]:
+    for scenario in ruling.scenarios[:_MAX_SCENARIOS]:
         yield f"- {code(scenario.label)}: {escape(change_text(ruling, scenario))}"
         yield from (f"  - {escape(clip(check, _MESSAGE_LENGTH))}" for check in checks_once(scenario, printed))
-    if len(ruling.scenarios) > _MOST_SCENARIOS:
-        yield f"- … and {plural(len(ruling.scenarios) - _MOST_SCENARIOS, 'more scenario')}"
+    if len(ruling.scenarios) > _MAX_SCENARIOS:
+        yield f"- … and {plural(len(ruling.scenarios) - _MAX_SCENARIOS, 'more scenario')}"

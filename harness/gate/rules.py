@@ -20,8 +20,8 @@ from harness.source.suggest import nearest
 
 TOLERANCE: Final = 1e-9
 """Tolerance for rounding errors in sums."""
-_MOST_MISSING: Final = 10
-_MOST_COMPARED: Final = 10_000
+_MAX_MISSING: Final = 10
+_MAX_COMPARED: Final = 10_000
 """Maximum number of pairs of names compared for suggestions, which takes a few seconds."""
 Rule = Callable[[Part, Any], Ruling]
 
@@ -141,7 +141,7 @@ def _short_of(part: Part, kind: str, manifest: str, share: float, counts: dict[s
     then = part.baseline.coverage.get(manifest) if part.baseline else None
     before = f"{percent(then[kind][0] / then[kind][1])} → " if then and then[kind][1] else ""
     missing = [_step(item) for item in counts["missing"]]
-    return f"{manifest}: {before}{percent(share)} of its {kind}; not {some_of(missing, _MOST_MISSING)}"
+    return f"{manifest}: {before}{percent(share)} of its {kind}; not {some_of(missing, _MAX_MISSING)}"
 
 
 def _step(item: Any) -> str:
@@ -168,7 +168,7 @@ def _removed(part: Part) -> list[AffectedScenario]:
     assert part.pairing is not None
     skipped = {pair.after.key for pair in part.pairing.pairs if pair.after.verdict == "skipped"}
     found, added = [], part.pairing.added
-    if len(added) * len(part.pairing.gone) > _MOST_COMPARED:
+    if len(added) * len(part.pairing.gone) > _MAX_COMPARED:
         added = ()
     for each in part.pairing.gone:
         after = "skipped" if each.key in skipped else "missing"

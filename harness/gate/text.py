@@ -10,8 +10,8 @@ from harness.gate.ruling import AffectedScenario, Ruling
 from harness.report.formatting import plural
 from harness.source.display import clip, printable
 
-MOST_SCENARIOS = 10
-MOST_CHECKS = 3
+MAX_SCENARIOS = 10
+MAX_CHECKS = 3
 _MESSAGE_LENGTH = 200
 
 
@@ -24,9 +24,9 @@ def lines(verdict: Verdict) -> Iterator[str]:
     printed: set[str] = set()
     for ruling, row in zip(verdict.rulings, rows, strict=True):
         cells = [text.ljust(width) for text, width in zip(row, widths, strict=False)]
-        said = "passed" if ruling.passed else "failed"
+        result = "passed" if ruling.passed else "failed"
         yield printable(
-            f"{said}  {'  '.join(cells)}  {row[2]}" + (f"  ({ruling.note})" if ruling.note else "")
+            f"{result}  {'  '.join(cells)}  {row[2]}" + (f"  ({ruling.note})" if ruling.note else "")
         )
         if not ruling.passed:
             yield from (f"        {printable(line)}" for line in _affected(ruling, printed))
@@ -52,22 +52,22 @@ def checks_once(scenario: AffectedScenario, printed: set[str]) -> list[str]:
     if scenario.label in printed:
         return []
     printed.add(scenario.label)
-    some = [check.partition("\n")[0] for check in scenario.checks[:MOST_CHECKS]]
-    more = len(scenario.checks) - MOST_CHECKS
+    some = [check.partition("\n")[0] for check in scenario.checks[:MAX_CHECKS]]
+    more = len(scenario.checks) - MAX_CHECKS
     return [*some, *([f"… and {plural(more, 'more check')}"] if more > 0 else [])]
 
 
 def _affected(ruling: Ruling, printed: set[str]) -> Iterator[str]:
     yield from limited(list(ruling.details))
-    for scenario in ruling.scenarios[:MOST_SCENARIOS]:
+    for scenario in ruling.scenarios[:MAX_SCENARIOS]:
         yield f"{scenario.label}: {change_text(ruling, scenario)}"
         yield from (f"  {clip(check, _MESSAGE_LENGTH)}" for check in checks_once(scenario, printed))
-    if len(ruling.scenarios) > MOST_SCENARIOS:
-        yield f"… and {plural(len(ruling.scenarios) - MOST_SCENARIOS, 'more scenario')}"
+    if len(ruling.scenarios) > MAX_SCENARIOS:
+        yield f"… and {plural(len(ruling.scenarios) - MAX_SCENARIOS, 'more scenario')}"
 
 
 def limited(details: list[str]) -> Iterator[str]:
     """Yield the first lines, and the number of the others."""
-    yield from details[:MOST_SCENARIOS]
-    if len(details) > MOST_SCENARIOS:
-        yield f"… and {len(details) - MOST_SCENARIOS} more"
+    yield from details[:MAX_SCENARIOS]
+    if len(details) > MAX_SCENARIOS:
+        yield f"… and {len(details) - MAX_SCENARIOS} more"

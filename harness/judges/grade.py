@@ -7,7 +7,7 @@ import math
 
 from harness.units import is_number
 
-_QUOTED = 200
+_MAX_QUOTE = 200
 
 
 def read_grade(answer: str, *, strict: bool = False) -> tuple[float, str]:
@@ -37,7 +37,7 @@ _NO_GRADE = "no grade in the answer: "
 
 
 def _unreadable(answer: str) -> tuple[float, str]:
-    return 0.0, f"{_NO_GRADE}{answer[:_QUOTED]}"
+    return 0.0, f"{_NO_GRADE}{answer[:_MAX_QUOTE]}"
 
 
 def _is_sound(grade: object, reason: object) -> bool:

@@ -32,15 +32,15 @@ def material_of(
     answers = {event["call"]: event for event in events if event["event"] == "answer"}
     calls = [event for event in events if event["event"] == "call"]
     own = [event for event in events[since:] if event["event"] == "call" and event["kind"] == "llm"]
-    asked = _conversation(events, answers)
+    conversation = _conversation(events, answers)
     offered = dict.fromkeys(name for call in own for name in call["request"].get("tools", ()))
     found: dict[str, Any] = {
         "context": [_source(call, answers[call["call"]]) for call in calls if _is_context(call, answers)],
         "tools": [_tool(name, tools or {}) for name in offered],
     }
     material = {key: value for key, value in found.items() if value}
-    if asked:
-        material["input"] = asked[0]["content"] if len(asked) == 1 else asked
+    if conversation:
+        material["input"] = conversation[0]["content"] if len(conversation) == 1 else conversation
     if output is not None:
         material["output"] = output
     return {**material, "tool_calls": [*_tool_calls(own, answers)]}

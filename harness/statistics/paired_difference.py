@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     Values = NDArray[np.float64]
 
 _EXACT: Final = 14
-_AT_ONCE: Final = 1_000_000
+_CHUNK_SIZE: Final = 1_000_000
 _ROUNDING: Final = 1e-12
 
 
@@ -82,7 +82,7 @@ def _sign_flips(changes: Values, resamples: int, random: np.random.Generator) ->
     least = abs(changes.sum()) - _ROUNDING
     if len(changes) <= _EXACT:
         return float((np.abs(_all_signs(len(changes)) @ changes) >= least).mean())
-    hits, rows = 0, max(1, _AT_ONCE // len(changes))
+    hits, rows = 0, max(1, _CHUNK_SIZE // len(changes))
     for start in range(0, resamples, rows):
         flips = random.integers(0, 2, (min(rows, resamples - start), len(changes))) * 2.0 - 1
         hits += int((np.abs(flips @ changes) >= least).sum())

@@ -33,11 +33,11 @@ if TYPE_CHECKING:
     Values = NDArray[np.float64]
 
 RESAMPLES: Final = 10_000
-_FEWEST_RESAMPLES: Final = 2_000
+_MIN_RESAMPLES: Final = 2_000
 _DRAWS: Final = 20_000_000
-"""Maximum number of drawn scenarios in all resamples, as far as `_FEWEST_RESAMPLES` allows."""
-_AT_ONCE: Final = 1_000_000
-_FEW: Final = 10
+"""Maximum number of drawn scenarios in all resamples, as far as `_MIN_RESAMPLES` allows."""
+_CHUNK_SIZE: Final = 1_000_000
+_SMALL_SAMPLE: Final = 10
 _ROUNDING: Final = 1e-12
 
 
@@ -58,18 +58,18 @@ def ratio_interval(
     import numpy as np
 
     n, estimate = len(changes), ratio(changes, counts)
-    if n == 1 or (n < _FEW and estimate == inf):
+    if n == 1 or (n < _SMALL_SAMPLE and estimate == inf):
         return -inf, inf
     if not counts.any() and not changes.any():
         return estimate, estimate
     tail = (1 - confidence) / 2
     most = _largest_deviation(changes, counts, estimate)
-    if n < _FEW:
+    if n < _SMALL_SAMPLE:
         residuals = changes - estimate * counts
         spread = sqrt((residuals @ residuals + most**2) / (n * (n + 1)))
         half = student_quantile(1 - tail, n - 1) * spread / counts.mean()
         return float(estimate - half), float(estimate + half)
-    count = resamples or max(_FEWEST_RESAMPLES, min(RESAMPLES, _DRAWS // n))
+    count = resamples or max(_MIN_RESAMPLES, min(RESAMPLES, _DRAWS // n))
     resampled = np.sort(_resampled(changes, counts, most, count, seed))
     reach = sqrt((n + 1) / n) * student_quantile(1 - tail, n - 1)
     at = int(NormalDist().cdf(-reach) * count)
@@ -97,7 +97,7 @@ def _resampled(changes: Values, counts: Values, most: float, count: int, seed: i
     # Two that are drawn as often as the others, with the variance of two halves.
     changes = np.append(changes, [middle + most / sqrt(2), middle - most / sqrt(2)])
     counts = np.append(counts, [mean, mean])
-    rows = max(1, _AT_ONCE // n)
+    rows = max(1, _CHUNK_SIZE // n)
     pieces = []
     for start in range(0, count, rows):
         drawn = random.integers(0, n + 2, (min(rows, count - start), n + 1))

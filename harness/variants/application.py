@@ -216,9 +216,9 @@ class Application:
         known = names.names.get("llm", {}) if names is not None else {}
         self.models |= known
         is_open = names is None or "llm" in names.open
-        has = {name: new for name, new in self.variant.models.items() if name in known or is_open}
-        self.used |= {f"models.{name}" for name in has}
-        return has
+        applicable = {name: new for name, new in self.variant.models.items() if name in known or is_open}
+        self.used |= {f"models.{name}" for name in applicable}
+        return applicable
 
 
 def main_manifest(path: Path, named: str | None) -> Path:

@@ -61,15 +61,15 @@ class ExpectedCalls:
 
     def __str__(self) -> str:
         about = "at least" if self.unknown else "about"
-        said = [plural(self.runs, "run")]
+        parts = [plural(self.runs, "run")]
         if self.calls:
-            said.append(f"{about} {plural(ceil(self.calls), 'call')}")
+            parts.append(f"{about} {plural(ceil(self.calls), 'call')}")
         if self.tokens:
-            said += [f"{self.tokens:,.0f} tokens", f"{cost(self.cost)} USD"]
+            parts += [f"{self.tokens:,.0f} tokens", f"{cost(self.cost)} USD"]
         if self.unknown:
-            of = "all" if self.unknown == self.runs else str(self.unknown)
-            said.append(f"what {of} of them will ask is not known")
-        return ", ".join(said)
+            count = "all" if self.unknown == self.runs else str(self.unknown)
+            parts.append(f"what {count} of them will ask is not known")
+        return ", ".join(parts)
 
 
 @dataclass(frozen=True)
@@ -79,7 +79,7 @@ class Estimate:
     by_number: Mapping[int, ExpectedCalls]
     variants: Sequence[str]
 
-    def of(self, number: int) -> ExpectedCalls | None:
+    def expected(self, number: int) -> ExpectedCalls | None:
         """Return the expected calls of a scenario; None if they are unknown."""
         found = self.by_number.get(number)
         if found is None:
@@ -93,21 +93,21 @@ class Estimate:
 
     def without(self, numbers: Mapping[int, object]) -> Estimate:
         """Return the estimate without these scenarios."""
-        left = {number: of for number, of in self.by_number.items() if number not in numbers}
+        left = {number: expected for number, expected in self.by_number.items() if number not in numbers}
         return Estimate(left, self.variants)
 
     def lines(self) -> Iterator[str]:
         """Yield the estimate as lines of text, in total and by variant; nothing if no calls will be made."""
         total, by_variant = ExpectedCalls(), dict[str, ExpectedCalls]()
-        for number, of in self.by_number.items():
-            total.add(of)
-            by_variant.setdefault(self.variants[number], ExpectedCalls()).add(of)
+        for number, expected in self.by_number.items():
+            total.add(expected)
+            by_variant.setdefault(self.variants[number], ExpectedCalls()).add(expected)
         if not self.asks:
             return
         yield f"models will be asked anew: {total}"
         width = max(map(len, by_variant))
-        for name, of in by_variant.items():
-            yield f"  {name.ljust(width)}  {of}"
+        for name, expected in by_variant.items():
+            yield f"  {name.ljust(width)}  {expected}"
         if total.unpriced:
             yield f"no price is known of {', '.join(sorted(total.unpriced))}: which counts as 0"
 
@@ -216,9 +216,11 @@ def _calls(recording: Recording) -> list[Call]:
 def _calls_of_line(line: Mapping[str, Any]) -> list[Call]:
     """Return the calls of a run with real calls; the tokens of a model are divided evenly among its calls."""
     calls: list[Call] = []
-    for model, of in line["usage"]["by_model"].items():
-        count = of["llm_calls"] or 1
-        calls += [(model, (of["input_tokens"] or 0) // count, (of["output_tokens"] or 0) // count)] * count
+    for model, usage in line["usage"]["by_model"].items():
+        count = usage["llm_calls"] or 1
+        calls += [
+            (model, (usage["input_tokens"] or 0) // count, (usage["output_tokens"] or 0) // count)
+        ] * count
     return calls
 
 

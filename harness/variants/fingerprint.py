@@ -43,7 +43,7 @@ def _fingerprint(
     inputs = finder.inputs(scenario)
     folders = sorted(inputs.folders - {own}) if own else sorted(inputs.folders)
     files = {*inputs.files, *inputs.modules.files, *(file for folder in folders for file in _below(folder))}
-    said = [
+    parts = [
         __version__,
         str(scenario.name),
         str(scenario.repeat),
@@ -54,7 +54,7 @@ def _fingerprint(
         *(f"{key}={os.environ.get(key)}" for key in scenario.env_passthrough),
         *(f"{file} {hashed(file)}" for file in sorted(files)),
     ]
-    return hashlib.sha256("\0".join(said).encode()).hexdigest()
+    return hashlib.sha256("\0".join(parts).encode()).hexdigest()
 
 
 def _below(folder: Path) -> Iterator[Path]:

@@ -29,10 +29,10 @@ def no_difference_reasons(scenarios: Iterable[Scenario], projects: Projects) -> 
     """Return the reason why each variant cannot differ from the baseline, by name; "" if it can."""
     found: dict[str, dict[str, None]] = {}
     for scenario in scenarios:
-        said = found.setdefault(scenario.variant, {})
-        if "" not in said:
-            said[_no_difference_reason(scenario, projects)] = None
-    return {name: "" if "" in said else " or ".join(said) for name, said in found.items()}
+        reasons = found.setdefault(scenario.variant, {})
+        if "" not in reasons:
+            reasons[_no_difference_reason(scenario, projects)] = None
+    return {name: "" if "" in reasons else " or ".join(reasons) for name, reasons in found.items()}
 
 
 def _no_difference_reason(scenario: Scenario, projects: Projects) -> str:

@@ -94,7 +94,7 @@ class Schedule:
         return ""
 
     def _affords(self, number: int) -> bool:
-        spending, known = self.spending, self.estimate.of(number)
+        spending, known = self.spending, self.estimate.expected(number)
         if spending.refused:
             return False
         if known is None:  # unknown: start it while any budget is left

@@ -9,9 +9,9 @@ from harness.report.formatting import answers, cost, p_value, percent, plural, s
 from harness.source.display import clip, printable
 from harness.variants.comparison import ScenarioChange, Score, VariantScore
 
-_MOST_CHANGED: Final = 10
-_MOST_LINES: Final = 6
-_LONGEST_LINE: Final = 160
+_MAX_CHANGED: Final = 10
+_MAX_LINES: Final = 6
+_MAX_LINE_LENGTH: Final = 160
 _HEADS: Final = (
     "variant",
     "runs",
@@ -77,21 +77,21 @@ def _change_lines(name: str, changed: Sequence[ScenarioChange]) -> Iterator[str]
         return
     yield ""
     yield f"{plural(len(changed), 'scenario')} with another score as {printable(name)}:"
-    for each in changed[:_MOST_CHANGED]:
+    for each in changed[:_MAX_CHANGED]:
         verdicts = (
             "" if each.verdicts[0] == each.verdicts[1] else f"  ({each.verdicts[0]} → {each.verdicts[1]})"
         )
         yield f"  {each.before:.3f} → {each.after:.3f}  {printable(each.id)}{verdicts}"
         for check in each.checks[:2]:
             yield from (f"    {line}" for line in _message_lines(check))
-    if len(changed) > _MOST_CHANGED:
-        yield f"  … and {len(changed) - _MOST_CHANGED} more, see --json"
+    if len(changed) > _MAX_CHANGED:
+        yield f"  … and {len(changed) - _MAX_CHANGED} more, see --json"
 
 
 def _message_lines(check: str) -> Iterator[str]:
     """Yield the message of a check line by line, shortened."""
     name, _, said = printable(check, keep_newlines=True).rstrip().partition(": ")
     lines = [f"{name}:", *said.split("\n")] if "\n" in said else [f"{name}: {said}" if said else name]
-    yield from (clip(line, _LONGEST_LINE) for line in lines[:_MOST_LINES])
-    if len(lines) > _MOST_LINES:
-        yield f"… {plural(len(lines) - _MOST_LINES, 'more line')}"
+    yield from (clip(line, _MAX_LINE_LENGTH) for line in lines[:_MAX_LINES])
+    if len(lines) > _MAX_LINES:
+        yield f"… {plural(len(lines) - _MAX_LINES, 'more line')}"
