@@ -36,7 +36,7 @@ MB_TARGET = 300.0
 
 
 @dataclass(frozen=True)
-class _Took:
+class _Usage:
     seconds: float
     megabytes: float
 
@@ -44,7 +44,7 @@ class _Took:
 def run() -> list[Figure]:
     """Measure, and return the figures: time and memory for the larger number, and both relative to the smaller."""
     with TemporaryDirectory() as folder:
-        few, many = (_added_up(Path(folder), count) for count in COUNTS)
+        few, many = (_measure_reading(Path(folder), count) for count in COUNTS)
     title = f"adding up {COUNTS[1]:,} lines"
     return [
         Figure("s", title, many.seconds, "s"),
@@ -55,7 +55,7 @@ def run() -> list[Figure]:
     ]
 
 
-def _added_up(folder: Path, count: int) -> _Took:
+def _measure_reading(folder: Path, count: int) -> _Usage:
     """Measure a process that reads that many lines, as `harness summary` does."""
     command = [sys.executable, "-m", "benchmarks.aggregation", "/dev/stdin"]
     with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE) as reader:
@@ -66,7 +66,7 @@ def _added_up(folder: Path, count: int) -> _Took:
         reader.stdin.close()
         said = json.loads(reader.stdout.read())
     assert said["runs"] == count
-    return _Took(said["seconds"], said["megabytes"])
+    return _Usage(said["seconds"], said["megabytes"])
 
 
 def _lines(folder: Path) -> Iterator[bytes]:

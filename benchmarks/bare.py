@@ -83,7 +83,7 @@ def run_triage(graph: Any, text: str, replies: Sequence[str]) -> dict[str, Any]:
     """Run the graph in a new event loop; return the final state."""
     REPLIES.set(iter(replies))
     first = {"messages": [HumanMessage(text)], "verdict": "", "intent": "", "tries": 0, "status": "new"}
-    return _state_after(graph, first)
+    return _final_state(graph, first)
 
 
 SORT = "The customer {email} asks: {question} Answer with one word, billing or other."
@@ -171,11 +171,11 @@ def charges_in_two_nodes() -> Any:
 def run_charges(graph: Any, inputs: dict[str, str], replies: Sequence[str]) -> dict[str, Any]:
     """Run the graph in a new event loop; return the final state."""
     REPLIES.set(iter(replies))
-    return _state_after(graph, inputs)
+    return _final_state(graph, inputs)
 
 
 class Permits(TypedDict, total=False):
-    """The state of the graph that asks."""
+    """The state of the graph with two questions."""
 
     place: str
     permit: str
@@ -184,7 +184,7 @@ class Permits(TypedDict, total=False):
 
 
 def permits() -> Any:
-    """manifests/permits by hand: LangGraph asks by interrupts, which need a checkpointer."""
+    """Return the graph of manifests/permits, written by hand; its interrupts need a checkpointer."""
 
     async def draft(state: Permits) -> dict[str, Any]:
         return {"permit": (await model([HumanMessage(f"A permit for {state['place']}")])).content}
@@ -256,7 +256,7 @@ def chat() -> Any:
 def run_chat(graph: Any, messages: Sequence[dict[str, str]], replies: Sequence[str]) -> dict[str, Any]:
     """Run the graph in a new event loop; return the final state."""
     REPLIES.set(iter(replies))
-    return _state_after(graph, {"messages": list(messages)})
+    return _final_state(graph, {"messages": list(messages)})
 
 
 class Parcels(TypedDict, total=False):
@@ -301,10 +301,10 @@ def parcels() -> Any:
 
 def run_parcels(graph: Any, count: int) -> dict[str, Any]:
     """Run the graph in a new event loop; return the final state."""
-    return _state_after(graph, {"count": count})
+    return _final_state(graph, {"count": count})
 
 
-def _state_after(graph: Any, first: dict[str, Any]) -> dict[str, Any]:
+def _final_state(graph: Any, first: dict[str, Any]) -> dict[str, Any]:
     ended: dict[str, Any] = {}
 
     async def main() -> None:

@@ -9,7 +9,7 @@ from statistics import median
 from tempfile import TemporaryDirectory
 
 from benchmarks import bare, scenarios
-from benchmarks.measure import Figure, in_turn, seconds
+from benchmarks.measure import Figure, measure_in_rounds, seconds
 from harness.scenario.load import load_file
 from harness.scenario.run import run_once
 from harness.settings import Settings
@@ -21,12 +21,12 @@ LENGTHS = (10, 1000)
 FEW, MANY = 2, 20
 
 Case = tuple[str, int, int]
-"""The contestant, the number of messages at the start, and the number of rounds."""
+"""`harness` or `bare`, the number of messages at the start, and the number of rounds."""
 
 
 def run() -> list[Figure]:
     """Measure, and return the figures. The cost of a step is the slope between few rounds and many."""
-    took = in_turn({case: partial(seconds, work, RUNS) for case, work in _cases().items()}, ROUNDS)
+    took = measure_in_rounds({case: partial(seconds, work, RUNS) for case, work in _cases().items()}, ROUNDS)
 
     def step(who: str, length: int) -> float:
         many, few = took[who, length, MANY], took[who, length, FEW]
@@ -55,13 +55,13 @@ def _cases() -> dict[Case, Callable[[], object]]:
     cases: dict[Case, Callable[[], object]] = {}
     for length in LENGTHS:
         for count in (MANY, FEW):
-            cases["harness", length, count] = _played(length, count)
+            cases["harness", length, count] = _prepared_run(length, count)
             replies = scenarios.rounds(count)
             cases["bare", length, count] = partial(bare.run_chat, graph, scenarios.history(length), replies)
     return cases
 
 
-def _played(length: int, count: int) -> Callable[[], object]:
+def _prepared_run(length: int, count: int) -> Callable[[], object]:
     with TemporaryDirectory() as folder:
         path = scenarios.write(Path(folder) / "b.scenario.yaml", "chat.yaml", [scenarios.chat(length, count)])
         [scenario] = load_file(path).scenarios

@@ -55,10 +55,10 @@ def run() -> list[Figure]:
         *_gate(what),
     ]
     for title, (draw, change) in KINDS.items():
-        off = max(abs(_held(draw, change, n) - 95) for n in (10, 20, 30))
+        off = max(abs(_coverage(draw, change, n) - 95) for n in (10, 20, 30))
         figures.append(Figure("t", f"intervals of 10, 20, 30 scenarios: {title}", off, "points", OFF_TARGET))
     for title, (draw, change) in BREAKING.items():
-        short = max(0.0, *(95 - _held(draw, change, n) for n in (10, 20, 30)))
+        short = max(0.0, *(95 - _coverage(draw, change, n) for n in (10, 20, 30)))
         figures.append(Figure("t", f"intervals of 10, 20, 30 scenarios, short: {title}", short, "points"))
     return figures
 
@@ -113,7 +113,7 @@ def _peak(work: Callable[[], object]) -> float:
         tracemalloc.stop()
 
 
-def _held(draw: Draw, change: float, n: int) -> float:
+def _coverage(draw: Draw, change: float, n: int) -> float:
     """Return the percentage of runs of `n` scenarios whose interval contains the true change."""
     source, held = random.Random(n), 0
     for _ in range(TRIALS):

@@ -13,7 +13,7 @@ from tempfile import TemporaryDirectory
 from typing import Any
 
 from benchmarks import scenarios
-from benchmarks.measure import Figure, in_turn, seconds
+from benchmarks.measure import Figure, measure_in_rounds, seconds
 from harness.scenario.load import load_file
 from harness.scenario.run import run_scenario
 
@@ -29,7 +29,7 @@ Case = tuple[str, int, int]
 def run() -> list[Figure]:
     """Measure runs with checks and digests. The cost of a superstep is the slope between few and many."""
     cases = [(dialect, length, steps) for dialect in TARGETS for length in LENGTHS for steps in (FEW, MANY)]
-    took = in_turn({case: partial(seconds, _played(*case)) for case in cases}, ROUNDS)
+    took = measure_in_rounds({case: partial(seconds, _prepared_run(*case)) for case in cases}, ROUNDS)
 
     def superstep(dialect: str, length: int) -> float:
         pairs = zip(took[dialect, length, MANY], took[dialect, length, FEW], strict=True)
@@ -47,7 +47,7 @@ def run() -> list[Figure]:
     return figures
 
 
-def _played(dialect: str, length: int, steps: int) -> Callable[[], object]:
+def _prepared_run(dialect: str, length: int, steps: int) -> Callable[[], object]:
     scenario: dict[str, Any] = {
         "name": f"{length} items, {steps} supersteps",
         "input": {"items": list(range(length)), "last": steps},

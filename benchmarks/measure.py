@@ -1,4 +1,4 @@
-"""Measurement on a busy machine: contestants take turns, and medians are compared.
+"""Measurement on a busy machine: the compared functions run in alternation, and medians are compared.
 
 Processor time is measured, in this process and in child processes, so that other load on the machine has little
 effect. Only `parallel`, where several processors share the work, measures real time; it needs idle processors.
@@ -89,17 +89,17 @@ def _run(command: Sequence[str], folder: Path, environment: Mapping[str, str]) -
         raise RuntimeError(f"{' '.join(command)} failed:\n{done.stdout[-4000:]}{done.stderr[-4000:]}")
 
 
-def in_turn(contestants: Mapping[Any, Callable[[], float]], rounds: int) -> dict[Any, list[float]]:
-    """Run the contestants in rounds (A B C A B C …) and return their measurements, without a warm-up round."""
-    measured: dict[Any, list[float]] = {name: [] for name in contestants}
+def measure_in_rounds(functions: Mapping[Any, Callable[[], float]], rounds: int) -> dict[Any, list[float]]:
+    """Run the functions in rounds (A B C A B C …) and return their measurements, without the warm-up round."""
+    measured: dict[Any, list[float]] = {name: [] for name in functions}
     for number in range(rounds + 1):
-        for name, measure in contestants.items():
+        for name, measure in functions.items():
             value = measure()
             if number:
                 measured[name].append(value)
     return measured
 
 
-def medians(contestants: Mapping[Any, Callable[[], float]], rounds: int) -> dict[Any, float]:
-    """Run the contestants in rounds and return the median of each."""
-    return {name: median(values) for name, values in in_turn(contestants, rounds).items()}
+def medians(functions: Mapping[Any, Callable[[], float]], rounds: int) -> dict[Any, float]:
+    """Run the functions in rounds and return the median of each."""
+    return {name: median(values) for name, values in measure_in_rounds(functions, rounds).items()}

@@ -21,7 +21,7 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 
 from benchmarks.measure import Figure, compiled_once, medians, real_seconds_of_process
-from benchmarks.suite import COUNT, PYTEST, reported_apart, write_project
+from benchmarks.suite import COUNT, PYTEST, measure_with_new_report, write_project
 from harness.dialects import DIALECTS
 
 TARGET = 0.65
@@ -62,7 +62,7 @@ def copy_scenarios(project: Path) -> None:
 
 def _measured(project: Path, environment: Mapping[str, str]) -> dict[str, Callable[[], float]]:
     return {
-        name: partial(reported_apart, real_seconds_of_process, command, project, environment)
+        name: partial(measure_with_new_report, real_seconds_of_process, command, project, environment)
         for name, command in COMMANDS.items()
     }
 

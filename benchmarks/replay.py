@@ -36,7 +36,7 @@ def run() -> list[Figure]:
         cassette = CassetteFolder(Path(folder), "calls")
         cassette.save({1: Recording(http=tuple(_interaction(number) for number in range(CALLS)))})
         alone = partial(_on_vcrpy, cassette.path / "http.yaml")
-        ours = partial(_replayed, cassette)
+        ours = partial(_on_harness, cassette)
         assert alone() == ours()
         works: dict[str, Callable[[], object]] = {"vcrpy": alone, "harness": ours}
         took = medians({name: partial(seconds, work) for name, work in works.items()}, ROUNDS)
@@ -95,7 +95,7 @@ def _on_vcrpy(path: Path) -> list[str]:
         return asyncio.run(calls())
 
 
-def _replayed(cassette: CassetteFolder) -> list[str]:
+def _on_harness(cassette: CassetteFolder) -> list[str]:
     async def calls(backend: RecordedBackend) -> list[str]:
         world = ScriptedWorld(WorldSpec(), backend=backend)
         try:

@@ -10,7 +10,7 @@ from statistics import median
 from tempfile import TemporaryDirectory
 
 from benchmarks import scenarios
-from benchmarks.measure import Figure, in_turn, seconds
+from benchmarks.measure import Figure, measure_in_rounds, seconds
 from harness.report.html.page import page
 from harness.report.reading import RESULTS
 from harness.report.results import ResultsWriter
@@ -34,7 +34,7 @@ def run() -> list[Figure]:
         _multiply(many)
         pages = {run: partial(page, run, summary_of(run)) for run in (one, many)}
         size = len(pages[many]()) / 1e6
-        took = in_turn({run: partial(seconds, work) for run, work in pages.items()}, ROUNDS)
+        took = measure_in_rounds({run: partial(seconds, work) for run, work in pages.items()}, ROUNDS)
     return [
         Figure("r", f"report.html of {COUNT:,} runs", median(took[many]), "s", TARGET_S),
         Figure("r", f"report.html of {COUNT:,} runs, its size", size, "MB", MB_TARGET),

@@ -5,7 +5,7 @@ plus 2,000 runs of the graph on bare LangGraph in a separate process. The cost o
 default, is a separate figure.
 
 Each run has its own report folder. On ext4, a new file costs four times as much while thousands of others have
-been deleted within the last minute, and a run deletes the files of the previous one: contestants would affect
+been deleted within the last minute, and a run deletes the files of the previous one: measurements would affect
 each other.
 """
 
@@ -62,9 +62,13 @@ def run() -> list[Figure]:
         here = Path(__file__).parent.parent
         took = medians(
             {
-                "harness": partial(reported_apart, seconds_of_process, PYTEST, ours, environment),
+                "harness": partial(measure_with_new_report, seconds_of_process, PYTEST, ours, environment),
                 "untraced": partial(
-                    reported_apart, seconds_of_process, [*PYTEST, "--traces", "none"], ours, environment
+                    measure_with_new_report,
+                    seconds_of_process,
+                    [*PYTEST, "--traces", "none"],
+                    ours,
+                    environment,
                 ),
                 "collector": partial(seconds_of_process, [*PYTEST, "-p", "no:harness"], least, environment),
                 "bare": partial(seconds_of_process, BARE_RUNS, here, environment),
@@ -81,13 +85,13 @@ def run() -> list[Figure]:
     ]
 
 
-def reported_apart(
+def measure_with_new_report(
     measured: Callable[[Sequence[str], Path, Mapping[str, str]], float],
     command: Sequence[str],
     project: Path,
     environment: Mapping[str, str],
 ) -> float:
-    """Measure a command whose report goes to a new folder beside the project."""
+    """Measure a command whose report is written to a new folder beside the project."""
     report = mkdtemp(prefix="report-", dir=project.parent)
     return measured(command, project, {**environment, "HARNESS_REPORT": report})
 
