@@ -1,6 +1,6 @@
-# `make scenarios` installs what is needed and runs every scenario; `make test` installs and runs everything
-# a change must pass: lint, types, tests, scenarios. `make check` is the quick look while one works: lint, types, and
-# the tests of what a run is made of.
+# `make scenarios` installs the dependencies and runs every scenario. `make test` also runs everything that a change
+# must pass: lint, types, tests, scenarios. `make check` is the quick check during development: lint, types, and the
+# tests of the parts that every run uses.
 
 PYTHON ?= python3
 VENV ?= .venv
@@ -8,7 +8,7 @@ BIN := $(VENV)/bin
 INSTALLED := $(VENV)/.installed
 AXE := tests/report/html/node_modules/axe-core/axe.min.js
 
-# The tests start many processes, which are to find everything compiled.
+# The tests start many processes, which start faster with compiled modules.
 unexport PYTHONDONTWRITEBYTECODE
 
 .PHONY: scenarios test check lint types unit quick fuzz bench clean
@@ -16,7 +16,7 @@ unexport PYTHONDONTWRITEBYTECODE
 scenarios: $(INSTALLED)
 	$(BIN)/pytest scenarios/
 
-# The tests hold every run to the digest that it had under another hash seed. Types are checked beside them, on one of the cores.
+# The tests compare the digest of every run with the stored one. Types are checked in parallel with the tests.
 test: lint
 	$(MAKE) --jobs=2 types unit
 
@@ -30,23 +30,24 @@ lint: $(INSTALLED)
 types: $(INSTALLED)
 	$(BIN)/mypy
 
-# One worker more than there are processors: many tests wait for servers and child processes.
+# One worker more than processors, since many tests wait for servers and child processes.
 unit: $(INSTALLED) $(AXE)
 	$(BIN)/pytest tests/ -n $$($(BIN)/python -c 'import os; print(os.cpu_count() + 1)') --dist worksteal
 
-# What the tests of report.html look for faults of accessibility with. Without npm they are skipped, and say so.
+# axe-core checks the accessibility of report.html. Without npm, these tests are skipped with a message.
 $(AXE): tests/report/html/package-lock.json
 	npm ci --prefix tests/report/html --ignore-scripts --no-audit --no-fund --silent || echo "axe-core is not installed"
 
-# The tests of what a run is made of: dialects, engine, scenarios, results; properties with few examples. The others
-# start processes, servers and browsers, or compute for long.
+# The tests of the parts that every run uses (dialects, engine, scenarios, results), with few examples per property.
+# The other tests start processes, servers and browsers, or take long.
 quick: $(INSTALLED)
 	HYPOTHESIS_PROFILE=quick $(BIN)/pytest $(addprefix tests/,$(QUICK)) --ignore=tests/report/html -n auto -q
 
 SLOW := cli docs draw evolution fuzz gate isolation recording secrets selection serve statistics variants world
 QUICK := $(filter-out $(SLOW),$(notdir $(patsubst %/,%,$(wildcard tests/*/)))) test_imports.py
 
-# The long fuzz, `make fuzz HARNESS_FUZZ=5000`, and properties with many examples. `make unit` runs a small sample.
+# Fuzzing with many seeds, and properties with many examples; `make unit` runs a small sample of both.
+# `make fuzz HARNESS_FUZZ=5000` sets the number of seeds.
 HARNESS_FUZZ ?= 1000
 fuzz: $(INSTALLED)
 	HARNESS_FUZZ=$(HARNESS_FUZZ) $(BIN)/pytest tests/fuzz -n auto
