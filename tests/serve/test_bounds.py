@@ -73,7 +73,7 @@ def test_a_request_that_does_not_arrive_in_time_is_cut_off(
     assert httpx.get(f"{server.url}/items").status_code == 200
 
 
-def test_a_byte_now_and_then_does_not_prolong_it(connect: Connect, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_single_bytes_do_not_extend_the_time_limit(connect: Connect, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(connections, "ARRIVAL_S", 0.2)
     slow = connect(HEAD)
     slow.settimeout(0.02)
@@ -114,9 +114,7 @@ def test_an_answer_may_take_longer_than_a_request(monkeypatch: pytest.MonkeyPatc
 
 
 @pytest.mark.parametrize("path", [b"/v1/messages", b"/mcp/shop", b"/items"])
-def test_a_body_without_an_end_is_cut_off(
-    connect: Connect, monkeypatch: pytest.MonkeyPatch, path: bytes
-) -> None:
+def test_an_endless_body_is_cut_off(connect: Connect, monkeypatch: pytest.MonkeyPatch, path: bytes) -> None:
     monkeypatch.setattr(connections, "UNREAD_S", 0.01)  # the SDK's answer to /mcp does not wait for the body
     endless = connect(HEAD.replace(b"/items", path) + b"transfer-encoding: chunked\r\n\r\n")
     part = b"100000\r\n" + b"x" * 0x100000 + b"\r\n"
@@ -125,7 +123,7 @@ def test_a_body_without_an_end_is_cut_off(
 
 
 @pytest.mark.parametrize("headers", [b"x: y\r\n" * 100_000, b"x: " + b"y" * 1_000_000])
-def test_headers_without_an_end_are_cut_off(connect: Connect, headers: bytes) -> None:
+def test_endless_headers_are_cut_off(connect: Connect, headers: bytes) -> None:
     endless = connect(HEAD)
     with pytest.raises(OSError, match=CUT_OFF):
         send(endless, headers, times=100)

@@ -104,13 +104,13 @@ def test_each_kind_is_the_error_of_its_provider(
 
 
 @pytest.mark.parametrize("ask", [from_openai, from_anthropic])
-def test_a_client_that_is_told_when_asks_again_and_is_answered(ask: Ask) -> None:
+def test_a_client_retries_after_the_given_time(ask: Ask) -> None:
     with serving(SHOP) as server:
         assert ask(server, max_retries=1) == "Refund issued."
         assert server.unused() == []
 
 
-def test_when_to_ask_again_is_told_in_whole_seconds_and_in_milliseconds(serve: Serve) -> None:
+def test_retry_after_is_sent_in_seconds_and_in_milliseconds(serve: Serve) -> None:
     server = serve("""
 llm:
   - {error: {kind: rate_limit, retry_after: 1.5}}
@@ -160,7 +160,7 @@ def test_a_malformed_answer_is_json_that_was_cut_off(serve: Serve, ask: Ask, str
         ask(server, stream=stream)
 
 
-def test_faults_strike_as_in_a_run(serve: Serve) -> None:
+def test_faults_apply_as_in_a_run(serve: Serve) -> None:
     server = serve("""
 llm: [Refund issued., Goodbye.]
 faults:

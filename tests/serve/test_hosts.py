@@ -59,7 +59,7 @@ def test_a_name_of_this_machine_is_answered(server: Serving, host: str) -> None:
         "",
     ],
 )
-def test_the_name_of_a_stranger_is_not(server: Serving, host: str) -> None:
+def test_the_name_of_another_host_is_refused(server: Serving, host: str) -> None:
     assert status(server, host=host) == 403
     assert status(server, origin=f"https://{host}") == 403
 
@@ -80,9 +80,7 @@ def test_an_origin_without_a_local_host_is_refused(server: Serving, origin: str)
         ("DELETE", "/items"),
     ],
 )
-def test_every_path_is_guarded_and_the_answer_says_what_to_do(
-    server: Serving, method: str, path: str
-) -> None:
+def test_every_path_checks_the_host_and_the_error_has_a_hint(server: Serving, method: str, path: str) -> None:
     answer = httpx.request(method, server.url + path, headers={"host": "shop.test"}, json=MESSAGE)
     assert answer.status_code == 403
     assert "the request names the host 'shop.test'; only" in answer.json()["error"]["message"]
@@ -102,6 +100,6 @@ def test_any_host_may_be_allowed() -> None:
         assert status(server, host="other.test", origin="null") == 200
 
 
-def test_the_address_a_connection_comes_in_at_is_one_of_this_machine() -> None:
+def test_the_local_address_of_a_connection_is_allowed() -> None:
     with serving(WORLD, host="127.0.0.2") as server:
         assert status(server) == 200

@@ -24,7 +24,7 @@ Serve = Callable[[str], Serving]
         ("https://shop.example/a%20b", "/a%20b"),
     ],
 )
-def test_the_host_of_a_stub_does_not_matter(serve: Serve, url: str, path: str) -> None:
+def test_the_host_of_a_stub_is_ignored(serve: Serve, url: str, path: str) -> None:
     server = serve(f"http: [{{url: '{url}', json: [pear]}}]")
     answer = httpx.get(server.url + path)
     assert (answer.status_code, answer.json(), answer.headers["content-type"]) == (
@@ -59,7 +59,7 @@ http:
 @pytest.mark.parametrize(
     "header", ["authorization", "x-api-key", "cookie", "x-goog-api-key", "Set-Cookie", "x-amz-security-token"]
 )
-def test_keys_are_not_kept(serve: Serve, header: str) -> None:
+def test_keys_are_not_logged(serve: Serve, header: str) -> None:
     server = serve("http: [{url: /items, args: {json: 7}}]")
     answer = httpx.get(f"{server.url}/items", headers={header: "Bearer q7Rt0"})
     assert "q7Rt0" not in answer.text
@@ -90,7 +90,7 @@ def test_a_request_that_nothing_answers_is_not_found(serve: Serve) -> None:
 @pytest.mark.parametrize(
     "stub", ["status: 101", "headers: {'a b': c}", 'headers: {a: "b\\r\\nc: d"}', "status: 304, text: body"]
 )
-def test_answers_that_cannot_be_sent_as_they_are_break_nothing(serve: Serve, stub: str) -> None:
+def test_answers_that_cannot_be_sent_unchanged_do_not_break_the_server(serve: Serve, stub: str) -> None:
     server = serve(f"http: [{{{stub}}}, {{text: fine}}]")
     first = httpx.get(f"{server.url}/items")
     assert first.status_code in (200, 304, 500)

@@ -45,7 +45,7 @@ def test_a_reply_is_a_completion(serve: Serve) -> None:
     }
 
 
-def test_usage_that_no_stub_gives_is_a_count_of_words(serve: Serve) -> None:
+def test_usage_that_the_stub_lacks_is_a_count_of_words(serve: Serve) -> None:
     usage = asked(serve("llm: [Refund issued today.]"), "I was charged twice").usage
     assert (usage.prompt_tokens, usage.completion_tokens) == (4, 3)
 
@@ -165,7 +165,7 @@ def test_a_conversation_with_tools_reaches_the_stubs_as_messages(serve: Serve) -
     assert (seen[3]["tool_call_id"], seen[3]["content"]) == ("c1", "three")
 
 
-def test_node_matchers_are_taken_to_hold(serve: Serve) -> None:
+def test_node_matchers_always_match(serve: Serve) -> None:
     server = serve("llm: {classify: [billing], answer: [Refund issued.]}")
     assert [asked(server).choices[0].message.content for _ in range(2)] == ["billing", "Refund issued."]
 
@@ -176,7 +176,7 @@ def test_the_models_that_stubs_name_are_listed(serve: Serve) -> None:
         assert [model.id for model in sdk.models.list()] == ["gpt-4o"]
 
 
-def test_what_is_asked_is_kept_with_what_answered(serve: Serve) -> None:
+def test_requests_are_logged_with_their_answers(serve: Serve) -> None:
     server = serve("llm: [billing]")
     asked(server)
     with pytest.raises(openai.BadRequestError):
@@ -188,7 +188,7 @@ def test_what_is_asked_is_kept_with_what_answered(serve: Serve) -> None:
     assert lines[1].startswith(f"{asker}nothing answers (nearest stub: ")
 
 
-def test_a_call_that_nothing_answers_is_told_as_in_a_run_and_not_retried(serve: Serve) -> None:
+def test_an_unanswered_call_has_the_error_of_a_run_and_is_not_retried(serve: Serve) -> None:
     server = serve("llm: [{reply: one, model: o3}]")
     with client(server) as sdk, pytest.raises(openai.BadRequestError) as raised:
         sdk.chat.completions.create(model="gpt-4o", messages=[{"role": "user", "content": "where is it?"}])

@@ -33,7 +33,7 @@ def test_a_later_request_on_a_connection_is_answered_as_soon_as_the_first(
         assert shortest(took, below=0.035) < 0.035  # the system confirms packets after 0.04 s
 
 
-def test_connections_that_are_half_made_at_its_end_are_closed() -> None:
+def test_connections_that_are_being_accepted_at_its_end_are_closed() -> None:
     clients = []
     with serving(WorldSpec()) as server:
         place = httpx.URL(server.url)
@@ -43,7 +43,7 @@ def test_connections_that_are_half_made_at_its_end_are_closed() -> None:
             assert client.recv(1) == b""
 
 
-def test_it_ends_as_soon_as_it_is_to() -> None:
+def test_it_shuts_down_without_delay() -> None:
     def took() -> float:
         with serving(WorldSpec()):
             began = time.perf_counter()
@@ -53,7 +53,7 @@ def test_it_ends_as_soon_as_it_is_to() -> None:
 
 
 @pytest.mark.parametrize("asked", [signal.SIGINT, signal.SIGTERM])
-def test_a_signal_ends_it_as_soon_as_it_says_where_it_is(
+def test_a_signal_ends_it_as_soon_as_its_address_is_printed(
     asked: signal.Signals, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     # It notes for good that a server of this process was ended by a signal, and would send no events any more.
@@ -77,7 +77,7 @@ def test_a_signal_ends_it_as_soon_as_it_says_where_it_is(
     assert said[:2] == ["ready", "the server is to end"]
 
 
-def test_it_says_where_it_is_before_it_has_imported_what_answers_of_models_are_made_of() -> None:
+def test_the_address_is_printed_before_the_providers_are_imported() -> None:
     program = """if True:
         import signal, sys
         from harness.serve.server import responder_for, serve_until_interrupted

@@ -53,7 +53,7 @@ def in_format(path: str, answer: httpx.Response) -> str:
         (b'{"model": 7, "messages": []}', "'model' must be a text"),
     ],
 )
-def test_what_is_no_request_is_refused(server: Serving, path: str, body: bytes, told: str) -> None:
+def test_invalid_requests_are_refused(server: Serving, path: str, body: bytes, told: str) -> None:
     answer = httpx.post(server.url + path, content=body)
     assert answer.status_code == 400
     assert told in in_format(path, answer)
@@ -79,7 +79,7 @@ def test_what_is_no_request_is_refused(server: Serving, path: str, body: bytes, 
         ("/v1/messages", {"system": 7}, "'system' must be a list"),
     ],
 )
-def test_what_is_wrong_with_a_request_is_told(
+def test_the_error_names_the_invalid_part_of_a_request(
     server: Serving, path: str, change: dict[str, Any], told: str
 ) -> None:
     answer = httpx.post(server.url + path, json={**GOOD, **change})
@@ -126,7 +126,7 @@ KEYS = [
 ]
 
 
-def test_text_that_is_no_unicode_comes_back(server: Serving) -> None:
+def test_text_with_lone_surrogates_is_returned(server: Serving) -> None:
     answer = httpx.post(
         f"{server.url}/v1/chat/completions", content=b'{"model": "\\ud800", "messages": [{}]}'
     )
@@ -139,7 +139,7 @@ def test_text_that_is_no_unicode_comes_back(server: Serving) -> None:
 @pytest.mark.parametrize(
     ("headers", "path"), [({}, ""), ({"anthropic-version": "2023-06-01"}, "/v1/messages")]
 )
-def test_a_path_that_is_not_there_is_told_with_those_that_are(
+def test_the_error_for_an_unknown_path_lists_the_known_paths(
     server: Serving, headers: dict[str, str], path: str
 ) -> None:
     for method, missing in (("GET", "/v2/chat"), ("GET", "/v1/chat/completions"), ("POST", "/mcp/shop")):
@@ -179,7 +179,7 @@ def test_the_server_ends_while_clients_wait(monkeypatch: pytest.MonkeyPatch) -> 
         connection.close()
 
 
-def test_a_client_that_leaves_in_the_middle_of_its_request_harms_nobody(server: Serving) -> None:
+def test_a_client_that_disconnects_during_its_request_does_not_affect_others(server: Serving) -> None:
     port = int(server.url.rpartition(":")[2])
     with socket.create_connection(("127.0.0.1", port)) as half:
         half.sendall(b"POST /v1/messages HTTP/1.1\r\nhost: localhost\r\ncontent-length: 99\r\n\r\n{")

@@ -41,13 +41,13 @@ def said(server: Serving) -> str:
     return text
 
 
-def test_a_world_is_served_as_it_is() -> None:
+def test_a_world_is_served_without_a_file() -> None:
     with serving(WorldSpec(llm=(Stub(nodes=("answer",), answer={"reply": "mine"}),))) as server:
         assert said(server) == "mine"
         assert server.unused() == []
 
 
-def test_the_stubs_of_all_turns_are_there_the_first_turns_first(scenario: Callable[[str], Path]) -> None:
+def test_the_stubs_of_all_turns_are_served_in_their_order(scenario: Callable[[str], Path]) -> None:
     with serving(scenario(TURNS)) as server:
         assert [text.partition(" (")[0] for text in server.unused()] == [
             "llm: reply: 'first'",
@@ -60,7 +60,7 @@ def test_the_stubs_of_all_turns_are_there_the_first_turns_first(scenario: Callab
         assert [said(server) for _ in range(3)] == ["first", "second", "last"]
 
 
-def test_a_name_chooses_of_several_scenarios(tmp_path: Path) -> None:
+def test_a_name_selects_one_of_several_scenarios(tmp_path: Path) -> None:
     file = tmp_path / "two.scenario.yaml"
     file.write_text(TWO, encoding="utf-8")
     with serving(f"{file}::two") as server:
@@ -71,7 +71,7 @@ def test_a_name_chooses_of_several_scenarios(tmp_path: Path) -> None:
     ("name", "code", "told"),
     [("", "which-scenario", "::one\n"), ("::tow", "unknown-scenario", "did you mean 'two'?")],
 )
-def test_without_one_that_is_there_the_names_are_told(
+def test_without_a_valid_name_the_error_lists_the_names(
     tmp_path: Path, name: str, code: str, told: str
 ) -> None:
     file = tmp_path / "two.scenario.yaml"
@@ -82,7 +82,7 @@ def test_without_one_that_is_there_the_names_are_told(
     assert told in str(raised.value)
 
 
-def test_a_port_that_is_taken_is_told() -> None:
+def test_a_port_in_use_is_an_error() -> None:
     with serving(WorldSpec()) as server:
         port = int(server.url.rpartition(":")[2])
         with (
@@ -92,7 +92,7 @@ def test_a_port_that_is_taken_is_told() -> None:
             pass
 
 
-def test_without_the_extra_it_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_without_the_extra_the_error_names_it(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "uvicorn", None)
     with pytest.raises(ExtraMissing, match=r'pip install "agent-scenarios\[serve\]"'), serving(WorldSpec()):
         pass

@@ -19,7 +19,7 @@ from tests.world.stubs import answers, llm, replies
         ({"tool_calls": [{"name": "t", "args": {}}]}, ""),
     ],
 )
-def test_what_a_model_says(answer: Any, text: Any) -> None:
+def test_replies_of_models(answer: Any, text: Any) -> None:
     assert answers(replies(Stub(answer=answer)), llm())[0].text == text
 
 

@@ -51,7 +51,7 @@ def test_header_names_are_in_lower_case() -> None:
     assert args(headers={"X-Key": 7})["headers"] == {"x-key": "7"}
 
 
-def test_a_json_body_stands_as_value_and_as_text_and_adds_no_header() -> None:
+def test_a_json_body_is_given_as_value_and_as_text_and_adds_no_header() -> None:
     sent = args(json={"at": "Vardø"}, headers={"Content-Type": "application/vnd.a+json"})
     assert (sent["json"], sent["text"]) == ({"at": "Vardø"}, '{"at": "Vardø"}')
     assert sent["headers"] == {"content-type": "application/vnd.a+json"}

@@ -37,7 +37,7 @@ def sent(method: str, path: str, **what: Any) -> ReceivedRequest:
         return server.asked[0]
 
 
-def test_a_request_is_sent_as_it_is_told() -> None:
+def test_method_query_and_headers_are_sent() -> None:
     asked = sent("PUT", "/orders?a=1&a=2", query={"b": "x y", "c": ["3", "4"]}, headers={"X-Kind": "test"})
     assert (asked.method, asked.path) == ("PUT", "/orders?a=1&a=2&b=x+y&c=3&c=4")
     assert asked.headers["x-kind"] == "test"
@@ -92,7 +92,7 @@ def test_cookies_are_not_kept() -> None:
         assert ["cookie" in asked.headers for asked in server.asked] == [False, False]
 
 
-def test_who_is_not_there_is_an_error_of_the_client() -> None:
+def test_an_unreachable_server_is_an_error_of_the_client() -> None:
     with pytest.raises(httpx.ConnectError):
         send(Loopback([]), path=refusing_url())
 

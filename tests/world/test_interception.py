@@ -72,7 +72,7 @@ def test_a_module_that_was_found_inside_and_is_imported_afterwards_is_left_alone
     assert patched == []
 
 
-def test_a_family_that_nobody_imports_is_left_alone(patched: list[str]) -> None:
+def test_a_family_that_is_not_imported_is_not_patched(patched: list[str]) -> None:
     finders = list(sys.meta_path)
     with intercepted(Closed()):
         pass

@@ -133,7 +133,7 @@ def test_the_args_may_be_one_matcher() -> None:
     assert ScriptedWorld(spec).has_answers([ToolCall(name="t", args={"a": 1, "$contains": "b"})], {})
 
 
-def test_a_stub_that_was_used_up_may_be_asked_about_again_after_a_turn_added_others() -> None:
+def test_a_used_up_stub_is_no_answer_after_a_turn_added_others() -> None:
     world = ScriptedWorld(replies(reply("once"), reply("late")))
     assert ask(world, llm()).value.text == "once"
     world.put_in_front(replies(reply("early", times=2)))

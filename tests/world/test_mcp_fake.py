@@ -128,7 +128,7 @@ def test_arguments_that_break_the_input_schema_are_a_tool_error_and_ask_no_answe
     assert call(never, "report", **args) == error_result(f"Input validation error: {reason}")
 
 
-def test_a_schema_reference_to_another_place_is_a_tool_error_not_a_download() -> None:
+def test_an_external_schema_reference_is_a_tool_error_not_a_download() -> None:
     schema = {"type": "object", "properties": {"a": {"$ref": "https://schemas.example/a.json"}}}
     result = using(never, MCPTool("t", "", schema))(lambda session: session.call_tool("t", {"a": 1}))
     assert result.is_error
@@ -255,7 +255,7 @@ def test_a_session_goes_on_after_an_error_of_the_harness() -> None:
     assert using(answer)(use) == text_result("calm")
 
 
-def test_an_exception_in_the_block_comes_out_unchanged() -> None:
+def test_an_exception_in_the_context_is_raised_unchanged() -> None:
     error = UnscriptedCall("elsewhere", None)
 
     async def use(session: MCPSession) -> None:
@@ -313,7 +313,7 @@ def test_opening_listing_calling_and_closing_take_no_virtual_time() -> None:
     assert run(main) == 0
 
 
-def test_a_session_may_be_closed_by_another_task_than_the_one_that_opened_it() -> None:
+def test_a_session_may_be_closed_by_a_task_that_did_not_open_it() -> None:
     async def main() -> int:
         opening = fake_session("weather", [ANY], never)
         session = await asyncio.create_task(opening.__aenter__())

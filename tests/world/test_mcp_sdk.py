@@ -273,7 +273,7 @@ def unused_port() -> int:
     ],
     ids=["stdio", "http", "sse"],
 )
-def test_a_server_that_cannot_be_reached_says_where_and_why(endpoint: Any, where: Any) -> None:
+def test_the_error_for_an_unreachable_server_has_address_and_reason(endpoint: Any, where: Any) -> None:
     async def main() -> int:
         with pytest.raises(MCPFailure, match=f"cannot connect to {where}.*: .+"):
             await used(lambda: connect(endpoint()), lambda session: session.list_tools())

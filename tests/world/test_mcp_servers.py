@@ -78,7 +78,7 @@ def noting_starts(log: Path) -> str:
 # ------------------------------------------------------------ on first use
 
 
-def test_a_call_connects_to_a_server_that_nobody_asked_before_from_any_task() -> None:
+def test_the_first_call_of_any_task_connects_to_a_server() -> None:
     async def main() -> tuple[list[str], int]:
         world = scripted(tool("report", "calm"), tool("depth", "12"))
         answers = await asyncio.gather(ask(world, "report"), ask(world, "depth"))
@@ -100,7 +100,7 @@ def test_a_session_outlives_the_task_that_opened_it() -> None:
     assert run(main) == ["calm", "calm"]
 
 
-def test_two_tasks_that_ask_at_once_get_one_real_server_at_no_virtual_time(tmp_path: Path) -> None:
+def test_concurrent_first_calls_start_one_real_server_in_no_virtual_time(tmp_path: Path) -> None:
     log = tmp_path / "starts"
 
     async def main() -> tuple[Any, float]:
@@ -117,7 +117,7 @@ def test_two_tasks_that_ask_at_once_get_one_real_server_at_no_virtual_time(tmp_p
     assert log.read_text() == "x"
 
 
-def test_a_tool_that_only_a_later_turn_answers_stands_beside_those_that_were_there() -> None:
+def test_a_tool_of_a_later_turn_is_added_to_the_others() -> None:
     async def main() -> list[str]:
         world = scripted(tool("report", "calm"))
         world.put_in_front(WorldSpec(mcp={"weather": MCPServerSpec(tools=(tool("depth", "12"),))}))
@@ -131,7 +131,7 @@ def test_a_tool_that_only_a_later_turn_answers_stands_beside_those_that_were_the
 # ------------------------------------------------------------ when it cannot be opened
 
 
-def test_a_server_that_failed_to_start_is_tried_again_when_it_is_asked_again(tmp_path: Path) -> None:
+def test_a_server_that_failed_to_start_is_started_again_on_the_next_call(tmp_path: Path) -> None:
     endpoint = weather_server(noting_starts(tmp_path / "starts") + "starts or sys.exit(1)", cwd=str(tmp_path))
 
     async def main() -> str:
@@ -173,7 +173,7 @@ def telling(fifo: Path) -> str:
     return f"open({str(fifo)!r}, 'w').close();"
 
 
-def test_who_asks_beside_one_that_gives_up_is_answered_all_the_same(started: Any) -> None:
+def test_a_concurrent_caller_is_answered_although_the_first_is_cancelled(started: Any) -> None:
     async def main() -> list[type]:
         world, endpoint = really(), weather_server(telling(started))
         gives_up, stays = (asyncio.create_task(ask(world, "folder", endpoint)) for _ in range(2))
@@ -196,7 +196,7 @@ def _soon_ended(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 @pytest.mark.usefixtures("_soon_ended")
-def test_a_real_server_that_says_nothing_in_its_time_is_given_up_and_ended() -> None:
+def test_a_real_server_that_does_not_answer_in_time_fails_and_is_ended() -> None:
     async def main() -> int:
         world = really()
         with pytest.raises(MCPFailure, match=r"cannot connect to .*did not answer within 0\.1 s"):
@@ -263,7 +263,7 @@ def test_nothing_is_opened_after_the_end() -> None:
 # ------------------------------------------------------------ nobody answers
 
 
-def test_a_call_of_a_server_the_scenario_does_not_know_is_unscripted_and_says_what_to_add() -> None:
+def test_a_call_of_an_unknown_server_is_unscripted_and_has_a_hint() -> None:
     async def main() -> None:
         call = MCPCall(name="report", endpoint=replace(WEATHER, id="wether"), hint="or give it a stub")
         await scripted().answer(call, {})

@@ -78,7 +78,7 @@ def test_an_mcp_tool_is_answered_for_when_its_server_is_there() -> None:
         assert world.answers_for(call) is expected
 
 
-def test_asking_whether_anything_is_said_uses_nothing_up() -> None:
+def test_checking_for_answers_consumes_nothing() -> None:
     world = ScriptedWorld(replies(reply("a")))
     assert world.answers_for(llm())
     assert ask(world, llm()).value.text == "a"

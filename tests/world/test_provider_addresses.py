@@ -15,18 +15,18 @@ from tests.world.providers import ask, ask_with, body, call, claude, completion,
 
 
 @pytest.mark.parametrize("variable", ["OPENAI_BASE_URL", "OPENAI_API_BASE"])
-def test_the_environment_says_where_openai_is(variable: str) -> None:
+def test_the_environment_has_the_address_of_openai(variable: str) -> None:
     with loopback(completion()) as server:
         assert ask_with(Access({"OPENAI_API_KEY": "k", variable: f"{server.url}/v1"}), call()).text == "hi"
 
 
-def test_the_environment_says_where_anthropic_is() -> None:
+def test_the_environment_has_the_address_of_anthropic() -> None:
     with loopback(message(text("hi"))) as server:
         asked = call(name="claude-test", provider="anthropic")
         assert ask(asked, ANTHROPIC_BASE_URL=server.url).text == "hi"
 
 
-def test_which_variables_said_where_providers_are_is_known() -> None:
+def test_the_variables_with_addresses_that_were_used_are_known() -> None:
     async def places(access: Access, *calls: LLMCall) -> dict[str, str]:
         providers = Providers(access)
         for each in calls:
@@ -41,13 +41,13 @@ def test_which_variables_said_where_providers_are_is_known() -> None:
         assert asyncio.run(places(access, call(server))) == {}
 
 
-def test_the_manifest_comes_before_the_environment() -> None:
+def test_the_manifest_takes_precedence_over_the_environment() -> None:
     with loopback(completion("manifest")) as server:
         assert ask(call(server), OPENAI_BASE_URL=refusing_url()).text == "manifest"
 
 
 @pytest.mark.parametrize("provider", ["openai_compatible", "vllm", "ollama", "some-gateway"])
-def test_a_server_of_ones_own_needs_no_key_and_its_url_no_scheme_and_no_path(provider: str) -> None:
+def test_a_compatible_server_needs_no_key_and_its_url_no_scheme_or_path(provider: str) -> None:
     with loopback(completion()) as server:
         address = server.url.removeprefix("http://")
         ask_with(Access({"OPENAI_API_KEY": "sk-openai"}), call(provider=provider, base_url=address))
@@ -62,7 +62,7 @@ def test_the_path_of_a_url_stays() -> None:
         assert server.asked[0].path == "/llm/v2/chat/completions"
 
 
-def test_a_server_of_ones_own_may_have_a_key() -> None:
+def test_a_compatible_server_may_have_a_key() -> None:
     with loopback(completion()) as server:
         ask(call(server, provider="some-gateway"), SOME_GATEWAY_API_KEY="k1")
         ask(call(server, provider="some-gateway", api_key="k2"), SOME_GATEWAY_API_KEY="k1")
@@ -92,7 +92,7 @@ def test_without_a_provider_claude_is_anthropics(name: str) -> None:
 # ------------------------------------------------------------ what is missing
 
 
-def test_an_unknown_provider_is_told_with_those_that_are_known() -> None:
+def test_the_error_for_an_unknown_provider_suggests_known_ones() -> None:
     with pytest.raises(ProviderError, match="did you mean 'openai'") as raised:
         ask(call(provider="openia"))
     assert "OPENIA_BASE_URL" in str(raised.value)
@@ -100,7 +100,7 @@ def test_an_unknown_provider_is_told_with_those_that_are_known() -> None:
         ask(call(provider="zzz"))
 
 
-def test_a_server_that_is_nowhere_is_told_with_its_variable() -> None:
+def test_the_error_for_a_server_without_an_address_names_the_variable() -> None:
     with pytest.raises(ProviderError, match="VLLM_BASE_URL"):
         ask(call(provider="vllm"))
 
@@ -108,7 +108,7 @@ def test_a_server_that_is_nowhere_is_told_with_its_variable() -> None:
 @pytest.mark.parametrize(
     ("provider", "variable"), [("openai", "OPENAI_API_KEY"), ("anthropic", "ANTHROPIC_API_KEY")]
 )
-def test_a_missing_key_is_told_with_its_variable(
+def test_the_error_for_a_missing_key_names_its_variable(
     provider: str, variable: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv(variable, "a key of somebody else")
@@ -125,7 +125,7 @@ def test_a_missing_key_is_told_with_its_variable(
         ("langchain_anthropic", "anthropic"),
     ],
 )
-def test_a_missing_package_is_told_with_the_extra_that_brings_it(
+def test_the_error_for_a_missing_package_names_the_extra(
     package: str, extra: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setitem(sys.modules, package, None)

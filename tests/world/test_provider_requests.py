@@ -37,14 +37,14 @@ def test_servers_that_imitate_openai_are_given_the_names_of_the_manifest() -> No
     assert "max_completion_tokens" not in asked
 
 
-def test_what_is_said_about_the_connection_is_not_sent() -> None:
+def test_parameters_of_the_connection_are_not_sent() -> None:
     what = {"api_base": "x", "base_url": "x", "api_key": "x", "timeout": 30, "num_retries": 1}
     assert body(params={**what, "extra_headers": {"x-team": "a"}}).keys() == body().keys()
     assert sent(params={"extra_headers": {"x-team": "a"}}).headers["x-team"] == "a"
 
 
 @pytest.mark.parametrize("build", [call, claude])
-def test_a_parameter_of_no_use_is_told(build: Callable[..., LLMCall]) -> None:
+def test_an_invalid_parameter_is_an_error(build: Callable[..., LLMCall]) -> None:
     with loopback(completion()) as server, pytest.raises(ProviderError) as raised:
         ask(build(server, params={"temperature": "warm"}))
     assert "temperature" in str(raised.value)

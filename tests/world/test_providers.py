@@ -96,7 +96,7 @@ def test_arguments_that_are_no_json_object_are_an_error_that_shows_them(argument
 # ------------------------------------------------------------ streams
 
 
-def test_a_stream_of_openai_comes_in_its_parts() -> None:
+def test_a_stream_of_openai_keeps_its_chunks() -> None:
     stream = completion_stream({"role": "assistant", "content": ""}, {"content": "h"}, {"content": "i"})
     with loopback(stream) as server:
         reply = ask(call(server, params={"stream": True}))
@@ -106,7 +106,7 @@ def test_a_stream_of_openai_comes_in_its_parts() -> None:
     assert (asked["stream"], asked["stream_options"]) == (True, {"include_usage": True})
 
 
-def test_a_stream_of_anthropic_comes_in_its_parts() -> None:
+def test_a_stream_of_anthropic_keeps_its_chunks() -> None:
     with loopback(message_stream("h", "i")) as server:
         reply = ask(claude(server, params={"stream": True}))
         assert server.asked[0].json["stream"] is True
@@ -140,7 +140,7 @@ def test_a_stream_that_is_not_wanted_is_none() -> None:
 # ------------------------------------------------------------ failures
 
 
-def test_a_busy_provider_is_asked_again() -> None:
+def test_a_call_of_a_busy_provider_is_retried() -> None:
     with loopback(refusal(429, **NO_DELAY), completion("hi")) as server:
         assert ask(call(server)).text == "hi"
         assert len(server.asked) == 2
@@ -165,7 +165,7 @@ def test_how_often_it_is_asked_again_is_a_parameter() -> None:
     ],
 )
 @pytest.mark.parametrize(("build", "client"), [(call, openai), (claude, anthropic)])
-def test_what_the_client_raises_is_raised_under_its_own_name(
+def test_exceptions_of_the_client_keep_their_class_names(
     build: Callable[..., LLMCall], client: Any, status: int, name: str
 ) -> None:
     with loopback(refusal(status, **NO_DELAY)) as server, pytest.raises(client.APIError) as raised:
@@ -183,7 +183,7 @@ def test_a_refusal_that_langchain_warns_of_is_raised_all_the_same() -> None:
 
 
 @pytest.mark.parametrize(("build", "client"), [(call, openai), (claude, anthropic)])
-def test_a_provider_that_is_not_there_is_down(build: Callable[..., LLMCall], client: Any) -> None:
+def test_a_provider_that_does_not_listen_is_down(build: Callable[..., LLMCall], client: Any) -> None:
     what = {"base_url": refusing_url(), "params": {"max_retries": 0}}
     with pytest.raises(client.APIConnectionError) as raised:
         ask(build(Loopback([]), **what))
@@ -205,7 +205,7 @@ def test_other_errors_do_not_tell_that_a_provider_is_down(error: Exception) -> N
 
 
 @pytest.mark.parametrize(("build", "package"), [(call, "openai"), (claude, "anthropic")])
-def test_an_error_of_ours_under_the_client_comes_out_as_it_is(
+def test_an_error_of_the_harness_passes_the_client_unchanged(
     build: Callable[..., LLMCall], package: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     unscripted = UnscriptedCall("something", None)
@@ -263,7 +263,7 @@ def test_runs_one_after_another_have_loops_and_connections_of_their_own() -> Non
         assert [ask_with(access, call(server), call(server)).text for _ in range(2)] == ["hi", "hi"]
 
 
-def test_nothing_is_traced_and_nobody_listens(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_no_tracer_and_no_callback_gets_the_calls(monkeypatch: pytest.MonkeyPatch) -> None:
     import langsmith.client
 
     def refuse(*_: Any, **__: Any) -> None:

@@ -17,7 +17,7 @@ def doubled(n: Any) -> Any:
     return n * 2
 
 
-def test_a_dotted_path_stands_in_for_a_tool() -> None:
+def test_a_dotted_path_replaces_a_tool() -> None:
     spec = WorldSpec(tools={"t": Entry(real=f"{__name__}.doubled")})
     assert answers(spec, ToolCall(name="t", args={"n": 4})) == [8]
 
@@ -40,7 +40,7 @@ def test_local_agents_run_for_real_unless_stubbed_and_tools_only_when_told() -> 
     ],
     ids=lambda value: type(value).__name__,
 )
-def test_what_a_tool_raises_beside_exceptions_is_its_own_failure(raised: Any, told: Any) -> None:
+def test_base_exceptions_of_a_tool_are_its_failure(raised: Any, told: Any) -> None:
     async def ends() -> None:
         raise raised
 

@@ -86,12 +86,12 @@ def test_another_exit_code_than_0_fails(text: str, message: str) -> None:
     assert str(failure.value).startswith(message)
 
 
-def test_what_cannot_read_the_output_fails_the_call() -> None:
+def test_output_that_cannot_be_read_fails_the_call() -> None:
     with pytest.raises(json.JSONDecodeError):
         run(bash("echo no json", read=json.loads))
 
 
-def test_a_folder_that_is_not_there_fails(tmp_path: Path) -> None:
+def test_a_missing_folder_is_a_failure(tmp_path: Path) -> None:
     with pytest.raises(ScriptFailed, match=r"cannot be started.*nowhere"):
         run(bash("true", cwd=tmp_path / "nowhere"))
 
@@ -150,7 +150,7 @@ def test_standard_input_is_empty() -> None:
     assert run(bash("cat; echo done", timeout_s=100))[0] == "done\n"
 
 
-def test_what_was_printed_before_standard_output_was_closed_counts() -> None:
+def test_text_printed_before_standard_output_was_closed_is_read() -> None:
     assert run(bash("echo done; exec 1>&-; sleep 0.1", timeout_s=100))[0] == "done\n"
 
 
@@ -164,7 +164,7 @@ def test_a_script_that_ignores_signals_is_killed() -> None:
         run(bash("trap '' TERM INT HUP; sleep 1000", timeout_s=0.3))
 
 
-def test_a_program_that_is_not_there_is_named(tmp_path: Path) -> None:
+def test_the_error_for_a_missing_program_names_it(tmp_path: Path) -> None:
     with pytest.raises(ScriptFailed) as failure:
         run(ScriptCall(name="script", argv=["no-such-program", "x"], cwd=tmp_path))
     assert str(failure.value) == "the script needs the program 'no-such-program', which is not on the PATH"
@@ -187,7 +187,7 @@ def test_a_script_cannot_reach_the_network() -> None:
         run(python(text))
 
 
-def test_a_system_without_namespaces_is_told_of_once(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_system_without_namespaces_is_warned_of_once(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("harness.world.scripts._NAMESPACES", ("false",))
     can_confine.cache_clear()
     scripts = Scripts()
@@ -199,7 +199,7 @@ def test_a_system_without_namespaces_is_told_of_once(monkeypatch: pytest.MonkeyP
     assert list(scripts.warnings) == [NOT_CONFINED]
 
 
-def test_what_a_script_took_is_spent_in_virtual_time_in_steps_that_a_busy_machine_does_not_reach(
+def test_the_duration_of_a_script_passes_in_coarse_steps_of_virtual_time(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     assert run(bash("sleep 0.3"))[1] == 0

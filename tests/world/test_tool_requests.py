@@ -144,7 +144,7 @@ def test_a_connection_that_was_closed_forgets_the_request_that_was_given_up(run:
 
 
 @ANY_CLIENT
-def test_what_nothing_answers_ends_the_run_whatever_the_tool_catches(run: Run, client: str) -> None:
+def test_an_unanswered_request_ends_the_run_whatever_the_tool_catches(run: Run, client: str) -> None:
     lines = "".join(f"    {line}\n" for line in client.splitlines())
     outcome = run(
         f'try:\n{lines}except Exception:\n    return {{"found": "absorbed"}}', STUB.replace("plum}", "pear}")
@@ -312,7 +312,7 @@ def test_faults_strike_requests_of_tools(run: Run) -> None:
     assert "requests.ConnectionError" in found(outcome).split()
 
 
-def test_a_stub_that_no_tool_asked_for_is_left_over(run: Run) -> None:
+def test_a_stub_that_no_tool_used_is_reported(run: Run) -> None:
     outcome = run('return {"found": "nothing"}', STUB)
     assert [text.partition(" (")[0] for text in outcome.observed.unused] == ["http: text: '3 plums'"]
 

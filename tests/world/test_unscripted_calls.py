@@ -40,7 +40,7 @@ def test_an_unscripted_tool_suggests_the_name_that_was_meant() -> None:
         ask(world, ToolCall(name="wether"))
 
 
-def test_left_over_stubs_are_told_unless_they_may_be_used_any_number_of_times() -> None:
+def test_unused_stubs_are_reported_unless_they_may_be_used_any_number_of_times() -> None:
     world = ScriptedWorld(replies(reply("a"), reply("b", times=3), reply("c", times="any")))
     ask(world, llm())
     ask(world, llm())
