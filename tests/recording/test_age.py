@@ -89,7 +89,7 @@ def test_a_variable_asks_for_it_too(aged: Aged) -> None:
 
 
 @pytest.mark.parametrize(("days", "remark"), [(10, "too old"), (None, "its age is not known"), (9, "ok")])
-def test_the_list_of_cassettes_tells_it(aged: Aged, days: int | None, remark: str) -> None:
+def test_harness_cassettes_shows_too_old_recordings(aged: Aged, days: int | None, remark: str) -> None:
     project = aged(days, 'max_age_days = 9\nstale_cassettes = "fail"')
     done = project.harness("cassettes")
     assert done.code == (0 if remark == "ok" else 1)
@@ -106,7 +106,7 @@ def test_the_list_of_cassettes_tells_it(aged: Aged, days: int | None, remark: st
         ('stale_cassettes = "failed"', 'expected "warn" or "fail"'),
     ],
 )
-def test_what_is_no_limit_is_refused(aged: Aged, settings: str, told: str) -> None:
+def test_invalid_limits_are_refused(aged: Aged, settings: str, told: str) -> None:
     done = aged(1, settings).harness("run", ".")
     assert done.code == 2
     assert told in done.err

@@ -30,7 +30,7 @@ turns:
     assert told(project.replay(scenario)) == told(recorded)
 
 
-def test_a_turn_does_not_play_what_was_recorded_in_another(project: Project) -> None:
+def test_a_turn_does_not_replay_calls_of_another_turn(project: Project) -> None:
     with project.serving("llm: [Sun., Rain.]"):
         project.record(project.scenario("ask", "turns: [{input: {}}, {input: {}}]"))
     scenario = project.scenario(
@@ -44,7 +44,7 @@ def test_a_turn_does_not_play_what_was_recorded_in_another(project: Project) -> 
 # ------------------------------------------------------------ repeats
 
 
-def test_each_repeat_is_a_recording_and_replayed_as_its_own(project: Project) -> None:
+def test_each_repeat_has_its_own_recording(project: Project) -> None:
     scenario = project.scenario("weather", "input: Hello!\nrepeat: 3")
     with project.serving("llm: [One., Two., Three.]"):
         recorded = project.run(scenario, RecordMode.REWRITE)
@@ -75,7 +75,7 @@ def test_more_repeats_than_recordings_play_these_again_with_a_warning(project: P
     ]
 
 
-def test_repeats_that_were_not_recorded_are_not_asked_once_there_is_a_cassette(project: Project) -> None:
+def test_repeats_without_a_recording_replay_the_others(project: Project) -> None:
     with project.serving("llm: [One.]"):
         project.record(project.scenario("weather", "input: Hello!"))
     with project.serving("llm: [Two., Three.]") as server:
@@ -159,7 +159,7 @@ class Person:
         return self._answers.pop(0)
 
 
-def test_what_a_person_said_at_the_terminal_is_replayed(project: Project) -> None:
+def test_replies_of_people_are_replayed(project: Project) -> None:
     scenario = project.scenario("permits", "input: A stall!\nexpect: {output: Granted.}")
     person = Person("On the square.")
     with project.serving(PERMITS):
@@ -169,7 +169,7 @@ def test_what_a_person_said_at_the_terminal_is_replayed(project: Project) -> Non
     assert told(project.replay(scenario)) == told(recorded)
 
 
-def test_a_person_is_asked_again_only_for_what_is_not_recorded(project: Project) -> None:
+def test_a_person_is_only_asked_questions_without_a_recorded_reply(project: Project) -> None:
     scenario = project.scenario("permits", "input: A stall!")
     with project.serving(PERMITS):
         recorded = project.record(scenario, ask=Person("On the square."))
@@ -190,7 +190,7 @@ def test_all_asks_a_person_anew_and_forgets_the_old_reply(project: Project) -> N
     assert "On the old square." not in meta
 
 
-def test_a_pause_that_nobody_answered_is_a_pause_when_it_is_replayed(project: Project) -> None:
+def test_an_unanswered_pause_is_replayed_as_a_pause(project: Project) -> None:
     scenario = project.scenario("permits", "input: A stall!\nexpect: {status: interrupted}")
     with project.serving("llm: [Where?]"):
         recorded = project.record(scenario)
@@ -200,7 +200,7 @@ def test_a_pause_that_nobody_answered_is_a_pause_when_it_is_replayed(project: Pr
     assert told(project.replay(scenario)) == told(recorded)
 
 
-def test_nobody_is_asked_what_the_scenario_answers_with_a_resume(project: Project) -> None:
+def test_no_person_is_asked_a_question_that_the_next_input_answers(project: Project) -> None:
     keys = "turns: [{input: A stall!}, {resume: On the town square.}]\nexpect: {output: Granted.}"
     scenario = project.scenario("permits", keys)
     person = Person()

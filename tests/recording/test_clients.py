@@ -112,7 +112,7 @@ ASKED = {
 
 
 @pytest.mark.parametrize("body", ASKED.values(), ids=list(ASKED))
-def test_what_a_client_gives_is_the_same_on_replay(project: Project, body: str) -> None:
+def test_results_of_clients_are_the_same_on_replay(project: Project, body: str) -> None:
     body = body.replace("return connection.getresponse().read().decode()", "connection.getresponse().read()")
     assert answer(recorded_and_replayed(project, body, served())) not in ("", "None")
 
@@ -155,7 +155,7 @@ with ThreadPoolExecutor(8) as pool:
     assert 0.3 <= shortest(took, below=1.5) < 1.5
 
 
-def test_what_was_recorded_in_one_thread_is_replayed_in_many(project: Project) -> None:
+def test_requests_of_one_thread_are_replayed_in_many(project: Project) -> None:
     body = f"""
 with ThreadPoolExecutor(%d) as pool:
     return str(list(pool.map(lambda _: {GET["requests"]}, "x" * 8)))
@@ -225,7 +225,7 @@ def test_a_failure_that_a_tool_catches_is_the_same_on_replay(project: Project, c
     assert latency(recorded) >= (0.3 if kind else 0)
 
 
-def test_a_request_after_one_that_failed_has_a_duration_of_its_own(project: Project) -> None:
+def test_a_request_after_a_failed_one_has_its_own_duration(project: Project) -> None:
     body = """
 try:
     requests.get("%s", timeout=0.5)
@@ -286,7 +286,7 @@ async with aiohttp.ClientSession() as session:
 """
 
 
-def test_requests_of_aiohttp_that_overlap_have_durations_of_their_own(project: Project) -> None:
+def test_overlapping_requests_of_aiohttp_have_their_own_durations(project: Project) -> None:
     pytest.importorskip("aiohttp")
     world = """http:
   - {url: /wind, text: calm, latency: 0.7}

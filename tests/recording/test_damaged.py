@@ -96,7 +96,7 @@ def assert_only_one_is_in_error(project: Project, file: str) -> None:
 
 
 @pytest.mark.parametrize("kind", DAMAGES)
-def test_a_damaged_file_is_told_with_its_place(project: Project, kind: str) -> None:
+def test_the_error_for_a_damaged_file_has_the_location(project: Project, kind: str) -> None:
     file, how = DAMAGES[kind]
     damage(project, file, how)
     assert_only_one_is_in_error(project, file)
@@ -142,9 +142,7 @@ def test_a_damaged_cassette_is_recorded_anew(project: Project) -> None:
 
 
 @pytest.mark.parametrize("mode", ["once", "new_episodes", "all"])
-def test_modes_that_keep_what_is_there_do_not_overwrite_what_they_cannot_read(
-    project: Project, mode: str
-) -> None:
+def test_modes_that_keep_recordings_do_not_overwrite_damaged_files(project: Project, mode: str) -> None:
     damage(project, *DAMAGES["cut off in a text"])
     before = project.cassettes()
     with parrots(project.folder) as recorder:

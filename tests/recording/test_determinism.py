@@ -33,7 +33,7 @@ def twice(project: Project, case: Case) -> Iterator[dict[str, bytes]]:
 
 
 @pytest.mark.parametrize("case", [*CASES.values(), OVERLAPPING], ids=[*CASES, "calls that overlap"])
-def test_recording_the_same_traffic_again_gives_the_same_bytes(project: Project, case: Case) -> None:
+def test_recording_the_same_traffic_twice_gives_the_same_files(project: Project, case: Case) -> None:
     first, second = (
         {name: data for name, data in files.items() if not name.endswith("meta.yaml")}
         for files in twice(project, case)
@@ -51,9 +51,7 @@ def written(value: Any) -> str:
 
 @settings(max_examples=10, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(said=st.lists(st.tuples(TEXTS, TEXTS), min_size=1, max_size=3))
-def test_whatever_is_said_is_recorded_and_replayed_as_it_was(
-    project: Project, said: list[tuple[str, str]]
-) -> None:
+def test_any_texts_are_recorded_and_replayed_unchanged(project: Project, said: list[tuple[str, str]]) -> None:
     turns = [{"input": asked, "expect": {"output": answered}} for asked, answered in said]
     scenario = project.scenario("weather", f"turns: {written(turns)}")
     with project.serving(f"llm: {written([{'reply': answered} for _, answered in said])}"):

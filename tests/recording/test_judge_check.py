@@ -36,9 +36,7 @@ def check(project: Project) -> Check:
     return run
 
 
-def test_what_the_judge_answers_is_recorded_and_replayed_without_a_key(
-    project: Project, check: Check
-) -> None:
+def test_answers_of_the_judge_are_recorded_and_replayed_without_a_key(project: Project, check: Check) -> None:
     with project.serving(JUDGE):
         recorded = check("--record-mode=new_episodes", live=True)
     assert (recorded.exit_code, recorded.stderr) == (0, "recorded in labels.csv.cassette\n")
@@ -48,7 +46,7 @@ def test_what_the_judge_answers_is_recorded_and_replayed_without_a_key(
     assert KEY not in project.read(HTTP)
 
 
-def test_only_what_is_missing_is_asked(project: Project, check: Check) -> None:
+def test_only_missing_answers_are_requested(project: Project, check: Check) -> None:
     with project.serving(JUDGE):
         check("--record-mode=new_episodes", live=True)
         project.write("labels.csv", LABELS + "good five,pass\n")
@@ -70,7 +68,7 @@ def test_an_answer_that_is_an_error_is_not_kept(project: Project, check: Check) 
 
 
 @pytest.mark.parametrize("mode", ["new_episodes", "rewrite"])
-def test_what_was_recorded_before_ctrl_c_is_kept(
+def test_recordings_completed_before_ctrl_c_are_kept(
     project: Project,
     check: Check,
     monkeypatch: pytest.MonkeyPatch,

@@ -122,7 +122,7 @@ def test_killed_while_it_writes_each_cassette_is_the_old_one_or_the_new_one(tmp_
     assert_only_whole_files(project)  # what was begun has gone
 
 
-def test_interrupted_it_tells_what_it_did_and_leaves_the_rest_as_it_was(tmp_path: Path) -> None:
+def test_an_interrupted_recording_reports_its_results_and_keeps_the_other_files(tmp_path: Path) -> None:
     with parrots(tmp_path) as project:
         project.parrot(NAMES[3])
         assert project.record().code == 0
@@ -190,7 +190,7 @@ def full(path: Any, flags: int, *args: Any, open: Any = os.open, **options: Any)
 
 
 @pytest.mark.parametrize("what", ["a file", "no room"])
-def test_where_nothing_can_be_written_it_says_so_and_goes_on(
+def test_an_unwritable_cassette_is_an_error_of_its_scenario(
     tmp_path: Path, what: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     with parrots(tmp_path) as project:

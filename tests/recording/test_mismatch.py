@@ -53,7 +53,7 @@ def test_a_changed_word_of_a_prompt_is_shown_in_its_message(project: Project) ->
     assert message.endswith(f"record it again: {AGAIN}")
 
 
-def test_the_nearest_recording_is_told_by_file_and_line(project: Project) -> None:
+def test_the_nearest_recorded_request_is_shown_with_file_and_line(project: Project) -> None:
     weather_is_recorded(project)
     message = refused(project, "weather", UMBRELLA.replace("An umbrella", "My umbrella"))
     file, line = line_of(message)
@@ -62,7 +62,7 @@ def test_the_nearest_recording_is_told_by_file_and_line(project: Project) -> Non
     assert "interaction 1 of 2" in message
 
 
-def test_the_nearest_of_another_recording_is_told_with_its_file(project: Project) -> None:
+def test_the_nearest_request_in_another_repeat_is_shown_with_its_file(project: Project) -> None:
     with project.serving("llm: [One., Two.]"):
         project.run(project.scenario("weather", "input: Hello!\nrepeat: 2"), RecordMode.REWRITE)
     outcomes = project.replayed(project.scenario("weather", "input: Good morning!\nrepeat: 2"))
@@ -70,7 +70,7 @@ def test_the_nearest_of_another_recording_is_told_with_its_file(project: Project
     assert files == ["cassettes/it/http.yaml", "cassettes/it/recording-2/http.yaml"]
 
 
-def test_the_command_that_is_told_makes_it_pass(project: Project) -> None:
+def test_the_command_in_the_message_makes_it_pass(project: Project) -> None:
     weather_is_recorded(project)
     project.replace("weather.yaml", "in one short sentence", "in one long sentence")
     assert AGAIN in refused(project, "weather", UMBRELLA)
@@ -80,7 +80,7 @@ def test_the_command_that_is_told_makes_it_pass(project: Project) -> None:
     assert command(project, "run", "it.scenario.yaml").exit_code == 0
 
 
-def test_the_console_shows_the_difference_and_the_exit_code_is_that_of_what_cannot_be_judged(
+def test_the_console_shows_the_difference_and_the_exit_code_is_3(
     project: Project,
 ) -> None:
     weather_is_recorded(project)
@@ -114,7 +114,7 @@ def test_a_changed_description_of_a_tool_is_shown(project: Project) -> None:
     assert "[-Tomorrow's-]{+The+} weather in a city." in message
 
 
-def test_what_a_tool_answers_is_a_part_of_the_next_request(project: Project) -> None:
+def test_the_answer_of_a_tool_is_compared_in_the_next_request(project: Project) -> None:
     weather_is_recorded(project)
     message = refused(project, "weather", "input: An umbrella?\ntools: {forecast: {return: 'Bergen: hail'}}")
     assert '(tool): "Bergen: [-rain-]{+hail+}"' in message
@@ -124,7 +124,7 @@ def test_what_a_tool_answers_is_a_part_of_the_next_request(project: Project) -> 
 # ------------------------------------------------------------ the same request
 
 
-def test_a_request_that_is_used_up_is_told(project: Project) -> None:
+def test_a_request_that_is_used_up_is_named(project: Project) -> None:
     served = "llm: [A grain.]"
     with project.serving(served):
         project.record(project.scenario("shelf", "input: {iterated_word: [rye]}"))
@@ -133,7 +133,7 @@ def test_a_request_that_is_used_up_is_told(project: Project) -> None:
     assert line_of(message)[0] == "cassettes/it/http.yaml"
 
 
-def test_a_request_of_another_turn_is_told(project: Project) -> None:
+def test_a_request_of_another_turn_is_named(project: Project) -> None:
     with project.serving("llm: [Sun.]"):
         project.record(project.scenario("ask", "turns: [{input: {}}]"))
     message = refused(project, "ask", "turns: [{input: {}, llm: [Fog.]}, {input: {}}]")
@@ -160,7 +160,7 @@ def test_a_changed_argument_of_an_mcp_tool_is_shown(project: Project) -> None:
 # ------------------------------------------------------------ what is left over
 
 
-def test_recordings_that_nothing_asked_for_are_told_as_a_warning(project: Project) -> None:
+def test_unused_recorded_calls_are_a_warning(project: Project) -> None:
     weather_is_recorded(project, "turns: [{input: Hello!}, {input: Bye!}]", "llm: [Hello., Bye.]")
     outcome = project.replay(project.scenario("weather", "input: Hello!"))
     assert outcome.verdict == "passed"
@@ -170,12 +170,12 @@ def test_recordings_that_nothing_asked_for_are_told_as_a_warning(project: Projec
     assert project.read(file).splitlines()[line - 1].startswith("- request:")
 
 
-def test_a_run_that_broke_off_says_nothing_of_what_is_left_over(project: Project) -> None:
+def test_an_aborted_run_has_no_warning_of_unused_calls(project: Project) -> None:
     weather_is_recorded(project)
     project.replace("weather.yaml", "in one short sentence", "in one long sentence")
     assert project.replay(project.scenario("weather", UMBRELLA)).observed.warnings == []
 
 
-def test_a_whole_replay_leaves_nothing_over(project: Project) -> None:
+def test_a_complete_replay_has_no_warning(project: Project) -> None:
     weather_is_recorded(project)
     assert project.replay(project.scenario("weather", UMBRELLA)).observed.warnings == []

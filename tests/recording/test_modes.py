@@ -47,7 +47,7 @@ def command(*args: str, environment: dict[str, str] | None = None) -> Result:
 # ------------------------------------------------------------ without a cassette
 
 
-def test_none_never_asks_and_tells_how_to_record(project: Project) -> None:
+def test_none_makes_no_calls_and_shows_how_to_record(project: Project) -> None:
     scenario = project.scenario("weather", HELLO)
     with project.serving("llm: [Hello.]") as server:
         outcome = only(project.run(scenario, RecordMode.NONE))
@@ -63,7 +63,7 @@ def test_a_missing_cassette_has_its_own_exit_code(project: Project) -> None:
     assert "harness record it.scenario.yaml::it" in result.output
 
 
-def test_the_command_that_is_told_records_the_cassette(project: Project) -> None:
+def test_the_command_in_the_message_records_the_cassette(project: Project) -> None:
     project.scenario("weather", HELLO)
     with project.serving("llm: [Hello.]"):
         result = command("record", "it.scenario.yaml::it", environment=project.environment)
@@ -94,7 +94,7 @@ def test_in_ci_nothing_that_is_missing_is_recorded(
 
 
 @pytest.mark.parametrize("mode", [RecordMode.ALL, RecordMode.REWRITE])
-def test_what_is_asked_for_in_so_many_words_is_recorded_in_ci_too(
+def test_all_and_rewrite_record_in_ci(
     project: Project, monkeypatch: pytest.MonkeyPatch, mode: RecordMode
 ) -> None:
     monkeypatch.setenv("CI", "true")
@@ -113,7 +113,7 @@ def recorded_hello(project: Project) -> None:
         project.record(project.scenario("weather", HELLO))
 
 
-def test_once_plays_what_is_there_and_asks_for_nothing_else(project: Project) -> None:
+def test_once_replays_an_existing_cassette_and_makes_no_calls(project: Project) -> None:
     recorded_hello(project)
     before = project.recorded_files()
     scenario = project.scenario("weather", HELLO_AND_BYE)
@@ -124,7 +124,7 @@ def test_once_plays_what_is_there_and_asks_for_nothing_else(project: Project) ->
     assert project.recorded_files() == before
 
 
-def test_new_episodes_plays_what_is_there_and_adds_the_rest(project: Project) -> None:
+def test_new_episodes_replays_recorded_calls_and_adds_the_others(project: Project) -> None:
     recorded_hello(project)
     scenario = project.scenario("weather", HELLO_AND_BYE)
     with project.serving(BOTH % ("New.", "New bye.")) as server:
@@ -146,7 +146,7 @@ def test_a_recording_is_as_old_as_the_oldest_call_that_is_kept(
     assert ("recorded: '2025-01-31'" in meta.read_text()) is kept
 
 
-def test_new_episodes_keeps_what_was_not_asked_for(project: Project) -> None:
+def test_new_episodes_keeps_unused_calls(project: Project) -> None:
     both = project.scenario("weather", HELLO_AND_BYE)
     with project.serving(BOTH % ("Old.", "Old bye.")):
         recorded = project.record(both)
@@ -167,7 +167,7 @@ def test_new_episodes_keeps_equal_requests_that_were_not_asked_for(project: Proj
     assert project.replay(same).observed.output == recorded.observed.output
 
 
-def test_all_asks_anew_and_keeps_what_was_not_asked_for(project: Project) -> None:
+def test_all_records_again_and_keeps_unused_calls(project: Project) -> None:
     both = project.scenario("weather", HELLO_AND_BYE)
     with project.serving(BOTH % ("Old.", "Old bye.")):
         project.record(both)
@@ -244,7 +244,7 @@ def test_rewrite_asks_anew_and_keeps_nothing(project: Project) -> None:
     assert "Old" not in project.read("cassettes/it/http.yaml")
 
 
-def test_live_asks_and_leaves_the_cassette_as_it_is(project: Project) -> None:
+def test_live_makes_calls_and_leaves_the_cassette_unchanged(project: Project) -> None:
     recorded_hello(project)
     before = project.recorded_files()
     scenario = project.scenario("weather", HELLO)
@@ -272,7 +272,7 @@ def test_without_a_cassette_nothing_is_asked_or_recorded(project: Project, mode:
 
 
 @pytest.mark.parametrize("mode", [RecordMode.ALL, RecordMode.REWRITE])
-def test_a_run_that_breaks_leaves_the_cassette_as_it_is(project: Project, mode: RecordMode) -> None:
+def test_an_aborted_run_leaves_the_cassette_unchanged(project: Project, mode: RecordMode) -> None:
     recorded_hello(project)
     before = project.recorded_files()
     scenario = project.scenario("weather", HELLO)
@@ -283,7 +283,7 @@ def test_a_run_that_breaks_leaves_the_cassette_as_it_is(project: Project, mode: 
     assert project.recorded_files() == before
 
 
-def test_a_run_whose_checks_fail_is_recorded_all_the_same(project: Project) -> None:
+def test_a_run_whose_checks_fail_is_recorded(project: Project) -> None:
     scenario = project.scenario("weather", HELLO + "\nexpect: {output: Good day.}")
     with project.serving("llm: [Hello.]"):
         recorded = project.record(scenario)
@@ -335,7 +335,7 @@ def test_a_recorded_model_meets_a_scripted_tool(project: Project) -> None:
 
 
 @pytest.mark.parametrize("mode", list(RecordMode))
-def test_a_tool_whose_stubs_do_not_fit_is_not_run_for_real(project: Project, mode: RecordMode) -> None:
+def test_a_tool_whose_stubs_do_not_match_is_not_really_called(project: Project, mode: RecordMode) -> None:
     keys = "input: Rain?\ntools: {forecast: [{args: {city: Lisbon}, return: 'Lisbon: sunny'}]}"
     with project.serving(LOOKS_UP):
         project.record(project.scenario("weather", "input: Rain?\ntools: {forecast: real}"))
@@ -344,7 +344,7 @@ def test_a_tool_whose_stubs_do_not_fit_is_not_run_for_real(project: Project, mod
     assert (outcome.verdict, code(outcome)) == ("error", "unscripted-call")
 
 
-def test_a_tool_that_nobody_speaks_of_is_run_for_real_where_there_is_a_cassette(project: Project) -> None:
+def test_a_tool_that_the_scenario_does_not_mention_is_called_if_there_is_a_cassette(project: Project) -> None:
     scenario = project.scenario("weather", "input: Rain?")
     with project.serving(LOOKS_UP):
         recorded = project.record(scenario)
@@ -373,7 +373,7 @@ def test_a_project_may_say_where_its_cassettes_are(project: Project) -> None:
     assert said(project.replay(scenario)) == ["Hello."]
 
 
-def test_a_project_may_say_what_requests_may_differ_in(project: Project) -> None:
+def test_a_project_may_ignore_parts_of_requests(project: Project) -> None:
     scenario = project.scenario("label", "input: {crop: leek}")
     with project.serving("llm: [{json: {text: Leek, beds: 3}}]"):
         recorded = project.record(scenario)

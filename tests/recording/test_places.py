@@ -9,7 +9,7 @@ from tests.recording.project import Project
 STAMPS = "llm: [{reply: Stamped., times: any}]"
 
 
-def test_a_cassette_never_says_where_a_key_is_sent(project: Project) -> None:
+def test_a_cassette_never_decides_where_a_key_is_sent(project: Project) -> None:
     scenario = project.scenario("stamp", "input: a letter")
     with project.serving(STAMPS) as server:
         project.environment |= {"VLLM_BASE_URL": server.openai_url, "VLLM_API_KEY": "vllm-key-0815-4711"}
@@ -25,7 +25,7 @@ def test_a_cassette_never_says_where_a_key_is_sent(project: Project) -> None:
         assert len(server.requests) == asked
 
 
-def test_files_of_the_same_name_have_cassettes_of_their_own(project: Project) -> None:
+def test_files_of_the_same_name_have_different_cassettes(project: Project) -> None:
     settings = replace(load_settings(), record=True)
     scenario = project.scenario("stamp", "input: a letter", cassette=None)
     folders = [project.folder / "east" / "mail.scenario.yaml", project.folder / "west" / "mail.scenario.yaml"]

@@ -159,7 +159,7 @@ def record_and_replay(project: Project, case: Case) -> tuple[Outcome, Outcome]:
 
 
 @pytest.mark.parametrize("case", CASES.values(), ids=list(CASES))
-def test_what_was_recorded_is_replayed(project: Project, case: Case) -> None:
+def test_recorded_runs_are_replayed(project: Project, case: Case) -> None:
     recorded, replayed = record_and_replay(project, case)
     assert recorded.observed.output == case.output
     assert recorded.observed.usage["llm_calls"] == case.calls
@@ -231,7 +231,7 @@ def test_where_the_models_are_when_it_is_replayed_does_not_matter(
     assert told(project.replay(scenario)) == told(recorded)
 
 
-def test_the_cassette_says_where_the_models_were_and_not_the_key(project: Project) -> None:
+def test_the_cassette_has_the_address_of_models_but_no_key(project: Project) -> None:
     scenario = project.scenario("weather", UMBRELLA)
     with project.serving(WEATHER) as server:
         project.record(scenario)
@@ -302,7 +302,7 @@ def test_a_model_that_its_client_calls_deprecated_answers_all_the_same(
     assert told(replayed) == told(recorded)
 
 
-def test_a_client_that_waits_as_long_as_it_was_told_waits_as_long_when_replayed(project: Project) -> None:
+def test_the_back_off_of_a_client_is_the_same_on_replay(project: Project) -> None:
     keys = "input: Hello!\ntools: {forecast: real}"
     served = "llm: [{error: {kind: rate_limit, retry_after: 0.7}}, Hello.]"
     recorded, replayed = record_and_replay(project, Case("weather", keys, served, "Hello.", 1))

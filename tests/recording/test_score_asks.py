@@ -64,13 +64,13 @@ def lines() -> list[dict[str, Any]]:
     return [json.loads(line) for line in Path("out/results.jsonl").read_text().splitlines()]
 
 
-def test_what_is_not_known_is_said_and_not_guessed(score: Score) -> None:
+def test_unknown_costs_are_named_and_not_guessed(score: Score) -> None:
     result = score("--record-mode", "once")
     assert "models will be asked anew: 12 runs, what all of them will ask is not known" in result.output
     assert "  curt      4 runs, what all of them will ask is not known" in result.output
 
 
-def test_nothing_is_said_where_nothing_will_be_asked(score: Score) -> None:
+def test_there_is_no_estimate_without_new_calls(score: Score) -> None:
     assert "asked anew:" in score("--record-mode", "once").output
     for options in (("--record-mode", "once"), ("--record-mode", "none")):
         result = score(*options)
@@ -86,7 +86,7 @@ def test_the_estimate_is_that_of_the_recordings_of_another_variant(score: Score)
     assert "  baseline" not in result.output.partition("recorded:")[0]
 
 
-def test_what_is_partly_known_is_a_lower_bound(score: Score) -> None:
+def test_a_partly_known_estimate_is_a_lower_bound(score: Score) -> None:
     score("--record-mode", "once", paths=("cities.scenario.yaml::rome",))
     result = score("--record-mode", "rewrite")
     assert (
@@ -107,9 +107,7 @@ def test_a_model_without_a_price_is_named(score: Score, project: Project) -> Non
 @pytest.mark.parametrize(
     "server", ["llm: [{reply: It will rain., times: 4}, {reply: It will not., times: 4}]"], indirect=True
 )
-def test_what_differs_where_a_variant_changes_nothing_is_not_its_doing(
-    score: Score, project: Project
-) -> None:
+def test_a_variant_that_changes_nothing_has_no_verdict(score: Score, project: Project) -> None:
     project.write("variants.yaml", "harness: 1\nvariants: [{name: same, models: {gpt-4o-mini: gpt-4o-mini}}]")
     result = score("--record-mode", "once", "--json", "score.json")
     sets = "what it sets is what the scenarios run with already"
@@ -130,13 +128,13 @@ def test_at_a_terminal_it_asks_before_the_first_call(
     assert Path("out/results.jsonl").exists() is runs
 
 
-def test_yes_goes_on_without_asking(score: Score, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_yes_continues_without_a_question(score: Score, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("harness.cli.score_plan._is_at_terminal", lambda: True)
     assert score("--record-mode", "once", "--yes").exit_code == 0
 
 
 @pytest.mark.parametrize("budget", ["7", "0.14USD"])
-def test_no_call_is_begun_beyond_the_budget_and_the_next_scoring_goes_on(score: Score, budget: str) -> None:
+def test_no_call_exceeds_the_budget_and_the_next_scoring_continues(score: Score, budget: str) -> None:
     score("--record-mode", "once")
     first = score("--record-mode", "rewrite", "--budget", budget)
     assert first.exit_code == 3

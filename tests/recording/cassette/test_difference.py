@@ -68,7 +68,7 @@ def test_a_message_put_in_or_left_out_is_one_difference() -> None:
     ]
 
 
-def test_a_message_put_in_beside_a_changed_one_is_told_apart_from_it() -> None:
+def test_an_inserted_message_is_distinguished_from_a_changed_one() -> None:
     asked = chat()
     asked["messages"][1]["content"] = "What is the weather in Rome?"
     asked["messages"].insert(1, {"role": "user", "content": "Hello"})
@@ -100,7 +100,7 @@ def test_paths_lead_into_messages_tools_and_odd_keys() -> None:
     ]
 
 
-def test_a_changed_role_is_a_difference_of_its_own() -> None:
+def test_a_changed_role_is_a_separate_difference() -> None:
     assert differences([{"role": "user"}], [{"role": "system"}]) == ['[0].role: "[-user-]{+system+}"']
 
 
@@ -109,7 +109,7 @@ def test_values_without_a_path_and_with_one_given() -> None:
     assert differences("a", "b", path="body") == ['body: "[-a-]{+b+}"']
 
 
-def test_long_texts_show_what_changed_and_a_little_around_it() -> None:
+def test_long_texts_show_the_changes_with_some_context() -> None:
     before, after = "first words of it " * 50, " and the last of them" * 50
     [said] = differences({"x": before + "Paris" + after}, {"x": before + "Rome" + after})
     assert "[-Paris-]{+Rome+}" in said
@@ -184,9 +184,7 @@ JSON = st.recursive(
 
 
 @given(JSON, JSON)
-def test_there_are_differences_exactly_where_values_differ_and_they_can_be_printed(
-    one: Any, other: Any
-) -> None:
+def test_values_have_differences_if_they_differ_and_these_are_printable(one: Any, other: Any) -> None:
     assert differences(one, copy.deepcopy(one)) == []
     for said in differences(one, other):
         assert said == printable(said)

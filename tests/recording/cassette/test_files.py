@@ -150,12 +150,12 @@ def test_bodies_are_kept_as_they_came(tmp_path: Path, body: Any, lines: Any) -> 
         b"[" + b"9" * 5000 + b"]",
     ],
 )
-def test_a_request_body_that_json_cannot_say_again_is_kept_as_it_is(tmp_path: Path, body: Any) -> None:
+def test_a_request_body_that_does_not_survive_json_is_saved_unchanged(tmp_path: Path, body: Any) -> None:
     saved(tmp_path, Recording((Interaction(Request("POST", CHAT, {}, body), Response(200)),)))
     assert loaded(tmp_path).http[0].request.body == body
 
 
-def test_half_a_surrogate_pair_in_json_is_kept_as_its_escape(tmp_path: Path) -> None:
+def test_a_lone_surrogate_in_json_is_saved_as_its_escape(tmp_path: Path) -> None:
     body = b'{"a": "\\ud83d \\u2028 \\u0085"}'
     text = saved(tmp_path, Recording((Interaction(Request("POST", CHAT, {}, body), Response(200)),)))[
         "http.yaml"

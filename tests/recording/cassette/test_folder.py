@@ -102,7 +102,7 @@ def test_a_link_planted_where_a_file_is_written_is_not_followed(tmp_path: Path) 
     assert outside.read_text() == "mine"
 
 
-def test_what_is_saved_is_loaded(tmp_path: Path) -> None:
+def test_saved_recordings_are_loaded(tmp_path: Path) -> None:
     folder = CassetteFolder(tmp_path, "a")
     assert (folder.exists(), folder.numbers(), folder.load()) == (False, [], None)
     other = Recording((interaction("three"),))
@@ -133,7 +133,7 @@ def test_older_cassettes_call_recordings_takes_until_they_are_written(tmp_path: 
     assert folder.numbers() == [1, 2, 3]
 
 
-def test_where_both_spellings_are_there_the_newer_is_read_and_kept(tmp_path: Path) -> None:
+def test_of_both_folder_names_the_newer_is_read_and_kept(tmp_path: Path) -> None:
     folder = CassetteFolder(tmp_path, "a")
     older, newer = Recording((interaction("older"),)), Recording((interaction("newer"),))
     folder.save({2: older})
@@ -220,7 +220,7 @@ def test_the_names_of_all_cassettes(tmp_path: Path) -> None:
     assert cassette_names(tmp_path) == ["a", "a/c", "b"]
 
 
-def test_a_cassette_is_removed_and_what_is_not_its_own_stays(tmp_path: Path) -> None:
+def test_a_cassette_is_removed_without_other_files(tmp_path: Path) -> None:
     for name in ("a/b", "a/c", "d"):
         CassetteFolder(tmp_path, name).save({1: RECORDING, 2: RECORDING})
     (tmp_path / "d/README.md").write_text("mine")
@@ -240,7 +240,7 @@ def test_recordings_are_counted_from_1(tmp_path: Path) -> None:
             use()
 
 
-def test_what_is_in_the_way_is_said(tmp_path: Path) -> None:
+def test_a_file_in_the_way_is_named(tmp_path: Path) -> None:
     (tmp_path / "a/http.yaml").mkdir(parents=True)
     (tmp_path / "b").write_text("a file")
     with pytest.raises(CassetteError, match=r"http\.yaml is in the way"):

@@ -85,7 +85,7 @@ def told(recording: Any) -> Any:
 
 @settings(max_examples=50)
 @given(st.dictionaries(st.integers(1, 4), RECORDINGS, max_size=2))
-def test_every_cassette_comes_back_as_it_was_is_written_once_and_every_yaml_loader_reads_the_same(
+def test_cassettes_are_read_back_unchanged_by_every_yaml_loader(
     recordings: Any,
 ) -> None:
     with TemporaryDirectory() as root:

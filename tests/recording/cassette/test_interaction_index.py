@@ -30,13 +30,13 @@ def test_the_first_that_was_not_used_answers() -> None:
     assert find(asked("a"), 1, {0, 2}) is None
 
 
-def test_one_that_is_equal_in_its_ids_too_comes_first() -> None:
+def test_a_match_with_equal_ids_comes_first() -> None:
     find = found_among(*(asked(f"order {uuid}") for uuid in UUIDS))
     assert find(asked(f"order {UUIDS[1]}"), 1, set()) == 1
     assert find(asked("order 00000000-0000-4000-8000-000000000000"), 1, set()) == 0
 
 
-def test_one_that_was_asked_at_the_same_port_comes_first() -> None:
+def test_a_match_with_the_same_port_comes_first() -> None:
     find = found_among(asked("a", port=8001), asked("a", port=8002))
     assert find(asked("a", port=8002), 1, set()) == 1
     assert find(asked("a", port=9000), 1, set()) == 0
@@ -48,7 +48,7 @@ def test_those_of_other_turns_do_not_answer_unless_they_are_of_any() -> None:
     assert find(asked("a"), 2, set()) == 0
 
 
-def test_a_placeholder_answers_for_what_has_its_place_which_is_secret_from_then_on() -> None:
+def test_a_placeholder_matches_any_text_which_is_a_secret_from_then_on() -> None:
     scrubber = Scrubber()
     recorded = [Interaction(asked("My password is <secret:password>."), None, 1)]
     find = InteractionIndex(recorded, Matcher(), scrubber).find

@@ -118,7 +118,7 @@ def test_the_time_of_a_blocking_request_passes_though_the_effect_fails() -> None
 # ------------------------------------------------------------ what is recorded
 
 
-def test_a_request_whose_client_breaks_is_not_taken_down() -> None:
+def test_a_request_whose_client_fails_is_not_recorded() -> None:
     recorder = recording_all()
 
     async def breaks() -> SendResult:
@@ -170,7 +170,7 @@ def by_http_client(url: str) -> http.client.HTTPResponse:
     return connection.getresponse()
 
 
-def test_where_nothing_is_kept_a_stream_that_never_ends_passes_as_it_comes() -> None:
+def test_without_buffering_an_endless_stream_is_passed_through() -> None:
     recorder = recording_all(buffers_streams=False)
 
     async def effect() -> str:
@@ -200,12 +200,12 @@ def test_where_nothing_is_kept_a_stream_that_never_ends_passes_as_it_comes() -> 
     ],
     ids=["requests", "urllib", "http.client"],
 )
-def test_where_nothing_is_kept_a_blocking_stream_passes_as_it_comes(first: Callable[[str], bytes]) -> None:
+def test_without_buffering_a_blocking_stream_is_passed_through(first: Callable[[str], bytes]) -> None:
     with streaming(EVENTS) as url, intercepted(recording_all(buffers_streams=False)):
         assert first(url) == b"data: calm"
 
 
-def test_where_nothing_is_kept_a_stream_of_blocking_httpx_passes_as_it_comes() -> None:
+def test_without_buffering_a_stream_of_blocking_httpx_is_passed_through() -> None:
     with (
         streaming(EVENTS) as url,
         intercepted(recording_all(buffers_streams=False)),

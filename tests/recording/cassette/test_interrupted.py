@@ -35,7 +35,7 @@ def test_killed_at_any_step_a_save_leaves_the_old_cassette_or_the_new_one(tmp_pa
     assert {outcome["again"] for outcome in outcomes} == {"new"}
 
 
-def test_what_an_interrupted_save_left_is_ignored_and_goes_with_the_next(tmp_path: Path) -> None:
+def test_leftovers_of_an_interrupted_save_are_ignored_and_removed_by_the_next(tmp_path: Path) -> None:
     folder = CassetteFolder(tmp_path, "a")
     folder.save({1: RECORDING, 2: RECORDING})
     for name in ("http.yaml.new", "recording-2/mcp.yaml.new", "cassette.journal.new"):

@@ -177,7 +177,7 @@ def test_the_ids_of_tool_calls_do_not_matter_but_which_reply_belongs_to_which_do
 @pytest.mark.parametrize(
     "key", ["tool_call_id", "call_id", "tool_use_id", "request_id", "trace_id", "message_id", "messageId"]
 )
-def test_what_stands_under_the_key_of_an_id_does_not_matter(key: Any) -> None:
+def test_values_under_the_keys_of_ids_are_ignored(key: Any) -> None:
     assert same(said({key: "one", "x": [{key: "two"}]}), said({"x": [{key: "b"}], key: "a"}))
     assert not same(said({key: "one"}), said({key: None}))
 
@@ -188,7 +188,7 @@ def test_the_numbering_of_ids_does_not_depend_on_the_order_of_keys() -> None:
     assert same(said(one), said(other))
 
 
-def test_a_uuid_inside_a_text_does_not_matter_but_where_it_comes_again_does() -> None:
+def test_uuids_in_texts_are_ignored_but_not_their_repetition() -> None:
     first, second = UUIDS
     text = "run {} of {}"
     assert same(said(text.format(first, first)), said(text.format(second, second.upper())))
@@ -196,7 +196,7 @@ def test_a_uuid_inside_a_text_does_not_matter_but_where_it_comes_again_does() ->
     assert not same(said(f"run {first}"), said(f"walk {first}"))
 
 
-def test_outside_of_conversations_an_id_is_what_is_asked_for() -> None:
+def test_outside_of_conversations_ids_are_compared() -> None:
     first, second = UUIDS
     assert not same(post({"customer": first}), post({"customer": second}))
     assert not same(post({"id": "u1", "role": "admin"}), post({"id": "u2", "role": "admin"}))
@@ -211,7 +211,7 @@ def test_an_id_of_json_rpc_does_not_matter() -> None:
 @pytest.mark.parametrize(
     ("one", "other"), [(42, 43), ("A17", "A18"), ("customer-20260001", "customer-20260002")]
 )
-def test_what_is_asked_for_by_its_id_does_matter(one: Any, other: Any) -> None:
+def test_ids_that_are_part_of_the_question_are_compared(one: Any, other: Any) -> None:
     assert not same(post({"id": one}), post({"id": other}))
     tool = {"type": "tool_use", "id": "toolu_1", "input": {"id": one}}
     assert not same(post(tool), post(tool | {"input": {"id": other}}))
@@ -262,12 +262,12 @@ def test_a_schema_with_a_property_called_id_is_data() -> None:
         ("body.a", post(b"a=1&b=2"), post(b"a=2&b=2")),
     ],
 )
-def test_what_is_ignored_does_not_matter(ignore: Any, one: Any, other: Any) -> None:
+def test_ignored_parts_are_not_compared(ignore: Any, one: Any, other: Any) -> None:
     assert not same(one, other)
     assert same(one, other, [ignore])
 
 
-def test_what_is_not_ignored_still_matters() -> None:
+def test_other_parts_are_still_compared() -> None:
     messages = [{"name": "a", "content": "x"}]
     other = [{"name": "a", "content": "y"}]
     assert not same(
@@ -276,7 +276,7 @@ def test_what_is_not_ignored_still_matters() -> None:
     assert not same(post({"m": [1, 2]}), post({"m": [2]}), ["body.m.0"])
 
 
-def test_what_is_ignored_is_not_in_the_canonical_form() -> None:
+def test_ignored_parts_are_not_in_the_canonical_form() -> None:
     canonical = Matcher(["host", "body.a"]).canonical(post({"a": 1, "b": 2}))
     assert (canonical["host"], canonical["body"]) == (None, {"b": 2})
 
@@ -293,7 +293,7 @@ def test_what_is_ignored_is_not_in_the_canonical_form() -> None:
         ("bodymetadata", "known"),
     ],
 )
-def test_what_cannot_be_ignored_is_refused(text: Any, hint: Any) -> None:
+def test_invalid_ignored_parts_are_refused(text: Any, hint: Any) -> None:
     with pytest.raises(ValueError) as refused:
         Matcher([text])
     assert f"'{text}' is not a part of a request" in str(refused.value)

@@ -46,7 +46,7 @@ def why(
     return str(error)
 
 
-def test_it_shows_the_nearest_request_what_changed_and_how_to_record_it_again() -> None:
+def test_it_shows_the_nearest_request_the_changes_and_the_record_command() -> None:
     interactions = recorded(
         Request("GET", "https://api.openai.com/v1/models"),
         chat("Be brief.", "What is the time?", "Noon."),
@@ -67,7 +67,7 @@ def test_the_same_endpoint_comes_before_fewer_differences() -> None:
     assert "interaction 2 of 2" in why(chat("a", "b"), interactions)
 
 
-def test_of_several_as_near_the_unused_comes_first_then_the_one_most_alike() -> None:
+def test_an_unused_request_is_shown_before_a_used_one_and_the_most_similar_first() -> None:
     asked = chat("Be brief.", "What is the weather in Rome?")
     near = chat("Be brief.", "What is the weather in Paris?")
     other = chat("Be brief.", "Tell me a story, a long one")
@@ -75,7 +75,7 @@ def test_of_several_as_near_the_unused_comes_first_then_the_one_most_alike() -> 
     assert "interaction 2 of 2" in why(asked, recorded(other, near))
 
 
-def test_another_place_is_shown_as_a_difference() -> None:
+def test_another_host_or_path_is_shown_as_a_difference() -> None:
     said = why(
         chat("a", url="https://b.example/v2?x=1&y=2"), recorded(chat("a", url="http://a.example/v1?x=1"))
     )
@@ -114,7 +114,7 @@ def test_an_equal_request_of_another_turn() -> None:
     assert "recorded in turn 2, and asked in another one" in why(chat("a"), interactions)
 
 
-def test_what_does_not_matter_is_not_shown() -> None:
+def test_ignored_differences_are_not_shown() -> None:
     one, other = chat("a", user="x", request_id="r1"), chat("b", user="y", request_id="r2")
     said = why(other, recorded(one), ignore=["body.user"])
     assert "[-a-]{+b+}" in said
@@ -133,7 +133,7 @@ def test_an_interaction_of_no_file_has_no_place() -> None:
 
 
 @pytest.mark.parametrize("url", ["https://me:secret@a.example/x?key=secret#secret", "https://[a/x?secret"])
-def test_the_url_is_shown_without_what_may_be_secret(url: Any) -> None:
+def test_the_url_is_shown_without_parts_that_may_be_secret(url: Any) -> None:
     said = why(Request("GET", url), [])
     assert "secret" not in said
     assert "/x" in said

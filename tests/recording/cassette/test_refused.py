@@ -74,7 +74,7 @@ BOMB = "a: &a [x, x, x, x, x, x, x, x, x]\n" + "".join(
         ("meta", META + "versions: {a: [1]}", "a: expected text, found a list"),
     ],
 )  # fmt: skip
-def test_what_is_no_cassette_is_refused_with_its_place(
+def test_invalid_cassettes_are_refused_with_the_location(
     tmp_path: Path, name: Any, text: Any, why: Any
 ) -> None:
     write(tmp_path / "a", **{name: text})
@@ -99,7 +99,7 @@ def test_files_that_do_not_fit_together_are_refused(tmp_path: Path) -> None:
         CassetteFolder(tmp_path, "a").load()
 
 
-def test_what_is_no_file_is_refused(tmp_path: Path) -> None:
+def test_files_that_are_not_regular_or_too_large_are_refused(tmp_path: Path) -> None:
     for name in ("a", "b", "c", "d"):
         (tmp_path / name).mkdir()
     (tmp_path / "a/http.yaml").mkdir()

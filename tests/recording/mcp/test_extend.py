@@ -74,7 +74,7 @@ def test_the_real_server_is_not_reached_while_all_is_known(day: Any) -> None:
     assert "/no/such/server" in extending(day, use, nowhere)[1]
 
 
-def test_a_real_server_that_says_nothing_is_given_up_when_it_is_needed(
+def test_a_real_server_that_does_not_answer_fails_on_its_first_use(
     day: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("harness.recording.mcp.connection.CONNECT_LIMIT_S", 0.3)

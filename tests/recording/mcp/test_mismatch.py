@@ -28,7 +28,7 @@ def test_a_changed_argument_is_a_mismatch_that_names_the_tool_and_the_word(day: 
     )
 
 
-def test_the_nearest_is_of_the_same_tool_and_says_where_it_stands(day: Any) -> None:
+def test_the_nearest_request_is_of_the_same_tool_and_has_a_location(day: Any) -> None:
     other = replace(
         day[-1], sent={**day[-1].sent, "params": {"name": "reports", "arguments": {"place": "Oslo"}}}
     )
@@ -44,11 +44,11 @@ def test_a_call_that_was_recorded_once_answers_once(day: Any) -> None:
     assert "it was recorded once, and is asked once more" in refused(day, twice)
 
 
-def test_what_was_recorded_in_another_turn_does_not_answer(day: Any) -> None:
+def test_exchanges_of_another_turn_do_not_answer(day: Any) -> None:
     assert "it was recorded in turn 1" in refused(day, REPORT, turn=2)
 
 
-def test_what_belongs_to_no_turn_answers_in_any(day: Any) -> None:
+def test_exchanges_without_a_turn_answer_in_any(day: Any) -> None:
     _, replayed = replaying([replace(e, turn=None) for e in day], REPORT, turn=5)
     assert replayed.structured == {"wind": 3}
 
@@ -62,7 +62,7 @@ def test_a_mismatch_leaves_the_session_usable(day: Any) -> None:
     assert replaying(day, use)[1].structured == {"wind": 3}
 
 
-def test_a_request_of_a_kind_that_was_never_recorded_says_what_was(day: Any) -> None:
+def test_the_error_for_an_unrecorded_method_lists_the_recorded_ones(day: Any) -> None:
     unlisted = [e for e in day if e.sent["method"] != "tools/list"]
     text = refused(unlisted, lambda session: session.list_tools())
     assert "no tools/list was recorded, but initialize, tools/call" in text

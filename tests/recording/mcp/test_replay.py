@@ -23,7 +23,7 @@ from tests.recording.mcp.sessions import (
 
 
 @pytest.mark.parametrize("reached", [over_stdio, over_http])
-def test_what_was_recorded_is_replayed_with_the_same_results_at_the_same_times(reached: Any) -> None:
+def test_sessions_are_replayed_with_the_same_results_at_the_same_times(reached: Any) -> None:
     with reached() as endpoint:
         exchanges, recorded = recording(all_kinds, endpoint)
     recorder, replayed = replaying(exchanges, all_kinds)
@@ -88,7 +88,7 @@ def test_ids_and_progress_tokens_are_those_of_the_request_that_is_answered() -> 
     ]
 
 
-def test_what_the_server_asks_the_client_meanwhile_is_asked_and_answered_again() -> None:
+def test_requests_of_the_server_to_the_client_are_replayed() -> None:
     async def use(session: MCPSession) -> Any:
         return await session.call_tool("ask", {})
 
@@ -115,7 +115,7 @@ def test_a_version_of_the_protocol_that_the_client_does_not_speak_is_passed_over
     assert replayed.structured == {"wind": 3}
 
 
-def test_a_listing_may_be_asked_for_more_often_than_it_was(day: Any) -> None:
+def test_a_list_of_tools_may_be_requested_more_often_than_recorded(day: Any) -> None:
     async def use(session: MCPSession) -> bool:
         return await session.list_tools() == await session.list_tools()
 

@@ -35,7 +35,7 @@ def test_a_request_that_was_given_up_is_given_up_at_the_same_time_again() -> Non
     assert replaying(exchanges, use)[1] == recorded
 
 
-def test_an_endpoint_s_time_limit_goes_by_the_virtual_clock(day: Any) -> None:
+def test_the_time_limit_of_an_endpoint_is_in_virtual_time(day: Any) -> None:
     async def use(session: MCPSession) -> Any:
         return now(), await outcome(REPORT(session))
 

@@ -23,7 +23,7 @@ from tests.recording.mcp.sessions import (
 )
 
 
-def test_http_that_is_mcp_s_own_can_be_told_from_other_http(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_http_of_mcp_is_distinguished_from_other_http(monkeypatch: pytest.MonkeyPatch) -> None:
     seen: list[bool] = []
 
     def noting(send: Any) -> Any:
@@ -55,7 +55,7 @@ class Replayed:
 
 
 @pytest.mark.parametrize("said", [{}, {"harbour": MCPServerSpec(real=True)}])
-def test_a_server_that_no_stub_stands_for_is_answered_by_the_backend(day: Any, said: Any) -> None:
+def test_a_server_without_stubs_is_answered_by_the_backend(day: Any, said: Any) -> None:
     async def main() -> tuple[list[str], Any]:
         backend: Any = Replayed(day)
         servers = MCPServers(backend)
