@@ -22,7 +22,7 @@ def _in_a_folder_of_its_own(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> 
 
 @pytest.fixture
 def counter() -> str:
-    """A manifest with one node, which counts to one."""
+    """A manifest with one node that adds 1 to a counter."""
     return COUNTER
 
 
@@ -34,7 +34,7 @@ def two_agents() -> str:
 
 @pytest.fixture
 def asking() -> str:
-    """A manifest with one node, which asks the model `${MODEL}`."""
+    """A manifest with one node that calls the model `${MODEL}`."""
     return ASKING
 
 
@@ -70,7 +70,7 @@ def invoke() -> Invoke:
 
 @pytest.fixture
 def installed() -> str:
-    """The installed command."""
+    """The path of the installed command."""
     return COMMAND
 
 

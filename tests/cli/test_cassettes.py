@@ -33,14 +33,14 @@ def listed(done: Done) -> dict[str, dict[str, Any]]:
     return {each["name"]: each for each in json.loads(done.out)}
 
 
-def test_all_is_well(project: Project) -> None:
+def test_cassettes_without_problems_are_ok(project: Project) -> None:
     done = project.harness("cassettes")
     assert (done.code, done.err) == (0, "")
     for name in ("one", "two"):
         assert re.search(rf"^{name} +today +1 +1 +ok$", done.out, re.MULTILINE), done.out
 
 
-def test_it_can_be_had_as_json(project: Project) -> None:
+def test_the_list_as_json(project: Project) -> None:
     done = project.harness("cassettes", "--json")
     assert done.code == 0
     assert listed(done)["one"] == {
@@ -58,7 +58,7 @@ def test_it_can_be_had_as_json(project: Project) -> None:
     }
 
 
-def test_nothing_is_asked_and_nothing_is_written(project: Project) -> None:
+def test_the_command_calls_no_model_and_writes_nothing(project: Project) -> None:
     before = project.cassettes()
     shutil.rmtree(project.folder / "reports")
     assert (
@@ -68,7 +68,7 @@ def test_nothing_is_asked_and_nothing_is_written(project: Project) -> None:
     assert not (project.folder / "reports").exists()
 
 
-def test_its_age(project: Project) -> None:
+def test_the_age_of_a_cassette_is_listed(project: Project) -> None:
     meta = project.folder / "cassettes/one/meta.yaml"
     then = date.today() - timedelta(days=40)
     meta.write_text(re.sub(r"recorded: .*", f'recorded: "{then}"', meta.read_text()))
@@ -76,7 +76,7 @@ def test_its_age(project: Project) -> None:
     assert (done.code, "40 d" in done.out) == (0, True)
 
 
-def test_what_is_recorded_and_not_used(project: Project) -> None:
+def test_unused_calls_of_a_cassette_are_counted(project: Project) -> None:
     http, meta = (project.folder / "cassettes/one" / name for name in ("http.yaml", "meta.yaml"))
     text = http.read_text()
     again = text[text.index("- request:") : text.index("version: 1")]
@@ -88,7 +88,7 @@ def test_what_is_recorded_and_not_used(project: Project) -> None:
 
 
 @pytest.mark.parametrize("file", ["parrot.yaml", "manner.txt"])
-def test_a_changed_manifest_or_prompt_file_makes_it_stale(project: Project, file: str) -> None:
+def test_a_changed_manifest_or_prompt_file_makes_a_cassette_stale(project: Project, file: str) -> None:
     path = project.folder / file
     path.write_text(path.read_text().replace("Repeat", "Never repeat") + "\n")
     done = project.harness("cassettes")
@@ -99,7 +99,7 @@ def test_a_changed_manifest_or_prompt_file_makes_it_stale(project: Project, file
         assert '"Be nice.[-Repeat-]{+Never repeat+} what you hear.' in done.out
 
 
-def test_a_file_that_a_manifest_did_not_name_makes_it_stale(project: Project) -> None:
+def test_a_prompt_file_that_was_not_recorded_makes_a_cassette_stale(project: Project) -> None:
     meta = project.folder / "cassettes/one/meta.yaml"
     without = re.sub(r"^ *manner\.txt: .*\n", "", meta.read_text(), flags=re.MULTILINE)
     assert without != meta.read_text()
@@ -109,7 +109,7 @@ def test_a_file_that_a_manifest_did_not_name_makes_it_stale(project: Project) ->
     assert "stale: manner.txt changed since" in done.out
 
 
-def test_a_manifest_that_is_gone(project: Project) -> None:
+def test_a_missing_prompt_file_is_an_error(project: Project) -> None:
     (project.folder / "manner.txt").unlink()
     done = project.run("harness", "cassettes")
     assert done.code == 1
@@ -117,14 +117,14 @@ def test_a_manifest_that_is_gone(project: Project) -> None:
     assert "Traceback" not in done.all
 
 
-def test_one_that_is_not_recorded(project: Project) -> None:
+def test_a_cassette_that_is_not_recorded_is_listed(project: Project) -> None:
     project.parrot("one", "two", "three")
     done = project.harness("cassettes")
     assert done.code == 1
     assert re.search(r"^three +\? +0 +0 +not recorded$", done.out, re.MULTILINE), done.out
 
 
-def test_a_damaged_one_is_told_with_its_place(project: Project) -> None:
+def test_a_damaged_cassette_is_reported_with_its_place(project: Project) -> None:
     project.write("cassettes/one/http.yaml", "interactions:\n- 5\n")
     done = project.harness("cassettes")
     assert done.code == 1
@@ -132,7 +132,7 @@ def test_a_damaged_one_is_told_with_its_place(project: Project) -> None:
     assert re.search(r"^two .* ok *$", done.out, re.MULTILINE)
 
 
-def test_a_scenario_that_cannot_be_run_any_more(project: Project) -> None:
+def test_a_scenario_that_can_no_longer_run_does_not_replay(project: Project) -> None:
     project.write("parrot.yaml", "manifest_version: 1\nagents: {}\n")
     done = project.harness("cassettes")
     assert done.code == 1
@@ -140,7 +140,7 @@ def test_a_scenario_that_cannot_be_run_any_more(project: Project) -> None:
     assert "does not replay, see below" in done.out
 
 
-def test_without_any(tmp_path: Path) -> None:
+def test_a_project_without_cassettes(tmp_path: Path) -> None:
     project = Project(tmp_path)
     project.parrot("one")
     text = (tmp_path / "p.scenario.yaml").read_text()
@@ -154,7 +154,7 @@ def test_without_any(tmp_path: Path) -> None:
 # ---------------------------------------------------------------- orphans
 
 
-def test_an_orphan_is_told_and_pruned(project: Project) -> None:
+def test_orphaned_cassettes_are_listed_and_pruned(project: Project) -> None:
     project.parrot("two")
     project.write("cassettes/README.md", "mine")
     project.write("cassettes/one/notes.txt", "mine too")
@@ -181,7 +181,7 @@ def test_pruning_does_not_follow_links(project: Project, tmp_path_factory: pytes
     assert {path.name for path in elsewhere.iterdir()} == {"http.yaml", "meta.yaml"}
 
 
-def test_pruning_with_json_tells_of_it_on_the_side(project: Project) -> None:
+def test_pruning_with_json_reports_removals_on_standard_error(project: Project) -> None:
     project.parrot("two")
     done = project.harness("cassettes", "--prune", "--json")
     assert set(listed(done)) == {"two"}
@@ -207,7 +207,7 @@ def test_nothing_is_pruned_while_a_scenario_file_cannot_be_read(project: Project
     assert project.cassettes() == before
 
 
-def test_nothing_is_pruned_when_there_are_no_scenarios(project: Project) -> None:
+def test_nothing_is_pruned_without_scenarios(project: Project) -> None:
     before = project.cassettes()
     (project.folder / "p.scenario.yaml").unlink()
     done = project.harness("cassettes", "--prune")
@@ -215,7 +215,7 @@ def test_nothing_is_pruned_when_there_are_no_scenarios(project: Project) -> None
     assert project.cassettes() == before
 
 
-def test_from_a_folder_below_the_whole_project_is_looked_at(project: Project) -> None:
+def test_in_a_subfolder_pruning_considers_the_whole_project(project: Project) -> None:
     project.write("pyproject.toml", "[tool.harness]\n")
     project.write(
         "below/q.scenario.yaml", "harness: 1\nmanifest: ../parrot.yaml\nscenarios: [{name: x, llm: [hi]}]\n"
@@ -227,7 +227,7 @@ def test_from_a_folder_below_the_whole_project_is_looked_at(project: Project) ->
     assert len(project.cassettes()) == 4
 
 
-def test_with_a_path_only_its_own_are_listed(project: Project) -> None:
+def test_with_a_path_only_cassettes_of_its_scenarios_are_listed(project: Project) -> None:
     project.parrot("two", file="q.scenario.yaml")
     project.parrot("one")
     project.write("cassettes/orphan/http.yaml", "interactions: []\n")

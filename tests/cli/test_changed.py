@@ -60,7 +60,7 @@ def touch(name: str) -> None:
     Path(name).write_text(Path(name).read_text(encoding="utf-8") + "\n# changed\n", encoding="utf-8")
 
 
-def test_nothing_changed_is_said_and_is_no_pass(invoke: Invoke, repository: Git) -> None:
+def test_without_changes_nothing_runs_and_nothing_passes(invoke: Invoke, repository: Git) -> None:
     result = invoke("run", ".", "--changed", "-q")
     assert result.exit_code == 0
     assert result.stderr == "nothing to run: 0 of 2 scenarios selected (no file changed since HEAD)\n"
@@ -69,7 +69,7 @@ def test_nothing_changed_is_said_and_is_no_pass(invoke: Invoke, repository: Git)
 
 
 @pytest.mark.parametrize("add", [False, True], ids=["in the working tree", "in the index"])
-def test_what_is_not_committed_has_changed(invoke: Invoke, repository: Git, add: bool) -> None:
+def test_uncommitted_changes_count(invoke: Invoke, repository: Git, add: bool) -> None:
     touch("a.scenario.yaml")
     if add:
         repository("add", "-A")
@@ -80,15 +80,13 @@ def test_what_is_not_committed_has_changed(invoke: Invoke, repository: Git, add:
     assert summary()["reason"] == "1 of 2 scenarios selected (changed since HEAD)"
 
 
-def test_a_file_that_git_does_not_know_has_changed(
-    invoke: Invoke, repository: Git, suite: WriteSuite
-) -> None:
+def test_an_untracked_file_counts_as_changed(invoke: Invoke, repository: Git, suite: WriteSuite) -> None:
     suite(COUNTS, file="c.scenario.yaml")
     invoke("run", ".", "--changed")
     assert ran() == ["c.scenario.yaml"]
 
 
-def test_since_a_branch_means_since_it_was_left(invoke: Invoke, repository: Git) -> None:
+def test_changes_since_a_branch_are_those_since_the_merge_base(invoke: Invoke, repository: Git) -> None:
     repository("switch", "-qc", "work")
     touch("a.scenario.yaml")
     repository("commit", "-qam", "mine")
@@ -110,7 +108,7 @@ def test_a_path_may_follow_the_option(invoke: Invoke, repository: Git) -> None:
     assert ran() == ["a.scenario.yaml"]
 
 
-def test_a_file_that_cannot_be_read_is_told_whether_it_changed_or_not(
+def test_an_invalid_file_is_an_error_even_if_it_is_unchanged(
     invoke: Invoke, repository: Git, write: WriteFile
 ) -> None:
     write("broken.scenario.yaml", "harness: 1\nscenarios: [\n")
@@ -127,7 +125,7 @@ def test_a_file_that_cannot_be_read_is_told_whether_it_changed_or_not(
         (["--changed"], None),
     ],
 )
-def test_a_commit_that_is_not_there_is_told(
+def test_an_unknown_commit_is_an_error(
     invoke: Invoke, repository: Git, args: list[str], told: str | None
 ) -> None:
     result = invoke("run", ".", *args)
@@ -135,14 +133,14 @@ def test_a_commit_that_is_not_there_is_told(
     assert told is None or told in result.stderr
 
 
-def test_without_a_repository_nothing_is_guessed(invoke: Invoke, git: Git, suite: WriteSuite) -> None:
+def test_changed_without_a_repository_is_an_error(invoke: Invoke, git: Git, suite: WriteSuite) -> None:
     suite(COUNTS)
     result = invoke("run", ".", "--changed")
     assert result.exit_code == 2
     assert "is not in a git repository, so the changes are not known [no-repository]" in result.stderr
 
 
-def test_without_git_nothing_is_guessed(
+def test_changed_without_git_is_an_error(
     invoke: Invoke, suite: WriteSuite, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
     suite(COUNTS)
@@ -152,7 +150,7 @@ def test_without_git_nothing_is_guessed(
     assert "git is not installed" in result.stderr
 
 
-def test_without_a_commit_nothing_is_guessed(invoke: Invoke, git: Git, suite: WriteSuite) -> None:
+def test_changed_without_a_commit_is_an_error(invoke: Invoke, git: Git, suite: WriteSuite) -> None:
     suite(COUNTS)
     git("init", "-q")
     result = invoke("run", ".", "--changed")
@@ -160,7 +158,7 @@ def test_without_a_commit_nothing_is_guessed(invoke: Invoke, git: Git, suite: Wr
     assert "the repository has no commit yet" in result.stderr
 
 
-def test_a_shallow_clone_is_told_as_that(
+def test_a_shallow_clone_is_named_as_the_reason(
     invoke: Invoke, repository: Git, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     touch("a.scenario.yaml")

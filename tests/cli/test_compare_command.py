@@ -190,7 +190,7 @@ M, S = "tram.yaml", "tram.scenario.yaml"
         ),
     ],
 )
-def test_the_first_event_that_differs_is_told(
+def test_the_first_event_that_differs_is_shown(
     rerun: Callable[..., None],
     compared: Callable[..., Any],
     edit: tuple[str, str, str],
@@ -208,7 +208,7 @@ def test_the_first_event_that_differs_is_told(
         assert [line for part in difference["parts"] for line in part["diff"]] == diff
 
 
-def test_a_run_that_goes_on_where_the_other_ended_is_told(
+def test_a_run_that_continues_after_the_end_of_the_other_is_a_difference(
     rerun: Callable[..., None], compared: Callable[..., Any]
 ) -> None:
     rerun((M, "- {source: zoned, target: ask}", "- {source: zoned, target: lost}"))
@@ -218,7 +218,7 @@ def test_a_run_that_goes_on_where_the_other_ended_is_told(
 # ---------------------------------------------------------------- what became of scenarios
 
 
-def test_what_got_worse_is_told_with_its_check_and_the_line_of_the_manifest(
+def test_a_worse_scenario_is_shown_with_its_check_and_the_line_of_the_manifest(
     rerun: Callable[..., None], invoke: Invoke
 ) -> None:
     rerun((M, 'state.stop == "Elm"', 'state.stop == "Oak"'))
@@ -232,14 +232,16 @@ def test_what_got_worse_is_told_with_its_check_and_the_line_of_the_manifest(
     assert "    first difference at 0 s: the route after classify  tram.yaml:" in told
 
 
-def test_a_run_is_the_same_as_itself(project: Path, compared: Callable[..., Any], invoke: Invoke) -> None:
+def test_a_run_does_not_differ_from_itself(
+    project: Path, compared: Callable[..., Any], invoke: Invoke
+) -> None:
     found = compared("before", "before")
     assert found["changes"] == []
     assert found["counts"]["same"] == 2
     assert "2 the same" in invoke("compare", "before", "before").stdout
 
 
-def test_held_the_other_way_round_worse_is_better_and_new_is_gone(
+def test_reversing_the_runs_reverses_worse_and_better_new_and_gone(
     rerun: Callable[..., None], compared: Callable[..., Any]
 ) -> None:
     rerun(
@@ -259,7 +261,7 @@ def test_held_the_other_way_round_worse_is_better_and_new_is_gone(
     assert (worse["before"], worse["after"]) == (better["after"], better["before"])
 
 
-def test_scenarios_with_the_same_first_difference_are_told_once(
+def test_scenarios_with_the_same_first_difference_are_grouped(
     rerun: Callable[..., None], invoke: Invoke
 ) -> None:
     rerun((M, "One word.", "Two words."))
@@ -269,7 +271,7 @@ def test_scenarios_with_the_same_first_difference_are_told_once(
     assert f"    the same first difference: 1 more scenario\n      {OTHER}\n" in text
 
 
-def test_another_expectation_of_the_same_run_is_told_as_such(
+def test_a_changed_expectation_of_the_same_behaviour_is_shown_as_such(
     rerun: Callable[..., None], invoke: Invoke
 ) -> None:
     rerun((S, "path: [classify, lost]", "path: [classify, zoned]"))
@@ -281,7 +283,7 @@ def test_another_expectation_of_the_same_run_is_told_as_such(
     assert "both runs behaved the same; only the expectations differ" in text
 
 
-def test_repeats_are_paired(
+def test_repeats_are_compared_in_pairs(
     project: Path, rerun: Callable[..., None], compared: Callable[..., Any], invoke: Invoke
 ) -> None:
     invoke("run", S, "-q", "--repeat", "3", "--report", "before")
@@ -297,13 +299,13 @@ def test_repeats_are_paired(
     )
 
 
-def test_another_seed_is_told(rerun: Callable[..., None], invoke: Invoke) -> None:
+def test_a_different_seed_is_shown(rerun: Callable[..., None], invoke: Invoke) -> None:
     rerun((S, "- name: a fare", "- name: a fare\n    seed: 7"))
     text = invoke("compare", "before", "after", FARE).stdout
     assert "the seeds differ: 0 before, 7 now" in text
 
 
-def test_a_part_of_a_run_is_told(rerun: Callable[..., None], invoke: Invoke) -> None:
+def test_a_partial_run_is_marked(rerun: Callable[..., None], invoke: Invoke) -> None:
     invoke("run", S, "-q", "-k", "another", "--report", "after")
     text = invoke("compare", "before", "after").stdout
     assert "the later run is not whole: 1 of 2 scenarios selected" in text
@@ -313,7 +315,7 @@ def test_a_part_of_a_run_is_told(rerun: Callable[..., None], invoke: Invoke) -> 
 # ---------------------------------------------------------------- one scenario in full
 
 
-def test_one_scenario_is_told_in_full(rerun: Callable[..., None], invoke: Invoke) -> None:
+def test_a_single_scenario_is_shown_in_full(rerun: Callable[..., None], invoke: Invoke) -> None:
     rerun((S, "reply: It is 2.40.", "reply: It is 2.50."))
     text = invoke("compare", "before", "after", FARE).stdout
     assert "~     1.00 s    reply: It is 2.[-40-]{+50+}.  (1.00 s)\n" in text
@@ -321,7 +323,7 @@ def test_one_scenario_is_told_in_full(rerun: Callable[..., None], invoke: Invoke
     assert invoke("compare", "before", "after", "--scenario", FARE).stdout == text
 
 
-def test_a_scenario_that_no_run_has_is_told(project: Path, invoke: Invoke) -> None:
+def test_a_scenario_in_neither_run_is_an_error(project: Path, invoke: Invoke) -> None:
     result = invoke("compare", "before", "before", "tram.scenario.yaml::a fair")
     assert result.exit_code == 2
     assert f"did you mean '{FARE}'?" in result.stderr
@@ -336,7 +338,7 @@ def test_the_last_run_is_the_default(project: Path, invoke: Invoke) -> None:
     assert "2 the same" in invoke("compare", "before").stdout
 
 
-def test_traces_that_are_not_there_are_told(rerun: Callable[..., None], invoke: Invoke) -> None:
+def test_missing_traces_are_reported(rerun: Callable[..., None], invoke: Invoke) -> None:
     rerun((M, "One word.", "Two words."))
     for file in Path("before/traces").iterdir():
         file.unlink()
@@ -352,9 +354,7 @@ def test_traces_that_are_not_there_are_told(rerun: Callable[..., None], invoke: 
     )
 
 
-def test_a_trace_that_is_cut_is_compared_as_far_as_it_goes(
-    rerun: Callable[..., None], invoke: Invoke
-) -> None:
+def test_a_truncated_trace_is_compared_up_to_its_end(rerun: Callable[..., None], invoke: Invoke) -> None:
     rerun((S, "reply: It is 2.40.", "reply: It is 2.50."))
     file = Path("after/traces/1.jsonl.gz")
     whole = gzip.decompress(file.read_bytes())
@@ -363,7 +363,7 @@ def test_a_trace_that_is_cut_is_compared_as_far_as_it_goes(
     assert "the trace of the later run is cut off: " in text
 
 
-def test_a_baseline_file_is_compared_as_far_as_it_goes(rerun: Callable[..., None], invoke: Invoke) -> None:
+def test_a_baseline_file_is_compared_without_traces(rerun: Callable[..., None], invoke: Invoke) -> None:
     invoke("baseline", "save", "baseline.json", "before")
     assert "2 the same" in invoke("compare", "baseline.json", "before").stdout
     rerun((M, 'state.stop == "Elm"', 'state.stop == "Oak"'))
@@ -389,7 +389,7 @@ def test_a_baseline_file_is_compared_as_far_as_it_goes(rerun: Callable[..., None
         (("before", "empty"), "nothing ran: empty is empty"),
     ],
 )
-def test_what_cannot_be_read_is_told(
+def test_an_invalid_argument_or_run_is_an_error(
     project: Path, write: WriteFile, invoke: Invoke, arguments: tuple[str, ...], said: str
 ) -> None:
     Path("binary").write_bytes(b"\0\1\n")

@@ -42,7 +42,7 @@ def test_the_last_lines_name_the_page_to_open(invoke: Invoke, suite: WriteSuite)
     assert "report:" not in invoke("run", ".", "-q").output
 
 
-def test_a_failure_names_the_page_even_quietly(invoke: Invoke, suite: WriteSuite) -> None:
+def test_a_failure_names_the_page_even_with_quiet(invoke: Invoke, suite: WriteSuite) -> None:
     suite(FAILS)
     assert invoke("run", ".", "-q", "--report", "elsewhere").output.endswith(
         "report: elsewhere/report.html\n"
@@ -71,14 +71,14 @@ def test_a_later_repeat_is_named_with_its_number(invoke: Invoke, suite: WriteSui
     ]
 
 
-def test_without_a_trace_none_is_named(invoke: Invoke, suite: WriteSuite, write: WriteFile) -> None:
+def test_without_traces_no_trace_is_named(invoke: Invoke, suite: WriteSuite, write: WriteFile) -> None:
     suite(FAILS)
     assert "harness trace" not in invoke("run", ".", "--traces", "none").output
     write("a.scenario.yaml", "harness: 1\nmanifest: nowhere.yaml\nscenarios: [{name: a}]\n")
     assert "harness trace" not in invoke("run", ".").output
 
 
-def test_pytest_says_the_same(invoke: Invoke, suite: WriteSuite, run_by_pytest: RunPytest) -> None:
+def test_pytest_prints_the_same_lines(invoke: Invoke, suite: WriteSuite, run_by_pytest: RunPytest) -> None:
     suite(FAILS, PASSES)
     suite(PASSES, file="b.scenario.yaml")
     ran = invoke("run", ".").output.splitlines()

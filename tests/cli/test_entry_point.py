@@ -18,7 +18,7 @@ def test_help_names_every_command_and_every_exit_code(harness: RunCommand) -> No
         assert f"\n    {code}  " in done.stdout
 
 
-def test_help_imports_nothing_heavy() -> None:
+def test_help_imports_no_heavy_library() -> None:
     script = (
         "import sys, click.testing, harness.cli.main as it\n"
         "click.testing.CliRunner().invoke(it.cli, ['--help'])\n"
@@ -35,7 +35,7 @@ def test_the_installed_command_starts(installed: str) -> None:
 
 
 @pytest.mark.parametrize("wrapped", [False, True])
-def test_ctrl_c_while_the_command_is_imported_ends_it_as_later(
+def test_ctrl_c_during_imports_ends_the_command_as_later(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], wrapped: bool
 ) -> None:
     def importing() -> None:
@@ -53,7 +53,7 @@ def test_ctrl_c_while_the_command_is_imported_ends_it_as_later(
 
 
 @pytest.mark.parametrize("begins", ["click.Group.parse_args", "harness.secrets.output.redacted_streams"])
-def test_ctrl_c_before_a_command_begins_is_no_failed_scenario(
+def test_ctrl_c_before_a_command_starts_is_not_a_failed_scenario(
     invoke: Invoke, monkeypatch: pytest.MonkeyPatch, begins: str
 ) -> None:
     def interrupt(*_: Any) -> None:
@@ -65,13 +65,13 @@ def test_ctrl_c_before_a_command_begins_is_no_failed_scenario(
 
 
 @pytest.mark.parametrize("command", ["run", "validate", "show", "schema", "init"])
-def test_every_command_explains_itself(invoke: Invoke, command: Any) -> None:
+def test_every_command_has_help(invoke: Invoke, command: Any) -> None:
     result = invoke(command, "--help")
     assert result.exit_code == 0
     assert result.output.startswith(f"Usage: harness {command} ")
 
 
-def test_no_command_shows_the_help_and_is_an_argument_error(invoke: Invoke) -> None:
+def test_without_a_command_the_help_is_shown_with_a_usage_error(invoke: Invoke) -> None:
     result = invoke()
     assert result.exit_code == 2
     assert "Commands:" in result.output
@@ -85,7 +85,7 @@ def test_no_command_shows_the_help_and_is_an_argument_error(invoke: Invoke) -> N
         (["show", "-f", "sgv", "x"], "svg"),
     ],
 )
-def test_a_misspelt_word_is_an_argument_error_with_the_right_one(
+def test_a_misspelt_word_is_a_usage_error_with_a_suggestion(
     invoke: Invoke, args: Any, suggestion: Any
 ) -> None:
     result = invoke(*args)
@@ -93,7 +93,7 @@ def test_a_misspelt_word_is_an_argument_error_with_the_right_one(
     assert suggestion in result.stderr
 
 
-def test_a_defect_is_told_in_a_line_and_leaves_with_3(
+def test_a_defect_is_reported_in_one_line_and_exits_with_3(
     invoke: Invoke, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("harness.cli.schema.schema_text", lambda: 1 // 0)
@@ -105,7 +105,7 @@ def test_a_defect_is_told_in_a_line_and_leaves_with_3(
     )
 
 
-def test_ctrl_c_while_a_class_is_made_is_an_interruption(
+def test_ctrl_c_during_the_creation_of_a_class_is_an_interruption(
     invoke: Invoke, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     class Interrupted:
@@ -118,7 +118,7 @@ def test_ctrl_c_while_a_class_is_made_is_an_interruption(
 
 
 @pytest.mark.parametrize("asked", ["option", "environment"])
-def test_the_traceback_of_a_defect_is_there_for_the_asking(
+def test_the_traceback_of_a_defect_is_shown_on_request(
     invoke: Invoke, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str], asked: Any
 ) -> None:
     monkeypatch.setattr("harness.cli.schema.schema_text", lambda: 1 // 0)
@@ -130,7 +130,7 @@ def test_the_traceback_of_a_defect_is_there_for_the_asking(
     assert "in schema" in result.stderr or "in command" in result.stderr
 
 
-def test_settings_that_are_wrong_are_told(invoke: Invoke, suite: WriteSuite, write: WriteFile) -> None:
+def test_invalid_settings_are_an_error(invoke: Invoke, suite: WriteSuite, write: WriteFile) -> None:
     suite("{name: any}")
     write("pyproject.toml", "[tool.harness]\nreprot = 'x'\n")
     result = invoke("run", ".")

@@ -90,7 +90,7 @@ def _attributes(pairs: Any) -> dict[str, Any]:
     return {pair.key: getattr(pair.value, pair.value.WhichOneof("value")) for pair in pairs}
 
 
-def test_a_collector_is_sent_each_run_as_a_trace(run: None, invoke: Invoke, receiver: Receiver) -> None:
+def test_each_run_is_sent_to_the_collector_as_a_trace(run: None, invoke: Invoke, receiver: Receiver) -> None:
     result = invoke("export", "--otlp", receiver.url)
     assert (result.exit_code, result.stdout) == (0, "2 traces, 5 spans\n")
     assert receiver.paths == ["/v1/traces"]
@@ -116,7 +116,7 @@ def test_a_collector_is_sent_each_run_as_a_trace(run: None, invoke: Invoke, rece
     assert (resource["service.name"], resource["harness.time"]) == ("harness", "virtual")
 
 
-def test_what_the_variables_of_opentelemetry_say_holds(
+def test_environment_variables_of_opentelemetry_are_respected(
     run: None, invoke: Invoke, receiver: Receiver, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("OTEL_SERVICE_NAME", "desk")
@@ -128,7 +128,9 @@ def test_what_the_variables_of_opentelemetry_say_holds(
     assert resource["service.name"] == "desk"
 
 
-def test_a_file_has_the_same_as_json_each_time(run: None, invoke: Invoke, receiver: Receiver) -> None:
+def test_an_exported_file_has_the_same_spans_and_is_reproducible(
+    run: None, invoke: Invoke, receiver: Receiver
+) -> None:
     invoke("export", "--otlp", receiver.url)
     assert invoke("export", "--file", "one.jsonl").stdout == "2 traces, 5 spans\n"
     invoke("run", ".", "-q")
@@ -144,7 +146,7 @@ def test_a_file_has_the_same_as_json_each_time(run: None, invoke: Invoke, receiv
     assert (spans[2]["kind"], spans[2]["startTimeUnixNano"]) == (3, "946684800000000000")
 
 
-def test_what_was_said_is_there_only_when_asked_for(run: None, invoke: Invoke) -> None:
+def test_message_contents_are_exported_only_on_request(run: None, invoke: Invoke) -> None:
     without = invoke("export", "--file", "-").stdout
     assert "my question" not in without
     assert "my reply" not in without
@@ -159,16 +161,18 @@ def test_what_was_said_is_there_only_when_asked_for(run: None, invoke: Invoke) -
     ("start", "nanoseconds"),
     [("2026-01-31T12:00:00Z", 1_769_860_800 * 10**9), ("2026-01-31T12:00:00.5", 1_769_860_800_500_000_000)],
 )
-def test_virtual_time_begins_when_it_is_said(run: None, invoke: Invoke, start: str, nanoseconds: int) -> None:
+def test_virtual_time_starts_at_the_given_time(
+    run: None, invoke: Invoke, start: str, nanoseconds: int
+) -> None:
     assert f'"startTimeUnixNano":"{nanoseconds}"' in invoke("export", "--file", "-", "--start", start).stdout
 
 
 @pytest.mark.parametrize("start", ["tomorrow", "1969-12-31T00:00:00Z", ""])
-def test_a_start_that_is_no_time_is_refused(run: None, invoke: Invoke, start: str) -> None:
+def test_an_invalid_start_time_is_refused(run: None, invoke: Invoke, start: str) -> None:
     assert invoke("export", "--file", "x", "--start", start).exit_code == 2
 
 
-def test_a_collector_that_is_not_there_is_told_with_the_reason(run: None, invoke: Invoke) -> None:
+def test_an_unreachable_collector_is_an_error_with_the_reason(run: None, invoke: Invoke) -> None:
     result = invoke("export", "--otlp", "http://user:word@127.0.0.1:9")
     assert (result.exit_code, result.stdout) == (2, "")
     assert result.stderr == (
@@ -176,14 +180,14 @@ def test_a_collector_that_is_not_there_is_told_with_the_reason(run: None, invoke
     )
 
 
-def test_so_is_what_a_collector_answers(run: None, invoke: Invoke, receiver: Receiver) -> None:
+def test_an_error_response_of_the_collector_is_shown(run: None, invoke: Invoke, receiver: Receiver) -> None:
     receiver.status = 401
     result = invoke("export", "--otlp", receiver.url)
     assert result.exit_code == 2
     assert "it answered 401 Unauthorized: no \\x1b[31mkey [otlp-failed]\n" in result.stderr
 
 
-def test_spans_that_a_collector_does_not_take_are_told(run: None, invoke: Invoke, receiver: Receiver) -> None:
+def test_spans_that_the_collector_rejects_are_reported(run: None, invoke: Invoke, receiver: Receiver) -> None:
     receiver.rejected = 3
     result = invoke("export", "--otlp", receiver.url)
     assert result.exit_code == 2
@@ -203,13 +207,15 @@ def test_spans_that_a_collector_does_not_take_are_told(run: None, invoke: Invoke
         (("nothing", "--file", "x"), "cannot read the results nothing"),
     ],
 )
-def test_what_cannot_be_done_is_told(run: None, invoke: Invoke, options: tuple[str, ...], told: str) -> None:
+def test_an_invalid_argument_is_an_error(
+    run: None, invoke: Invoke, options: tuple[str, ...], told: str
+) -> None:
     result = invoke("export", *options)
     assert result.exit_code == 2
     assert told in result.stderr
 
 
-def test_runs_without_a_trace_are_told(invoke: Invoke, suite: WriteSuite, write: WriteFile) -> None:
+def test_runs_without_a_trace_are_reported(invoke: Invoke, suite: WriteSuite, write: WriteFile) -> None:
     suite(COUNTS, "{name: later, skip: not yet}", "{name: refused, manifest: nowhere.yaml}")
     invoke("run", ".", "-q")
     result = invoke("export", "--file", "x")
@@ -225,9 +231,7 @@ def test_runs_without_a_trace_are_told(invoke: Invoke, suite: WriteSuite, write:
     )
 
 
-def test_of_a_damaged_trace_what_can_be_read_is_exported_and_the_damage_told(
-    run: None, invoke: Invoke
-) -> None:
+def test_the_readable_part_of_a_damaged_trace_is_exported_with_a_warning(run: None, invoke: Invoke) -> None:
     first, second = sorted(Path("reports/latest/traces").iterdir())
     first.write_bytes(first.read_bytes()[:-20])
     second.unlink()
@@ -236,7 +240,7 @@ def test_of_a_damaged_trace_what_can_be_read_is_exported_and_the_damage_told(
     assert "trace-damaged" in result.stderr
 
 
-def test_what_is_no_trace_of_a_run_is_told_and_the_others_are_exported(run: None, invoke: Invoke) -> None:
+def test_an_invalid_trace_is_reported_and_the_others_are_exported(run: None, invoke: Invoke) -> None:
     first, _ = sorted(Path("reports/latest/traces").iterdir())
     head, *_ = gzip.decompress(first.read_bytes()).splitlines(keepends=True)
     first.write_bytes(gzip.compress(head + b'{"event":"node_start"}\n'))
@@ -248,7 +252,7 @@ def test_what_is_no_trace_of_a_run_is_told_and_the_others_are_exported(run: None
 @pytest.mark.parametrize(
     "missing", ["opentelemetry.sdk.trace", "opentelemetry.exporter.otlp.proto.http.trace_exporter"]
 )
-def test_without_the_extra_the_command_says_what_to_install(
+def test_a_missing_extra_is_named_with_the_command_to_install_it(
     run: None, invoke: Invoke, monkeypatch: pytest.MonkeyPatch, missing: str
 ) -> None:
     monkeypatch.setitem(sys.modules, missing, None)
@@ -257,7 +261,7 @@ def test_without_the_extra_the_command_says_what_to_install(
     assert 'pip install "agent-scenarios[otel]"' in result.stderr
 
 
-def test_a_run_tells_no_collector_of_itself(
+def test_a_run_sends_no_spans(
     suite: WriteSuite, invoke: Invoke, receiver: Receiver, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     for name in ("OTEL_EXPORTER_OTLP_ENDPOINT", "OTEL_EXPORTER_OTLP_TRACES_ENDPOINT"):

@@ -10,7 +10,7 @@ FAILS = "{name: fails, expect: {state: {count: 2}}}"
 
 
 @pytest.mark.parametrize(("bound", "code", "verdict"), [("0.75", 0, "passed"), ("0.76", 1, "failed")])
-def test_it_holds_the_run_to_a_fitness_as_the_gate_does(
+def test_a_fitness_below_the_bound_fails_the_run_as_in_the_gate(
     invoke: Invoke, suite: WriteSuite, bound: str, code: int, verdict: str
 ) -> None:
     suite(WHOLE, HALF)
@@ -25,23 +25,23 @@ def test_it_holds_the_run_to_a_fitness_as_the_gate_does(
     assert line in gate.stdout.splitlines()
 
 
-def test_it_tells_which_scenarios_are_to_blame(invoke: Invoke, suite: WriteSuite) -> None:
+def test_the_scenarios_that_lower_the_fitness_are_listed(invoke: Invoke, suite: WriteSuite) -> None:
     suite(WHOLE, HALF)
     assert "a.scenario.yaml::half: 0.5" in invoke("run", ".", "--fail-under", "1").stdout
 
 
-def test_a_scenario_that_failed_is_a_failure_whatever_the_fitness(invoke: Invoke, suite: WriteSuite) -> None:
+def test_a_failed_scenario_fails_the_run_whatever_the_fitness(invoke: Invoke, suite: WriteSuite) -> None:
     suite(WHOLE, FAILS)
     assert invoke("run", ".", "--fail-under", "0.1").exit_code == 1
 
 
-def test_a_part_is_held_to_it_too(invoke: Invoke, suite: WriteSuite) -> None:
+def test_the_bound_applies_to_a_partial_run_too(invoke: Invoke, suite: WriteSuite) -> None:
     suite(WHOLE, HALF)
     assert invoke("run", ".", "--fail-under", "1", "-k", "counts").exit_code == 0
     assert invoke("run", ".", "--fail-under", "1", "-k", "half").exit_code == 1
 
 
-def test_no_verdict_is_no_pass(invoke: Invoke, suite: WriteSuite) -> None:
+def test_a_run_without_verdicts_does_not_pass(invoke: Invoke, suite: WriteSuite) -> None:
     suite("{name: later, skip: not yet}")
     assert invoke("run", ".", "--fail-under", "0.5").exit_code == 2
 
@@ -57,7 +57,7 @@ def test_no_verdict_is_no_pass(invoke: Invoke, suite: WriteSuite) -> None:
         ("1000", "'1000' is no share from 0 to 1\n"),
     ],
 )
-def test_a_bound_is_a_share(invoke: Invoke, suite: WriteSuite, bound: str, told: str) -> None:
+def test_a_bound_must_be_from_0_to_1(invoke: Invoke, suite: WriteSuite, bound: str, told: str) -> None:
     suite(WHOLE)
     result = invoke("run", ".", "--fail-under", bound)
     assert result.exit_code == 2

@@ -18,7 +18,7 @@ def _one_scenario(suite: WriteSuite) -> None:
     suite("{name: counts}")
 
 
-def test_lines_that_cannot_be_written(invoke: Invoke) -> None:
+def test_results_that_cannot_be_written_are_an_error(invoke: Invoke) -> None:
     done = invoke("run", ".", "--json", "/dev/full")
     assert (done.exit_code, done.stderr) == (
         2,
@@ -34,20 +34,20 @@ def test_lines_that_cannot_be_written(invoke: Invoke) -> None:
     ],
     ids=["text", "json"],
 )
-def test_output_that_cannot_be_written(more: list[str], said: str) -> None:
+def test_standard_output_that_cannot_be_written_is_an_error(more: list[str], said: str) -> None:
     command = ["harness", "run", ".", *more]
     with FULL.open("w") as full:
         done = run(command, stdout=full)
     assert (done.returncode, done.stderr) == (2, f"error: {said}\n")
 
 
-def test_a_name_that_is_too_long(invoke: Invoke) -> None:
+def test_a_file_name_that_is_too_long_is_an_error(invoke: Invoke) -> None:
     name = "x" * 300 + ".scenario.yaml"
     done = invoke("run", name)
     assert (done.exit_code, done.stderr) == (2, f"error: {name}: File name too long [system]\n")
 
 
-def test_a_pipe_that_nobody_reads_is_not_waited_for(invoke: Invoke, tmp_path: Path) -> None:
+def test_a_pipe_without_a_reader_is_an_error(invoke: Invoke, tmp_path: Path) -> None:
     pipe = tmp_path / "lines"
     os.mkfifo(pipe)
     done = invoke("run", ".", "--json", str(pipe))
@@ -57,7 +57,7 @@ def test_a_pipe_that_nobody_reads_is_not_waited_for(invoke: Invoke, tmp_path: Pa
     )
 
 
-def test_a_pipe_that_is_read_gets_the_lines(invoke: Invoke, tmp_path: Path) -> None:
+def test_a_pipe_with_a_reader_receives_the_results(invoke: Invoke, tmp_path: Path) -> None:
     pipe = tmp_path / "lines"
     os.mkfifo(pipe)
     reading = os.open(pipe, os.O_RDONLY | os.O_NONBLOCK)
@@ -69,7 +69,7 @@ def test_a_pipe_that_is_read_gets_the_lines(invoke: Invoke, tmp_path: Path) -> N
 
 
 @pytest.mark.parametrize("closed", [". >&-", ". -j 2 >&-", ". <&-", ". <&- >&- 2>&-"])
-def test_standard_streams_that_are_closed(installed: str, closed: str) -> None:
+def test_closed_standard_streams_do_not_fail_a_run(installed: str, closed: str) -> None:
     done = subprocess.run(
         ["/bin/sh", "-c", f'exec "$0" run {closed}', installed],
         stdout=subprocess.DEVNULL,

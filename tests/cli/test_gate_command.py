@@ -35,7 +35,7 @@ def run(suite: WriteSuite, invoke: Invoke) -> Any:
     return ran
 
 
-def test_a_run_in_which_all_pass_goes_through(run: Any, invoke: Invoke) -> None:
+def test_a_run_in_which_all_scenarios_pass_passes(run: Any, invoke: Invoke) -> None:
     run(GOOD)
 
     done = invoke("gate", "--json", "gate.json")
@@ -93,7 +93,7 @@ def test_a_regression_fails_with_the_scenario_and_the_check_that_changed(run: An
         "{name: counts, expect: {state: {count: 1}}}",
     ],
 )
-def test_a_scenario_of_which_less_is_asked_is_named(run: Any, invoke: Invoke, weaker: str) -> None:
+def test_a_scenario_with_weaker_expectations_is_named(run: Any, invoke: Invoke, weaker: str) -> None:
     run(BAD, OTHER)
     invoke("baseline", "save", "base.json")
     run(weaker, OTHER)
@@ -106,7 +106,7 @@ def test_a_scenario_of_which_less_is_asked_is_named(run: Any, invoke: Invoke, we
     assert note in Path("gate.md").read_text(encoding="utf-8").replace("\\", "")
 
 
-def test_the_same_expectations_in_other_words_are_the_same(run: Any, invoke: Invoke) -> None:
+def test_equivalent_spellings_of_expectations_are_equal(run: Any, invoke: Invoke) -> None:
     run("{name: counts, expect: {status: completed, state: {count: 1}}}")
     invoke("baseline", "save", "base.json")
     run("{name: counts, description: Now with a comment, expect: {state: {count: 1}, status: completed}}")
@@ -116,7 +116,7 @@ def test_the_same_expectations_in_other_words_are_the_same(run: Any, invoke: Inv
     assert verdict()["changed_expectations"] == []
 
 
-def test_a_baseline_that_does_not_say_what_it_expects_is_no_other_one(run: Any, invoke: Invoke) -> None:
+def test_a_baseline_without_expectations_does_not_differ(run: Any, invoke: Invoke) -> None:
     run(GOOD)
     invoke("baseline", "save", "base.json")
     saved = Path("base.json").read_text(encoding="utf-8")
@@ -130,9 +130,7 @@ def test_a_baseline_that_does_not_say_what_it_expects_is_no_other_one(run: Any, 
     assert verdict()["changed_expectations"] == []
 
 
-def test_the_policy_of_the_project_counts_with_its_baseline(
-    run: Any, invoke: Invoke, write: WriteFile
-) -> None:
+def test_the_policy_and_baseline_of_the_project_are_used(run: Any, invoke: Invoke, write: WriteFile) -> None:
     run(GOOD)
     invoke("baseline", "save", "base.json")
     run(BAD)
@@ -143,7 +141,7 @@ def test_the_policy_of_the_project_counts_with_its_baseline(
     assert invoke("gate", "--policy", "strict.yaml").exit_code == 1
 
 
-def test_a_scenario_that_could_not_be_judged_has_a_code_of_its_own(
+def test_a_scenario_that_could_not_be_judged_has_its_own_exit_code(
     run: Any, invoke: Invoke, write: WriteFile
 ) -> None:
     run(MISSING, OTHER)
@@ -153,7 +151,7 @@ def test_a_scenario_that_could_not_be_judged_has_a_code_of_its_own(
     assert invoke("gate", "--policy", "gate.yaml").exit_code == 0
 
 
-def test_a_run_of_a_part_is_refused_unless_it_is_asked_for(run: Any, invoke: Invoke) -> None:
+def test_a_partial_run_is_refused_unless_it_is_allowed(run: Any, invoke: Invoke) -> None:
     run(GOOD, OTHER)
     invoke("baseline", "save", "base.json")
     run(GOOD, OTHER, options=("-k", "counts"))
@@ -182,7 +180,7 @@ def test_a_baseline_of_other_scenarios_is_refused_with_the_differences(run: Any,
     assert "'counts' is in both, in files of other names" in done.output
 
 
-def test_a_run_of_variants_is_no_baseline_of_a_run_without(
+def test_a_run_of_variants_is_refused_as_a_baseline_of_a_plain_run(
     run: Any, invoke: Invoke, write: WriteFile
 ) -> None:
     run(GOOD)
@@ -195,7 +193,7 @@ def test_a_run_of_variants_is_no_baseline_of_a_run_without(
     assert "'a.scenario.yaml::counts' is in both, but not as the same variant" in refused.output
 
 
-def test_what_could_not_be_judged_leaves_no_verdict_of_an_earlier_gate(run: Any, invoke: Invoke) -> None:
+def test_a_gate_that_cannot_judge_replaces_the_earlier_verdict(run: Any, invoke: Invoke) -> None:
     run(GOOD)
     outputs = ("--json", "gate.json", "--markdown", "gate.md")
     assert invoke("gate", *outputs).exit_code == 0
@@ -208,7 +206,7 @@ def test_what_could_not_be_judged_leaves_no_verdict_of_an_earlier_gate(run: Any,
     assert "not judged" in Path("gate.md").read_text(encoding="utf-8")
 
 
-def test_json_on_standard_output_is_all_there_is(run: Any, invoke: Invoke) -> None:
+def test_with_json_standard_output_holds_nothing_else(run: Any, invoke: Invoke) -> None:
     run(BAD)
 
     done = invoke("gate", "--json", "-")
@@ -228,7 +226,9 @@ def test_json_on_standard_output_is_all_there_is(run: Any, invoke: Invoke) -> No
         (("--json", "nowhere/gate.json"), "nowhere/gate.json cannot be written"),
     ],
 )
-def test_a_wrong_argument_is_told(run: Any, invoke: Invoke, arguments: tuple[str, ...], message: str) -> None:
+def test_an_invalid_argument_is_an_error(
+    run: Any, invoke: Invoke, arguments: tuple[str, ...], message: str
+) -> None:
     run(GOOD)
 
     done = invoke("gate", *arguments)
@@ -237,12 +237,12 @@ def test_a_wrong_argument_is_told(run: Any, invoke: Invoke, arguments: tuple[str
     assert message in done.output
 
 
-def test_without_any_run_there_is_nothing_to_judge(invoke: Invoke) -> None:
+def test_without_a_run_the_gate_cannot_judge(invoke: Invoke) -> None:
     assert invoke("gate").exit_code == 2
     assert invoke("baseline", "save", "base.json").exit_code == 2
 
 
-def test_long_lists_are_bounded_and_the_rest_is_counted(tmp_path: Path, invoke: Invoke) -> None:
+def test_long_lists_are_cut_and_the_rest_is_counted(tmp_path: Path, invoke: Invoke) -> None:
     checks = {f"check {n}": "no" for n in range(5)}
     write_run(tmp_path / "run", {f"s{n:02}": RunSpec("failed", failed=checks) for n in range(30)})
 
@@ -255,7 +255,7 @@ def test_long_lists_are_bounded_and_the_rest_is_counted(tmp_path: Path, invoke: 
     assert len(verdict()["rules"][0]["scenarios"]) == 30
 
 
-def test_texts_of_a_run_do_not_act_on_who_reads_them(tmp_path: Path, invoke: Invoke) -> None:
+def test_texts_of_a_run_are_escaped_in_the_output(tmp_path: Path, invoke: Invoke) -> None:
     harmful = {"path\x1b[31m": "<img src=x> | [a](http://b)\x1b]0;"}
     write_run(tmp_path / "run", {"x\x1b[2J<b>|": RunSpec("failed", failed=harmful)})
 

@@ -29,14 +29,14 @@ def test_a_failure_is_an_annotation_on_the_line_of_its_expectation(invoke: Invok
     assert ",title=counts%2C to%3A 2%25::state" in command
 
 
-def test_more_than_ten_are_counted(invoke: Invoke, suite: WriteSuite) -> None:
+def test_failures_beyond_ten_are_counted(invoke: Invoke, suite: WriteSuite) -> None:
     suite(*(f"{{name: 'n{number}', expect: {{state: {{count: 2}}}}}}" for number in range(12)))
     commands = _commands(invoke("run", ".", "-q").output)
     assert [command.split()[0] for command in commands[:10]] == ["::error"] * 10
     assert commands[10:] == ["::notice::2 more runs did not pass, see summary.md"]
 
 
-def test_the_summary_is_appended_to_that_of_the_job(
+def test_the_summary_is_appended_to_the_job_summary(
     invoke: Invoke, suite: WriteSuite, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
     job = tmp_path / "job.md"
@@ -47,7 +47,7 @@ def test_the_summary_is_appended_to_that_of_the_job(
     assert job.read_text(encoding="utf-8").startswith("before\n## Scenarios: 0 passed, 1 failed\n")
 
 
-def test_elsewhere_nothing_is_told(
+def test_outside_github_actions_nothing_is_written(
     invoke: Invoke, suite: WriteSuite, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.delenv("GITHUB_ACTIONS")
@@ -55,7 +55,7 @@ def test_elsewhere_nothing_is_told(
     assert _commands(invoke("run", ".").output) == []
 
 
-def test_pytest_tells_the_same(
+def test_pytest_writes_the_same_annotations(
     invoke: Invoke,
     suite: WriteSuite,
     pytester: pytest.Pytester,
@@ -114,7 +114,7 @@ def hostile(suite: WriteSuite, write: WriteFile) -> None:
 
 
 @pytest.mark.parametrize("options", [("--narrate", "--debug"), ("--json", "-")])
-def test_on_what_models_and_tools_say_no_runner_acts(
+def test_output_of_models_and_tools_contains_no_workflow_commands(
     options: tuple[str, ...], hostile: None, harness: RunCommand
 ) -> None:
     done = harness("run", ".", *options, GITHUB_ACTIONS="true")
@@ -125,7 +125,9 @@ def test_on_what_models_and_tools_say_no_runner_acts(
 
 
 @pytest.mark.parametrize("options", [("-s",), ("-n1", "-rA", "--tb=long")])
-def test_nor_under_pytest(options: tuple[str, ...], hostile: None, tmp_path: Path) -> None:
+def test_output_under_pytest_contains_no_workflow_commands(
+    options: tuple[str, ...], hostile: None, tmp_path: Path
+) -> None:
     done = run(["pytest", "-p", "no:cacheprovider", f"--rootdir={tmp_path}", *options, tmp_path])
     lines = [*done.stdout.splitlines(), *done.stderr.splitlines()]
     assert [line for line in lines if "set-output name=a::b" in line]
@@ -133,7 +135,7 @@ def test_nor_under_pytest(options: tuple[str, ...], hostile: None, tmp_path: Pat
     assert [line[: line.index(" ")] for line in _acting("\n".join(lines))] == ["::error", "::error"]
 
 
-def test_a_trace_as_json_is_inert_and_still_the_same(
+def test_a_trace_as_json_contains_no_workflow_commands_and_is_unchanged(
     hostile: None, invoke: Invoke, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     invoke("run", ".", "-q")
@@ -143,7 +145,7 @@ def test_a_trace_as_json_is_inert_and_still_the_same(
 
 
 @pytest.mark.parametrize(("taken", "told"), [(1 << 20, ""), ((1 << 20) - 300, "is left out here")])
-def test_a_summary_that_would_be_too_large_for_github_is_left_out(
+def test_a_summary_too_large_for_github_is_left_out(
     taken: int, told: str, invoke: Invoke, suite: WriteSuite, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
     job = tmp_path / "job.md"

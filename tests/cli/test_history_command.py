@@ -22,14 +22,14 @@ def two_runs(suite: WriteSuite, invoke: Invoke) -> Path:
     return Path("history.jsonl")
 
 
-def test_runs_are_appended_and_say_which_scenario_changed_when(two_runs: Path, invoke: Invoke) -> None:
+def test_runs_are_appended_and_changes_of_scenarios_are_listed(two_runs: Path, invoke: Invoke) -> None:
     result = invoke("history", "--file", str(two_runs))
     assert result.exit_code == 0
     assert "-50.0 points" in result.stdout
     assert "failing: 1 scenario\n  a.scenario.yaml::x\n    ✓✗  last passed at 20" in result.stdout
 
 
-def test_as_json_all_runs_and_scenarios_are_there(two_runs: Path, invoke: Invoke) -> None:
+def test_the_json_has_all_runs_and_scenarios(two_runs: Path, invoke: Invoke) -> None:
     found = json.loads(invoke("history", "--file", str(two_runs), "--json", "-").stdout)
     assert (found["format"], found["count"], found["left_out"]) == ("harness-trends/1", 2, 0)
     assert [run["total"]["pass_rate"] for run in found["runs"]] == [1.0, 0.5]
@@ -37,7 +37,7 @@ def test_as_json_all_runs_and_scenarios_are_there(two_runs: Path, invoke: Invoke
     assert states == {"a.scenario.yaml::x": ("failing", 1), "a.scenario.yaml::y": ("steady", 2)}
 
 
-def test_a_project_names_its_history_once(suite: WriteSuite, write: WriteFile, invoke: Invoke) -> None:
+def test_a_project_may_set_its_history_file(suite: WriteSuite, write: WriteFile, invoke: Invoke) -> None:
     write("pyproject.toml", '[tool.harness]\nhistory = "reports/history.jsonl"\n')
     suite(PASSES)
     invoke("run", "a.scenario.yaml")
@@ -48,7 +48,7 @@ def test_a_project_names_its_history_once(suite: WriteSuite, write: WriteFile, i
     assert len(Path("reports/history.jsonl").read_text().splitlines()) == 2
 
 
-def test_a_run_of_a_part_is_marked(suite: WriteSuite, invoke: Invoke) -> None:
+def test_a_partial_run_is_marked(suite: WriteSuite, invoke: Invoke) -> None:
     suite(PASSES, "{name: y}")
     invoke("run", "a.scenario.yaml", "-k", "::y", "--history", "h.jsonl")
     record = json.loads(Path("h.jsonl").read_text())
@@ -56,7 +56,7 @@ def test_a_run_of_a_part_is_marked(suite: WriteSuite, invoke: Invoke) -> None:
     assert "part: 20" in invoke("history", "--file", "h.jsonl").stdout
 
 
-def test_folders_of_results_are_runs_as_well(suite: WriteSuite, invoke: Invoke) -> None:
+def test_folders_of_results_are_read_as_runs(suite: WriteSuite, invoke: Invoke) -> None:
     for name, scenario in (("monday", PASSES), ("tuesday", FAILS)):
         suite(scenario)
         invoke("run", "a.scenario.yaml", "--report", name)
@@ -76,7 +76,9 @@ def test_folders_of_results_are_runs_as_well(suite: WriteSuite, invoke: Invoke) 
         (("nowhere",), "cannot read the results nowhere"),
     ],
 )
-def test_what_cannot_be_read_is_told(invoke: Invoke, arguments: tuple[str, ...], said: str) -> None:
+def test_an_invalid_argument_or_file_is_an_error(
+    invoke: Invoke, arguments: tuple[str, ...], said: str
+) -> None:
     Path("empty.jsonl").touch()
     Path("binary").write_bytes(b"\0\1\2")
     result = invoke("history", *arguments)
@@ -84,7 +86,7 @@ def test_what_cannot_be_read_is_told(invoke: Invoke, arguments: tuple[str, ...],
     assert said in result.stderr
 
 
-def test_a_run_does_not_start_where_its_history_is_something_else(suite: WriteSuite, invoke: Invoke) -> None:
+def test_a_run_does_not_start_if_its_history_file_is_invalid(suite: WriteSuite, invoke: Invoke) -> None:
     suite(PASSES)
     result = invoke("run", "a.scenario.yaml", "--history", "a.scenario.yaml")
     assert result.exit_code == 2
@@ -92,7 +94,7 @@ def test_a_run_does_not_start_where_its_history_is_something_else(suite: WriteSu
     assert not Path("reports").exists()
 
 
-def test_the_page_of_a_run_has_the_history_of_its_project(two_runs: Path, invoke: Invoke) -> None:
+def test_the_report_page_has_the_history_of_the_project(two_runs: Path, invoke: Invoke) -> None:
     assert '"history":{"name":"history.jsonl"' in Path("reports/latest/report.html").read_text()
     invoke("report")
     assert '"history":null' in Path("reports/latest/report.html").read_text()

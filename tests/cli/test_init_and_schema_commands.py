@@ -16,7 +16,7 @@ EXAMPLE = [
 ]
 
 
-def test_the_example_passes_as_it_is_written(harness: RunCommand, invoke: Invoke) -> None:
+def test_the_example_passes(harness: RunCommand, invoke: Invoke) -> None:
     written = invoke("init", "demo")
     assert written.exit_code == 0
     assert "harness run demo/scenarios" in written.stdout
@@ -32,9 +32,7 @@ def test_the_example_passes_as_it_is_written(harness: RunCommand, invoke: Invoke
     ("dialect", "manifest"),
     [("agentspec", "shop.yaml"), ("yagra", "shop.yaml"), ("loki", "shop/graph.yaml")],
 )
-def test_the_example_of_another_dialect_passes_as_it_is_written(
-    dialect: str, manifest: str, invoke: Invoke
-) -> None:
+def test_the_example_of_another_dialect_passes(dialect: str, manifest: str, invoke: Invoke) -> None:
     written = invoke("init", "demo", "--dialect", dialect)
     assert written.exit_code == 0
     assert f"harness show demo/agents/{manifest}" in written.stdout
@@ -48,7 +46,7 @@ def test_the_example_of_another_dialect_passes_as_it_is_written(
     jsonschema.Draft202012Validator(schema).validate(scenarios)
 
 
-def test_the_example_of_a_mesh_passes_as_it_is_written(harness: RunCommand, invoke: Invoke) -> None:
+def test_the_example_of_a_mesh_passes(harness: RunCommand, invoke: Invoke) -> None:
     written = invoke("init", "demo", "--dialect", "leafmesh")
     assert written.exit_code == 0
     assert "harness show demo/configs/config.yaml" in written.stdout
@@ -75,16 +73,14 @@ def test_the_example_goes_into_the_current_folder_by_default(invoke: Invoke) -> 
     )
 
 
-def test_where_there_is_no_project_it_makes_one(invoke: Invoke) -> None:
+def test_without_a_project_init_creates_one(invoke: Invoke) -> None:
     shown = invoke("init", "demo").stdout
     assert "wrote demo/pyproject.toml\nwrote demo/.gitignore\n" in shown
     assert Path("demo/pyproject.toml").read_text().startswith("[tool.harness]\n")
     assert Path("demo/.gitignore").read_text() == "reports/\n__pycache__/\n.pytest_cache/\n"
 
 
-def test_a_project_that_is_there_is_used_and_its_gitignore_is_extended(
-    invoke: Invoke, write: WriteFile
-) -> None:
+def test_an_existing_project_is_used_and_its_gitignore_is_extended(invoke: Invoke, write: WriteFile) -> None:
     write("pyproject.toml", "")
     write(".gitignore", ".venv/\n/reports/*\n.pytest_cache")
     shown = invoke("init", "demo").stdout
@@ -93,13 +89,13 @@ def test_a_project_that_is_there_is_used_and_its_gitignore_is_extended(
     assert not list(Path("demo").glob("*.*"))
 
 
-def test_a_gitignore_that_says_it_all_stays_as_it_is(invoke: Invoke, write: WriteFile) -> None:
+def test_a_complete_gitignore_is_unchanged(invoke: Invoke, write: WriteFile) -> None:
     write("pyproject.toml", "")
     write(".gitignore", "__pycache__/\nreports\n.pytest_cache/\n")
     assert ".gitignore" not in invoke("init", "demo").stdout
 
 
-def test_the_example_fits_the_schema_beside_it(invoke: Invoke) -> None:
+def test_the_example_is_valid_against_its_schema(invoke: Invoke) -> None:
     invoke("init")
     schema = json.loads(Path("scenarios/scenario.schema.json").read_text(encoding="utf-8"))
     text = Path("scenarios/shop.scenario.yaml").read_text(encoding="utf-8")
@@ -118,7 +114,7 @@ def test_nothing_is_overwritten(invoke: Invoke, write: WriteFile, name: Any) -> 
 
 
 @pytest.mark.parametrize(("folder", "file"), [("taken", "taken"), ("taken/below", "taken"), (".", "agents")])
-def test_a_file_where_a_folder_belongs_is_named(
+def test_a_file_in_place_of_a_folder_is_an_error_that_names_it(
     folder: str, file: str, invoke: Invoke, write: WriteFile
 ) -> None:
     write(file, "mine")

@@ -41,12 +41,12 @@ def test_a_missing_package_is_named(
     assert "broke" not in error
 
 
-def test_a_package_that_an_older_installation_does_not_list(capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_package_missing_from_an_older_installation_is_named(capsys: pytest.CaptureFixture[str]) -> None:
     assert run_guarded(lambda: broken(name="brand_new.part")) == 3
     error = capsys.readouterr().err
     assert "the package of the module 'brand_new' is not installed" in error
     assert "install agent-scenarios again" in error
 
 
-def test_a_module_of_the_harness_itself_is_a_defect() -> None:
+def test_a_missing_module_of_the_harness_itself_is_a_defect() -> None:
     assert why_not_importable(ModuleNotFoundError("No module", name="harness.gone")) == ""

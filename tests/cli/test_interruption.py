@@ -35,7 +35,7 @@ def begun() -> Iterator[Callable[..., Process]]:
 
 
 @pytest.mark.parametrize("name", [signal.SIGINT, signal.SIGTERM])
-def test_an_interrupted_run_reports_and_writes_what_is_done_and_leaves_with_3(
+def test_an_interrupted_run_writes_its_results_and_exits_with_3(
     suite: WriteSuite, begun: Any, name: Any
 ) -> None:
     suite(*MANY)
@@ -55,9 +55,7 @@ def test_an_interrupted_run_reports_and_writes_what_is_done_and_leaves_with_3(
 
 
 @pytest.mark.parametrize("args", [[], ["--json", "-"]], ids=["text", "json"])
-def test_a_reader_that_goes_away_ends_the_run_without_a_word(
-    suite: WriteSuite, begun: Any, args: Any
-) -> None:
+def test_a_closed_output_pipe_ends_the_run_silently(suite: WriteSuite, begun: Any, args: Any) -> None:
     suite(*MANY)
     process = begun(*args)
     assert process.stdout is not None
@@ -70,7 +68,7 @@ def test_a_reader_that_goes_away_ends_the_run_without_a_word(
     assert Path("reports/latest/summary.json").exists()
 
 
-def test_an_interrupt_before_anything_ran_is_told_in_a_word(
+def test_an_interrupt_before_the_first_scenario_prints_only_interrupted(
     invoke: Invoke, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     def interrupted() -> str:
@@ -103,7 +101,7 @@ IN_A_THREAD = f"{TOOL}\nblock = wait\nasync def wait():\n    await asyncio.to_th
     [(["harness", "run", "."], 3), (["pytest", "-q", "-s"], 2)],
     ids=["harness", "pytest"],
 )
-def test_a_scenario_whose_tool_waits_for_ever_is_left_after_a_moment(
+def test_an_interrupt_abandons_a_tool_that_never_returns(
     command: list[str], code: int, tool: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.chdir(tmp_path)

@@ -45,7 +45,7 @@ def figures(result: Result) -> Any:
     return json.loads(result.stdout)
 
 
-def test_the_figures_are_those_of_the_table(check: Check) -> None:
+def test_the_figures_match_the_table_of_ratings(check: Check) -> None:
     found = figures(check(rows(5, 1, 2, 4), "--json", "-"))
     assert found["format"] == "harness-judge-check/1"
     assert found["judge"] == {"metric": None, "rubric": "It is good.", "model": "grader", "threshold": 0.5}
@@ -60,7 +60,7 @@ def test_the_figures_are_those_of_the_table(check: Check) -> None:
     assert (found["graded"], found["not_judged"]) == (None, [])
 
 
-def test_the_rows_rated_differently_are_shown_with_the_judges_reason(check: Check) -> None:
+def test_rows_rated_differently_are_shown_with_the_judge_s_reason(check: Check) -> None:
     result = check(rows(5, 1, 2, 4))
     assert result.exit_code == 0
     assert "3 rows rated differently, the furthest apart first:" in result.stdout
@@ -68,7 +68,7 @@ def test_the_rows_rated_differently_are_shown_with_the_judges_reason(check: Chec
     assert "the judge is milder than people" in result.stdout
 
 
-def test_a_threshold_that_would_agree_better_is_named_and_that_it_was_chosen_by_these_rows(
+def test_a_better_threshold_is_suggested_with_a_note_on_its_selection(
     check: Check,
 ) -> None:
     result = check(rows(6, 0, 3, 3))
@@ -77,7 +77,7 @@ def test_a_threshold_that_would_agree_better_is_named_and_that_it_was_chosen_by_
     assert "a threshold of" not in check(rows(6, 0, 0, 6)).stdout
 
 
-def test_the_threshold_of_the_command_goes_before_that_of_the_file(check: Check) -> None:
+def test_the_threshold_option_overrides_that_of_the_file(check: Check) -> None:
     assert figures(check(rows(6, 0, 3, 3), "--threshold", "0.85", "--json", "-"))["agreement"] == 1
 
 
@@ -96,7 +96,7 @@ def test_graded_labels_are_compared_as_numbers_too(check: Check) -> None:
         (rows(3, 0, 0, 3), "6 rows are too few: label 10 at least, better 50"),
     ],
 )
-def test_where_kappa_says_nothing_that_is_said_and_it_cannot_be_required(
+def test_an_undefined_kappa_is_explained_and_cannot_be_required(
     check: Check, table: list[tuple[str, str, float]], why: str
 ) -> None:
     result = check(table, "--require-kappa", "0.1")
@@ -114,7 +114,7 @@ def test_where_kappa_says_nothing_that_is_said_and_it_cannot_be_required(
         (("--require-kappa", "0.51"), 1),
     ],
 )
-def test_a_judge_that_agrees_too_little_fails_the_command(
+def test_agreement_below_the_requirement_fails_the_command(
     check: Check, options: tuple[str, ...], code: int
 ) -> None:
     result = check(rows(5, 1, 2, 4), *options)
@@ -122,15 +122,13 @@ def test_a_judge_that_agrees_too_little_fails_the_command(
     assert ("is below the required" in result.stderr) == (code == 1)
 
 
-def test_an_answer_without_a_grade_counts_as_0_and_is_said(check: Check) -> None:
+def test_an_answer_without_a_grade_counts_as_0_and_is_reported(check: Check) -> None:
     result = check([*rows(5, 0, 0, 5), ("y.", "pass", "none")])
     assert "1 answer without a grade, which counts as 0" in result.stdout
     assert "people pass, judge 0: no grade in the answer" in result.stdout
 
 
-def test_a_row_that_the_judge_failed_on_counts_in_no_figure_and_is_an_error(
-    invoke: Invoke, write: WriteFile
-) -> None:
+def test_a_row_whose_judge_fails_is_an_error_and_not_counted(invoke: Invoke, write: WriteFile) -> None:
     stubs = "llm:\n- {error: server_error}\n- {json: {reason: r, grade: 1}, times: any}\n"
     write("labels.yaml", HEAD + stubs + "rows: [{output: a, label: pass}, {output: b, label: pass}]\n")
     result = invoke("judge-check", "labels.yaml", "--json", "-")
@@ -140,7 +138,7 @@ def test_a_row_that_the_judge_failed_on_counts_in_no_figure_and_is_an_error(
     assert found["not_judged"][0]["reason"] == "the judge failed: 500 internal server error"
 
 
-def test_a_call_that_nothing_answers_ends_it(check: Check, invoke: Invoke, write: WriteFile) -> None:
+def test_an_unanswered_call_ends_the_command(check: Check, invoke: Invoke, write: WriteFile) -> None:
     write("labels.csv", "output,label\na,pass\n")
     result = invoke("judge-check", "labels.csv", "--rubric", "r", "--model", "m")
     assert (result.exit_code, result.stdout) == (3, "")
@@ -152,7 +150,7 @@ def test_a_call_that_nothing_answers_ends_it(check: Check, invoke: Invoke, write
 METRIC = "judge: {metric: faithfulness, model: g}\nllm: [{json: {reason: r, grade: 1}, times: any}]\n"
 
 
-def test_a_metric_is_shown_what_it_needs_of_the_row(invoke: Invoke, write: WriteFile) -> None:
+def test_a_metric_is_shown_the_columns_it_needs(invoke: Invoke, write: WriteFile) -> None:
     shown = json.dumps({"context": ["rain", "12 mm"], "output": "wet"})
     write(
         "labels.jsonl",
@@ -194,7 +192,7 @@ def test_a_metric_is_shown_what_it_needs_of_the_row(invoke: Invoke, write: Write
         ),
     ],
 )
-def test_what_cannot_be_measured_is_refused_where_it_stands(
+def test_invalid_rows_are_errors_with_their_place(
     invoke: Invoke, write: WriteFile, text: str, message: str
 ) -> None:
     write("labels.yaml", text)

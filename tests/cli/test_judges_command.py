@@ -8,7 +8,7 @@ from tests.cli.fixtures import Invoke, WriteFile
 OWN = 'Is it short? {"reason": "…", "grade": 1}\n'
 
 
-def test_ready_judges_are_listed_with_what_they_see(invoke: Invoke) -> None:
+def test_metrics_are_listed_with_the_material_they_are_shown(invoke: Invoke) -> None:
     result = invoke("judges")
     assert (result.exit_code, result.stderr) == (0, "")
     listed = [line for line in result.stdout.splitlines() if line and not line.startswith(" ")]
@@ -20,7 +20,7 @@ def test_a_prompt_is_printed_as_it_is_sent(invoke: Invoke) -> None:
     assert invoke("judges", "tone").stdout == library_prompt("tone").text
 
 
-def test_a_prompt_of_the_project_stands_in_place_of_the_librarys(invoke: Invoke, write: WriteFile) -> None:
+def test_a_prompt_of_the_project_replaces_the_built_in_one(invoke: Invoke, write: WriteFile) -> None:
     write("pyproject.toml", '[tool.harness]\njudge_prompts = "judges"\n')
     write("judges/tone.txt", OWN)
     assert invoke("judges", "tone").stdout == OWN
@@ -30,13 +30,13 @@ def test_a_prompt_of_the_project_stands_in_place_of_the_librarys(invoke: Invoke,
     assert (listed["name"], listed["file"], listed["prompt"]) == ("tone", "judges/tone.txt", OWN)
 
 
-def test_an_unknown_metric_is_refused_with_the_nearest(invoke: Invoke) -> None:
+def test_an_unknown_metric_is_refused_with_a_suggestion(invoke: Invoke) -> None:
     result = invoke("judges", "ton")
     assert result.exit_code == 2
     assert result.stderr == "error: no metric 'ton' [unknown-metric]\n    did you mean 'tone'?\n"
 
 
-def test_a_folder_of_prompts_that_is_not_there_is_refused(invoke: Invoke, write: WriteFile) -> None:
+def test_a_missing_folder_of_prompts_is_refused(invoke: Invoke, write: WriteFile) -> None:
     write("pyproject.toml", '[tool.harness]\njudge_prompts = "judgess"\n')
     result = invoke("judges")
     assert result.exit_code == 2

@@ -17,7 +17,7 @@ HARNESS_CI = """
 
 
 @pytest.mark.parametrize("options", [(), ("-q",), ("-j", "2")])
-def test_a_run_ends_with_the_setting_that_was_meant(
+def test_a_run_ends_with_a_suggested_setting(
     options: tuple[str, ...], suite: WriteSuite, invoke: Invoke, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     suite(PASSES)
@@ -26,7 +26,7 @@ def test_a_run_ends_with_the_setting_that_was_meant(
     assert (done.exit_code, done.stderr) == (0, REPROT)
 
 
-def test_a_command_that_fails_says_it_too(invoke: Invoke, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_command_that_fails_warns_too(invoke: Invoke, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("HARNESS_REPROT", "elsewhere")
     assert invoke("gate").stderr.endswith(f"or where --report says\n{REPROT}")
 
@@ -48,7 +48,7 @@ def test_a_near_miss_names_the_setting(
     assert invoke("judges").stderr == f"warning: the variable {name} is not read: did you mean {meant}?\n"
 
 
-def test_variables_of_others_with_this_prefix_and_empty_ones_are_passed_over(
+def test_variables_of_other_programs_and_empty_ones_are_ignored(
     invoke: Invoke, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     for name in HARNESS_CI.split():

@@ -20,9 +20,7 @@ def tutorial(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return tmp_path
 
 
-def test_a_run_is_told_step_by_step_and_then_its_nodes_the_slowest_first(
-    tutorial: Path, invoke: Invoke
-) -> None:
+def test_a_run_is_narrated_step_by_step_with_its_slowest_nodes_first(tutorial: Path, invoke: Invoke) -> None:
     result = invoke("run", "complaints.scenario.yaml", "-k", "signed", "--narrate")
     assert result.stderr.splitlines() == [
         "complaints.scenario.yaml::a broken piece is replaced, once somebody has signed",
@@ -59,20 +57,20 @@ def test_a_run_is_told_step_by_step_and_then_its_nodes_the_slowest_first(
         ("parcels", "▸ graph done in 0.00s"),
     ],
 )
-def test_every_dialect_is_told(file: str, line: str, tutorial: Path, invoke: Invoke) -> None:
+def test_runs_of_every_dialect_are_narrated(file: str, line: str, tutorial: Path, invoke: Invoke) -> None:
     assert line in invoke("run", f"{file}.scenario.yaml", "--narrate").stderr.splitlines()
 
 
-def test_workers_tell_their_runs_too(tutorial: Path, invoke: Invoke) -> None:
+def test_runs_in_workers_are_narrated(tutorial: Path, invoke: Invoke) -> None:
     told = invoke("run", "complaints.scenario.yaml", "--narrate", "-j", "2").stderr
     assert told.count("performance summary") == 4
 
 
-def test_nothing_is_told_unasked(tutorial: Path, invoke: Invoke) -> None:
+def test_nothing_is_narrated_without_the_option(tutorial: Path, invoke: Invoke) -> None:
     assert "▸" not in invoke("run", "complaints.scenario.yaml", "-k", "signed").stderr
 
 
-def test_a_failure_says_where_and_nodes_inside_have_their_path(
+def test_a_failure_has_its_node_and_nested_nodes_have_a_path(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, invoke: Invoke
 ) -> None:
     shutil.copytree(CASES / "loki" / "cases", tmp_path, dirs_exist_ok=True)

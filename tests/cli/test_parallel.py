@@ -57,7 +57,7 @@ def summary() -> dict[str, Any]:
 
 
 @pytest.mark.parametrize(("jobs", "more"), [("2", ()), ("auto", ("-x",))])
-def test_results_are_those_of_one_process_and_in_their_order(
+def test_results_and_their_order_are_the_same_as_in_one_process(
     invoke: Invoke, suite: WriteSuite, jobs: str, more: tuple[str, ...]
 ) -> None:
     suite(PASSES, SKIPPED, *(f"{{name: number {n}}}" for n in range(9)), CANNOT_BE_JUDGED, FAILS)
@@ -70,7 +70,7 @@ def test_results_are_those_of_one_process_and_in_their_order(
     assert parallel.exit_code == serial.exit_code
 
 
-def test_lines_on_standard_output_are_in_order_and_free_of_what_tools_print(
+def test_json_lines_on_standard_output_are_ordered_and_without_tool_output(
     harness: RunCommand, calls: Any
 ) -> None:
     calls(*["fine"] * 6)
@@ -80,13 +80,13 @@ def test_lines_on_standard_output_are_in_order_and_free_of_what_tools_print(
     assert "a tool prints" in done.stderr
 
 
-def test_scenarios_and_results_of_any_size_go_to_and_from_workers(invoke: Invoke, suite: WriteSuite) -> None:
+def test_scenarios_and_results_of_any_size_are_transferred(invoke: Invoke, suite: WriteSuite) -> None:
     suite(*(f"{{name: number {n}, expect: {{state: {{count: {'x' * 400_000}}}}}}}" for n in range(6)))
     assert invoke("run", ".", "-j", "2", "-q").exit_code == 1
     assert [line["verdict"] for line in results()] == ["failed"] * 6
 
 
-def test_without_workers_a_tool_that_ends_the_process_fails_alone(invoke: Invoke, calls: Any) -> None:
+def test_without_workers_a_tool_that_exits_fails_only_its_scenario(invoke: Invoke, calls: Any) -> None:
     calls("fine", "crash", "fine")
     told = invoke("run", ".").output
     assert "2 passed · 1 failed" in told
@@ -94,7 +94,7 @@ def test_without_workers_a_tool_that_ends_the_process_fails_alone(invoke: Invoke
     assert "tools.py:7 in crash\n      os._exit(7)\n" in told
 
 
-def test_a_worker_that_dies_is_an_error_of_its_scenario_alone(invoke: Invoke, calls: Any) -> None:
+def test_a_worker_that_dies_is_an_error_of_its_scenario_only(invoke: Invoke, calls: Any) -> None:
     calls("fine", "crash", "fine", "crash", "fine", "fine")
     result = invoke("run", ".", "-j", "2")
     assert result.exit_code == 3
@@ -111,7 +111,7 @@ def test_a_worker_that_dies_is_an_error_of_its_scenario_alone(invoke: Invoke, ca
     assert error["message"] == "the process that ran this scenario left with 7 in tool 'call' of node 'w'"
 
 
-def test_ctrl_c_is_ignored_by_the_process_that_workers_are_forked_from_and_by_no_other(
+def test_only_the_fork_server_of_workers_ignores_ctrl_c(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     def handler() -> Any:
@@ -135,7 +135,7 @@ def test_ctrl_c_is_ignored_by_the_process_that_workers_are_forked_from_and_by_no
 @pytest.mark.parametrize(
     ("more", "starts"), [(["-j", "2"], True), ([], False), (["-j", "2", "--record-mode", "once"], False)]
 )
-def test_workers_begin_to_import_before_anything_is_read(
+def test_workers_start_importing_before_files_are_read(
     invoke: Invoke, monkeypatch: pytest.MonkeyPatch, command: list[str], more: list[str], starts: bool
 ) -> None:
     started: list[str] = []
@@ -144,7 +144,7 @@ def test_workers_begin_to_import_before_anything_is_read(
     assert bool(started) == starts
 
 
-def test_a_worker_that_cannot_start_ends_it_with_the_reason(calls: Any, write: WriteFile) -> None:
+def test_a_worker_that_cannot_start_ends_the_run_with_the_reason(calls: Any, write: WriteFile) -> None:
     calls("fine", "fine", "fine")
     script = write("script.py", "from harness.cli.main import main\nmain()\n")  # each worker begins it again
     command = [sys.executable, str(script), "run", ".", "-j", "2"]
@@ -154,7 +154,7 @@ def test_a_worker_that_cannot_start_ends_it_with_the_reason(calls: Any, write: W
     assert "needs `if __name__ == '__main__':`" in done.stderr
 
 
-def test_ctrl_c_keeps_what_is_done_and_leaves_a_tool_that_waits(calls: Any) -> None:
+def test_ctrl_c_keeps_results_and_abandons_a_waiting_tool(calls: Any) -> None:
     calls("fine", "wait", "fine")
     command = ["harness", "run", ".", "-j", "2"]
     with Process(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, start_new_session=True) as process:
@@ -171,7 +171,7 @@ def test_ctrl_c_keeps_what_is_done_and_leaves_a_tool_that_waits(calls: Any) -> N
 
 
 @pytest.mark.parametrize("jobs", ["0", "-1", "many", "1.5"])
-def test_a_number_of_jobs_that_is_none_is_refused(invoke: Invoke, suite: WriteSuite, jobs: str) -> None:
+def test_an_invalid_number_of_jobs_is_refused(invoke: Invoke, suite: WriteSuite, jobs: str) -> None:
     suite(PASSES)
     result = invoke("run", ".", f"--jobs={jobs}")
     assert result.exit_code == 2

@@ -37,7 +37,7 @@ def total(folder: Path) -> Any:
     return json.loads((folder / "reports/latest/summary.json").read_text())["total"]
 
 
-def test_the_project_says_what_a_model_costs(tmp_path: Path) -> None:
+def test_a_project_sets_the_price_of_a_model(tmp_path: Path) -> None:
     code, said = run(tmp_path, "ours", "ours = {input = 2, output = 6}", "{usage: {cost: 5}}")
     assert code == 0
     usage = line(tmp_path)["usage"]
@@ -46,12 +46,12 @@ def test_the_project_says_what_a_model_costs(tmp_path: Path) -> None:
     assert "1,000,000 in · 500,000 out · cost 5.00\n" in said
 
 
-def test_a_bound_that_is_exceeded_fails(tmp_path: Path) -> None:
+def test_an_exceeded_bound_on_the_cost_fails(tmp_path: Path) -> None:
     assert run(tmp_path, "ours", "ours = {input = 2, output = 6}", "{usage: {cost: 4.99}}")[0] == 1
     assert "cost: expected at most 4.99, was 5" in str(line(tmp_path)["checks"])
 
 
-def test_the_price_list_knows_the_models_of_providers_and_the_project_comes_first(tmp_path: Path) -> None:
+def test_prices_of_the_project_override_the_built_in_list(tmp_path: Path) -> None:
     pytest.importorskip("genai_prices")
     assert run(tmp_path, "gpt-4o-mini")[0] == 0
     assert line(tmp_path)["usage"]["cost"] == pytest.approx(0.15 + 0.3)
@@ -68,7 +68,7 @@ def test_a_model_without_a_price_is_named_beside_the_cost(tmp_path: Path) -> Non
     assert "no price of ours" in (tmp_path / "reports/latest/report.html").read_text()
 
 
-def test_a_bound_that_no_model_can_exceed_is_an_error(tmp_path: Path) -> None:
+def test_a_bound_on_the_cost_without_any_price_is_an_error(tmp_path: Path) -> None:
     assert run(tmp_path, "ours", expect="{usage: {cost: 1}}")[0] != 0
     assert line(tmp_path)["verdict"] == "error"
     assert "no price is known of 'ours'; add it to [tool.harness.prices]" in str(line(tmp_path)["checks"])
@@ -85,7 +85,7 @@ def test_a_bound_that_no_model_can_exceed_is_an_error(tmp_path: Path) -> None:
         ("ours = {input = nan, output = 1}", "in 'input' of model 'ours', found nan"),
     ],
 )
-def test_a_mistake_in_the_prices_is_told(tmp_path: Path, settings: str, told: str) -> None:
+def test_an_invalid_price_is_an_error(tmp_path: Path, settings: str, told: str) -> None:
     code, output = run(tmp_path, "ours", settings)
     said = " ".join(output.split())
     assert code == 2

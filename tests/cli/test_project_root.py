@@ -54,7 +54,7 @@ def reports() -> list[str]:
         "else what is above `scenarios`",
     ],
 )
-def test_reports_and_recordings_are_at_the_root(
+def test_reports_and_recordings_are_at_the_project_root(
     invoke: Invoke, write: WriteFile, marks: dict[str, str], root: str
 ) -> None:
     from harness.settings import load_settings
@@ -66,7 +66,7 @@ def test_reports_and_recordings_are_at_the_root(
     assert load_settings(Path(FILE).parent).cassettes == Path(root).resolve() / "cassettes"
 
 
-def test_where_nothing_marks_a_project_it_is_the_folder_of_the_file(invoke: Invoke, write: WriteFile) -> None:
+def test_without_a_marker_the_root_is_the_folder_of_the_file(invoke: Invoke, write: WriteFile) -> None:
     write("counter.yaml", COUNTER)
     write("suite/a.scenario.yaml", SCENARIOS)
     write("suite/more/b.scenario.yaml", SCENARIOS.replace("..", "../.."))
@@ -76,7 +76,7 @@ def test_where_nothing_marks_a_project_it_is_the_folder_of_the_file(invoke: Invo
     assert reports() == ["suite/more/" + REPORT, "suite/" + REPORT]
 
 
-def test_the_command_and_pytest_write_one_report_wherever_they_are_started(
+def test_the_command_and_pytest_write_to_one_folder_from_any_folder(
     invoke: Invoke, write: WriteFile, run_pytest: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     write("shop/pyproject.toml", "[tool.harness]\nreport = 'out'\n")
@@ -103,7 +103,7 @@ def test_each_scenario_has_the_settings_of_its_project(invoke: Invoke, write: Wr
     assert reports() == ["both/summary.json"]
 
 
-def test_a_setting_that_is_unknown_is_told(invoke: Invoke, write: WriteFile) -> None:
+def test_an_unknown_setting_is_an_error(invoke: Invoke, write: WriteFile) -> None:
     write("shop/pyproject.toml", "[tool.harness]\nreprot = 'out'\n")
     done = invoke("run", "shop")
     assert (done.exit_code, reports()) == (2, [])
@@ -124,20 +124,20 @@ def summary(folder: str = "shop/reports/latest") -> dict[str, Any]:
         (["-k", "scenario", "shop"], None),
     ],
 )
-def test_a_run_of_a_part_says_so(invoke: Invoke, args: list[str], reason: str | None) -> None:
+def test_a_partial_run_is_marked(invoke: Invoke, args: list[str], reason: str | None) -> None:
     done = invoke("run", *args)
     assert (summary()["complete"], summary()["reason"]) == (reason is None, reason)
     assert ("not whole" in done.stdout) is (reason is not None)
     assert ("Not a whole run" in Path("shop/reports/latest/summary.md").read_text()) is (reason is not None)
 
 
-def test_a_run_that_stopped_at_the_first_failure_says_so(invoke: Invoke, write: WriteFile) -> None:
+def test_a_run_that_stopped_at_the_first_failure_is_marked(invoke: Invoke, write: WriteFile) -> None:
     write(FILE, SCENARIOS.replace("{name: one}", "{name: one, expect: {path: [other]}}"))
     invoke("run", "-x", "shop")
     assert summary()["reason"] == "stopped at the first that did not pass (-x) after 1 of 2 runs"
 
 
-def test_the_last_whole_run_stays_until_the_next_one(invoke: Invoke) -> None:
+def test_the_last_complete_run_is_kept_until_the_next_one(invoke: Invoke) -> None:
     kept = "shop/reports/latest/last-whole"
     invoke("run", "shop")
     assert not Path(kept).exists()
@@ -159,13 +159,15 @@ def test_the_last_whole_run_stays_until_the_next_one(invoke: Invoke) -> None:
     ],
     ids=["-k", "FILE::NAME", "whole"],
 )
-def test_pytest_says_so_too(run_pytest: Any, args: list[str], reason: str | None) -> None:
+def test_a_partial_run_of_pytest_is_marked(run_pytest: Any, args: list[str], reason: str | None) -> None:
     done = run_pytest(*args)
     assert (summary()["complete"], summary()["reason"]) == (reason is None, reason)
     assert ("not whole" in done.stdout.str()) is (reason is not None)
 
 
-def test_pytest_with_workers_says_so_too_wherever_it_is_started(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_partial_run_of_pytest_with_workers_is_marked_from_any_folder(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
     for name in [name for name in os.environ if name.startswith("PYTEST_")]:
         monkeypatch.delenv(name)
     monkeypatch.chdir("elsewhere")
@@ -174,9 +176,7 @@ def test_pytest_with_workers_says_so_too_wherever_it_is_started(monkeypatch: pyt
     assert "not whole" in done.stdout
 
 
-def test_pytest_tells_of_what_failed_last_of_x_and_of_files_with_faults(
-    write: WriteFile, run_pytest: Any
-) -> None:
+def test_pytest_marks_runs_with_lf_with_x_and_with_invalid_files(write: WriteFile, run_pytest: Any) -> None:
     write(FILE, SCENARIOS.replace("{name: one}", "{name: one, expect: {path: [other]}}"))
     cache = ["-p", "cacheprovider", "-o", "cache_dir=.cache"]
     run_pytest("shop", "-x", *cache)

@@ -38,7 +38,7 @@ def test_prompts_are_listed_as_json(invoke: Invoke) -> None:
     ]
 
 
-def test_a_manifest_may_have_none(invoke: Invoke, write: WriteFile, counter: str) -> None:
+def test_a_manifest_without_prompts(invoke: Invoke, write: WriteFile, counter: str) -> None:
     write("counter.yaml", counter)
     assert invoke("prompts", "counter.yaml").stdout == "no prompts\n"
     assert json.loads(invoke("prompts", "counter.yaml", "--json").stdout) == []
@@ -77,7 +77,9 @@ def test_control_characters_are_escaped_and_secrets_replaced_on_a_terminal(
         (["broken.yaml"], "broken.yaml:2:38: error: file 'nowhere.md' does not exist [missing-file]"),
     ],
 )
-def test_what_cannot_be_listed_is_told(invoke: Invoke, write: WriteFile, args: Any, told: str) -> None:
+def test_an_invalid_argument_or_manifest_is_an_error(
+    invoke: Invoke, write: WriteFile, args: Any, told: str
+) -> None:
     write("broken.yaml", "manifest_version: 1\nprompts: [{id: p, instructions_path: nowhere.md}]\n")
     Path("loop.yaml").symlink_to("loop.yaml")
     result = invoke("prompts", *args)

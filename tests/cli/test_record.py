@@ -27,7 +27,7 @@ def project(tmp_path: Path, model: Model) -> Iterator[Project]:
         yield project
 
 
-def test_the_help_tells_of_modes_keys_and_exit_codes(project: Project) -> None:
+def test_the_help_describes_modes_keys_and_exit_codes(project: Project) -> None:
     done = project.harness("record", "--help")
     assert done.code == 0
     for said in (
@@ -45,7 +45,7 @@ def test_the_help_tells_of_modes_keys_and_exit_codes(project: Project) -> None:
     assert "record" in project.harness("--help").out
 
 
-def test_it_records_what_has_a_cassette_and_says_what_it_leaves_out(project: Project, model: Model) -> None:
+def test_scenarios_with_a_cassette_are_recorded_and_the_others_listed(project: Project, model: Model) -> None:
     project.parrot("one")
     project.write("q.scenario.yaml", UNPLAYED)
     done = project.record()
@@ -55,7 +55,7 @@ def test_it_records_what_has_a_cassette_and_says_what_it_leaves_out(project: Pro
     assert set(project.cassettes()) == {"one/http.yaml", "one/meta.yaml"}
 
 
-def test_nothing_to_record(project: Project) -> None:
+def test_without_cassettes_nothing_is_recorded(project: Project) -> None:
     project.parrot()
     project.write("p.scenario.yaml", UNPLAYED)
     done = project.record()
@@ -64,7 +64,7 @@ def test_nothing_to_record(project: Project) -> None:
     assert "write `cassette: NAME`" in done.err
 
 
-def test_all_may_be_recorded_by_a_setting(project: Project) -> None:
+def test_a_setting_records_all_scenarios(project: Project) -> None:
     project.parrot()
     project.write("pyproject.toml", "[tool.harness]\nrecord = true\ncassettes = 'tapes'\n")
     project.write(
@@ -86,7 +86,9 @@ def test_all_may_be_recorded_by_a_setting(project: Project) -> None:
         (["p.scenario.yaml::two", "p.scenario.yaml::one"], ["one", "two"]),
     ],
 )
-def test_which_are_recorded(project: Project, model: Model, args: list[str], heard: list[str]) -> None:
+def test_arguments_select_the_scenarios_to_record(
+    project: Project, model: Model, args: list[str], heard: list[str]
+) -> None:
     project.parrot("one", "two")
     project.parrot("three", file="q.scenario.yaml", more=", tags: [loud]")
     assert project.record(*args).code == 0
@@ -104,9 +106,7 @@ def test_which_are_recorded(project: Project, model: Model, args: list[str], hea
         ([".", "--mode", "live"], "'live' is not one of"),
     ],
 )
-def test_what_cannot_be_recorded_exits_with_2(
-    project: Project, model: Model, args: list[str], said: str
-) -> None:
+def test_invalid_arguments_exit_with_2(project: Project, model: Model, args: list[str], said: str) -> None:
     project.parrot("one", "two")
     done = project.harness("record", *args)
     assert done.code == 2
@@ -120,7 +120,7 @@ def test_what_cannot_be_recorded_exits_with_2(
 @pytest.mark.parametrize(
     ("mode", "asks_again"), [("once", False), ("new_episodes", False), ("all", True), ("rewrite", True)]
 )
-def test_what_becomes_of_a_cassette_that_is_there(
+def test_the_mode_decides_what_happens_to_an_existing_cassette(
     project: Project, model: Model, mode: str, asks_again: bool
 ) -> None:
     project.parrot("one")
@@ -136,7 +136,7 @@ def test_what_becomes_of_a_cassette_that_is_there(
     assert (b"Be nice." in bodies) is (mode != "rewrite")
 
 
-def test_it_asks_only_for_what_is_missing_and_says_what_it_recorded(project: Project, model: Model) -> None:
+def test_only_missing_cassettes_are_recorded_and_listed(project: Project, model: Model) -> None:
     project.parrot("one", "two")
     assert project.record("-k", "one", ".").code == 0
     shown = project.record().out
@@ -148,7 +148,7 @@ def test_it_asks_only_for_what_is_missing_and_says_what_it_recorded(project: Pro
     assert "recorded:" not in project.replay().out
 
 
-def test_rewrite_asks_for_everything_again(project: Project, model: Model) -> None:
+def test_rewrite_records_everything_again(project: Project, model: Model) -> None:
     project.parrot("one", "two")
     project.record()
     shown = project.record(".", "--rewrite").out
@@ -158,7 +158,7 @@ def test_rewrite_asks_for_everything_again(project: Project, model: Model) -> No
     assert (refused.code, "exclude each other" in refused.err) == (2, True)
 
 
-def test_what_is_recorded_and_not_used_any_more_is_told(project: Project, model: Model) -> None:
+def test_recorded_calls_that_are_no_longer_used_are_reported(project: Project, model: Model) -> None:
     project.parrot("one")
     project.record()
     project.parrot("one", manner="Another prompt. ")
@@ -167,7 +167,7 @@ def test_what_is_recorded_and_not_used_any_more_is_told(project: Project, model:
     assert len(model.heard) == 3
 
 
-def test_repeats_that_have_no_recording_are_missing(project: Project, model: Model) -> None:
+def test_repeats_without_a_recording_are_recorded(project: Project, model: Model) -> None:
     project.parrot("one")
     project.record()
     project.parrot("one", more=", repeat: 3")
@@ -177,13 +177,13 @@ def test_repeats_that_have_no_recording_are_missing(project: Project, model: Mod
     assert model.heard == ["one"] * 3
 
 
-def test_a_recording_that_broke_off_is_told_with_what_it_asked(project: Project) -> None:
+def test_an_aborted_recording_leaves_the_cassette_and_is_reported(project: Project) -> None:
     project.parrot("one")
     shown = project.record(OPENAI_BASE_URL="http://127.0.0.1:9/v1").out
     assert "cassettes/one  stays as it was: the run did not come to its end" in shown
 
 
-def test_live_asks_and_neither_reads_nor_writes(project: Project, model: Model) -> None:
+def test_live_calls_the_model_and_neither_reads_nor_writes_cassettes(project: Project, model: Model) -> None:
     project.parrot("one")
     project.write("q.scenario.yaml", UNPLAYED.replace(", llm: [hello]", ""))
     done = project.harness("run", ".", "--live")
@@ -195,7 +195,7 @@ def test_live_asks_and_neither_reads_nor_writes(project: Project, model: Model) 
     assert "exclude each other" in both.err
 
 
-def test_without_a_recording_it_says_how_to_make_one(project: Project, model: Model) -> None:
+def test_a_missing_recording_is_an_error_that_names_the_command(project: Project, model: Model) -> None:
     project.parrot("one two")
     text = (project.folder / "p.scenario.yaml").read_text().replace("cassette: one two", "cassette: one")
     project.write("p.scenario.yaml", text)
@@ -207,7 +207,7 @@ def test_without_a_recording_it_says_how_to_make_one(project: Project, model: Mo
     assert model.heard == []
 
 
-def test_in_ci_nothing_missing_is_recorded(project: Project, model: Model) -> None:
+def test_missing_cassettes_are_not_recorded_in_ci(project: Project, model: Model) -> None:
     project.parrot("one")
     assert project.harness("run", ".", "--record-mode", "once", CI="true").code == 3
     assert model.heard == []
@@ -245,7 +245,7 @@ def test_a_missing_extra_is_named(
     assert project.results()["one"]["error"]["code"] == "extra-missing"
 
 
-def test_a_provider_that_is_down(project: Project) -> None:
+def test_an_unreachable_provider_is_an_error(project: Project) -> None:
     project.parrot("one", "two")
     done = project.record(OPENAI_BASE_URL="http://127.0.0.1:9/v1")
     assert done.code == 3
@@ -255,13 +255,13 @@ def test_a_provider_that_is_down(project: Project) -> None:
     assert project.cassettes() == {}
 
 
-def test_x_stops_at_the_first_that_fails(project: Project, model: Model) -> None:
+def test_option_x_stops_at_the_first_failure(project: Project, model: Model) -> None:
     project.parrot("one", "two", expect="{output: other}")
     assert project.record(".", "-x").code == 1
     assert model.heard == ["one"]
 
 
-def test_a_report_folder_and_quiet(project: Project) -> None:
+def test_the_report_folder_and_quiet_options(project: Project) -> None:
     project.parrot("one", expect="{output: one}")
     done = project.record(".", "--report", "mine", "-q")
     assert done.code == 0
@@ -278,7 +278,7 @@ def asking(project: Project) -> None:
     project.write("a.scenario.yaml", f"harness: 1\nmanifest: asking.yaml\nscenarios: [{scenario}]\n")
 
 
-def test_a_person_at_the_terminal_is_asked_and_recorded(project: Project) -> None:
+def test_an_answer_at_the_terminal_is_recorded(project: Project) -> None:
     asking(project)
     with Terminal(project, "harness", "record", ".") as terminal:
         terminal.type_after("Which colour?", "blue")
@@ -290,7 +290,7 @@ def test_a_person_at_the_terminal_is_asked_and_recorded(project: Project) -> Non
 
 
 @pytest.mark.parametrize("key", ["\x03", "\x04"], ids=["Ctrl-C", "end of input"])
-def test_a_person_who_gives_no_answer_ends_it(project: Project, key: str) -> None:
+def test_a_question_without_an_answer_ends_the_recording(project: Project, key: str) -> None:
     asking(project)
     with Terminal(project, "harness", "record", ".") as terminal:
         terminal.type_after("Which colour?", key, end="")
@@ -300,9 +300,7 @@ def test_a_person_who_gives_no_answer_ends_it(project: Project, key: str) -> Non
     assert project.cassettes() == {}
 
 
-def test_a_person_may_think_longer_than_a_server_may(
-    project: Project, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_question_may_wait_longer_than_a_server(project: Project, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(clock, "OUTSIDE_LIMIT_S", 0.05)
     asking(project)
 
@@ -317,7 +315,7 @@ def test_a_person_may_think_longer_than_a_server_may(
     assert outcome.observed.latency["total"] == 0
 
 
-def test_without_a_terminal_nobody_is_asked(project: Project) -> None:
+def test_without_a_terminal_no_question_is_asked(project: Project) -> None:
     asking(project)
     done = project.record()
     assert done.code == 1

@@ -5,7 +5,7 @@ import pytest
 from tests.cli.fixtures import Invoke, WriteSuite
 
 
-def test_the_page_is_written_with_each_run_and_again_against_a_baseline(
+def test_the_page_is_written_by_each_run_and_on_request_with_a_baseline(
     invoke: Invoke, suite: WriteSuite
 ) -> None:
     suite("{name: it counts, input: go, expect: {state: {count: 1}}}")
@@ -21,9 +21,7 @@ def test_the_page_is_written_with_each_run_and_again_against_a_baseline(
     assert "against before" in page
 
 
-def test_a_run_that_was_killed_still_has_a_page_and_it_is_said_what_it_lacks(
-    invoke: Invoke, suite: WriteSuite
-) -> None:
+def test_a_killed_run_has_a_page_with_a_note_on_what_is_missing(invoke: Invoke, suite: WriteSuite) -> None:
     suite(
         "{name: one, input: go, expect: {state: {count: 1}}}", "{name: two, input: go, expect: {output: 1}}"
     )
@@ -38,7 +36,7 @@ def test_a_run_that_was_killed_still_has_a_page_and_it_is_said_what_it_lacks(
     assert "<b>Not a whole run:</b> there is no summary.json beside the results." in page
 
 
-def test_what_is_no_run_is_told(invoke: Invoke) -> None:
+def test_a_folder_that_is_not_a_run_is_an_error(invoke: Invoke) -> None:
     result = invoke("report", "nowhere")
     assert (result.exit_code, result.stderr) == (
         2, "error: cannot read the results nowhere: No such file or directory [results-missing]\n"
@@ -47,7 +45,7 @@ def test_what_is_no_run_is_told(invoke: Invoke) -> None:
 
 
 @pytest.mark.parametrize("content", ["", "\n"])
-def test_a_run_that_was_killed_before_its_first_scenario_has_no_page(content: str, invoke: Invoke) -> None:
+def test_a_run_killed_before_its_first_scenario_has_no_page(content: str, invoke: Invoke) -> None:
     Path("killed").mkdir()
     Path("killed/results.jsonl").write_text(content, encoding="utf-8")
     for run in ("killed", "killed/results.jsonl"):
@@ -58,7 +56,7 @@ def test_a_run_that_was_killed_before_its_first_scenario_has_no_page(content: st
     assert not Path("killed/report.html").exists()
 
 
-def test_a_run_in_which_nothing_was_selected_has_its_page(invoke: Invoke, suite: WriteSuite) -> None:
+def test_a_run_with_an_empty_selection_has_a_page(invoke: Invoke, suite: WriteSuite) -> None:
     suite("{name: one, input: go, expect: {state: {count: 1}}}")
     assert invoke("run", ".", "--shard", "2/2").exit_code == 0
     assert invoke("report").exit_code == 0
@@ -72,7 +70,7 @@ def _named(*scenarios: tuple[str, int]) -> list[str]:
     ]
 
 
-def test_a_comment_tells_what_is_different_from_a_baseline(invoke: Invoke, suite: WriteSuite) -> None:
+def test_a_comment_lists_the_differences_from_a_baseline(invoke: Invoke, suite: WriteSuite) -> None:
     suite(*_named(("breaks", 1), ("mended", 2), ("goes", 1), ("stays", 1)))
     invoke("run", ".", "--report", "before")
     suite(*_named(("breaks", 2), ("mended", 1), ("comes", 2), ("stays", 1)))
@@ -94,7 +92,7 @@ def test_a_comment_tells_what_is_different_from_a_baseline(invoke: Invoke, suite
     ) in result.stdout
 
 
-def test_what_a_part_of_a_run_leaves_out_is_not_gone(invoke: Invoke, suite: WriteSuite) -> None:
+def test_scenarios_that_a_partial_run_leaves_out_are_not_gone(invoke: Invoke, suite: WriteSuite) -> None:
     suite(*_named(("one", 1), ("two", 1)))
     invoke("run", ".", "--report", "before")
     invoke("run", ".", "-k", "one")
@@ -119,7 +117,7 @@ def test_without_a_baseline_a_comment_is_the_summary_of_the_run(invoke: Invoke, 
     assert invoke("report", "--markdown", "-").stdout == written
 
 
-def test_a_baseline_file_is_no_run_to_write_a_page_against(invoke: Invoke, suite: WriteSuite) -> None:
+def test_a_baseline_file_is_refused_for_a_page(invoke: Invoke, suite: WriteSuite) -> None:
     suite("{name: counts, expect: {state: {count: 1}}}")
     invoke("run", ".", "-q")
     invoke("baseline", "save", "base.json")

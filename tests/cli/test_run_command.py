@@ -27,19 +27,21 @@ def lines(text: str) -> list[dict[str, Any]]:
     ],
     ids=["passed", "one failed", "one could not be judged", "skipped", "expected to fail"],
 )
-def test_the_exit_code_tells_the_worst(invoke: Invoke, suite: WriteSuite, scenarios: Any, code: Any) -> None:
+def test_the_exit_code_is_that_of_the_worst_verdict(
+    invoke: Invoke, suite: WriteSuite, scenarios: Any, code: Any
+) -> None:
     suite(*scenarios)
     assert invoke("run", ".").exit_code == code
 
 
-def test_the_installed_command_leaves_with_the_same_code(harness: RunCommand, suite: WriteSuite) -> None:
+def test_the_installed_command_has_the_same_exit_code(harness: RunCommand, suite: WriteSuite) -> None:
     suite(PASSES, FAILS)
     done = harness("run", ".")
     assert done.returncode == 1
     assert "1 passed · 1 failed" in done.stdout
 
 
-def test_what_failed_is_told_with_the_line_that_asks_for_it(invoke: Invoke, suite: WriteSuite) -> None:
+def test_a_failure_is_shown_with_the_line_of_its_expectation(invoke: Invoke, suite: WriteSuite) -> None:
     suite(FAILS)
     told = invoke("run", ".").output
     assert "a.scenario.yaml:4:" in told
@@ -47,7 +49,7 @@ def test_what_failed_is_told_with_the_line_that_asks_for_it(invoke: Invoke, suit
     assert "results: reports/latest" in told.replace("\\", "/")
 
 
-def test_a_broken_file_stops_no_other_and_leaves_with_2(
+def test_an_invalid_file_does_not_stop_others_and_exits_with_2(
     invoke: Invoke, suite: WriteSuite, write: WriteFile
 ) -> None:
     suite(PASSES, CANNOT_BE_JUDGED)
@@ -88,7 +90,7 @@ sys.__stdout__.write("by another stream\\n")
     ],
     ids=" ".join,
 )
-def test_nothing_that_code_writes_stands_among_the_json_on_stdout(
+def test_json_on_standard_output_is_free_of_output_of_user_code(
     command: list[str], harness: RunCommand, invoke: Invoke, write: WriteFile
 ) -> None:
     invoke("init")
@@ -101,16 +103,16 @@ def test_nothing_that_code_writes_stands_among_the_json_on_stdout(
 
 
 @pytest.mark.parametrize("content", [b"", b"\x00\x01\xff", b"harness: [", b"\xff\xfe"], ids=repr)
-def test_a_file_that_is_no_text_or_no_yaml_is_told(invoke: Invoke, tmp_path: Path, content: Any) -> None:
+def test_a_file_that_is_not_text_or_not_yaml_is_an_error(
+    invoke: Invoke, tmp_path: Path, content: Any
+) -> None:
     (tmp_path / "odd.scenario.yaml").write_bytes(content)
     result = invoke("run", "odd.scenario.yaml")
     assert result.exit_code == 2
     assert result.stderr.startswith("odd.scenario.yaml:1:")
 
 
-def test_json_on_stdout_is_what_the_results_file_has_whatever_the_code_of_an_agent_prints(
-    harness: RunCommand, invoke: Invoke
-) -> None:
+def test_json_on_standard_output_equals_the_results_file(harness: RunCommand, invoke: Invoke) -> None:
     invoke("init")
     tools = Path("agents/shop_tools.py")
     tools.write_text(tools.read_text() + "\n\nprint('I am imported')\n")
@@ -121,7 +123,7 @@ def test_json_on_stdout_is_what_the_results_file_has_whatever_the_code_of_an_age
     assert "2 passed" in done.stderr
 
 
-def test_json_may_be_a_file(invoke: Invoke, suite: WriteSuite) -> None:
+def test_json_may_be_written_to_a_file(invoke: Invoke, suite: WriteSuite) -> None:
     suite(PASSES)
     result = invoke("run", ".", "--json", "lines.jsonl", "--report", "elsewhere")
     assert result.exit_code == 0
@@ -130,7 +132,7 @@ def test_json_may_be_a_file(invoke: Invoke, suite: WriteSuite) -> None:
 
 
 @pytest.mark.parametrize("option", ["--json", "--report"])
-def test_results_that_cannot_be_written_are_an_argument_error(
+def test_results_that_cannot_be_written_are_a_usage_error(
     invoke: Invoke, suite: WriteSuite, write: WriteFile, option: Any
 ) -> None:
     suite(PASSES)
@@ -157,7 +159,7 @@ def test_results_that_cannot_be_written_are_an_argument_error(
         ([".", "-k", "to one", "--repeat", "3"], ["counts to one"] * 3),
     ],
 )
-def test_scenarios_are_chosen_by_words_tag_id_and_shard(
+def test_scenarios_are_selected_by_words_tag_id_and_shard(
     invoke: Invoke, suite: WriteSuite, args: Any, ran: Any
 ) -> None:
     suite(PASSES, FAILS)
@@ -179,7 +181,7 @@ def test_scenarios_are_chosen_by_words_tag_id_and_shard(
         (["counter.yaml"], "`harness validate` checks a manifest"),
     ],
 )
-def test_nothing_to_run_is_an_argument_error_with_a_suggestion(
+def test_an_empty_selection_is_a_usage_error_with_a_suggestion(
     invoke: Invoke, suite: WriteSuite, tmp_path: Path, args: Any, told: Any
 ) -> None:
     suite(PASSES)
@@ -189,16 +191,14 @@ def test_nothing_to_run_is_an_argument_error_with_a_suggestion(
     assert told in result.stderr
 
 
-def test_a_run_may_end_with_the_first_that_does_not_pass(invoke: Invoke, suite: WriteSuite) -> None:
+def test_a_run_may_stop_at_the_first_scenario_that_does_not_pass(invoke: Invoke, suite: WriteSuite) -> None:
     suite(FAILS, PASSES)
     result = invoke("run", ".", "-x", "--json", "lines.jsonl")
     assert result.exit_code == 1
     assert [line["scenario"] for line in lines(Path("lines.jsonl").read_text())] == ["counts to two"]
 
 
-def test_a_shard_with_nothing_in_it_is_no_failure_and_never_all_passed(
-    invoke: Invoke, suite: WriteSuite
-) -> None:
+def test_an_empty_shard_neither_fails_nor_reports_all_passed(invoke: Invoke, suite: WriteSuite) -> None:
     suite(PASSES, FAILS)
     result = invoke("run", ".", "--shard", "3/3", "-q")
     assert result.exit_code == 0
@@ -207,7 +207,7 @@ def test_a_shard_with_nothing_in_it_is_no_failure_and_never_all_passed(
     assert (summary["complete"], summary["total"]["runs"]) == (False, 0)
 
 
-def test_quiet_tells_of_what_failed_and_the_counts(invoke: Invoke, suite: WriteSuite) -> None:
+def test_quiet_prints_failures_and_counts(invoke: Invoke, suite: WriteSuite) -> None:
     suite(PASSES, FAILS)
     told = invoke("run", ".", "-q").stdout
     assert "counts to one" not in told
@@ -215,14 +215,14 @@ def test_quiet_tells_of_what_failed_and_the_counts(invoke: Invoke, suite: WriteS
     assert "1 passed · 1 failed" in told
 
 
-def test_verbose_tells_what_of_each_graph_was_taken(invoke: Invoke, suite: WriteSuite) -> None:
+def test_verbose_prints_the_coverage_of_each_graph(invoke: Invoke, suite: WriteSuite) -> None:
     suite(PASSES)
     assert "coverage" not in invoke("run", ".").stdout
     assert "coverage" in invoke("run", ".", "-v").stdout
 
 
 @pytest.mark.parametrize("encoding", ["ascii", "cp1252"])
-def test_a_terminal_without_unicode_is_no_reason_to_break(
+def test_a_terminal_without_unicode_does_not_fail_the_command(
     harness: RunCommand, suite: WriteSuite, encoding: Any
 ) -> None:
     suite("{name: '日本語 → ok', expect: {state: {count: '→'}}}")
@@ -238,7 +238,7 @@ def totals() -> dict[str, Any]:
     return total
 
 
-def test_repeats_that_cannot_differ_are_told_and_count_once(invoke: Invoke, suite: WriteSuite) -> None:
+def test_repeats_that_cannot_differ_are_noted_and_count_once(invoke: Invoke, suite: WriteSuite) -> None:
     suite("{name: one, repeat: 5}", "{name: two}")
     shown = invoke("run", ".").stdout
     assert "distinct  2 of 6 runs; repeats with the same answers and nothing random count once" in shown
@@ -254,7 +254,7 @@ def test_repeats_that_cannot_differ_are_told_and_count_once(invoke: Invoke, suit
         "turns: [{input: hi, llm: [hello], faults: [{effect: llm, rate: 0.5, latency: 1}]}]",
     ],
 )
-def test_repeats_with_drawn_faults_each_count(invoke: Invoke, suite: WriteSuite, random: str) -> None:
+def test_repeats_with_random_faults_each_count(invoke: Invoke, suite: WriteSuite, random: str) -> None:
     world = "" if "turns" in random else "input: hi, llm: [hello], allow_unused: true, "
     suite(f"{{name: one, manifest: asking.yaml, env: {{MODEL: m}}, repeat: 4, {world}{random}}}")
     shown = invoke("run", ".").stdout
@@ -262,13 +262,13 @@ def test_repeats_with_drawn_faults_each_count(invoke: Invoke, suite: WriteSuite,
     assert (totals()["runs"], totals()["distinct_runs"]) == (4, 4)
 
 
-def test_a_hook_that_is_not_there_is_told_where_it_is_named(suite: WriteSuite, invoke: Invoke) -> None:
+def test_a_missing_hook_is_an_error_at_the_place_that_names_it(suite: WriteSuite, invoke: Invoke) -> None:
     suite("{name: one, hooks: [nowhere.Hook], expect: {state: {count: 1}}}")
     assert "ManifestError (import)\n    cannot import 'nowhere.Hook'" in (said := invoke("run", ".").stdout)
     assert "at a.scenario.yaml:4:25\n" in said
 
 
-def test_a_name_that_is_left_empty_does_not_run_the_whole_file(suite: WriteSuite, invoke: Invoke) -> None:
+def test_an_empty_scenario_name_does_not_select_the_whole_file(suite: WriteSuite, invoke: Invoke) -> None:
     suite(PASSES, FAILS)
     refused = invoke("run", "a.scenario.yaml::")
     assert refused.exit_code == 2
@@ -278,7 +278,7 @@ def test_a_name_that_is_left_empty_does_not_run_the_whole_file(suite: WriteSuite
     ]
 
 
-def test_of_many_scenarios_a_few_are_named_each_on_its_line(suite: WriteSuite, invoke: Invoke) -> None:
+def test_of_many_scenarios_only_a_few_are_listed(suite: WriteSuite, invoke: Invoke) -> None:
     suite(*(f"{{name: number {number} of a long table, input: go}}" for number in range(9)))
     lines = invoke("run", "a.scenario.yaml::x").stderr.splitlines()
     assert lines[:2] == [
@@ -291,7 +291,7 @@ def test_of_many_scenarios_a_few_are_named_each_on_its_line(suite: WriteSuite, i
 
 
 @pytest.mark.parametrize("manifest", ["counter", "asking"])
-def test_a_variable_that_is_to_be_passed_through_and_is_not_there_is_a_warning(
+def test_an_unset_passthrough_variable_is_a_warning(
     manifest: str, suite: WriteSuite, write: WriteFile, invoke: Invoke, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     suite()
@@ -314,7 +314,7 @@ def test_a_variable_that_is_to_be_passed_through_and_is_not_there_is_a_warning(
 
 
 @pytest.mark.parametrize("default", [":-tiny", ""])
-def test_a_variable_with_a_default_in_the_manifest_need_not_be_set(
+def test_a_passthrough_variable_with_a_default_may_be_unset(
     default: str, write: WriteFile, invoke: Invoke, asking: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.delenv("MODEL", raising=False)

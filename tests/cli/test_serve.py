@@ -39,7 +39,9 @@ def ask(url: Any) -> Any:
         return json.load(answer)["choices"][0]["message"]["content"]
 
 
-def test_it_prints_where_it_is_and_every_request_and_ends_well(suite: WriteSuite, served: Any) -> None:
+def test_the_server_prints_its_addresses_and_requests_and_exits_with_0(
+    suite: WriteSuite, served: Any
+) -> None:
     suite(STUBS)
     process, (openai, anthropic, mcp) = served("a.scenario.yaml")
     url = openai.strip().removeprefix("OPENAI_BASE_URL=")
@@ -57,14 +59,14 @@ def test_it_prints_where_it_is_and_every_request_and_ends_well(suite: WriteSuite
     assert out == "1 stub not used:\n  llm: reply: 'later' (a.scenario.yaml:4:59)\n"
 
 
-def test_sigterm_ends_it_well_too(suite: WriteSuite, served: Any) -> None:
+def test_sigterm_ends_the_server_with_exit_code_0(suite: WriteSuite, served: Any) -> None:
     suite("{name: one, mcp: {shop: {}}}")
     process, _ = served("a.scenario.yaml")
     process.send_signal(signal.SIGTERM)
     assert process.wait(60) == 0
 
 
-def test_nobody_needs_to_read_what_it_prints(suite: WriteSuite, served: Any) -> None:
+def test_the_server_continues_if_its_output_is_closed(suite: WriteSuite, served: Any) -> None:
     suite(STUBS)
     process, (openai, *_) = served("a.scenario.yaml")
     process.stdout.close()
@@ -72,7 +74,7 @@ def test_nobody_needs_to_read_what_it_prints(suite: WriteSuite, served: Any) -> 
     assert [ask(url), ask(url)] == ["Refund issued.", "later"]
 
 
-def test_a_server_on_standard_input_can_be_interrupted(suite: WriteSuite) -> None:
+def test_a_stdio_server_can_be_interrupted(suite: WriteSuite) -> None:
     suite("{name: one, mcp: {shop: {tools: [{name: find, stubs: [{return: x, times: 2}]}]}}}")
     with Process(
         ["harness", "serve", "a.scenario.yaml", "--stdio", "shop"],
@@ -108,7 +110,7 @@ def test_a_server_on_standard_input_can_be_interrupted(suite: WriteSuite) -> Non
         (["a.scenario.yaml::two", "--port", "99999"], "99999"),
     ],
 )
-def test_what_cannot_be_served_is_an_argument_error(
+def test_an_invalid_argument_is_a_usage_error(
     suite: WriteSuite, invoke: Invoke, args: Any, told: Any
 ) -> None:
     suite("{name: one}", "{name: two, mcp: {shop: {}}}")
@@ -117,9 +119,7 @@ def test_what_cannot_be_served_is_an_argument_error(
     assert told in result.stderr
 
 
-def test_without_the_extra_it_is_named(
-    suite: WriteSuite, invoke: Invoke, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_missing_extra_is_named(suite: WriteSuite, invoke: Invoke, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(__import__("sys").modules, "uvicorn", None)
     suite("{name: one}")
     result = invoke("serve", "a.scenario.yaml")

@@ -59,11 +59,11 @@ def test_several_agents_are_drawn_one_after_the_other(invoke: Invoke) -> None:
     assert invoke("show", "two.yaml", "-f", "mermaid").stdout.count("flowchart TD") == 2
 
 
-def test_one_agent_may_be_asked_for(invoke: Invoke) -> None:
+def test_one_agent_may_be_selected(invoke: Invoke) -> None:
     assert invoke("show", "two.yaml", "--agent", "other").stdout == invoke("show", "counter.yaml").stdout
 
 
-def test_warnings_of_the_manifest_are_told_beside_the_drawing(invoke: Invoke) -> None:
+def test_warnings_of_the_manifest_are_printed_on_standard_error(invoke: Invoke) -> None:
     result = invoke("show", "counter.yaml", "--agent", "nobody")
     assert result.exit_code == 0
     assert result.stdout == invoke("show", "counter.yaml").stdout
@@ -77,7 +77,7 @@ def test_an_svg_needs_one_agent(invoke: Invoke) -> None:
     assert invoke("show", "two.yaml", "-f", "svg", "--agent", "other").exit_code == 0
 
 
-def test_a_drawing_may_go_to_a_file(invoke: Invoke) -> None:
+def test_a_drawing_may_be_written_to_a_file(invoke: Invoke) -> None:
     result = invoke("show", "counter.yaml", "-o", "graph.txt")
     assert (result.exit_code, result.output) == (0, "")
     assert Path("graph.txt").read_text(encoding="utf-8") == invoke("show", "counter.yaml").stdout
@@ -94,7 +94,7 @@ def test_a_drawing_may_go_to_a_file(invoke: Invoke) -> None:
         (["counter.yaml", "-o", "nowhere/graph.svg"], "nowhere/graph.svg cannot be written"),
     ],
 )
-def test_what_cannot_be_drawn_is_told(invoke: Invoke, args: Any, told: Any) -> None:
+def test_an_invalid_argument_or_manifest_is_an_error(invoke: Invoke, args: Any, told: Any) -> None:
     result = invoke("show", *args)
     assert result.exit_code == 2
     assert told in result.stderr
@@ -105,7 +105,7 @@ def test_variables_may_be_given(invoke: Invoke) -> None:
     assert "; here with --env NAME=value" in invoke("show", "asking.yaml").output
 
 
-def test_data_edges_are_drawn_on_request_and_told_to_be_none_where_there_are_none(invoke: Invoke) -> None:
+def test_data_edges_are_drawn_on_request_and_their_absence_is_stated(invoke: Invoke) -> None:
     without = invoke("show", "counter.yaml").stdout
     assert invoke("show", "counter.yaml", "--data").stdout == without + "\nno data edges\n"
     for form in ("mermaid", "svg"):
@@ -137,7 +137,7 @@ def test_an_svg_of_very_many_data_edges_is_refused(invoke: Invoke, write: WriteF
     assert invoke("show", "greeting.yaml", "-f", "mermaid", "--data").exit_code == 0
 
 
-def test_a_terminal_without_unicode_is_no_reason_to_break(harness: RunCommand) -> None:
+def test_a_terminal_without_unicode_does_not_fail_the_command(harness: RunCommand) -> None:
     done = harness("show", "counter.yaml", PYTHONIOENCODING="ascii")
     assert (done.returncode, done.stderr) == (0, "")
     assert "add" in done.stdout

@@ -237,14 +237,14 @@ def _same(found: Any, by_hand: Any, place: str = "summary") -> None:
 
 
 @pytest.mark.parametrize("group", ["total", "suites", "tags", "dialects", "manifests"])
-def test_the_figures_of_every_group_are_those_counted_by_hand(
-    group: str, run: Path, lines: list[Line]
-) -> None:
+def test_figures_of_every_group_equal_the_recomputed_ones(group: str, run: Path, lines: list[Line]) -> None:
     _check_groups(_read(run / "summary.json"), group, lines)
 
 
 @pytest.mark.parametrize("group", ["total", "suites", "tags", "dialects", "manifests", "variants"])
-def test_so_are_they_of_variants_and_whatever_the_order_of_the_lines(group: str, with_variants: Path) -> None:
+def test_figures_of_variants_equal_the_recomputed_ones_in_any_order_of_lines(
+    group: str, with_variants: Path
+) -> None:
     lines = [json.loads(line) for line in with_variants.read_text(encoding="utf-8").splitlines()]
     result = CliRunner().invoke(cli, ["summary", str(with_variants), "--json", "-"])
     _check_groups(json.loads(result.stdout), group, lines)
@@ -271,7 +271,7 @@ def _check_groups(summary: Any, group: str, lines: list[Line]) -> None:
     _same(summary[group], {name: _figures(part) for name, part in parts.items()})
 
 
-def test_the_run_has_all_that_is_to_be_counted(run: Path) -> None:
+def test_the_run_contains_every_kind_of_result(run: Path) -> None:
     summary = _read(run / "summary.json")
     total = summary["total"]
     assert total["passed"] > total["failed"] > 0
@@ -284,13 +284,13 @@ def test_the_run_has_all_that_is_to_be_counted(run: Path) -> None:
     assert any(item for graph in summary["coverage"].values() for item in graph["branches"]["missing"])
 
 
-def test_coverage_and_where_what_is_missing_stands_are_those_counted_by_hand(
+def test_coverage_and_places_of_uncovered_parts_equal_the_recomputed_ones(
     run: Path, lines: list[Line]
 ) -> None:
     _same(_read(run / "summary.json")["coverage"], _coverage(lines))
 
 
-def test_latency_by_node_and_by_scenario_are_those_counted_by_hand(run: Path, lines: list[Line]) -> None:
+def test_latency_by_node_and_by_scenario_equals_the_recomputed_one(run: Path, lines: list[Line]) -> None:
     summary = _read(run / "summary.json")
     ran = [line for line in lines if line["verdict"] in ("passed", "failed") and line["status"] != "invalid"]
     nodes: dict[str, dict[str, list[float]]] = {}
@@ -308,7 +308,7 @@ def test_latency_by_node_and_by_scenario_are_those_counted_by_hand(run: Path, li
     _same(entry, {"id": entry["id"], "variant": None, "runs": REPEATS, **_percentiles(of_scenario)})
 
 
-def test_what_is_listed_is_what_the_lines_say(run: Path, lines: list[Line]) -> None:
+def test_lists_of_the_summary_match_the_lines(run: Path, lines: list[Line]) -> None:
     summary = _read(run / "summary.json")
     bad = sorted((line["id"], line["repeat"]) for line in lines if line["verdict"] in ("failed", "error"))
     assert [(entry["id"], entry["repeat"]) for entry in summary["failures"]] == bad
@@ -340,7 +340,7 @@ def test_the_figures_in_report_html_are_those_of_summary_json(run: Path) -> None
     assert {"total", "suites", "tags", "dialects", "manifests", "variants", "slowest"} <= embedded.keys()
 
 
-def test_lines_are_read_as_they_were_written(run: Path, lines: list[Line]) -> None:
+def test_lines_are_read_back_unchanged(run: Path, lines: list[Line]) -> None:
     assert [*read_lines(run)] == lines
 
 

@@ -28,7 +28,7 @@ def _json(invoke: Invoke, *runs: str) -> Any:
     return json.loads(result.stdout)
 
 
-def test_the_last_run_is_summed_up_as_it_ended(invoke: Invoke, suite: WriteSuite) -> None:
+def test_the_summary_of_the_last_run_equals_its_own(invoke: Invoke, suite: WriteSuite) -> None:
     suite(HOLDS, FAILS)
     invoke("run", "a.scenario.yaml")
     result = invoke("summary")
@@ -39,7 +39,7 @@ def test_the_last_run_is_summed_up_as_it_ended(invoke: Invoke, suite: WriteSuite
 
 
 @pytest.mark.usefixtures("two_runs")
-def test_runs_of_a_scenario_in_several_runs_are_repeats_of_it(invoke: Invoke) -> None:
+def test_the_same_scenario_in_several_runs_counts_as_repeats(invoke: Invoke) -> None:
     summary = _json(invoke, "monday", "tuesday")
     assert summary["runs"] == [
         {"name": "monday", "runs": 2, "complete": True, "reason": None},
@@ -55,7 +55,7 @@ def test_runs_of_a_scenario_in_several_runs_are_repeats_of_it(invoke: Invoke) ->
     assert "runs  of 2 together: monday (2), tuesday (3)\n" in invoke("summary", "monday", "tuesday").stdout
 
 
-def test_all_shards_of_a_run_are_whole_together(invoke: Invoke, suite: WriteSuite) -> None:
+def test_all_shards_together_are_a_complete_run(invoke: Invoke, suite: WriteSuite) -> None:
     suite(HOLDS, HOLDS.replace("it counts", "it counts too"))
     for number in "123":  # the last is empty
         invoke("run", ".", "--shard", f"{number}/3", "--report", f"shard-{number}")
@@ -66,7 +66,7 @@ def test_all_shards_of_a_run_are_whole_together(invoke: Invoke, suite: WriteSuit
 
 
 @pytest.mark.usefixtures("two_runs")
-def test_a_run_given_twice_and_a_copy_of_one_count_once(invoke: Invoke) -> None:
+def test_a_run_given_twice_or_copied_counts_once(invoke: Invoke) -> None:
     shutil.copytree("monday", "copy")
     result = invoke("summary", "monday", "monday/results.jsonl", "copy")
     assert "(2 runs of 2 scenarios)" in result.stdout
@@ -77,7 +77,7 @@ def test_a_run_given_twice_and_a_copy_of_one_count_once(invoke: Invoke) -> None:
 
 
 @pytest.mark.usefixtures("two_runs")
-def test_a_part_makes_the_whole_a_part(invoke: Invoke, suite: WriteSuite) -> None:
+def test_a_summary_with_a_partial_run_is_partial(invoke: Invoke, suite: WriteSuite) -> None:
     suite(HOLDS, FAILS)
     invoke("run", "a.scenario.yaml", "-k", "does", "--report", "part")
     summary = _json(invoke, "tuesday", "part")
@@ -98,14 +98,14 @@ def test_a_part_makes_the_whole_a_part(invoke: Invoke, suite: WriteSuite) -> Non
         ),
     ],
 )
-def test_a_run_that_may_not_be_whole_says_why(damage: Any, reason: str, invoke: Invoke) -> None:
+def test_a_possibly_incomplete_run_has_a_reason(damage: Any, reason: str, invoke: Invoke) -> None:
     damage(Path("tuesday"))
     summary = _json(invoke, "tuesday")
     assert (summary["complete"], summary["reason"]) == (False, reason)
 
 
 @pytest.mark.usefixtures("two_runs")
-def test_a_run_that_was_killed_is_summed_up_to_its_last_whole_line(invoke: Invoke) -> None:
+def test_a_killed_run_is_summarized_up_to_its_last_complete_line(invoke: Invoke) -> None:
     results = Path("tuesday/results.jsonl")
     results.write_bytes(results.read_bytes()[:-100])
     result = invoke("summary", "tuesday")
@@ -118,7 +118,7 @@ def test_a_run_that_was_killed_is_summed_up_to_its_last_whole_line(invoke: Invok
 
 
 @pytest.mark.usefixtures("two_runs")
-def test_other_groups_than_suites_are_shown(invoke: Invoke) -> None:
+def test_groups_other_than_suites_can_be_shown(invoke: Invoke) -> None:
     assert "quick  1/1 passed" in invoke("summary", "monday", "--by", "tag").stdout
     assert "counter.yaml  1/2 passed" in invoke("summary", "monday", "--by", "manifest").stdout
     assert "no run has a variant" in invoke("summary", "monday", "--by", "variant").stdout
@@ -134,7 +134,9 @@ def test_other_groups_than_suites_are_shown(invoke: Invoke) -> None:
         (b'{"a": 1}\n', "run.jsonl:1:1: error: not a line of the format harness-results/1: found null"),
     ],
 )  # fmt: skip
-def test_what_is_no_run_is_told_with_its_place(content: bytes | None, said: str, invoke: Invoke) -> None:
+def test_an_invalid_results_file_is_an_error_with_its_place(
+    content: bytes | None, said: str, invoke: Invoke
+) -> None:
     if content is not None:
         Path("run.jsonl").write_bytes(content)
     result = invoke("summary", "run.jsonl")
@@ -143,7 +145,7 @@ def test_what_is_no_run_is_told_with_its_place(content: bytes | None, said: str,
 
 
 @pytest.mark.usefixtures("two_runs")
-def test_a_line_that_was_edited_by_hand_is_refused_by_every_reader(invoke: Invoke) -> None:
+def test_a_manually_edited_line_is_refused_by_every_command(invoke: Invoke) -> None:
     results = Path("monday/results.jsonl")
     line = json.loads(results.read_bytes().splitlines()[0])
     results.write_text(json.dumps({**line, "checks": None}) + "\n", encoding="utf-8")

@@ -34,7 +34,7 @@ def lines_of(folder: Path) -> list[dict[str, Any]]:
 # ---------------------------------------------------------------- a conversation
 
 
-def test_a_run_is_a_conversation(tutorial: Path, invoke: Invoke) -> None:
+def test_a_run_is_shown_as_a_conversation(tutorial: Path, invoke: Invoke) -> None:
     invoke("run", "triage.scenario.yaml")
     assert invoke("trace", RETRIED).stdout.splitlines() == [
         RETRIED,
@@ -87,13 +87,15 @@ def test_a_run_is_a_conversation(tutorial: Path, invoke: Invoke) -> None:
     ],
     ids=["loki", "leafmesh", "agentspec", "yagra"],
 )  # fmt: skip
-def test_every_dialect_is_told(scenario: str, lines: list[str], tutorial: Path, invoke: Invoke) -> None:
+def test_runs_of_every_dialect_are_shown(
+    scenario: str, lines: list[str], tutorial: Path, invoke: Invoke
+) -> None:
     invoke("run", scenario)
     told = invoke("trace", scenario).stdout.splitlines()
     assert [line for line in lines if line not in told] == []
 
 
-def test_a_long_text_is_folded_with_its_size_or_told_whole(
+def test_a_long_text_is_cut_with_its_size_unless_full_text_is_requested(
     write: WriteFile, suite: WriteSuite, invoke: Invoke
 ) -> None:
     suite("{name: counts, input: '%s'}" % ("x" * 20_000))
@@ -104,7 +106,7 @@ def test_a_long_text_is_folded_with_its_size_or_told_whole(
     assert "x" * 20_000 in whole
 
 
-def test_what_a_run_says_is_no_command_to_the_terminal(suite: WriteSuite, invoke: Invoke) -> None:
+def test_control_characters_of_a_run_are_escaped(suite: WriteSuite, invoke: Invoke) -> None:
     suite(r'{name: counts, input: "\e[31mred\e[0m [bold]plain[/bold]"}')
     invoke("run", ".")
     said = invoke("trace", "a.scenario.yaml::counts").stdout
@@ -112,7 +114,7 @@ def test_what_a_run_says_is_no_command_to_the_terminal(suite: WriteSuite, invoke
     assert "\x1b" not in said
 
 
-def test_the_events_as_json(tutorial: Path, invoke: Invoke) -> None:
+def test_the_events_are_printed_as_json(tutorial: Path, invoke: Invoke) -> None:
     invoke("run", "triage.scenario.yaml")
     head, *events = map(json.loads, invoke("trace", RETRIED, "--json").stdout.splitlines())
     assert (head["format"], head["id"]) == ("harness-trace/1", RETRIED)
@@ -125,7 +127,9 @@ def test_the_events_as_json(tutorial: Path, invoke: Invoke) -> None:
 # ---------------------------------------------------------------- which run
 
 
-def test_of_repeats_the_first_that_did_not_pass(suite: WriteSuite, invoke: Invoke, write: WriteFile) -> None:
+def test_the_first_repeat_that_did_not_pass_is_the_default(
+    suite: WriteSuite, invoke: Invoke, write: WriteFile
+) -> None:
     suite("{name: counts, repeat: 3, expect: {state: {count: 2}}}")
     invoke("run", ".", "--report", "out")
     told = invoke("trace", "a.scenario.yaml::counts", "out").stdout
@@ -135,7 +139,9 @@ def test_of_repeats_the_first_that_did_not_pass(suite: WriteSuite, invoke: Invok
     assert "has no repeat 7 [unknown-scenario]\n    repeats: 0, 1, 2" in said
 
 
-def test_from_another_folder(tutorial: Path, invoke: Invoke, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_trace_is_found_from_another_folder(
+    tutorial: Path, invoke: Invoke, monkeypatch: pytest.MonkeyPatch
+) -> None:
     (tutorial / "pyproject.toml").write_text("[tool.harness]\n")
     invoke("run", RETRIED)
     monkeypatch.chdir(tutorial / "agents")
@@ -154,7 +160,9 @@ def test_from_another_folder(tutorial: Path, invoke: Invoke, monkeypatch: pytest
         (["a.scenario.yaml::refused"], "it failed before it ran [trace-missing]"),
     ],
 )
-def test_what_is_not_there_is_told(args: list[str], says: str, suite: WriteSuite, invoke: Invoke) -> None:
+def test_a_missing_scenario_or_trace_is_an_error(
+    args: list[str], says: str, suite: WriteSuite, invoke: Invoke
+) -> None:
     suite("{name: counts}", "{name: skipped, skip: not today}", "{name: refused, expect: {path: [ad]}}")
     invoke("run", ".")
     done = invoke("trace", *args)
@@ -162,7 +170,7 @@ def test_what_is_not_there_is_told(args: list[str], says: str, suite: WriteSuite
     assert says in done.stderr
 
 
-def test_a_run_where_the_scenario_belongs_is_told(suite: WriteSuite, invoke: Invoke) -> None:
+def test_a_run_in_place_of_the_scenario_argument_is_an_error(suite: WriteSuite, invoke: Invoke) -> None:
     suite("{name: counts}")
     invoke("run", ".")
     for given in ("reports/latest", "reports/latest/results.jsonl"):
@@ -174,13 +182,13 @@ def test_a_run_where_the_scenario_belongs_is_told(suite: WriteSuite, invoke: Inv
         )
 
 
-def test_of_a_run_in_which_nothing_ran_that_is_told(write: WriteFile, invoke: Invoke) -> None:
+def test_a_run_without_scenarios_is_reported_as_such(write: WriteFile, invoke: Invoke) -> None:
     write("run.jsonl", "")
     done = invoke("trace", "a.scenario.yaml::counts", "run.jsonl")
     assert (done.exit_code, done.stderr) == (2, "error: nothing ran: run.jsonl is empty [no-runs]\n")
 
 
-def test_the_last_whole_run_is_named_where_it_has_the_scenario(suite: WriteSuite, invoke: Invoke) -> None:
+def test_the_last_complete_run_is_suggested_if_it_has_the_scenario(suite: WriteSuite, invoke: Invoke) -> None:
     suite("{name: one}", "{name: two}")
     invoke("run", ".")
     invoke("run", "a.scenario.yaml::one")
@@ -190,7 +198,7 @@ def test_the_last_whole_run_is_named_where_it_has_the_scenario(suite: WriteSuite
     assert "count = 1" in invoke("trace", "a.scenario.yaml::two", "reports/latest/last-whole").stdout
 
 
-def test_of_a_damaged_trace_the_beginning_is_told(suite: WriteSuite, invoke: Invoke) -> None:
+def test_the_beginning_of_a_damaged_trace_is_shown(suite: WriteSuite, invoke: Invoke) -> None:
     suite("{name: counts, input: hello}")
     invoke("run", ".")
     file = Path("reports/latest/traces/1.jsonl.gz")
@@ -214,7 +222,7 @@ def test_of_a_damaged_trace_the_beginning_is_told(suite: WriteSuite, invoke: Inv
     ],
 )
 @pytest.mark.parametrize("command", ["run", "pytest"])
-def test_which_traces_are_kept(
+def test_an_option_sets_which_traces_are_kept(
     command: str,
     kept: str,
     traces: list[str | None],
@@ -233,7 +241,7 @@ def test_which_traces_are_kept(
     assert found == [trace for trace in traces if trace]
 
 
-def test_settings_say_which_are_kept(
+def test_a_setting_sets_which_traces_are_kept(
     suite: WriteSuite, invoke: Invoke, write: WriteFile, tmp_path: Path
 ) -> None:
     suite("{name: passes}")
@@ -249,7 +257,7 @@ def test_settings_say_which_are_kept(
     [["harness", "run", ".", "-j", "2"], ["pytest"], ["isolated"]],
     ids=lambda other: other[0],
 )
-def test_traces_are_the_same_however_scenarios_are_run(
+def test_traces_are_the_same_in_every_mode_of_running(
     other: list[str], suite: WriteSuite, invoke: Invoke, write: WriteFile, tmp_path: Path
 ) -> None:
     suite("{name: one, repeat: 2}", "{name: two}", "{name: three, input: hello}")
@@ -271,7 +279,7 @@ def test_traces_are_the_same_however_scenarios_are_run(
 
 
 @pytest.mark.parametrize("sent", [signal.SIGKILL, signal.SIGINT])
-def test_a_run_that_is_ended_leaves_whole_traces(
+def test_an_interrupted_run_leaves_complete_traces(
     sent: signal.Signals, suite: WriteSuite, tmp_path: Path
 ) -> None:
     suite("{name: counts, repeat: 5000}")
@@ -293,14 +301,14 @@ def test_a_run_that_is_ended_leaves_whole_traces(
     assert all(read_trace(path).damage is None for path in (tmp_path / "out/traces").glob("*.gz"))
 
 
-def test_the_bound_is_told(suite: WriteSuite, harness: RunCommand) -> None:
+def test_the_limit_on_kept_traces_is_reported(suite: WriteSuite, harness: RunCommand) -> None:
     suite("{name: counts, repeat: 4}")
     done = harness("run", ".", HARNESS_TRACES_LIMIT="0.01")
     assert "traces  2 left out: the traces of a run may take 0.01 MB (traces_limit)" in done.stdout
     assert done.returncode == 0
 
 
-def test_a_run_that_was_stopped_has_the_trace_of_what_it_did(
+def test_a_run_stopped_by_a_limit_has_a_trace_up_to_its_end(
     write: WriteFile, invoke: Invoke, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     write("slow_tools.py", "import time\n\n\ndef slow(state, params):\n    time.sleep(60)\n")
@@ -322,7 +330,9 @@ def test_a_run_that_was_stopped_has_the_trace_of_what_it_did(
     assert "▸ handler call: slow" in told
 
 
-def test_secrets_are_in_no_trace(suite: WriteSuite, invoke: Invoke, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_no_trace_contains_a_secret(
+    suite: WriteSuite, invoke: Invoke, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setenv("SHOP_TOKEN", "tok-7162-Plmok-kdjE")
     suite("{name: counts, input: 'this is tok-7162-Plmok-kdjE, keep it'}")
     invoke("run", ".")

@@ -46,7 +46,7 @@ def test_a_typescript_script_runs(harness: RunCommand) -> None:
 
 
 @pytest.mark.usefixtures("project")
-def test_without_tsx_it_is_told_what_is_missing(
+def test_a_missing_tsx_is_an_error_that_names_it(
     invoke: Invoke, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     programs = tmp_path / "bin"

@@ -32,7 +32,7 @@ FAULTS = {  # file: (line, what its message names)
 
 
 @pytest.mark.parametrize("name", sorted(path.name for path in INVALID.iterdir()))
-def test_the_fault_of_a_refused_manifest_is_found_in_its_line(invoke: Invoke, name: Any) -> None:
+def test_a_problem_of_an_invalid_manifest_has_its_line(invoke: Invoke, name: Any) -> None:
     result = invoke("validate", str(INVALID / name), "--json")
     assert result.exit_code == 2
     line, word = FAULTS[name]
@@ -57,7 +57,7 @@ def test_a_problem_is_shown_with_its_line_a_caret_and_a_hint(
     )
 
 
-def test_all_problems_are_told_at_once_as_json(
+def test_all_problems_are_reported_together_as_json(
     invoke: Invoke, write: WriteFile, suite: WriteSuite, counter: str
 ) -> None:
     suite("{name: x, expct: {}}", "{name: x}")
@@ -78,7 +78,7 @@ def test_files_without_problems_are_an_empty_list(invoke: Invoke, suite: WriteSu
     assert (result.exit_code, json.loads(result.stdout)) == (0, [])
 
 
-def test_warnings_are_told_and_allowed(invoke: Invoke, write: WriteFile, counter: str) -> None:
+def test_warnings_are_shown_and_do_not_fail(invoke: Invoke, write: WriteFile, counter: str) -> None:
     write("counter.yaml", counter + "colour: red\n")
     result = invoke("validate", "counter.yaml")
     assert result.exit_code == 0
@@ -86,7 +86,7 @@ def test_warnings_are_told_and_allowed(invoke: Invoke, write: WriteFile, counter
     assert "    colour: red\n    ^~~~~~\n" in result.stdout
 
 
-def test_strict_makes_warnings_errors(invoke: Invoke, write: WriteFile, counter: str) -> None:
+def test_strict_turns_warnings_into_errors(invoke: Invoke, write: WriteFile, counter: str) -> None:
     write("counter.yaml", counter.replace("entry_point: add", "entry_point: add\n      colour: red"))
     assert invoke("validate", "counter.yaml").exit_code == 0
     result = invoke("validate", "counter.yaml", "--strict")
@@ -94,7 +94,7 @@ def test_strict_makes_warnings_errors(invoke: Invoke, write: WriteFile, counter:
     assert "1 error" in result.stdout
 
 
-def test_every_agent_is_validated_unless_one_is_asked_for(
+def test_all_agents_are_validated_unless_one_is_selected(
     invoke: Invoke, write: WriteFile, two_agents: str
 ) -> None:
     write("two.yaml", two_agents.replace("add, type", "sum, type", 1))
@@ -106,14 +106,14 @@ def test_every_agent_is_validated_unless_one_is_asked_for(
     assert "did you mean 'other'?" in unknown.stdout
 
 
-def test_a_problem_that_all_agents_share_is_told_once(
+def test_a_problem_that_all_agents_share_is_reported_once(
     invoke: Invoke, write: WriteFile, two_agents: str
 ) -> None:
     write("two.yaml", two_agents + "colour: red\n")
     assert len(json.loads(invoke("validate", "two.yaml", "--json").stdout)) == 1
 
 
-def test_a_problem_is_told_once_of_a_scenario_and_its_manifest(
+def test_a_problem_of_a_manifest_that_is_also_named_by_a_scenario_is_reported_once(
     invoke: Invoke, write: WriteFile, suite: WriteSuite, counter: str
 ) -> None:
     suite("{name: a, expect: {status: completed}}")
@@ -123,7 +123,7 @@ def test_a_problem_is_told_once_of_a_scenario_and_its_manifest(
     assert "1 manifest, 1 scenario file: 1 warning\n" in result.stdout
 
 
-def test_variables_come_from_the_command_line_and_nowhere_else(
+def test_variables_come_only_from_the_command_line(
     invoke: Invoke, write: WriteFile, monkeypatch: pytest.MonkeyPatch, asking: str
 ) -> None:
     write("asking.yaml", asking)
@@ -136,14 +136,14 @@ def test_variables_come_from_the_command_line_and_nowhere_else(
     assert invoke("validate", "asking.yaml", "--env-passthrough", "MODEL").exit_code == 0
 
 
-def test_a_variable_is_a_name_and_a_value(invoke: Invoke, write: WriteFile, asking: str) -> None:
+def test_a_variable_without_a_value_is_refused(invoke: Invoke, write: WriteFile, asking: str) -> None:
     write("asking.yaml", asking)
     result = invoke("validate", "asking.yaml", "--env", "MODEL")
     assert result.exit_code == 2
     assert "'MODEL' is not NAME=value" in result.stderr
 
 
-def test_scenarios_in_the_same_call_give_variables_and_folders_of_modules(
+def test_named_scenarios_supply_variables_and_module_folders_for_manifests(
     invoke: Invoke, write: WriteFile, asking: str
 ) -> None:
     write(
@@ -162,7 +162,7 @@ def test_scenarios_in_the_same_call_give_variables_and_folders_of_modules(
     assert "MODEL" in alone.stdout
 
 
-def test_a_folder_is_searched_for_what_a_dialect_knows(
+def test_a_folder_is_searched_for_manifests_of_any_dialect(
     invoke: Invoke, write: WriteFile, counter: str
 ) -> None:
     write("deep/er/counter.yaml", counter)
@@ -201,7 +201,9 @@ def test_a_file_named_explicitly_must_be_a_manifest(invoke: Invoke, write: Write
     assert "not a manifest of a known dialect" in result.stdout
 
 
-def test_a_document_of_parts_is_told_from_one_of_no_dialect(invoke: Invoke, write: WriteFile) -> None:
+def test_a_document_without_a_top_level_component_is_an_error_of_its_dialect(
+    invoke: Invoke, write: WriteFile
+) -> None:
     write(
         "parts.yaml",
         "$referenced_components: {m: {component_type: VllmConfig, name: m, url: u, model_id: x}}\n",
@@ -212,7 +214,7 @@ def test_a_document_of_parts_is_told_from_one_of_no_dialect(invoke: Invoke, writ
     assert "comes after the document that refers to them" in result.stdout
 
 
-def test_a_manifest_that_another_version_of_yaml_would_take_is_refused_by_its_own(
+def test_a_manifest_is_parsed_only_by_the_yaml_version_of_its_dialect(
     invoke: Invoke, write: WriteFile, counter: str
 ) -> None:
     write("counter.yaml", counter.replace("count: state.count + 1", "count: ${COUNT}"))
@@ -222,7 +224,7 @@ def test_a_manifest_that_another_version_of_yaml_would_take_is_refused_by_its_ow
     assert "counter.yaml is left out, as it cannot be read: not valid YAML" in invoke("validate", ".").stdout
 
 
-def test_a_manifest_with_a_key_that_only_its_own_yaml_takes_for_no_text_is_refused_with_the_key(
+def test_a_key_that_is_not_text_in_the_yaml_version_of_its_dialect_is_an_error(
     invoke: Invoke, write: WriteFile
 ) -> None:
     write("tide.yaml", "component_type: Flow\nname: tide\nnodes:\n  - mapping: {yes: sail, 'no': wait}\n")
@@ -232,7 +234,7 @@ def test_a_manifest_with_a_key_that_only_its_own_yaml_takes_for_no_text_is_refus
     assert "tide.yaml is left out, as it cannot be read: this key" in invoke("validate", ".").stdout
 
 
-def test_a_manifest_that_no_version_of_yaml_takes_is_refused_with_what_none_takes(
+def test_a_manifest_that_no_yaml_version_accepts_reports_the_common_problem(
     invoke: Invoke, write: WriteFile
 ) -> None:
     """`yes` is a boolean in only one version, and the manifest is written in the other."""
@@ -245,7 +247,7 @@ def test_a_manifest_that_no_version_of_yaml_takes_is_refused_with_what_none_take
     assert "boolean" not in result.stdout
 
 
-def test_such_a_key_in_any_other_file_of_a_folder_is_nobodys_concern(
+def test_a_key_that_is_not_text_in_another_yaml_file_is_ignored(
     invoke: Invoke, write: WriteFile, counter: str
 ) -> None:
     write("counter.yaml", counter)
@@ -254,9 +256,7 @@ def test_such_a_key_in_any_other_file_of_a_folder_is_nobodys_concern(
     assert (result.exit_code, "build.yaml" in result.stdout) == (0, False)
 
 
-def test_a_scenario_whose_manifest_is_not_there_is_told(
-    invoke: Invoke, write: WriteFile, counter: str
-) -> None:
+def test_a_missing_manifest_of_a_scenario_is_an_error(invoke: Invoke, write: WriteFile, counter: str) -> None:
     write("counter.yaml", counter)
     write("a.scenario.yaml", "harness: 1\nmanifest: conter.yaml\nscenarios: [{name: any}]\n")
     result = invoke("validate", "a.scenario.yaml")
@@ -272,7 +272,7 @@ def test_a_scenario_whose_manifest_is_not_there_is_told(
         (["counter.yaml", "--dialect", "shrma"], "did you mean 'sherma'?"),
     ],
 )
-def test_wrong_arguments_are_told_with_a_suggestion(
+def test_invalid_arguments_are_errors_with_a_suggestion(
     invoke: Invoke, write: WriteFile, tmp_path: Path, args: Any, told: Any, counter: str
 ) -> None:
     write("counter.yaml", counter)
@@ -282,14 +282,14 @@ def test_wrong_arguments_are_told_with_a_suggestion(
     assert told in result.output
 
 
-def test_the_installed_command_leaves_with_the_same_code(
+def test_the_installed_command_has_the_same_exit_code(
     harness: RunCommand, write: WriteFile, counter: str
 ) -> None:
     write("counter.yaml", counter.replace("entry_point: add", "entry_point: ad"))
     assert harness("validate", "counter.yaml").returncode == 2
 
 
-def test_the_manifest_a_scenario_runs_is_checked_and_the_names_it_expects_there(
+def test_a_scenario_s_manifest_and_the_names_it_expects_are_checked(
     invoke: Invoke, write: WriteFile, asking: str
 ) -> None:
     write("asking.yaml", asking)
@@ -330,7 +330,7 @@ def test_the_manifest_a_scenario_runs_is_checked_and_the_names_it_expects_there(
         ),
     ],
 )
-def test_mistakes_in_the_expressions_of_a_manifest_are_told_in_their_place(
+def test_errors_in_expressions_of_a_manifest_have_their_place(
     invoke: Invoke, write: WriteFile, counter: str, expression: str, told: str
 ) -> None:
     write("counter.yaml", counter.replace("count: state.count + 1", f"count: '{expression}'"))
@@ -339,7 +339,7 @@ def test_mistakes_in_the_expressions_of_a_manifest_are_told_in_their_place(
     assert f"counter.yaml:{told}" in result.stdout
 
 
-def test_a_scenario_file_that_is_named_as_a_manifest(
+def test_a_scenario_file_named_as_a_manifest_is_an_error(
     invoke: Invoke, write: WriteFile, suite: WriteSuite
 ) -> None:
     suite("{name: a, expect: {path: [add]}}")
@@ -353,7 +353,9 @@ def test_a_scenario_file_that_is_named_as_a_manifest(
     assert "`manifest` names the file of the agent" in result.stdout
 
 
-def test_a_manifest_of_another_dialect_than_is_named(invoke: Invoke, write: WriteFile, counter: str) -> None:
+def test_a_manifest_of_another_dialect_than_the_option_is_an_error(
+    invoke: Invoke, write: WriteFile, counter: str
+) -> None:
     write("counter.yaml", counter)
     write(
         "b.scenario.yaml",
@@ -364,9 +366,7 @@ def test_a_manifest_of_another_dialect_than_is_named(invoke: Invoke, write: Writ
     assert "it looks like a manifest of sherma, and `dialect` says loki" in result.stdout
 
 
-def test_the_manifest_of_a_sub_agent_is_checked_with_that_of_its_caller(
-    invoke: Invoke, write: WriteFile, counter: str
-) -> None:
+def test_the_manifest_of_a_sub_agent_is_checked_too(invoke: Invoke, write: WriteFile, counter: str) -> None:
     write("counter.yaml", counter.replace("entry_point: add", "entry_point: ad"))
     calls = "type: call_agent, args: {agent: {id: counter}, input: '\"1\"'}"
     caller = counter.replace("type: set_state, args: {values: {count: state.count + 1}}", calls)

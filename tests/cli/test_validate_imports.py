@@ -34,7 +34,7 @@ sub_agents: [{id: other, version: "1", import_path: loud_tools.agent}]
 """
 
 
-def test_nothing_is_imported_unless_asked(
+def test_nothing_is_imported_without_the_option(
     invoke: Invoke, write: WriteFile, tmp_path: Path, counter: str
 ) -> None:
     write("counter.yaml", IMPORTING + counter.partition("\n")[2])
@@ -55,7 +55,7 @@ def test_nothing_is_imported_unless_asked(
 
 
 @pytest.mark.parametrize("flags", [(), ("--imports",)])
-def test_an_import_path_that_leads_nowhere_is_found_with_and_without_an_import(
+def test_an_invalid_import_path_is_found_with_and_without_importing(
     invoke: Invoke, write: WriteFile, counter: str, flags: Any
 ) -> None:
     write("counter.yaml", IMPORTING.replace("weigh}", "weihg}") + counter.partition("\n")[2])

@@ -12,7 +12,7 @@ COUNTS = "{name: counts, expect: {state: {count: 1}}}"
 WATCHING = "watching; Ctrl-C ends"
 
 
-def test_what_a_saved_file_touches_runs_again_until_ctrl_c(
+def test_scenarios_affected_by_a_saved_file_run_again_until_ctrl_c(
     suite: WriteSuite, write: WriteFile, tmp_path: Path
 ) -> None:
     suite(COUNTS)
@@ -38,7 +38,7 @@ def test_what_a_saved_file_touches_runs_again_until_ctrl_c(
     assert code == 1  # b still fails, though it was not in the last run
 
 
-def test_without_its_package_it_says_what_to_install(
+def test_a_missing_package_is_named_with_the_command_to_install_it(
     invoke: Invoke, suite: WriteSuite, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     suite(COUNTS)
@@ -51,7 +51,7 @@ def test_without_its_package_it_says_what_to_install(
 @pytest.mark.parametrize(
     "option", [["--live"], ["--record-mode", "once"], ["--json", "-"], ["--fail-under", "1"]]
 )
-def test_what_is_recorded_or_read_by_a_program_is_not_watched(
+def test_recordings_and_files_of_other_programs_are_not_watched(
     invoke: Invoke, suite: WriteSuite, option: list[str]
 ) -> None:
     suite(COUNTS)
