@@ -1,3 +1,5 @@
+"""Fixtures of the tests of commands: manifests, suites, and functions that run commands."""
+
 import os
 import subprocess
 from pathlib import Path
@@ -14,7 +16,7 @@ COMMAND = str(BIN / "harness")
 
 
 @pytest.fixture(autouse=True)
-def _in_a_folder_of_its_own(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def _empty_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
     for name in [name for name in os.environ if name.startswith("HARNESS_")]:
         monkeypatch.delenv(name)
@@ -40,32 +42,32 @@ def asking() -> str:
 
 @pytest.fixture
 def write(tmp_path: Path) -> WriteFile:
-    def written(name: str, text: str) -> Path:
+    def write_file(name: str, text: str) -> Path:
         path = tmp_path / name
         path.parent.mkdir(parents=True, exist_ok=True)
         path.write_text(text, encoding="utf-8")
         return path
 
-    return written
+    return write_file
 
 
 @pytest.fixture
 def suite(write: WriteFile) -> WriteSuite:
-    def written(*scenarios: str, file: str = "a.scenario.yaml") -> None:
+    def write_suite(*scenarios: str, file: str = "a.scenario.yaml") -> None:
         write("counter.yaml", COUNTER)
         write("asking.yaml", ASKING)
         listed = "".join(f"\n  - {scenario}" for scenario in scenarios)
         write(file, f"harness: 1\nmanifest: counter.yaml\nscenarios:{listed}\n")
 
-    return written
+    return write_suite
 
 
 @pytest.fixture
 def invoke() -> Invoke:
-    def result(*args: str) -> Result:
+    def invoke_command(*args: str) -> Result:
         return CliRunner().invoke(cli, args, prog_name="harness")
 
-    return result
+    return invoke_command
 
 
 @pytest.fixture
@@ -76,7 +78,7 @@ def installed() -> str:
 
 @pytest.fixture
 def harness() -> RunCommand:
-    def completed(*args: str, **env: str) -> subprocess.CompletedProcess[str]:
+    def run_command(*args: str, **env: str) -> subprocess.CompletedProcess[str]:
         return run(["harness", *args], errors="replace", env={**os.environ, **env})
 
-    return completed
+    return run_command

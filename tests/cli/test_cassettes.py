@@ -94,7 +94,7 @@ def test_a_changed_manifest_or_prompt_file_makes_a_cassette_stale(project: Proje
     done = project.harness("cassettes")
     assert done.code == 1, done.all
     assert f"stale: {file} changed since" in done.out
-    if file == "manner.txt":  # what is asked has changed as well
+    if file == "manner.txt":  # the request has changed as well
         assert "does not replay, see below" in done.out
         assert '"Be nice.[-Repeat-]{+Never repeat+} what you hear.' in done.out
 

@@ -108,7 +108,7 @@ def project(first_run: Path, tmp_path: Path) -> Path:
 def rerun(project: Path, invoke: Invoke) -> Callable[..., None]:
     """A function that changes texts in the project's files and runs it again, into `after`."""
 
-    def changed(*edits: tuple[str, str, str]) -> None:
+    def edit_and_run(*edits: tuple[str, str, str]) -> None:
         for name, old, new in edits:
             text = (project / name).read_text(encoding="utf-8")
             assert old in text, old
@@ -116,17 +116,17 @@ def rerun(project: Path, invoke: Invoke) -> Callable[..., None]:
         result = invoke("run", "tram.scenario.yaml", "-q", "--report", "after")
         assert result.exit_code in (0, 1, 3), result.output
 
-    return changed
+    return edit_and_run
 
 
 @pytest.fixture
-def compared(invoke: Invoke) -> Callable[..., Any]:
-    def found(*arguments: str) -> Any:
+def compare_runs(invoke: Invoke) -> Callable[..., Any]:
+    def compare(*arguments: str) -> Any:
         result = invoke("compare", *(arguments or ("before", "after")), "--json", "-")
         assert result.exit_code == 0, result.output
         return json.loads(result.stdout)
 
-    return found
+    return compare
 
 
 # ---------------------------------------------------------------- the first event that differs
@@ -192,7 +192,7 @@ M, S = "tram.yaml", "tram.scenario.yaml"
 )
 def test_the_first_event_that_differs_is_shown(
     rerun: Callable[..., None],
-    compared: Callable[..., Any],
+    compare_runs: Callable[..., Any],
     edit: tuple[str, str, str],
     kind: str,
     what: str,
@@ -200,7 +200,7 @@ def test_the_first_event_that_differs_is_shown(
     diff: list[str] | None,
 ) -> None:
     rerun(edit)
-    change = next(each for each in compared()["changes"] if each["id"] == FARE)
+    change = next(each for each in compare_runs()["changes"] if each["id"] == FARE)
     difference = change["difference"]
     assert (difference["kind"], difference["what"]) == (kind, what)
     assert re.fullmatch(where, difference["where"] or "")
@@ -209,13 +209,16 @@ def test_the_first_event_that_differs_is_shown(
 
 
 def test_a_run_that_continues_after_the_end_of_the_other_is_a_difference(
-    rerun: Callable[..., None], compared: Callable[..., Any]
+    rerun: Callable[..., None], compare_runs: Callable[..., Any]
 ) -> None:
     rerun((M, "- {source: zoned, target: ask}", "- {source: zoned, target: lost}"))
-    assert compared()["changes"][0]["difference"]["parts"][0]["diff"] == ["- zoned -> ask", "+ zoned -> lost"]
+    assert compare_runs()["changes"][0]["difference"]["parts"][0]["diff"] == [
+        "- zoned -> ask",
+        "+ zoned -> lost",
+    ]
 
 
-# ---------------------------------------------------------------- what became of scenarios
+# ---------------------------------------------------------------- changes of scenarios
 
 
 def test_a_worse_scenario_is_shown_with_its_check_and_the_line_of_the_manifest(
@@ -233,23 +236,23 @@ def test_a_worse_scenario_is_shown_with_its_check_and_the_line_of_the_manifest(
 
 
 def test_a_run_does_not_differ_from_itself(
-    project: Path, compared: Callable[..., Any], invoke: Invoke
+    project: Path, compare_runs: Callable[..., Any], invoke: Invoke
 ) -> None:
-    found = compared("before", "before")
+    found = compare_runs("before", "before")
     assert found["changes"] == []
     assert found["counts"]["same"] == 2
     assert "2 the same" in invoke("compare", "before", "before").stdout
 
 
 def test_reversing_the_runs_reverses_worse_and_better_new_and_gone(
-    rerun: Callable[..., None], compared: Callable[..., Any]
+    rerun: Callable[..., None], compare_runs: Callable[..., Any]
 ) -> None:
     rerun(
         (S, "- {name: another,", "- {name: renamed,"),
         (M, 'state.stop == "Elm"', 'state.stop == "Pine"'),
     )
     mirror = {"worse": "better", "better": "worse", "new": "gone", "gone": "new", "changed": "changed"}
-    there, back = compared("before", "after"), compared("after", "before")
+    there, back = compare_runs("before", "after"), compare_runs("after", "before")
     assert {(mirror[each["kind"]], each["id"]) for each in there["changes"]} == {
         (each["kind"], each["id"]) for each in back["changes"]
     }
@@ -284,14 +287,14 @@ def test_a_changed_expectation_of_the_same_behaviour_is_shown_as_such(
 
 
 def test_repeats_are_compared_in_pairs(
-    project: Path, rerun: Callable[..., None], compared: Callable[..., Any], invoke: Invoke
+    project: Path, rerun: Callable[..., None], compare_runs: Callable[..., Any], invoke: Invoke
 ) -> None:
     invoke("run", S, "-q", "--repeat", "3", "--report", "before")
     rerun((S, "- {name: another,", "- {name: another, repeat: 2,"))
-    found = {each["id"]: each for each in compared()["changes"]}
-    assert found == {}  # what only one of the runs has is no change
+    found = {each["id"]: each for each in compare_runs()["changes"]}
+    assert found == {}  # a repeat in only one of the runs is not a change
     rerun((M, "values: {zone: '9'}", "values: {zone: '8'}"))
-    found = {each["id"]: each for each in compared()["changes"]}
+    found = {each["id"]: each for each in compare_runs()["changes"]}
     assert found[OTHER]["repeats"] == {"compared": 2, "different": [0, 1], "unpaired": 1}
     assert (
         "2 of 2 repeats differ: 0, 1\n    not compared, since only one of the runs has it: 1 repeat"
@@ -329,7 +332,7 @@ def test_a_scenario_in_neither_run_is_an_error(project: Path, invoke: Invoke) ->
     assert f"did you mean '{FARE}'?" in result.stderr
 
 
-# ---------------------------------------------------------------- what cannot be compared
+# ---------------------------------------------------------------- runs that cannot be compared
 
 
 def test_the_last_run_is_the_default(project: Path, invoke: Invoke) -> None:

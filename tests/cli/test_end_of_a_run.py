@@ -17,7 +17,7 @@ TRACE = """harness trace 'a.scenario.yaml::it'"'"'s wrong'"""
 
 @pytest.fixture
 def run_by_pytest(pytester: pytest.Pytester, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> RunPytest:
-    monkeypatch.chdir(tmp_path)  # away from the folder of `pytester`
+    monkeypatch.chdir(tmp_path)  # leave the folder of `pytester`
 
     def run(*args: str) -> list[str]:
         return pytester.runpytest_inprocess("-p", "no:cacheprovider", f"--rootdir={tmp_path}", *args).outlines

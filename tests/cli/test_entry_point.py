@@ -1,3 +1,5 @@
+"""The `harness` command itself: help, exit codes, misspelt words, defects and Ctrl-C."""
+
 import subprocess
 import sys
 from typing import Any
@@ -42,7 +44,7 @@ def test_ctrl_c_during_imports_ends_the_command_as_later(
         try:
             raise KeyboardInterrupt
         except KeyboardInterrupt as error:
-            if wrapped:  # as Python 3.11 does, where a class is being made
+            if wrapped:  # as Python 3.11 does during the creation of a class
                 raise RuntimeError("Error calling __set_name__") from error
             raise
 

@@ -100,7 +100,7 @@ def tell(state, params):
 """
 
 
-def _acting(output: str) -> list[str]:
+def _commands_found(output: str) -> list[str]:
     """Return the workflow commands that a runner finds in the output."""
     return [line for line in output.splitlines() if line.lstrip().startswith("::") or "##[" in line]
 
@@ -121,7 +121,7 @@ def test_output_of_models_and_tools_contains_no_workflow_commands(
     shown = done.stdout + done.stderr
     assert "set-output name=a::b" in shown
     assert "error::printed" in shown
-    assert [line[: line.index(" ")] for line in _acting(shown)] == ["::error", "::error"]
+    assert [line[: line.index(" ")] for line in _commands_found(shown)] == ["::error", "::error"]
 
 
 @pytest.mark.parametrize("options", [("-s",), ("-n1", "-rA", "--tb=long")])
@@ -132,7 +132,7 @@ def test_output_under_pytest_contains_no_workflow_commands(
     lines = [*done.stdout.splitlines(), *done.stderr.splitlines()]
     assert [line for line in lines if "set-output name=a::b" in line]
     assert [line for line in lines if "error::printed" in line]
-    assert [line[: line.index(" ")] for line in _acting("\n".join(lines))] == ["::error", "::error"]
+    assert [line[: line.index(" ")] for line in _commands_found("\n".join(lines))] == ["::error", "::error"]
 
 
 def test_a_trace_as_json_contains_no_workflow_commands_and_is_unchanged(
@@ -140,7 +140,7 @@ def test_a_trace_as_json_contains_no_workflow_commands_and_is_unchanged(
 ) -> None:
     invoke("run", ".", "-q")
     told = invoke("trace", "a.scenario.yaml::speaks", "--json").output
-    assert _acting(told) == []
+    assert _commands_found(told) == []
     assert any("##[add-mask]e" in str(json.loads(line)) for line in told.splitlines())
 
 

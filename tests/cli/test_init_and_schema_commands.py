@@ -1,3 +1,5 @@
+"""`harness init` and `harness schema`."""
+
 import json
 from pathlib import Path
 from typing import Any

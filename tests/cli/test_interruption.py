@@ -1,3 +1,5 @@
+"""Interrupted runs: Ctrl-C, and a closed output pipe."""
+
 import json
 import signal
 import xml.etree.ElementTree as ET
@@ -17,11 +19,11 @@ MANY = ["{name: again and again, repeat: 100000, expect: {state: {count: 1}}}", 
 
 
 @pytest.fixture
-def begun() -> Iterator[Callable[..., Process]]:
-    """A function that starts a run that would take minutes, and waits for its third line."""
+def start_run() -> Iterator[Callable[..., Process]]:
+    """A function that starts a run of several minutes, and waits for its third line."""
     with ExitStack() as processes:
 
-        def process(*args: str) -> Process:
+        def start(*args: str) -> Process:
             command = ["harness", "run", ".", *args]
             popen = Process(command, stdout=PIPE, stderr=PIPE)
             processes.enter_context(popen)
@@ -31,15 +33,15 @@ def begun() -> Iterator[Callable[..., Process]]:
                 assert popen.stdout.readline()
             return popen
 
-        yield process
+        yield start
 
 
 @pytest.mark.parametrize("name", [signal.SIGINT, signal.SIGTERM])
 def test_an_interrupted_run_writes_its_results_and_exits_with_3(
-    suite: WriteSuite, begun: Any, name: Any
+    suite: WriteSuite, start_run: Any, name: Any
 ) -> None:
     suite(*MANY)
-    process = begun()
+    process = start_run()
     process.send_signal(name)
     stdout, stderr = process.communicate(timeout=60)
     assert process.returncode == 3
@@ -55,9 +57,9 @@ def test_an_interrupted_run_writes_its_results_and_exits_with_3(
 
 
 @pytest.mark.parametrize("args", [[], ["--json", "-"]], ids=["text", "json"])
-def test_a_closed_output_pipe_ends_the_run_silently(suite: WriteSuite, begun: Any, args: Any) -> None:
+def test_a_closed_output_pipe_ends_the_run_silently(suite: WriteSuite, start_run: Any, args: Any) -> None:
     suite(*MANY)
-    process = begun(*args)
+    process = start_run(*args)
     assert process.stdout is not None
     assert process.stderr is not None
     process.stdout.close()

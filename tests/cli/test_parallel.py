@@ -1,3 +1,5 @@
+"""`harness run -j`: results, errors and interruption of worker processes."""
+
 import json
 import os
 import signal
@@ -35,16 +37,16 @@ def wait():
 
 @pytest.fixture
 def calls(write: WriteFile) -> Any:
-    """A function that writes a suite with a scenario for each of these tools."""
+    """A function that writes a suite with one scenario per tool."""
 
-    def written(*tools: str) -> None:
+    def write_suite(*tools: str) -> None:
         write("calls.yaml", FLOW)
         write("tools.py", TOOLS)
         listed = [f"{{name: {n} {tool}, tools: {{call: tools.{tool}}}}}" for n, tool in enumerate(tools)]
         text = "".join(f"\n  - {scenario}" for scenario in listed)
         write("calls.scenario.yaml", f"harness: 1\nmanifest: calls.yaml\nscenarios:{text}\n")
 
-    return written
+    return write_suite
 
 
 def results() -> list[dict[str, Any]]:
@@ -146,7 +148,7 @@ def test_workers_start_importing_before_files_are_read(
 
 def test_a_worker_that_cannot_start_ends_the_run_with_the_reason(calls: Any, write: WriteFile) -> None:
     calls("fine", "fine", "fine")
-    script = write("script.py", "from harness.cli.main import main\nmain()\n")  # each worker begins it again
+    script = write("script.py", "from harness.cli.main import main\nmain()\n")  # each worker runs it again
     command = [sys.executable, str(script), "run", ".", "-j", "2"]
     done = subprocess.run(command, capture_output=True, text=True, timeout=60, check=False)
     assert done.returncode == 3
@@ -163,7 +165,7 @@ def test_ctrl_c_keeps_results_and_abandons_a_waiting_tool(calls: Any) -> None:
         while "begun" not in shown or shown.count("passed") < 2:
             shown += (line := process.stdout.readline())
             assert line
-        os.killpg(process.pid, signal.SIGINT)  # as a terminal does
+        os.killpg(process.pid, signal.SIGINT)  # as a terminal sends it
         _, stderr = process.communicate(timeout=60)
     assert process.returncode == 3
     assert stderr.startswith("interrupted")

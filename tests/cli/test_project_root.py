@@ -72,7 +72,7 @@ def test_without_a_marker_the_root_is_the_folder_of_the_file(invoke: Invoke, wri
     write("suite/more/b.scenario.yaml", SCENARIOS.replace("..", "../.."))
     invoke("run", "suite/more/b.scenario.yaml")
     assert reports() == ["suite/more/" + REPORT]
-    invoke("run", "suite")  # of several, what is around all of them
+    invoke("run", "suite")  # several files: their common folder
     assert reports() == ["suite/more/" + REPORT, "suite/" + REPORT]
 
 

@@ -211,11 +211,11 @@ def test_missing_cassettes_are_not_recorded_in_ci(project: Project, model: Model
     project.parrot("one")
     assert project.harness("run", ".", "--record-mode", "once", CI="true").code == 3
     assert model.heard == []
-    assert project.record(CI="true").code == 0  # asked for by name
+    assert project.record(CI="true").code == 0  # `record` is an explicit request
     assert model.heard == ["one"]
 
 
-# ---------------------------------------------------------------- what stands in the way
+# ---------------------------------------------------------------- obstacles: keys, extras, providers
 
 
 @pytest.mark.parametrize("provider", ["openai", "anthropic"])
@@ -269,7 +269,7 @@ def test_the_report_folder_and_quiet_options(project: Project) -> None:
     assert set(project.results("mine")) == {"one"}
 
 
-# ---------------------------------------------------------------- people
+# ---------------------------------------------------------------- human input
 
 
 def asking(project: Project) -> None:

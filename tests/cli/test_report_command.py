@@ -1,3 +1,5 @@
+"""`harness report`: the page of a run, and the comment on a pull request."""
+
 from pathlib import Path
 
 import pytest

@@ -1,3 +1,5 @@
+"""`harness run`: exit codes, output, JSON, selection of scenarios, repeats."""
+
 import json
 from pathlib import Path
 from typing import Any

@@ -1,3 +1,5 @@
+"""`harness serve`: addresses, requests, signals and errors."""
+
 import json
 import os
 import signal
@@ -14,7 +16,7 @@ STUBS = "{name: one, input: hi, llm: [{reply: Refund issued.}, later], mcp: {sho
 
 
 @pytest.fixture
-def served(suite: WriteSuite) -> Any:
+def start_server(suite: WriteSuite) -> Any:
     """A function that starts `harness serve` with these arguments and returns the process and its first lines."""
     started = []
 
@@ -40,10 +42,10 @@ def ask(url: Any) -> Any:
 
 
 def test_the_server_prints_its_addresses_and_requests_and_exits_with_0(
-    suite: WriteSuite, served: Any
+    suite: WriteSuite, start_server: Any
 ) -> None:
     suite(STUBS)
-    process, (openai, anthropic, mcp) = served("a.scenario.yaml")
+    process, (openai, anthropic, mcp) = start_server("a.scenario.yaml")
     url = openai.strip().removeprefix("OPENAI_BASE_URL=")
     base = url.removesuffix("/v1")
     assert base.startswith("http://127.0.0.1:")
@@ -59,16 +61,16 @@ def test_the_server_prints_its_addresses_and_requests_and_exits_with_0(
     assert out == "1 stub not used:\n  llm: reply: 'later' (a.scenario.yaml:4:59)\n"
 
 
-def test_sigterm_ends_the_server_with_exit_code_0(suite: WriteSuite, served: Any) -> None:
+def test_sigterm_ends_the_server_with_exit_code_0(suite: WriteSuite, start_server: Any) -> None:
     suite("{name: one, mcp: {shop: {}}}")
-    process, _ = served("a.scenario.yaml")
+    process, _ = start_server("a.scenario.yaml")
     process.send_signal(signal.SIGTERM)
     assert process.wait(60) == 0
 
 
-def test_the_server_continues_if_its_output_is_closed(suite: WriteSuite, served: Any) -> None:
+def test_the_server_continues_if_its_output_is_closed(suite: WriteSuite, start_server: Any) -> None:
     suite(STUBS)
-    process, (openai, *_) = served("a.scenario.yaml")
+    process, (openai, *_) = start_server("a.scenario.yaml")
     process.stdout.close()
     url = openai.strip().removeprefix("OPENAI_BASE_URL=")
     assert [ask(url), ask(url)] == ["Refund issued.", "later"]

@@ -1,3 +1,5 @@
+"""`harness show`: graphs as text, Mermaid and SVG, and data edges."""
+
 from pathlib import Path
 from typing import Any
 from xml.etree import ElementTree

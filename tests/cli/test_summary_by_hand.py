@@ -302,7 +302,7 @@ def test_latency_by_node_and_by_scenario_equals_the_recomputed_one(run: Path, li
         for manifest, by_node in nodes.items()
     }
     _same(summary["latency_by_node"], by_hand)
-    [entry] = summary["latency_by_scenario"]  # only where faults are drawn it takes another time
+    [entry] = summary["latency_by_scenario"]  # only random faults change its latency
     of_scenario = _latencies([line for line in lines if line["id"] == entry["id"]])
     assert entry["id"].endswith("::it often waits, and is too late then")
     _same(entry, {"id": entry["id"], "variant": None, "runs": REPEATS, **_percentiles(of_scenario)})

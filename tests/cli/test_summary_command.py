@@ -47,7 +47,7 @@ def test_the_same_scenario_in_several_runs_counts_as_repeats(invoke: Invoke) -> 
     ]
     total = summary["total"]
     assert (total["runs"], total["scenarios"], total["passed"]) == (5, 2, 4)
-    assert total["distinct_runs"] == 2  # stubs answered alike in both runs, and all did the same
+    assert total["distinct_runs"] == 2  # stubs gave equal answers in both runs, so repeats were equal
     assert [(failure["id"], failure["run"]) for failure in summary["failures"]] == [
         ("a.scenario.yaml::it does not count", "monday")
     ]

@@ -124,7 +124,7 @@ def test_the_events_are_printed_as_json(tutorial: Path, invoke: Invoke) -> None:
     ] * 4
 
 
-# ---------------------------------------------------------------- which run
+# ---------------------------------------------------------------- the choice of the run
 
 
 def test_the_first_repeat_that_did_not_pass_is_the_default(

@@ -1,3 +1,5 @@
+"""`harness validate`: problems of manifests and scenario files, and how they are found."""
+
 import json
 from pathlib import Path
 from typing import Any
@@ -7,7 +9,7 @@ import pytest
 from tests.cli.fixtures import Invoke, RunCommand, WriteFile, WriteSuite
 
 INVALID = Path(__file__).parents[2] / "scenarios/sherma/manifests/invalid"
-FAULTS = {  # file: (line, what its message names)
+PROBLEMS = {  # file: (line, a word of the message)
     "branch_target.yaml": (11, "limbo"),
     "edge_target.yaml": (11, "nowhere"),
     "entry_twice.yaml": (7, "entry_point"),
@@ -35,7 +37,7 @@ FAULTS = {  # file: (line, what its message names)
 def test_a_problem_of_an_invalid_manifest_has_its_line(invoke: Invoke, name: Any) -> None:
     result = invoke("validate", str(INVALID / name), "--json")
     assert result.exit_code == 2
-    line, word = FAULTS[name]
+    line, word = PROBLEMS[name]
     first = json.loads(result.stdout)[0]
     assert (first["severity"], first["line"]) == ("error", line)
     assert Path(first["file"]).name == name

@@ -21,7 +21,7 @@ def test_scenarios_affected_by_a_saved_file_run_again_until_ctrl_c(
     write("b.scenario.yaml", f"harness: 1\nmanifest: other.yaml\nscenarios:\n  - {COUNTS}\n")
     with Terminal(Project(tmp_path), "harness", "run", ".", "--watch", "-j", "2") as terminal:
         terminal.type_after(WATCHING, "", end="")
-        write("counter.yaml", "agents: [")  # as an editor may leave it for a moment
+        write("counter.yaml", "agents: [")  # an incomplete file, as an editor may save it
         terminal.type_after(WATCHING, "", end="")
         write("other.yaml", manifest.replace("+ 1", "+ 2"))
         terminal.type_after(WATCHING, "", end="")

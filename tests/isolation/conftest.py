@@ -1,3 +1,5 @@
+"""Fixtures of the tests of isolation."""
+
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
