@@ -166,6 +166,24 @@ def test_new_scenarios_are_told_and_judged_without_a_before(tmp_path: Path) -> N
     assert list(found.notes) == ["1 scenario not in the baseline: a.scenario.yaml::new"]
 
 
+def test_a_fitness_names_the_scenarios_that_lost_the_most_first(tmp_path: Path) -> None:
+    scored = RunSpec(verdict="failed", score=0.5)
+    after = {
+        "full": GOOD,
+        "low": scored,
+        "heavy": replace(scored, weight=3.0, score=0.9),
+        "left out": RunSpec(verdict="skipped"),
+    }
+    ruling = only(verdict(tmp_path, after, "min_fitness: 0.9"), "min_fitness")
+    assert [scenario.id.rpartition("::")[2] for scenario in ruling.scenarios] == ["low", "heavy"]
+
+
+def test_flakiness_without_repeats_is_noted(tmp_path: Path) -> None:
+    assert only(verdict(tmp_path, RUN, "max_flaky: 0"), "max_flaky").note == "no scenario ran more than once"
+    twice = {**RUN, "x": RunSpec(repeats=2)}
+    assert only(verdict(tmp_path, twice, "max_flaky: 0"), "max_flaky").note == ""
+
+
 def test_a_bound_that_is_reached_exactly_holds(tmp_path: Path) -> None:
     many = {f"s{n}": GOOD for n in range(20)}
     after = {**many, "s0": replace(GOOD, verdict="failed", score=0.0)}
