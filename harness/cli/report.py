@@ -61,9 +61,8 @@ def command(
     settings = load_settings()
     run = run or settings.report
     if history is not None:
-        next(
-            read_history(history), None
-        )  # raises if it is not a history; the page reports bad lines after the first
+        # Raises if the first line is not one of a history; the page reports later bad lines.
+        next(read_history(history), None)
     elif settings.history is not None and settings.history.is_file():
         history = settings.history
     file = output or (run if run.is_dir() else run.parent) / PAGE

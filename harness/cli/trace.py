@@ -94,9 +94,7 @@ def _lines_of(scenario: str, folder: Path, variant: str | None) -> list[Line]:
     """
     file, separator, name = scenario.partition("::")
     named: list[Line] = []
-    known: dict[
-        tuple[str, str], None
-    ] = {}  # for error messages; lines of other scenarios are not kept, as there may be many
+    known: dict[tuple[str, str], None] = {}  # names only: there may be many lines of other scenarios
     for line in read_lines(folder):
         known[line["suite"], line["scenario"]] = None
         if line["scenario"] == name:
