@@ -38,13 +38,13 @@ class Snapshots:
         self.largest = 0
         self.has_long = False
         self._known: dict[int, tuple[Any, Any, int]] = {}
-        self._whole = 0
+        self._expanded_size = 0
 
     def of(self, value: Any) -> Any:
         """Return the value as `to_json` does, but sharing long lists with earlier snapshots."""
-        before = self._whole
+        before = self._expanded_size
         snapshot = self._of(value, ())
-        self.largest = max(self.largest, self._whole - before)
+        self.largest = max(self.largest, self._expanded_size - before)
         return snapshot
 
     def _of(self, value: Any, inside: tuple[int, ...]) -> Any:
@@ -59,7 +59,7 @@ class Snapshots:
 
     def _text(self, value: str) -> Any:
         pieces = len(value) // _PIECE
-        self._whole += pieces
+        self._expanded_size += pieces
         if len(value) >= LONG_TEXT:
             self.has_long = True
             if self._known.get(id(value), (None,))[0] is value:
@@ -70,7 +70,7 @@ class Snapshots:
 
     def _copy(self, value: Any, inside: tuple[int, ...]) -> Any:
         self.size += _CONTAINER + len(value)
-        self._whole += _CONTAINER + len(value)
+        self._expanded_size += _CONTAINER + len(value)
         inside = (*inside, id(value))
         if type(value) is dict:
             return {key_text(key): self._of(item, inside) for key, item in value.items()}
@@ -78,19 +78,19 @@ class Snapshots:
 
     def _long_list(self, value: list[Any], inside: tuple[int, ...]) -> Any:
         self.has_long = True
-        known, snapshot, whole = self._known.get(id(value), (None, None, 0))
+        known, snapshot, expanded_size = self._known.get(id(value), (None, None, 0))
         if known is value and (snapshot is value or _equal(value, snapshot)):
-            self._whole += whole
+            self._expanded_size += expanded_size
             return snapshot
-        before = self._whole
+        before = self._expanded_size
         snapshot = self._copy(value, inside)
-        whole = self._whole - before
-        self._keep(value, snapshot, whole)
-        self._keep(snapshot, snapshot, whole)
+        expanded_size = self._expanded_size - before
+        self._keep(value, snapshot, expanded_size)
+        self._keep(snapshot, snapshot, expanded_size)
         return snapshot
 
-    def _keep(self, value: Any, snapshot: Any, whole: int) -> None:
-        self._known[id(value)] = (value, snapshot, whole)
+    def _keep(self, value: Any, snapshot: Any, expanded_size: int) -> None:
+        self._known[id(value)] = (value, snapshot, expanded_size)
         if len(self._known) > _KEPT:
             del self._known[next(iter(self._known))]
 

@@ -134,14 +134,14 @@ class Document:
         moved = {**entries, path[0]: (key_start, key_end, location)}
         return self._with({**rest.value, path[0]: value}, (start, end, moved))
 
-    def under(self, over: Document, whole: Callable[[DocumentPath, Any], bool] | None = None) -> Document:
+    def under(self, over: Document, replaces: Callable[[DocumentPath, Any], bool] | None = None) -> Document:
         """Return this document's mapping with that of `over` (a part of the same file) merged over it.
 
         Mappings are merged key by key at every depth, and other values are replaced. So is a mapping for which
-        `whole(path, value)` is true, with the value in `over`.
+        `replaces(path, value)` is true, with the value in `over`.
         """
-        keeps_whole = whole or (lambda _path, _value: False)
-        value, location = _merged((self.value, self._location), (over.value, over._location), (), keeps_whole)
+        replaces_at = replaces or (lambda _path, _value: False)
+        value, location = _merged((self.value, self._location), (over.value, over._location), (), replaces_at)
         return over._with(value, location)
 
     def with_texts(self, texts: Mapping[tuple[int, int], str]) -> Document:
@@ -214,18 +214,18 @@ def _aligned(value: Any, location: Location) -> Location:
 
 
 def _merged(
-    base: _Located, over: _Located, path: DocumentPath, whole: Callable[[DocumentPath, Any], bool]
+    base: _Located, over: _Located, path: DocumentPath, replaces: Callable[[DocumentPath, Any], bool]
 ) -> _Located:
     below, above = base[1][2], over[1][2]
     if not (isinstance(below, dict) and isinstance(above, dict)):  # not both are mappings
         return over
-    if whole(path, over[0]):
+    if replaces(path, over[0]):
         return over
     values, locations = {**base[0], **over[0]}, {**below, **above}
     for key in base[0].keys() & over[0].keys():
         key_start, key_end, location = above[key]
         lower = (base[0][key], below[key][2])
-        values[key], location = _merged(lower, (over[0][key], location), (*path, key), whole)
+        values[key], location = _merged(lower, (over[0][key], location), (*path, key), replaces)
         locations[key] = (key_start, key_end, location)
     return values, (over[1][0], over[1][1], locations)
 

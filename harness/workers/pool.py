@@ -62,9 +62,9 @@ class _Worker:
         Raises:
             EOFError, OSError: the worker has died.
         """
-        ended = ScenarioResult(*self.connection.recv())
+        result = ScenarioResult(*self.connection.recv())
         self.ready, self.since = True, time.monotonic()
-        return ended
+        return result
 
     def stop(self) -> None:
         """Stop the worker, without waiting for its end."""

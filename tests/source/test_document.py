@@ -98,7 +98,7 @@ def test_merging_is_by_key_at_every_depth_and_keeps_locations() -> None:
     assert document.value["base"]["a"] == {"x": 1, "y": 1}
 
 
-def test_merging_replaces_mappings_for_which_whole_is_true() -> None:
+def test_merging_replaces_mappings_for_which_the_function_is_true() -> None:
     document = parse("base: {a: {x: 1}, b: {x: 1}}\nover: {a: {y: 2}, b: {y: 2}}", file="f")
     merged = document.at(("base",)).under(document.at(("over",)), lambda path, _: path == ("a",))
     assert merged.value == {"a": {"y": 2}, "b": {"x": 1, "y": 2}}
