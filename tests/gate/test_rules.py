@@ -166,6 +166,20 @@ def test_new_scenarios_are_told_and_judged_without_a_before(tmp_path: Path) -> N
     assert list(found.notes) == ["1 scenario not in the baseline: a.scenario.yaml::new"]
 
 
+def test_a_change_of_the_fitness_is_weighted_and_one_of_the_latency_is_not(tmp_path: Path) -> None:
+    before = {"heavy": RunSpec(weight=3.0), "light": RunSpec()}
+    after = {
+        "heavy": RunSpec(weight=3.0, verdict="failed", score=0.8, latency=1.3),
+        "light": RunSpec(verdict="failed", score=0.6, latency=1.5),
+    }
+    found = verdict(tmp_path, after, "max_fitness_drop: 0.1, max_latency_increase: 0.1", before)
+    fitness, latency = only(found, "max_fitness_drop"), only(found, "max_latency_increase")
+    assert fitness.actual == pytest.approx((3 * 0.2 + 0.4) / 4)
+    assert latency.actual == pytest.approx((0.3 + 0.5) / 2)
+    assert [scenario.id.rpartition("::")[2] for scenario in fitness.scenarios] == ["heavy", "light"]
+    assert [scenario.id.rpartition("::")[2] for scenario in latency.scenarios] == ["light", "heavy"]
+
+
 def test_a_fitness_names_the_scenarios_that_lost_the_most_first(tmp_path: Path) -> None:
     scored = RunSpec(verdict="failed", score=0.5)
     after = {
