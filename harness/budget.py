@@ -63,4 +63,4 @@ def parse(text: str) -> Budget:
     dollars = DOLLARS.fullmatch(written)
     if dollars is not None and float(dollars[1] or dollars[2]) > 0:
         return Budget(cost=float(dollars[1] or dollars[2]))
-    raise ValueError(f"'{text}' is no budget: write 200 for model calls, or $1.50 for US dollars")
+    raise ValueError(f"'{text}' is not a budget: write 200 for model calls, or $1.50 for US dollars")

@@ -101,7 +101,7 @@ def read_labels(path: Path, options: Mapping[str, Any], settings: Settings) -> L
     """
     reader = READERS.get(path.suffix.lower())
     if reader is None:
-        text = f"{shown_path(path)}: its name ends in none of {', '.join(READERS)}"
+        text = f"{shown_path(path)}: its name must end in one of {', '.join(READERS)}"
         raise FormatError(Problem("bad-value", text))
     at, found = _read_header(path, reader)
     head = validate(Header, at, error=FormatError) if at is not None else None
@@ -158,7 +158,9 @@ def _question(
     asks = {"metric", "rubric"} & {key for key, value in options.items() if value is not None}
     if len(asks) > 1:
         raise FormatError(
-            Problem("conflicting-keys", "a judge has a metric or a rubric: --metric or --rubric")
+            Problem(
+                "conflicting-keys", "--metric and --rubric are mutually exclusive: a judge has one of them"
+            )
         )
     metric, rubric, prompt = options["metric"], options["rubric"], options["prompt"]
     prompt_at: Span | None = None
@@ -179,7 +181,7 @@ def _question(
         )
     if prompt is not None and metric is None:
         raise FormatError(
-            Problem("conflicting-keys", "--prompt goes with a metric, whose prompt it replaces")
+            Problem("conflicting-keys", "--prompt replaces the prompt of a metric, so it needs a metric")
         )
     model = options["model"] or (judge.model if judge is not None else None) or settings.judge_model
     if not model:
@@ -190,7 +192,7 @@ def _question(
         written = judge.threshold if judge is not None else None
         threshold = DEFAULT_THRESHOLD if written is None else written
     if not threshold:
-        text = "a threshold of 0 is reached by every grade, so that there is nothing to measure"
+        text = "every grade reaches a threshold of 0, so there is nothing to measure"
         raise FormatError(
             Problem("bad-value", text, at.span(("judge", "threshold")) if at is not None else None)
         )
@@ -235,7 +237,7 @@ def _labelled_row(number: int, row: Row, question: Question) -> LabelledRow:
         metric = METRICS[question.metric]
         absent = [key for key in metric.needs if key not in material]
         if absent:
-            text = f"row {number} has no '{absent[0]}', without which {metric.name} cannot judge"
+            text = f"row {number} has no '{absent[0]}', which {metric.name} needs"
             raise FormatError(Problem("missing-key", text, row.span))
     name = cells.text("name") if "name" in row.values else ""
     return LabelledRow(number, name, material, _label(cells.value("label"), number, row.span), row.span)

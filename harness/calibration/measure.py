@@ -162,7 +162,7 @@ def _why_no_kappa(ratings: Ratings) -> str:
     if people_pass in (0, ratings.items):
         return f"people say '{'pass' if people_pass else 'fail'}' of every row: label some of the other kind"
     if ratings.items < MIN_ROWS:
-        return f"{ratings.items} rows are too few: label {MIN_ROWS} at least, better 50"
+        return f"{ratings.items} rows are too few: label at least {MIN_ROWS}, preferably 50"
     return ""
 
 

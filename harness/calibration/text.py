@@ -40,7 +40,7 @@ def _figures(figures: Figures) -> Iterator[str]:
         yield f"kappa      {figures.kappa:.3f}  (95 % interval {low:.3f} to {high:.3f})"
     if figures.labels.graded and figures.error is not None:
         found = (
-            "none: one of both is always the same"
+            "none: one of the two never varies"
             if figures.correlation is None
             else f"{figures.correlation:.3f}"
         )
@@ -88,12 +88,12 @@ def _advice(figures: Figures) -> Iterator[str]:
     if figures.unreadable:
         yield f"\n{plural(figures.unreadable, 'answer')} without a grade, which counts as 0: look at the prompt"
     if figures.interval is not None and figures.interval[0] <= 0:
-        yield "\nthese rows do not show more agreement than chance would give: label more, or mend the judge"
+        yield "\nthese rows do not show more agreement than chance would give: label more, or improve the judge"
     if ratings.second_passes > ratings.first_passes:
         yield "\nthe judge is milder than people: say in its prompt what fails, or raise the threshold"
     elif ratings.first_passes > ratings.second_passes:
         yield "\nthe judge is stricter than people: say in its prompt what still passes, or lower the threshold"
     if figures.best is not None:
         best, share = figures.best
-        yield f"\na threshold of {best:g} in place of {threshold:g} would agree in {share:.3f} of these rows,"
-        yield "  by which it was chosen: try it on others"
+        yield f"\na threshold of {best:g} in place of {threshold:g} would agree in {share:.3f} of these rows."
+        yield "  It was chosen from them: check it on other rows"

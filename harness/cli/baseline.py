@@ -34,7 +34,7 @@ def save(file: Path, run: Path | None) -> None:
     with warnings_at_end():
         read = read_run(run or load_settings().report)
     if read.incomplete:
-        message = f"{read.name} makes no baseline, since it is not a whole run: {read.incomplete}"
+        message = f"{read.name} cannot be saved as a baseline, since it is not a whole run: {read.incomplete}"
         raise FormatError(Problem("partial-run", message, None, "run all scenarios, and save that"))
     text = baseline_text(read)
     absolute = next((each.suite for each in read.scenarios.values() if Path(each.suite).is_absolute()), None)

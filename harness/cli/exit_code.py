@@ -86,7 +86,7 @@ def _report_defect(error: Exception, debug: bool) -> None:
         from harness.installation import why_not_importable
 
         if why := why_not_importable(error):
-            click.echo(f"cannot go on: {why}", err=True)
+            click.echo(f"cannot continue: {why}", err=True)
             return
     what = str(error) if isinstance(error, HarnessError) else f"{type(error).__name__}: {error}"
     hint = "" if debug else "\n    HARNESS_DEBUG=1 shows the traceback"

@@ -22,11 +22,11 @@ def parse_share(text: str) -> float:
     try:
         number = float(text.removesuffix("%"))
     except ValueError:
-        raise ValueError(f"'{text}' is no number from 0 to 1") from None
+        raise ValueError(f"'{text}' is not a number from 0 to 1") from None
     if not text.endswith("%") and 0 <= number <= 1:
         return number
     meant = f"; did you mean {number / 100:g}?" if 0 <= number <= 100 else ""
-    raise ValueError(f"'{text}' is no share from 0 to 1{meant}")
+    raise ValueError(f"'{text}' is not a share from 0 to 1{meant}")
 
 
 def fail_under(report: Path, bound: float, *, to_stderr: bool = False) -> int:

@@ -69,7 +69,7 @@ def command(
     from harness.settings import Projects
 
     if rewrite and record_mode not in (None, "rewrite"):
-        raise click.UsageError("--rewrite and --record-mode exclude each other")
+        raise click.UsageError("--rewrite and --record-mode are mutually exclusive")
     projects = Projects(
         chosen={"report": str(report)} if report else None,
         record_mode=RecordMode("rewrite" if rewrite else record_mode or "new_episodes"),

@@ -128,10 +128,12 @@ def command(
     With --json - everything but the results goes to stderr.
     """
     if live and record_mode != "none":
-        raise click.UsageError("--live and --record-mode exclude each other")
+        raise click.UsageError("--live and --record-mode are mutually exclusive")
     mode = RecordMode.LIVE if live else RecordMode(record_mode)
     if watch and (lines is not None or fitness is not None or mode is not RecordMode.NONE):
-        raise click.UsageError("--watch excludes --json, --fail-under, --live and --record-mode")
+        raise click.UsageError(
+            "--watch cannot be combined with --json, --fail-under, --live or --record-mode"
+        )
     in_parallel = start_workers(jobs, mode)
 
     from harness.cli.manifests import misnamed

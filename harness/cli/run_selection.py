@@ -117,7 +117,7 @@ def run_selection(
                 err=True,
             )
     if session.interrupted:
-        click.echo("interrupted: what had ended is written down, the rest was not run", err=True)
+        click.echo("interrupted: the results of finished runs are saved, the rest was not run", err=True)
     if not scored and (not quiet or code):
         for text in report_paths(settings.report):
             click.echo(text, err=to_stderr)

@@ -165,7 +165,7 @@ def _applicable(
         if runs or not any(matches_only(variant, manifest) for manifest in selection.left_out):
             kept.append(variant)
             continue
-        text = f"'{variant.name}' is not scored: its `only` fits no manifest of the {selection.part}"
+        text = f"'{variant.name}' is not scored: its `only` matches no manifest of the {selection.part}"
         problem = Problem("unmatched-only", text, variant.spans.get("only", variant.span))
         if variant.is_baseline or variant.name in needed:
             raise FormatError(problem)

@@ -74,7 +74,7 @@ def plan(
         click.echo(text, err=to_stderr)
     for name, why in no_difference_reasons(scenarios, projects).items() if expected.asks else ():
         if why == SAME_AS_BASELINE:
-            click.echo(f"  '{name}' is the baseline once more: {why}", err=to_stderr)
+            click.echo(f"  '{name}' is the same as the baseline: {why}", err=to_stderr)
     names = dict.fromkeys(scenario.variant for scenario in scenarios)
     heaviest = max((scenario.weight for scenario in scenarios), default=1.0)
     schedule = Schedule(

@@ -160,7 +160,9 @@ def _not_a_scenario_file(file: Path, error: FormatError) -> FormatError:
     hint = f"scenario files end in {SUFFIXES[0]}; `harness validate` checks a manifest"
     first = error.problems[0]
     name = shown_path(file)
-    return FormatError(Problem(first.code, f"{name} is no scenario file: {first.message}", first.span, hint))
+    return FormatError(
+        Problem(first.code, f"{name} is not a scenario file: {first.message}", first.span, hint)
+    )
 
 
 def _options_given(expression: Expression | None, tags: Sequence[str]) -> list[str]:
@@ -178,7 +180,7 @@ def _nothing_selected(
     hints += [f"did you mean '{name}'?" for name in near if name]
     selectors = " and ".join(_options_given(expression, tags))
     message = (
-        f"none of {plural(len(scenarios), 'scenario')} fits {selectors}"
+        f"none of {plural(len(scenarios), 'scenario')} matches {selectors}"
         if selectors
         else "there are no scenarios"
     )

@@ -42,7 +42,9 @@ class OpenJoin:
     def error(self) -> Exception:
         """Return the error of a node whose join has timed out."""
         missing = self.join.missing(self.sources)
-        return self.join.timed_out(f"'{self.node}' waited {self.join.timeout_s:g} s in vain for {missing}")
+        return self.join.timed_out(
+            f"'{self.node}' waited {self.join.timeout_s:g} s for {missing}, which did not arrive"
+        )
 
 
 class Joins:

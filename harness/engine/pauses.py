@@ -127,7 +127,7 @@ class Pauses:
     def reach(self, what: str) -> PausePoint:
         """Return the next pause point of this kind."""
         if _in_once.get() is self:  # a re-run would not reach it, and would number later points differently
-            raise RuntimeError("what is made once cannot pause, nor run graphs inside")
+            raise RuntimeError("code inside once() can neither pause nor run a graph")
         self._times[what] = self._times.get(what, 0) + 1
         point = PausePoint(what, self._times[what])
         self._waiting[point] = None

@@ -55,7 +55,7 @@ def read_earlier_search(folder: Path) -> dict[str, Any] | None:
         text = f"{shown_path(path)} cannot be read: {error}"
         raise FormatError(Problem("evolution-damaged", text, hint=_ANEW)) from None
     if not isinstance(found, dict) or found.get("format") != FORMAT:
-        text = f"{shown_path(path)} is not of a search of this version ({FORMAT})"
+        text = f"{shown_path(path)} is not from a search of this version ({FORMAT})"
         raise FormatError(Problem("evolution-damaged", text, hint=_ANEW))
     return found
 
@@ -69,7 +69,7 @@ def check_same(folder: Path, before: Mapping[str, Any], now: Mapping[str, Any]) 
     differences = list(_differences(before.get("arguments") or {}, now))
     if differences:
         shown = "; ".join(differences[:5]) + (" …" if len(differences) > 5 else "")
-        text = f"the search in {shown_path(folder)} was started with something else: {shown}"
+        text = f"the search in {shown_path(folder)} was started with other arguments: {shown}"
         raise FormatError(Problem("other-search", text, hint=_ANEW))
 
 

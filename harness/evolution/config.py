@@ -126,11 +126,11 @@ def with_file(config: Config, path: Path) -> Config:
     keys = validate(ConfigFile, document, error=FormatError)
     problems = []
     if keys.test_scenarios is not None:
-        text = "test_scenarios stand in a manifest: name scenario files after it instead"
+        text = "test_scenarios belong in a manifest: name scenario files after the manifest instead"
         problems.append(Problem("bad-value", text, document.key_span(("test_scenarios",))))
     for node in keys.llm or {}:
         if node != MUTATOR_NODE:
-            text = f"'{node}' is not asked here: only the mutator is"
+            text = f"'{node}' is not called here: only the mutator is"
             hint = did_you_mean(node, [MUTATOR_NODE]) or "write answers of agents into scenario files"
             problems.append(Problem("unknown-name", text, document.key_span(("llm", node)), hint))
     if problems:

@@ -49,9 +49,7 @@ class SearchFolder:
         if not any(_has_content(self.path / name) for name in (GENOMES, MUTATIONS)):
             return {}
         if earlier is None:
-            text = (
-                f"{shown_path(self.path)} has a {GENOMES} and no {EVOLUTION}: it is not known what it is of"
-            )
+            text = f"{shown_path(self.path)} has a {GENOMES} but no {EVOLUTION}: its search is unknown"
             hint = "start anew with --fresh, or in another folder (--out DIR)"
             raise FormatError(Problem("evolution-damaged", text, hint=hint))
         check_same(self.path, earlier, arguments)

@@ -119,7 +119,7 @@ class Mutator:
         hash_ = self._hash(messages)
         answer = self.log.next()
         if answer is not None and answer.question != hash_:
-            text = f"question {self.asked + 1} to the mutator is another one than this search asks"
+            text = f"question {self.asked + 1} to the mutator differs from the one that this search asks"
             hint = "start anew with --fresh, or in another folder (--out DIR)"
             raise FormatError(Problem("evolution-damaged", text, hint=hint))
         if answer is None:
@@ -200,9 +200,9 @@ def _refusal(text: str, reply: str) -> str:
     if not new.strip():
         return "it is empty"
     if new == text:
-        return "it is the prompt as it was"
+        return "it is the unchanged prompt"
     if len(new) > MAX_PROMPT_LENGTH:
-        return f"it has {len(new):,} characters, and {MAX_PROMPT_LENGTH:,} are taken at most"
+        return f"it has {len(new):,} characters, and at most {MAX_PROMPT_LENGTH:,} are accepted"
     return placeholder_difference(text, new)
 
 

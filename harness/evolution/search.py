@@ -205,7 +205,7 @@ class Search:
         made = Individual(len(self.individuals), number, ids, origin, changes, genome)
         logged = self.log.next()
         if logged is not None and logged.genome.key != genome.key:
-            text = f"genome {logged.id} of this search is another one than is to be scored"
+            text = f"genome {logged.id} of this search differs from the one to be scored"
             hint = "start anew with --fresh, or in another folder (--out DIR)"
             raise FormatError(Problem("evolution-damaged", text, hint=hint))
         if logged is None:

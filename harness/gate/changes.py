@@ -118,5 +118,5 @@ def _note(worse: float, part: Part) -> str:
     assert part.pairing is not None
     unpaired = sum(pair.unpaired for pair in part.pairing.pairs)
     notes = ["there was none before"] if math.isinf(worse) else []
-    notes += [f"{plural(unpaired, 'repeat')} only one of the runs has"] if unpaired else []
+    notes += [f"{plural(unpaired, 'repeat')} in only one of the runs"] if unpaired else []
     return "; ".join(notes)

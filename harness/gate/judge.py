@@ -131,7 +131,7 @@ def _read_baseline(policy: Policy, given: Path | None, partial: bool) -> Run | N
     baseline = read_baseline(path)
     if baseline.unread:
         files = ", ".join(baseline.unread)
-        message = f"{baseline.name} is no baseline: the scenarios of {files} could not be read"
+        message = f"{baseline.name} is not a baseline: the scenarios of {files} could not be read"
         raise FormatError(Problem("baseline-refused", message))
     _require_whole(baseline, path, partial)
     return baseline
@@ -142,7 +142,7 @@ def _pair_with_baseline(baseline: Run, run: Run, partial: bool) -> Pairing:
     if pairing.pairs:
         return pairing
     message = (
-        f"{baseline.name} is of other scenarios than {run.name}: none of them is in both\n"
+        f"{baseline.name} and {run.name} have no scenario in common\n"
         f"  in the baseline only: {_some(pairing.gone)}\n"
         f"  in the run only: {_some(pairing.added)}"
     )

@@ -153,7 +153,7 @@ def to_message(value: Any) -> BaseMessage:
     message_class = ROLES.get(str(role))
     if message_class is None:
         known = ", ".join(ROLES)
-        raise NotAMessage(f"not a message: role {role!r} is none of {known}")
+        raise NotAMessage(f"not a message: role {role!r} is not one of {known}")
     if "content" not in fields:
         raise NotAMessage(f"not a message: {value!r} has no 'content'")
     content = fields.pop("content")

@@ -108,7 +108,7 @@ def project_prompts(folder: Path | None) -> dict[str, Prompt]:
     found = {}
     for path in sorted(folder.glob(f"*{SUFFIX}")):
         if path.stem not in METRICS:
-            text = f"{where}: {shown_path(path)} is named after no metric"
+            text = f"{where}: {shown_path(path)} is not named after a metric"
             raise FormatError(Problem("bad-settings", text, None, did_you_mean(path.stem, METRICS)))
         found[path.stem] = read_prompt(path)
     return found
@@ -126,7 +126,7 @@ def read_prompt(path: Path, named_at: Span | None = None) -> Prompt:
 
     try:
         if is_special(path) or path.is_dir():
-            raise refused("not-a-file", "this is no file")
+            raise refused("not-a-file", "this is not a file")
         with path.open("rb") as stream:
             data = stream.read(MAX_PROMPT_BYTES + 1)
         if len(data) > MAX_PROMPT_BYTES:

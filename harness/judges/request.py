@@ -29,7 +29,7 @@ Material = Mapping[str, Any]
 _ABSENT: Final = {
     "input": "the run has no input",
     "output": "the run has no output",
-    "context": "nothing was retrieved, and no tool gave a result: there is no context to hold the output against",
+    "context": "nothing was retrieved, and no tool gave a result: there is no context to compare the output with",
     "tools": "no model was offered a tool",
 }
 

@@ -47,7 +47,7 @@ def _with_warning(varied: Scenario, variant: Variant) -> Scenario:
     from harness.errors import Problem
     from harness.variants.independence import SAME_AS_BASELINE
 
-    text = f"'{variant.name}' is the baseline once more: {SAME_AS_BASELINE}"
+    text = f"'{variant.name}' is the same as the baseline: {SAME_AS_BASELINE}"
     problem = Problem("same-variant", text, variant.span, severity="warning")
     return replace(varied, warnings=(*varied.warnings, problem))
 

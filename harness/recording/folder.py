@@ -229,7 +229,7 @@ class CassetteFolder:
             if not self._is_inside(path):
                 raise CassetteBroken("a link leads out of the cassettes", self._at(path))
             if not stat.S_ISREG(info.st_mode):
-                raise CassetteBroken("this is no file", self._at(path))
+                raise CassetteBroken("this is not a file", self._at(path))
             if info.st_size > MAX_BYTES:
                 raise CassetteBroken(f"larger than {MAX_BYTES // 1024**2} MiB", self._at(path))
             return read_document(path, yaml="vcr", error=SourceError, max_bytes=MAX_BYTES)

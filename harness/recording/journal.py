@@ -71,7 +71,7 @@ def recover(folder: Path, shown: str, is_known: Callable[[str], bool]) -> None:
             return
     except (ValueError, TypeError, KeyError, RecursionError):
         pass
-    raise CassetteBroken("this is no journal of an interrupted recording; delete it", Span(shown, 1, 1))
+    raise CassetteBroken("this is not a journal of an interrupted recording; delete it", Span(shown, 1, 1))
 
 
 def discard(folder: Path, names: Iterable[str]) -> None:

@@ -21,10 +21,10 @@ def name_error(name: str) -> str:
     if not name:
         return "it is empty"
     if not name.isprintable():
-        return "it has a character that cannot be seen"
+        return "it contains an invisible character"
     found = _NOT_PORTABLE.search(name)
     if found:
-        return f"'{found[0]}' is not possible in file names everywhere"
+        return f"'{found[0]}' is not allowed in file names on every system"
     return next((error for part in name.split("/") if (error := _part_error(part))), "")
 
 

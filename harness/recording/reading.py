@@ -51,7 +51,7 @@ def read(files: Mapping[str, Document]) -> Recording:
     for name, file in ((HTTP, http), (MCP, mcp)):
         if file is not None and file.version is None:
             # A truncated file may be valid YAML. `version` is written last, so it shows that the file is complete.
-            _refuse(files[name], (), "'version' is missing, which stands at the end: is the file cut off?")
+            _refuse(files[name], (), "'version', the last key, is missing: is the file cut off?")
     return Recording(
         timed,
         _timed_mcp(meta, files[META], servers),

@@ -70,7 +70,7 @@ class Spending:
             if self.budget.cost is not None and self.price(model, 1, 1) is None:
                 self.refused = True
                 return BudgetSpent(
-                    f"the price of '{model}' is not known, so that it cannot be held to {self.budget}: "
+                    f"the price of '{model}' is not known, so the budget of {self.budget} cannot be enforced: "
                     "set it in [tool.harness.prices], or give a budget of calls"
                 )
             self.calls += 1

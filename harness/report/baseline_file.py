@@ -40,7 +40,7 @@ def baseline_text(run: Run) -> str:
     """
     if run.unread:
         files = ", ".join(run.unread)
-        message = f"{run.name} makes no baseline: the scenarios of {files} could not be read"
+        message = f"{run.name} cannot be a baseline: the scenarios of {files} could not be read"
         raise FormatError(Problem("baseline-refused", message))
     scenarios = sorted(run.scenarios.values(), key=lambda scenario: scenario.key)
     coverage = [
@@ -114,9 +114,9 @@ def read_baseline(path: Path) -> Run:
         message = f"the baseline {name} cannot be read: {error.strerror or error}"
         raise FormatError(Problem("baseline-damaged", message)) from None
     except json.JSONDecodeError as error:
-        raise _damaged_error(f"{name}:{error.lineno}:{error.colno}", "this is no JSON") from None
+        raise _damaged_error(f"{name}:{error.lineno}:{error.colno}", "this is not JSON") from None
     except (ValueError, RecursionError):
-        raise _damaged_error(name, "this is no JSON") from None
+        raise _damaged_error(name, "this is not JSON") from None
     if not isinstance(document, dict) or document.get("format") != FORMAT:
         found = document.get("format") if isinstance(document, dict) else None
         message = f"expected the format {FORMAT}" + (f", found {str(found)[:60]!r}" if found else "")
@@ -130,7 +130,9 @@ def read_baseline(path: Path) -> Run:
 
 def _damaged_error(name: str, why: str) -> FormatError:
     hint = "`harness baseline save FILE` writes it anew"
-    return FormatError(Problem("baseline-damaged", f"{name} is no baseline, or damaged: {why}", None, hint))
+    return FormatError(
+        Problem("baseline-damaged", f"{name} is not a baseline, or is damaged: {why}", None, hint)
+    )
 
 
 def _run(name: str, document: Mapping[str, Any]) -> Run:
@@ -142,7 +144,7 @@ def _run(name: str, document: Mapping[str, Any]) -> Run:
             missing = f"no '{error.args[0]}'" if isinstance(error, KeyError) else str(error)
             raise ValueError(f"scenario {number}: {missing}") from None
         if scenario.key in scenarios:
-            raise ValueError(f"'{scenario.label}' is there twice")
+            raise ValueError(f"'{scenario.label}' is listed twice")
         scenarios[scenario.key] = scenario
     if not scenarios:
         raise ValueError("it has no scenarios")
@@ -187,7 +189,7 @@ def _scenario(entry: Mapping[str, Any]) -> ScenarioRuns:
 
 def _repeat(verdict: str, score: float, latency: float | None, tokens: int, cost: float | None) -> Repeat:
     if verdict not in WORST_FIRST:
-        raise ValueError(f"verdict {verdict!r} is none of {', '.join(WORST_FIRST)}")
+        raise ValueError(f"verdict {verdict!r} is not one of {', '.join(WORST_FIRST)}")
     return Repeat(
         verdict,
         _number("score", score, 1.0),

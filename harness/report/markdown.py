@@ -180,7 +180,7 @@ def _coverage(graphs: Mapping[str, Any]) -> list[str]:
         for manifest, parts in [*least_first][:_MAX_ROWS]
     ]
     rest = len(graphs) - len(rows)
-    more = [f"… and {plural(rest, 'more graph')}, none taken less"] if rest else []
+    more = [f"… and {plural(rest, 'more graph')}, none with lower coverage"] if rest else []
     return ["### Coverage", "\n".join([head, *rows]), *more]
 
 

@@ -80,7 +80,7 @@ def _problem(raw: bytes, error: Exception, span: Span) -> Problem:
     """Describe why a line is not valid."""
     if len(raw) >= _MAX_LINE:
         return Problem(
-            "results-line", f"a line of more than {_MAX_LINE // 1024**2} MB is not one of results", span
+            "results-line", f"a line of more than {_MAX_LINE // 1024**2} MB is not a line of results", span
         )
     found = decoding_problem(raw, error, FORMAT, _CHOICES)
     text = f"not a line of {found.expected or 'results'}: {found.text}"

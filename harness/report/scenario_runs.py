@@ -138,7 +138,7 @@ class ScenarioCollector:
                 line["id"], line["variant"], line["suite"], line["manifest"], tuple(line["tags"])
             )
         if line["repeat"] in scenario.repeats:
-            raise ValueError(f"repeat {line['repeat']} of '{scenario.label}' is there twice")
+            raise ValueError(f"repeat {line['repeat']} of '{scenario.label}' is listed twice")
         repeat = scenario.repeats[line["repeat"]] = _repeat(line)
         scenario.weight = line["weight"]
         scenario.expectations = line.get("expectations") or scenario.expectations

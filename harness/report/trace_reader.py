@@ -53,7 +53,7 @@ def read_trace(path: Path) -> RunTrace:
         raise error from None
     if head is None or head.get("format") != FORMAT:
         found = "nothing" if head is None else f"{str(head.get('format', head))[:60]!r}"
-        raise _damaged(path, 1, f"this is no trace of the format {FORMAT}: found {found}")
+        raise _damaged(path, 1, f"this is not a trace of the format {FORMAT}: found {found}")
     events: list[dict[str, Any]] = []
     shared = _Shared()
     damage = None
@@ -120,7 +120,7 @@ def _lines(path: Path) -> Iterator[dict[str, Any]]:
         except (ValueError, RecursionError):
             event = None
         if not isinstance(event, dict):
-            raise _damaged(path, number, f"this is no event: {raw[:60].decode(errors='replace')!r}")
+            raise _damaged(path, number, f"this is not an event: {raw[:60].decode(errors='replace')!r}")
         yield event
 
 
@@ -141,7 +141,7 @@ def _raw_lines(path: Path) -> Iterator[bytes]:
         try:
             rest += gzip.decompress(content[at : at + _PIECE])
         except zlib.error:
-            what = "the rest of the file is damaged" if number > 1 or at else "this is no gzip file"
+            what = "the rest of the file is damaged" if number > 1 or at else "this is not a gzip file"
             raise _damaged(path, number, what) from None
         *lines, rest = rest.split(b"\n")
         number += len(lines)

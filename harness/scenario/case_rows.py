@@ -177,7 +177,7 @@ def _lines(path: Path, named_at: Span) -> Iterator[str]:
     name = shown_path(path)
     try:
         if is_special(path) or path.is_dir():
-            raise FormatError(Problem("not-a-file", f"{name}: this is no file", named_at))
+            raise FormatError(Problem("not-a-file", f"{name}: this is not a file", named_at))
         if path.stat().st_size > MAX_BYTES:
             text = f"{name}: larger than {MAX_BYTES // 1024**2} MiB"
             raise FormatError(Problem("too-large", text, named_at))

@@ -103,7 +103,7 @@ def load_cases(source: Any, at: Document, folder: Path) -> list[Case]:
         path = Path(folder, source)
         reader = READERS.get(path.suffix.lower())
         if reader is None:
-            text = f"'{source}' cannot be a table of cases: its name ends in none of {', '.join(READERS)}"
+            text = f"'{source}' cannot be a table of cases: its name must end in one of {', '.join(READERS)}"
             raise FormatError(Problem("bad-value", text, at.span()))
         rows, name = reader(path, at.span()), shown_path(path)
     else:

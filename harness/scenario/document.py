@@ -157,7 +157,7 @@ class TurnKeys(WorldKeys):
             message = "a turn has an input, or resumes, or reruns: only one of these"
             raise mistaken(Mistake(message, (written[-1],), True, code="conflicting-keys"))
         if self.written("hooks"):
-            message = "hooks are installed for the whole conversation: write them beside 'turns'"
+            message = "hooks are installed for the whole conversation: write them next to 'turns'"
             raise mistaken(Mistake(message, ("hooks",), True, code="conflicting-keys"))
         return self
 

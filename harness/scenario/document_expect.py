@@ -81,7 +81,7 @@ class Call(Strict):
         if not kinds:
             raise mistaken(Mistake(f"a call needs one of {', '.join(CALL_KINDS)}", code="missing-key"))
         if len(kinds) > 1:
-            message = f"a call is of one kind: '{kinds[1]}' stands beside '{kinds[0]}'"
+            message = f"a call has one kind: '{kinds[1]}' cannot be combined with '{kinds[0]}'"
             raise mistaken(Mistake(message, (kinds[1],), True, code="conflicting-keys"))
         return self
 
@@ -111,7 +111,7 @@ def _unused(value: bool) -> bool:
 def _call_counts(counts: dict[str, Any]) -> dict[str, Any]:
     wrong = [
         Mistake(
-            f"'{key}' counts no kind of call",
+            f"'{key}' is not a kind of call",
             (key,),
             True,
             hint=did_you_mean(key.partition(":")[0], CALL_KINDS),
@@ -206,10 +206,10 @@ class JudgeKeys(Strict):
             hint = "metrics are listed by `harness judges`"
             raise mistaken(Mistake("a judge needs a metric or a rubric", code="missing-key", hint=hint))
         if len(given) > 1:
-            message = "a judge has a metric or a rubric: 'rubric' stands beside 'metric'"
+            message = "a judge has a metric or a rubric: 'rubric' cannot be combined with 'metric'"
             raise mistaken(Mistake(message, ("rubric",), True, code="conflicting-keys"))
         if self.written("prompt") and given == ["rubric"]:
-            message = "'prompt' goes with a metric, whose prompt it replaces"
+            message = "'prompt' replaces the prompt of a metric, so it needs 'metric'"
             raise mistaken(Mistake(message, ("prompt",), True, code="conflicting-keys"))
         return self
 

@@ -117,9 +117,9 @@ class AnyStub(Strict):
                 raise conflict(others[0], "a stub answers with 'error' or with '{}', not both")
         elif not given and self.answers and self.needs_answer:
             hint = f"give it {', '.join(self.answers)} or error"
-            raise mistaken(Mistake("this stub answers nothing", code="missing-answer", hint=hint))
+            raise mistaken(Mistake("this stub has no answer", code="missing-answer", hint=hint))
         elif len(given) > 1 and not set(given) <= set(self.combinable):
-            raise conflict(given[1], f"a stub gives one answer: '{{}}' stands beside '{given[0]}'")
+            raise conflict(given[1], f"a stub gives one answer: '{{}}' cannot be combined with '{given[0]}'")
         return self
 
     def spec(self, at: Document, *nodes: str) -> Stub:

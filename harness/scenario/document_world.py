@@ -167,7 +167,8 @@ class Fault(Strict):
                 raise mistaken(Mistake(message, code="missing-key"))
             if len(given) > 1:
                 raise conflict(
-                    given[1], f"a fault has one of {', '.join(keys)}: '{{}}' stands beside '{given[0]}'"
+                    given[1],
+                    f"a fault has one of {', '.join(keys)}: '{{}}' cannot be combined with '{given[0]}'",
                 )
         return self
 

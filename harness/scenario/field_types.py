@@ -141,7 +141,7 @@ def _known_names(used: Collection[str], known: Sequence[str]) -> str:
     lost = sorted(set(used).difference(known))
     if not lost:
         return ""
-    example = f"; of what is asked it is request.{lost[0]}" if "request" in known else ""
+    example = f"; a field of the call is read as request.{lost[0]}" if "request" in known else ""
     return f"the names here are {', '.join(known)}{example}"
 
 

@@ -89,7 +89,7 @@ def _answers_all_of(earlier: Mapping[str, Any], later: Mapping[str, Any], defaul
 def _in_matchers(key: str, at: Document, node: Any) -> Iterator[Problem]:
     stub = at.value
     if key in ("llm", "human") and isinstance(node, str) and _excludes(node, stub.get("node")):
-        text = f"this stub never answers: it is one of '{node}', and asks for node '{stub['node']}'"
+        text = f"this stub never answers: it is listed under '{node}', but asks for node '{stub['node']}'"
         yield _warning(text, at.span(("node",)))
     args = stub.get("args")
     for name, hint in unknown_arguments(_CALLS_OF.get(key, key), args):
@@ -114,7 +114,7 @@ def _in_condition(key: str, when: str, span: Span) -> Iterator[Problem]:
         except ExpressionError:
             never = True
         if never:
-            yield _warning(f"this stub never answers: '{when}' is true of no call", span)
+            yield _warning(f"this stub never answers: '{when}' is not true for any call", span)
     fields = _FIELDS.get(key, _OF_ALL)
     for name, field in sorted(expression.reads):
         if name == "request" and field not in fields:

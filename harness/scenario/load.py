@@ -195,7 +195,7 @@ def _conflicting_keys(document: Document) -> list[Problem]:
         for key in ("turns", "entry_point", "test_scenario") if isinstance(keys, dict) else ():
             for other in EXCLUDED[key]:
                 if key in keys and other in keys:
-                    message = f"'{other}' cannot stand beside '{key}'"
+                    message = f"'{other}' cannot be combined with '{key}'"
                     hint = _TURNS_HINTS.get(other, "") if key == "turns" else ""
                     problems.append(
                         Problem("conflicting-keys", message, document.key_span((*path, other)), hint)

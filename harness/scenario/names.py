@@ -180,13 +180,13 @@ class _NameChecker:
         """Check a name in a CEL condition: a kind of call, the target of a call, or a node."""
         if mention.role == "kind":
             known: Collection[str] = _CALLS
-            text = f"{mention.key} names '{mention.name}', which is no kind of calls"
+            text = f"{mention.key} names '{mention.name}', which is not a kind of call"
         elif mention.role == "anything":
             if self.names is None or self.names.open or "/" in mention.name:  # a URL may be anything
                 return None
             called = (self._called(kind, asked=True) for kind in _CALLS)
             known = [*self._nodes, *self.names.callers, *chain.from_iterable(called)]
-            text = f"{mention.key} names '{mention.name}', which is nothing that '{self.graph.name}' calls"
+            text = f"{mention.key} names '{mention.name}', but '{self.graph.name}' calls nothing of that name"
         else:
             return self._named(mention)
         if mention.name in known:
@@ -199,7 +199,7 @@ class _NameChecker:
         name = mention.name or self.names.text_input
         if name in self.names.inputs:
             return None
-        text = f"the input is dropped: '{clip(self.graph.name, _NAME_LENGTH)}' keeps no '{clip(name, _NAME_LENGTH)}'"
+        text = f"the input is dropped: '{clip(self.graph.name, _NAME_LENGTH)}' has no '{clip(name, _NAME_LENGTH)}'"
         return _warning(text, mention.span, did_you_mean(name, list(self.names.inputs)))
 
     def _word(self, mention: Mention) -> Problem | None:
@@ -210,7 +210,7 @@ class _NameChecker:
         if mention.role == "variable":
             if self._words.may_ask_for(mention.name):
                 return None
-            text = f"nothing in '{graph}' asks for the variable '{name}'"
+            text = f"nothing in '{graph}' uses the variable '{name}'"
         elif self._words.may_have(mention.name) or (mention.kind and self._open_reason(mention.kind)):
             return None
         elif mention.role == "argument":
@@ -317,13 +317,13 @@ class _NameChecker:
     def _refused(self, mention: Mention, kind: str, known: Collection[str], why_open: str) -> Problem | None:
         name, graph = clip(mention.name, _NAME_LENGTH), clip(self.graph.name, _NAME_LENGTH)
         noun = _NOUNS.get(kind, kind)
-        text = f"{mention.key} names '{name}', which is no {noun} of '{graph}'"
+        text = f"{mention.key} names '{name}', but '{graph}' has no such {noun}"
         meant = self.names.aliases.get(kind, {}).get(mention.name) if self.names is not None else None
         hint = f"did you mean '{meant}'?" if meant else self._suggestion(mention.name, noun, known)
         if why_open:
             if mention.key in _CHECKED_BY_THE_RUN:
                 return None
-            text = f"{text} as far as is known before it runs: {why_open}"
+            text = f"{text}, as far as can be known before the run: {why_open}"
         is_fine = mention.in_world and self.scenario.allow_unused
         return Problem(
             "unknown-name", text, mention.span, hint, "warning" if why_open or is_fine else "error"

@@ -101,7 +101,7 @@ def _is_url(call: Mapping[str, Any], key: str) -> bool:
 def _guess_warning(name: str) -> str:
     return (
         f"the value of {name} is shown as {placeholder(name)}, since any variable may hold a secret; "
-        f'if it is none: public_env = ["{name}"] in [tool.harness]'
+        f'if it is not a secret: public_env = ["{name}"] in [tool.harness]'
     )
 
 

@@ -83,7 +83,7 @@ def _bounds(observed: Observation, expect: Expectations) -> Iterator[Problem]:
     usage = observed.usage
     bounds = [key for key in _TOKENS if key in (expect.values.get("usage") or {})]
     if bounds and usage["llm_calls"] and not usage["input_tokens"] and not usage["output_tokens"]:
-        text = f"no model reported tokens, so that nothing was held against the bound of {', '.join(bounds)}"
+        text = f"no model reported tokens, so the bound of {', '.join(bounds)} was not checked"
         yield _warning(text, expect.spans.get("usage"), "a stub reports them by `usage`")
 
 
@@ -91,7 +91,7 @@ def _near_misses(observed: Observation, expect: Expectations) -> Iterator[Proble
     """Warn of texts in `never_warnings` that are only a part of a warning, since a text must be equal."""
     for wanted in expect.values.get("never_warnings") or ():
         if isinstance(wanted, str) and any(_is_part(wanted, text) for text in observed.warnings):
-            text = f"'{wanted}' is a part of a warning, and a text must be equal to it"
+            text = f"'{wanted}' is only a part of a warning, but plain text must equal the whole warning"
             yield _warning(text, expect.spans.get("never_warnings"), "write {$contains: …} for a part")
 
 
@@ -99,8 +99,8 @@ def _silent_schemas(observed: Observation, expect: Expectations) -> Iterator[Pro
     """Warn of schemas whose keywords all apply to other types: any text is valid under `properties`."""
     for key, value in (("state_schema", observed.state), ("output_schema", observed.output)):
         if keywords := keywords_of_other_types(expect.values.get(key), value):
-            what = f"{key} says nothing of {kind_of(value)}, which it was held against"
-            text = f"{what}: '{keywords[0]}' is of values of another type"
+            what = f"{key} does not constrain {kind_of(value)}"
+            text = f"{what}: '{keywords[0]}' applies to values of another type"
             yield _warning(text, expect.spans.get(key), _TYPED)
 
 

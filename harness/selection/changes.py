@@ -123,7 +123,7 @@ class _Repository:
     def _names(self, *args: str) -> list[bytes]:
         done = self._git(*args)
         if done.returncode:
-            text = f"git cannot tell what has changed: {_first_line(done.stderr)}"
+            text = f"git cannot determine the changes: {_first_line(done.stderr)}"
             raise FormatError(Problem("no-repository", text))
         return done.stdout.split(b"\0")
 
@@ -145,7 +145,7 @@ def _git(folder: Path, *args: str) -> subprocess.CompletedProcess[bytes]:
         text = "git is not installed, so the changes are not known"
         raise FormatError(Problem("no-repository", text)) from None
     except subprocess.TimeoutExpired:
-        text = f"git has not answered for {_TIMEOUT_S:.0f} s: git {args[0]}"
+        text = f"git did not answer within {_TIMEOUT_S:.0f} s: git {args[0]}"
         raise FormatError(Problem("no-repository", text)) from None
 
 

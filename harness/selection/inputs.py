@@ -83,7 +83,9 @@ class Inputs:
             if path.suffix == ".py":
                 if self.modules.dynamic:
                     by = shown_path(self.modules.dynamic[0])
-                    return f"{shown_path(path)} changed, and {by} may import it: what it imports only a run knows"
+                    return (
+                        f"{shown_path(path)} changed, and {by} may import it, which is only known at run time"
+                    )
             elif self.runs:
                 return f"{shown_path(path)} changed, and code of this scenario may read it"
             if self.refused:

@@ -194,7 +194,7 @@ class _Builder:
         except KeyError:
             raise _unknown_tag(tag, start, end) from None
         except ValueError:
-            raise Unreadable(Flaw("bad-value", f"{text!r} is no {name}", start, end)) from None
+            raise Unreadable(Flaw("bad-value", f"{text!r} is not a valid {name}", start, end)) from None
 
     def _open(self, event: Any, value: Any, tag: str) -> None:
         start, end = event.start_mark.index, event.end_mark.index
@@ -303,7 +303,7 @@ class _Builder:
     def _count(self, nodes: int, start: int, end: int) -> None:
         self._nodes += nodes
         if self._nodes > MAX_NODES:
-            message = f"more than {MAX_NODES:,} values, aliases written out"
+            message = f"more than {MAX_NODES:,} values, with aliases expanded"
             raise Unreadable(Flaw("too-many-nodes", message, start, end))
 
 

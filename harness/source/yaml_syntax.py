@@ -110,7 +110,7 @@ def _tab(stop: _Stop) -> Flaw | None:
         return None
     start = stop.line_start + at if at >= 0 else stop.at
     return _flaw(
-        start, start + 1, "the indentation contains a tab", "indent with spaces: YAML does not take tabs"
+        start, start + 1, "the indentation contains a tab", "indent with spaces: YAML does not allow tabs"
     )
 
 
@@ -122,7 +122,10 @@ def _quote(stop: _Stop) -> Flaw | None:
         start = stop.text.rfind("\\", 0, stop.at + 1)
         hint = "write '\\\\' for a backslash, or put the text in single quotes"
         return _flaw(
-            start, start + 2, f"'{stop.text[start : start + 2]}' means nothing in double quotes", hint
+            start,
+            start + 2,
+            f"'{stop.text[start : start + 2]}' is not an escape sequence in double quotes",
+            hint,
         )
     quote = stop.text[stop.begun]
     return _flaw(stop.begun, stop.begun + 1, f"this {quote} is never closed", f"end the text with {quote}")
@@ -193,7 +196,7 @@ def _missing_blank(stop: _Stop) -> Flaw | None:
         found = re.compile(r"[ ]*(?:- )?[A-Za-z_][\w-]*(:)(?=[^\s:/]).*").match(stop.text, start)
         if found and ("expected ':'" in stop.problem or "mapping values" in stop.problem):
             colon = found.start(1)
-            return _flaw(colon, colon + 1, "a blank is missing after this ':'", "write `key: value`")
+            return _flaw(colon, colon + 1, "a space is missing after this ':'", "write `key: value`")
     return None
 
 

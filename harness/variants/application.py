@@ -136,7 +136,9 @@ class Application:
         if variant.edit and "edit" not in self.used:
             yield from self.refused[:1] or [
                 Problem(
-                    "bad-patch", "there is no manifest that this patch is meant for", variant.spans["edit"]
+                    "bad-patch",
+                    "no manifest of the scenarios is the one that this patch changes",
+                    variant.spans["edit"],
                 )
             ]
 
@@ -144,7 +146,7 @@ class Application:
         variant = self.variant
         globs = [glob for each in variant.only for glob in each]
         wanted = " and ".join(" or ".join(f"'{glob}'" for glob in each) for each in variant.only)
-        text = f"no manifest that the scenarios run fits `only` of '{variant.name}': {wanted}"
+        text = f"no manifest that the scenarios run matches `only` of '{variant.name}': {wanted}"
         names = [path.name for path in self.manifests]
         near = (did_you_mean(PurePath(glob).name, names, listing=False) for glob in globs)
         hint = next(filter(None, near), "") or did_you_mean(globs[0], [*map(shown_path, self.manifests)])

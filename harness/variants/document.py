@@ -241,7 +241,9 @@ def _merge(parts: list[Variant], span: Span, problems: list[Problem]) -> Variant
         ]
         both += ["manifest"] if part.manifest and combined.manifest else []
         if both:
-            text = f"'{combined.name}' cannot be: '{part.name}' and another change {', '.join(both)}"
+            text = (
+                f"cannot build '{combined.name}': '{part.name}' and another variant change {', '.join(both)}"
+            )
             problems.append(Problem("conflicting-keys", text, span))
         combined = replace(
             combined,

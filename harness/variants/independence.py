@@ -21,7 +21,7 @@ from harness.scenario.request import load_request
 from harness.settings import Projects, RecordMode, Settings
 from harness.world.spec import Stub
 
-SAME_AS_BASELINE: Final = "what it sets is what the scenarios run with already"
+SAME_AS_BASELINE: Final = "the scenarios already run with the values that it sets"
 _UNREAD: Final = "every answer came from stubs that read neither prompt nor model"
 
 

@@ -49,7 +49,7 @@ def _unused(variant: Variant, agents: _Agents) -> Iterator[Problem]:
             yield Problem("unknown-parameter", text, span, hint, severity="warning")
     for name in variant.env:
         if not agents.may_read_variable(name):
-            text = f"no manifest that the scenarios run asks for the variable '{name}'"
+            text = f"no manifest that the scenarios run uses the variable '{name}'"
             hint = did_you_mean(name, agents.words(), listing=False)
             yield Problem("unknown-variable", text, variant.spans[f"env.{name}"], hint, severity="warning")
 

@@ -201,7 +201,7 @@ def test_spans_that_the_collector_rejects_are_reported(run: None, invoke: Invoke
         (("--otlp", "http://x", "--file", "y"), "say where the spans go"),
         (
             ("--otlp", "localhost:4318"),
-            "'localhost:4318' is no address of a collector, such as http://localhost:4318",
+            "'localhost:4318' is not the address of a collector, such as http://localhost:4318",
         ),
         (("--file", "nowhere/x"), "nowhere/x cannot be written: No such file or directory"),
         (("nothing", "--file", "x"), "cannot read the results nothing"),

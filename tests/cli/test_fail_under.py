@@ -49,12 +49,12 @@ def test_a_run_without_verdicts_does_not_pass(invoke: Invoke, suite: WriteSuite)
 @pytest.mark.parametrize(
     ("bound", "told"),
     [
-        ("95", "'95' is no share from 0 to 1; did you mean 0.95?"),
-        ("95%", "'95%' is no share from 0 to 1; did you mean 0.95?"),
-        ("-1", "'-1' is no share from 0 to 1"),
-        ("nan", "'nan' is no share from 0 to 1"),
-        ("high", "'high' is no number from 0 to 1"),
-        ("1000", "'1000' is no share from 0 to 1\n"),
+        ("95", "'95' is not a share from 0 to 1; did you mean 0.95?"),
+        ("95%", "'95%' is not a share from 0 to 1; did you mean 0.95?"),
+        ("-1", "'-1' is not a share from 0 to 1"),
+        ("nan", "'nan' is not a share from 0 to 1"),
+        ("high", "'high' is not a number from 0 to 1"),
+        ("1000", "'1000' is not a share from 0 to 1\n"),
     ],
 )
 def test_a_bound_must_be_from_0_to_1(invoke: Invoke, suite: WriteSuite, bound: str, told: str) -> None:

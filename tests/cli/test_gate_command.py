@@ -222,7 +222,7 @@ def test_with_json_standard_output_holds_nothing_else(run: Any, invoke: Invoke) 
         (("nowhere",), "cannot read the results nowhere"),
         (("--policy", "nowhere.yaml"), "nowhere.yaml: no such file"),
         (("--policy", "a.scenario.yaml"), "unknown key 'harness' in a policy file"),
-        (("--baseline", "a.scenario.yaml"), "a.scenario.yaml:1:1 is no baseline"),
+        (("--baseline", "a.scenario.yaml"), "a.scenario.yaml:1:1 is not a baseline, or is damaged"),
         (("--json", "nowhere/gate.json"), "nowhere/gate.json cannot be written"),
     ],
 )

@@ -72,8 +72,8 @@ def test_a_better_threshold_is_suggested_with_a_note_on_its_selection(
     check: Check,
 ) -> None:
     result = check(rows(6, 0, 3, 3))
-    assert "a threshold of 0.85 in place of 0.5 would agree in 1.000 of these rows,\n" in result.stdout
-    assert "  by which it was chosen: try it on others" in result.stdout
+    assert "a threshold of 0.85 in place of 0.5 would agree in 1.000 of these rows.\n" in result.stdout
+    assert "  It was chosen from them: check it on other rows" in result.stdout
     assert "a threshold of" not in check(rows(6, 0, 0, 6)).stdout
 
 
@@ -93,7 +93,7 @@ def test_graded_labels_are_compared_as_numbers_too(check: Check) -> None:
     [
         (rows(12, 1, 0, 0), "people say 'pass' of every row: label some of the other kind"),
         (rows(0, 0, 3, 9), "people say 'fail' of every row: label some of the other kind"),
-        (rows(3, 0, 0, 3), "6 rows are too few: label 10 at least, better 50"),
+        (rows(3, 0, 0, 3), "6 rows are too few: label at least 10, preferably 50"),
     ],
 )
 def test_an_undefined_kappa_is_explained_and_cannot_be_required(
@@ -170,7 +170,7 @@ def test_a_metric_is_shown_the_columns_it_needs(invoke: Invoke, write: WriteFile
     [
         (
             METRIC + "rows: [{output: a, label: pass}]",
-            "3:8: error: row 1 has no 'context', without which faithfulness",
+            "3:8: error: row 1 has no 'context', which faithfulness needs",
         ),
         (METRIC + "rows: [{ouput: a, label: pass}]", "3:8: error: row 1 has no 'output'"),
         (
@@ -188,7 +188,7 @@ def test_a_metric_is_shown_the_columns_it_needs(invoke: Invoke, write: WriteFile
         ("[{output: a, label: 1}]", "error: labels.yaml: which judge is to be measured?"),
         (
             "judge: {metric: tone, model: g, threshold: 0}\nrows: [{output: a, label: 1}]",
-            "1:44: error: a threshold of 0 is reached by every grade",
+            "1:44: error: every grade reaches a threshold of 0",
         ),
     ],
 )
@@ -206,7 +206,7 @@ def test_an_empty_or_unknown_file_is_refused(invoke: Invoke, write: WriteFile) -
     write("labels.txt", "a")
     for file, message in (
         ("labels.csv", "no rows in"),
-        ("labels.txt", "its name ends in none of .csv, .jsonl"),
+        ("labels.txt", "its name must end in one of .csv, .jsonl"),
     ):
         result = invoke("judge-check", file, "--rubric", "r", "--model", "m")
         assert (result.exit_code, message in result.stderr) == (2, True)

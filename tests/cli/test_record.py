@@ -99,7 +99,7 @@ def test_arguments_select_the_scenarios_to_record(
     ("args", "said"),
     [
         (["p.scenario.yaml::tow"], "did you mean 'two'?"),
-        (["-k", "nothing", "."], "none of 2 scenarios fits -k 'nothing'"),
+        (["-k", "nothing", "."], "none of 2 scenarios matches -k 'nothing'"),
         (["nowhere"], "nowhere"),
         ([], "Missing argument"),
         ([".", "--mode", "none"], "'none' is not one of"),
@@ -155,7 +155,7 @@ def test_rewrite_records_everything_again(project: Project, model: Model) -> Non
     assert model.heard == ["one", "two", "one", "two"]
     assert "recorded: 2 requests, 6 tokens in, 4 out;" in shown
     refused = project.record(".", "--rewrite", "--record-mode", "once")
-    assert (refused.code, "exclude each other" in refused.err) == (2, True)
+    assert (refused.code, "are mutually exclusive" in refused.err) == (2, True)
 
 
 def test_recorded_calls_that_are_no_longer_used_are_reported(project: Project, model: Model) -> None:
@@ -192,7 +192,7 @@ def test_live_calls_the_model_and_neither_reads_nor_writes_cassettes(project: Pr
     assert project.cassettes() == {}
     both = project.harness("run", ".", "--live", "--record-mode", "all")
     assert both.code == 2
-    assert "exclude each other" in both.err
+    assert "are mutually exclusive" in both.err
 
 
 def test_a_missing_recording_is_an_error_that_names_the_command(project: Project, model: Model) -> None:

@@ -301,7 +301,7 @@ def test_a_scenario_s_manifest_and_the_names_it_expects_are_checked(
     write("a.scenario.yaml", scenario.replace("EXPECT", "{never: [aks], latency: {nodes: {ask: 1}}}"))
     named = invoke("validate", "a.scenario.yaml")
     assert named.exit_code == 2
-    assert "a.scenario.yaml:4:40: error: never names 'aks', which is no node of 'asking'" in named.stdout
+    assert "a.scenario.yaml:4:40: error: never names 'aks', but 'asking' has no such node" in named.stdout
     assert "did you mean 'ask'?" in named.stdout
     write("asking.yaml", asking.replace("entry_point: ask", "entry_point: aks"))
     refused = invoke("validate", "a.scenario.yaml")

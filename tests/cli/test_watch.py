@@ -57,4 +57,4 @@ def test_recordings_and_files_of_other_programs_are_not_watched(
     suite(COUNTS)
     result = invoke("run", ".", "--watch", *option)
     assert result.exit_code == 2
-    assert "--watch excludes" in result.stderr
+    assert "--watch cannot be combined with" in result.stderr

@@ -272,7 +272,7 @@ def test_a_scenario_file_may_run_a_scenario_of_a_manifest(tested: Path, tmp_path
     ("keys", "fault"),
     [
         ("test_scenario: haf", "2:50: error: no test scenario 'haf' in agent/relay.yaml"),
-        ("test_scenario: half, input: x", "2:56: error: 'input' cannot stand beside 'test_scenario'"),
+        ("test_scenario: half, input: x", "2:56: error: 'input' cannot be combined with 'test_scenario'"),
     ],
 )
 def test_errors_in_the_scenario_file_are_located_there(

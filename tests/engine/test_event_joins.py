@@ -161,7 +161,7 @@ def test_a_join_that_times_out_fails_and_names_the_missing_members() -> None:
     assert done.status == "failed"
     assert done.ending.node == "join"
     assert isinstance(done.ending.error, JoinTimeout)
-    assert str(done.ending.error) == "'join' waited 20 s in vain for b OR c"
+    assert str(done.ending.error) == "'join' waited 20 s for b OR c, which did not arrive"
     assert "join" not in done.path
     assert [event["at"] for event in done.events if event["event"] == "join_timeout"] == [22.0]
 

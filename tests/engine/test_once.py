@@ -135,7 +135,7 @@ def test_the_function_cannot_pause(waits: Any) -> None:
 
     ending, _ = send(graph({"a": asks_once}, [(START, "a")], [ADDED]))
     assert ending.status == "failed"
-    assert "what is made once cannot pause" in str(ending.error)
+    assert "code inside once() can neither pause nor run a graph" in str(ending.error)
 
 
 def test_run_nested_is_allowed_in_the_function() -> None:

@@ -272,7 +272,7 @@ def test_an_interrupted_search_keeps_its_results_and_can_be_continued(
         ("fitness_function: speed", "c.yaml:1:19", "known: task_completion_rate, pass_rate"),
         ("selection_method: tournamnt", "c.yaml:1:19", "did you mean 'tournament'?"),
         ("mutation_types: [prompt]", "c.yaml:1:18", "expected one of prompt_variation"),
-        ("test_scenarios: []", "c.yaml:1:1", "name scenario files after it instead"),
+        ("test_scenarios: []", "c.yaml:1:1", "name scenario files after the manifest instead"),
         ("llm: {mutatr: [No.]}", "c.yaml:1:7", "did you mean 'mutator'?"),
         ("llm: {mutator: [{rply: No.}]}", "c.yaml:1:18", "did you mean 'reply'?"),
     ],

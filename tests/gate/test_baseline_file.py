@@ -67,7 +67,7 @@ def test_a_run_of_results_is_a_baseline_too(tmp_path: Path) -> None:
             "expected the format harness-baseline/1, found 'harness-baseline/9'",
         ),
         ({"scenarios": []}, "it has no scenarios"),
-        ({"scenarios": None}, "is no baseline"),
+        ({"scenarios": None}, "is not a baseline, or is damaged"),
         ({"coverage": {"triage.yaml": {"nodes": [1, 2]}}}, "no 'edges'"),
         ({"scenarios": [{"id": "a::b"}]}, "scenario 1: no 'verdict'"),
         ({"score": 3}, "score cannot be 3"),
@@ -103,7 +103,7 @@ def test_figures_that_do_not_fit_their_runs_are_told(tmp_path: Path) -> None:
 def test_a_file_of_something_else_is_no_baseline(tmp_path: Path, content: bytes) -> None:
     (tmp_path / "base.json").write_bytes(content)
 
-    with pytest.raises(FormatError, match="is no baseline, or damaged"):
+    with pytest.raises(FormatError, match="is not a baseline, or is damaged"):
         read_baseline(tmp_path / "base.json")
 
 

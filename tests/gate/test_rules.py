@@ -244,7 +244,7 @@ def test_repeats_are_paired_and_the_rest_is_told(tmp_path: Path) -> None:
 
     ruling = only(verdict(tmp_path, after, "max_latency_increase: 0", before), "max_latency_increase")
 
-    assert (ruling.actual, ruling.note) == (0, "1 repeat only one of the runs has")
+    assert (ruling.actual, ruling.note) == (0, "1 repeat in only one of the runs")
 
 
 def test_what_was_nothing_and_is_something_is_worse_without_bound(tmp_path: Path) -> None:

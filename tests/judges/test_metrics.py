@@ -176,7 +176,7 @@ def test_long_material_is_cut_with_a_warning(judged: RunJudge) -> None:
         (
             "faithfulness",
             "input: Umbrella?",
-            "nothing was retrieved, and no tool gave a result: there is no context to hold the output against",
+            "nothing was retrieved, and no tool gave a result: there is no context to compare the output with",
         ),
         ("answer_relevance", "description: no input", "the run has no input"),
     ],
@@ -282,7 +282,7 @@ def test_a_prompt_file_of_a_project_must_be_named_after_a_metric(judged: RunJudg
     (folder / "judges").mkdir()
     (folder / "judges/tones.txt").write_text(OWN)
     (folder / "pyproject.toml").write_text('[tool.harness]\njudge_prompts = "judges"\n')
-    with pytest.raises(FormatError, match="named after no metric") as refused:
+    with pytest.raises(FormatError, match="not named after a metric") as refused:
         judged("{metric: tone, model: g}")
     assert refused.value.problems[0].hint == "did you mean 'tone'?"
 

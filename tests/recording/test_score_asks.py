@@ -110,8 +110,8 @@ def test_a_model_without_a_price_is_named(score: Score, project: Project) -> Non
 def test_a_variant_that_changes_nothing_has_no_verdict(score: Score, project: Project) -> None:
     project.write("variants.yaml", "harness: 1\nvariants: [{name: same, models: {gpt-4o-mini: gpt-4o-mini}}]")
     result = score("--record-mode", "once", "--json", "score.json")
-    sets = "what it sets is what the scenarios run with already"
-    assert f"  'same' is the baseline once more: {sets}" in result.output.partition("recorded:")[0]
+    sets = "the scenarios already run with the values that it sets"
+    assert f"  'same' is the same as the baseline: {sets}" in result.output.partition("recorded:")[0]
     same = json.loads(Path("score.json").read_text())["variants"][1]
     assert (same["difference"]["fitness"], same["difference"]["verdict"]) == (-1, None)
     assert same["note"] == f"differs for other reasons: {sets}"

@@ -167,11 +167,11 @@ def test_location_of_an_invalid_file_is_shown_once(outcome: MakeOutcome) -> None
     error = {
         "type": "FormatError",
         "code": "unknown-name",
-        "message": f"{place}: never names 'payy', which is no node of 'x'",
+        "message": f"{place}: never names 'payy', but 'x' has no such node",
         "where": place,
     }
     shown = failure_text(outcome("error", error=error, path=[]))
-    assert "    never names 'payy', which is no node of 'x'\n    at a.scenario.yaml:9:15\n" in shown
+    assert "    never names 'payy', but 'x' has no such node\n    at a.scenario.yaml:9:15\n" in shown
     assert shown.count(place) == 1
 
 

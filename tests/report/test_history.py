@@ -79,12 +79,12 @@ def test_repeats_count_as_one_scenario_with_the_worst_verdict() -> None:
     [
         ({"format": "harness-results/1"}, "not a line of the format harness-history/1"),
         ({"format": "harness-history/2"}, "found 'harness-history/2'"),
-        ({"total": None}, "'total' is no mapping: None"),
+        ({"total": None}, "'total' is not a mapping: None"),
         ({"complete": "yes"}, "'complete' is neither true nor false: 'yes'"),
         ({"scenarios": {"a": "passed"}}, "scenario 'a': not [verdict, score]"),
         ({"scenarios": {"a": ["fine", 1]}}, "scenario 'a': not [verdict, score]"),
         ({"scenarios": {"a": ["passed", float("nan")]}}, "scenario 'a'"),
-        ({"time": 5}, "'time' is no text: 5"),
+        ({"time": 5}, "'time' is not text: 5"),
     ],
 )
 def test_invalid_record_is_rejected_with_its_location(
@@ -145,7 +145,7 @@ def test_file_that_is_no_history_is_left_unchanged(tmp_path: Path) -> None:
 
 
 def test_path_that_is_no_file_is_rejected_before_the_run(tmp_path: Path) -> None:
-    for file, why in ((tmp_path, "it is a folder"), (Path("/dev/null"), "it is no file")):
+    for file, why in ((tmp_path, "it is a folder"), (Path("/dev/null"), "it is not a file")):
         with pytest.raises(FormatError, match=why):
             HistoryWriter(file, tmp_path).check()
 

@@ -102,7 +102,7 @@ def test_duplicate_repeat_is_rejected(tmp_path: Path) -> None:
     file = write_run(tmp_path / "run", {"x": RunSpec()}) / RESULTS
     file.write_text(file.read_text(encoding="utf-8") * 2, encoding="utf-8")
 
-    with pytest.raises(FormatError, match="is there twice"):
+    with pytest.raises(FormatError, match="is listed twice"):
         read_run(tmp_path / "run")
 
 

@@ -216,10 +216,10 @@ def test_beginning_of_a_truncated_file_is_read(file: Path) -> None:
 @pytest.mark.parametrize(
     ("content", "says"),
     [
-        (b"hello", "1.jsonl.gz:1:1: this is no gzip file"),
+        (b"hello", "1.jsonl.gz:1:1: this is not a gzip file"),
         (b"", "1.jsonl.gz:1:1: the file is cut off here"),
-        (gzip.compress(b"hello\n"), "1.jsonl.gz:1:1: this is no event: 'hello'"),
-        (gzip.compress(b'{"a": 1}\n'), "1.jsonl.gz:1:1: this is no trace of the format harness-trace/1"),
+        (gzip.compress(b"hello\n"), "1.jsonl.gz:1:1: this is not an event: 'hello'"),
+        (gzip.compress(b'{"a": 1}\n'), "1.jsonl.gz:1:1: this is not a trace of the format harness-trace/1"),
         (gzip.compress(b'{"format": "harness-trace/9"}\n'), "found 'harness-trace/9'"),
     ],
     ids=["no gzip", "empty", "no JSON", "other JSON", "other version"],

@@ -232,7 +232,7 @@ def test_a_faulty_table_is_refused_where_it_is_at_fault(
     ("keys", "refusal"),
     [
         ("cases: none.csv", "none.csv: no such file"),
-        ("cases: t.txt", "its name ends in none of .csv, .jsonl, .yaml, .yml, .json"),
+        ("cases: t.txt", "its name must end in one of .csv, .jsonl, .yaml, .yml, .json"),
         ("cases: 3", "expected a list of cases, each a mapping, found the number 3"),
         ("cases: []", "no cases in the list"),
         ("cases: [3]", "a case is a mapping of columns, found the number 3"),

@@ -41,7 +41,7 @@ scenarios:
         "7:26 unknown matcher '$conatins'|did you mean '$contains'?",
         "8:12 a second scenario 'a' (first in line 5)|",
         "8:12 missing key 'manifest': neither the file nor the scenario names one|",
-        "8:36 'input' cannot stand beside 'turns'|it is that of the first turn: turns: [{input: …}, …]",
+        "8:36 'input' cannot be combined with 'turns'|it is that of the first turn: turns: [{input: …}, …]",
         f"9:5 scenarios[2]: expected a mapping, found the number 5|{SCENARIOS}",
     ]
 
@@ -105,7 +105,7 @@ def test_codes_are_stable(file: Path) -> None:
         ),
         (
             "harness: 1\nmanifest: m\nagent: a\nentry_point: b\nscenarios: [{name: x}]",
-            "3:1 'agent' cannot stand beside 'entry_point'|",
+            "3:1 'agent' cannot be combined with 'entry_point'|",
         ),
         (
             "harness: 1\nmanifest: m\ndefaults: {name: y}\nscenarios: [{name: x}]",
@@ -122,10 +122,10 @@ def test_mistakes_in_a_file(file: Path, text: str, expected: str) -> None:
     ("keys", "expected"),
     [
         ("timout: 3", "5:1 unknown key 'timout' in a scenario|did you mean 'timeout'?"),
-        ("agent: a, entry_point: b", "5:1 'agent' cannot stand beside 'entry_point'|"),
+        ("agent: a, entry_point: b", "5:1 'agent' cannot be combined with 'entry_point'|"),
         (
             "turns: [{input: a}], human: [x]",
-            "5:22 'human' cannot stand beside 'turns'|each answer is a turn: turns: [{input: …}, {resume: …}]",
+            "5:22 'human' cannot be combined with 'turns'|each answer is a turn: turns: [{input: …}, {resume: …}]",
         ),
         ("path: [a]", "5:1 unknown key 'path' in a scenario|'path' belongs under 'expect'"),
         ("assert: {}", "5:1 unknown key 'assert' in a scenario|did you mean 'expect'?"),
@@ -203,16 +203,19 @@ def test_a_name_is_one_line(file: Path) -> None:
         ),
         ("llm: {a: x}", "5:10 a: expected a list, found text 'x'|a list of one is written [x]"),
         ("llm: [3]", "5:7 llm[0]: expected a text or a stub, found the number 3|quote it to make it text"),
-        ("llm: [{reply: a, json: 1}]", "5:18 a stub gives one answer: 'json' stands beside 'reply'|"),
+        (
+            "llm: [{reply: a, json: 1}]",
+            "5:18 a stub gives one answer: 'json' cannot be combined with 'reply'|",
+        ),
         (
             "llm: [{json: 1, tool_calls: []}]",
-            "5:17 a stub gives one answer: 'tool_calls' stands beside 'json'|",
+            "5:17 a stub gives one answer: 'tool_calls' cannot be combined with 'json'|",
         ),
         ("llm: [{error: auth, reply: a}]", "5:21 a stub answers with 'error' or with 'reply', not both|"),
         ("llm: [{error: auth, usage: {}}]", "5:21 a stub answers with 'error' or with 'usage', not both|"),
         (
             "llm: [{latency: 1}]",
-            "5:7 this stub answers nothing|give it reply, json, tool_calls, chunks or error",
+            "5:7 this stub has no answer|give it reply, json, tool_calls, chunks or error",
         ),
         (
             "llm: [{reply: a, times: 0}]",
@@ -278,10 +281,13 @@ def test_a_name_is_one_line(file: Path) -> None:
         ("mcp: {s: {tools: [{name: a}, {name: a}]}}", "5:37 a second tool 'a'|"),
         (
             "mcp: {s: {tools: [{name: a, stubs: [{return: 1, content: []}]}]}}",
-            "5:49 a stub gives one answer: 'content' stands beside 'return'|",
+            "5:49 a stub gives one answer: 'content' cannot be combined with 'return'|",
         ),
         ("http: [{status: 700}]", "5:17 status: must be less than or equal to 599, found the number 700|"),
-        ("http: [{json: 1, text: a}]", "5:18 a stub gives one answer: 'text' stands beside 'json'|"),
+        (
+            "http: [{json: 1, text: a}]",
+            "5:18 a stub gives one answer: 'text' cannot be combined with 'json'|",
+        ),
         (
             "http: [{query: {a: 1}, args: {query: {}}}]",
             "5:9 'query' is short for 'query' in 'args': write it there|",
@@ -293,7 +299,7 @@ def test_a_name_is_one_line(file: Path) -> None:
         ("faults: [{effect: llm, nth: 1}]", "5:10 a fault needs one of error, latency, truncate|"),
         (
             "faults: [{effect: llm, nth: 1, rate: 0.1, error: auth}]",
-            "5:32 a fault has one of nth, every, rate: 'rate' stands beside 'nth'|",
+            "5:32 a fault has one of nth, every, rate: 'rate' cannot be combined with 'nth'|",
         ),
         (
             "faults: [{effect: human, nth: 1, error: auth}]",
@@ -318,7 +324,7 @@ def test_cel_is_located_inside_block_texts(file: Path) -> None:
 def test_a_condition_of_a_stub_that_names_neither_request_nor_state_shows_both(file: Path) -> None:
     (text,) = in_scenario(file, "llm: [{when: 'prompt.contains(\"a\")', reply: b}]")
     assert text.endswith(
-        "undeclared name 'prompt'|the names here are request, state; of what is asked it is request.prompt"
+        "undeclared name 'prompt'|the names here are request, state; a field of the call is read as request.prompt"
     )
 
 

@@ -39,8 +39,8 @@ def file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
             "{calls: [{node: x}]}",
             "5:18 a call needs one of llm, tool, mcp, http, agent, script, human, retrieval|",
         ),
-        ("{calls: [{tool: a, llm: b}]}", "5:19 a call is of one kind: 'tool' stands beside 'llm'|"),
-        ("{call_counts: {'tols:a': 1}}", "5:24 'tols:a' counts no kind of call|did you mean 'tool'?"),
+        ("{calls: [{tool: a, llm: b}]}", "5:19 a call has one kind: 'tool' cannot be combined with 'llm'|"),
+        ("{call_counts: {'tols:a': 1}}", "5:24 'tols:a' is not a kind of call|did you mean 'tool'?"),
         (
             "{calls_order: sorted}",
             "5:23 calls_order: expected one of in_order, any, exact, found text 'sorted'|",
@@ -70,11 +70,11 @@ def file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
         ("{judge: [{metric: tones, model: m}]}", "5:27 unknown metric 'tones'|did you mean 'tone'?"),
         (
             "{judge: {metric: tone, rubric: a, model: m}}",
-            "5:32 a judge has a metric or a rubric: 'rubric' stands beside 'metric'|",
+            "5:32 a judge has a metric or a rubric: 'rubric' cannot be combined with 'metric'|",
         ),
         (
             "{judge: {rubric: a, model: m, prompt: {file: a.txt}}}",
-            "5:39 'prompt' goes with a metric, whose prompt it replaces|",
+            "5:39 'prompt' replaces the prompt of a metric, so it needs 'metric'|",
         ),
         (
             "{judge: 3}",

@@ -143,39 +143,51 @@ def told(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Told:
 @pytest.mark.parametrize(
     ("dialect", "keys", "expected"),
     [
-        ("sherma", "expect: {never: [aks]}", "5:18 never names 'aks', which is no node of 'desk'"),
-        ("sherma", "expect: {path: [[ask, aks]]}", "5:23 path names 'aks', which is no node"),
+        ("sherma", "expect: {never: [aks]}", "5:18 never names 'aks', but 'desk' has no such node"),
+        ("sherma", "expect: {path: [[ask, aks]]}", "5:23 path names 'aks', but 'desk' has no such node"),
         ("sherma", "expect: {max_visits: {aks: 1}}", "5:23 max_visits names 'aks'"),
         ("sherma", "expect: {routes: [{from: ask, to: __start__}]}", "5:35 routes names '__start__'"),
         ("sherma", "expect: {latency: {nodes: {aks: 1}}}", "5:28 latency.nodes names 'aks'"),
         ("sherma", "expect: {error: {node: aks}}", "5:24 error.node names 'aks'"),
-        ("sherma", "expect: {never_calls: [{tool: fnid}]}", "5:31 never_calls names 'fnid', which is no tool"),
+        (
+            "sherma",
+            "expect: {never_calls: [{tool: fnid}]}",
+            "5:31 never_calls names 'fnid', but 'desk' has no such tool",
+        ),
         ("sherma", "expect: {never_calls: [{tool: search}]}", "5:31 never_calls names 'search'"),
-        ("sherma", "expect: {never_calls: [{llm: 'quil-?'}]}", "5:30 never_calls names 'quil-?', which is no model"),
+        (
+            "sherma",
+            "expect: {never_calls: [{llm: 'quil-?'}]}",
+            "5:30 never_calls names 'quil-?', but 'desk' has no such model",
+        ),
         ("sherma", "expect: {never_calls: [{mcp: buy}]}", "5:30 never_calls names 'buy'"),
         ("sherma", "expect: {never_calls: [{tool: '*', node: aks}]}", "5:42 never_calls.node names 'aks'"),
         ("sherma", "expect: {call_counts: {'tool:fnid': 0}}", "5:24 call_counts names 'fnid'"),
-        ("sherma", "llm: {aks: [hi]}", "5:7 llm names 'aks', which is no node of 'desk'|did you mean 'ask'?"),
-        ("yagra", "http: [{node: insde/pack, json: 1}]", "5:15 http names 'insde/pack', which is no node"),
-        ("sherma", "llm: [{model: quil, reply: hi}]", "5:15 llm names 'quil', which is no model"),
+        ("sherma", "llm: {aks: [hi]}", "5:7 llm names 'aks', but 'desk' has no such node|did you mean 'ask'?"),
+        (
+            "yagra",
+            "http: [{node: insde/pack, json: 1}]",
+            "5:15 http names 'insde/pack', but 'manifest' has no such node",
+        ),
+        ("sherma", "llm: [{model: quil, reply: hi}]", "5:15 llm names 'quil', but 'desk' has no such model"),
         ("sherma", "turns: [{llm: [{node: aks, reply: hi}]}]", "5:23 llm names 'aks'"),
-        ("sherma", "tools: {fnid: {return: 1}}", "5:9 tools names 'fnid', which is no tool of 'desk'"),
+        ("sherma", "tools: {fnid: {return: 1}}", "5:9 tools names 'fnid', but 'desk' has no such tool"),
         ("sherma", "tools: {find: {node: aks, return: 1}}", "5:22 tools names 'aks'"),
-        ("sherma", "mcp: {shpo: {tools: []}}", "5:7 mcp names 'shpo', which is no MCP server of 'desk'"),
-        ("sherma", "agents: {helpr: {return: hi}}", "5:10 agents names 'helpr', which is no agent of 'desk'"),
-        ("sherma", "scripts: {ask: {return: hi}}", "5:11 scripts names 'ask', which is no script of 'desk'"),
+        ("sherma", "mcp: {shpo: {tools: []}}", "5:7 mcp names 'shpo', but 'desk' has no such MCP server"),
+        ("sherma", "agents: {helpr: {return: hi}}", "5:10 agents names 'helpr', but 'desk' has no such agent"),
+        ("sherma", "scripts: {ask: {return: hi}}", "5:11 scripts names 'ask', but 'desk' has no such script"),
         ("sherma", "human: {aks: ['yes']}", "5:9 human names 'aks'"),
         ("sherma", "faults: [{effect: tool, name: fnid, nth: 1, error: timeout}]", "5:31 faults names 'fnid'"),
-        ("agentspec", "expect: {never: [expert]}", "5:18 never names 'expert', which is no node of 'flow'"),
+        ("agentspec", "expect: {never: [expert]}", "5:18 never names 'expert', but 'flow' has no such node"),
         ("agentspec", "expect: {never_calls: [{tool: fnid}]}", "5:31 never_calls names 'fnid'"),
-        ("agentspec", "tools: {fnid: {return: hi}}", "5:9 tools names 'fnid', which is no tool of 'flow'"),
-        ("agentspec", "llm: {conslut: [hi]}", "5:7 llm names 'conslut', which is no node of 'flow'"),
+        ("agentspec", "tools: {fnid: {return: hi}}", "5:9 tools names 'fnid', but 'flow' has no such tool"),
+        ("agentspec", "llm: {conslut: [hi]}", "5:7 llm names 'conslut', but 'flow' has no such node"),
         ("yagra", "handlers: {askng: {return: {}}}", "5:12 handlers names 'askng'"),
         ("yagra", "expect: {never_calls: [{tool: find}]}", "5:31 never_calls names 'find'"),
         ("yagra", "expect: {latency: {nodes: {pakc: 1}}}", "5:28 latency.nodes names 'pakc'"),
         ("yagra", "expect: {interrupt: [pack]}", "5:22 interrupt names 'pack', where 'manifest' never pauses"),
         ("sherma", "turns: [{input: a}, {rerun: {agent: ask}}]", "5:37 no node of 'desk' can be run again"),
-        ("mesh", "turns: [{input: a}, {rerun: {agent: aks}}]", "5:37 rerun names 'aks', which is no node of 'desk'"),
+        ("mesh", "turns: [{input: a}, {rerun: {agent: aks}}]", "5:37 rerun names 'aks', but 'desk' has no such node"),
     ],
 )  # fmt: skip
 def test_a_name_that_nothing_can_have_is_an_error(told: Told, dialect: str, keys: str, expected: str) -> None:
@@ -263,20 +275,24 @@ def test_a_name_that_only_a_run_knows_is_a_warning(told: Told, keys: str, reason
         ("sherma", "expect: {state_schema: {properties: {msesages: {}}}}", "5:38 state_schema: 'msesages' is"),
         ("sherma", "expect: {checks: [{that: '!has(state.msesages)'}]}", "5:26 checks: 'msesages' is always"),
         ("sherma", "turns: [{expect: {state: {zz: {$missing: true}}}}]", "5:27 state: 'zz' is always missing"),
-        ("sherma", "expect: {checks: [{that: '!(\"aks\" in path)'}]}", "5:26 checks names 'aks', which is no node"),
+        (
+            "sherma",
+            "expect: {checks: [{that: '!(\"aks\" in path)'}]}",
+            "5:26 checks names 'aks', but 'desk' has no such node",
+        ),
         ("sherma", "expect: {checks: [{that: 'path.all(p, p != \"aks\")'}]}", "5:26 checks names 'aks'"),
         ("sherma", "expect: {checks: [{that: '!(\"aks\" in visits)'}]}", "5:26 checks names 'aks'"),
         (
             "yagra",
             "expect: {checks: [{that: '!calls.exists(c, c.kind == \"tol\")'}]}",
-            "5:26 checks names 'tol', which is no kind of calls|did you mean 'tool'?",
+            "5:26 checks names 'tol', which is not a kind of call|did you mean 'tool'?",
         ),
         (
             "yagra",
             "expect: {checks: [{that: 'calls.filter(c, c.name in [\"askng\"]).size() == 0'}]}",
-            "5:26 checks names 'askng', which is nothing that 'manifest' calls|did you mean 'asking'?",
+            "5:26 checks names 'askng', but 'manifest' calls nothing of that name|did you mean 'asking'?",
         ),
-        ("yagra", "env: {ASK_MODLE: x}", "5:7 nothing in 'manifest' asks for the variable 'ASK_MODLE'"),
+        ("yagra", "env: {ASK_MODLE: x}", "5:7 nothing in 'manifest' uses the variable 'ASK_MODLE'"),
         ("mesh", "hooks: [my.Hook]", "5:9 'my.Hook' does nothing: leafmesh has no hooks"),
     ],
 )  # fmt: skip
@@ -334,7 +350,7 @@ def test_what_scenarios_share_need_only_fit_one_of_them(told: Told, tmp_path: Pa
     file.write_text(SHARED)
     assert problems() == []
     file.write_text(SHARED.replace("packing", "pakcing"))
-    assert problems() == ["tools names 'pakcing', which is no tool of 'desk'"]
+    assert problems() == ["tools names 'pakcing', but 'desk' has no such tool"]
 
 
 def test_rows_of_a_table_do_not_share_what_is_filled_from_them(told: Told, tmp_path: Path) -> None:
@@ -343,7 +359,7 @@ def test_rows_of_a_table_do_not_share_what_is_filled_from_them(told: Told, tmp_p
     graph = load_graph(load_request(first, Settings()), first.dialect)
     assert unknown_names(first.whole(), graph, Settings()) == []
     (problem,) = unknown_names(second.whole(), graph, Settings())
-    assert problem.message == "never names 'aks', which is no node of 'desk'"
+    assert problem.message == "never names 'aks', but 'desk' has no such node"
 
 
 @pytest.mark.parametrize("other", ["absent.yaml", "other.yaml, expect: {status: invalid}"])
@@ -358,7 +374,7 @@ def test_a_stub_may_be_meant_for_a_scenario_whose_manifest_is_refused(
     scenario = load_file(file).scenarios[0]
     graph = load_graph(load_request(scenario, Settings()), scenario.dialect)
     (problem,) = unknown_names(scenario, graph, Settings())
-    assert problem.message == "never names 'aks', which is no node of 'desk'"
+    assert problem.message == "never names 'aks', but 'desk' has no such node"
 
 
 def test_a_row_that_does_not_fit_is_an_error_of_its_run(told: Told, tmp_path: Path) -> None:

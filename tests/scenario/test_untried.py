@@ -103,15 +103,15 @@ def test_a_run_that_could_not_be_judged_is_no_expected_failure_in_silence(
     [
         (
             "usage: {input_tokens: 5, cost: 1}",
-            "no model reported tokens, so that nothing was held against the bound",
+            "no model reported tokens, so the bound of input_tokens, cost was not checked",
         ),
         (
             "never_warnings: [is dropped]",
-            "'is dropped' is a part of a warning, and a text must be equal to it",
+            "'is dropped' is only a part of a warning, but plain text must equal the whole warning",
         ),
         (
             "output_schema: {title: Answer, required: [x], properties: {x: {type: integer}}}",
-            "output_schema says nothing of text, which it was held against: 'required' is of values of another",
+            "output_schema does not constrain text: 'required' applies to values of another",
         ),
     ],
 )
@@ -166,7 +166,7 @@ def test_an_input_that_a_workflow_does_not_keep_is_a_warning(warned: Warned) -> 
         "input: {qestion: why}, handlers: {asking: {return: {}}}, expect: {path: [ask]}", WORKFLOW
     )
     assert text == (
-        "a.scenario.yaml:4:9: the input is dropped: 'manifest' keeps no 'qestion' (did you mean 'question'?)"
+        "a.scenario.yaml:4:9: the input is dropped: 'manifest' has no 'qestion' (did you mean 'question'?)"
     )
 
 

@@ -49,7 +49,7 @@ def test_a_replaced_value_that_may_be_harmless_is_a_warning(project: Project) ->
     done, result = run(project)
     warning = (
         "the value of PLANET is shown as <secret:PLANET>, since any variable may hold a secret; "
-        'if it is none: public_env = ["PLANET"] in [tool.harness]'
+        'if it is not a secret: public_env = ["PLANET"] in [tool.harness]'
     )
     assert (result["state"], result["warnings"]) == ({"told": "an important <secret:PLANET>"}, [warning])
     assert 'public_env = ["PLANET"]' in " ".join(done.all.split())

@@ -140,7 +140,7 @@ def test_any_python_file_affects_a_module_with_dynamic_imports(why: Why, project
     file.write_text(line)
     try:
         assert why("shop/unused.py")["returns"] == {
-            "shop/unused.py changed, and shop/days.py may import it: what it imports only a run knows"
+            "shop/unused.py changed, and shop/days.py may import it, which is only known at run time"
         }
     finally:
         file.write_text("")

@@ -68,7 +68,11 @@ def test_invalid_requests_are_refused(server: Serving, path: str, body: bytes, t
         ("/v1/chat/completions", {"messages": ["hi"]}, "'messages' must be a list of objects"),
         ("/v1/chat/completions", {"messages": [{"role": "usr"}]}, "'messages[0].role' is 'usr'"),
         ("/v1/chat/completions", {"messages": [{"role": "user", "content": 7}]}, "'messages[0].content'"),
-        ("/v1/chat/completions", {"messages": [{"role": "user", "name": 7}]}, "'messages[0]' is no message"),
+        (
+            "/v1/chat/completions",
+            {"messages": [{"role": "user", "name": 7}]},
+            "'messages[0]' is not a message",
+        ),
         ("/v1/chat/completions", {"tools": "find"}, "'tools' must be a list"),
         ("/v1/chat/completions", {"n": 2}, "'n' must be 1"),
         ("/v1/responses", {"input": 7}, "'input' must be a list"),

@@ -176,7 +176,7 @@ def test_invalid_yaml_is_refused_at_its_location(text: str, expected: tuple[str,
 
 def test_syntax_errors_say_what_to_do() -> None:
     (tab,) = problem_list("a:\n\t- b")
-    assert tab.hint == "indent with spaces: YAML does not take tabs"
+    assert tab.hint == "indent with spaces: YAML does not allow tabs"
     (colon,) = problem_list("a: b: c")
     assert colon.hint == "quote a text that contains ': '"
     (bracket,) = problem_list("x: 1\na: [1,\n")

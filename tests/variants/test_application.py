@@ -154,7 +154,7 @@ def test_a_variant_applies_to_manifests_that_have_what_it_changes(vary: Vary) ->
         ("edit: [{op: remove, path: /nothing}]", "the patch cannot be applied to"),
         (
             "edit: [{op: test, path: /manifest_version, value: 9}]",
-            "the value at '/manifest_version' is another",
+            "the value at '/manifest_version' is different",
         ),
         (
             "edit: [{op: remove, path: /agents/triage/grph/nodes/0}]",
@@ -174,7 +174,7 @@ def test_a_variant_applies_to_manifests_that_have_what_it_changes(vary: Vary) ->
         ),
         (
             "edit: [{op: remove, path: /agents}], only: [none*]",
-            "there is no manifest that this patch is meant for",
+            "no manifest of the scenarios is the one that this patch changes",
         ),
         (
             "prompts: {classify: x}, only: [none*]",
@@ -182,7 +182,7 @@ def test_a_variant_applies_to_manifests_that_have_what_it_changes(vary: Vary) ->
         ),
         (
             "params: {temperature: 0}, only: ['*/triag.yaml']",
-            r"fits `only` of 'v': '\*/triag.yaml'\s+did you mean 'triage.yaml'\?",
+            r"matches `only` of 'v': '\*/triag.yaml'\s+did you mean 'triage.yaml'\?",
         ),
         (
             "env: {A: x}, only: [none*, nothing]",
@@ -247,5 +247,5 @@ def test_a_combination_that_is_meant_for_no_manifest_is_refused(tmp_path: Path) 
         "matrix: {one: [a], other: [b]}"
     )
     variants = read_variants(tmp_path / "v.yaml")
-    with pytest.raises(FormatError, match=r"fits `only` of 'a\+b': 'triage.yaml' and 'returns.yaml'"):
+    with pytest.raises(FormatError, match=r"matches `only` of 'a\+b': 'triage.yaml' and 'returns.yaml'"):
         apply_variants([*suite("triage"), *suite("returns")], variants, Projects())

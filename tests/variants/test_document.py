@@ -100,7 +100,7 @@ def test_variants_are_chosen_by_name_beside_the_baseline(variants: Read) -> None
         ("variants: [{name: a, env: {A: x}}]\nmatrix: {p: [a, z]}", "3:17 no variant 'z'"),
         (
             "variants: [{name: a, env: {A: x}}, {name: b, env: {A: y}}]\nmatrix: {p: [a], q: [b]}",
-            "3:9 'a+b' cannot be: 'b' and another change env.A",
+            "3:9 cannot build 'a+b': 'b' and another variant change env.A",
         ),
     ],
 )

@@ -210,7 +210,7 @@ ANSWER = '"Answer the customer\'s question in one or two friendly sentences."'
 )
 def test_a_variant_that_is_the_baseline_cannot_differ(score: Score, keys: str, is_same: bool) -> None:
     result = score(f"  - {{name: same, {keys}}}\n", questions=1)
-    note = "cannot differ: what it sets is what the scenarios run with already"
+    note = "cannot differ: the scenarios already run with the values that it sets"
     assert (of("same")["note"] == note) is is_same
     assert (note in result.output) is is_same
     assert (of("same")["difference"] or {}).get("verdict") == (None if is_same else "no evidence")
@@ -347,7 +347,9 @@ def test_a_variant_for_scenarios_that_are_not_selected_is_named(
     arguments = ["score", "a.scenario.yaml", "--variants", "v.yaml", "--json", "score.json", *options]
     result = CliRunner().invoke(cli, arguments)
     assert result.exit_code == code, result.output
-    said = "'cold' is not scored: its `only` fits no manifest of the 1 of 2 scenarios selected (-k 'count')"
+    said = (
+        "'cold' is not scored: its `only` matches no manifest of the 1 of 2 scenarios selected (-k 'count')"
+    )
     assert (said in result.stderr) is bool(options)
     if names is not None:
         assert [each["name"] for each in written()["variants"]] == names
@@ -384,7 +386,7 @@ def test_names_of_parameters_and_variables_that_nothing_uses_are_warnings(score:
         "variants.yaml:3:27: warning: no manifest that the scenarios run sets a parameter 'temprature', "
         "and no provider documents it [unknown-parameter]",
         "    did you mean 'temperature'?",
-        "variants.yaml:3:59: warning: no manifest that the scenarios run asks for the variable 'TRIAGE_MODLE' "
+        "variants.yaml:3:59: warning: no manifest that the scenarios run uses the variable 'TRIAGE_MODLE' "
         "[unknown-variable]",
         "    did you mean 'TRIAGE_MODEL'?",
     ]
@@ -452,5 +454,5 @@ def test_a_name_that_only_a_variant_lacks_is_said_with_that_variant(score: Score
     gone = "{op: remove, path: /agents/triage/graph/nodes/2}"
     result = score(f"  - {{name: direct, edit: [{way_out}, {gone}]}}\n", "b.scenario.yaml", questions=1)
     assert result.exit_code == 2
-    assert "b.scenario.yaml:5:91: never names 'open_ticket', which is no node of 'triage'" in result.output
+    assert "b.scenario.yaml:5:91: never names 'open_ticket', but 'triage' has no such node" in result.output
     assert "    as 'direct'\nnothing is scored\nresults: " in result.output

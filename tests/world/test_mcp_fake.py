@@ -205,8 +205,8 @@ def test_content_blocks_arrive_as_they_were_written() -> None:
 @pytest.mark.parametrize(
     ("block", "reason"),
     [
-        ({"type": "picture"}, "'picture' is no type of MCP content block; there are text, image"),
-        ({"text": "calm"}, "None is no type"),
+        ({"type": "picture"}, "'picture' is not a type of MCP content block; expected one of text, image"),
+        ({"text": "calm"}, "None is not a type"),
         ({"type": "image", "data": "aGk="}, "mimeType: Field required"),
     ],
 )

@@ -76,8 +76,8 @@ def start_router(
             return [rerun_dispatch(task.rerun, session)]
         if not condition.holds(task.input):
             run.warn(
-                f"entry point '{entry.name}' lets the input not in, and nothing is started: `{condition.text}` does "
-                "not hold"
+                f"entry point '{entry.name}' does not accept the input, so nothing is started: "
+                f"`{condition.text}` does not hold"
             )
             return []
         return [dispatch(edge, Handover(task.input))]

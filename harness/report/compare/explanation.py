@@ -138,7 +138,7 @@ def _explanation(
         traces.append(trace)
     difference = first_difference(traces[0].events, traces[1].events)
     if difference is None:
-        why = "their traces are the same as far as they go, and their digests differ"
+        why = "their traces are the same, as far as they were kept, but their digests differ"
         return Explanation(change, lines, checks, notes=notes, unknown=why)
     return Explanation(change, lines, checks, difference, location_of(difference, before, after), notes=notes)
 
@@ -156,7 +156,7 @@ def trace_of(line: Line, folder: Path) -> RunTrace | str:
     except FormatError as error:
         return _first_problem(error)
     if trace.head.get("digest") != line["digest"]:
-        return f"{line['trace']} is of another run"
+        return f"{line['trace']} belongs to another run"
     return trace
 
 

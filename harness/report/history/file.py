@@ -48,7 +48,9 @@ class HistoryWriter:
             self.file.parent.mkdir(parents=True, exist_ok=True)
             # Pipes and devices cannot be searched for an incomplete last line.
             if self.file.exists() and not self.file.is_file():
-                raise OSError(errno.EINVAL, "it is no file" if not self.file.is_dir() else "it is a folder")
+                raise OSError(
+                    errno.EINVAL, "it is not a file" if not self.file.is_dir() else "it is a folder"
+                )
             with self.file.open("ab+") as file:
                 file.seek(0)
                 first = file.readline(_MAX_LINE)

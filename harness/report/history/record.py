@@ -150,12 +150,12 @@ class RunRecord(NamedTuple):
         texts = {name: line.get(name) for name in ("time", "commit", "branch", "reason")}
         for name, text in texts.items():
             if text is not None and not isinstance(text, str):
-                raise ValueError(f"'{name}' is no text: {text!r:.60}")
+                raise ValueError(f"'{name}' is not text: {text!r:.60}")
         if not isinstance(line.get("complete"), bool):
             raise ValueError(f"'complete' is neither true nor false: {line.get('complete')!r:.60}")
         scenarios = line.get("scenarios")
         if not isinstance(scenarios, dict):
-            raise ValueError(f"'scenarios' is no mapping: {scenarios!r:.60}")
+            raise ValueError(f"'scenarios' is not a mapping: {scenarios!r:.60}")
         return cls(
             _total(line.get("total")),
             {label: _read_entry(label, entry) for label, entry in scenarios.items()},
@@ -178,12 +178,12 @@ def _total(total: Any) -> Mapping[str, Any]:
         ValueError: one is missing, or is no number.
     """
     if not isinstance(total, dict):
-        raise ValueError(f"'total' is no mapping: {total!r:.60}")
+        raise ValueError(f"'total' is not a mapping: {total!r:.60}")
     parts: dict[str, dict[str, Any]] = {}
     for name in ("latency", "tokens"):
         part = total.get(name)
         if not isinstance(part, dict):
-            raise ValueError(f"'total.{name}' is no mapping: {part!r:.60}")
+            raise ValueError(f"'total.{name}' is not a mapping: {part!r:.60}")
         parts[name] = part
     figures = {name: total.get(name) for name in (*_FIGURES, "cost")}
     figures |= {f"tokens.{name}": parts["tokens"].get(name) for name in _TOKENS}
@@ -191,7 +191,7 @@ def _total(total: Any) -> Mapping[str, Any]:
     may_lack |= {f"latency.{name}": parts["latency"].get(name) for name in _LATENCIES}
     for name, figure in (figures | may_lack).items():
         if not _is_number(figure) and not (figure is None and name in may_lack):
-            raise ValueError(f"'total.{name}' is no number: {figure!r:.60}")
+            raise ValueError(f"'total.{name}' is not a number: {figure!r:.60}")
     return total
 
 

@@ -57,7 +57,7 @@ def headline(found: Score) -> str:
         else:
             names.setdefault(difference["verdict"], []).append(each["name"])
     if not names:
-        return f"There is no variant beside {found['baseline']}"
+        return f"There is no variant other than {found['baseline']}"
     parts = []
     for verdict in ("better", "worse"):
         if verdict in names:

@@ -34,7 +34,7 @@ class Collector:
     def __init__(self, url: str) -> None:
         parts = urlsplit(url)
         if parts.scheme not in ("http", "https") or not parts.hostname:
-            message = f"'{printable(url)}' is no address of a collector, such as {_LOCAL}"
+            message = f"'{printable(url)}' is not the address of a collector, such as {_LOCAL}"
             raise FormatError(Problem("otlp-address", message))
         self._place = printable(parts.netloc.rpartition("@")[2])
         path = parts.path.rstrip("/")

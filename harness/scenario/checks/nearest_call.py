@@ -41,7 +41,7 @@ def nearest_call(
     faults = [*_other_name(kind_and_name, call, named=bool(named)), *_reason(call)]
     differences = readable_diff(wanted, _seen(call))
     faults += [differences] if differences else []
-    text = "\n".join(faults) or "it stands elsewhere, or is counted already"
+    text = "\n".join(faults) or "it is at another position, or already counted"
     return f"nearest: {describe_call(call)}\n{_indented(text)}"
 
 

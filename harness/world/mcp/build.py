@@ -73,7 +73,7 @@ def check_content(block: Mapping[str, Any]) -> None:
 
     kind = block.get("type")
     if kind not in _BLOCKS:
-        raise ValueError(f"{kind!r} is no type of MCP content block; there are {', '.join(_BLOCKS)}")
+        raise ValueError(f"{kind!r} is not a type of MCP content block; expected one of {', '.join(_BLOCKS)}")
     try:
         getattr(types, _BLOCKS[kind]).model_validate(dict(block))
     except ValidationError as error:

@@ -68,7 +68,7 @@ class Clients:
                 f"{'.'.join(map(str, fault['loc'])) or 'they'}: {fault['msg']}" for fault in invalid.errors()
             )
             raise ProviderError(
-                f"the parameters of model {address.model!r} are of no use: {problems}"
+                f"the parameters of model {address.model!r} are invalid: {problems}"
             ) from None
 
     def _client(self, address: Address) -> Any:

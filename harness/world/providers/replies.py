@@ -18,7 +18,7 @@ def reply(message: AIMessage) -> LLMReply:
     """Convert a message that was not streamed.
 
     Raises:
-        MalformedAnswerError: the model calls a tool with arguments that are no JSON object.
+        MalformedAnswerError: the model calls a tool with arguments that are not a JSON object.
     """
     for invalid in message.invalid_tool_calls:
         raise _malformed(invalid["name"], invalid["args"])
@@ -30,7 +30,7 @@ def streamed_reply(parts: Sequence[AIMessageChunk]) -> LLMReply:
     """Convert a streamed message, given its parts. The reply's chunks are the texts of the parts.
 
     Raises:
-        MalformedAnswerError: the model calls a tool with arguments that are no JSON object.
+        MalformedAnswerError: the model calls a tool with arguments that are not a JSON object.
     """
     whole = parts[0] + list(parts[1:])
     reasons = [reason for part in parts if (reason := _finish_reason(part))]
@@ -66,7 +66,7 @@ def _arguments(name: str | None, text: str | None) -> dict[str, Any]:
 
 def _malformed(name: str | None, arguments: str | None) -> MalformedAnswerError:
     return MalformedAnswerError(
-        f"the model calls tool {name!r} with arguments that are no JSON object: {(arguments or '')[:200]!r}"
+        f"the model calls tool {name!r} with arguments that are not a JSON object: {(arguments or '')[:200]!r}"
     )
 
 

@@ -157,7 +157,7 @@ def _first_half(text: str) -> str:
 def _stub_response(reply: HTTPReply) -> WireResponse:
     """Return the response of a stub."""
     if reply.status < 200:
-        raise Refusal("server_error", f"the stub's status {reply.status} is no answer of a server")
+        raise Refusal("server_error", f"the stub's status {reply.status} is not the status of an answer")
     kind = "application/json" if reply.json is not None else "text/plain; charset=utf-8"
     pieces = iter(()) if reply.status in (204, 304) else iter([reply.text])
     return WireResponse(reply.status, _headers({"content-type": kind, **reply.headers}), pieces)

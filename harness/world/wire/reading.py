@@ -76,7 +76,7 @@ def message(
         return classes[kind](**fields)
     except (ValidationError, TypeError, ValueError) as error:
         first = error.errors()[0]["msg"] if isinstance(error, ValidationError) else str(error)
-        raise Refusal("invalid_request", f"'{param}' is no message: {first}", param=param) from None
+        raise Refusal("invalid_request", f"'{param}' is not a message: {first}", param=param) from None
 
 
 def ai_message(content: str | list[Any], calls: Sequence[tuple[str, str, Any]], param: str) -> BaseMessage:

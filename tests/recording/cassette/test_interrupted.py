@@ -66,6 +66,8 @@ def test_a_journal_that_is_none_is_refused_and_nothing_is_touched(tmp_path: Path
     (tmp_path / "a/cassette.journal").write_text(plan)
     before = files(tmp_path)
     for use in (folder.load, folder.numbers, folder.exists, lambda: folder.save({1: Recording()})):
-        with pytest.raises(CassetteBroken, match=r"cassette\.journal:1:1: this is no journal"):
+        with pytest.raises(
+            CassetteBroken, match=r"cassette\.journal:1:1: this is not a journal of an interrupted recording"
+        ):
             use()
     assert files(tmp_path) == before
