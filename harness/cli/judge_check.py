@@ -80,7 +80,7 @@ def command(
     secrets = secrets_of_process(settings)
     answers, figures = _ask_and_measure(labels, settings, secrets, _recording_command(file, options))
     if answers.stopped:
-        click.echo(f"the judge cannot be asked: {secrets.text(answers.stopped)}", err=True)
+        click.echo(f"the judge cannot be called: {secrets.text(answers.stopped)}", err=True)
         return exit_code.NOT_JUDGED
     _show(figures, answers, secrets, json_)
     return _exit_code(figures, require_agreement, require_kappa)

@@ -22,7 +22,7 @@ def summary_of(run: Path) -> dict[str, Any]:
     found = written_summary(run)
     if found is not None:
         return found
-    summary = summarise(read_lines(run), "there is no summary.json beside the results")
+    summary = summarise(read_lines(run), "there is no summary.json next to the results")
     if not summary["total"]["runs"]:
         raise nothing_ran(run)
     return summary

@@ -80,7 +80,7 @@ def _add(sums: Summary, path: Path, several: bool) -> _Run:
 def _incomplete(written: Mapping[str, Any] | None, lines: int) -> str:
     """Return why results with this number of lines are not of a complete run; "" if they are."""
     if written is None:
-        return "there is no summary.json beside the results"
+        return "there is no summary.json next to the results"
     counted = (written.get("total") or {}).get("runs")
     if counted != lines:
         return f"the results have {plural(lines, 'run')}, and summary.json counts {counted}"

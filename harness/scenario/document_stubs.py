@@ -192,7 +192,7 @@ class LLMStub(AnyStub):
     tool_calls: list[ReplyToolCall] = Field(
         LEFT_OUT,
         examples=["tool_calls: [{name: find_order, args: {number: 17}}]"],
-        description="Tools the model calls; may stand beside reply.",
+        description="Tools the model calls; may be combined with reply.",
     )
     chunks: list[str] = Field(LEFT_OUT, description="Texts streamed one by one.")
     usage: Usage = Field(LEFT_OUT, description="Tokens the provider reports.")

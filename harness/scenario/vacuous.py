@@ -158,7 +158,10 @@ def _in_weights(at: Document) -> Iterator[Problem]:
             continue
         if key not in values:
             if at.holds(("weights", key)):
-                yield _warning(f"there is no check '{key}' here to weigh", at.key_span(("weights", key)))
+                yield _warning(
+                    f"this weight has no effect: there is no check '{key}' here",
+                    at.key_span(("weights", key)),
+                )
         elif weight == 0 and one_counts and not (key in ITEMIZED and _have_weights(values[key])):
             yield _warning(_COUNTS_NOTHING, at.span(("weights", key)))
 

@@ -35,7 +35,7 @@ def test_a_killed_run_has_a_page_with_a_note_on_what_is_missing(invoke: Invoke, 
     assert result.exit_code == 0
     assert result.stderr.count("the last line was cut off and is left out") == 1
     page = Path("reports/latest/report.html").read_text(encoding="utf-8")
-    assert "<b>Not a whole run:</b> there is no summary.json beside the results." in page
+    assert "<b>Not a whole run:</b> there is no summary.json next to the results." in page
 
 
 def test_a_folder_that_is_not_a_run_is_an_error(invoke: Invoke) -> None:

@@ -89,7 +89,7 @@ def test_a_summary_with_a_partial_run_is_partial(invoke: Invoke, suite: WriteSui
 @pytest.mark.parametrize(
     ("damage", "reason"),
     [
-        (lambda run: (run / "summary.json").unlink(), "there is no summary.json beside the results"),
+        (lambda run: (run / "summary.json").unlink(), "there is no summary.json next to the results"),
         (
             lambda run: (run / "results.jsonl").write_bytes(
                 (run / "results.jsonl").read_bytes().splitlines(keepends=True)[0]

@@ -76,7 +76,10 @@ from tests.scenario.reading import read, warning
         ("expect: {visits: {add: {$gte: 0}}}", "5:24 every count matches"),
         ("expect: {call_counts: {llm: {$any: true}}}", "5:29 every count matches"),
         ("expect: {calls_order: exact}", "5:10 'calls_order' does nothing without 'calls'"),
-        ("expect: {path: [], weights: {output: 2}}", "5:30 there is no check 'output' here"),
+        (
+            "expect: {path: [], weights: {output: 2}}",
+            "5:30 this weight has no effect: there is no check 'output' here",
+        ),
         (
             "expect: {path: [], checks: [{that: state.count == 1, weight: 0}]}",
             "5:62 a check of weight 0 counts nothing",

@@ -45,7 +45,7 @@ def data_edges_fit(flow: Flow) -> Iterator[Problem]:
             if not castable(given.type, wanted.type):
                 text = (
                     f"{edge}: output '{given.title}' of the {edge.source_node} is {given.type_text}, which cannot "
-                    f"become input '{wanted.title}' of the {edge.destination_node}, {wanted.type_text}"
+                    f"be converted to input '{wanted.title}' of the {edge.destination_node}, {wanted.type_text}"
                 )
                 yield Problem("property-type", text, edge.span("destination_input"))
 
@@ -83,7 +83,7 @@ def outputs_fit_inputs_by_name(flow: Flow) -> Iterator[Problem]:
             source = kinds[title][-1]
             text = (
                 f"{flow}: by name, output '{title}' of the {source.node} is {_property(source).type_text}, "
-                f"which cannot become that input of the {node}, {wanted.type_text}"
+                f"which cannot be converted to that input of the {node}, {wanted.type_text}"
             )
             yield Problem("property-type", text, _location_of_input(node, title))
 

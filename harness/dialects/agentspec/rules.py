@@ -158,7 +158,7 @@ def input_is_text(node: InputMessageNode) -> Iterator[Problem]:
     """The output of an InputMessageNode is a string. spec: "One string property"."""
     for index, item in enumerate(node.declared_outputs or ()):
         if not same_type(item.type, _TEXT):
-            text = f"{node}: what the user says is string, and cannot be declared as {item.type_text}"
+            text = f"{node}: the user's input is a string, and cannot be declared as {item.type_text}"
             yield Problem("property-type", text, node.span("outputs", index))
 
 

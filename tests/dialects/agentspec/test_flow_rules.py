@@ -174,7 +174,7 @@ DATA = {
         [after(VALUES, data("write", "generated_text", "passed", "score"))],
         "property-type",
         "DataFlowEdge 'write.generated_text': output 'generated_text' of the LlmNode 'write' is string, "
-        "which cannot become input 'score' of the EndNode 'passed', number",
+        "which cannot be converted to input 'score' of the EndNode 'passed', number",
         "score",
     ),
     "EndNodes agree on the types of outputs": (
@@ -348,7 +348,7 @@ def test_an_output_by_name_fits_its_input(loader: Loader) -> None:
     assert problem.code == "property-type"
     assert problem.message == (
         "Flow 'outer': by name, output 'a' of the StartNode 'begin' is string, "
-        "which cannot become that input of the ToolNode 'it', array"
+        "which cannot be converted to that input of the ToolNode 'it', array"
     )
     assert loader.place(problem) == "{title: a, type: array}"
 

@@ -105,7 +105,7 @@ LISTS = {
         ASK + ", outputs: [{title: age, type: integer}]",
         (
             "property-type",
-            "InputMessageNode 'it': what the user says is string, and cannot be declared as integer",
+            "InputMessageNode 'it': the user's input is a string, and cannot be declared as integer",
             "{title: age, type: integer}",
         ),
     ),

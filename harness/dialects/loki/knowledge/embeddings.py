@@ -67,7 +67,7 @@ class EmbeddingModel:
         client, _, name = self.model_id.partition(":")
         if client != CLIENT or not name:
             raise EmbeddingError(
-                f"the embedding model '{self.model_id}' cannot be asked: supported is '{CLIENT}:NAME', for OpenAI "
+                f"the embedding model '{self.model_id}' cannot be called: expected '{CLIENT}:NAME', for OpenAI "
                 f"and servers that imitate it ({_URL_VARIABLES[0]})"
             )
         found: list[Vector[float]] = []

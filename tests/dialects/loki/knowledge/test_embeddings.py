@@ -35,7 +35,7 @@ def test_other_clients_than_openai_are_refused(desk: Desk, model: str) -> None:
     desk.graph(model=model)
     error = error_of(desk.embedded())
     assert error["code"] == "embedding"
-    assert "cannot be asked: supported is 'openai:NAME'" in error["message"]
+    assert "cannot be called: expected 'openai:NAME'" in error["message"]
 
 
 ANSWERS = {
