@@ -38,7 +38,10 @@ def test_a_variant_that_is_the_baseline_once_more_is_a_warning(pytester: pytest.
     (pytester.path / "a.scenario.yaml").write_text(f"{SCENARIOS}    env: {{TRIAGE_MODEL: gpt-4o}}\n")
     result = pytester.runpytest("-p", "no:cacheprovider", "--harness-variants", "v.yaml")
     result.stdout.fnmatch_lines(
-        ["*v.yaml:2:19: 'same' is the same as the baseline: the scenarios already run with the values*"]
+        [
+            "*v.yaml:2:19: 'same' is the same as the baseline: "
+            "the scenarios already run with the values that it sets*"
+        ]
     )
 
 
