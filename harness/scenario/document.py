@@ -131,9 +131,9 @@ class RerunKeys(Strict):
     model_config = ConfigDict(title="a rerun")
 
     agent: str = Field(description="The agent.")
-    input: dict[str, Any] | None = Field(None, description="Its input; the one it had last, when omitted.")
+    input: dict[str, Any] | None = Field(None, description="Its input; by default the last one.")
     feedback: Any = Field(None, description="What was wrong, for the agent to read.")
-    reason: str = Field("", description="Why it is run again.")
+    reason: str = Field("", description="The reason for the rerun.")
 
 
 class TurnKeys(WorldKeys):
@@ -141,13 +141,15 @@ class TurnKeys(WorldKeys):
 
     model_config = ConfigDict(title="a turn")
 
-    input: Input = Field(LEFT_OUT, description="The input; what it becomes depends on the dialect.")
-    resume: Any = Field(LEFT_OUT, description="The answer to the interrupt the turn before ended with.")
+    input: Input = Field(LEFT_OUT, description="The input; its form depends on the dialect.")
+    resume: Any = Field(
+        LEFT_OUT, description="The answer to the interrupt with which the previous turn ended."
+    )
     rerun: RerunKeys = Field(LEFT_OUT, description="An agent that is run again (LeafMesh).")
     expect: Expect = Field(
         LEFT_OUT,
         examples=["expect: {status: completed}"],
-        description="What must hold when this turn ends, of this turn alone.",
+        description="Expectations on this turn alone, checked when it ends.",
     )
 
     @model_validator(mode="after")
@@ -195,37 +197,41 @@ class ScenarioKeys(WorldKeys):
         **dict.fromkeys(("prompt", "message", "messages", "user"), "did you mean 'input'?"),
     }
 
-    name: Annotated[str, AfterValidator(_one_line)] = Field(description="Unique in its file; the pytest id.")
+    name: Annotated[str, AfterValidator(_one_line)] = Field(
+        description="Unique in its file; part of the pytest id."
+    )
     description: str = Field(LEFT_OUT, description="Free text.")
-    tags: list[TagName] = Field(LEFT_OUT, description="`-m` selects them.")
-    manifest: Manifest = Field(LEFT_OUT, description="Instead of the file's.")
-    dialect: Dialect = Field(LEFT_OUT, description="Instead of the file's.")
+    tags: list[TagName] = Field(LEFT_OUT, description="Selected with `-m`.")
+    manifest: Manifest = Field(LEFT_OUT, description="Replaces that of the file.")
+    dialect: Dialect = Field(LEFT_OUT, description="Replaces that of the file.")
     agent: Name = Field(LEFT_OUT, description="Agent, entry point or flow inside the manifest.")
     entry_point: Name = Field(LEFT_OUT, description="The same as `agent`.")
     env: dict[str, EnvValue] = Field(LEFT_OUT, description="Values for ${VAR}, over the file's.")
     test_scenario: Name = Field(
-        LEFT_OUT, description="A scenario in the manifest itself, which runs in the world given here."
+        LEFT_OUT, description="Name of a scenario in the manifest itself, to run in the world given here."
     )
-    weight: Weight = Field(1.0, description="Share in the suite's fitness.")
+    weight: Weight = Field(1.0, description="Weight in the suite's fitness.")
     timeout: Annotated[float, Field(gt=0, le=LONGEST_RUN_S)] = Field(
-        30.0, description="Virtual seconds for the whole run."
+        30.0, description="Limit for the whole run, in virtual seconds."
     )
-    repeat: Annotated[int, Field(ge=1)] = Field(1, description="How many times it runs.")
+    repeat: Annotated[int, Field(ge=1)] = Field(1, description="Number of runs.")
     pass_score: Share = Field(1.0, description="Lowest score that passes.")
     cases: Cases = Field(
         LEFT_OUT,
-        description="Rows it runs once for each, as a table or a list; `${case.x}` is filled from them.",
+        description="A table or list: the scenario runs once for each row, with `${case.x}` replaced.",
     )
-    skip: Name = Field(LEFT_OUT, description="Why it is not run.")
-    xfail: Name = Field(LEFT_OUT, description="Why it is expected to fail.")
-    seed: int = Field(0, description="Seeds ids, jitter and everything random.")
-    input: Input = Field(LEFT_OUT, description="The input; what it becomes depends on the dialect.")
+    skip: Name = Field(LEFT_OUT, description="The reason to skip it.")
+    xfail: Name = Field(LEFT_OUT, description="The reason why it is expected to fail.")
+    seed: int = Field(0, description="Seed of ids, jitter and all other randomness.")
+    input: Input = Field(LEFT_OUT, description="The input; its form depends on the dialect.")
     turns: Annotated[list[TurnKeys], Field(min_length=1), AfterValidator(_starts_with_input)] = Field(
         LEFT_OUT, description="Several inputs in one conversation."
     )
-    cassette: CassetteName = Field(LEFT_OUT, description="Name of a recorded world.")
-    allow_unused: bool = Field(False, description="Left-over stub replies are fine.")
-    expect: Expect = Field(LEFT_OUT, examples=["expect: {status: completed}"], description="What must hold.")
+    cassette: CassetteName = Field(LEFT_OUT, description="Name of a recording.")
+    allow_unused: bool = Field(False, description="Unused stubs are no failure.")
+    expect: Expect = Field(
+        LEFT_OUT, examples=["expect: {status: completed}"], description="The expectations."
+    )
 
     def spec(
         self, at: Document, file: Path, env_passthrough: Mapping[str, Span] | None = None
@@ -299,14 +305,14 @@ class _Head(Strict):
     )
     manifest: Manifest = Field(
         LEFT_OUT,
-        description="Path from this file; a list: the document, then those it draws components from.",
+        description="Path relative to this file; a list: the document, then those whose components it uses.",
     )
-    dialect: Dialect = Field(LEFT_OUT, description="The manifest's dialect; detected when left out.")
+    dialect: Dialect = Field(LEFT_OUT, description="The dialect of the manifest; detected by default.")
     agent: Name = Field(LEFT_OUT, description="Agent, entry point or flow inside the manifest.")
     entry_point: Name = Field(LEFT_OUT, description="The same as `agent`.")
     env: dict[str, EnvValue] = Field(LEFT_OUT, description="Values for ${VAR}.")
     env_passthrough: list[str] = Field(
-        LEFT_OUT, description="Names that are read from the environment of the process."
+        LEFT_OUT, description="Names of variables to read from the environment of the process."
     )
 
 
@@ -341,6 +347,6 @@ class File(_Head):
     """A scenario file."""
 
     defaults: ScenarioKeys = Field(
-        LEFT_OUT, description="Merged under every scenario: mappings key by key, the rest replaced."
+        LEFT_OUT, description="Merged under every scenario: mappings key by key, the rest is replaced."
     )
     scenarios: Annotated[list[ScenarioKeys], Field(min_length=1)] = Field(description="The scenarios.")

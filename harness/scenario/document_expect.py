@@ -72,8 +72,8 @@ class Call(Strict):
     human: str = Field(LEFT_OUT, description="The node that asked (glob).")
     retrieval: str = Field(LEFT_OUT, description="The retrieval node (glob).")
     node: str = Field(LEFT_OUT, description="The calling node (glob).")
-    args: MatcherMapping = Field(LEFT_OUT, description="What the arguments contain.")
-    ok: bool = Field(LEFT_OUT, description="Whether the call succeeded.")
+    args: MatcherMapping = Field(LEFT_OUT, description="The arguments contain these.")
+    ok: bool = Field(LEFT_OUT, description="True: the call succeeded. False: it failed.")
 
     @model_validator(mode="after")
     def _one_kind(self) -> Self:
@@ -129,9 +129,9 @@ class ExpectedError(Strict):
 
     model_config = ConfigDict(title="an expected error")
 
-    type: Matcher = Field(LEFT_OUT, description="Its type's name.")
+    type: Matcher = Field(LEFT_OUT, description="The name of its type.")
     message: Matcher = Field(LEFT_OUT, description="Its text.")
-    node: Matcher = Field(LEFT_OUT, description="The node it happened in.")
+    node: Matcher = Field(LEFT_OUT, description="The node in which it happened.")
 
 
 class Latency(Strict):
@@ -139,8 +139,8 @@ class Latency(Strict):
 
     model_config = ConfigDict(title="latency bounds")
 
-    total: Seconds = Field(LEFT_OUT, description="Of the whole run; past it the latency penalty grows.")
-    nodes: dict[str, Seconds] = Field(LEFT_OUT, description="By node, summed over its visits.")
+    total: Seconds = Field(LEFT_OUT, description="For the whole run; beyond it the latency penalty grows.")
+    nodes: dict[str, Seconds] = Field(LEFT_OUT, description="By node, summed over all its visits.")
 
 
 class UsageBounds(Strict):
@@ -151,7 +151,7 @@ class UsageBounds(Strict):
     input_tokens: Bound = Field(LEFT_OUT, description="Tokens sent.")
     output_tokens: Bound = Field(LEFT_OUT, description="Tokens received.")
     llm_calls: Bound = Field(LEFT_OUT, description="Calls of models.")
-    cost: Bound = Field(LEFT_OUT, description="What they cost, in US dollars.")
+    cost: Bound = Field(LEFT_OUT, description="Cost of the calls, in US dollars.")
 
 
 class Condition(Strict):
@@ -159,8 +159,8 @@ class Condition(Strict):
 
     model_config = ConfigDict(title="a condition")
 
-    that: Annotated[str, cel(*SEEN)] = Field(description=f"The condition; it sees {', '.join(SEEN)}.")
-    name: Name = Field(LEFT_OUT, description="How results name it.")
+    that: Annotated[str, cel(*SEEN)] = Field(description=f"The condition; it can read {', '.join(SEEN)}.")
+    name: Name = Field(LEFT_OUT, description="Its name in results.")
     weight: CheckWeight = Field(1.0, description="Its weight in the score.")
 
 
@@ -169,9 +169,9 @@ class Custom(Strict):
 
     model_config = ConfigDict(title="a custom check")
 
-    call: Dotted = Field(description="The dotted path of a Python function of the run.")
-    args: dict[str, Any] = Field(LEFT_OUT, description="Its arguments beside the run, by name.")
-    name: Name = Field(LEFT_OUT, description="How results name it.")
+    call: Dotted = Field(description="Dotted path of a Python function, which is called with the run.")
+    args: dict[str, Any] = Field(LEFT_OUT, description="Its further arguments, by name.")
+    name: Name = Field(LEFT_OUT, description="Its name in results.")
     weight: CheckWeight = Field(1.0, description="Its weight in the score.")
 
 
@@ -191,12 +191,12 @@ class JudgeKeys(Strict):
 
     model_config = ConfigDict(title="a judge")
 
-    metric: MetricName = Field(LEFT_OUT, description="A ready judge (`harness judges`).")
-    rubric: Name = Field(LEFT_OUT, description="What a good output is like, in place of a metric.")
+    metric: MetricName = Field(LEFT_OUT, description="A predefined judge (`harness judges` lists them).")
+    rubric: Name = Field(LEFT_OUT, description="Description of a good output, instead of a metric.")
     model: Name = Field(
-        LEFT_OUT, description="The model that grades; `judge_model` of the settings if left out."
+        LEFT_OUT, description="The model that grades; by default `judge_model` of the settings."
     )
-    prompt: PromptFile = Field(LEFT_OUT, description="A prompt in place of the metric's own.")
+    prompt: PromptFile = Field(LEFT_OUT, description="A prompt that replaces the metric's own.")
     threshold: Share = Field(LEFT_OUT, description="The lowest grade that passes.")
 
     @model_validator(mode="after")
@@ -238,7 +238,7 @@ class Expect(Strict):
     model_config = ConfigDict(title="'expect'")
 
     status: Literal["completed", "interrupted", "failed", "timeout", "invalid"] = Field(
-        "completed", description="How the run ends; `invalid`: the manifest is refused."
+        "completed", description="The status at the end of the run; `invalid`: the manifest is refused."
     )
     path: list[Step] = Field(
         LEFT_OUT, examples=["path: [classify, answer]"], description="The nodes ran in exactly this order."
@@ -249,9 +249,9 @@ class Expect(Strict):
         description="These nodes ran, in this order.",
     )
     visits: dict[str, Counted] = Field(
-        LEFT_OUT, examples=["visits: {answer: 2}"], description="How often each node ran."
+        LEFT_OUT, examples=["visits: {answer: 2}"], description="Number of runs of each node."
     )
-    max_visits: dict[str, Count] = Field(LEFT_OUT, description="How often each node ran at most.")
+    max_visits: dict[str, Count] = Field(LEFT_OUT, description="Maximum number of runs of each node.")
     never: list[str] = Field(LEFT_OUT, examples=["never: [answer]"], description="None of these nodes ran.")
     routes: list[Route] = Field(
         LEFT_OUT,
@@ -266,7 +266,7 @@ class Expect(Strict):
         LEFT_OUT, examples=["calls: [{tool: find_order}]"], description="These calls were made."
     )
     calls_order: Literal["in_order", "any", "exact"] = Field(
-        "in_order", description="`calls` are a subsequence, stand anywhere, or are all there were."
+        "in_order", description="`calls` are a subsequence of all calls, in any order, or all calls."
     )
     never_calls: list[Call] = Field(
         LEFT_OUT, examples=["never_calls: [{tool: find_order}]"], description="No call matches any of these."
@@ -274,17 +274,19 @@ class Expect(Strict):
     call_counts: Annotated[dict[str, Counted], AfterValidator(_call_counts)] = Field(
         LEFT_OUT,
         examples=["call_counts: {llm: 3}"],
-        description="How many calls: by kind, or by `kind:name`.",
+        description="Number of calls, by kind or by `kind:name`.",
     )
     error: ExpectedError = Field(
         LEFT_OUT, examples=["error: {message: {$contains: timed out}}"], description="The failure."
     )
-    interrupt: Matcher = Field(LEFT_OUT, description="Value or values the run paused with, in order.")
+    interrupt: Matcher = Field(LEFT_OUT, description="The values with which the run paused, in order.")
     latency: Latency = Field(
         LEFT_OUT, examples=["latency: {total: 2}"], description="Upper bounds in virtual seconds."
     )
     usage: UsageBounds = Field(
-        LEFT_OUT, examples=["usage: {llm_calls: 2}"], description="Upper bounds of what models used."
+        LEFT_OUT,
+        examples=["usage: {llm_calls: 2}"],
+        description="Upper bounds on tokens, calls and cost of models.",
     )
     warnings: list[Matcher] = Field(LEFT_OUT, description="These warnings were raised.")
     never_warnings: list[Matcher] = Field(LEFT_OUT, description="No such warning was raised.")
@@ -294,7 +296,7 @@ class Expect(Strict):
     custom: list[Custom] = Field(
         LEFT_OUT,
         examples=["custom: [{call: my_checks.polite}]"],
-        description="Python functions that judge the run.",
+        description="Python functions that score the run.",
     )
     judge: Annotated[
         Annotated[list[Judge], Tag("list")] | Annotated[Judge, Tag("mapping")],
@@ -302,10 +304,10 @@ class Expect(Strict):
     ] = Field(
         LEFT_OUT,
         examples=["judge: [{rubric: It is polite., model: gpt-4o}]"],
-        description="Grades of models: one judge, or a list.",
+        description="Models that grade the output: one judge, or a list.",
     )
     unused: Annotated[bool, AfterValidator(_unused)] = Field(
-        LEFT_OUT, description="No stub is left over; always checked."
+        LEFT_OUT, description="All stubs are used up; always checked."
     )
     weights: Annotated[dict[str, CheckWeight], AfterValidator(_weights)] = Field(
         LEFT_OUT, description="The weight of checks, by key; 1 unless given."

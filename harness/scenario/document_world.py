@@ -94,9 +94,9 @@ class ScriptedMCPTool(Strict):
     model_config = ConfigDict(title="an MCP tool")
 
     name: Name = Field(description="Its name; unique in the server.")
-    description: str = Field("", description="What it does, as models read it.")
+    description: str = Field("", description="Its description for models.")
     input_schema: JSONSchemaMapping = Field(LEFT_OUT, description="JSON Schema (2020-12) of its arguments.")
-    stubs: list[MCPStub] = Field(LEFT_OUT, examples=["stubs: [{return: …}]"], description="What it answers.")
+    stubs: list[MCPStub] = Field(LEFT_OUT, examples=["stubs: [{return: …}]"], description="Its answers.")
 
     def spec(self, at: Document) -> built.MCPToolSpec:
         """Return the tool written at `at`."""
@@ -113,7 +113,7 @@ class ScriptedMCPServer(Strict):
         LEFT_OUT, examples=["tools: [{name: search, stubs: [{return: …}]}]"], description="Its tools."
     )
     latency: Seconds = Field(0.0, description="Virtual seconds added to every call.")
-    error: Error = Field(LEFT_OUT, description="It cannot be reached.")
+    error: Error = Field(LEFT_OUT, description="The error with which connecting fails.")
 
     @model_validator(mode="after")
     def _distinct_tools(self) -> Self:
@@ -148,15 +148,17 @@ class Fault(Strict):
     triggers: ClassVar[tuple[str, ...]] = ("nth", "every", "rate")
     effects: ClassVar[tuple[str, ...]] = ("error", "latency", "truncate")
 
-    effect: Literal["llm", "tool", "mcp", "http", "script", "agent"] = Field(description="Which calls.")
+    effect: Literal["llm", "tool", "mcp", "http", "script", "agent"] = Field(description="The kind of calls.")
     node: str = Field(LEFT_OUT, description="Only calls of this node (glob).")
     name: str = Field(LEFT_OUT, description="Only calls of this name (glob).")
-    nth: Annotated[int, Field(ge=1)] = Field(LEFT_OUT, description="Only the nth of these calls.")
-    every: Annotated[int, Field(ge=1)] = Field(LEFT_OUT, description="Every so many of them.")
-    rate: Annotated[float, Field(gt=0, le=1)] = Field(LEFT_OUT, description="This share, drawn from `seed`.")
+    nth: Annotated[int, Field(ge=1)] = Field(LEFT_OUT, description="Only the nth of the matching calls.")
+    every: Annotated[int, Field(ge=1)] = Field(LEFT_OUT, description="Every nth of the matching calls.")
+    rate: Annotated[float, Field(gt=0, le=1)] = Field(
+        LEFT_OUT, description="This share of the matching calls, drawn from `seed`."
+    )
     error: Error = Field(LEFT_OUT, description="An error instead of the answer.")
-    latency: Seconds = Field(LEFT_OUT, description="Virtual seconds added.")
-    truncate: Count = Field(LEFT_OUT, description="The answer's text is cut to so many characters.")
+    latency: Seconds = Field(LEFT_OUT, description="Virtual seconds to add.")
+    truncate: Count = Field(LEFT_OUT, description="Maximum length of the answer's text, in characters.")
 
     @model_validator(mode="after")
     def _one_of_each(self) -> Self:
@@ -193,7 +195,7 @@ class WorldKeys(Strict):
 
     llm: LLMStubs = Field(LEFT_OUT, description="Answers of models: a list, or lists by node.")
     tools: dict[str, Callee] = Field(
-        LEFT_OUT, examples=["tools: {find_order: {return: …}}"], description="Who answers for each tool."
+        LEFT_OUT, examples=["tools: {find_order: {return: …}}"], description="The answers of each tool."
     )
     mcp: dict[str, Server] = Field(
         LEFT_OUT,
@@ -208,21 +210,21 @@ class WorldKeys(Strict):
     scripts: dict[str, Entry] = Field(
         LEFT_OUT,
         examples=["scripts: {check: {return: {…}}}"],
-        description="Who answers for each script; by default the script.",
+        description="The answers of each script; by default it really runs.",
     )
     handlers: dict[str, Callee] = Field(
         LEFT_OUT,
         examples=["handlers: {find_order: {return: …}}"],
-        description="Who answers for each handler.",
+        description="The answers of each handler.",
     )
     agents: dict[str, Entry] = Field(
-        LEFT_OUT, examples=["agents: {helper: {return: …}}"], description="Who answers for each sub-agent."
+        LEFT_OUT, examples=["agents: {helper: {return: …}}"], description="The answers of each sub-agent."
     )
     human: HumanStubs = Field(LEFT_OUT, description="Answers of people: a list, or lists by node.")
     retrieval: dict[str, Entry] = Field(
         LEFT_OUT,
         examples=["retrieval: {search: {return: {context: …, sources: []}}}"],
-        description="Who answers for each retrieval node.",
+        description="The answers of each retrieval node.",
     )
     hooks: list[Dotted] = Field(LEFT_OUT, description="Dotted paths of hook executors to install.")
     faults: list[Fault] = Field(LEFT_OUT, description="Faults injected into the world.")

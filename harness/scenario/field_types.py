@@ -86,7 +86,7 @@ class PromptFile(Strict):
 
     model_config = ConfigDict(title="a prompt")
 
-    file: Name = Field(description="Its path, from this file.")
+    file: Name = Field(description="Its path, relative to this file.")
 
 
 def _times(value: Any) -> Any:

@@ -31,7 +31,7 @@ def schema() -> dict[str, Any]:
     definitions["CaseValue"] = {
         "type": "string",
         "pattern": r"^\$\{case\.[^{}]+\}$",
-        "description": "Filled from `cases`.",
+        "description": "Replaced by a value from `cases`.",
     }
     for name in definitions.keys() - {"CaseValue"}:
         _allow_case_values(definitions[name])
@@ -45,7 +45,7 @@ def _defaults(scenario: dict[str, Any]) -> dict[str, Any]:
     return {
         **kept,
         "properties": properties,
-        "description": "What every scenario says unless it says otherwise.",
+        "description": "Default values for all scenarios.",
     }
 
 
