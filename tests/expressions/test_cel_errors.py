@@ -1,4 +1,4 @@
-"""What people read when an expression is wrong, and the limits that keep it from hanging."""
+"""Messages of wrong expressions, and the limits that keep evaluations from hanging."""
 
 from __future__ import annotations
 

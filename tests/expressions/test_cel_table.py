@@ -1,4 +1,4 @@
-"""What every expression answers: the sherma document's CEL section, row by row."""
+"""The values of expressions: the sherma document's CEL section, row by row."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What goes into an expression and what comes out."""
+"""Conversion of values into and out of expressions."""
 
 from __future__ import annotations
 

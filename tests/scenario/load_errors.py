@@ -1,4 +1,4 @@
-"""What is wrong with a scenario file, as tests read it."""
+"""The problems of a scenario file, in a form for tests."""
 
 from __future__ import annotations
 
@@ -22,5 +22,5 @@ def told(file: Path, text: str) -> list[str]:
 
 
 def in_scenario(file: Path, keys: str) -> list[str]:
-    """What is told of `keys` of a scenario; they begin at column 1 of line 5."""
+    """Return the problems of `keys` of a scenario, which begin at line 5, column 1."""
     return told(file, f"harness: 1\nmanifest: m.yaml\nscenarios: [{{name: x,\n\n{keys}}}]")

@@ -1,4 +1,4 @@
-"""What runs show of themselves, written by hand, and one check of it."""
+"""Observations of runs, written by hand, and one check of them."""
 
 from typing import Any
 

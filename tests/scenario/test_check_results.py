@@ -1,4 +1,4 @@
-"""Which results the checks of a run have: gates, weights, names, order, and what goes wrong with a check."""
+"""Results of the checks of a run: gates, weights, names, order, and errors of checks."""
 
 from typing import Any
 

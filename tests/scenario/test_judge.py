@@ -1,4 +1,4 @@
-"""What a judge is asked, and how its answer is read."""
+"""The request of a judge, and parsing its answer."""
 
 import json
 from typing import Any

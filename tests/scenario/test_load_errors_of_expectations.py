@@ -1,4 +1,4 @@
-"""What is wrong with the expectations and matchers of a scenario file, at its place, with what to do about it."""
+"""Problems of the expectations and matchers of a scenario file, with locations and hints."""
 
 from __future__ import annotations
 

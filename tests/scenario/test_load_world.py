@@ -1,4 +1,4 @@
-"""What a scenario says about its world. Source: docs/scenario-format.md, "The world"."""
+"""Loading the world of a scenario. Source: docs/scenario-format.md, "The world"."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ def world(tmp_path: Path) -> World:
 
 
 def said(stub: Stub) -> dict[str, Any]:
-    """What a stub says beyond its defaults."""
+    """Return the fields of a stub that differ from their defaults."""
     kept = {name: getattr(stub, name) for name in Stub.__dataclass_fields__ if name != "span"}
     return {
         name: value

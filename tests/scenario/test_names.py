@@ -116,7 +116,7 @@ Told = Callable[..., list[str]]
 
 @pytest.fixture
 def told(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Told:
-    """What is told of the names in the keys of a scenario; they begin at column 1 of line 5."""
+    """Return the problems of the names in the keys of a scenario, which begin at line 5, column 1."""
     monkeypatch.chdir(tmp_path)
     (tmp_path / "tools_of_names.py").write_text(
         'def search(q: str) -> str:\n    """Search."""\n    return q\n'

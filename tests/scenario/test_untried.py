@@ -1,4 +1,4 @@
-"""What a run left untried of its scenario is a warning of the run: faults, bounds, texts, recordings, tables."""
+"""Warnings of a run about untried parts of its scenario: faults, bounds, texts, recordings, tables."""
 
 from collections.abc import Callable
 from pathlib import Path

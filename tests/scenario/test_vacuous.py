@@ -1,4 +1,4 @@
-"""What cannot fail is told: when the file is read, and of every run."""
+"""Warnings about expectations that cannot fail, when a file is read and of every run."""
 
 from pathlib import Path
 

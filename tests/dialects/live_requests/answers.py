@@ -49,7 +49,7 @@ def claude_says(text: str) -> CannedReply:
 
 
 def body(asked: ReceivedRequest) -> dict[str, Any]:
-    """What was asked, without `stream: false`."""
+    """Return the body of the request, without `stream: false`."""
     found: dict[str, Any] = asked.json
     return {key: value for key, value in found.items() if (key, value) != ("stream", False)}
 

@@ -22,7 +22,7 @@ REMOTE = sherma(
 
 
 def card(url: str | None = None, **capabilities: bool) -> CannedReply:
-    """What a remote agent says of itself; without `url` it is asked where its card stands."""
+    """Return the card of a remote agent. Without `url`, its calls go to the address of the card."""
     return CannedReply(json={"description": "Knows the harbour", "url": url, "capabilities": capabilities})
 
 
