@@ -113,7 +113,7 @@ def judge(run: Path, policy: Policy, baseline: Path | None = None, *, partial: b
 
 
 def _require_whole(read: Run, path: Path, partial: bool) -> None:
-    """Refuse an incomplete run: scenarios left out of it could not be told from removed ones."""
+    """Refuse an incomplete run: scenarios left out of it would look like removed ones."""
     if partial or not read.incomplete:
         return
     whole = path / LAST_WHOLE

@@ -52,7 +52,7 @@ def encode_each(values: Sequence[Any]) -> list[str]:
 
 
 def fits(data: Any, length: int) -> bool:
-    """True if the JSON text has at most `length` characters. False if that cannot be told cheaply."""
+    """True if the JSON text has at most `length` characters. False if that is costly to find out."""
     try:
         return len(orjson.dumps(data)) <= length  # its length in bytes is at least that in characters
     except TypeError:

@@ -1,4 +1,4 @@
-"""Ctrl-C during a run: a KeyboardInterrupt that can be told from one that user code raises."""
+"""Ctrl-C during a run: a KeyboardInterrupt that differs from one that user code raises."""
 
 from __future__ import annotations
 
