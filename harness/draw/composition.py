@@ -171,8 +171,12 @@ def _curve(path: Sequence[Waypoint]) -> tuple[str, str]:
 
 
 def _handle(dx: float, dy: float, slope: float) -> tuple[float, float]:
-    """Return the offset of a Bézier control point from the end of its segment; horizontal at the top of an arch."""
-    return (copysign(dx / 2, slope), 0.0) if isinf(slope) else (slope * dy / 3, dy / 3)
+    """Return the offset of a Bézier control point from the end of its segment; horizontal at the top of an arch.
+
+    It stays within the width of the segment, and so does the curve: the top of an arch may be beside both its ends.
+    """
+    across, along = (copysign(dx / 2, slope), 0.0) if isinf(slope) else (slope * dy / 3, dy / 3)
+    return max(min(dx, 0.0), min(max(dx, 0.0), across)), along
 
 
 def _loop(box: Box, side: int) -> tuple[str, str]:

@@ -5,7 +5,7 @@ from itertools import combinations
 from typing import Any
 
 import pytest
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from harness.draw import diagram
@@ -199,6 +199,13 @@ def test_boxes_and_labels_never_overlap(edges: Any, data: Any) -> None:
     assert not [pair for pair in combinations(boxes, 2) if _overlap(*pair)]
 
 
+ARCH_WITH_ITS_TOP_BESIDE_BOTH_ENDS = (
+    [(START, "a", None)],
+    [DataEdge("b", "x", "c", "x"), DataEdge("d", "a value with a very long name", "a", "x")],
+)
+
+
+@example(*ARCH_WITH_ITS_TOP_BESIDE_BOTH_ENDS)
 @given(plain_edges, plain_data)
 def test_all_elements_are_inside_the_drawing(edges: Any, data: Any) -> None:
     drawing = diagram.svg([], edges, data=data)
