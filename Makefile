@@ -46,7 +46,7 @@ quick: $(INSTALLED)
 SLOW := cli docs draw evolution fuzz gate isolation recording secrets selection serve statistics variants world
 QUICK := $(filter-out $(SLOW),$(notdir $(patsubst %/,%,$(wildcard tests/*/)))) test_imports.py
 
-# Fuzzing with many seeds, and properties with many examples; `make unit` runs a small sample of both.
+# Fuzzing with many seeds, and properties with many new examples; `make unit` runs the same small sample each time.
 # `make fuzz HARNESS_FUZZ=5000` sets the number of seeds.
 HARNESS_FUZZ ?= 1000
 fuzz: $(INSTALLED)

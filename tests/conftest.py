@@ -7,6 +7,7 @@ from typing import Any
 
 import pytest
 from hypothesis import settings
+from hypothesis.internal.conjecture import engine, providers
 
 from tests import forked
 
@@ -14,12 +15,15 @@ pytest_plugins = ["pytester"]
 
 gc.disable()  # imports and collection leave little garbage; `pytest_collection_finish` enables it again
 
-# No deadlines: a busy machine must not fail a test. Examples differ from run to run: many runs with few
-# examples find as much as one run with many (`make fuzz`).
-settings.register_profile("usual", deadline=None, max_examples=40)
-settings.register_profile("quick", deadline=None, max_examples=10)
-settings.register_profile("long", deadline=None, max_examples=1000)
+# No deadlines: a busy machine must not fail a test. `make test` tries the same examples each time, so that what
+# passed passes again; `make fuzz` draws new ones (profile `long`).
+settings.register_profile("usual", deadline=None, max_examples=40, derandomize=True)
+settings.register_profile("quick", deadline=None, max_examples=10, derandomize=True)
+settings.register_profile("long", deadline=None, max_examples=1000, print_blob=True)
 settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "usual"))
+if settings().derandomize:  # without constants of the modules that happen to be imported
+    providers._get_local_constants = lambda: providers._local_constants
+engine.MAX_SHRINKING_SECONDS = 20  # of 300: what fails is reported soon, if with a longer example
 
 for _name in ("GITHUB_ACTIONS", "GITHUB_STEP_SUMMARY"):  # not for the commands that tests start
     os.environ.pop(_name, None)
