@@ -32,15 +32,17 @@ from harness.source.scalars import PREFIX, Resolve, resolve_1_1, resolve_1_2, re
 from harness.source.suggest import did_you_mean
 from harness.source.yaml_syntax import syntax_flaw
 
-Version = Literal["1.1", "1.2", "vcr", "templated"]
+Version = Literal["1.1", "1.2", "vcr", "templated", "numbered"]
 """`templated` is 1.1 for a text with placeholders `${…}` that are not filled yet. Each is read as text, even if its
-braces would otherwise make a mapping."""
+braces would otherwise make a mapping. `numbered` is 1.2 for a file whose keys may be whole numbers, which are read as
+text."""
 
 _RESOLVERS: Final[dict[Version, Resolve]] = {
     "1.1": resolve_1_1,
     "1.2": resolve_1_2,
     "vcr": resolve_vcr,
     "templated": resolve_1_1,
+    "numbered": resolve_1_2,
 }
 _PLACEHOLDER: Final = re.compile(r"\$\{[^}\r\n]*\}")
 _HIDDEN: Final = "\ue000"  # a private-use character that replaces those of a placeholder during parsing
@@ -55,7 +57,7 @@ def load(text: str, version: Version = "1.1") -> tuple[Any, Location]:
     Raises:
         Unreadable: with every duplicate or unusable key, or with the first syntax error.
     """
-    builder = _Builder(_RESOLVERS[version])
+    builder = _Builder(_RESOLVERS[version], numbered=version == "numbered")
     events = _templated(text) if version == "templated" else pyyaml.parse(text, Loader=_LOADER)
     try:
         builder.build(events)
@@ -117,10 +119,10 @@ _Anchored = tuple[Any, Children, int, int]  # value, children, nodes, height
 
 
 class _Builder:
-    def __init__(self, resolve: Resolve) -> None:
+    def __init__(self, resolve: Resolve, *, numbered: bool) -> None:
         self.root: tuple[Any, Location] | None = None
         self.flaws: list[Flaw] = []
-        self._resolve = resolve
+        self._resolve, self._numbered = resolve, numbered
         self._stack: list[_Frame] = []
         self._anchors: dict[str, _Anchored | None] = {}  # None: still open
         self._nodes = 0
@@ -275,6 +277,8 @@ class _Builder:
                 hint = "merge several with a list: '<<: [*a, *b]'"
                 self.flaws.append(Flaw("duplicate-key", "'<<' is given twice", start, end, hint))
             return _MERGE
+        if self._numbered and type(key) is int:
+            key = str(key)
         if type(key) is not str:
             message = f"this key is read as {_noun(key)}, not as text"
             self.flaws.append(Flaw("key-not-text", message, start, end, "quote it"))

@@ -6,7 +6,7 @@ chunk_overlap: 40
 top_k: 5
 document_paths: ["./papers/"]
 files:
-  "0": {path: "./papers/mill.md", documents: [{page_content: "The mill closed in 1931."}]}
+  0: {path: "./papers/mill.md", documents: [{page_content: "The mill closed in 1931."}]}
 vectors:
   "0-0": "…"     # document 0 of file 0: little-endian 32-bit floats in Base64
 """
@@ -75,7 +75,7 @@ def load(path: Path) -> KnowledgeBase:
 @lru_cache(maxsize=4)
 def _load_cached(path: Path, _stamp: Stamp | None) -> KnowledgeBase:
     """Load a file. The stamp is part of the cache key, so that a changed file is read again."""
-    document = read(path, yaml="1.2", max_bytes=MAX_BYTES)
+    document = read(path, yaml="numbered", max_bytes=MAX_BYTES)
     stored = validate(_Stored, document)
     chunks: list[Chunk] = []
     vectors: list[Vector[float]] = []
@@ -144,10 +144,8 @@ def save(path: Path, node: RagNode, base: KnowledgeBase) -> None:
 
 def _file_sections(base: KnowledgeBase) -> dict[str, Any]:
     """Return the sections `files` and `vectors` of the file."""
-    numbers = {
-        source: str(index) for index, source in enumerate(dict.fromkeys(c.source for c in base.chunks))
-    }
-    passages: dict[str, list[dict[str, str]]] = defaultdict(list)
+    numbers = {source: index for index, source in enumerate(dict.fromkeys(c.source for c in base.chunks))}
+    passages: dict[int, list[dict[str, str]]] = defaultdict(list)
     vectors = {}
     for chunk, vector in zip(base.chunks, base.vectors, strict=True):
         number = numbers[chunk.source]

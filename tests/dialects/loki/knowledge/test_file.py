@@ -50,6 +50,43 @@ def test_a_malformed_file_fails_the_run_with_a_location(desk: Desk, text: str, m
     assert message in error_of(desk.embedded())["message"]
 
 
+AS_LOKI_WRITES_IT = f"""\
+embedding_model: openai:small
+chunk_size: 400
+chunk_overlap: 40
+reranker_model: null
+top_k: 5
+batch_size: null
+next_file_id: 12
+document_paths:
+- ./mill.md
+files:
+  2:
+    hash: 8d5c
+    path: a.md
+    documents:
+    - page_content: mill
+  11:
+    hash: 9b1e
+    path: b.md
+    documents:
+    - page_content: wheel
+vectors:
+  2-0: {TWO}
+  11-0: {TWO}
+"""
+
+
+def test_a_file_that_loki_wrote_is_loaded(desk: Desk) -> None:
+    desk.write("recall.yaml", AS_LOKI_WRITES_IT)
+    assert desk.embedded().observed.output == "[Source: a.md]\nmill\n\n[Source: b.md]\nwheel"
+
+
+def test_the_location_of_a_file_that_has_a_number_is_found(desk: Desk) -> None:
+    desk.write("recall.yaml", AS_LOKI_WRITES_IT.replace(f"  11-0: {TWO}\n", ""))
+    assert "recall.yaml:20:7: the knowledge base has no vector '11-0'" in error_of(desk.embedded())["message"]
+
+
 def test_a_changed_file_is_read_again(desk: Desk) -> None:
     desk.write("recall.yaml", kept(f"{{0-0: {TWO}}}"))
     error_of(desk.embedded())
