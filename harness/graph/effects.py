@@ -10,13 +10,16 @@ from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from json import dumps, loads
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, ClassVar, Protocol
+from typing import TYPE_CHECKING, Any, ClassVar, Final, Protocol
 from urllib.parse import parse_qs, urlencode, urlsplit
 
 if TYPE_CHECKING:
     from langchain_core.messages import BaseMessage
 
     from harness.graph.model import State
+
+ACTIVE: Final = "active"
+"""The name of the model in a call for which the manifest names none: the one that is active where the agent runs."""
 
 Real = Callable[[], Awaitable[Any]]
 """Performs the effect for real, if the world answers it with `real`."""
@@ -66,7 +69,7 @@ class LLMCall(Effect):
     """A call of a chat model.
 
     Attributes:
-        name: the model without its provider.
+        name: the model without its provider; `ACTIVE` if the manifest names none.
         messages: the messages in the order sent.
         base_url: the provider's address in the manifest; None for its default.
         api_key: the key that the manifest gives. It never appears in a trace.

@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
+from harness.graph.effects import ACTIVE
 from harness.graph.model import END, START, Graph
 from harness.graph.observe import ENDS_OF_VISITS
 from harness.graph.trace import Event
@@ -78,8 +79,9 @@ def narration(events: Sequence[Event], graph: Graph) -> Iterator[str]:
 def _call(event: Event) -> str:
     if event["kind"] != "llm":
         return f"{event['kind']} call: {event['name']}"
-    tools = ", ".join(event["request"].get("tools", ())) or "<none>"
-    return f"llm call: model={event['name']} tools={tools}"
+    request = event["request"]
+    model = "<active>" if event["name"] == ACTIVE and "provider" not in request else event["name"]
+    return f"llm call: model={model} tools={', '.join(request.get('tools', ())) or '<none>'}"
 
 
 def kinds_of(graph: Graph) -> dict[str, str]:

@@ -78,6 +78,7 @@ def test_a_failure_has_its_node_and_nested_nodes_have_a_path(
     told = invoke("run", "agents.scenario.yaml", "-k", "pauses the run", "--narrate").stderr.splitlines()
     assert "▸ ask/draft -> ask/sign" in told
     assert told.count("▸ ask (agent)") == 1
+    assert "▸ llm call: model=<active> tools=<none>" in told
     assert [line for line in told if line.startswith("▸ graph")] == [
         "▸ graph: front-desk (start: ask)",
         "▸ graph interrupted in 0.00s",

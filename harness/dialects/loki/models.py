@@ -4,14 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Final, Protocol
+from typing import Protocol
 
 from langchain_core.messages import BaseMessage
 
-from harness.graph.effects import LLMCall, ToolSpec
-
-ACTIVE: Final = "active"
-"""The name of the model if neither the node nor the agent names one: Loki then calls the active model."""
+from harness.graph.effects import ACTIVE, LLMCall, ToolSpec
 
 
 class HasModel(Protocol):
