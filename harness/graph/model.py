@@ -217,6 +217,7 @@ class Graph:
             node, is the whole new state, and only one node of a superstep may return one.
         pause_before: nodes before which a run stops at a static breakpoint. Nobody is asked (`Conversation.resume`).
         pause_after: nodes after whose superstep a run stops, if anything follows.
+        explicit_ends: only an edge to END ends a run. At a node without an edge, the run fails.
         goto_anywhere: nodes that may go to any node (`Update.goto`).
         includes_nested_latency: graphs inside its nodes are parts of the same agent, so the latency of their nodes is
             listed with that of its own.
@@ -244,6 +245,7 @@ class Graph:
     open_state: bool = False
     pause_before: frozenset[str] = frozenset()
     pause_after: frozenset[str] = frozenset()
+    explicit_ends: bool = False
     goto_anywhere: frozenset[str] = frozenset()
     includes_nested_latency: bool = False
     reruns: bool = False

@@ -248,7 +248,9 @@ def possible_coverage(graph: Graph) -> dict[str, Any]:
 
 
 def implied_ends(graph: Graph) -> list[Edge]:
-    """Return an edge to END for each node without an edge of its own, fallbacks aside."""
+    """Return an edge to END for each node without an edge of its own, fallbacks aside, unless runs fail there."""
+    if graph.explicit_ends:
+        return []
     sources = {edge.source for edge in graph.edges if not edge.on_error} - {START}
     return [Edge(node.name, END) for node in graph.nodes if node.name not in sources]
 

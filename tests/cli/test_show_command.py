@@ -54,6 +54,24 @@ def test_a_graph_is_drawn_as_svg(invoke: Invoke) -> None:
     assert told.isascii()
 
 
+def test_no_edge_leads_to_the_end_from_a_node_where_the_run_fails(invoke: Invoke, write: WriteFile) -> None:
+    write(
+        "desk/graph.yaml",
+        """\
+start: a
+nodes:
+  a: {type: llm, prompt: hi, fallback: b}
+  b: {type: input, question: q}
+  c: {type: script, script: c.sh}
+  z: {type: end}
+""",
+    )
+    write("desk/c.sh", "")
+    told = invoke("show", "desk").stdout
+    assert told.count("(end)") == 1
+    assert "z  [end]  (unreachable)\n└─▶ (end)\n" in told
+
+
 def test_several_agents_are_drawn_one_after_the_other(invoke: Invoke) -> None:
     told = invoke("show", "two.yaml").stdout
     assert told.startswith("counter\n=======\n\n(start)\n")

@@ -88,6 +88,7 @@ def _load(request: LoadRequest) -> Graph:
         open_state=True,
         takes_hooks=False,
         vocabulary=lambda: vocabulary(context),
+        explicit_ends=True,
         goto_anywhere=frozenset(id_ for id_, node in graph.nodes.items() if isinstance(node, ScriptNode)),
     )
 
