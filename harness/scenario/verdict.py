@@ -26,6 +26,7 @@ UNJUDGED: Final = frozenset(
         "provider",
         "provider-down",
         "extra-missing",
+        "program-missing",
         "key-missing",
         "harness-broke",
         "worker-died",

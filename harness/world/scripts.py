@@ -28,6 +28,7 @@ from functools import cache
 from pathlib import Path
 from typing import IO, Any, Final
 
+from harness.errors import WorldError
 from harness.graph.effects import ScriptCall
 from harness.time.real_work import RealWork
 
@@ -56,6 +57,12 @@ class ScriptFailed(Exception):
     """A script did not start, exited with a code other than 0, took too long, or printed too much."""
 
 
+class ProgramMissing(WorldError, ScriptFailed):
+    """The program that runs a script is not installed. The script may work elsewhere, so the run cannot be judged."""
+
+    code = "program-missing"
+
+
 class Scripts:
     """Runs the scripts of one run. `close` ends running scripts and removes temporary files.
 
@@ -73,6 +80,7 @@ class Scripts:
         """Run a script and return `call.read` of its standard output.
 
         Raises:
+            ProgramMissing: the program that runs it is not installed.
             ScriptFailed: it failed; the text has the reason and the end of its standard error.
             Exception: raised by `call.read`.
         """
@@ -125,14 +133,14 @@ def _program(call: ScriptCall) -> str:
     """Return the program of a call: on the PATH, or as npx finds it, in a `node_modules` of the folder or above.
 
     Raises:
-        ScriptFailed: it does not exist.
+        ProgramMissing: it does not exist.
     """
     name = call.argv[0]
     folder = Path(call.cwd or ".").absolute()
     local = os.pathsep.join(str(above / "node_modules/.bin") for above in (folder, *folder.parents))
     found = shutil.which(name) or shutil.which(name, path=local)
     if found is None:
-        raise ScriptFailed(f"the script needs the program '{name}', which is not on the PATH")
+        raise ProgramMissing(f"the script needs the program '{name}', which is not on the PATH")
     return found
 
 

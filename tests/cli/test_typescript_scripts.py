@@ -12,7 +12,8 @@ from tests.cli.fixtures import Invoke, RunCommand, WriteFile
 GRAPH = """\
 start: add
 nodes:
-  add: {type: script, script: scripts/add.ts, next: done}
+  add: {type: script, script: scripts/add.ts, fallback: failed, next: done}
+  failed: {type: end, output: failed}
   done: {type: end, output: "{{sum}}"}
 """
 SCRIPT = """\
@@ -46,7 +47,7 @@ def test_a_typescript_script_runs(harness: RunCommand) -> None:
 
 
 @pytest.mark.usefixtures("project")
-def test_a_missing_tsx_is_an_error_that_names_it(
+def test_without_tsx_a_run_cannot_be_judged_whatever_the_fallback(
     invoke: Invoke, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     programs = tmp_path / "bin"
@@ -55,5 +56,7 @@ def test_a_missing_tsx_is_an_error_that_names_it(
         if found := shutil.which(name):
             (programs / name).symlink_to(found)
     monkeypatch.setenv("PATH", str(programs))
-    shown = invoke("run", "sums.scenario.yaml").stdout
-    assert "the script needs the program 'tsx', which is not on the PATH" in shown
+    done = invoke("run", "sums.scenario.yaml")
+    assert done.exit_code == 3
+    assert "ProgramMissing (program-missing)" in done.stdout
+    assert "the script needs the program 'tsx', which is not on the PATH" in done.stdout
