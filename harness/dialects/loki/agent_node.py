@@ -1,7 +1,7 @@
 """The agent node, which spawns a child agent from a sibling folder. spec: "agent".
 
 A child with a `graph.yaml` runs its graph with a state of its own, in the same world and time. A child with a
-`config.yaml` is an ordinary agent.
+`config.yaml` is an ordinary agent. A child without a `model` uses that of its parent.
 """
 
 from __future__ import annotations
@@ -10,7 +10,7 @@ from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any, Final
+from typing import Final
 
 from harness.dialects.kit.attempts import with_timeout
 from harness.dialects.loki.document import INITIAL_PROMPT, AgentNode
@@ -37,7 +37,8 @@ _WARNED: Final = "warnings of children"
 
 _MAX_NAME_BYTES: Final = 255  # the limit for file names of the usual file systems
 
-Load = Callable[[LoadRequest], Graph]
+Load = Callable[[LoadRequest, str | None], Graph]
+"""Compiles a graph agent. The second argument is the model that it uses if it names none."""
 
 
 def sibling_folder(request: LoadRequest, agent: str) -> Path | None:
@@ -58,10 +59,11 @@ def is_file_name(name: str) -> bool:
 
 @dataclass
 class ChildAgent:
-    """An agent that a node spawns. Its manifest is loaded when it is first needed."""
+    """An agent that a node spawns. Its manifest is loaded when it is first needed. `model` is that of its parent."""
 
     name: str
     parent: LoadRequest
+    model: str | None
     load: Load
     _graph: Graph | None = None
 
@@ -82,14 +84,16 @@ class ChildAgent:
             if folder is None:  # the validator reports this earlier, unless it is off
                 raise ManifestError(Problem("unknown-agent", f"there is no agent '{self.name}'"))
             if self.is_ordinary:
-                self._graph = ordinary_graph(self.name, self.parent.for_manifest(folder / CONFIG, None))
+                request = self.parent.for_manifest(folder / CONFIG, None)
+                self._graph = ordinary_graph(self.name, request, self.model)
             else:
-                self._graph = self.load(self.parent.for_manifest(folder / GRAPH, None))
+                self._graph = self.load(self.parent.for_manifest(folder / GRAPH, None), self.model)
         return self._graph
 
     def nested_graph(self) -> NestedGraph:
         """Return its entry for the vocabulary of the graph that spawns it."""
-        return NestedGraph((str(self.parent.path.parent), self.name), self.graph, attributed=self.is_ordinary)
+        key = (str(self.parent.path.parent), self.name, self.model)
+        return NestedGraph(key, self.graph, attributed=self.is_ordinary)
 
     async def run(self, prompt: str, ctx: NodeContext) -> str:
         """Run the agent on a prompt and return its final text.
@@ -133,12 +137,11 @@ async def spawn(
     async def real() -> str:
         return await child.run(prompt, ctx)
 
-    async def body() -> tuple[dict[str, Any], Any]:
-        text = text_of(await ctx.perform(AgentCall(name=node.agent, args={"input": prompt}, real=real)))
-        if node.output_schema is None:
-            return dict(state), text
-        value = await parse_structured_output(text, node.output_schema, agent_model, ctx)
-        return merge_output(state, value), value
-
-    after, output = await with_timeout(body, ctx, node.timeout, f"agent '{node.agent}'")
-    return exit_update(apply_state_updates(after, node, output))
+    effect = AgentCall(name=node.agent, args={"input": prompt}, real=real)
+    # spec: `timeout` limits the child. The extractor runs after it, outside the limit.
+    what = f"agent '{node.agent}'"
+    text = text_of(await with_timeout(lambda: ctx.perform(effect), ctx, node.timeout, what))
+    if node.output_schema is None:
+        return exit_update(apply_state_updates(state, node, text))
+    value = await parse_structured_output(text, node.output_schema, agent_model, ctx)
+    return exit_update(apply_state_updates(merge_output(state, value), node, value))

@@ -26,18 +26,18 @@ from harness.source.suggest import did_you_mean
 _ORDINARY: Final = "an ordinary agent, which an agent node can spawn"
 
 
-def load(request: LoadRequest) -> Graph:
-    """Compile a graph agent.
+def load(request: LoadRequest, inherited: str | None = None) -> Graph:
+    """Compile a graph agent. `inherited` is the model that it uses if it names none.
 
     Raises:
         ManifestError: with all mistakes in the structure of the document; else, unless `validate_before_run` is
             false, all errors of the validator.
     """
     with refuse_deep_nesting(request.path, "its values are nested too deep"):
-        return _load(request)
+        return _load(request, inherited)
 
 
-def _load(request: LoadRequest) -> Graph:
+def _load(request: LoadRequest, inherited: str | None) -> Graph:
     _check_folder(request)
     document = only_document(request, what="a Loki graph agent", yaml="1.2")
     if request.path.name == CONFIG and "nodes" not in (document.value or ()):
@@ -68,6 +68,7 @@ def _load(request: LoadRequest) -> Graph:
     problems.add(schema_warnings(graph, document))
     problems.add(TemplateRules(graph, document).warnings())
     problems.add(tools.warnings(document))
+    graph = graph.with_model(inherited)
     context = AgentContext(graph, document, request, tools, rules.scripts, load)
     edges, routers = edges_and_routers(graph, document)
     nodes = tuple(

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator
-from typing import Annotated, Any, ClassVar, Final, Literal, get_args
+from typing import Annotated, Any, ClassVar, Final, Literal, Self, get_args
 
 from pydantic import BaseModel, ConfigDict, Field, model_validator
 
@@ -175,20 +175,30 @@ NODE_TYPES: Final[tuple[type[NodeSpec], ...]] = get_args(_Node)
 AnyNode = Annotated[_Node, Field(discriminator="type")]
 
 
-class GraphFile(Section, title="a graph agent"):
-    """A whole `graph.yaml`. spec: "graph.yaml Top-Level Fields"."""
-
-    never_null = ("version",)
+class AgentFile(Section):
+    """The fields that a `graph.yaml` and a `config.yaml` share."""
 
     name: str | None = None
-    description: str | None = None
-    version: Literal["1.0"] = "1.0"
     model: str | None = None
     temperature: Finite | None = None
     top_p: Finite | None = None
     global_tools: list[str] = Field(default_factory=list)
     mcp_servers: list[str] = Field(default_factory=list)
+
+    def with_model(self, inherited: str | None) -> Self:
+        """Return the agent with this model, unless it names one."""
+        return self if self.model is not None else self.model_copy(update={"model": inherited})
+
+
+class GraphFile(AgentFile, title="a graph agent"):
+    """A whole `graph.yaml`. spec: "graph.yaml Top-Level Fields"."""
+
+    never_null = ("version",)
+
+    description: str | None = None
+    version: Literal["1.0"] = "1.0"
     conversation_starters: list[str] = Field(default_factory=list)
+    variables: list[Variable] = Field(default_factory=list)
     settings: Settings = Field(default_factory=Settings)
     initial_state: dict[str, Any] = Field(default_factory=dict)
     start: str
@@ -226,16 +236,10 @@ def _non_json_numbers(value: Any, path: DocumentPath) -> Iterator[Mistake]:
             yield from _non_json_numbers(part, (*path, key))
 
 
-class AgentConfig(Section, title="an agent"):
+class AgentConfig(AgentFile, title="an agent"):
     """The fields of an ordinary agent's `config.yaml` that count when a graph spawns it. spec: "Agents"."""
 
-    name: str | None = None
-    model: str | None = None
-    temperature: Finite | None = None
-    top_p: Finite | None = None
     instructions: str = ""
-    global_tools: list[str] = Field(default_factory=list)
-    mcp_servers: list[str] = Field(default_factory=list)
 
 
 INITIAL_PROMPT: Final = "initial_prompt"

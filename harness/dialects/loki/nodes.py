@@ -51,13 +51,17 @@ class AgentContext:
         """The folder of the agent."""
         return self.request.path.resolve().parent
 
+    def child(self, agent: str) -> ChildAgent:
+        """Return an agent that a node spawns."""
+        return ChildAgent(agent, self.request, self.graph.model, self.load)
+
 
 def node_function(id_: str, node: doc.NodeSpec, context: AgentContext) -> NodeFunction:
     """Return the function of a node."""
     agent_model = ModelSettings.of(context.graph)
     match node:
         case doc.AgentNode():
-            return partial(spawn, node, ChildAgent(node.agent, context.request, context.load), agent_model)
+            return partial(spawn, node, context.child(node.agent), agent_model)
         case doc.ScriptNode():
             return partial(run_script, node, context.scripts.get(id_), context.folder)
         case doc.ApprovalNode():

@@ -35,15 +35,15 @@ _MISSPELLING_CUTOFF: Final = 0.85
 """The similarity from which a key counts as a misspelling. It is high, since Loki has keys that are unknown here."""
 
 
-def ordinary_graph(name: str, request: LoadRequest) -> Graph:
-    """Compile an ordinary agent.
+def ordinary_graph(name: str, request: LoadRequest, inherited: str | None) -> Graph:
+    """Compile an ordinary agent. `inherited` is the model that it uses if it names none.
 
     Raises:
         ManifestError: its `config.yaml` or a tool file is malformed.
     """
     request.record(request.path)
     document = request.read(request.path, yaml="1.2")
-    config = validate(AgentConfig, document)
+    config = validate(AgentConfig, document).with_model(inherited)
     tools = ToolUniverse.of(config.global_tools, config.mcp_servers, request)
     model = ModelSettings.of(config)
 

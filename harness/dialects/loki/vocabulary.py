@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from harness.dialects.loki import document as doc
-from harness.dialects.loki.agent_node import ChildAgent
 from harness.dialects.loki.models import ModelSettings
 from harness.dialects.loki.nodes import AgentContext
 from harness.graph.vocabulary import Vocabulary
@@ -24,8 +23,5 @@ def vocabulary(context: AgentContext) -> Vocabulary:
             "script": [id_ for id_, node in graph.nodes.items() if isinstance(node, doc.ScriptNode)],
             "retrieval": [id_ for id_, node in graph.nodes.items() if isinstance(node, doc.RagNode)],
         },
-        inside={
-            id_: [ChildAgent(agent, context.request, context.load).nested_graph()]
-            for id_, agent in spawning.items()
-        },
+        inside={id_: [context.child(agent).nested_graph()] for id_, agent in spawning.items()},
     )
