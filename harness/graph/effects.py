@@ -145,12 +145,14 @@ class LLMReply:
 class ToolCall(Effect):
     """A call of a tool by its id, with `args` by parameter name. The answer is the tool's return value.
 
-    A `native` tool is part of the dialect and runs without a stub.
+    A `native` tool is part of the dialect and runs without a stub. `env` are environment variables that a real tool
+    sees while it runs.
     """
 
     kind: ClassVar[str] = "tool"
 
     native: bool = False
+    env: Mapping[str, str] = field(default_factory=dict, repr=False)
 
 
 @dataclass(frozen=True)
@@ -311,7 +313,9 @@ class ScriptCall(Effect):
 
     Attributes:
         argv: the command and its arguments.
-        env: variables of the process. Of the harness's own environment it gets only the few that every program needs.
+        env: variables of the process, of which some may be secret. Of the harness's own environment it gets only the
+            few that every program needs.
+        inputs: texts by variable, like `env`, with the input of the script.
         files: texts by variable. Each is written to a temporary file, whose path is the variable's value; it is
             removed at the end of the run.
         cwd: the working directory.
@@ -324,7 +328,8 @@ class ScriptCall(Effect):
     kind: ClassVar[str] = "script"
 
     argv: Sequence[str] = ()
-    env: Mapping[str, str] = field(default_factory=dict)
+    env: Mapping[str, str] = field(default_factory=dict, repr=False)
+    inputs: Mapping[str, str] = field(default_factory=dict)
     files: Mapping[str, str] = field(default_factory=dict)
     cwd: Path | None = None
     stdin: str = ""

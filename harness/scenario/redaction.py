@@ -15,6 +15,7 @@ from harness.scenario.model import Scenario
 from harness.scenario.outcome import Outcome
 from harness.secrets import Secrets, placeholder
 from harness.secrets.environment import variables_of_process
+from harness.secrets.given import known_to
 from harness.secrets.output import redacted_logs, redacted_streams
 from harness.settings import Settings
 
@@ -40,8 +41,8 @@ def secrets_of(scenario: Scenario, settings: Settings) -> Secrets:
 
 @contextmanager
 def redacted_output(secrets: Secrets) -> Iterator[None]:
-    """Remove secrets from everything that is printed or logged inside."""
-    with redacted_logs(secrets.text), redacted_streams(secrets.text):
+    """Remove secrets from everything that is printed or logged inside. Variables given to scripts are learned."""
+    with known_to(secrets), redacted_logs(secrets.text), redacted_streams(secrets.text):
         yield
 
 

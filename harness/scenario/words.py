@@ -16,16 +16,20 @@ from typing import Any, Final
 
 from harness import dialects
 from harness.graph.model import Graph
+from harness.graph.names import names_of
 from harness.graph.nested import inner_graphs
 from harness.scenario.model import Scenario
 from harness.scenario.request import import_folders
 from harness.settings import Settings
+from harness.world.scripts import INHERITED, LOCALE
 from harness.world.spec import WorldSpec
 
 _WORD: Final = re.compile(r"\w+")
 _CODE: Final = (".py", ".sh", ".js", ".ts")
 _PROVIDER_SUFFIXES: Final = ("_API_KEY", "_BASE_URL", "_API_BASE", "_ENDPOINT")
 """Name suffixes of environment variables that clients of providers read."""
+_OF_PROGRAMS: Final = frozenset({*INHERITED, *LOCALE, "TZ"})
+"""Environment variables that any program may read."""
 _MOST_FILES: Final = 300
 _MOST_BYTES: Final = 2 * 1024 * 1024
 _FRONT_ENDS: Final = Path(dialects.__file__).parent
@@ -43,6 +47,8 @@ class AgentWords:
         ]
         of_files = [_file_words(file) for file in dict.fromkeys(files[:_MOST_FILES])]
         self._is_whole = len(files) <= _MOST_FILES and None not in of_files
+        names = names_of(graph)
+        self._runs_programs = names is not None and bool(names.names.get("script"))
         said = [*_world_answers(scenario.world)]
         for turn in scenario.turns:
             said += [turn.input, turn.resume, turn.rerun, *_world_answers(turn.world)]
@@ -62,7 +68,9 @@ class AgentWords:
 
     def may_ask_for(self, variable: str) -> bool:
         """False if nothing can read this environment variable."""
-        return variable.endswith(_PROVIDER_SUFFIXES) or self.may_have(variable)
+        if variable.endswith(_PROVIDER_SUFFIXES) or (self._runs_programs and variable in _OF_PROGRAMS):
+            return True
+        return self.may_have(variable)
 
     def __iter__(self) -> Iterator[str]:
         return iter(sorted(frozenset().union(*self._found)))

@@ -9,6 +9,8 @@ import os
 import re
 import sys
 from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from contextvars import ContextVar
 from functools import lru_cache
 from typing import Any, Final
 from urllib.parse import unquote
@@ -135,8 +137,21 @@ def _variables_of_process(named: tuple[str, ...], public: tuple[str, ...]) -> Va
     return variables
 
 
+_unwatched: ContextVar[bool] = ContextVar("_unwatched", default=False)
+
+
+@contextmanager
+def not_watched() -> Iterator[None]:
+    """Set variables within the context that are not secrets of this process: their source is known."""
+    token = _unwatched.set(True)
+    try:
+        yield
+    finally:
+        _unwatched.reset(token)
+
+
 def _on_putenv(event: str, args: tuple[Any, ...]) -> None:
-    if event == "os.putenv":
+    if event == "os.putenv" and not _unwatched.get():
         name, value = map(os.fsdecode, args)
         if name != _OF_PYTEST:
             for variables in _watched:

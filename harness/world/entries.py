@@ -12,6 +12,7 @@ from harness.errors import Span, UnscriptedCall, WorldError
 from harness.graph.effects import Answer, Effect, HandlerCall, ScriptCall, ToolCall
 from harness.graph.model import State
 from harness.interception.real_effects import within_effect
+from harness.secrets.given import given_to_this_process
 from harness.source.imports import ImportProblem, import_object
 from harness.source.suggest import did_you_mean
 from harness.world.scripts import Scripts
@@ -161,7 +162,8 @@ async def _call(target: Any, effect: Effect) -> Any:
     """Call a function that the scenario names in place of the real one."""
     if isinstance(effect, HandlerCall) and effect.convention is not None:
         return await effect.convention(target)
-    return await call_with(target, effect.args)
+    with given_to_this_process(effect.env if isinstance(effect, ToolCall) else {}):
+        return await call_with(target, effect.args)
 
 
 async def _perform(real: Callable[[], Awaitable[Any]], effect: Effect, state: State) -> Answer:

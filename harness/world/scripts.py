@@ -30,6 +30,7 @@ from typing import IO, Any, Final
 
 from harness.errors import WorldError
 from harness.graph.effects import ScriptCall
+from harness.secrets.given import note_given
 from harness.time.real_work import RealWork
 
 # Variables that programs need to find others, to write temporary files, and to print text.
@@ -84,6 +85,7 @@ class Scripts:
             ScriptFailed: it failed; the text has the reason and the end of its standard error.
             Exception: raised by `call.read`.
         """
+        note_given(call.env)
         argv = [_program(call), *call.argv[1:]]
         process = _Process([*self._confinement(), *argv], call, self._environment(call))
         self._running.add(process)
@@ -115,12 +117,12 @@ class Scripts:
         if not can_confine():
             self.warnings[NOT_CONFINED] = None
             return ()
-        return (*_NAMESPACES, *_FIRST)
+        return _confining()
 
     def _environment(self, call: ScriptCall) -> dict[str, str]:
         inherited = {name: os.environ[name] for name in INHERITED if name in os.environ}
         files = {name: self._file(text) for name, text in call.files.items()}
-        return {**inherited, **LOCALE, **call.env, **files}
+        return {**inherited, **LOCALE, **call.env, **call.inputs, **files}
 
     def _file(self, text: str) -> str:
         folder = self._files.enter_context(tempfile.TemporaryDirectory(prefix="script-"))
@@ -130,7 +132,7 @@ class Scripts:
 
 
 def _program(call: ScriptCall) -> str:
-    """Return the program of a call: on the PATH, or as npx finds it, in a `node_modules` of the folder or above.
+    """Return the program of a call: on its PATH, or as npx finds it, in a `node_modules` of the folder or above.
 
     Raises:
         ProgramMissing: it does not exist.
@@ -138,17 +140,23 @@ def _program(call: ScriptCall) -> str:
     name = call.argv[0]
     folder = Path(call.cwd or ".").absolute()
     local = os.pathsep.join(str(above / "node_modules/.bin") for above in (folder, *folder.parents))
-    found = shutil.which(name) or shutil.which(name, path=local)
+    found = shutil.which(name, path=call.env.get("PATH")) or shutil.which(name, path=local)
     if found is None:
         raise ProgramMissing(f"the script needs the program '{name}', which is not on the PATH")
     return found
+
+
+def _confining() -> tuple[str, ...]:
+    """Return the command that confines another, with whole paths, as a script may have a PATH of its own."""
+    unshare, shell = (shutil.which(name) or name for name in (_NAMESPACES[0], _FIRST[0]))
+    return (unshare, *_NAMESPACES[1:], shell, *_FIRST[1:])
 
 
 @cache
 def can_confine() -> bool:
     """True if the system allows a process its own network and process namespaces."""
     with suppress(OSError, subprocess.TimeoutExpired):
-        command = (*_NAMESPACES, *_FIRST, "true")
+        command = (*_confining(), "true")
         return subprocess.run(command, capture_output=True, timeout=60, check=False).returncode == 0
     return False
 

@@ -15,6 +15,7 @@ from harness.dialects.loki.rules import Rules
 from harness.dialects.loki.schema_rules import schema_warnings
 from harness.dialects.loki.template_rules import TemplateRules
 from harness.dialects.loki.tool_universe import ToolUniverse
+from harness.dialects.loki.variables import environment_of, variable_warnings
 from harness.dialects.loki.vocabulary import vocabulary
 from harness.dialects.request import LoadRequest
 from harness.errors import ManifestError, Problem, Span
@@ -56,7 +57,8 @@ def _load(request: LoadRequest, inherited: str | None) -> Graph:
                 did_you_mean(str(request.agent), [name, folder]),
             )
         )
-    tools = ToolUniverse.of(graph.global_tools, graph.mcp_servers, request)
+    env = environment_of(graph, request)
+    tools = ToolUniverse.of(graph.global_tools, graph.mcp_servers, request, env)
     rules = Rules(graph, document, request, tools)
     problems = Problems()
     validated = graph.settings.validate_before_run
@@ -68,8 +70,9 @@ def _load(request: LoadRequest, inherited: str | None) -> Graph:
     problems.add(schema_warnings(graph, document))
     problems.add(TemplateRules(graph, document).warnings())
     problems.add(tools.warnings(document))
+    problems.add(variable_warnings(graph, document, request))
     graph = graph.with_model(inherited)
-    context = AgentContext(graph, document, request, tools, rules.scripts, load)
+    context = AgentContext(graph, document, request, tools, rules.scripts, env, load)
     edges, routers = edges_and_routers(graph, document)
     nodes = tuple(
         Node(id_, node.type, node_function(id_, node, context), document.key_span(("nodes", id_)))

@@ -47,6 +47,14 @@ class Settings(Section, title="the settings"):
     timeout: Seconds | None = None
 
 
+class Variable(Section, title="a variable"):
+    """A variable of the agent, which scripts and tools get as an environment variable."""
+
+    name: str = Field(min_length=1)
+    description: str | None = None
+    default: str | None = None
+
+
 # ------------------------------------------------------------------ nodes
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
@@ -36,6 +37,7 @@ class AgentContext:
     request   the request that loads it
     tools     its tools
     scripts   the files of its script nodes that exist, by node id
+    env       the environment variables of its scripts
     load      compiles the graph of a child agent
     """
 
@@ -44,6 +46,7 @@ class AgentContext:
     request: LoadRequest
     tools: ToolUniverse
     scripts: dict[str, Path]
+    env: Mapping[str, str]
     load: Load
 
     @property
@@ -63,7 +66,7 @@ def node_function(id_: str, node: doc.NodeSpec, context: AgentContext) -> NodeFu
         case doc.AgentNode():
             return partial(spawn, node, context.child(node.agent), agent_model)
         case doc.ScriptNode():
-            return partial(run_script, node, context.scripts.get(id_), context.folder)
+            return partial(run_script, node, context.scripts.get(id_), context.folder, context.env)
         case doc.ApprovalNode():
             return partial(ask_approval, node)
         case doc.InputNode():

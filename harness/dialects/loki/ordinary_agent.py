@@ -44,7 +44,7 @@ def ordinary_graph(name: str, request: LoadRequest, inherited: str | None) -> Gr
     request.record(request.path)
     document = request.read(request.path, yaml="1.2")
     config = validate(AgentConfig, document).with_model(inherited)
-    tools = ToolUniverse.of(config.global_tools, config.mcp_servers, request)
+    tools = ToolUniverse.of(config.global_tools, config.mcp_servers, request, request.env)
     model = ModelSettings.of(config)
 
     async def run(state: State, ctx: NodeContext) -> Update:

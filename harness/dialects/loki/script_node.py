@@ -29,7 +29,16 @@ RUNTIMES: Final[Mapping[str, tuple[str, ...]]] = {
 INLINE_LIMIT: Final = 32 * 1024
 """The size in bytes of UTF-8 up to which the state is passed in a variable and not in a file."""
 
+FAILURE: Final = "output"
+"""The state key with the description of a failure after which the run goes on to `next`.
+
+spec: "Tolerant-fail contract": "with the error description exposed in state so the next node can react". The document
+has one name for it, that of llm nodes.
+"""
+
 _NEXT: Final = "_next"
+_STATE, _STATE_FILE = "GRAPH_STATE", "GRAPH_STATE_FILE"
+"""The variables with the state: exactly one is set. spec: "script"."""
 
 
 class ScriptError(HarnessError):
@@ -39,26 +48,34 @@ class ScriptError(HarnessError):
 
 
 async def run_script(
-    node: ScriptNode, path: Path | None, cwd: Path, state: State, ctx: NodeContext
+    node: ScriptNode, path: Path | None, cwd: Path, env: Mapping[str, str], state: State, ctx: NodeContext
 ) -> Update:
     """Run the script, merge its output into the state, and take the exit `_next` if it names one.
 
-    A failure merges nothing. It leads to `fallback`, else, with a warning, to `next`.
+    A failure merges nothing. It leads to `fallback`, else to `next`, with a warning and its description in the state.
+
+    Args:
+        node: the node.
+        path: the file of the script; None if it does not exist.
+        cwd: the folder of the agent.
+        env: the environment variables of the script, besides the state.
+        state: the state.
+        ctx: the context of the visit.
 
     Raises:
         Exception: the script failed, and the node has neither.
     """
     try:
-        effect = _effect(node, path, cwd, state, ctx)
+        effect = _effect(node, path or cwd / node.script, cwd, env, state, ctx)
         what = f"the script {node.script}"
         output = as_object(await with_timeout(lambda: ctx.perform(effect), ctx, node.timeout, what))
     except Exception as error:
         if ctx.is_fatal(error) or (node.fallback is None and node.next is None):
             raise
-        exit_ = exit_after_failure(node)
-        if exit_ != FALLBACK:
-            ctx.warn(f"node '{ctx.name}' failed, and the run goes on to '{node.next}': {error_text(error)}")
-        return exit_update(dict(state), exit_)
+        if exit_after_failure(node) == FALLBACK:
+            return exit_update(state, FALLBACK)
+        ctx.warn(f"node '{ctx.name}' failed, and the run goes on to '{node.next}': {error_text(error)}")
+        return exit_update({**state, FAILURE: f"Script node failed: {error_text(error)}"})
     target = output.pop(_NEXT, None)
     if target is not None and not isinstance(target, str):
         ctx.warn(f"the `{_NEXT}` of node '{ctx.name}' is ignored: expected text, found {describe(target)}")
@@ -66,7 +83,9 @@ async def run_script(
     return exit_update(after, ScriptExit(target) if isinstance(target, str) else NEXT)
 
 
-def _effect(node: ScriptNode, path: Path | None, cwd: Path, state: State, ctx: NodeContext) -> ScriptCall:
+def _effect(
+    node: ScriptNode, path: Path, cwd: Path, env: Mapping[str, str], state: State, ctx: NodeContext
+) -> ScriptCall:
     """Return the effect that runs the script.
 
     Raises:
@@ -83,9 +102,10 @@ def _effect(node: ScriptNode, path: Path | None, cwd: Path, state: State, ctx: N
     return ScriptCall(
         name=name,
         args=state,
-        argv=(*runtime, str(path or cwd / node.script)),
-        env={"GRAPH_STATE": text} if inline else {},
-        files={} if inline else {"GRAPH_STATE_FILE": text},
+        argv=(*runtime, str(path)),
+        env={name: value for name, value in env.items() if name not in (_STATE, _STATE_FILE)},
+        inputs={_STATE: text} if inline else {},
+        files={} if inline else {_STATE_FILE: text},
         cwd=cwd,
         timeout_s=node.timeout,
         read=read_output,

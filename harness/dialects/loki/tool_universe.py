@@ -51,15 +51,22 @@ class ToolUniverse:
     local    the tools from files, by name
     servers  the ids of its MCP servers
     unread   the entries of `global_tools` whose files do not exist or may not be read
+    env      the environment variables of the tools from files
     """
 
     def __init__(
-        self, local: Mapping[str, ToolSpec], servers: Sequence[str], unread: Sequence[str] = ()
+        self,
+        local: Mapping[str, ToolSpec],
+        servers: Sequence[str],
+        unread: Sequence[str],
+        env: Mapping[str, str],
     ) -> None:
-        self.local, self.servers, self.unread = local, tuple(servers), tuple(unread)
+        self.local, self.servers, self.unread, self.env = local, tuple(servers), tuple(unread), env
 
     @classmethod
-    def of(cls, global_tools: Sequence[str], servers: Sequence[str], request: LoadRequest) -> ToolUniverse:
+    def of(
+        cls, global_tools: Sequence[str], servers: Sequence[str], request: LoadRequest, env: Mapping[str, str]
+    ) -> ToolUniverse:
         """Read the tools of the agent whose manifest a request names.
 
         Raises:
@@ -83,7 +90,7 @@ class ToolUniverse:
         for suffix in SUFFIXES:
             if is_readable(own := folder / f"tools{suffix}"):
                 local.update((tool.name, tool) for tool in tools_in(own))
-        return cls(local, servers, unread)
+        return cls(local, servers, unread, env)
 
     def warnings(self, document: Document) -> Iterator[Problem]:
         """Yield a warning of each tool in `document`, the agent's manifest, whose parameters are unknown."""
@@ -133,7 +140,7 @@ class ToolUniverse:
         if entry.startswith(SERVER) and server in self.servers:
             return await _mcp_tools(server, run)
         if entry in self.local:
-            return [_local_tool(self.local[entry])]
+            return [_local_tool(self.local[entry], self.env)]
         known = self.names()
         for server in self.servers:
             functions = await _mcp_tools(server, run)
@@ -153,9 +160,9 @@ def shared_file(tool: str, request: LoadRequest) -> str | None:
     return next((name for name in names if os.path.isfile(_shared_folder(request) / name)), None)
 
 
-def _local_tool(spec: ToolSpec) -> Tool:
+def _local_tool(spec: ToolSpec, env: Mapping[str, str]) -> Tool:
     async def call(args: Mapping[str, Any], ctx: NodeContext) -> str:
-        return text_of(await ctx.perform(ToolCall(name=spec.name, args=args)))
+        return text_of(await ctx.perform(ToolCall(name=spec.name, args=args, env=env)))
 
     return Tool(spec, call)
 

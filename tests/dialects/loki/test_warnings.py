@@ -66,6 +66,12 @@ WARNINGS = {
         "the next of the end node 'done' is ignored",
         "next",
     ),
+    "a variable without a value": (
+        ("initial_state:", "variables: [{name: berth, default: a}, {name: pier-no}]\ninitial_state:"),
+        "missing-variable",
+        "the variable 'pier-no' has neither a default nor a value",
+        "{name: pier-no}",
+    ),
     "a tool without a file": (
         ("[gauge.sh]", "[gauge.sh, wind.sh]"),
         "unread-tool",

@@ -1,0 +1,2 @@
+echo "no water" >&2
+exit 4
