@@ -17,6 +17,7 @@ from harness.errors import Problem
 from harness.scenario.model import Scenario
 from harness.settings import Projects
 from harness.source.document import real_path
+from harness.variants.application import main_manifest
 
 
 @dataclass
@@ -38,7 +39,7 @@ class LoadOptions:
     def add_user(self, scenario: Scenario) -> None:
         """Register a scenario: its manifests are loaded with its `env`, its hooks and the modules of its folder."""
         for path in scenario.manifests:
-            self.users.setdefault(real_path(path), []).append(scenario)
+            self.users.setdefault(main_manifest(path, scenario.dialect), []).append(scenario)
 
     def request(self, path: Path, agent: str | None) -> LoadRequest:
         """Return the request to load a manifest. Values of the command line override those of scenarios."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
@@ -11,14 +11,14 @@ from harness.cli.manifests import agents_of, agents_to_load, manifests_below, mi
 from harness.dialects.load import load_graph, load_scenarios
 from harness.errors import FormatError, ManifestError, Problem, SourceError
 from harness.graph.model import Graph
-from harness.graph.nested import nested_problems
+from harness.graph.nested import inner_graphs, nested_problems
 from harness.scenario import SUFFIXES
 from harness.scenario.load import discover, load_file
 from harness.scenario.manifest_scenarios import build_scenarios
 from harness.scenario.model import Scenario
 from harness.scenario.names import unknown_names
 from harness.scenario.request import load_request
-from harness.source.document import shown_path
+from harness.source.document import real_path, shown_path
 from harness.source.imports import ImportProblem, import_object
 from harness.source.static_lookup import look_up
 
@@ -106,7 +106,20 @@ def scenario_file_problems(path: Path, options: LoadOptions) -> Iterator[Problem
         settings = options.projects.of(scenario.file)
         names = unknown_names(scenario, graph, settings, lambda other: _graph(other, options))
         found |= dict.fromkeys([*graph.warnings, *graph.notes, *names, *nested_problems(graph)])
+        found |= dict.fromkeys(_tool_problems(graph, [scenario]))
     yield from (with_env_option(problem) for problem in found)
+
+
+def _tool_problems(graph: Graph, scenarios: Iterable[Scenario]) -> Iterator[Problem]:
+    """Yield the problems of tools, given the functions of the MCP servers that these scenarios script."""
+    functions: dict[str, list[str]] = {}
+    for name, server in (each for one in scenarios for world in one.worlds for each in world.mcp.items()):
+        if not server.real and server.error is None:
+            functions.setdefault(name, []).extend(tool.name for tool in server.tools)
+    yield from graph.tool_problems(functions)
+    for inner in inner_graphs(graph):  # a scenario may answer in place of a nested graph
+        if isinstance(inner, Graph):
+            yield from (replace(each, severity="warning") for each in inner.tool_problems(functions))
 
 
 def _not_importable(scenario: Scenario, options: LoadOptions) -> Iterator[Problem]:
@@ -146,6 +159,9 @@ def manifest_problems(path: Path, options: LoadOptions) -> Iterator[Problem]:
         try:
             graph = load_graph(options.request(path, agent), dialect.name)
             found |= dict.fromkeys([*graph.warnings, *graph.notes, *nested_problems(graph)])
+            of_tools = _tool_problems(graph, options.users.get(real_path(path), ()))
+            # What is certain is an error of the scenario, unless it expects that its manifest is refused.
+            found |= dict.fromkeys(each for each in of_tools if each.severity != "error")
         except ManifestError as error:
             found |= dict.fromkeys(error.problems)
     try:

@@ -6,7 +6,7 @@ fallbacks are data, so validation, diagrams and coverage need no code of the dia
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Final, TypeAlias
@@ -196,6 +196,10 @@ class Rerun:
         }
 
 
+def _no_problems(_functions: Mapping[str, Collection[str]]) -> Sequence[Problem]:
+    return ()
+
+
 @dataclass(frozen=True, eq=False)
 class Graph:
     """A compiled agent. It runs in LangGraph's supersteps, or in events if it is an `EventGraph`.
@@ -212,6 +216,8 @@ class Graph:
         may_pause: False for a graph that never pauses. A single input then needs no checkpoints.
         warnings: warnings raised at load.
         notes: further remarks, shown only when the manifest itself is checked.
+        tool_problems: returns the problems of tools that it names, given the functions of those MCP servers that are
+            known, by server. It is for checks without a run, which itself asks the servers.
         data_edges: makes the data edges, of which there may be very many.
         open_state: the state is one mapping with any keys, without channels. Each input, and each result of a
             node, is the whole new state, and only one node of a superstep may return one.
@@ -241,6 +247,7 @@ class Graph:
     may_pause: bool = True
     warnings: tuple[Problem, ...] = ()
     notes: tuple[Problem, ...] = ()
+    tool_problems: Callable[[Mapping[str, Collection[str]]], Sequence[Problem]] = _no_problems
     data_edges: Callable[[], Sequence[DataEdge]] = tuple
     open_state: bool = False
     pause_before: frozenset[str] = frozenset()

@@ -164,6 +164,46 @@ def test_named_scenarios_supply_variables_and_module_folders_for_manifests(
     assert "MODEL" in alone.stdout
 
 
+TOOLS = """\
+start: a
+global_tools: [gauge.sh]
+mcp_servers: [tides]
+nodes:
+  a: {type: llm, prompt: hi, tools: [LISTED], next: z}
+  z: {type: end}
+"""
+
+
+@pytest.mark.parametrize(
+    ("listed", "alone", "with_scenario"),
+    [
+        ("gauge, high_water", "", ""),
+        ("guage", "did you mean 'gauge'?", "did you mean 'gauge'?"),
+        ("tides", "did you mean 'mcp:tides'?", "did you mean 'mcp:tides'?"),
+        ("wind", "add wind.sh to global_tools", "add wind.sh to global_tools"),
+        ("gauges", "did you mean 'gauge'?", ""),
+        ("low_water", "", "the agent has no tool 'low_water'"),
+        ("high_watr", "", "did you mean 'high_water'?"),
+    ],
+)
+def test_a_misspelt_tool_of_an_agent_with_an_mcp_server_is_found(
+    listed: str, alone: str, with_scenario: str, invoke: Invoke, write: WriteFile
+) -> None:
+    write("agents/desk/graph.yaml", TOOLS.replace("LISTED", listed))
+    write("functions/tools/gauge.sh", "main() { :; }\n")
+    write("functions/tools/wind.sh", "main() { :; }\n")
+    mcp = "{tides: {tools: [{name: high_water, stubs: []}, {name: gauges, stubs: []}]}}"
+    write(
+        "a.scenario.yaml",
+        f"harness: 1\nmanifest: agents/desk\nscenarios: [{{name: any, input: go, mcp: {mcp}}}]\n",
+    )
+    for paths, told in ((["agents"], alone), (["agents", "a.scenario.yaml"], with_scenario)):
+        shown = invoke("validate", *paths)
+        found = [line for line in shown.stdout.splitlines() if "unknown-tool" in line]
+        assert (bool(found), shown.exit_code) == (bool(told), 2 if ": error:" in shown.stdout else 0)
+        assert told in shown.stdout
+
+
 def test_a_folder_is_searched_for_manifests_of_any_dialect(
     invoke: Invoke, write: WriteFile, counter: str
 ) -> None:

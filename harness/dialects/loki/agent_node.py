@@ -21,6 +21,7 @@ from harness.dialects.loki.routing import exit_update
 from harness.dialects.loki.state import apply_state_updates
 from harness.dialects.loki.structured import merge_output, parse_structured_output
 from harness.dialects.loki.templates import render
+from harness.dialects.loki.tool_universe import warn_once
 from harness.dialects.request import LoadRequest
 from harness.engine.context import NodeContext
 from harness.engine.nested import run_inside
@@ -31,9 +32,6 @@ from harness.graph.vocabulary import NestedGraph
 
 GRAPH: Final = "graph.yaml"
 CONFIG: Final = "config.yaml"
-
-_WARNED: Final = "warnings of children"
-"""The resource of a run with the warnings of children raised so far. Each warning is raised once per run."""
 
 _MAX_NAME_BYTES: Final = 255  # the limit for file names of the usual file systems
 
@@ -112,14 +110,10 @@ class ChildAgent:
 
         Their locations start at its folder, so that a trace does not depend on the path of the project.
         """
-        raised: set[str] = ctx.run.simulation.resources.setdefault(_WARNED, set())
         for warning in graph.warnings:
             span = warning.span
             place = replace(span, file="/".join(Path(span.file).parts[-2:])) if span else None
-            text = replace(warning, span=place).one_line
-            if text not in raised:
-                raised.add(text)
-                ctx.run.warn(text)
+            warn_once(ctx.run, replace(warning, span=place).one_line)
 
 
 async def spawn(

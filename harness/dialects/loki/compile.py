@@ -90,6 +90,7 @@ def _load(request: LoadRequest, inherited: str | None) -> Graph:
         may_pause=any(isinstance(n, ApprovalNode | InputNode | AgentNode) for n in graph.nodes.values()),
         warnings=tuple(problems.warnings),
         open_state=True,
+        tool_problems=lambda functions: list(rules.tools_of_nodes(functions)) if validated else [],
         takes_hooks=False,
         vocabulary=lambda: vocabulary(context),
         explicit_ends=True,

@@ -9,6 +9,7 @@ from __future__ import annotations
 import os
 from collections.abc import Iterator, Mapping
 from graphlib import CycleError, TopologicalSorter
+from itertools import chain
 from pathlib import Path
 from typing import Any, Final
 
@@ -16,7 +17,8 @@ from harness.dialects.kit.reachable import reachable
 from harness.dialects.loki import document as doc
 from harness.dialects.loki.agent_node import CONFIG, GRAPH, is_file_name, sibling_folder
 from harness.dialects.loki.routing import NEXT, AnswerExit, DeclaredEdge, declared_edges
-from harness.dialects.loki.tool_universe import SERVER, ToolUniverse, shared_file
+from harness.dialects.loki.templates import MISSPELLING_CUTOFF
+from harness.dialects.loki.tool_universe import SERVER, Functions, ToolUniverse, shared_file
 from harness.dialects.request import LoadRequest
 from harness.errors import ManifestError, Problem
 from harness.source.document import Document
@@ -57,7 +59,7 @@ class Rules:
                     text = f"the rag node '{id_}' has no documents: at least one source is needed"
                     yield self._problem("no-documents", text, "nodes", id_, "documents")
                 case doc.LLMNode():
-                    yield from self._tools(id_, node)
+                    yield from (each for each in self._tools(id_, node, {}) if each.severity == "error")
                     yield from self._model(node.model, "nodes", id_, "model")
 
     def _targets(self) -> Iterator[Problem]:
@@ -132,18 +134,36 @@ class Rules:
             hint = "write client:name, such as openai:gpt-4o, or leave it out for the model that is active"
             yield self._problem("unknown-model", f"there is no model '{model}'", *where, hint=hint)
 
-    def _tools(self, id_: str, node: doc.LLMNode) -> Iterator[Problem]:
-        unknown = set(self.tools.unknown(node.tools))
-        for index, entry in enumerate(node.tools):
-            if entry in unknown:
-                text = f"node '{id_}': the agent has no tool '{entry}'"
-                yield self._problem(
-                    "unknown-tool", text, "nodes", id_, "tools", index, hint=self._tool_hint(entry)
-                )
+    def tools_of_nodes(self, functions: Functions) -> Iterator[Problem]:
+        """Yield the problems of whitelists that depend on the functions of MCP servers, of which some are known."""
+        for id_, node in self.graph.nodes.items():
+            if isinstance(node, doc.LLMNode):
+                yield from self._tools(id_, node, functions)
 
-    def _tool_hint(self, entry: str) -> str:
+    def _tools(self, id_: str, node: doc.LLMNode, functions: Functions) -> Iterator[Problem]:
+        """Yield an error for each unknown tool, and a warning for each that looks misspelt and may be a function."""
+        for index, entry in enumerate(node.tools):
+            where = ("nodes", id_, "tools", index)
+            lacks = self.tools.lacks(entry, functions)
+            if lacks:
+                text = f"node '{id_}': the agent has no tool '{entry}'"
+                yield self._problem("unknown-tool", text, *where, hint=self._tool_hint(entry, functions))
+            elif lacks is None and (hint := self._misspelling_hint(entry)):
+                text = f"node '{id_}': '{entry}' is no tool of the agent itself, and looks misspelt"
+                yield Problem("unknown-tool", text, self.document.span(where), hint, "warning")
+
+    def _misspelling_hint(self, entry: str) -> str:
+        """Return a hint if a name that may be a function of an MCP server looks like another name; else ""."""
+        if entry in self.tools.servers:
+            return f"did you mean '{SERVER}{entry}'?"
+        if (file := shared_file(entry, self.request)) is not None:
+            return f"add {file} to global_tools"
+        near = nearest(entry, self.tools.local, cutoff=MISSPELLING_CUTOFF)
+        return f"did you mean '{near}'?" if near else ""
+
+    def _tool_hint(self, entry: str, functions: Functions) -> str:
         """Return a hint for an unknown tool: a similar name, or the entry that would add it to the agent."""
-        known = self.tools.names()
+        known = [*self.tools.names(), *chain.from_iterable(functions.get(s, ()) for s in self.tools.servers)]
         if nearest(entry, known) is None:
             server = entry.removeprefix(SERVER)
             if server and server != entry:

@@ -8,7 +8,7 @@ whitelist needs them.
 from __future__ import annotations
 
 import os
-from collections.abc import Awaitable, Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final
@@ -23,8 +23,14 @@ from harness.graph.effects import MCPCall, MCPEndpoint, ToolCall, ToolSpec
 from harness.source.document import Document
 
 SERVER: Final = "mcp:"
+_WARNED: Final = "warnings"
+"""The resource of a simulation with the warnings that `warn_once` has raised."""
 _SHARED: Final = "functions/tools"
 """The folder of `global_tools` files, beside the folder of agents."""
+
+
+Functions = Mapping[str, Collection[str]]
+"""The names of the functions of MCP servers, by server."""
 
 
 class UnknownTool(HarnessError):
@@ -39,10 +45,19 @@ class UnknownTool(HarnessError):
 
 @dataclass(frozen=True)
 class Tool:
-    """A tool for models. `call` runs it and returns its result as text."""
+    """A tool for models. `call` runs it and returns its result as text. `origin` is where it comes from, in words."""
 
     spec: ToolSpec
+    origin: str
     call: Callable[[Mapping[str, Any], NodeContext], Awaitable[str]]
+
+
+def warn_once(run: RunContext, text: str) -> None:
+    """Add a warning to the trace, unless the simulation has it already, from any of its graphs."""
+    raised: set[str] = run.simulation.resources.setdefault(_WARNED, set())
+    if text not in raised:
+        raised.add(text)
+        run.warn(text)
 
 
 class ToolUniverse:
@@ -99,17 +114,18 @@ class ToolUniverse:
                 text = f"{_SHARED}/{entry} beside the agents cannot be read: models get the tool without parameters"
                 yield Problem("unread-tool", text, document.span(("global_tools", index)), severity="warning")
 
-    def unknown(self, whitelist: Iterable[str]) -> list[str]:
-        """Return the entries that are not in the universe.
+    def lacks(self, entry: str, functions: Functions) -> bool | None:
+        """True if a whitelist entry is not in the universe; None if only a run can know.
 
-        If there are MCP servers, a plain name may be one of their functions, and is not returned.
+        `functions` are those of the MCP servers that are known. A plain name may be a function of another one.
         """
-        return [
-            entry
-            for entry in whitelist
-            if (entry.startswith(SERVER) and entry.removeprefix(SERVER) not in self.servers)
-            or (not entry.startswith(SERVER) and entry not in self.local and not self.servers)
-        ]
+        if entry in self.names():
+            return False
+        if entry.startswith(SERVER):
+            return True
+        if any(entry in functions.get(server, ()) for server in self.servers):
+            return False
+        return True if functions.keys() >= {*self.servers} else None
 
     def names(self) -> list[str]:
         """Return the possible whitelist entries that are known without asking servers."""
@@ -126,13 +142,18 @@ class ToolUniverse:
     async def select(self, whitelist: Iterable[str], run: RunContext) -> list[Tool]:
         """Return the tools that a whitelist lists, in its order, each once.
 
+        Of several tools of one name, the first is returned. A warning says so.
+
         Raises:
             UnknownTool: an entry is not in the universe.
         """
         tools: dict[str, Tool] = {}
         for entry in whitelist:
             for tool in await self._tools_of_entry(entry, run):
-                tools.setdefault(tool.spec.name, tool)
+                first = tools.setdefault(tool.spec.name, tool)
+                if first.origin != tool.origin:
+                    text = f"'{tool.spec.name}' is a tool of {first.origin} and of {tool.origin}"
+                    warn_once(run, f"{text}: models get that of {first.origin}")
         return list(tools.values())
 
     async def _tools_of_entry(self, entry: str, run: RunContext) -> list[Tool]:
@@ -141,13 +162,21 @@ class ToolUniverse:
             return await _mcp_tools(server, run)
         if entry in self.local:
             return [_local_tool(self.local[entry], self.env)]
-        known = self.names()
+        known, found = self.names(), list[Tool]()
         for server in self.servers:
-            functions = await _mcp_tools(server, run)
-            if found := [tool for tool in functions if tool.spec.name == entry]:
-                return found
+            if found and not run.world.answers_for(MCPCall(name=entry, endpoint=_endpoint(server))):
+                continue
+            try:
+                functions = await _mcp_tools(server, run)
+            except Exception:
+                if found:  # the server is asked only for another function of this name
+                    continue
+                raise
+            found += [tool for tool in functions if tool.spec.name == entry]
             known += [tool.spec.name for tool in functions]
-        raise UnknownTool(f"the agent has no tool '{entry}'", known)
+        if not found:
+            raise UnknownTool(f"the agent has no tool '{entry}'", known)
+        return found
 
 
 def _shared_folder(request: LoadRequest) -> Path:
@@ -164,11 +193,15 @@ def _local_tool(spec: ToolSpec, env: Mapping[str, str]) -> Tool:
     async def call(args: Mapping[str, Any], ctx: NodeContext) -> str:
         return text_of(await ctx.perform(ToolCall(name=spec.name, args=args, env=env)))
 
-    return Tool(spec, call)
+    return Tool(spec, "the agent itself", call)
+
+
+def _endpoint(server: str) -> MCPEndpoint:
+    return MCPEndpoint(id=server, transport="stdio")
 
 
 async def _mcp_tools(server: str, run: RunContext) -> list[Tool]:
-    endpoint = MCPEndpoint(id=server, transport="stdio")
+    endpoint = _endpoint(server)
     return [_mcp_tool(endpoint, spec) for spec in await run.world.mcp_tools(endpoint)]
 
 
@@ -180,4 +213,4 @@ def _mcp_tool(endpoint: MCPEndpoint, spec: ToolSpec) -> Tool:
             raise ToolReportedError(texts or f"{spec.name} failed")
         return texts or text_of(result.structured)
 
-    return Tool(spec, call)
+    return Tool(spec, f"the MCP server '{endpoint.id}'", call)
