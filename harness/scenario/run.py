@@ -40,7 +40,7 @@ from harness.scenario.streams import preserve_streams
 from harness.scenario.turns import run_turns
 from harness.secrets import Secrets
 from harness.settings import RecordMode, Settings
-from harness.source.imports import repeat_environment
+from harness.source.imports import bundled_data, repeat_environment
 from harness.time.clock import VirtualTimeLoop
 from harness.time.interrupts import marked_interrupts
 from harness.time.paced import PacedTimeLoop
@@ -174,7 +174,8 @@ def run_once(
     """
     is_real = backend is not None and backend.is_real
     result: RunResult | None = None
-    with open_network() if is_real else closed_network() as connections, preserve_streams():
+    network = open_network() if is_real else closed_network()
+    with network as connections, preserve_streams(), bundled_data():
         recorded = backend.metadata.environment if backend is not None and not is_real else {}
         try:
             graph = graph or load_graph(load_request(scenario, settings, recorded), scenario.dialect)

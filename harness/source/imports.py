@@ -197,6 +197,22 @@ def recording_environment(folder: Path) -> Iterator[None]:
             _set_by_modules.setdefault(folder, {}).update(changed)
 
 
+_BUNDLED_DATA: Final = ("LITELLM_LOCAL_MODEL_COST_MAP", "LITELLM_LOCAL_ANTHROPIC_BETA_HEADERS")
+"""Variables that make a library use the data that it comes with, instead of fetching newer data at its import."""
+
+
+@contextmanager
+def bundled_data() -> Iterator[None]:
+    """Set the variables of `_BUNDLED_DATA` to True inside, except those that are set already."""
+    added = [name for name in _BUNDLED_DATA if name not in os.environ]
+    os.environ.update(dict.fromkeys(added, "True"))
+    try:
+        yield
+    finally:
+        for name in added:
+            os.environ.pop(name, None)
+
+
 @contextmanager
 def importing(
     names: Set[str], folders: Sequence[Path], packages: Mapping[str, ModuleType] | None = None
@@ -226,7 +242,8 @@ def importing(
     path = list(sys.path)
     sys.path[:0] = [str(folder) for folder in folders]
     try:
-        yield
+        with bundled_data():
+            yield
     finally:
         sys.path[:] = path
         _remember(folders, before)

@@ -100,3 +100,13 @@ def test_an_unknown_isolation_is_refused(project: Any) -> None:
         'setting \'isolation\' in [tool.harness] in pyproject.toml: expected "none" or "process"'
         in result.stderr
     )
+
+
+@pytest.mark.parametrize("isolation", ["none", "process"])
+def test_a_library_that_a_tool_imports_while_it_runs_fetches_no_data(
+    project: Any, monkeypatch: pytest.MonkeyPatch, isolation: str
+) -> None:
+    monkeypatch.delenv("LITELLM_LOCAL_MODEL_COST_MAP", raising=False)
+    tools = "import os\ndef call():\n    return os.environ['LITELLM_LOCAL_MODEL_COST_MAP']\n"
+    project(tools, "call", settings=f'isolation = "{isolation}"')
+    assert run().exit_code == 0

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import sys
 from collections.abc import Iterator
 from pathlib import Path
@@ -10,6 +11,8 @@ from pathlib import Path
 import pytest
 
 from harness.source.imports import ImportProblem, import_object
+
+LOCAL_PRICES = "LITELLM_LOCAL_MODEL_COST_MAP"
 
 
 @pytest.fixture(autouse=True)
@@ -153,3 +156,15 @@ def test_a_module_of_an_earlier_folder_is_found_though_that_of_a_later_one_was_i
     late = suite(tmp_path / "late", seeds="place = 'late'\n")
     assert import_object("seeds.place", [late]) == "late"
     assert import_object("seeds.place", [early, late]) == "early"
+
+
+@pytest.mark.parametrize(("said", "seen"), [(None, "True"), ("False", "False")])
+def test_libraries_fetch_no_data_when_they_are_imported_unless_the_user_has_them_fetch_it(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, said: str | None, seen: str
+) -> None:
+    monkeypatch.delenv(LOCAL_PRICES, raising=False)
+    if said is not None:
+        monkeypatch.setenv(LOCAL_PRICES, said)
+    folder = suite(tmp_path, litellm=f"import os\nlocal = os.environ.get({LOCAL_PRICES!r})\n")
+    assert import_object("litellm.local", [folder]) == seen
+    assert os.environ.get(LOCAL_PRICES) == said
