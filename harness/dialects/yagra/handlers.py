@@ -14,7 +14,7 @@ from harness.dialects.yagra.document import SUBGRAPH, NodeSpec
 from harness.dialects.yagra.model_nodes import llm
 from harness.dialects.yagra.streaming import streaming_llm
 from harness.dialects.yagra.structured import structured_llm
-from harness.engine.callables import call
+from harness.engine.callables import call, contained
 from harness.engine.context import NodeContext
 from harness.errors import HarnessError
 from harness.graph.effects import HandlerCall
@@ -104,13 +104,13 @@ async def _call(handler: Any, state: State, params: Params, node: NodeSpec) -> A
     spec: "Yagra tries calling with params first, falls back to state-only if that fails".
     """
     try:
-        return await call(handler, dict(state), dict(params))
-    except TypeError as error:
-        with_params = error
-    try:
-        return await call(handler, dict(state))
-    except TypeError as error:
-        raise SignatureError(_both_signatures_failed(node, with_params, error)) from error
+        return await contained(call(handler, dict(state), dict(params)))
+    except TypeError as with_params:
+        # Inside the `except`, so that `with_params` is the context of what is raised here, and its line is shown.
+        try:
+            return await call(handler, dict(state))
+        except TypeError as error:
+            raise SignatureError(_both_signatures_failed(node, with_params, error)) from error
 
 
 def _both_signatures_failed(node: NodeSpec, with_params: TypeError, without: TypeError) -> str:

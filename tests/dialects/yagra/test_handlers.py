@@ -6,7 +6,9 @@ from typing import Any
 
 import pytest
 
+from harness.engine.callables import collect_exceptions
 from harness.errors import UnscriptedCall
+from harness.source.frames import own_frames
 from harness.world.spec import Entry, Stub, WorldSpec
 from tests.dialects.yagra.runs import RunResult, answers, fails, handlers, run_workflow
 
@@ -41,7 +43,9 @@ def test_a_type_error_inside_the_handler_also_leads_to_a_second_call(tmp_path: P
         raise TypeError("no params, please")
     return {{"seen": sorted(state)}}
 """
-    assert bake(tmp_path, python, given={"flour": "rye"}).state["seen"] == ["flour"]
+    with collect_exceptions() as recovered:
+        assert bake(tmp_path, python, given={"flour": "rye"}).state["seen"] == ["flour"]
+    assert [str(error) for error in recovered] == ["no params, please"]
 
 
 def test_type_errors_with_and_without_params_are_reported_together(tmp_path: Path) -> None:
@@ -49,6 +53,29 @@ def test_type_errors_with_and_without_params_are_reported_together(tmp_path: Pat
     assert "both signatures" in str(result.error)
     assert "unsupported operand" in str(result.error)
     assert "missing 1 required positional argument: 'params'" in str(result.error)
+
+
+@pytest.mark.parametrize(
+    ("signature", "told"),
+    [
+        ("state, params", "SignatureError"),  # cannot be called without params
+        ("state, params=None", "AttributeError"),  # fails in another way without params
+        ("*given", "SignatureError"),  # fails in the same way
+    ],
+)
+def test_the_line_of_a_type_error_inside_a_handler_with_params_is_shown(
+    tmp_path: Path, signature: str, told: str
+) -> None:
+    python = f"""
+def bake({signature}):
+    grams = (params if "params" in locals() else given[-1]).get("grams")
+    return {{"left": grams - None}}
+"""
+    error = bake(tmp_path, python).error
+    assert type(error).__name__ == told
+    raised = [frame for frame in own_frames(error) if frame["raised"].startswith("TypeError: unsupported")]
+    assert raised[0]["source"] == 'return {"left": grams - None}'
+    assert (Path(raised[0]["file"]).name, raised[0]["line"]) == ("own.py", 4)
 
 
 def test_any_other_error_fails_the_node_at_once(tmp_path: Path) -> None:
