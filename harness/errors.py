@@ -22,7 +22,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from signal import Signals
-from typing import Literal
+from typing import Literal, NamedTuple
 
 Severity = Literal["error", "warning", "note"]
 
@@ -44,11 +44,19 @@ class Span:
         return Span, (self.file, self.line, self.column, self.length)
 
 
+class Unless(NamedTuple):
+    """A thing that a scenario may provide: a handler in place of a built-in one, or a key of the state."""
+
+    kind: Literal["handler", "key"]
+    name: str
+
+
 @dataclass(frozen=True, slots=True)
 class Problem:
     """A mistake in a file.
 
-    `code` is stable and documented in docs/troubleshooting.md (in kebab-case, such as `unknown-key`).
+    `code` is stable and documented in docs/troubleshooting.md (in kebab-case, such as `unknown-key`). A warning of a
+    manifest with `unless` does not apply in scenarios that provide what it names.
     """
 
     code: str
@@ -56,6 +64,7 @@ class Problem:
     span: Span | None = None
     hint: str = ""
     severity: Severity = "error"
+    unless: Unless | None = None
 
     def __str__(self) -> str:
         place = f"{self.span}: " if self.span else ""

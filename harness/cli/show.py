@@ -16,6 +16,7 @@ from harness.cli.problems import print_problems
 from harness.dialects.load import load_graph
 from harness.draw.picture import Form, picture
 from harness.errors import FormatError, ManifestError, Problem
+from harness.scenario.load_warnings import warnings_alone
 from harness.source.document import shown_path
 
 _TITLES: Final[Mapping[str, Callable[[str], str]]] = {
@@ -60,7 +61,7 @@ def command(
         }
     except ManifestError as error:
         raise ManifestError([with_env_option(problem) for problem in error.problems]) from None
-    print_problems(dict.fromkeys(warning for graph in graphs.values() for warning in graph.warnings))
+    print_problems(dict.fromkeys(found for graph in graphs.values() for found in warnings_alone(graph)))
     pictures: dict[tuple[str, str], str] = {}
     for name, graph in graphs.items():
         pictures.setdefault((graph.name, picture(graph, form, data=data)), str(name))

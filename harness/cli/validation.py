@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence, Set
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
@@ -14,6 +14,7 @@ from harness.graph.model import Graph
 from harness.graph.nested import inner_graphs, nested_problems
 from harness.scenario import SUFFIXES
 from harness.scenario.load import discover, load_file
+from harness.scenario.load_warnings import Subject, subject, warnings_alone, warnings_in
 from harness.scenario.manifest_scenarios import build_scenarios
 from harness.scenario.model import Scenario
 from harness.scenario.names import unknown_names
@@ -69,16 +70,20 @@ def problems(files: Files, options: LoadOptions) -> Iterator[tuple[Path | None, 
 def _all_problems(files: Files, options: LoadOptions) -> Iterator[tuple[Path | None, Problem]]:
     for problem in files.unreadable:
         yield None, problem
+    ruled_out: set[Subject] = set()
     for path in files.scenarios:
-        for problem in scenario_file_problems(path, options):
+        for problem in scenario_file_problems(path, options, ruled_out):
             yield path, problem
     for path in files.manifests:
-        for problem in manifest_problems(path, options):
+        for problem in manifest_problems(path, options, ruled_out):
             yield path, problem
 
 
-def scenario_file_problems(path: Path, options: LoadOptions) -> Iterator[Problem]:
-    """Yield the problems of a scenario file, and of the manifests that its scenarios run."""
+def scenario_file_problems(path: Path, options: LoadOptions, ruled_out: set[Subject]) -> Iterator[Problem]:
+    """Yield the problems of a scenario file, and of the manifests that its scenarios run.
+
+    Load warnings of the manifests that do not apply in a scenario are added to `ruled_out`.
+    """
     try:
         loaded = load_file(path)
     except FormatError as error:
@@ -105,7 +110,9 @@ def scenario_file_problems(path: Path, options: LoadOptions) -> Iterator[Problem
             continue
         settings = options.projects.of(scenario.file)
         names = unknown_names(scenario, graph, settings, lambda other: _graph(other, options))
-        found |= dict.fromkeys([*graph.warnings, *graph.notes, *names, *nested_problems(graph)])
+        warnings = warnings_in(scenario, graph)
+        ruled_out |= set(map(subject, graph.warnings)).difference(map(subject, warnings))
+        found |= dict.fromkeys([*warnings, *graph.notes, *names, *nested_problems(graph)])
         found |= dict.fromkeys(_tool_problems(graph, [scenario]))
     yield from (with_env_option(problem) for problem in found)
 
@@ -147,8 +154,11 @@ def _graph(scenario: Scenario, options: LoadOptions) -> Graph:
     return load_graph(request, scenario.dialect)
 
 
-def manifest_problems(path: Path, options: LoadOptions) -> Iterator[Problem]:
-    """Yield the problems of a manifest, its agents (or the chosen one), and the scenarios inside it."""
+def manifest_problems(path: Path, options: LoadOptions, ruled_out: Set[Subject]) -> Iterator[Problem]:
+    """Yield the problems of a manifest, its agents (or the chosen one), and the scenarios inside it.
+
+    Load warnings that do not apply in a scenario are left out: where they do, its scenarios have them.
+    """
     found: dict[Problem, None] = {}
     try:
         dialect, agents = agents_of(path, options.dialect)
@@ -158,7 +168,8 @@ def manifest_problems(path: Path, options: LoadOptions) -> Iterator[Problem]:
     for agent in agents_to_load(agents, options.agent):
         try:
             graph = load_graph(options.request(path, agent), dialect.name)
-            found |= dict.fromkeys([*graph.warnings, *graph.notes, *nested_problems(graph)])
+            warnings = warnings_alone(graph, ruled_out)
+            found |= dict.fromkeys([*warnings, *graph.notes, *nested_problems(graph)])
             of_tools = _tool_problems(graph, options.users.get(real_path(path), ()))
             # What is certain is an error of the scenario, unless it expects that its manifest is refused.
             found |= dict.fromkeys(each for each in of_tools if each.severity != "error")

@@ -8,10 +8,15 @@ from itertools import chain
 
 from harness.errors import ManifestError, Problem
 from harness.graph.model import Graph
+from harness.graph.vocabulary import NestedGraph
 
 
 def inner_graphs(graph: Graph) -> Iterator[Graph | ManifestError]:
     """Yield the graphs inside a graph at any depth, each once. For a manifest that is refused, yield the error."""
+    return (inner for _, inner in _nested(graph))
+
+
+def _nested(graph: Graph) -> Iterator[tuple[NestedGraph, Graph | ManifestError]]:
     seen: set[Hashable] = set()
     ahead = [graph]
     while ahead:
@@ -24,16 +29,16 @@ def inner_graphs(graph: Graph) -> Iterator[Graph | ManifestError]:
             try:
                 found = nested.graph()
             except ManifestError as error:
-                yield error
+                yield nested, error
                 continue
-            yield found
+            yield nested, found
             ahead.append(found)
 
 
 def nested_problems(graph: Graph) -> Iterator[Problem]:
     """Yield the problems of all nested graphs. Errors become warnings, as a scenario may answer in their place."""
-    for inner in inner_graphs(graph):
+    for nested, inner in _nested(graph):
         if isinstance(inner, Graph):
-            yield from inner.warnings
+            yield from () if nested.warned else inner.warnings
         else:
             yield from (replace(problem, severity="warning") for problem in inner.problems)

@@ -26,11 +26,13 @@ class NestedGraph:
         key: identifies the graph, so that graphs which run each other in a circle are recognized.
         graph: returns the graph, or raises a ManifestError.
         attributed: its effects carry the name of the node it runs inside.
+        warned: the warnings of the outer graph contain those of this one.
     """
 
     key: Hashable
     graph: Callable[[], Graph]
     attributed: bool = False
+    warned: bool = False
 
 
 @dataclass(frozen=True)

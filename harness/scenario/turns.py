@@ -26,6 +26,7 @@ from harness.judges.material import material_of
 from harness.judges.request import Material
 from harness.scenario.custom import run_custom_checks
 from harness.scenario.judge import grade
+from harness.scenario.load_warnings import warnings_in
 from harness.scenario.model import MISSING, Expectations, Scenario, Turn
 from harness.scenario.outcome import Observation
 from harness.scenario.prices import PriceList
@@ -102,7 +103,7 @@ class _Run:
         whole.unused = self.world.unused()
         whole.raised = recovered_exceptions(raised, whole.error)
         whole.warnings = [
-            *(problem.one_line for problem in self.graph.warnings),
+            *dict.fromkeys(problem.one_line for problem in warnings_in(self.scenario, self.graph)),
             *whole.warnings,
             *self.world.warnings(),
         ]

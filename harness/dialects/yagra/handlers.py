@@ -16,7 +16,7 @@ from harness.dialects.yagra.streaming import streaming_llm
 from harness.dialects.yagra.structured import structured_llm
 from harness.engine.callables import call, contained
 from harness.engine.context import NodeContext
-from harness.errors import HarnessError
+from harness.errors import HarnessError, Unless
 from harness.graph.effects import HandlerCall
 from harness.graph.to_json import error_text
 from harness.source.models import describe
@@ -31,6 +31,11 @@ BUILT_IN: Final[Mapping[str, BuiltIn]] = {
     "structured_llm": structured_llm,
     "streaming_llm": streaming_llm,
 }
+
+
+def unless_replaced(node: NodeSpec) -> Unless | None:
+    """Return the condition of a warning about a built-in handler; None if no scenario can replace the node's."""
+    return Unless("handler", node.handler) if node.handler in BUILT_IN else None
 
 
 class SignatureError(HarnessError):

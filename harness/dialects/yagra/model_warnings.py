@@ -1,6 +1,6 @@
 """Warnings of params that a built-in handler does not read, or will refuse when it runs.
 
-They are not errors, because a scenario may replace a built-in handler.
+They are not errors, because a scenario may replace a built-in handler; then they do not apply.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ from string import Formatter
 from typing import Any, Final
 
 from harness.dialects.yagra.document import SUBGRAPH, NodeSpec, Workflow
-from harness.dialects.yagra.handlers import BUILT_IN
+from harness.dialects.yagra.handlers import BUILT_IN, unless_replaced
 from harness.dialects.yagra.model_nodes import (
     OUTPUT_KEY,
     ModelParamsError,
@@ -31,10 +31,10 @@ _PARAMS_OF_MODELS: Final = (PROMPT_REF, _MODEL, OUTPUT_KEY)
 _READ: Final[Mapping[str, Sequence[str]]] = {
     "llm": _PARAMS_OF_MODELS,
     "structured_llm": (*_PARAMS_OF_MODELS, SCHEMA),
-    "streaming_llm": _PARAMS_OF_MODELS,
+    "streaming_llm": (*_PARAMS_OF_MODELS, "stream"),
     SUBGRAPH: ("workflow_ref",),
 }
-"""The params that each built-in handler reads."""
+"""The params that each built-in handler has. `stream` is declared, and changes nothing: each reply is a stream."""
 
 _KEYS_OF_A_MODEL: Final = ("provider", "name", "kwargs")
 _NODE_KEYS: Final = frozenset(NodeSpec.model_fields) | {"timeout"}
@@ -147,7 +147,7 @@ class _NodeWarnings:
         return ("params", name) if inherited else ("nodes", self.index, "params", name)
 
     def _warning(self, code: str, text: str, where: Span, hint: str) -> Problem:
-        return Problem(code, text, where, hint, "warning")
+        return Problem(code, text, where, hint, "warning", unless_replaced(self.node))
 
 
 def _setting(name: str) -> str:

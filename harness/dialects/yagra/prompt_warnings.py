@@ -9,7 +9,7 @@ from collections.abc import Iterator, Mapping, Sequence
 
 from harness.dialects.yagra.document import ERROR, NEXT, Workflow
 from harness.dialects.yagra.prompts import Params
-from harness.errors import Problem
+from harness.errors import Problem, Unless
 from harness.graph.model import Graph
 from harness.source.suggest import did_you_mean
 
@@ -38,7 +38,9 @@ def _placeholders(
                 why = f"the node runs for each item, and is given {', '.join(sorted(items))} alone"
             text = f"node '{node.id}': nothing is known to set '{{{name}}}' of its prompt: {why}"
             hint = did_you_mean(name, sorted(here), listing=False)
-            yield Problem("unknown-placeholder", text, where, hint, "warning")
+            # With a schema, keys that it lacks are dropped from inputs and answers.
+            unless = None if workflow.state_schema or alone else Unless("key", name)
+            yield Problem("unknown-placeholder", text, where, hint, "warning", unless)
         for name, where in resolved.prompt.doubled_placeholders() if resolved.prompt else ():
             if name in here:
                 text = f"node '{node.id}': '{{{{{name}}}}}' of its prompt is not filled in: doubled braces are text"

@@ -9,9 +9,10 @@ from collections.abc import Iterator, Sequence
 from typing import Final
 
 from harness.dialects.yagra.document import SUBGRAPH, NodeSpec, Workflow
-from harness.dialects.yagra.handlers import BUILT_IN
+from harness.dialects.yagra.handlers import BUILT_IN, unless_replaced
+from harness.dialects.yagra.model_nodes import OUTPUT_KEY
 from harness.dialects.yagra.prompts import Params
-from harness.errors import Problem
+from harness.errors import Problem, Unless
 from harness.source.document import Document, DocumentPath
 from harness.source.suggest import did_you_mean
 
@@ -41,19 +42,20 @@ def _output_keys(workflow: Workflow, document: Document, params: Sequence[Params
         has_prompt = resolved.prompt is not None and isinstance(resolved.prompt.value, dict)
         if not (fields and has_prompt and _writes_output_key(workflow, node, resolved)):
             continue
-        key, where = resolved.output_key, ("nodes", index, "params", "output_key")
+        key, where = resolved.output_key, ("nodes", index, "params", OUTPUT_KEY)
         if key not in fields:
             text = f"node '{node.id}': its output_key '{key}' is not in state_schema, so its output is lost"
-            yield _warning("undeclared-output", text, document, where, did_you_mean(key, fields))
+            unless = None if OUTPUT_KEY in resolved.values else unless_replaced(node)
+            yield _warning("undeclared-output", text, document, where, did_you_mean(key, fields), unless)
         elif fields[key].is_reduced_list and node.handler in BUILT_IN:
             text = f"node '{node.id}': '{key}' appends lists (reducer: add), and {node.handler} writes none"
             hint = f"write another key, and have a handler of your own return {{{key}: [...]}}"
-            yield _warning("not-a-list", text, document, where, hint)
+            yield _warning("not-a-list", text, document, where, hint, unless_replaced(node))
 
 
 def _writes_output_key(workflow: Workflow, node: NodeSpec, params: Params) -> bool:
     """True if a node writes its output key: it is written in its params, or the default of a model node."""
-    if "output_key" in params.values:
+    if OUTPUT_KEY in params.values:
         return True
     return node.handler in BUILT_IN and not workflow.has_conditional_edges(node.id)
 
@@ -85,7 +87,8 @@ def _mapped_outputs(workflow: Workflow, document: Document, params: Sequence[Par
             hint = (
                 f"map a handler of your own that returns {{{key}: [...]}}, and declare it with reducer: add"
             )
-            yield _warning("collision", text, document, ("nodes", index, "params", "output_key"), hint)
+            where = ("nodes", index, "params", OUTPUT_KEY)
+            yield _warning("collision", text, document, where, hint, unless_replaced(node))
 
 
 def _parallel_nodes(workflow: Workflow, document: Document) -> Iterator[Problem]:
@@ -103,5 +106,7 @@ def _parallel_nodes(workflow: Workflow, document: Document) -> Iterator[Problem]
                 yield _warning("collision", text, document, ("edges", index), OPEN_STATE_HINT)
 
 
-def _warning(code: str, text: str, document: Document, path: DocumentPath, hint: str) -> Problem:
-    return Problem(code, text, document.span(path), hint, "warning")
+def _warning(
+    code: str, text: str, document: Document, path: DocumentPath, hint: str, unless: Unless | None = None
+) -> Problem:
+    return Problem(code, text, document.span(path), hint, "warning", unless)

@@ -69,13 +69,8 @@ class Subgraphs:
 
 
 def subgraph_warnings(node: NodeSpec, graph: Graph) -> list[Problem]:
-    """Return the warnings of a node's subgraph.
-
-    Unknown placeholders are left out if it has no schema, since the outer state may fill them.
-    """
-    return _with_subgraph(
-        node, (w for w in graph.warnings if not (graph.open_state and w.code == "unknown-placeholder"))
-    )
+    """Return the warnings of a node's subgraph. Those of keys are left out, since the outer state may have them."""
+    return _with_subgraph(node, (w for w in graph.warnings if w.unless is None or w.unless.kind != "key"))
 
 
 def _with_subgraph(node: NodeSpec, problems: Iterable[Problem]) -> list[Problem]:

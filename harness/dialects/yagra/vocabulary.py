@@ -27,7 +27,7 @@ def vocabulary(workflow: Workflow, params: Sequence[Params], inner: Mapping[str,
 
 
 def _inside(graph: Graph) -> NestedGraph:
-    return NestedGraph(id(graph), lambda: graph)
+    return NestedGraph(id(graph), lambda: graph, warned=True)
 
 
 def _models(workflow: Workflow, params: Sequence[Params]) -> Iterator[str]:
