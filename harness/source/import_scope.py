@@ -83,7 +83,7 @@ class ImportScope:
 
     @contextmanager
     def _with_stand_ins(self) -> Iterator[None]:
-        hidden = [name for name in sys.modules if name.partition(".")[0] in self.stand_ins]
+        hidden = [name for name in sys.modules.copy() if name.partition(".")[0] in self.stand_ins]
         others = {name: sys.modules.pop(name) for name in hidden}
         sys.modules.update(self.stand_ins)
         try:

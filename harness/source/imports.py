@@ -227,7 +227,7 @@ def importing(
     packages = packages or {}
     importlib.invalidate_caches()
     ours = {id(module) for modules in _of_folder.values() for module in modules.values()}
-    for name in [name for name, module in sys.modules.items() if id(module) in ours]:
+    for name in [name for name, module in sys.modules.copy().items() if id(module) in ours]:
         del sys.modules[name]
     set_aside = _set_aside_hiding(names, folders, packages.keys())
     # A module of an earlier folder hides those of later ones, even if it is not yet imported.
@@ -257,7 +257,7 @@ def _set_aside_hiding(wanted: Set[str], folders: Sequence[Path], replaced: Set[s
     """
     names = {name for folder in folders for name in _top_level_names(folder) if not _is_installed(name)}
     hiding = {name for name in names | wanted if _hides(name, folders)} | replaced
-    taken = [name for name in sys.modules if name.partition(".")[0] in hiding] if hiding else []
+    taken = [name for name in sys.modules.copy() if name.partition(".")[0] in hiding] if hiding else []
     return {name: sys.modules.pop(name) for name in taken}
 
 
@@ -293,7 +293,7 @@ def _remember(folders: Sequence[Path], before: _Modules) -> None:
     """Record the modules that were imported from `folders`."""
     if sys.modules == before:  # the usual case, which saves a search through thousands of modules
         return
-    for name, module in list(sys.modules.items()):
+    for name, module in sys.modules.copy().items():
         if before.get(name) is module:
             continue
         location = _location(sys.modules.get(_top(name), module))
