@@ -71,10 +71,14 @@ class Simulation:
         """Stop applying the variant: the graph has ended, and judges are the same for all variants."""
         self._models, self._params = {}, {}
 
-    def abort(self, error: HarnessError, node: str) -> None:
-        """Record an error that must end the run, and the node of the outermost graph. Only the first is kept."""
-        if self.fatal is None:
-            self.fatal, self.fatal_in = error, node
+    def abort(self, error: HarnessError, node: str = "") -> None:
+        """Record an error that must end the run, and the node of the outermost graph. Only the first is kept.
+
+        The node may be told later, when the error leaves it.
+        """
+        self.fatal = self.fatal or error
+        if error is self.fatal and not self.fatal_in:
+            self.fatal_in = node
 
     def raise_if_aborted(self) -> None:
         """Raise the error passed to `abort`, if any: the run must end, even if the graph caught the error."""

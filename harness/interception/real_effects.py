@@ -16,7 +16,7 @@ from itertools import count
 from threading import Lock
 from typing import Any, Final, NoReturn
 
-from harness.errors import WorldError
+from harness.errors import HarnessError
 from harness.graph.effects import Effect
 from harness.time.real_work import RealWork
 from harness.units import MEASURED_PRECISION
@@ -26,7 +26,11 @@ not_intercepted: ContextVar[bool] = ContextVar("not_intercepted", default=False)
 
 
 class Unanswerable(BaseException):
-    """Ends a client or a tool. They would retry on any Exception. `within_effect` raises the actual error."""
+    """Ends a client or a tool. They would retry on any Exception. `within_effect` raises the actual `error`."""
+
+    def __init__(self, error: HarnessError) -> None:
+        super().__init__(str(error))
+        self.error = error
 
 
 @dataclass(eq=False)
@@ -43,7 +47,7 @@ class RealEffect:
     state: Mapping[str, Any] = field(default_factory=dict)
     number: int = field(default_factory=count(1).__next__)
     owed_s: float = 0.0
-    refused: WorldError | None = None
+    refused: HarnessError | None = None
     _lock: Lock = field(default_factory=Lock)
     _charged: list[tuple[float, float]] = field(default_factory=list)
 
@@ -86,7 +90,7 @@ async def within_effect(
     """Return the result of `work`, which performs `effect`. Its HTTP requests, also in threads, take virtual time.
 
     Raises:
-        WorldError: a request cannot be answered, even if the code in between handled the exception.
+        HarnessError: a request cannot be answered, even if the code in between handled the exception.
     """
     while _preparations:
         _preparations.pop()()
@@ -155,16 +159,16 @@ def charge_since(began: float) -> float:
     return seconds
 
 
-def raise_unanswerable(error: WorldError) -> NoReturn:
+def raise_unanswerable(error: HarnessError) -> NoReturn:
     """End the current effects with an error, since a request of theirs cannot be answered.
 
     Raises:
         Unanswerable: within an effect.
-        WorldError: `error` itself, outside of effects.
+        HarnessError: `error` itself, outside of effects.
     """
     effects = current_effects()
     if not effects:
         raise error
     for effect in effects:
         effect.refused = effect.refused or error
-    raise Unanswerable(str(error))
+    raise Unanswerable(error)

@@ -59,7 +59,7 @@ async def run_turns(
     `requests`, which real tools send, are recorded in the trace.
     """
     run = _Run(scenario, graph, world, seed, backend, prices)
-    requests.record_in(run.simulation.trace, run.simulation.now)
+    requests.belong_to(run.simulation)
     return await run.result()
 
 

@@ -19,7 +19,7 @@ import threading
 from collections.abc import Coroutine, Mapping
 from dataclasses import dataclass, replace
 from http import HTTPStatus
-from typing import Any, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from harness.errors import WorldError
 from harness.graph.effects import Answer, Effect
@@ -27,7 +27,12 @@ from harness.graph.trace import Trace
 from harness.interception.failures import scripted_failure
 from harness.interception.interceptor import Interceptor, Place
 from harness.interception.messages import PreparedReply, Request, Response, SendResult
-from harness.interception.real_effects import RealEffect, current_effects, raise_unanswerable
+from harness.interception.real_effects import (
+    RealEffect,
+    Unanswerable,
+    current_effects,
+    raise_unanswerable,
+)
 from harness.units import PRECISION
 from harness.world.scripted import ScriptedWorld
 from harness.world.unscripted import without_headers
@@ -45,6 +50,9 @@ from harness.world.wire.http import (
     without_keys,
 )
 from harness.world.wire.reply import ReplyFactory
+
+if TYPE_CHECKING:
+    from harness.engine.simulation import Simulation
 
 T = TypeVar("T")
 
@@ -81,30 +89,43 @@ class ToolRequests(Interceptor):
         self._upstream = upstream
         self._replies = ReplyFactory()
         self._lock = threading.Lock()  # tools make requests from threads
+        self._simulation: Simulation | None = None
         self._trace = Trace()
         self._loop: asyncio.AbstractEventLoop | None = None
         self._thread = 0
         self._origin = 0.0
 
-    def record_in(self, trace: Trace, now: float) -> None:
-        """Record calls that stubs answer in this trace.
-
-        They have virtual times of the running loop; `now` is the current time in the trace.
-        """
-        self._trace, self._loop, self._thread = trace, asyncio.get_running_loop(), threading.get_ident()
-        self._origin = self._loop.time() - now
+    def belong_to(self, simulation: Simulation) -> None:
+        """Record calls that stubs answer in the trace of this run, and end the run if a request is refused."""
+        self._simulation, self._trace = simulation, simulation.trace
+        self._loop, self._thread = asyncio.get_running_loop(), threading.get_ident()
+        self._origin = self._loop.time() - simulation.now
 
     def claim(self, request: Request) -> PreparedReply | None:
-        """Return the reply of a stub, else the recorded one: see `Interceptor.claim`."""
+        """Return the reply of a stub, else the recorded one: see `Interceptor.claim`.
+
+        A request that is refused ends the run. All later ones of the run are refused with the same error, since the
+        code may go on: some clients and tools handle even what is no `Exception`.
+        """
+        error = self._simulation.fatal if self._simulation is not None else None
+        if error is None:
+            try:
+                return self._reply_to(request)
+            except WorldError as raised:  # a tool must not handle it
+                error = raised
+            except Unanswerable as raised:
+                error = raised.error
+            if self._simulation is not None:
+                self._simulation.abort(error)
+        raise_unanswerable(error)
+
+    def _reply_to(self, request: Request) -> PreparedReply | None:
         effects = current_effects()
         if effects and all(each.effect is None for each in effects):  # a request of the backend
             return self._upstream.claim(request) if self._upstream is not None else None
         owner = next((each for each in effects if each.effect is not None), RealEffect())
-        try:
-            with self._lock:
-                reply, asked = self._stub_reply(request, owner)
-        except WorldError as scenario_error:  # a tool must not handle it
-            raise_unanswerable(scenario_error)
+        with self._lock:
+            reply, asked = self._stub_reply(request, owner)
         if reply is not None:
             return reply
         if self._upstream is not None:
@@ -113,7 +134,7 @@ class ToolRequests(Interceptor):
             return None  # a thread that no effect started, such as telemetry's: the closed network refuses it
         error = self._world.unscripted(without_headers(asked), owner.state)
         self._record(asked, owner, Answer(error=error))
-        raise_unanswerable(error)
+        raise error
 
     def _stub_reply(self, request: Request, owner: RealEffect) -> tuple[_StubReply | None, Effect]:
         """Return the reply of the first stub that matches, None if there is none, and the last effect tried."""
