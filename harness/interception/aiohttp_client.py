@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import builtins
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import replace
 from importlib import import_module
@@ -32,15 +32,17 @@ def patched_aiohttp(interceptor: Interceptor) -> Iterator[None]:
     request_really = aiohttp.ClientSession._request
     failures = (aiohttp.ClientError, OSError)
 
-    async def request(session: Any, *args: Any, **options: Any) -> Any:
+    async def request(session: Any, method: str, url: Any, **options: Any) -> Any:
         if not_intercepted.get():
-            return await request_really(session, *args, **options)
-        cassette = _Cassette(interceptor, _timeout_s(options.get("timeout", session.timeout)))
+            return await request_really(session, method, url, **options)
+        options = await _with_bytes(aiohttp, session, options)
+        timeout_s = _timeout_s(options.get("timeout", session.timeout))
+        cassette = _Cassette(interceptor, session._base_url, timeout_s)
         work = RealWork()
         response, failure = None, None
         try:
             with real_timers():
-                response = await vcr_request(cassette, request_really)(session, *args, **options)
+                response = await vcr_request(cassette, request_really)(session, method, url, **options)
         except _NoResponse as none:
             failure = (
                 to_exception(none.failure, [aiohttp, builtins], failures, _OWN) if none.failure else None
@@ -70,6 +72,49 @@ def _timeout_s(timeout: Any) -> float | None:
     return (timeout if isinstance(timeout, (int, float)) else getattr(timeout, "total", None)) or None
 
 
+async def _with_bytes(aiohttp: Any, session: Any, options: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the options of a request with its body as aiohttp sends it: as bytes, with their content type.
+
+    vcrpy takes a body as it is given: JSON data, a form, an iterator.
+    """
+    data, json = options.get("data"), options.get("json")
+    if (data is None) == (json is None):  # no body, or two, which aiohttp refuses
+        return dict(options)
+    payload = _json_payload(aiohttp, session, json) if data is None else _payload(aiohttp, data)
+    written = _Written()
+    await payload.write(written)
+    headers = session._prepare_headers(options.get("headers"))
+    skipped = {*session.skip_auto_headers, *(options.get("skip_auto_headers") or ())}
+    if "content-type" not in {name.lower() for name in (*headers, *skipped)}:
+        headers["content-type"] = payload.headers["content-type"]
+    return {**options, "data": bytes(written.body), "json": None, "headers": headers}
+
+
+def _json_payload(aiohttp: Any, session: Any, value: Any) -> Any:
+    to_bytes = getattr(session, "_json_serialize_bytes", None)  # not in all versions of aiohttp
+    if to_bytes is not None:
+        return aiohttp.JsonBytesPayload(value, dumps=to_bytes)
+    return aiohttp.JsonPayload(value, dumps=session.json_serialize)
+
+
+def _payload(aiohttp: Any, data: Any) -> Any:
+    made = data() if isinstance(data, aiohttp.FormData) else data
+    try:
+        return aiohttp.get_payload(made, disposition=None)
+    except aiohttp.payload.LookupError:
+        return aiohttp.FormData(made)()
+
+
+class _Written:
+    """A stream that a body is written to."""
+
+    def __init__(self) -> None:
+        self.body = bytearray()
+
+    async def write(self, chunk: bytes) -> None:
+        self.body += chunk
+
+
 class _NoResponse(Exception):
     """No response arrived when the request was recorded."""
 
@@ -83,9 +128,10 @@ class _Cassette:
 
     write_protected = False
 
-    def __init__(self, interceptor: Interceptor, timeout_s: float | None) -> None:
+    def __init__(self, interceptor: Interceptor, base_url: Any, timeout_s: float | None) -> None:
         self.played: list[PreparedReply] = []
         self._interceptor = interceptor
+        self._base_url = base_url
         self._timeout_s = timeout_s
         self._place: Place | None = None
         self._results: list[tuple[Request, SendResult]] = []
@@ -99,6 +145,8 @@ class _Cassette:
         return [(request,)]
 
     def can_play_response_for(self, request: Any) -> bool:
+        if self._base_url is not None:
+            request.uri = str(self._base_url.join(type(self._base_url)(request.uri)))
         message = replace(from_vcr_request(request), timeout_s=self._timeout_s)
         found = self._interceptor.claim(message)
         if found is not None:

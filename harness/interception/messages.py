@@ -9,7 +9,7 @@ from typing import Any, Protocol
 
 @dataclass(frozen=True)
 class Request:
-    """An HTTP request. Header names are in lower case.
+    """An HTTP request. The method is in upper case, however the client was given it; header names are in lower case.
 
     `timeout_s` is the client's time limit for the answer; None if there is none, or it is not known.
     """
@@ -19,6 +19,9 @@ class Request:
     headers: Mapping[str, str] = field(default_factory=dict)
     body: bytes = b""
     timeout_s: float | None = field(default=None, compare=False)
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "method", self.method.upper())
 
 
 @dataclass(frozen=True)

@@ -307,3 +307,43 @@ def test_a_failure_of_aiohttp_is_the_same_on_replay(project: Project) -> None:
     pytest.importorskip("aiohttp")
     body = BY_AIOHTTP.replace("URL + path", f"'{refusing_url()}' + path")
     assert answer(recorded_and_replayed(project, body)).count("ClientConnectorError Cannot connect") == 3
+
+
+SENT_BY_AIOHTTP = """
+import aiohttp, io
+async def parts():
+    for part in (b'{"city": ', b'"Kiel"}'):
+        yield part
+upload = aiohttp.FormData({"city": "Kiel"})
+upload.add_field("map", io.BytesIO(b"a map"), filename="map.txt")
+async with aiohttp.ClientSession() as session, session.request("post", URL, %s) as response:
+    return await response.text()
+"""
+KIEL = "args: {json: {city: Kiel}}"
+BODIES = {
+    "json": ("json={'city': 'Kiel'}", KIEL),
+    "a form": ("data={'city': 'Kiel'}", "args: {text: city=Kiel}"),
+    "an upload": ("data=upload", "args: {text: {$contains: a map}}"),
+    "bytes": ('data=b\'{"city": "Kiel"}\'', KIEL),
+    "parts": ("data=parts()", KIEL),
+    "parameters": ("params={'city': 'Kiel'}", "args: {query: {city: Kiel}}"),
+}
+
+
+@pytest.mark.parametrize(("body", "args"), BODIES.values(), ids=BODIES)
+def test_a_body_of_aiohttp_is_sent_recorded_and_replayed(project: Project, body: str, args: str) -> None:
+    pytest.importorskip("aiohttp")
+    world = f"http: [{{method: POST, url: /wind, {args}, text: calm}}]"
+    assert answer(recorded_and_replayed(project, SENT_BY_AIOHTTP % body, world)) == "calm"
+
+
+def test_a_recorded_body_of_aiohttp_answers_no_other(project: Project) -> None:
+    pytest.importorskip("aiohttp")
+    scenario = probing(project, SENT_BY_AIOHTTP % "json={'city': 'Kiel', 'days': 2}")
+    with project.serving(MODEL + served()) as server:
+        project.record(scenario)
+    other = probing(project, SENT_BY_AIOHTTP % "json={'city': 'Kiel', 'days': 3}", server.url + "/wind")
+    error = project.replay(other).observed.error
+    assert error is not None
+    assert error["type"] == "CassetteMismatch"
+    assert "days: [-2-]{+3+}" in error["message"]

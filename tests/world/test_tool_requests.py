@@ -2,6 +2,7 @@
 
 import sys
 from collections.abc import Callable, Iterator
+from fnmatch import fnmatch
 from pathlib import Path
 from typing import Any
 
@@ -33,10 +34,10 @@ manifest: agent.yaml
 scenarios:
 - name: it
   input: {}
-  handlers: {fetch: real_tool.fetch}
 """
+HANDLERS = "  handlers: {fetch: real_tool.fetch}\n"
 
-Run = Callable[[str, str], RunResult]
+Run = Callable[..., RunResult]
 
 
 @pytest.fixture
@@ -45,10 +46,11 @@ def run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Run]:
     for name in ("OPENAI_BASE_URL", "ANTHROPIC_BASE_URL"):
         monkeypatch.delenv(name, raising=False)
 
-    def outcome(body: str, keys: str) -> RunResult:
-        (tmp_path / "agent.yaml").write_text(MANIFEST, encoding="utf-8")
+    def outcome(body: str, keys: str, manifest: str = MANIFEST) -> RunResult:
+        (tmp_path / "agent.yaml").write_text(manifest, encoding="utf-8")
         (tmp_path / "real_tool.py").write_text(_function(body), encoding="utf-8")
         lines = "".join(f"  {line}\n" for line in keys.strip("\n").splitlines())
+        lines += "" if "handlers:" in keys else HANDLERS
         (tmp_path / "it.scenario.yaml").write_text(HEAD + lines, encoding="utf-8")
         sys.modules.pop("real_tool", None)
         return run_once(load_file(tmp_path / "it.scenario.yaml").scenarios[0], Settings(), seed=0)
@@ -156,6 +158,101 @@ def test_an_unanswered_request_ends_the_run_whatever_the_tool_catches(run: Run, 
     assert "nearest stub: http: text: '3 plums'" in error["message"]
     assert "args.query.q" in error["message"]
 
+
+# ------------------------------------------------------------ bodies and methods
+
+SENT_BY_AIOHTTP = """\
+import io
+import aiohttp
+async def parts():
+    for part in (b'{{"email": "a@b.c"', b', "limit": 2}}'):
+        yield part
+form = aiohttp.FormData({{"email": "a@b.c", "limit": "2"}})
+upload = aiohttp.FormData({{"limit": "2"}})
+upload.add_field("list", io.BytesIO(b"3 plums"), filename="list.txt")
+async with aiohttp.ClientSession({session}) as session:
+    async with session.request("post", {url}, {body}) as response:
+        return {{"found": await response.text(), "more": str(response.url)}}"""
+
+JSON, FORM = "json: {email: a@b.c, limit: 2}", "json: null, text: email=a%40b.c&limit=2"
+AIOHTTP_BODIES = {
+    "json": ('json={"email": "a@b.c", "limit": 2}', JSON, "application/json"),
+    "a form": ('data={"email": "a@b.c", "limit": "2"}', FORM, "application/x-www-form-urlencoded"),
+    "FormData": ("data=form", FORM, "application/x-www-form-urlencoded"),
+    "an upload": ("data=upload", 'text: {$regex: "(?s).*3 plums.*"}', "multipart/form-data; boundary=*"),
+    "bytes": ('data=b\'{"email": "a@b.c", "limit": 2}\'', JSON, "application/octet-stream"),
+    "text": ('data=\'{"email": "a@b.c", "limit": 2}\'', JSON, "text/plain; charset=utf-8"),
+    "parts": ("data=parts()", JSON, "application/octet-stream"),
+    "a type of its own": (
+        'data="limit=2", headers={"Content-Type": "text/csv"}',
+        "text: limit=2",
+        "text/csv",
+    ),
+    "no body": ('params={"limit": 2}', 'text: "", query: {limit: "2"}', None),
+}
+
+
+@pytest.mark.parametrize(("body", "args", "content_type"), AIOHTTP_BODIES.values(), ids=AIOHTTP_BODIES)
+def test_http_stubs_see_the_body_that_aiohttp_sends(
+    run: Run, body: str, args: str, content_type: str | None
+) -> None:
+    client = SENT_BY_AIOHTTP.format(session="", url='"https://shop.test/find"', body=body)
+    outcome = run(client, f'http: [{{url: "https://shop.test/find", args: {{{args}}}, text: 3 plums}}]')
+    assert found(outcome) == "3 plums"
+    sent = http_calls(outcome)[0]["args"]
+    assert sent["method"] == "POST"
+    shown = sent["headers"].get("content-type")
+    assert fnmatch(shown, content_type) if content_type else shown is None
+
+
+def test_a_request_of_aiohttp_has_the_base_url_of_its_session(run: Run) -> None:
+    client = SENT_BY_AIOHTTP.format(session='"https://shop.test"', url='"/find"', body="json={}")
+    outcome = run(client, 'http: [{url: "https://shop.test/find", text: 3 plums}]')
+    assert (found(outcome), outcome.observed.state["more"]) == ("3 plums", "https://shop.test/find")
+
+
+ASKING = """\
+import json
+URL = "https://api.openai.com/v1/chat/completions"
+ASKED = {"model": "gpt-4o", "messages": [{"role": "user", "content": "plums?"}]}
+"""
+LOWER_CASE = {
+    "httpx": 'import httpx\nanswer = httpx.request("post", URL, json=ASKED).json()',
+    "httpx_async": """\
+import httpx
+async with httpx.AsyncClient() as client:
+    answer = (await client.request("post", URL, json=ASKED)).json()""",
+    "requests": 'import requests\nanswer = requests.request("post", URL, json=ASKED).json()',
+    "urllib3": """\
+import urllib3
+pool = urllib3.PoolManager().connection_from_url(URL)
+answer = pool.urlopen("post", "/v1/chat/completions", body=json.dumps(ASKED)).json()""",
+    "urllib": """\
+import urllib.request
+request = urllib.request.Request(URL, json.dumps(ASKED).encode(), method="post")
+answer = json.loads(urllib.request.urlopen(request).read())""",
+    "http_client": """\
+import http.client
+connection = http.client.HTTPSConnection("api.openai.com")
+connection.request("post", "/v1/chat/completions", body=json.dumps(ASKED))
+answer = json.loads(connection.getresponse().read())""",
+    "aiohttp": """\
+import aiohttp
+async with aiohttp.ClientSession() as session, session.request("post", URL, json=ASKED) as response:
+    answer = await response.json()""",
+}
+
+
+@pytest.mark.parametrize("client", LOWER_CASE.values(), ids=LOWER_CASE)
+def test_a_method_in_lower_case_makes_a_model_call(run: Run, client: str) -> None:
+    outcome = run(
+        f'{ASKING}{client}\nreturn {{"found": answer["choices"][0]["message"]["content"]}}',
+        "llm: [{model: gpt-4o, when: 'request.prompt == \"plums?\"', reply: 3 plums}]",
+    )
+    assert found(outcome) == "3 plums"
+
+
+# ------------------------------------------------------------ errors
 
 CAUGHT = """\
 try:
@@ -407,6 +504,83 @@ def test_a_model_call_that_nothing_answers_ends_the_run(run: Run) -> None:
     message = (outcome.observed.error or {})["message"]
     assert "nothing answers the call of model 'gpt-4o' in node 'fetch'" in message
     assert "model is 'gpt-4o', not 'o3'" in message
+
+
+REFUSED_MODELS = """\
+from langchain_anthropic import ChatAnthropic
+from langchain_core.messages import HumanMessage
+from langchain_openai import ChatOpenAI
+asked, other = ChatOpenAI(model="gpt-4o", api_key="any"), ChatOpenAI(model="o3", api_key="any")
+claude = ChatAnthropic(model="gpt-4o", api_key="any")
+text = "nothing"
+try:
+    {}
+except BaseException:
+    text = (await other.ainvoke("plums?")).content
+return {{"found": text}}"""
+ABSORBING = {
+    "ainvoke": 'text = (await asked.ainvoke("plums?")).content',
+    "invoke": 'text = asked.invoke("plums?").content',
+    "agenerate": 'text = str(await asked.agenerate([[HumanMessage("plums?")]] * 2))',
+    "fallbacks": 'text = (await asked.with_fallbacks([other]).ainvoke("plums?")).content',
+    "retries": """\
+retrying = asked.with_retry(stop_after_attempt=3, wait_exponential_jitter=False)
+    text = (await retrying.ainvoke("plums?")).content""",
+    "abatch": 'text = str(await asked.abatch(["plums?"] * 2, return_exceptions=True))',
+    "astream": 'text = "".join([chunk.content async for chunk in asked.astream("plums?")])',
+    "anthropic": 'text = (await claude.with_fallbacks([other]).ainvoke("plums?")).content',
+}
+
+
+@pytest.mark.parametrize("asking", ABSORBING.values(), ids=ABSORBING)
+def test_after_a_model_call_that_nothing_answers_no_other_is_answered(run: Run, asking: str) -> None:
+    outcome = run(REFUSED_MODELS.format(asking), "llm: [{model: o3, times: 3, reply: 3 plums}]")
+    error = outcome.observed.error or {}
+    assert (error["type"], error["node"]) == ("UnscriptedCall", "fetch")
+    assert "nothing answers the call of model 'gpt-4o' in node 'fetch'" in error["message"]
+    assert "nearest stub: llm: reply: '3 plums'" in error["message"]
+    asked = [call for call in outcome.observed.calls if call["kind"] == "llm"]
+    assert [(call["name"], call["ok"]) for call in asked] == [("gpt-4o", False)]
+    assert len(outcome.observed.unused) == 1
+
+
+SIDE_BY_SIDE = """\
+version: "1.0"
+start_at: begin
+end_at: [fetch, last]
+state_schema: {found: {type: str}, begun: {type: str}, others: {type: list, reducer: add}}
+nodes:
+  - {id: begin, handler: begin}
+  - {id: fetch, handler: fetch}
+  - {id: other, handler: other}
+  - {id: last, handler: last}
+edges: [{source: begin, target: fetch}, {source: begin, target: other}, {source: other, target: last}]
+"""
+
+
+def test_after_a_refused_request_no_effect_of_a_node_beside_it_is_performed(run: Run) -> None:
+    outcome = run(
+        """\
+import asyncio, httpx
+try:
+    httpx.get("https://shop.test/items")
+except BaseException:
+    await asyncio.sleep(9)
+return {"found": "absorbed"}""",
+        """\
+http: [{url: "https://shop.test/orders", text: none}]
+handlers:
+  fetch: real_tool.fetch
+  begin: {return: {begun: "yes"}}
+  other: {return: {others: [1]}, latency: 1}
+  last: {return: {others: [2]}}
+""",
+        SIDE_BY_SIDE,
+    )
+    error = outcome.observed.error or {}
+    assert (error["type"], error["node"]) == ("UnscriptedCall", "fetch")
+    assert "nothing answers http https://shop.test/items" in error["message"]
+    assert "last" not in [call["name"] for call in outcome.observed.calls]
 
 
 def test_an_error_of_a_model_is_the_client_s_own(run: Run) -> None:
