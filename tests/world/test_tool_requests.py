@@ -547,40 +547,36 @@ def test_after_a_model_call_that_nothing_answers_no_other_is_answered(run: Run, 
 SIDE_BY_SIDE = """\
 version: "1.0"
 start_at: begin
-end_at: [fetch, last]
-state_schema: {found: {type: str}, begun: {type: str}, others: {type: list, reducer: add}}
+end_at: [fetch, other]
+state_schema: {found: {type: str}, begun: {type: str}, more: {type: str}}
 nodes:
   - {id: begin, handler: begin}
   - {id: fetch, handler: fetch}
   - {id: other, handler: other}
-  - {id: last, handler: last}
-edges: [{source: begin, target: fetch}, {source: begin, target: other}, {source: other, target: last}]
+edges: [{source: begin, target: fetch}, {source: begin, target: other}]
 """
 
 
-def test_after_a_refused_request_no_effect_of_a_node_beside_it_is_performed(run: Run) -> None:
-    outcome = run(
-        """\
+def test_after_a_refused_request_a_node_beside_it_performs_no_effect(run: Run) -> None:
+    absorbing = """\
 import asyncio, httpx
 try:
     httpx.get("https://shop.test/items")
 except BaseException:
     await asyncio.sleep(9)
-return {"found": "absorbed"}""",
-        """\
+return {"found": "absorbed"}"""
+    keys = """\
 http: [{url: "https://shop.test/orders", text: none}]
 handlers:
-  fetch: real_tool.fetch
   begin: {return: {begun: "yes"}}
-  other: {return: {others: [1]}, latency: 1}
-  last: {return: {others: [2]}}
-""",
-        SIDE_BY_SIDE,
-    )
+  fetch: real_tool.fetch
+  other: {return: {more: "yes"}}
+"""
+    outcome = run(absorbing, keys, SIDE_BY_SIDE)
     error = outcome.observed.error or {}
     assert (error["type"], error["node"]) == ("UnscriptedCall", "fetch")
     assert "nothing answers http https://shop.test/items" in error["message"]
-    assert "last" not in [call["name"] for call in outcome.observed.calls]
+    assert "other" not in [call["name"] for call in outcome.observed.calls]
 
 
 def test_an_error_of_a_model_is_the_client_s_own(run: Run) -> None:
