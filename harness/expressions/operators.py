@@ -15,7 +15,6 @@ from celpy.celtypes import (
     BoolType,
     DoubleType,
     IntType,
-    ListType,
     UintType,
     logical_and,
     logical_not,
@@ -24,7 +23,7 @@ from celpy.celtypes import (
 
 from harness.expressions.failure import Failure, Fragment
 from harness.expressions.limits import check_length
-from harness.expressions.values import FALSE, TRUE, Null, integer, type_of
+from harness.expressions.values import FALSE, TRUE, Null, concatenated, integer, type_of
 
 Frame = list[Any]
 """The state of an evaluation: the bindings, the slots of macro variables, and last the budget."""
@@ -65,7 +64,7 @@ def _add(left: Any, right: Any) -> Any:
     if isinstance(left, _SIZED) and isinstance(right, _SIZED):
         check_length(len(left) + len(right), type(left))
     if isinstance(left, list) and isinstance(right, list):
-        return ListType((*left, *right))
+        return concatenated(left, right)
     return operator.add(left, right)
 
 

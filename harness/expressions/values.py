@@ -106,6 +106,15 @@ class ListView(ListType):
         return (view(element, null) for element in self.elements)
 
 
+def concatenated(left: Sequence[Any], right: Sequence[Any]) -> ListType:
+    """Return the elements of two CEL lists as one list. The elements of views are not read."""
+    views = [side for side in (left, right) if isinstance(side, ListView)]
+    if not views:
+        return ListType((*left, *right))
+    parts = (side.elements if isinstance(side, ListView) else side for side in (left, right))
+    return ListView([element for part in parts for element in part], views[0].null)
+
+
 def integer(value: int) -> IntType:
     """Return a CEL int.
 
@@ -213,7 +222,7 @@ def to_python(value: Any, null: Null = None) -> Any:
     if isinstance(value, Mapping):
         return {to_python(key): to_python(item, null) for key, item in value.items()}
     if isinstance(value, (list, tuple)):
-        return [to_python(item, null) for item in value]
+        return [item if type(item) in _PLAIN_SCALARS else to_python(item, null) for item in value]
     return _to_python_other(value, null)
 
 

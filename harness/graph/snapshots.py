@@ -1,13 +1,15 @@
 """Snapshots of values for a trace: JSON data that shares long values which have not changed.
 
 A node may pass on a list of 100,000 items at every step. Copying and hashing it each time would make the cost of a
-step proportional to its length, so a list is copied again only if it has changed, and hashed once.
+step proportional to its length, so a list is copied again only if it has changed, and hashed once. A conversation is a
+new list at every step; its messages are converted again only if they have changed.
 """
 
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
+from functools import lru_cache
 from typing import Any, Final
 
 from harness.graph.to_json import MAX_DEPTH, key_text, to_json
@@ -17,6 +19,8 @@ LONG_TEXT: Final = 10_000
 _PIECE: Final = 16  # the number of characters of a text that count as one item
 _KEPT: Final = 100  # the number of last long values that later ones are compared with
 _CONTAINER: Final = 8  # the number of items that a list or mapping itself counts as
+_UNKNOWN: Final = (None, None, None, 0)
+_SMALL: Final = 1 << 63
 _SCALARS: Final = frozenset({int, bool, float, type(None)})
 
 
@@ -27,7 +31,8 @@ class Snapshots:
     time of copying.
 
     Attributes:
-        size: the number of items and pieces of text in all snapshots. Shared values count once.
+        size: the number of items and pieces of text in all snapshots. Shared lists and texts count once. A message
+            counts each time, as it is written out and hashed each time.
         largest: the size of the largest snapshot. Shared values count as often as it contains them, so this is its
             size when written out.
         has_long: True if any snapshot has a long list or text.
@@ -38,6 +43,7 @@ class Snapshots:
         self.largest = 0
         self.has_long = False
         self._known: dict[int, tuple[Any, Any, int]] = {}
+        self._messages: dict[int, tuple[Any, Any, Any, int]] = {}
         self._expanded_size = 0
 
     def of(self, value: Any) -> Any:
@@ -51,7 +57,9 @@ class Snapshots:
         kind = type(value)
         if kind is str:
             return self._text(value)
-        if (kind is not dict and kind is not list) or id(value) in inside or len(inside) > MAX_DEPTH:
+        if kind is not dict and kind is not list:
+            return self._object(value, inside)
+        if id(value) in inside or len(inside) > MAX_DEPTH:
             return to_json(value, inside)
         if kind is list and len(value) >= LONG_LIST:
             return self._long_list(value, inside)
@@ -69,12 +77,38 @@ class Snapshots:
         return value
 
     def _copy(self, value: Any, inside: tuple[int, ...]) -> Any:
-        self.size += _CONTAINER + len(value)
-        self._expanded_size += _CONTAINER + len(value)
+        self.count(_CONTAINER + len(value))
         inside = (*inside, id(value))
         if type(value) is dict:
             return {key_text(key): self._of(item, inside) for key, item in value.items()}
-        return [to_json(item, inside) if type(item) in _SCALARS else self._of(item, inside) for item in value]
+        return [
+            item
+            if (type(item) is str and len(item) < _PIECE) or (type(item) is int and -_SMALL < item < _SMALL)
+            else to_json(item, inside)
+            if type(item) in _SCALARS
+            else self._of(item, inside)
+            for item in value
+        ]
+
+    def _object(self, value: Any, inside: tuple[int, ...]) -> Any:
+        """Return any other value as JSON data. A message is converted again only if it has changed."""
+        message, fields, snapshot, size = self._messages.get(id(value), _UNKNOWN)
+        if message is None or message is not value or not _equal(vars(value), fields):
+            if _is_list_type(type(value)) and id(value) not in inside and len(inside) <= MAX_DEPTH:
+                self.count(_CONTAINER + len(value))
+                inside = (*inside, id(value))
+                return [self._object(item, inside) for item in value]
+            snapshot = to_json(value, inside)
+            size = _size(snapshot)
+            if _is_message(value):
+                self._messages[id(value)] = (value, to_json(vars(value)), snapshot, size)
+        self.count(size)
+        return snapshot
+
+    def count(self, items: int) -> None:
+        """Add to the size of what is recorded."""
+        self.size += items
+        self._expanded_size += items
 
     def _long_list(self, value: list[Any], inside: tuple[int, ...]) -> Any:
         self.has_long = True
@@ -95,7 +129,29 @@ class Snapshots:
             del self._known[next(iter(self._known))]
 
 
-def _equal(value: list[Any], snapshot: list[Any]) -> bool:
+def _is_message(value: Any) -> bool:
+    from langchain_core.messages import BaseMessage
+
+    return isinstance(value, BaseMessage)
+
+
+@lru_cache(maxsize=1024)
+def _is_list_type(kind: type) -> bool:
+    return issubclass(kind, Sequence) and not issubclass(kind, (str, bytes, bytearray))
+
+
+def _size(plain: Any) -> int:
+    """Return the number of items and pieces of text in JSON data."""
+    kind = type(plain)
+    if kind is str:
+        return len(plain) // _PIECE
+    if kind is not dict and kind is not list:
+        return 0
+    items = plain.values() if kind is dict else plain
+    return _CONTAINER + len(plain) + sum(map(_size, items)) if plain else 0
+
+
+def _equal(value: Any, snapshot: Any) -> bool:
     try:
         return value == snapshot
     except Exception:  # a user's __eq__, or lists nested too deep

@@ -26,7 +26,7 @@ import hashlib
 import json
 from collections.abc import Callable, Iterator, Sequence
 from itertools import count
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Final
 
 from harness.errors import Span
 from harness.graph.effects import Effect, LLMCall, LLMReply, ToolSpec
@@ -35,6 +35,9 @@ from harness.graph.to_json import error_text, to_json
 
 if TYPE_CHECKING:
     from langchain_core.messages import BaseMessage
+
+_MESSAGE_AGAIN: Final = 5
+"""The size of a message in a request, which is recorded by reference and hashed once: that of its hash."""
 
 Event = dict[str, Any]
 Rewritten = Callable[[Any], Any]
@@ -84,6 +87,7 @@ class Trace:
             request["args"] = self.snapshot(request["args"])
         if isinstance(effect, LLMCall):
             request["messages"] = tuple(request["messages"])
+            self.snapshots.count(len(request["messages"]) * _MESSAGE_AGAIN)
             self.tools.update({tool.name: tool for tool in effect.tools})
         self.record(
             "call",

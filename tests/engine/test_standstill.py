@@ -5,12 +5,14 @@ from itertools import pairwise
 from typing import Any
 
 import pytest
+from langchain_core.messages import HumanMessage
 
 from harness.engine import standstill
 from harness.engine.nested import run_inside
 from harness.engine.standstill import EndlessLoop
 from harness.errors import Span
-from harness.graph.model import END, START, Dispatch, Edge, Lifecycle, Update
+from harness.graph.messages import MessageLog
+from harness.graph.model import END, START, Channel, Dispatch, Edge, Lifecycle, Update
 from harness.world.spec import Stub, WorldSpec
 from tests.engine.events import compiled, run
 from tests.engine.graphs import ADDED, COUNT, asks, graph, send, writes
@@ -76,6 +78,29 @@ def test_a_state_that_doubles_ends_the_run_before_memory_does(grown: Any) -> Non
     ending, trace = send(looping(writes(log=lambda state: grown(state["log"]))))
     assert ending.error.code == "endless-loop"
     assert trace.snapshots.largest < 1_000_000
+
+
+def talking_to(last: int, text: str) -> Any:
+    """Return a graph that adds a message in each round, and writes the whole conversation."""
+
+    async def on(state: Any, run: Any) -> Any:
+        return [Edge("a", "a")] if len(state["said"]) < last else []
+
+    nodes = {"a": writes(said=lambda state: state["said"].merged([HumanMessage(text)]))}
+    said = Channel("said", initial=MessageLog)
+    return graph(nodes, chain("a", "a"), [said], routers={"a": on}, recursion_limit=UNLIMITED)
+
+
+@pytest.mark.usefixtures("low")
+def test_a_conversation_that_grows_ends_the_run_before_memory_does() -> None:
+    ending, _ = send(talking_to(UNLIMITED, "x" * 1000))
+    assert ending.error.code == "endless-loop"
+    assert len(ending.state["said"]) < 300
+
+
+def test_a_conversation_of_several_hundred_messages_is_not_endless() -> None:
+    ending, _ = send(talking_to(600, "x" * 200))
+    assert (ending.status, len(ending.state["said"])) == ("completed", 600)
 
 
 @pytest.mark.usefixtures("low")

@@ -119,6 +119,14 @@ class TestObjects:
         with pytest.raises(ExpressionError, match="overflow"):
             value("state.big + 1", state=state)
 
+    @pytest.mark.parametrize(
+        "source", ["xs + [null, 1]", "[null, 1] + xs", "xs + xs", "(xs + xs)[1] == xs[1]"]
+    )
+    def test_lists_are_joined_without_being_read(self, source: str) -> None:
+        xs = [2**63, None, {"a": [1]}]
+        joined = {"xs + [null, 1]": [*xs, None, 1], "[null, 1] + xs": [None, 1, *xs], "xs + xs": xs * 2}
+        assert value(source, xs=xs) == joined.get(source, True)
+
 
 class TestMessages:
     MESSAGES = (

@@ -2,9 +2,13 @@
 
 from typing import Any
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from langchain_core.messages import AIMessage, HumanMessage
 
+from harness.graph.effects import LLMCall
+from harness.graph.messages import MessageLog
 from harness.graph.snapshots import LONG_LIST, LONG_TEXT, Snapshots
 from harness.graph.to_json import to_json
 from harness.graph.trace import Trace
@@ -57,6 +61,42 @@ def test_a_list_whose_items_refuse_to_be_compared_is_copied_again() -> None:
 
     snapshots, items = Snapshots(), [Vague()] * LONG_LIST
     assert snapshots.of(items) == snapshots.of(items) == to_json(items)
+
+
+def test_a_message_is_converted_once_and_counted_each_time() -> None:
+    snapshots, said = (
+        Snapshots(),
+        AIMessage("x" * 1600, tool_calls=[{"id": "c", "name": "t", "args": {"n": 1}}]),
+    )
+    first, size = snapshots.of({"messages": [said]}), snapshots.size
+    again = snapshots.of({"messages": MessageLog([said, said])})
+    assert again["messages"] == to_json([said, said])
+    assert all(shown is first["messages"][0] for shown in again["messages"])
+    assert size > 100
+    assert snapshots.size > 2.5 * size
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        lambda message: setattr(message, "content", "changed"),
+        lambda message: message.tool_calls[0]["args"].update(n=2),
+        lambda message: message.additional_kwargs.update(changed=True),
+    ],
+    ids=["content", "tool calls", "additional_kwargs"],
+)
+def test_a_message_that_was_changed_in_place_is_converted_again(change: Any) -> None:
+    snapshots, said = Snapshots(), AIMessage("hi", tool_calls=[{"id": "c", "name": "t", "args": {"n": 1}}])
+    before, plain = snapshots.of([said]), to_json([said])
+    change(said)
+    assert (before, snapshots.of([said])) == (plain, to_json([said]))
+    assert before != to_json([said])
+
+
+def test_the_messages_of_requests_to_models_are_counted() -> None:
+    trace, said = Trace(), [HumanMessage(str(n)) for n in range(100)]
+    trace.record_call(LLMCall(name="m", messages=said), 0.0)
+    assert trace.snapshots.size >= 100
 
 
 def test_the_digest_depends_on_long_values_and_not_on_whether_they_are_shared() -> None:
