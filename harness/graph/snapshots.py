@@ -1,15 +1,14 @@
 """Snapshots of values for a trace: JSON data that shares long values which have not changed.
 
 A node may pass on a list of 100,000 items at every step. Copying and hashing it each time would make the cost of a
-step proportional to its length, so a list is copied again only if it has changed, and hashed once. A conversation is a
-new list at every step; its messages are converted again only if they have changed.
+step proportional to its length, so a list is copied again only if it has changed, and hashed once. A conversation is
+a new list at every step; its messages are converted again only if they have changed.
 """
 
 from __future__ import annotations
 
 import hashlib
 from collections.abc import Callable, Sequence
-from functools import lru_cache
 from typing import Any, Final
 
 from harness.graph.to_json import MAX_DEPTH, key_text, to_json
@@ -57,6 +56,8 @@ class Snapshots:
         kind = type(value)
         if kind is str:
             return self._text(value)
+        if kind in _SCALARS:
+            return to_json(value, inside)
         if kind is not dict and kind is not list:
             return self._object(value, inside)
         if id(value) in inside or len(inside) > MAX_DEPTH:
@@ -94,7 +95,7 @@ class Snapshots:
         """Return any other value as JSON data. A message is converted again only if it has changed."""
         message, fields, snapshot, size = self._messages.get(id(value), _UNKNOWN)
         if message is None or message is not value or not _equal(vars(value), fields):
-            if _is_list_type(type(value)) and id(value) not in inside and len(inside) <= MAX_DEPTH:
+            if _is_list(value) and id(value) not in inside and len(inside) <= MAX_DEPTH:
                 self.count(_CONTAINER + len(value))
                 inside = (*inside, id(value))
                 return [self._object(item, inside) for item in value]
@@ -135,9 +136,8 @@ def _is_message(value: Any) -> bool:
     return isinstance(value, BaseMessage)
 
 
-@lru_cache(maxsize=1024)
-def _is_list_type(kind: type) -> bool:
-    return issubclass(kind, Sequence) and not issubclass(kind, (str, bytes, bytearray))
+def _is_list(value: Any) -> bool:
+    return isinstance(value, Sequence) and not isinstance(value, (str, bytes, bytearray))
 
 
 def _size(plain: Any) -> int:
@@ -153,7 +153,7 @@ def _size(plain: Any) -> int:
 
 def _equal(value: Any, snapshot: Any) -> bool:
     try:
-        return value == snapshot
+        return bool(value == snapshot)
     except Exception:  # a user's __eq__, or lists nested too deep
         return False
 
