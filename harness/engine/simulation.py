@@ -74,7 +74,7 @@ class Simulation:
     def abort(self, error: HarnessError, node: str = "") -> None:
         """Record an error that must end the run, and the node of the outermost graph. Only the first is kept.
 
-        The node may be told later, when the error leaves it.
+        The node may be given later, when the error leaves it.
         """
         self.fatal = self.fatal or error
         if error is self.fatal and not self.fatal_in:

@@ -19,7 +19,7 @@ _PIECE: Final = 16  # the number of characters of a text that count as one item
 _KEPT: Final = 100  # the number of last long values that later ones are compared with
 _CONTAINER: Final = 8  # the number of items that a list or mapping itself counts as
 _UNKNOWN: Final = (None, None, None, 0)
-_SMALL: Final = 1 << 63
+_SMALL: Final = 1 << 63  # ints below are JSON as they are
 _SCALARS: Final = frozenset({int, bool, float, type(None)})
 
 
@@ -101,7 +101,7 @@ class Snapshots:
                 return [self._object(item, inside) for item in value]
             snapshot = to_json(value, inside)
             size = _size(snapshot)
-            if _is_message(value):
+            if _is_plain_message(value):
                 self._messages[id(value)] = (value, to_json(vars(value)), snapshot, size)
         self.count(size)
         return snapshot
@@ -130,10 +130,11 @@ class Snapshots:
             del self._known[next(iter(self._known))]
 
 
-def _is_message(value: Any) -> bool:
+def _is_plain_message(value: Any) -> bool:
+    """True for a message without an artifact, which may be anything and is not recorded."""
     from langchain_core.messages import BaseMessage
 
-    return isinstance(value, BaseMessage)
+    return isinstance(value, BaseMessage) and getattr(value, "artifact", None) is None
 
 
 def _is_list(value: Any) -> bool:

@@ -36,12 +36,12 @@ from harness.graph.to_json import error_text, to_json
 if TYPE_CHECKING:
     from langchain_core.messages import BaseMessage
 
-_MESSAGE_AGAIN: Final = 5
-"""The size of a message in a request, which is recorded by reference and hashed once: that of its hash."""
-
 Event = dict[str, Any]
 Rewritten = Callable[[Any], Any]
 """Replaces texts in JSON data (secrets)."""
+
+_REFERENCE: Final = 5
+"""The size of a message in a request: that of its hash, as messages are recorded by reference and hashed once."""
 
 
 class Trace:
@@ -87,7 +87,7 @@ class Trace:
             request["args"] = self.snapshot(request["args"])
         if isinstance(effect, LLMCall):
             request["messages"] = tuple(request["messages"])
-            self.snapshots.count(len(request["messages"]) * _MESSAGE_AGAIN)
+            self.snapshots.count(len(request["messages"]) * _REFERENCE)
             self.tools.update({tool.name: tool for tool in effect.tools})
         self.record(
             "call",
