@@ -51,12 +51,13 @@ _ADVICE: Final = {
     **dict.fromkeys(("|", "||", "OR", "Or"), "write `or`"),
     "!": "write `not`",
     "in": "compare with each value: `x == 1 or x == 2`",
+    "not": "compare with each value: `x != 1 and x != 2`",
     "is": "write `==`",
     "(": "there are no functions",
     "{": "a field is named without braces",
     **dict.fromkeys(("<", ">", "<=", ">=", "==", "!="), "one comparison at a time: `0 < x and x < 5`"),
     **dict.fromkeys(("+", "-", "*", "/", "%"), "there is no arithmetic"),
-    "[": "a field is named after a dot: `calling_agent_response.field`",
+    "[": "an empty list is false: `not x`; a field is named after a dot: `calling_agent_response.field`",
 }
 _ESCAPED: Final = re.compile(r"\\(.)", re.DOTALL)
 _WORDS: Final[Mapping[str, Any]] = {"true": True, "false": False, "null": None, "none": None}

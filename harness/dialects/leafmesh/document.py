@@ -8,6 +8,7 @@ from __future__ import annotations
 from typing import Annotated, Any, Final, Literal, get_args
 
 from pydantic import AfterValidator, BeforeValidator, ConfigDict, Field, StrictBool
+from pydantic_core import PydanticCustomError
 
 from harness.dialects.leafmesh.connector_document import Framework, Integration
 from harness.dialects.leafmesh.fields import (
@@ -24,8 +25,10 @@ from harness.dialects.leafmesh.fields import (
 )
 from harness.dialects.leafmesh.infrastructure import API, DataStructure, Providers, Redis
 from harness.source.models import Mistake, mistaken
+from harness.source.suggest import nearest
 
-FieldType = Literal["string", "number", "boolean", "list", "object"]
+TYPES: Final = ("string", "number", "boolean", "list", "object")
+"""The types of fields. spec: "`yields` and `inputs` Type Strings"."""
 Provider = Literal["slack", "telegram", "discord", "whatsapp", "teams"]
 Interface = Literal["default", "api", "webhook", "custom"]
 Mutation = Literal["prompt_variation", "temperature_adjustment", "tool_selection"]
@@ -34,6 +37,17 @@ DEFAULT_MODEL: Final = "gpt-4o-mini"
 
 
 # ---------------------------------------------------------------- agents
+
+
+def _not_misspelt(written: str) -> str:
+    """Refuse a type that resembles a known one. Any other unknown type is a warning; see `rules`."""
+    if written not in TYPES and nearest(written, TYPES):
+        expected = ", ".join(map(repr, TYPES))
+        raise PydanticCustomError("literal_error", "unknown type", {"expected": expected})
+    return written
+
+
+FieldType = Annotated[str, AfterValidator(_not_misspelt)]
 
 
 class Nested(Section, title="a nested field"):
@@ -47,8 +61,10 @@ Fields = dict[str, FieldType | Nested]
 """spec: "`yields` and `inputs` Type Strings"."""
 
 
-class CanCall(Section, extra="forbid", title="an entry of can_call"):
-    """spec: "`can_call` Format". Unknown keys are refused: a misspelt `condition` would always hold."""
+class CanCall(Section, title="an entry of can_call"):
+    """spec: "`can_call` Format". A misspelt `condition` is refused: without one, the entry always holds."""
+
+    refuses_misspellings = True
 
     agent: str = Field(examples=["agent: writer"])
     condition: str | StrictBool = True

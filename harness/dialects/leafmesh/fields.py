@@ -46,9 +46,11 @@ class Section(BaseModel, extra="allow"):
     """Base class of the sections of a mesh file. Unknown keys are ignored, with a warning.
 
     `allows_any_key`: any key is allowed, without a warning.
+    `refuses_misspellings`: an unknown key that resembles a known one is an error.
     """
 
     allows_any_key: ClassVar[bool] = False
+    refuses_misspellings: ClassVar[bool] = False
 
 
 Filled = TypeVar("Filled", bound=Section)

@@ -9,6 +9,7 @@ import re
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Final
 
+from harness.dialects.leafmesh.document import TYPES
 from harness.dialects.leafmesh.escalation import TEMPLATE_FIELDS
 from harness.dialects.leafmesh.path_patterns import EACH, Match, matches, texts
 from harness.dialects.leafmesh.response_formats import response_format_problems
@@ -38,7 +39,7 @@ def rule_problems(document: Document) -> Iterator[Problem]:
     yield from _check_names(document)
     yield from _check_escalation_targets(document)
     yield from response_format_problems(document)
-    yield from _check_sub_fields(document)
+    yield from _check_fields(document)
     yield from _check_schedules(document)
 
 
@@ -84,26 +85,27 @@ def _check_escalation_targets(document: Document) -> Iterator[Problem]:
                     yield Problem("unknown-name", text, document.span((*path, key)), hint, "warning")
 
 
-def _check_sub_fields(document: Document) -> Iterator[Problem]:
-    """Warn about sub-fields of a type other than object. spec: "`yields` and `inputs` Type Strings"."""
+def _check_fields(document: Document) -> Iterator[Problem]:
+    """Warn about unknown types, and about sub-fields of a type other than object. spec: "Type Strings"."""
     for key in ("yields", "inputs"):
-        fields = [
-            place
-            for each in matches(document.value, "agents", EACH, key, EACH)
-            for place in _nested_fields(each)
-        ]
-        for path, declared in fields:
-            if declared.get("type") != "object" and declared.get("fields"):
-                text = f"'fields' does nothing in a field of type {declared.get('type')}: it is ignored"
-                yield Problem("other-type", text, document.key_span((*path, "fields")), "", "warning")
+        for each in matches(document.value, "agents", EACH, key, EACH):
+            for path, declared in _fields(each):
+                type_path = (*path, "type") if isinstance(declared, dict) else path
+                type_ = declared.get("type") if isinstance(declared, dict) else declared
+                if isinstance(type_, str) and type_ not in TYPES:
+                    text = f"unknown type '{type_}' in {key}: nothing is checked against it"
+                    hint = f"known: {', '.join(TYPES)}"
+                    yield Problem("unknown-name", text, document.span(type_path), hint, "warning")
+                if isinstance(declared, dict) and type_ != "object" and declared.get("fields"):
+                    text = f"'fields' does nothing in a field of type {type_}: it is ignored"
+                    yield Problem("other-type", text, document.key_span((*path, "fields")), "", "warning")
 
 
-def _nested_fields(place: Match) -> Iterator[Match]:
-    """Yield a field that is written as a mapping, and those inside it."""
-    if isinstance(place.value, dict):
-        yield place
-        for path, value in matches(place.value, "fields", EACH):
-            yield from _nested_fields(Match((*place.path, *path), value))
+def _fields(place: Match) -> Iterator[Match]:
+    """Yield a field, and those inside it."""
+    yield place
+    for path, value in matches(place.value, "fields", EACH):
+        yield from _fields(Match((*place.path, *path), value))
 
 
 # -------------------------------------------------------------- schedules

@@ -1,4 +1,4 @@
-"""Warnings about unknown keys of a mesh file, which are kept and ignored. NOTES 1.4.
+"""Unknown keys of a mesh file: they are kept and ignored, with a warning. NOTES 1.4.
 
 The raw file is checked, so a misspelt key can be reported together with the error that it causes.
 """
@@ -22,7 +22,7 @@ Steps = tuple[tuple[bool, str | int], ...]
 
 
 def unknown_keys(model: type[Section], document: Document, path: DocumentPath = ()) -> Iterator[Problem]:
-    """Yield a warning for each unknown key in the section at `path` and in the sections inside it."""
+    """Yield a problem for each unknown key in the section at `path` and in the sections inside it."""
     value = document.value
     for step in path:
         value = value[step]
@@ -32,7 +32,7 @@ def unknown_keys(model: type[Section], document: Document, path: DocumentPath = 
 def _walk(
     value: Any, sections: Sequence[type[Section]], steps: Steps, document: Document, path: DocumentPath
 ) -> Iterator[Problem]:
-    """Yield the warnings for a value; `steps` lead to it from one of these sections."""
+    """Yield the problems of a value; `steps` lead to it from one of these sections."""
     if not isinstance(value, dict | list):
         return
     if isinstance(value, dict) and (found := _sections_at(value, sections, steps, path)):
@@ -68,6 +68,10 @@ def _check_section(
     for key in value:
         if key in known or (of_agent and types_with_field(key)):
             continue
-        text = f"unknown key '{key}' in {models[0].model_config.get('title')}: it is ignored"
+        text = f"unknown key '{key}' in {models[0].model_config.get('title')}"
         where = document.key_span((*path, key))
-        yield Problem("unknown-key", text, where, did_you_mean(key, known, listing=False), "warning")
+        hint = did_you_mean(key, known, listing=False)
+        if hint and any(model.refuses_misspellings for model in models):
+            yield Problem("unknown-key", text, where, hint)
+        else:
+            yield Problem("unknown-key", f"{text}: it is ignored", where, hint, "warning")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
+from types import NoneType
 from typing import Any, Final
 
 from harness.dialects.leafmesh.document import Agent, Fields, Nested
@@ -58,7 +59,7 @@ def fill_missing(agent: Agent, output: Mapping[str, Any]) -> tuple[dict[str, Any
     for key, declared in agent.yields.items():
         type_ = _type(declared)
         if key not in output:
-            result[key] = _DEFAULTS[type_]()
+            result[key] = _DEFAULTS.get(type_, NoneType)()  # an unknown type
             notes.append(f"yields '{key}' is missing: it is filled with {result[key]!r}")
         elif not _has_type(type_, output[key]):
             notes.append(f"yields '{key}' is {describe(output[key])}, not of type {type_}: it is kept")
@@ -84,5 +85,7 @@ def _has_type(type_: str, value: Any) -> bool:
             return isinstance(value, bool)
         case "list":
             return isinstance(value, list | tuple)
-        case _:
+        case "object":
             return isinstance(value, Mapping)
+        case _:
+            return True  # an unknown type

@@ -49,8 +49,9 @@ REFUSED = [
     ("wait_for_timeout: 1", "wait_for_timeout: 0", "wait_for_timeout: must be greater than or equal", "0"),
     ("enforce_yields_retry: 0", "enforce_yields_retry: -1", "enforce_yields_retry: must be greater", "-1"),
     ("enforce_yields_retry: 0", "memory_limit: 101", "memory_limit: must be less than or equal to 100", "101"),
-    ("{kind: string,", "{kind: text,", "kind: expected one of string, number, boolean, list", "text"),
-    ("{n: number}", "{n: int}", "n: expected one of string, number, boolean, list, object", "int"),
+    ("{kind: string,", "{kind: strng,", "kind: expected one of string, number, boolean, list", "strng"),
+    ("{n: number}", "{n: numbr}", "n: expected one of string, number, boolean, list, object", "numbr"),
+    ("{n: number}", "{n: {type: bool}}", "type: expected one of string, number, boolean, list, object", "bool"),
     ("{n: number}", "{n: {fields: {}}}", "missing key 'type' in a nested field", "{fields: {}}"),
     ("strategy: hybrid", "strategy: best", "strategy: expected one of recency, relevance, hybrid", "best"),
     ("limit: 100", "limit: 101", "limit: must be less than or equal to 100", "101"),
@@ -61,7 +62,7 @@ REFUSED = [
     ("{serviceName: docs}", "true", "knowledge: expected false, or a mapping with 'serviceName'", "true"),
     ("- {agent: rota}", "- rota", "can_call[1]: expected a mapping, found text 'rota'", "rota"),
     ("- {agent: rota}", "- {condition: a}", "missing key 'agent' in an entry of can_call", "{condition: a}"),
-    ("- {agent: rota}", "- {agent: rota, when: a}", "unknown key 'when' in an entry of can_call", "when"),
+    ("- {agent: rota}", "- {agent: rota, conditon: a}", "unknown key 'conditon' in an entry of can_call", "conditon"),
     ("deep: {type: object, fields: {n: number}}", "deep: {fields: {}}", "missing key 'type' in", "{fields: {}}"),
     # llm agents
     ("temperature: 2", "temperature: 2.01", "temperature: must be less than or equal to 2", "2.01"),
@@ -220,6 +221,7 @@ UNKNOWN = [
     ("callback_timeout: 1", "api_kee: a", "api_kee", "connector_config for crewai", "did you mean 'api_key'?"),
     ("callback_timeout: 1", "workflow_id: 1", "workflow_id", "connector_config for crewai", ""),
     ("{name: ask,", "{nmae: a, name: ask,", "nmae", "in an entry point", "did you mean 'name'?"),
+    ("- {agent: rota}", "- {agent: rota, priority: 1}", "priority", "in an entry of can_call", ""),
 ]  # fmt: skip
 
 

@@ -113,6 +113,8 @@ AGENTS = [
     ("can_call: [{agent: a, condition: ''}]", "the condition `` cannot be read: it is empty", "''"),
     ("can_call: [{agent: a, condition: '  x =='}]", "cannot be read: it ends too early", "'"),
     ("can_call: [{agent: a, condition: __import__('os')}]", "cannot be read: unexpected '('", "("),
+    ("can_call: [{agent: a, condition: 'x != []'}]", "unexpected '[' (an empty list is false: `not x`", "["),
+    ("can_call: [{agent: a, condition: 'x not in [1]'}]", "unexpected 'not' (compare with each value", "n"),
     ("wait_for: a AND (b OR a)", "wait_for: there is no agent 'b'", "b"),
     ("wait_for: [a, b?]", "wait_for: there is no agent 'b'", "b"),
     ("wait_for: a AND", "the wait_for `a AND` cannot be read: it ends too early", "}"),
@@ -249,6 +251,9 @@ DOUBTS = [
         "fields",
     ),
     ("fields: {n: number}", "fields: {n: {type: list, fields: {k: list}}}", "a field of type list", "fields"),
+    ("{kind: string,", "{kind: integer,", "unknown type 'integer' in yields: nothing is checked against it", "integer"),
+    ("fields: {n: number}", "fields: {n: {type: array}}", "unknown type 'array' in yields", "array"),
+    ("yields: {kind:", "inputs: {x: any}\n    yields: {kind:", "unknown type 'any' in inputs", "any"),
     ("\n  last:", "\n  summarizer:", "has the name of the Summarizer", "summarizer"),
     (
         "response_format: {type: object,",
