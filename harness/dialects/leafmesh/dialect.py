@@ -5,11 +5,12 @@ from __future__ import annotations
 import os
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Final
+from typing import Any, Final
 
 from harness.dialects.dialect import YamlVersion, lazy_function
 from harness.dialects.leafmesh.path_patterns import EACH, texts
 from harness.source.document import Document
+from harness.source.suggest import nearest
 
 name = "leafmesh"
 title = "LeafMesh meshes (config.yaml)"
@@ -23,10 +24,16 @@ evolution = lazy_function("harness.dialects.leafmesh.evolution:section")
 _IN_FOLDER: Final = ("configs/config.yaml", "config.yaml")
 _OF_AGENTS: Final = frozenset(
     {"agent_type", "can_call", "communication_type", "yields", "wait_for", "human_interface", "framework"}
+    | {"connector_config", "context_parts", "enforce_yields", "narration", "tool_categories", "wake_up"}
 )
 _OF_MESHES: Final = frozenset(
     {"entry_points", "redis", "mesh", "auto_discover", "data_structures", "evolution"}
 )
+KEYS: Final = _OF_MESHES | frozenset(
+    {"agents", "api", "architecture", "debug", "environment", "log_level", "manager", "name", "version"}
+)
+"""The keys of a mesh file. spec: "Top-Level Config (LeafMeshConfig)"."""
+_NEAR: Final = 0.8
 
 
 def locate(path: Path) -> Sequence[Path]:
@@ -38,13 +45,36 @@ def locate(path: Path) -> Sequence[Path]:
 
 
 def detect(document: Document) -> bool:
-    """True if a document is a mesh: it has a mapping `agents`, and keys that only a mesh or its agents have."""
+    """True if a document is a mesh: it has a mapping `agents`, and keys that only a mesh or its agents have.
+
+    It is also one if all its keys are those of a mesh, perhaps misspelt, and its agents look like agents.
+    """
     value = document.value
     agents = value.get("agents") if isinstance(value, dict) else None
     if not isinstance(agents, dict) or "manifest_version" in value:
         return False
-    keys = {key for agent in agents.values() if isinstance(agent, dict) for key in agent}
-    return "graph" not in keys and bool(keys & _OF_AGENTS or value.keys() & _OF_MESHES)
+    defined = [agent for agent in agents.values() if isinstance(agent, dict)]
+    keys = {key for agent in defined for key in agent}
+    if "graph" in keys:
+        return False
+    if keys & _OF_AGENTS or value.keys() & _OF_MESHES:
+        return True
+    return any(map(_looks_like_an_agent, defined)) and all(
+        nearest(str(key), KEYS, cutoff=_NEAR) for key in value
+    )
+
+
+def _looks_like_an_agent(agent: dict[str, Any]) -> bool:
+    """True if a mapping has keys by which agents are described, but is not an agent of CrewAI."""
+    match agent:
+        case {"backstory": _}:
+            return False
+        case {"prompt": _} | {"agent_class": _} | {"type": str()} | {"model": _, "tools": _}:
+            return True
+        case {"knowledge": {"serviceName": _}}:
+            return True
+        case _:
+            return False
 
 
 def agents(document: Document) -> list[str]:

@@ -5,7 +5,8 @@ spec: "Complete Agent Config Field Reference".
 
 from __future__ import annotations
 
-from typing import Annotated, Any, Final, Literal, get_args
+from collections.abc import Mapping
+from typing import Annotated, Any, ClassVar, Final, Literal, get_args
 
 from pydantic import AfterValidator, BeforeValidator, ConfigDict, Field, StrictBool
 from pydantic_core import PydanticCustomError
@@ -103,6 +104,7 @@ class Agent(Section):
     """The fields of every agent. spec: "AgentConfig — Core Fields (All Types)"."""
 
     model_config = ConfigDict(title="an agent")
+    elsewhere: ClassVar[Mapping[str, str]] = {"type": "did you mean 'agent_type'?"}
 
     name: str = ""
     description: str | None = None

@@ -5,7 +5,7 @@ The raw file is checked, so a misspelt key can be reported together with the err
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from functools import lru_cache
 from typing import Any
 
@@ -64,13 +64,14 @@ def _check_section(
     if any(model.allows_any_key or model.model_config.get("extra") == "forbid" for model in models):
         return
     known = [key for model in models for key in keys_of(model)]
+    elsewhere: Mapping[str, str] = getattr(models[0], "elsewhere", {})
     of_agent = models[0] in AGENT_TYPES.values()
     for key in value:
         if key in known or (of_agent and types_with_field(key)):
             continue
         text = f"unknown key '{key}' in {models[0].model_config.get('title')}"
         where = document.key_span((*path, key))
-        hint = did_you_mean(key, known, listing=False)
+        hint = elsewhere.get(key) or did_you_mean(key, known, listing=False)
         if hint and any(model.refuses_misspellings for model in models):
             yield Problem("unknown-key", text, where, hint)
         else:

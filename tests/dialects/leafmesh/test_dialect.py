@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 
 from harness.dialects.leafmesh import dialect
+from harness.dialects.leafmesh.document import Mesh
 from harness.dialects.load import load_graph, load_prompts
 from harness.dialects.registry import dialect_of
 from harness.dialects.request import LoadRequest
@@ -42,7 +43,20 @@ def test_the_mesh_of_a_project(tmp_path: Path, files: list[str], found: str | No
         ("agents: {a: {can_call: []}}", True),
         ("agents: {a: {agent_type: llm}}", True),
         ("agents: {a: {prompt: x}}\nmesh: {}", True),
-        ("agents: {a: {prompt: x}}", False),
+        ("agents: {helper: {model: gpt-4o, prompt: Help., tools: [calculator]}}", True),
+        ("agents: {a: {prompt: x}}", True),
+        ("agents: {a: {type: llm}}", True),
+        ("agents: {a: {agent_class: Clerk}}", True),
+        ("agents: {a: {model: m, tools: [t]}}\nmanager: {enabled: false}", True),
+        ("agents: {a: {knowledge: {serviceName: docs, enabled: true, groupName: g}}}", True),
+        ("agents: {a: {prompt: x}}\nentry_point: []", True),
+        ("agents: {a: {prompt: x}}\nsteps: []", False),
+        ("agents: {a: {model: m}}", False),
+        ("agents: {a: {role: r, goal: g, backstory: b, model: m, tools: [t]}}", False),
+        ("agents: {root: {model: m, instruction: i, toolsets: []}}\nversion: '2'", False),
+        ("agents: {queue: default}", False),
+        ("services: {agents: {image: i, prompt: x, type: llm}}", False),
+        ("researcher: {role: r, goal: g, backstory: b, tools: [t]}", False),
         ("agents: {a: {graph: {}, yields: {}}}", False),
         ("manifest_version: 1\nagents: {a: {yields: {}}}", False),
         ("agents: [a]\nentry_points: []", False),
@@ -54,6 +68,10 @@ def test_the_mesh_of_a_project(tmp_path: Path, files: list[str], found: str | No
 )
 def test_detection(text: str, is_one: bool) -> None:
     assert dialect.detect(parse(text, file="f", yaml=dialect.yaml)) is is_one
+
+
+def test_the_keys_of_a_mesh_are_those_of_its_document() -> None:
+    assert set(Mesh.model_fields) == dialect.KEYS
 
 
 def test_a_mesh_is_detected_whatever_brackets_its_variables_stand_in(tmp_path: Path) -> None:

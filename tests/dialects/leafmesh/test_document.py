@@ -216,6 +216,7 @@ UNKNOWN = [
     ("domain: generic", "modle: gpt-4o", "modle", "in a manager", "did you mean 'model'?"),
     ("{mode: static,", "{moode: static,", "moode", "in a routing", "did you mean 'mode'?"),
     ("name: guide\n", "naration: x\n", "naration", "in an llm agent", "did you mean 'narration'?"),
+    ("name: guide\n", "type: human\n", "type", "in an llm agent", "did you mean 'agent_type'?"),
     ("name: guide\n", "mood_lamp: x\n", "mood_lamp", "in an llm agent", ""),
     ("{outbound_url:", "{max_retry: 1, outbound_url:", "max_retry", "webhook_config", "did you mean 'max_retries'?"),
     ("callback_timeout: 1", "api_kee: a", "api_kee", "connector_config for crewai", "did you mean 'api_key'?"),
