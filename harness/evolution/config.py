@@ -171,8 +171,8 @@ def with_options(config: Config, *, population: int | None, generations: int | N
         spans.pop("population_size", None)
     if generations is not None:
         config = replace(config, generations=generations)
-    if "elite_size" not in spans:
-        config = replace(config, elite_size=max(1, min(config.elite_size, config.population_size - 1)))
+    if "elite_size" not in spans or config.population_size == 1:  # a population of one has no elites
+        config = replace(config, elite_size=min(config.elite_size, config.population_size - 1))
     config = replace(config, spans=spans)
     problems = list(_problems(config))
     if problems:
@@ -195,5 +195,5 @@ def _problems(config: Config) -> Iterator[Problem]:
     if config.elite_size >= config.population_size:
         text = f"a population of {config.population_size} with {config.elite_size} elites has no room for new genomes"
         at = config.spans.get("elite_size") or config.spans.get("population_size")
-        hint = "elite_size must be smaller than population_size, which is 2 at least"
+        hint = "elite_size must be smaller than population_size"
         yield Problem("bad-value", text, at, hint)

@@ -261,6 +261,19 @@ def test_an_interrupted_search_keeps_its_results_and_can_be_continued(
     assert bytes_of("out") == bytes_of("whole")
 
 
+@pytest.mark.parametrize("written", ["", "elite_size: 1"])
+def test_a_population_of_one_is_searched_genome_by_genome(written: str, evolve: Evolve) -> None:
+    project(mutator=SECOND_TIME_LUCKY)
+    Path("c.yaml").write_text(f"population_size: 1\n{written}\n")
+    result = CliRunner().invoke(
+        cli,
+        ["evolve", "helper.yaml", "a.scenario.yaml", "--out", "out", "--config", "c.yaml", "--generations", "3"],
+    )
+    assert result.exit_code == 0, result.output
+    assert [each["generation"] for each in genomes()] == [0, 1, 2]
+    assert (evolution()["winner"], evolution()["config"]["elite_size"]) == ("g2", 0)
+
+
 @pytest.mark.parametrize(
     ("text", "place", "message"),
     [
