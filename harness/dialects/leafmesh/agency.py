@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import ast
 import inspect
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import chain
 from pathlib import Path
@@ -26,11 +26,11 @@ from harness.dialects.leafmesh.agency_files import (
 )
 from harness.dialects.leafmesh.agency_rules import agency_problems
 from harness.dialects.leafmesh.agent_function import AgentFunction
-from harness.dialects.leafmesh.decorators import processors_of
+from harness.dialects.leafmesh.decorators import processors_of, registered_agents
 from harness.dialects.leafmesh.document import Mesh
 from harness.dialects.leafmesh.registered_tool import RegisteredTool, registered_tools
 from harness.dialects.leafmesh.stand_in import STAND_IN
-from harness.dialects.leafmesh.static_decorators import is_decorated, not_imported, tools_in
+from harness.dialects.leafmesh.static_decorators import is_decorated, not_imported, registered_for, tools_in
 from harness.dialects.request import LoadRequest
 from harness.engine.callables import call
 from harness.errors import Problem, Span
@@ -38,6 +38,7 @@ from harness.source.document import Document, shown_path
 from harness.source.import_scope import ImportScope
 from harness.source.imports import recording_environment
 from harness.source.static_lookup import Function
+from harness.source.suggest import did_you_mean
 
 _IMPORT: Final = (ast.Import, ast.ImportFrom)
 
@@ -98,7 +99,7 @@ class _Collector:
         for problem in problems:
             self.problems.refuse("import", problem.message, self._document.span(DIRECTORY), problem.hint)
         modules = self._scope.modules()
-        for file in self._files.found:
+        for file in self._files:
             if file.module in modules:
                 self._add_functions(file, modules)
         for file in self._files:
@@ -108,11 +109,12 @@ class _Collector:
 
     def read_source(self) -> None:
         """Add the functions and tools that the source code defines, without importing it."""
-        for file in self._files.found:
-            for agent in sorted(self._agents & file.bindings.keys()):
-                statement = file.bindings[agent]
-                if not isinstance(statement, _IMPORT) or self._is_defined(agent):
-                    self._add_function(agent, not_imported, file, isinstance(statement, Function))
+        for file in self._files:
+            for name, statement in sorted(file.bindings.items()):
+                for agent in self._owners(file, name, registered_for(file, name)):
+                    if not isinstance(statement, _IMPORT) or self._is_defined(agent):
+                        is_defined = isinstance(statement, Function)
+                        self._add_function(agent, not_imported, file.span(statement), is_defined)
         for file in self._files:
             for tool, statement in tools_in(file):
                 self._add_tool(tool, file.span(statement))
@@ -126,26 +128,35 @@ class _Collector:
 
     def _add_functions(self, file: PythonFile, modules: Mapping[str, ModuleType]) -> None:
         members = vars(modules[file.module])
-        for agent in sorted(self._agents & file.bindings.keys()):
-            found, statement = members.get(agent), file.bindings[agent]
-            is_imported = isinstance(statement, _IMPORT)
+        for name, statement in sorted(file.bindings.items()):
+            found, is_imported = members.get(name), isinstance(statement, _IMPORT)
             if not callable(found) or isinstance(found, type) or registered_tools(found):
                 continue
-            if not is_imported or getattr(found, "__module__", None) in modules:
-                self._add_function(agent, found, file, not is_imported)
+            if is_imported and getattr(found, "__module__", None) not in modules:
+                continue
+            registered = registered_agents(found)
+            for agent in self._owners(file, name, registered):
+                self._add_function(agent, found, file.span(statement), not is_imported)
                 if not processors_of(found) and is_decorated(file, statement, "pre_compose"):
-                    text = f"@pre_compose of '{agent}' is lost: a decorator above it does not keep it"
+                    text = f"@pre_compose of '{name}' is lost: a decorator above it does not keep it"
                     hint = "use functools.wraps in that decorator, or put @pre_compose above it"
                     self._warning("lost-decorator", text, file.span(statement), hint)
+            for agent in registered if not is_imported else ():
+                if agent not in self._agents:
+                    text = f"'{name}' is registered for '{agent}', which is not an agent"
+                    hint = did_you_mean(agent, sorted(self._agents))
+                    self._warning("unknown-agent", text, file.span(statement), hint)
+
+    def _owners(self, file: PythonFile, name: str, registered: Sequence[str]) -> Iterator[str]:
+        """Yield the agents that a function belongs to: those it is registered for, else the one of its name."""
+        named = (name,) if file in self._files.found else ()
+        return (agent for agent in registered or named if agent in self._agents)
 
     def _warning(self, code: str, text: str, span: Span, hint: str = "") -> None:
         self.problems.add([Problem(code, text, span, hint, "warning")])
 
-    def _add_function(
-        self, agent: str, function: Callable[..., Any], file: PythonFile, is_defined: bool
-    ) -> None:
+    def _add_function(self, agent: str, function: Callable[..., Any], place: Span, is_defined: bool) -> None:
         """Add the function of an agent. A definition replaces a function that another file only imports."""
-        place = file.span(file.bindings[agent])
         if is_defined and agent in self._defined:
             text = f"agent '{agent}' has two functions: here and in {_shown(self._defined[agent])}"
             self.problems.refuse("duplicate-name", text, place, "rename or remove one of them")

@@ -9,7 +9,7 @@ from typing import Final
 from harness.dialects.leafmesh.agency_files import PACKAGE, AgencyFiles, PythonFile
 from harness.dialects.leafmesh.document import AnyAgent, HumanAgent
 from harness.dialects.leafmesh.stand_in import NAMES, has_name
-from harness.dialects.leafmesh.static_decorators import TOOL_DECORATORS, decorators_of
+from harness.dialects.leafmesh.static_decorators import TOOL_DECORATORS, decorators_of, registered_for
 from harness.errors import Problem
 from harness.source.static_lookup import Function
 from harness.source.suggest import did_you_mean, nearest
@@ -23,20 +23,22 @@ def agency_problems(files: AgencyFiles, agents: Mapping[str, AnyAgent]) -> Itera
     for file in files:
         yield from _check_imports(file)
         yield from _check_decorators(file, agents)
-    bound = {name for file in files.found for name in file.bindings}
+    owners = [
+        (file, name, registered_for(file, name) or [name]) for file in files.found for name in file.bindings
+    ]
+    bound = {agent for _, _, names in owners for agent in names}
     without = [
         name for name, agent in agents.items() if name not in bound and not isinstance(agent, HumanAgent)
     ]
-    for file in files.found:
-        for name, statement in file.bindings.items():
-            if not isinstance(statement, Function):
-                continue
-            if isinstance(agents.get(name), HumanAgent):
-                text = f"agent '{name}' is human, so this function is never called"
+    for file, name, names in owners:
+        statement = file.bindings[name]
+        for agent in names if isinstance(statement, Function) else ():
+            if isinstance(agents.get(agent), HumanAgent):
+                text = f"agent '{agent}' is human, so this function is never called"
                 yield Problem("unused-function", text, file.span(statement), "", "warning")
-            elif name in agents:
-                yield from _check_arguments(file, statement)
-            elif _takes_three_arguments(statement):
+            elif agent in agents:
+                yield from _check_arguments(file, statement, agent)
+            elif agent == name and _takes_three_arguments(statement):
                 yield from _check_name(file, statement, without)
 
 
@@ -84,14 +86,14 @@ def _named_agents(decorator: str, call: ast.Call | None) -> Iterator[tuple[str, 
                     yield item.value, item
 
 
-def _check_arguments(file: PythonFile, function: Function) -> Iterator[Problem]:
+def _check_arguments(file: PythonFile, function: Function, agent: str) -> Iterator[Problem]:
     """Warn if an agent's function does not take three arguments.
 
     Functions with decorators of others are skipped, since these may change the parameters.
     """
     has_only_own_decorators = len(list(decorators_of(file, function))) == len(function.decorator_list)
     if has_only_own_decorators and not _takes_three_arguments(function):
-        text = f"agent '{function.name}' calls its function with three arguments, but it does not accept them"
+        text = f"agent '{agent}' calls its function with three arguments, but it does not accept them"
         hint = f"async def {function.name}(llm_response, input_data, context):"
         yield Problem("agent-arguments", text, file.span(function), hint, "warning")
 

@@ -57,6 +57,28 @@ def processors_of(function: Function) -> tuple[Processors, ...]:
     return found
 
 
+# ---------------------------------------------------------------- registration
+
+_AGENTS: Final = "__leafmesh_agents__"
+
+
+def register(agent: str) -> Function:
+    """Return a decorator that makes a function that of an agent, whatever its name is."""
+
+    def decorate(function: Function) -> Function:
+        check_functions("sdk", [function])
+        setattr(function, _AGENTS, (*registered_agents(function), agent))
+        return function
+
+    return decorate
+
+
+def registered_agents(found: Any) -> tuple[str, ...]:
+    """Return the agents that an object is registered for."""
+    agents: tuple[str, ...] = getattr(found, "__dict__", {}).get(_AGENTS, ())
+    return agents
+
+
 # ---------------------------------------------------------------- after the function
 
 

@@ -16,6 +16,7 @@ from typing import Any, Final, NoReturn
 
 from harness.dialects.leafmesh import decorators
 from harness.dialects.leafmesh.connector_document import CONNECTORS
+from harness.dialects.leafmesh.decorators import Function, register
 from harness.dialects.leafmesh.registered_tool import global_tool
 from harness.errors import HarnessError
 
@@ -69,9 +70,15 @@ class LeafMesh:
         """Return an SDK object. The mesh file is not read."""
         return cls()
 
-    def intelligence(self, *given: Any) -> Any:
-        """Mark the function of an agent; the function's name decides which."""
-        return given[0] if given and callable(given[0]) else lambda function: function
+    def __call__(self, agent_name: str) -> Function:
+        """Register the function of an agent: `@sdk("greeter_agent")`."""
+        return register(agent_name)
+
+    def intelligence(self, agent: str | Function | None = None) -> Any:
+        """Register the function of an agent; without an argument, the function's name decides which."""
+        if isinstance(agent, str):
+            return register(agent)
+        return agent if callable(agent) else lambda function: function
 
     def register_human_handler(self, agent: str, handler: Any) -> None:
         """Keep the handler. It is never called: the scenario answers for people."""

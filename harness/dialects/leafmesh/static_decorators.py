@@ -31,6 +31,25 @@ def is_decorated(file: PythonFile, statement: ast.stmt, decorator: str) -> bool:
     return any(name == decorator for name, *_ in decorators_of(file, statement))
 
 
+def registered_for(file: PythonFile, name: str) -> list[str]:
+    """Return the agents that the decorators of a function register it for; see `_registered_agent`."""
+    statement = file.bindings[name]
+    decorators = statement.decorator_list if isinstance(statement, Function) else ()
+    return [agent for each in decorators if (agent := _registered_agent(file, each)) is not None]
+
+
+def _registered_agent(file: PythonFile, decorator: ast.expr) -> str | None:
+    """Return the agent in `@sdk("agent")` or `@sdk.intelligence("agent")`, whatever the SDK object is called."""
+    match decorator:
+        case ast.Call(
+            func=ast.Name(id=owner) | ast.Attribute(value=ast.Name(id=owner), attr="intelligence"),
+            args=[ast.Constant(value=str(agent))],
+        ) if owner not in file.leafmesh_names:
+            return agent
+        case _:
+            return None
+
+
 def tools_in(file: PythonFile) -> Iterator[tuple[RegisteredTool, ast.stmt]]:
     """Yield the tools that a file defines, as far as their arguments are literals."""
     for statement in file.bindings.values():

@@ -55,6 +55,61 @@ def test_the_files_of_a_whole_project_can_be_imported(project: Project) -> None:
     assert project.output() == {"caught": "closed"}
 
 
+REGISTERED = """\
+from leafmesh import LeafMesh, chain
+
+sdk = LeafMesh.from_yaml("configs/config.yaml")
+
+def shorten(result, context):
+    return {"said": result["said"][:2]}
+
+@sdk("desk")
+@chain(shorten)
+async def answer(first, input_data, context):
+    return {"said": input_data["message"]}
+
+def desk_b(first, input_data, context):
+    return {}
+"""
+
+
+@pytest.mark.parametrize(
+    "agency",
+    [
+        {"agency/desk_agent.py": REGISTERED},
+        {"agency/desk_agent.py": REGISTERED.replace('@sdk("desk")', '@sdk.intelligence("desk")')},
+        {"agency/desk_agent.py": "from agency.answers import sdk\n", "agency/answers.py": REGISTERED},
+        {
+            "agency/desk_agent.py": "import main\n",
+            "main.py": REGISTERED.replace('@sdk("desk")\n', "") + 'sdk("desk")(answer)\n',
+        },
+    ],
+)
+def test_a_function_can_be_registered_for_an_agent_of_another_name(
+    project: Project, agency: dict[str, str]
+) -> None:
+    project.write(agency)
+    assert project.output(given="hello") == {"said": "he"}
+    assert not project.warnings()
+    assert not project.warnings(imports=False)
+
+
+def test_a_function_that_is_registered_for_no_agent_is_a_warning(project: Project) -> None:
+    project.write(
+        {"agency/desk_agent.py": REGISTERED.replace('("desk")', '("dest")').replace("desk_b", "other")}
+    )
+    (warning,) = project.warnings()
+    assert warning.message == "'answer' is registered for 'dest', which is not an agent"
+    assert warning.hint == "did you mean 'desk'?"
+
+
+def test_two_functions_for_one_agent_are_refused_whatever_their_names_are(project: Project) -> None:
+    project.write({"agency/desk_agent.py": REGISTERED.replace("def desk_b(", "def desk(")})
+    for imports in (True, False):
+        (problem,) = project.problems(imports=imports)
+        assert problem.message.startswith("agent 'desk' has two functions")
+
+
 @pytest.mark.parametrize(
     ("text", "what"),
     [

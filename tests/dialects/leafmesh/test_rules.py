@@ -251,7 +251,12 @@ DOUBTS = [
         "fields",
     ),
     ("fields: {n: number}", "fields: {n: {type: list, fields: {k: list}}}", "a field of type list", "fields"),
-    ("{kind: string,", "{kind: integer,", "unknown type 'integer' in yields: nothing is checked against it", "integer"),
+    (
+        "{kind: string,",
+        "{kind: integer,",
+        "unknown type 'integer' in yields: nothing is checked against it",
+        "integer",
+    ),
     ("fields: {n: number}", "fields: {n: {type: array}}", "unknown type 'array' in yields", "array"),
     ("yields: {kind:", "inputs: {x: any}\n    yields: {kind:", "unknown type 'any' in inputs", "any"),
     ("\n  last:", "\n  summarizer:", "has the name of the Summarizer", "summarizer"),
