@@ -28,9 +28,16 @@ from harness.dialects.leafmesh.agency_rules import agency_problems
 from harness.dialects.leafmesh.agent_function import AgentFunction
 from harness.dialects.leafmesh.decorators import processors_of, registered_agents
 from harness.dialects.leafmesh.document import Mesh
+from harness.dialects.leafmesh.integrations import Processor
 from harness.dialects.leafmesh.registered_tool import RegisteredTool, registered_tools
 from harness.dialects.leafmesh.stand_in import STAND_IN
-from harness.dialects.leafmesh.static_decorators import is_decorated, not_imported, registered_for, tools_in
+from harness.dialects.leafmesh.static_decorators import (
+    called_integrations,
+    is_decorated,
+    not_imported,
+    registered_for,
+    tools_in,
+)
 from harness.dialects.request import LoadRequest
 from harness.engine.callables import call
 from harness.errors import Problem, Span
@@ -48,14 +55,22 @@ class Agency:
     """The functions of a mesh's agents, by agent, and its tools, by name.
 
     `is_complete` is False if the files were only read, not imported: then they may define more than is
-    listed. `import_folders` holds the directory that the modules were imported from.
+    listed. `asks_more` is True if functions may call integrations that are not in `processors`.
+    `import_folders` holds the directory that the modules were imported from.
     """
 
     functions: Mapping[str, AgentFunction] = field(default_factory=dict)
     tools: Mapping[str, RegisteredTool] = field(default_factory=dict)
     warnings: Sequence[Problem] = ()
     is_complete: bool = True
+    asks_more: bool = False
     import_folders: tuple[Path, ...] = ()
+
+    def processors(self) -> Iterator[tuple[str, Processor]]:
+        """Yield each integration that a `@pre_compose` of an agent's function calls, with the agent."""
+        for agent, function in self.functions.items():
+            for processors in processors_of(function.function):
+                yield from ((agent, each) for each in processors if isinstance(each, Processor))
 
     @classmethod
     def of(cls, mesh: Mesh, document: Document, request: LoadRequest) -> Agency:
@@ -76,7 +91,15 @@ class Agency:
         else:
             found.read_source()
         found.problems.raise_errors()
-        return cls(found.functions, found.tools, found.problems.warnings, request.imports, (files.directory,))
+        listed = [each and request.imports for file in files for each in called_integrations(file)]
+        return cls(
+            found.functions,
+            found.tools,
+            found.problems.warnings,
+            request.imports,
+            not all(listed),
+            (files.directory,),
+        )
 
 
 class _Collector:

@@ -32,7 +32,9 @@ def agency_problems(files: AgencyFiles, agents: Mapping[str, AnyAgent]) -> Itera
     ]
     for file, name, names in owners:
         statement = file.bindings[name]
-        for agent in names if isinstance(statement, Function) else ():
+        if not isinstance(statement, Function):
+            continue
+        for agent in names:
             if isinstance(agents.get(agent), HumanAgent):
                 text = f"agent '{agent}' is human, so this function is never called"
                 yield Problem("unused-function", text, file.span(statement), "", "warning")

@@ -11,10 +11,11 @@ from harness.dialects.leafmesh import document as doc
 from harness.dialects.leafmesh.agent_function import RawOutput
 from harness.dialects.leafmesh.connector_agents import call_connector
 from harness.dialects.leafmesh.human_agent import ask_human
+from harness.dialects.leafmesh.integrations import integrations_run_in
 from harness.dialects.leafmesh.llm_agent import call_model
-from harness.dialects.leafmesh.parts import ARRIVALS, CALLER_OUTPUT, INPUT, UPSTREAM, Arrivals, MeshParts
+from harness.dialects.leafmesh.parts import ARRIVALS, INPUT, Arrivals, MeshParts
 from harness.dialects.leafmesh.programmatic import run_function
-from harness.dialects.leafmesh.session import Call, Start, session_of
+from harness.dialects.leafmesh.session import CALLER_OUTPUT, UPSTREAM, Call, Start, session_of
 from harness.dialects.leafmesh.user_message import user_message
 from harness.dialects.leafmesh.yields import RERUN, YieldContractFailure, fill_missing, violations
 from harness.engine.context import NodeContext
@@ -51,7 +52,8 @@ def node_function(name: str, agent: doc.Agent, parts: MeshParts) -> NodeFunction
             return _start(name, agent, parts, state, ctx)
 
         start = await ctx.once("start", begin)
-        raw = await _own_work(agent, parts, start, ctx)
+        with integrations_run_in(ctx, parts.env, start.context["session_id"]):
+            raw = await _own_work(agent, parts, start, ctx)
         output = _apply_yields(name, agent, _as_mapping(raw.value), ctx)
         result = AgentResult(start.call, output, raw.shaped, user_message(start) if agent.memory else "")
         return Update({name: output} if agent.auto_store_response else {}, routing_values={RESULT: result})

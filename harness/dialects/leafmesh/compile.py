@@ -50,7 +50,7 @@ def load(request: LoadRequest) -> EventGraph:
         mesh_file = open_mesh(request)
         entry = _entry_point(mesh_file, request)
         agency = Agency.of(mesh_file.mesh, mesh_file.document, request)
-        return _build_graph(mesh_file, entry, agency)
+        return _build_graph(mesh_file, entry, agency, request.env)
 
 
 def _entry_point(mesh_file: MeshFile, request: LoadRequest) -> EntryPoint:
@@ -77,10 +77,12 @@ def _entry_point(mesh_file: MeshFile, request: LoadRequest) -> EntryPoint:
     raise ManifestError(Problem("unknown-agent", text, where, did_you_mean(wanted, [*by_name, *mesh.agents])))
 
 
-def _build_graph(mesh_file: MeshFile, entry: EntryPoint, agency: Agency) -> EventGraph:
+def _build_graph(
+    mesh_file: MeshFile, entry: EntryPoint, agency: Agency, env: Mapping[str, str]
+) -> EventGraph:
     mesh, document = mesh_file.mesh, mesh_file.document
     joins = _joins(mesh)
-    parts = MeshParts(mesh, agency, mesh_file.connectors, joins)
+    parts = MeshParts(mesh, agency, mesh_file.connectors, joins, env)
     own = can_call_entries(mesh, joins, document)
     starts = start_edges(mesh, document)
     first = starts.setdefault(entry.name, Edge(START, entry.target))

@@ -61,7 +61,7 @@ def _missing_fields(
 ) -> Iterator[Problem]:
     """Yield an error for each required field that is empty after the fallbacks."""
     where = document.key_span((*path, CONFIG))
-    for needed in _required_fields(connector):
+    for needed in required_fields(connector):
         if not any(getattr(connector, field) for field in needed):
             variables = [f for field in needed for f in _fallbacks(type(connector), field)]
             text = f"{CONFIG} of agent '{name}' needs {' or '.join(map(repr, needed))}: it is a connector for {kind}"
@@ -75,7 +75,7 @@ def _missing_fields(
             yield Problem("missing-key", text, where, hint)
 
 
-def _required_fields(connector: Connector) -> Iterator[tuple[str, ...]]:
+def required_fields(connector: Connector) -> Iterator[tuple[str, ...]]:
     """Yield the fields that a connector needs for sending; one field of each tuple is enough."""
     for field in connector.required:
         yield (field,)

@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 from typing import Any, Final
 
 from harness.dialects.leafmesh.agents import BEGAN, AgentTimeout
-from harness.dialects.leafmesh.connector_agents import CallbackTimeout, ConnectorTimeout
+from harness.dialects.leafmesh.connector_exchange import CallbackTimeout, ConnectorTimeout
 from harness.dialects.leafmesh.document import Escalation
 from harness.dialects.leafmesh.escalation import escalate
 from harness.dialects.leafmesh.human_agent import HumanTimeout

@@ -14,8 +14,6 @@ from harness.graph.events import Arrival
 from harness.graph.joins import Join
 from harness.graph.model import Dispatch, Edge, State
 
-CALLER_OUTPUT: Final = "calling_agent_response"
-UPSTREAM: Final = "upstream_yields"
 INPUT: Final = "input_data"
 
 ARRIVALS: Final = "__arrived__"
@@ -24,12 +22,16 @@ ARRIVALS: Final = "__arrived__"
 
 @dataclass(frozen=True)
 class MeshParts:
-    """A runnable mesh: the mesh file, its Python, its connectors by agent, and its joins by fan-in agent."""
+    """A runnable mesh: the mesh file, its Python, its connectors by agent, its joins by fan-in agent.
+
+    `env` has the values of its variables.
+    """
 
     mesh: Mesh
     agency: Agency
     connectors: Mapping[str, Connector]
     joins: Mapping[str, Join]
+    env: Mapping[str, str]
 
 
 @dataclass(frozen=True)

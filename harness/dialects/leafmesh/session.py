@@ -13,6 +13,11 @@ from harness.graph.model import Rerun
 
 Output = Mapping[str, Any]
 
+CALLER_OUTPUT: Final = "calling_agent_response"
+UPSTREAM: Final = "upstream_yields"
+FROM_CALLER: Final = (CALLER_OUTPUT, UPSTREAM)
+"""The keys that are added to the input of every called agent. NOTES 3.3."""
+
 SESSION: Final = "session"
 """The key of the session in the resources of a run."""
 

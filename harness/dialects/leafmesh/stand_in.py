@@ -15,8 +15,8 @@ from types import ModuleType
 from typing import Any, Final, NoReturn
 
 from harness.dialects.leafmesh import decorators
-from harness.dialects.leafmesh.connector_document import CONNECTORS
 from harness.dialects.leafmesh.decorators import Function, register
+from harness.dialects.leafmesh.integrations import HELPERS, integration_helper
 from harness.dialects.leafmesh.registered_tool import global_tool
 from harness.errors import HarnessError
 
@@ -97,16 +97,6 @@ def _raise_on_call(what: str) -> Callable[..., NoReturn]:
     return refuse
 
 
-def _integration_helper(integration: str) -> Callable[..., Any]:
-    """Return the helper of an integration, such as `zapier(...)`; the processor that it makes refuses to run."""
-
-    def helper(*_given: Any, **_named: Any) -> Any:
-        return _raise_on_call(f"{integration}(…) as a processor of @pre_compose")
-
-    helper.__name__ = integration
-    return helper
-
-
 class _Module(ModuleType):
     """The stand-in module. Undocumented classes of the SDK are created on first access."""
 
@@ -142,7 +132,7 @@ _DEFINED: Final[tuple[Any, ...]] = (
     LeafMeshError,
     LeafMeshLogger,
     YieldContractFailure,
-    *map(_integration_helper, (framework for framework in CONNECTORS if framework != "custom")),
+    *map(integration_helper, HELPERS),
 )
 _MEMBERS: Final = {**{each.__name__: each for each in _DEFINED}, "tool": global_tool}
 NAMES: Final = tuple(_MEMBERS)

@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from typing import Any, Final
 
 from harness.dialects.leafmesh.agency_files import PACKAGE, PythonFile
+from harness.dialects.leafmesh.integrations import HELPERS
 from harness.dialects.leafmesh.registered_tool import RegisteredTool
 from harness.source.static_lookup import Function
 
@@ -15,15 +16,22 @@ TOOL_DECORATORS: Final = ("tool", "global_tool")
 
 def decorators_of(file: PythonFile, statement: ast.stmt) -> Iterator[tuple[str, ast.Call | None, ast.expr]]:
     """Yield the LeafMesh decorators of a function: the name, the call if it is one, and the whole expression."""
-    names = file.leafmesh_names
     for decorator in statement.decorator_list if isinstance(statement, Function) else ():
         call = decorator if isinstance(decorator, ast.Call) else None
-        written = ast.unparse(call.func if call else decorator)
-        owner, _, name = written.rpartition(".")
-        if written in names and names[written] != PACKAGE:
-            yield names[written], call, decorator
-        elif names.get(owner) == PACKAGE:
+        name = _member(file, call.func if call else decorator)
+        if name is not None:
             yield name, call, decorator
+
+
+def _member(file: PythonFile, expression: ast.expr) -> str | None:
+    """Return the name of the member of `leafmesh` that an expression stands for; None if it is none."""
+    match expression:
+        case ast.Name(id=name) if file.leafmesh_names.get(name, PACKAGE) != PACKAGE:
+            return file.leafmesh_names[name]
+        case ast.Attribute(value=ast.Name(id=owner), attr=name) if file.leafmesh_names.get(owner) == PACKAGE:
+            return name
+        case _:
+            return None
 
 
 def is_decorated(file: PythonFile, statement: ast.stmt, decorator: str) -> bool:
@@ -48,6 +56,19 @@ def _registered_agent(file: PythonFile, decorator: ast.expr) -> str | None:
             return agent
         case _:
             return None
+
+
+def called_integrations(file: PythonFile) -> Iterator[bool]:
+    """Yield, for each call of an integration helper in a file, whether it is an argument of `@pre_compose`."""
+    within: set[ast.expr] = set()
+    for node in ast.walk(file.tree):  # an outer call comes before its arguments
+        if not isinstance(node, ast.Call):
+            continue
+        name = _member(file, node.func)
+        if name == "pre_compose":
+            within |= {*node.args, *(keyword.value for keyword in node.keywords)}
+        elif name in HELPERS:
+            yield node in within
 
 
 def tools_in(file: PythonFile) -> Iterator[tuple[RegisteredTool, ast.stmt]]:

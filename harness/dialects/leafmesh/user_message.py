@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from harness.dialects.leafmesh.parts import CALLER_OUTPUT
-from harness.dialects.leafmesh.session import Start
+from harness.dialects.leafmesh.session import CALLER_OUTPUT, Start
 from harness.graph.to_json import as_text, compact_json
 
 

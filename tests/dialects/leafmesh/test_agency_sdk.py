@@ -115,14 +115,13 @@ def test_two_functions_for_one_agent_are_refused_whatever_their_names_are(projec
     [
         ("LeafMesh().rerun_agent(agent_name='desk', session_id='s')", "LeafMesh.rerun_agent"),
         ("AgentConfig(name='x')", "leafmesh.AgentConfig"),
-        ("n8n(webhook_url='http://x')(input_data, context)", "n8n(…) as a processor of @pre_compose"),
     ],
 )
 def test_a_part_of_the_sdk_that_does_not_run_here_says_so(project: Project, text: str, what: str) -> None:
     project.write(
         {
             "agency/desk_agent.py": f"""\
-            from leafmesh import AgentConfig, LeafMesh, n8n
+            from leafmesh import AgentConfig, LeafMesh
 
             async def desk(first, input_data, context):
                 return {text}

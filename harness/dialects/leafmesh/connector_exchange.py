@@ -1,0 +1,215 @@
+"""Exchanges with external systems, through connectors. spec: "External Agent Fields"; NOTES 9."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import replace
+from typing import Any, Final
+
+from harness.dialects.kit.attempts import with_timeout
+from harness.dialects.kit.tool_calls import mcp_texts
+from harness.dialects.leafmesh import connector_document
+from harness.engine.context import NodeContext
+from harness.errors import HarnessError
+from harness.graph.effects import AgentCall, HTTPReply, MCPCall, MCPEndpoint, http_call
+from harness.graph.to_json import error_text, from_json
+
+CALLBACK_BASE: Final = "http://127.0.0.1:18820/callback/"
+"""The URL prefix to which the external system posts its result. spec: "Sync vs Callback Mode"."""
+
+
+class ConnectorError(HarnessError):
+    """The external system cannot be reached, or answers with an error."""
+
+    code = "connector"
+
+
+class ConnectorTimeout(HarnessError):
+    """The external system takes longer than the timeout of the connector."""
+
+    code = "connector-timeout"
+
+
+class CallbackTimeout(HarnessError):
+    """No callback came within `callback_timeout`."""
+
+    code = "callback-timeout"
+
+
+async def exchange(
+    connector: connector_document.Connector,
+    ctx: NodeContext,
+    *,
+    data: Mapping[str, Any],
+    arguments: Mapping[str, Any],
+    session_id: str,
+) -> Any:
+    """Make one exchange with an external system for the agent that runs, and return the response.
+
+    Args:
+        connector: the system.
+        ctx: the run of the agent.
+        data: the data to send, as JSON. NOTES 9.2.
+        arguments: the arguments of an MCP tool.
+        session_id: the session that a callback names.
+
+    Raises:
+        ConnectorError, ConnectorTimeout, CallbackTimeout: see these classes.
+    """
+    whole = AgentCall(name=ctx.name, args={"input": data})
+    if connector.mode == "callback":
+        return await _with_callback(connector, whole, session_id, ctx)
+
+    async def body() -> Any:
+        if needs_agent_stub(connector) or ctx.run.world.answers_for(whole):
+            return await _perform_stub(whole, ctx)
+        with _connector_errors(ctx):
+            if isinstance(connector, connector_document.MCP | connector_document.Zapier):
+                return await _call_mcp_tool(connector, arguments, ctx)
+            reply = await _post(connector, {"data": data}, ctx)
+        return _json_or_text(reply.text, reply.json)
+
+    what, limit = f"the connector of agent '{ctx.name}'", connector.limit_s
+    late = ConnectorTimeout(f"{what} took longer than {limit:g} s")
+    return await with_timeout(body, ctx, limit, what, late=late)
+
+
+def needs_agent_stub(connector: connector_document.Connector) -> bool:
+    """True if only an `agents:` stub can answer: the wire format is not documented. NOTES 9.1."""
+    match connector:
+        case connector_document.Composio() | connector_document.Custom():
+            return True
+        case connector_document.Zapier():
+            return not connector.prefer_mcp
+        case _:
+            return False
+
+
+async def _with_callback(
+    connector: connector_document.Connector, whole: AgentCall, session_id: str, ctx: NodeContext
+) -> Any:
+    """Return the result of the callback, which arrives after the response to the request. NOTES 9.4."""
+    if not needs_agent_stub(connector) and not isinstance(
+        connector, connector_document.MCP | connector_document.Zapier
+    ):
+        body = {
+            "data": whole.args["input"],
+            "_leafmesh_callback_url": CALLBACK_BASE + ctx.name,
+            "_leafmesh_session_id": session_id,
+        }
+        with _connector_errors(ctx):
+            await _post(connector, body, ctx)
+    effect = replace(whole, hint="it is what the callback brings")
+    what, limit = f"the callback for '{ctx.name}'", connector.callback_timeout
+    late = CallbackTimeout(f"{what} took longer than {limit:g} s")
+    return await with_timeout(lambda: _perform_stub(effect, ctx), ctx, limit, what, late=late)
+
+
+async def _perform_stub(effect: AgentCall, ctx: NodeContext) -> Any:
+    """Return the answer of an `agents:` stub. Errors of stubs become ConnectorError; others keep their type."""
+    try:
+        return await ctx.perform(effect)
+    except Exception as error:
+        if ctx.is_fatal(error) or not getattr(error, "kind", ""):
+            raise
+        raise ConnectorError(f"agent '{ctx.name}': {error_text(error)}") from error
+
+
+@contextmanager
+def _connector_errors(ctx: NodeContext) -> Iterator[None]:
+    """Turn failures of the transport into ConnectorError."""
+    try:
+        yield
+    except Exception as error:
+        if ctx.is_fatal(error) or isinstance(error, ConnectorError):
+            raise
+        raise ConnectorError(f"agent '{ctx.name}': {error_text(error)}") from error
+
+
+async def _post(
+    connector: connector_document.Connector, body: Mapping[str, Any], ctx: NodeContext
+) -> HTTPReply:
+    url = _address(connector)
+    hint = f"or answer the whole agent with `agents: {{{ctx.name}: {{return: …}}}}`"
+    reply: HTTPReply = await ctx.perform(
+        http_call("POST", url, json=dict(body), headers=_headers(connector), hint=hint)
+    )
+    if reply.status >= 400:
+        raise ConnectorError(f"agent '{ctx.name}': {url} answered with status {reply.status}")
+    return reply
+
+
+def _address(connector: connector_document.Connector) -> str:
+    match connector:
+        case connector_document.N8n():
+            return connector.webhook_url
+        case connector_document.A2A():
+            return connector.url
+        case connector_document.CrewAI() | connector_document.LangGraph() | connector_document.AutoGen():
+            return connector.endpoint
+    raise TypeError(f"no address for {connector!r}")
+
+
+def _headers(connector: connector_document.Connector) -> dict[str, str]:
+    """Return the authentication headers of a connector. spec: "connector_config fields per framework"."""
+    match connector:
+        case connector_document.CrewAI():
+            key = connector.user_api_key or connector.api_key
+        case connector_document.AutoGen():
+            key = connector.api_key
+        case connector_document.N8n():
+            key = connector.auth_token
+        case connector_document.A2A():
+            return (
+                {"Authorization": f"{connector.auth_scheme} {connector.auth_token}"}
+                if connector.auth_token
+                else {}
+            )
+        case connector_document.LangGraph():
+            return {"X-Api-Key": connector.api_key} if connector.api_key else {}
+        case _:
+            key = ""
+    return {"Authorization": f"Bearer {key}"} if key else {}
+
+
+def mcp_tool(connector: connector_document.MCP | connector_document.Zapier) -> str:
+    """Return the name of the MCP tool that a connector calls. spec: "mcp", "zapier"."""
+    if isinstance(connector, connector_document.MCP):
+        return connector.tool_name
+    return "_".join(filter(None, (connector.connection, connector.action)))
+
+
+def mcp_endpoint(agent: str, connector: connector_document.MCP | connector_document.Zapier) -> MCPEndpoint:
+    """Return the MCP server of a connector; its id is the name of the agent. NOTES 9.1."""
+    if isinstance(connector, connector_document.Zapier):
+        return MCPEndpoint(id=agent, transport="streamable_http", url="https://mcp.zapier.com/api/mcp")
+    if connector.transport == "stdio":
+        env = connector.env or {}
+        return MCPEndpoint(
+            id=agent, transport="stdio", command=connector.command, args=connector.args, env=env
+        )
+    headers = {"Authorization": f"Bearer {connector.auth_token}"} if connector.auth_token else {}
+    return MCPEndpoint(id=agent, transport="streamable_http", url=connector.url, headers=headers)
+
+
+async def _call_mcp_tool(
+    connector: connector_document.MCP | connector_document.Zapier, args: Mapping[str, Any], ctx: NodeContext
+) -> Any:
+    """Call the connector's tool; return its structured content, else its text, parsed if it is JSON."""
+    endpoint = mcp_endpoint(ctx.name, connector)
+    result = await ctx.perform(MCPCall(name=mcp_tool(connector), endpoint=endpoint, args=args))
+    text = "\n".join(mcp_texts(result.content))
+    if result.is_error:
+        raise ConnectorError(f"agent '{ctx.name}': tool '{mcp_tool(connector)}' failed: {text}")
+    if result.structured is not None:
+        return result.structured
+    return _json_or_text(text, from_json(text))
+
+
+def _json_or_text(text: str, value: Any) -> Any:
+    """Return the JSON value of a reply, or its text if it is not JSON.
+
+    `value` is None for the text `null` and for a text that is not JSON.
+    """
+    return text if value is None and text.strip() != "null" else value
