@@ -196,6 +196,18 @@ class Rerun:
         }
 
 
+@dataclass(frozen=True)
+class Entry:
+    """An input to a thread, for another entry of the graph than the one it was loaded for."""
+
+    name: str
+    input: Any = None
+
+    def recorded(self) -> dict[str, Any]:
+        """Return the input as it is recorded in the trace."""
+        return {"entry_point": self.name, "input": self.input}
+
+
 def _no_problems(_functions: Mapping[str, Collection[str]]) -> Sequence[Problem]:
     return ()
 
@@ -228,6 +240,7 @@ class Graph:
         includes_nested_latency: graphs inside its nodes are parts of the same agent, so the latency of their nodes is
             listed with that of its own.
         reruns: `Lifecycle.accept` takes a `Rerun` as well.
+        entries: the names for which `Lifecycle.accept` takes an `Entry` as well.
         takes_hooks: False if hooks that a scenario names have no effect.
         collision_hint: advice, in the words of the dialect, for nodes of one superstep that write one field.
         sources: the files that the graph was compiled from.
@@ -256,6 +269,7 @@ class Graph:
     goto_anywhere: frozenset[str] = frozenset()
     includes_nested_latency: bool = False
     reruns: bool = False
+    entries: tuple[str, ...] = ()
     takes_hooks: bool = True
     collision_hint: str = ""
     sources: tuple[Path, ...] = ()

@@ -146,6 +146,8 @@ class TurnKeys(WorldKeys):
         LEFT_OUT, description="The answer to the interrupt with which the previous turn ended."
     )
     rerun: RerunKeys = Field(LEFT_OUT, description="An agent that is run again (LeafMesh).")
+    agent: Name = Field(LEFT_OUT, description="The entry point or agent that the input enters (LeafMesh).")
+    entry_point: Name = Field(LEFT_OUT, description="The same as `agent`.")
     expect: Expect = Field(
         LEFT_OUT,
         examples=["expect: {status: completed}"],
@@ -158,6 +160,10 @@ class TurnKeys(WorldKeys):
         if len(written) > 1:
             message = "a turn has an input, or resumes, or reruns: only one of these"
             raise mistaken(Mistake(message, (written[-1],), True, code="conflicting-keys"))
+        entered = self.written("agent", "entry_point")
+        if entered and (len(entered) > 1 or self.written("resume", "rerun")):
+            message = "a turn with an input has one entry; one that resumes or reruns has none"
+            raise mistaken(Mistake(message, (entered[-1],), True, code="conflicting-keys"))
         if self.written("hooks"):
             message = "hooks are installed for the whole conversation: write them next to 'turns'"
             raise mistaken(Mistake(message, ("hooks",), True, code="conflicting-keys"))
@@ -175,6 +181,7 @@ class TurnKeys(WorldKeys):
             input=self.input if self.written("input") else model.MISSING,
             resume=self.resume if self.written("resume") else model.MISSING,
             rerun=self._rerun(),
+            entry=self.agent or self.entry_point,
             world=self.world(at),
             expect=self.expect.spec(at.at(("expect",)), folder) if self.expect else None,
             span=at.span(),
@@ -245,6 +252,7 @@ class ScenarioKeys(WorldKeys):
         """
         manifests = [self.manifest] if isinstance(self.manifest, str) else self.manifest
         folder = os.path.dirname(file)
+        turns = self._turns(at, file.parent)
         return model.Scenario(
             file=file,
             name=self.name,
@@ -252,7 +260,7 @@ class ScenarioKeys(WorldKeys):
             manifests=tuple(Path(os.path.normpath(os.path.join(folder, text))) for text in manifests),
             manifest_span=at.span(("manifest",)),
             dialect=self.dialect,
-            agent=self.agent or self.entry_point,
+            agent=self.agent or self.entry_point or turns[0].entry,
             agent_span=at.span(
                 (next((key for key in ("agent", "entry_point") if key in at.value), "manifest"),)
             ),
@@ -267,7 +275,7 @@ class ScenarioKeys(WorldKeys):
             skip=self.skip,
             xfail=self.xfail,
             seed=self.seed,
-            turns=self._turns(at, file.parent),
+            turns=turns,
             conversation=self.turns is not None,
             world=self.world(at),
             cassette=self.cassette,
@@ -285,6 +293,10 @@ class ScenarioKeys(WorldKeys):
             if isinstance(part.value.get("rerun"), dict):
                 where = part.span(("rerun", "agent"))
                 yield Mention(RERUN, "node", part.value["rerun"]["agent"], where)
+            if part is not at:
+                for key in ("agent", "entry_point"):
+                    if key in part.value:
+                        yield Mention(key, "entry", part.value[key], part.span((key,)))
             if isinstance(part.value.get("expect"), dict):
                 yield from expectation_mentions(part.at(("expect",)))
 

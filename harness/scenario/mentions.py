@@ -16,7 +16,7 @@ from harness.source.document import Document, DocumentPath
 
 Role = Literal[
     "node", "source", "target", "timed", "caller", "called", "stub", "server", "pause",
-    "absent", "argument", "kind", "anything", "variable", "hook", "input",
+    "absent", "argument", "kind", "anything", "variable", "hook", "input", "entry",
 ]  # fmt: skip
 """The role of a name:
 
@@ -34,6 +34,7 @@ anything              the target of a call of any kind
 variable              an environment variable
 hook                  the dotted path of a hook
 input                 a key of an input; "" for an input of text
+entry                 the entry point or agent that the input of a turn enters
 """
 
 ENTRIES: Final = {

@@ -72,9 +72,13 @@ class Variation:
 
 @dataclass(frozen=True)
 class Turn:
-    """One input (or resume, or rerun) of a conversation. Its `world` has priority over the scenario's."""
+    """One input (or resume, or rerun) of a conversation. Its `world` has priority over the scenario's.
+
+    `entry` is where the input enters; None for the agent of the scenario.
+    """
 
     input: Any = MISSING
+    entry: str | None = None
     resume: Any = MISSING
     rerun: Rerun | None = None
     world: WorldSpec = field(default_factory=WorldSpec)

@@ -145,6 +145,8 @@ class _NameChecker:
         if mention.key == RERUN and not self.graph.reruns:
             text = f"no node of '{self.graph.name}' can be run again: {self.graph.dialect} has no rerun"
             return Problem("unknown-name", text, mention.span)
+        if mention.role == "entry":
+            return self._entry(mention)
         if mention.role == "hook":
             text = f"'{mention.name}' does nothing: {self.graph.dialect} has no hooks"
             return None if self.graph.takes_hooks else _warning(text, mention.span)
@@ -156,6 +158,16 @@ class _NameChecker:
             problem = self._in_condition(mention)
             return replace(problem, severity="warning") if problem is not None else None
         return self._named(mention)
+
+    def _entry(self, mention: Mention) -> Problem | None:
+        known = self.graph.entries
+        if mention.name in known:
+            return None
+        text, hint = f"there is no entry point or agent '{mention.name}'", did_you_mean(mention.name, known)
+        if not known:
+            text = f"all inputs enter '{self.graph.name}' at the same place: {self.graph.dialect} has no entry points"
+            hint = "name the agent of the scenario beside `turns`"
+        return Problem("unknown-agent", text, mention.span, hint)
 
     def _named(self, mention: Mention) -> Problem | None:
         if mention.role in ("node", "source", "target", "timed"):

@@ -19,7 +19,7 @@ from harness.engine.simulation import Simulation
 from harness.errors import ManifestError
 from harness.graph import observe
 from harness.graph.events import EventGraph
-from harness.graph.model import Graph
+from harness.graph.model import Entry, Graph
 from harness.graph.to_json import to_json
 from harness.graph.trace import Event
 from harness.judges.material import material_of
@@ -185,7 +185,9 @@ class _Run:
                 ending = await self.conversation.send(copy.deepcopy(turn.rerun))
             else:
                 given = None if turn.input is MISSING else copy.deepcopy(turn.input)
-                ending = await self.conversation.send(given)
+                ending = await self.conversation.send(
+                    given if turn.entry is None else Entry(turn.entry, given)
+                )
             return ending
         finally:  # the time may run out inside a turn
             if self.scenario.conversation:

@@ -139,6 +139,14 @@ def test_mistakes_in_a_file(file: Path, text: str, expected: str) -> None:
             "turns: [{input: a}, {input: a, resume: b}]",
             "5:32 a turn has an input, or resumes, or reruns: only one of these|",
         ),
+        (
+            "turns: [{input: a}, {resume: b, agent: c}]",
+            "5:33 a turn with an input has one entry; one that resumes or reruns has none|",
+        ),
+        (
+            "turns: [{input: a}, {agent: b, entry_point: c}]",
+            "5:32 a turn with an input has one entry; one that resumes or reruns has none|",
+        ),
         ("turns: [{input: a, expct: 1}]", "5:20 unknown key 'expct' in a turn|did you mean 'expect'?"),
         ("input: 5", "5:8 input: expected text or a mapping, found the number 5|quote it to make it text"),
         ("weight: 0", "5:9 weight: must be greater than 0, found the number 0|"),

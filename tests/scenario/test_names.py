@@ -188,6 +188,8 @@ def told(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Told:
         ("yagra", "expect: {interrupt: [pack]}", "5:22 interrupt names 'pack', where 'manifest' never pauses"),
         ("sherma", "turns: [{input: a}, {rerun: {agent: ask}}]", "5:37 no node of 'desk' can be run again"),
         ("mesh", "turns: [{input: a}, {rerun: {agent: aks}}]", "5:37 rerun names 'aks', but 'desk' has no such node"),
+        ("sherma", "turns: [{input: a}, {input: b, agent: ask}]", "5:39 all inputs enter 'desk' at the same place"),
+        ("mesh", "turns: [{input: a}, {entry_point: aks}]", "5:35 there is no entry point or agent 'aks'"),
     ],
 )  # fmt: skip
 def test_a_name_that_nothing_can_have_is_an_error(told: Told, dialect: str, keys: str, expected: str) -> None:

@@ -33,7 +33,7 @@ from harness.engine.context import RunContext
 from harness.errors import ManifestError, Problem
 from harness.graph.events import ConcurrencyLimit, EventGraph
 from harness.graph.joins import Join
-from harness.graph.model import START, Channel, Edge, Lifecycle, Node, Rerun, State
+from harness.graph.model import START, Channel, Edge, Entry, Lifecycle, Node, Rerun, State
 from harness.source.suggest import did_you_mean
 
 MAX_STARTS = 1000
@@ -69,10 +69,8 @@ def _entry_point(mesh_file: MeshFile, request: LoadRequest) -> EntryPoint:
         )
         hint = f"name one with `entry_point:`: {names}" if by_name else "name an agent with `agent:`"
         raise ManifestError(Problem("unknown-agent", text, where, hint))
-    if wanted in by_name:
-        return by_name[wanted]
-    if wanted in mesh.agents:
-        return EntryPoint(name=wanted, target=wanted)
+    if (found := mesh.entry(wanted)) is not None:
+        return found
     text = f"there is no entry point or agent '{wanted}'"
     raise ManifestError(Problem("unknown-agent", text, where, did_you_mean(wanted, [*by_name, *mesh.agents])))
 
@@ -85,7 +83,7 @@ def _build_graph(
     parts = MeshParts(mesh, agency, mesh_file.connectors, joins, env)
     own = can_call_entries(mesh, joins, document)
     starts = start_edges(mesh, document)
-    first = starts.setdefault(entry.name, Edge(START, entry.target))
+    starts.setdefault(entry.name, Edge(START, entry.target))
     edges = (*starts.values(), *(each.edge for name in own for each in own[name]), *escalation_edges(mesh))
     narrated = [name for name, agent in mesh.agents.items() if agent.narration and reads_narrations(mesh)]
     return EventGraph(
@@ -103,7 +101,7 @@ def _build_graph(
         edges=edges,
         channels=tuple(Channel(name) for name in mesh.agents),
         routers={
-            START: start_router(entry, first, own, parts),
+            START: start_router(entry, starts, own, parts),
             **{name: agent_router(name, own[name], parts) for name in own},
         },
         late_routers={name: narration_router(name, own[name], parts) for name in narrated},
@@ -117,6 +115,7 @@ def _build_graph(
         vocabulary=lambda: vocabulary(parts),
         takes_hooks=False,
         reruns=True,
+        entries=(*(each.name for each in mesh.entry_points), *mesh.agents),
         joins=joins,
         limits=_limits(mesh),
         input_of=input_of,
@@ -148,8 +147,9 @@ def _lifecycle(mesh: Mesh) -> Lifecycle:
             session = session_of(run)
             session.task = Task(rerun=value, upstream_yields=dict(session.task.upstream_yields))
             return {}
+        entry, value = (value.name, value.input) if isinstance(value, Entry) else (None, value)
         given = input_values(value, "message", "an input is text (message) or a mapping of fields")
-        session_of(run).task = Task(dict(given))
+        session_of(run).task = Task(dict(given), entry)
         return {}
 
     async def finish(_state: State, run: RunContext) -> Any:

@@ -408,3 +408,8 @@ class Mesh(Section, extra="forbid", title="a mesh file"):
     auto_discover: AutoDiscover | None = None
     evolution: Evolution = Field(default_factory=Evolution)
     api: API = Field(default_factory=API)
+
+    def entry(self, name: str) -> EntryPoint | None:
+        """Return the entry point with this name; the name of an agent enters that agent. NOTES 3.1."""
+        named = next((entry for entry in self.entry_points if entry.name == name), None)
+        return named or (EntryPoint(name=name, target=name) if name in self.agents else None)

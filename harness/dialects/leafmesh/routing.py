@@ -62,10 +62,12 @@ def can_call_entries(
 
 
 def start_router(
-    entry: EntryPoint, edge: Edge, own: Mapping[str, Sequence[CanCallEntry]], parts: MeshParts
+    first: EntryPoint, edges: Mapping[str, Edge], own: Mapping[str, Sequence[CanCallEntry]], parts: MeshParts
 ) -> Router:
-    """Return the start router: it calls the target if the entry point's condition holds. NOTES 3.1, 3.2."""
-    condition = conditions.parse(entry.condition, of_input=True)
+    """Return the start router: it calls the target if the entry point's condition holds. NOTES 3.1, 3.2.
+
+    Inputs enter at `first` unless they name another entry. `edges` are those of the entry points, by name.
+    """
 
     async def enter(_state: State, run: RunContext) -> Routes:
         session = session_of(run)
@@ -74,12 +76,15 @@ def start_router(
             called = {name: [each.edge.target for each in entries] for name, entries in own.items()}
             task.incompletable_joins = incompletable_joins(task.rerun.node, called, parts)
             return [rerun_dispatch(task.rerun, session)]
+        entry = (parts.mesh.entry(task.entry) if task.entry is not None else None) or first
+        condition = conditions.parse(entry.condition, of_input=True)
         if not condition.holds(task.input):
             run.warn(
                 f"entry point '{entry.name}' does not accept the input, so nothing is started: "
                 f"`{condition.text}` does not hold"
             )
             return []
+        edge = edges.get(entry.name) or Edge(START, entry.target)
         return [dispatch(edge, Handover(task.input))]
 
     return enter

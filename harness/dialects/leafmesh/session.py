@@ -79,11 +79,13 @@ class Round:
 class Task:
     """The run of a mesh on one input.
 
+    entry                where the input enters; None for the entry point that the graph was loaded for
     rounds               the rounds of joins, by fan-in agent
     incompletable_joins  fan-in agents whose joins a rerun cannot complete
     """
 
     input: Output = field(default_factory=dict)
+    entry: str | None = None
     rerun: Rerun | None = None
     incompletable_joins: frozenset[str] = frozenset()
     upstream_yields: dict[str, Output] = field(default_factory=dict)
