@@ -64,6 +64,25 @@ class ToolSpec:
         return {"name": self.name, "description": self.description, "schema": self.schema}
 
 
+@dataclass(frozen=True)
+class ModelServer:
+    """A model server of one's own. The variables LOCAL_MODEL_* have what is not given here.
+
+    Attributes:
+        url: the whole address of its calls: nothing is appended.
+        kind: its wire format: `openai`, `ollama`, `textgen` or `huggingface`; None: that of the address.
+        headers: additional headers. They never appear in a trace.
+        timeout_s: the time limit of a call, in seconds.
+        default_url: the address if nothing else gives one.
+    """
+
+    url: str | None = None
+    kind: str | None = None
+    headers: Mapping[str, str] = field(default_factory=dict, repr=False)
+    timeout_s: float | None = None
+    default_url: str | None = None
+
+
 @dataclass(frozen=True, kw_only=True)
 class LLMCall(Effect):
     """A call of a chat model.
@@ -72,6 +91,7 @@ class LLMCall(Effect):
         name: the model without its provider; `ACTIVE` if the manifest names none.
         messages: the messages in the order sent.
         base_url: the provider's address in the manifest; None for its default.
+        server: the server of the model, in place of a provider.
         api_key: the key that the manifest gives. It never appears in a trace.
         as_written: send OpenAI the parameters exactly as named here, and no others, as LiteLLM does.
     """
@@ -80,6 +100,7 @@ class LLMCall(Effect):
 
     provider: str = ""
     base_url: str | None = None
+    server: ModelServer | None = None
     api_key: str | None = field(default=None, repr=False)
     params: Mapping[str, Any] = field(default_factory=dict)
     messages: Sequence[BaseMessage] = ()

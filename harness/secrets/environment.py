@@ -21,6 +21,8 @@ from harness.secrets.policy import Kind, is_common, kind_of_variable, looks_rand
 from harness.secrets.urls import URL, WHOLE_URL
 
 _LOGIN: Final = re.compile(r"[\w+.-]+://[^/?#@:]*:(?!\d+/)(.*)@[^@]*", re.DOTALL)
+_VERSION: Final = re.compile(r"(?<![^/])v\d+(?![^/])")
+"""The version in the path of an API, which makes no path look generated: `v1/chat/completions`."""
 _SETTING: Final = re.compile(r"(?<![\w.-])([\w.-]++)\s*=\s*([^;&\s]+)")
 
 
@@ -65,7 +67,11 @@ def _read(
         return kind, value, ()
     secret = kind == "secret"
     parts = tuple(part for part in _parts(value, secret=secret) if len(part) >= 6 and not is_common(part))
-    if kind == "likely" and WHOLE_URL.fullmatch(value) and (parts or not looks_random(_path_of(value))):
+    if (
+        kind == "likely"
+        and WHOLE_URL.fullmatch(value)
+        and (parts or not looks_random(_VERSION.sub("", _path_of(value))))
+    ):
         value = ""  # the address of a server is shown
     return kind, value, parts
 

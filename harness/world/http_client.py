@@ -27,7 +27,7 @@ class HTTPClient:
     def __init__(self) -> None:
         self._client: httpx.AsyncClient | None = None
 
-    async def send(self, call: HTTPCall) -> HTTPReply:
+    async def send(self, call: HTTPCall, timeout_s: float = TIMEOUT_S) -> HTTPReply:
         """Send a request and return the answer, whatever its status.
 
         A body without a content-type header gets one, of JSON or of a form.
@@ -43,6 +43,7 @@ class HTTPClient:
             params=args["query"] or None,
             headers=_headers(args),
             content=args["text"].encode() or None,
+            timeout=timeout_s,
         )
         return HTTPReply(
             status=response.status_code,

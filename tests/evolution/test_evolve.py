@@ -267,7 +267,17 @@ def test_a_population_of_one_is_searched_genome_by_genome(written: str, evolve: 
     Path("c.yaml").write_text(f"population_size: 1\n{written}\n")
     result = CliRunner().invoke(
         cli,
-        ["evolve", "helper.yaml", "a.scenario.yaml", "--out", "out", "--config", "c.yaml", "--generations", "3"],
+        [
+            "evolve",
+            "helper.yaml",
+            "a.scenario.yaml",
+            "--out",
+            "out",
+            "--config",
+            "c.yaml",
+            "--generations",
+            "3",
+        ],
     )
     assert result.exit_code == 0, result.output
     assert [each["generation"] for each in genomes()] == [0, 1, 2]

@@ -50,6 +50,8 @@ def test_the_value_of_a_variable_with_a_secret_name_is_never_shown(name: Any, va
         ("PWD", "/home/me"),
         ("OAUTH_TOKEN_URL", "https://auth.example/token"),
         ("SECRET_NAME", "prod/db"),
+        ("LOCAL_MODEL_ENDPOINT", "http://gpu.example:8000/v1/chat/completions"),
+        ("MODEL_GATEWAY", "https://models.example/api/v2/generate?api-version=1"),
         ("API_KEY", ""),
         ("CITY", "Oslo"),
     ],

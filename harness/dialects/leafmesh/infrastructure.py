@@ -57,7 +57,7 @@ class Foundry(Section, title="foundry"):
 
 
 class Local(Section, title="local"):
-    """spec: "LocalModelConfig". LOCAL_MODEL_SERVER_TYPE and LOCAL_MODEL_TIMEOUT change nothing here."""
+    """spec: "LocalModelConfig". Clients read LOCAL_MODEL_SERVER_TYPE and LOCAL_MODEL_TIMEOUT."""
 
     endpoint: Annotated[str, Fallback("LOCAL_MODEL_ENDPOINT")] = "http://localhost:11434/api/generate"
     server_type: Literal["openai", "ollama", "textgen", "huggingface"] | None = None

@@ -8,8 +8,8 @@ from typing import Any, Final
 from langchain_core.messages import BaseMessage
 
 from harness.dialects.leafmesh.document import LLMAgent, Mesh
-from harness.dialects.leafmesh.infrastructure import Providers
-from harness.graph.effects import LLMCall, ToolSpec
+from harness.dialects.leafmesh.infrastructure import Local, Providers
+from harness.graph.effects import LLMCall, ModelServer, ToolSpec
 
 _PREFIXES: Final = {
     "gpt-": "openai",
@@ -64,13 +64,26 @@ def llm_call(
 ) -> LLMCall:
     """Return the effect of one model call."""
     provider, name = provider_of(model, mesh.mesh)
-    local = mesh.mesh.local if provider == "local" else None
     return LLMCall(
         name=name,
         provider=provider,
-        base_url=local.endpoint if local else None,
+        server=_local_server(mesh.mesh.local) if provider == "local" else None,
         params=params or {},
         messages=tuple(messages),
         tools=tuple(tools),
         response_format=response_format,
+    )
+
+
+def _local_server(local: Local | None) -> ModelServer:
+    """Return the server of local models. What is not written comes from variables, the address also has a default."""
+    if local is None:
+        return ModelServer()
+    written = {name: getattr(local, name) for name in local.model_fields_set}
+    return ModelServer(
+        url=written.get("endpoint"),
+        kind=written.get("server_type"),
+        headers=local.headers,
+        timeout_s=written.get("timeout"),
+        default_url=Local.model_fields["endpoint"].default,
     )

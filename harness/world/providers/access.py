@@ -1,4 +1,4 @@
-"""Resolves the address and the API key of a model's provider.
+"""Resolves the address and the API key of a model's provider, or the address of a model server of one's own.
 
 A provider that is not in `PROVIDERS` may be used if its address is given; it must speak OpenAI's protocol.
 """
@@ -9,13 +9,13 @@ import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Final, Literal
-from urllib.parse import urlsplit
+from urllib.parse import urljoin, urlsplit
 
 from harness.errors import KeyMissing, ProviderError
-from harness.graph.effects import LLMCall
+from harness.graph.effects import LLMCall, ModelServer
 from harness.source.suggest import did_you_mean
 
-Protocol = Literal["openai", "anthropic"]
+Protocol = Literal["openai", "anthropic", "ollama"]
 
 DUMMY_KEY: Final = "replayed"
 NO_KEY: Final = "EMPTY"
@@ -38,7 +38,10 @@ class Address:
     """A model, with the address, protocol and key of its provider.
 
     compatible  True for a server with an API compatible with OpenAI's
-    variable    the environment variable that has the address; "" if none has
+    endpoint    the whole address of the calls, if they do not go to a path below `base_url`
+    headers     additional headers
+    timeout_s   the time limit of a call; None for that of the client
+    variables   the environment variables that have the address
     """
 
     provider: str
@@ -47,7 +50,10 @@ class Address:
     base_url: str
     key: str = field(repr=False)
     compatible: bool = False
-    variable: str = ""
+    endpoint: str = ""
+    headers: tuple[tuple[str, str], ...] = field(default=(), repr=False)
+    timeout_s: float | None = None
+    variables: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -83,6 +89,8 @@ def resolve_address(call: LLMCall, access: Access) -> Address:
         KeyMissing: there is no key.
     """
     name, model = provider_and_model(call)
+    if call.server is not None:
+        return _address_of_server(call.server, name, model, call, access)
     provider = PROVIDERS.get(name) or _unknown(name)
     base_url, variable = call.base_url, ""
     if not base_url:
@@ -97,8 +105,58 @@ def resolve_address(call: LLMCall, access: Access) -> Address:
         base_url=openai_url(base_url) if provider.compatible else base_url,
         key=_key(name, model, provider, call, access),
         compatible=provider.compatible,
-        variable=variable,
+        variables=(variable,) if variable else (),
     )
+
+
+_ENDPOINT: Final = "LOCAL_MODEL_ENDPOINT"
+_SERVER_KIND: Final = "LOCAL_MODEL_SERVER_TYPE"
+_TIMEOUT: Final = "LOCAL_MODEL_TIMEOUT"
+_KINDS: Final[Mapping[str, Protocol]] = {"openai": "openai", "ollama": "ollama"}
+"""The kinds of servers that can be asked, each with its protocol."""
+
+
+def _address_of_server(server: ModelServer, name: str, model: str, call: LLMCall, access: Access) -> Address:
+    """Return the address of a model server. Its settings take precedence over variables."""
+    env = access.environment
+    given = {_ENDPOINT: server.url, _SERVER_KIND: server.kind, _TIMEOUT: server.timeout_s}
+    variables = tuple(variable for variable in given if not given[variable] and env.get(variable))
+    url = server.url or env.get(_ENDPOINT) or server.default_url
+    if not url:
+        raise ProviderError(
+            f"nothing says where model {model!r} is: set {_ENDPOINT} to the address of its server"
+        )
+    endpoint = url if url.startswith(("http://", "https://")) else f"http://{url}"
+    kind = _kind_at(endpoint)
+    if kind != "openai":  # servers of other types have such an address, too
+        kind = server.kind or env.get(_SERVER_KIND) or kind or "openai"
+    if kind not in _KINDS:
+        text = f"model {model!r} is on a server of the type {kind!r}, which cannot be asked here"
+        raise ProviderError(f"{text}; there are {', '.join(_KINDS)}")
+    try:
+        timeout_s = server.timeout_s or float(env.get(_TIMEOUT) or 0) or None
+    except ValueError:
+        raise ProviderError(f"{_TIMEOUT} is not a number of seconds: {env[_TIMEOUT]!r}") from None
+    return Address(
+        provider=name,
+        protocol=_KINDS[kind],
+        model=model,
+        base_url=urljoin(endpoint, "/"),
+        key=_key(name, model, _unknown(name), call, access),
+        compatible=True,
+        endpoint=endpoint,
+        headers=tuple(server.headers.items()),
+        timeout_s=timeout_s,
+        variables=variables,
+    )
+
+
+def _kind_at(url: str) -> str | None:
+    """Return the kind of server that an address is for; None if it does not tell."""
+    split = urlsplit(url)
+    endings = {"/chat/completions": "openai", "/api/v1/generate": "textgen", "/api/generate": "ollama"}
+    known = (kind for ending, kind in endings.items() if split.path.rstrip("/").endswith(ending))
+    return next(known, "huggingface" if (split.hostname or "").endswith("huggingface.co") else None)
 
 
 def base_urls(environment: Mapping[str, str]) -> Iterator[tuple[Protocol, str]]:

@@ -9,6 +9,7 @@ from __future__ import annotations
 import inspect
 import json
 import ssl
+from collections.abc import Awaitable, Callable
 from typing import Any
 
 from langchain_core.language_models import BaseChatModel
@@ -31,8 +32,8 @@ class Clients:
 
     def __init__(self, *, offline: bool = False) -> None:
         self._offline = offline
-        self._http: dict[Protocol, Any] = {}
-        self._clients: dict[tuple[str, str, str], Any] = {}
+        self._http: dict[tuple[Protocol, str], Any] = {}
+        self._clients: dict[tuple[Any, ...], Any] = {}
         self._models: dict[tuple[Address, str], BaseChatModel] = {}
 
     def model(self, address: Address, wanted: ModelRequest) -> BaseChatModel:
@@ -72,13 +73,14 @@ class Clients:
             ) from None
 
     def _client(self, address: Address) -> Any:
-        key = address.protocol, address.base_url, address.key
+        key = address.protocol, address.base_url, address.key, address.endpoint, address.headers
         if key not in self._clients:
             package = _import(address.protocol, address.protocol)
             given = {
                 "api_key": address.key,
                 "base_url": address.base_url,
-                "http_client": self._http_client(address.protocol, package),
+                "http_client": self._http_client(address, package),
+                "default_headers": dict(address.headers),
             }
             if address.protocol == "openai":
                 self._clients[key] = package.AsyncOpenAI(**given)
@@ -89,12 +91,14 @@ class Clients:
                 self._clients[key] = package.AsyncAnthropic(**given, timeout=ANTHROPIC_TIMEOUT_S, **quiet)
         return self._clients[key]
 
-    def _http_client(self, protocol: Protocol, package: Any) -> Any:
-        if protocol not in self._http:
-            self._http[protocol] = (
-                _offline_http_client(package) if self._offline else package.DefaultAsyncHttpxClient()
-            )
-        return self._http[protocol]
+    def _http_client(self, address: Address, package: Any) -> Any:
+        key = address.protocol, address.endpoint
+        if key not in self._http:
+            client = _offline_http_client(package) if self._offline else package.DefaultAsyncHttpxClient()
+            if address.endpoint:
+                client.event_hooks = {"request": [_sent_to(address)]}
+            self._http[key] = client
+        return self._http[key]
 
 
 def _openai_model(address: Address, wanted: ModelRequest, client: Any) -> BaseChatModel:
@@ -130,6 +134,16 @@ def _anthropic_model(address: Address, wanted: ModelRequest, client: Any) -> Bas
     # A cached property; its own value would share connections between event loops.
     vars(model)["_async_client"] = client
     return model
+
+
+def _sent_to(address: Address) -> Callable[[Any], Awaitable[None]]:
+    """Return a hook that sends requests for the path that the client appends to the endpoint itself."""
+
+    async def send_to(request: Any) -> None:
+        if request.url.path == "/chat/completions":
+            request.url = type(request.url)(address.endpoint)
+
+    return send_to
 
 
 def _offline_http_client(package: Any) -> Any:

@@ -82,7 +82,8 @@ def model_request(call: LLMCall, address: Address) -> ModelRequest:
     fields = {name: params.pop(name) for name in names & params.keys()}
     if call.as_written and not anthropic:
         fields["stream_usage"] = False
-    options = {option: params.pop(name) for name, option in _CLIENT.items() if name in params}
+    options = {"timeout": address.timeout_s} if address.timeout_s else {}
+    options |= {option: params.pop(name) for name, option in _CLIENT.items() if name in params}
     request = {name: params.pop(name) for name in _REQUEST & params.keys()}
     body = {**params.pop("extra_body", {}), **params}
     if body:

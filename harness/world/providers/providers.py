@@ -6,6 +6,7 @@ from functools import cache
 from typing import TYPE_CHECKING, Any
 
 from harness.graph.effects import LLMCall, LLMReply
+from harness.world.http_client import HTTPClient
 from harness.world.providers.access import Access, resolve_address
 from harness.world.providers.failures import client_error
 
@@ -25,6 +26,7 @@ class Providers:
     def __init__(self, access: Access) -> None:
         self.address_variables: dict[str, str] = {}
         self._access = access
+        self._http = HTTPClient()
         self._clients: Clients | None = None
 
     async def ask(self, call: LLMCall) -> LLMReply:
@@ -41,8 +43,12 @@ class Providers:
         from harness.world.providers.replies import malformed_reply
 
         address = resolve_address(call, self._access)
-        if address.variable:
-            self.address_variables[address.variable] = self._access.environment[address.variable]
+        for variable in address.variables:
+            self.address_variables[variable] = self._access.environment[variable]
+        if address.protocol == "ollama":
+            from harness.world.providers.ollama import generate
+
+            return await generate(call, address, self._http)
         asked = model_request(call, address)
         model = self._get_clients().model(address, asked)
         try:
@@ -56,6 +62,7 @@ class Providers:
 
     async def close(self) -> None:
         """Close the connections of this run."""
+        await self._http.close()
         if self._clients is not None and not self._access.replayed:
             await self._clients.close()
         self._clients = None

@@ -43,7 +43,8 @@ ASKED = [
     ),
     (
         'n8n("http://n8n.example/webhook/abc", mode="callback", callback_timeout=5)',
-        "http: [{url: 'http://n8n.example/webhook/abc', args: {json: {_leafmesh_callback_url: {$contains: /desk}}}}]\n"
+        "http: [{url: 'http://n8n.example/webhook/abc', "
+        "args: {json: {_leafmesh_callback_url: {$contains: /desk}}}}]\n"
         "agents: {desk: [{return: {id: 7}}]}",
     ),
     ('crewai(endpoint="http://crew")', "http: [{url: 'http://crew', json: {id: 7}}]"),
