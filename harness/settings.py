@@ -10,7 +10,7 @@ import math
 import os
 import tomllib
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from enum import StrEnum
 from pathlib import Path
 from typing import Any, Final, NamedTuple
@@ -77,11 +77,13 @@ class Settings:
         judge_model: the model of judges that name none.
         judge_prompts: a folder with prompts (`NAME.txt`) that replace those of metrics; None for none.
         prices: prices of models in US dollars per million tokens, which override the price list.
+        env: values of `${VAR}` in manifests. Those of scenarios override them.
         project: the root of the project (`harness.source.project`). It cannot be set.
         record_mode: the handling of cassettes in this run. Set by the command line only.
         record_in_ci: record on CI machines, too, where a missing recording is an error otherwise. Set by `harness
             record`.
         narrate: show each step of a run. Set by the command line only.
+        given_env: values of `${VAR}` that override those of scenarios. Set by the command line only.
     """
 
     report: Path = Path("reports/latest")
@@ -102,10 +104,16 @@ class Settings:
     judge_model: str = ""
     judge_prompts: Path | None = None
     prices: tuple[Price, ...] = ()
+    env: Mapping[str, str] = field(default_factory=dict)
     project: Path = Path()
     record_mode: RecordMode = RecordMode.NONE
     record_in_ci: bool = False
     narrate: bool = False
+    given_env: Mapping[str, str] = field(default_factory=dict)
+
+    def variables(self, own: Mapping[str, str]) -> dict[str, str]:
+        """Return the values of `${VAR}` for a scenario or manifest with the values `own`."""
+        return {**self.env, **own, **self.given_env}
 
 
 def _paths(value: Any, base: Path) -> tuple[Path, ...]:
@@ -182,6 +190,12 @@ def _prices(value: Any, _base: Path) -> tuple[Price, ...]:
     return tuple(_price(str(model), price) for model, price in value.items())
 
 
+def _variables(value: Any, _base: Path) -> Mapping[str, str]:
+    if not isinstance(value, dict) or not all(isinstance(each, str | int | float) for each in value.values()):
+        raise ValueError("expected a table of variables, each with a text, a number or a boolean")
+    return {name: str(each).lower() if isinstance(each, bool) else str(each) for name, each in value.items()}
+
+
 def _price(model: str, price: Any) -> Price:
     if not isinstance(price, dict):
         raise ValueError(f"expected {{input, output}} for model '{model}', found {price!r}")
@@ -232,6 +246,7 @@ _READERS: Final[Mapping[str, Callable[[Any, Path], Any]]] = {
     "judge_model": _text,
     "judge_prompts": _path,
     "prices": _prices,
+    "env": _variables,
 }
 
 
@@ -264,6 +279,19 @@ def load_settings(
     given = {key: environment[_variable(key)] for key in _READERS if environment.get(_variable(key))}
     settings = _updated(settings, given, Path.cwd(), "the environment")
     return _updated(settings, chosen or {}, Path.cwd(), "the command line")
+
+
+def parse_variables(written: Iterable[str]) -> dict[str, str]:
+    """Return the variables that are written as NAME=value.
+
+    Raises:
+        FormatError: one of them has no name or no value.
+    """
+    pairs = [text.partition("=") for text in written]
+    for name, equals, _ in pairs:
+        if not name or not equals:
+            raise FormatError(Problem("bad-settings", f"'{name}' is not NAME=value"))
+    return {name: value for name, _, value in pairs}
 
 
 def is_ci_machine() -> bool:
@@ -299,8 +327,10 @@ class Projects:
         record_mode: RecordMode = RecordMode.NONE,
         record_in_ci: bool = False,
         narrate: bool = False,
+        given_env: Mapping[str, str] | None = None,
     ) -> None:
         self.record_mode, self._record_in_ci, self._narrate = record_mode, record_in_ci, narrate
+        self._given_env = given_env or {}
         self._given: dict[str, Any] = {"ini": ini, "ini_folder": ini_folder, "chosen": chosen}
         self._known: dict[Path, Settings] = {}
 
@@ -321,6 +351,7 @@ class Projects:
                 record_mode=self.record_mode,
                 record_in_ci=self._record_in_ci,
                 narrate=self._narrate,
+                given_env=self._given_env,
             )
         return self._known[folder]
 

@@ -50,7 +50,7 @@ def command(paths: tuple[str, ...], prune: bool, as_json: bool) -> int:
     listed = inventory(selection.scenarios, projects, orphans_of=None if paths else Path.cwd())
     refused = [*selection.refused]
     if not paths and any(each.orphaned for each in listed):
-        own, unreadable = scenarios_below(project)  # these may name them
+        own, unreadable = scenarios_below(project, projects)  # these may name them
         listed = inventory([*selection.scenarios, *own], projects, orphans_of=Path.cwd())
         refused += unreadable
     if prune and not refused:

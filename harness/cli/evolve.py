@@ -13,6 +13,7 @@ from harness.cli import exit_code
 from harness.cli.options import (
     PATH,
     budget_option,
+    env_option,
     jobs_option,
     record_mode_option,
     start_workers,
@@ -68,6 +69,7 @@ Exit codes, the first that applies:
 @click.option("--fresh", is_flag=True, help="Discard the search in the folder and start a new one.")
 @words_option
 @tags_option
+@env_option
 @jobs_option
 @record_mode_option(
     "How to handle calls that no stub answers. Each genome, and each question to the mutator, has "
@@ -86,6 +88,7 @@ def command(
     fresh: bool,
     words: str,
     tags: tuple[str, ...],
+    env: dict[str, str],
     jobs: int,
     record_mode: str,
 ) -> int:
@@ -109,9 +112,9 @@ def command(
     from harness.evolution.study import NotScored, Study
     from harness.settings import Projects
 
-    projects = Projects(chosen={"traces": "none"}, record_mode=RecordMode(record_mode))
+    projects = Projects(chosen={"traces": "none"}, record_mode=RecordMode(record_mode), given_env=env)
     _check_exists(manifest)
-    selection = select(paths or _own_scenarios(manifest), projects, words=words, tags=tags)
+    selection = select(paths or _own_scenarios(manifest, projects), projects, words=words, tags=tags)
     if selection.refused:
         raise FormatError([each for error in selection.refused.values() for each in error.problems])
     scenarios = _scenarios_of(manifest, [each.whole() for each in selection.scenarios])
@@ -162,7 +165,7 @@ def _check_exists(manifest: Path) -> None:
         raise FormatError(Problem("missing-file", text, hint=hint_for_missing(manifest)))
 
 
-def _own_scenarios(manifest: Path) -> tuple[str, ...]:
+def _own_scenarios(manifest: Path, projects: Projects) -> tuple[str, ...]:
     """Return the manifest itself as the path to read scenarios from.
 
     Raises:
@@ -180,7 +183,7 @@ def _own_scenarios(manifest: Path) -> tuple[str, ...]:
     except ManifestError as error:
         usual = "MANIFEST is the file of an agent, and the scenarios come after it"
         raise FormatError([replace(each, hint=each.hint or usual) for each in error.problems]) from None
-    if not scenarios_of_manifest(manifest):
+    if not scenarios_of_manifest(manifest, projects.of(manifest)):
         text = f"{shown_path(manifest)} has no scenarios of its own"
         raise FormatError(
             Problem(

@@ -11,7 +11,7 @@ from typing import Any, Final
 
 import click
 
-from harness.cli.options import PATH
+from harness.cli.options import PATH, env_option
 from harness.dialects.request import LoadRequest
 from harness.errors import Problem
 from harness.scenario.model import Scenario
@@ -63,7 +63,7 @@ class LoadOptions:
         return LoadRequest(
             (path, *parts),
             agent,
-            {**env, **self.env},
+            {**settings.env, **env, **self.env},
             folders,
             hooks,
             settings.allow_paths,
@@ -87,20 +87,13 @@ def load_options(command: Callable[..., Any]) -> Callable[..., Any]:
         agent: str | None = None,
         **others: Any,
     ) -> Any:
-        options = LoadOptions(Projects(), dialect, agent, _environment(env, passed), parts)
+        given = _environment(env, passed)
+        options = LoadOptions(Projects(given_env=given), dialect, agent, given, parts)
         return command(*args, options=options, **others)
 
     for option in reversed(_OPTIONS):
         with_options = option(with_options)
     return with_options
-
-
-def _pairs(_ctx: click.Context, _option: click.Parameter, written: tuple[str, ...]) -> dict[str, str]:
-    pairs = [text.partition("=") for text in written]
-    for name, equals, _ in pairs:
-        if not name or not equals:
-            raise click.BadParameter(f"'{name}' is not NAME=value")
-    return {name: value for name, _, value in pairs}
 
 
 def _environment(env: dict[str, str], passed: Sequence[str]) -> dict[str, str]:
@@ -127,9 +120,7 @@ _OPTIONS: Final = (
         type=PATH,
         help="A document that the manifest takes components from.",
     ),
-    click.option(
-        "--env", "env", multiple=True, metavar="K=V", callback=_pairs, help="Value of ${K} in manifests."
-    ),
+    env_option,
     click.option(
         "--env-passthrough",
         "passed",

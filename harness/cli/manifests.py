@@ -15,6 +15,7 @@ from harness.errors import FormatError, ManifestError, Problem, Span
 from harness.scenario import SUFFIXES
 from harness.scenario.manifest_scenarios import scenarios_of_manifest
 from harness.scenario.model import Scenario
+from harness.settings import Projects
 from harness.source.document import read, shown_path
 
 _SUFFIXES: Final = (".yaml", ".yml", ".json")
@@ -95,13 +96,13 @@ def _beginning(path: Path) -> str:
         return ""
 
 
-def scenarios_below(folder: Path) -> tuple[list[Scenario], list[Path]]:
+def scenarios_below(folder: Path, projects: Projects) -> tuple[list[Scenario], list[Path]]:
     """Return the scenarios inside the manifests in a folder, at any depth, and the manifests that are refused."""
     scenarios: list[Scenario] = []
     refused = []
     for path in manifests_below(folder, None).manifests:
         try:
-            scenarios += scenarios_of_manifest(path) or ()
+            scenarios += scenarios_of_manifest(path, projects.of(path)) or ()
         except ManifestError:
             refused.append(path)
     return scenarios, refused

@@ -10,8 +10,9 @@ from typing import Any, Final, TypeVar
 import click
 
 from harness.budget import parse as parse_budget
+from harness.errors import FormatError
 from harness.selection.shard import Shard
-from harness.settings import RecordMode
+from harness.settings import RecordMode, parse_variables
 
 T = TypeVar("T")
 
@@ -104,6 +105,18 @@ exit_first_option = click.option(
 )
 quiet_option = click.option(
     "-q", "--quiet", is_flag=True, help="Print only what did not pass, and the summary."
+)
+
+
+def _pairs(_ctx: click.Context, _option: click.Parameter, written: tuple[str, ...]) -> dict[str, str]:
+    try:
+        return parse_variables(written)
+    except FormatError as error:
+        raise click.BadParameter(error.problems[0].message) from None
+
+
+env_option = click.option(
+    "--env", "env", multiple=True, metavar="K=V", callback=_pairs, help="Value of ${K} in manifests."
 )
 report_option = click.option("--report", type=PATH, metavar="DIR", help="Folder for results.")
 

@@ -8,6 +8,7 @@ from pathlib import Path
 import click
 
 from harness.cli.options import (
+    env_option,
     exit_first_option,
     quiet_option,
     report_option,
@@ -41,6 +42,7 @@ has ended; if the run is cut off, it stays as it was.
 )
 @click.option("--rewrite", is_flag=True, help="Make every call again; the same as --record-mode rewrite.")
 @exit_first_option
+@env_option
 @report_option
 @quiet_option
 def command(
@@ -50,6 +52,7 @@ def command(
     record_mode: str | None,
     rewrite: bool,
     exit_first: bool,
+    env: dict[str, str],
     report: Path | None,
     quiet: bool,
 ) -> int:
@@ -74,6 +77,7 @@ def command(
         chosen={"report": str(report)} if report else None,
         record_mode=RecordMode("rewrite" if rewrite else record_mode or "new_episodes"),
         record_in_ci=True,
+        given_env=env,
     )
     selection = select(paths, projects, words=words, tags=tags)
     kept = tuple(

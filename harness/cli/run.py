@@ -12,6 +12,7 @@ from harness.cli.options import (
     PATH,
     Parsed,
     changed_option,
+    env_option,
     exit_first_option,
     jobs_option,
     paths_and_ref,
@@ -60,6 +61,7 @@ Exit codes, the first that applies:
     help="Exit with 1 if the fitness is below X (0 to 1), as the rule min_fitness of `harness gate`.",
 )
 @exit_first_option
+@env_option
 @click.option("--json", "lines", metavar="FILE", help="Also write results.jsonl to FILE; - is stdout.")
 @report_option
 @record_mode_option(
@@ -107,6 +109,7 @@ def command(
     jobs: int,
     fitness: float | None,
     exit_first: bool,
+    env: dict[str, str],
     lines: str | None,
     report: Path | None,
     record_mode: str,
@@ -151,7 +154,7 @@ def command(
 
     def read_projects() -> Projects:
         given = {key: value for key, value in chosen.items() if value}
-        return Projects(chosen=given, record_mode=mode, narrate=narrate)
+        return Projects(chosen=given, record_mode=mode, narrate=narrate, given_env=env)
 
     print_problems(misnamed(path for path in map(Path, paths) if path.is_dir()))
 

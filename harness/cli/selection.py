@@ -79,8 +79,8 @@ def select(
             `changed` or `shard` left nothing; or git cannot list the changes.
     """
     expression = parse(words) if words.strip() else None
-    requested = _requested_names(paths)
-    loaded, refused = _load_all(requested)
+    requested = _requested_names(paths, projects)
+    loaded, refused = _load_all(requested, projects)
     kept = [each for each in loaded if not requested[each.file] or each.name in requested[each.file]]
     if expression is not None:
         kept = [each for each in kept if expression.holds(keywords_of(each, projects.of(each.file).project))]
@@ -113,7 +113,7 @@ def _shard(scenarios: Sequence[Scenario], shard: Shard, projects: Projects) -> l
     return [scenarios[index] for index in shard.members(ids)]
 
 
-def _requested_names(paths: Sequence[str]) -> dict[Path, set[str]]:
+def _requested_names(paths: Sequence[str], projects: Projects) -> dict[Path, set[str]]:
     """Return the files, each with the names requested in it; an empty set stands for all."""
     names: dict[Path, set[str | None]] = {}
     for path in paths:
@@ -126,7 +126,7 @@ def _requested_names(paths: Sequence[str]) -> dict[Path, set[str]]:
     if not names:
         searched = ", ".join(dict.fromkeys(shown_path(path) for path in paths))
         message = f"no scenario files (*{SUFFIXES[0]}) in {searched}"
-        own = next((found.file for path in paths for found in scenarios_below(Path(path))[0]), None)
+        own = next((found.file for path in paths for found in scenarios_below(Path(path), projects)[0]), None)
         hint = f"name {shown_path(own)} to run its own" if own else "`harness init` writes an example"
         raise FormatError(Problem("no-scenarios", message, hint=hint))
     return {
@@ -135,12 +135,15 @@ def _requested_names(paths: Sequence[str]) -> dict[Path, set[str]]:
     }
 
 
-def _load_all(requested: Mapping[Path, set[str]]) -> tuple[list[Scenario], dict[Path, FormatError]]:
+def _load_all(
+    requested: Mapping[Path, set[str]], projects: Projects
+) -> tuple[list[Scenario], dict[Path, FormatError]]:
     scenarios: list[Scenario] = []
     refused: dict[Path, FormatError] = {}
     for file, names in requested.items():
+        settings = projects.of(file)
         try:
-            found = load_file(file).scenarios
+            found = load_file(file, settings).scenarios
         except FormatError as error:
             refused[file] = error if file.name.endswith(SUFFIXES) else _not_a_scenario_file(file, error)
             continue

@@ -85,7 +85,7 @@ def scenario_file_problems(path: Path, options: LoadOptions, ruled_out: set[Subj
     Load warnings of the manifests that do not apply in a scenario are added to `ruled_out`.
     """
     try:
-        loaded = load_file(path)
+        loaded = load_file(path, options.projects.of(path))
     except FormatError as error:
         yield from error.problems
         return

@@ -39,8 +39,8 @@ def _has_scenarios(path: Path, parent: pytest.Collector) -> bool:
     from harness.scenario.manifest_scenarios import scenarios_of_manifest
 
     try:
-        return scenarios_of_manifest(path) is not None
-    except ManifestError:  # the collector reports it
+        return scenarios_of_manifest(path, settings_of(parent.config, path)) is not None
+    except (ManifestError, pytest.UsageError):  # the collector reports it
         return True
 
 
@@ -59,8 +59,7 @@ class ScenarioCollector(pytest.File):
         from harness.source.excerpt import render
 
         try:
-            settings_of(self.config, self.path)
-            scenarios = load_file(self.path).scenarios
+            scenarios = load_file(self.path, settings_of(self.config, self.path)).scenarios
             found = list(variant_items(self.config, scenarios))
         except pytest.UsageError as error:
             raise self.CollectError(str(error)) from None

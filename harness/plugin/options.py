@@ -40,6 +40,10 @@ def pytest_addoption(parser: pytest.Parser, pluginmanager: pytest.PytestPluginMa
         "hold the scenarios to the rules of [tool.harness.gate] at the end; a failed rule fails the session"
     )
     group.addoption("--harness-gate", action="store_true", help=text)
+    text = "value of ${NAME} in manifests; overrides that of a scenario and of [tool.harness.env]"
+    group.addoption(
+        "--harness-env", dest="harness_env", action="append", default=[], metavar="NAME=VALUE", help=text
+    )
     text = "keep the traces of all runs (the default), of those that failed, or none"
     group.addoption("--traces", dest="harness_traces", choices=TRACES, help=text)
     parser.addini("harness_traces", text)
@@ -77,13 +81,17 @@ def _has_pytest_recording(pluginmanager: pytest.PytestPluginManager) -> bool:
 def projects_of(config: pytest.Config) -> Projects:
     """Return the settings of all projects: `[tool.harness]`, then ini, the environment, the command line."""
     if _projects_key not in config.stash:
-        from harness.settings import Projects
+        from harness.settings import Projects, parse_variables
 
         keys = [*OPTIONS, "traces"]
         ini = {key: value for key in keys if (value := config.getini(f"harness_{key}"))}
         chosen = {key: value for key in keys if (value := config.getoption(f"harness_{key}"))}
         config.stash[_projects_key] = Projects(
-            ini=ini, ini_folder=config.rootpath, chosen=chosen, record_mode=record_mode(config)
+            ini=ini,
+            ini_folder=config.rootpath,
+            chosen=chosen,
+            record_mode=record_mode(config),
+            given_env=parse_variables(config.getoption("harness_env")),
         )
     return config.stash[_projects_key]
 

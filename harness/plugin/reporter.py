@@ -22,7 +22,7 @@ from harness.plugin.completeness import (
 from harness.plugin.failure_text import merge_same_faults, restore
 from harness.plugin.gate import OPTION, Gate
 from harness.plugin.item import RECORDS
-from harness.plugin.options import projects_of
+from harness.plugin.options import projects_of, settings_of
 from harness.plugin.redaction import Redaction
 from harness.workers.garbage import reduce_gc, restore_gc, skip_gc_at_exit
 
@@ -220,7 +220,8 @@ def _crash_records(config: pytest.Config, report: Any) -> list[Record]:
     from harness.scenario.load import load_file
 
     try:
-        scenarios = [one for one in load_file(config.rootpath / file).scenarios if one.name == name]
+        path = config.rootpath / file
+        scenarios = [one for one in load_file(path, settings_of(config, path)).scenarios if one.name == name]
     except SourceError:
         return []
     outcomes = [

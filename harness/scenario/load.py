@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterable, Mapping
+from dataclasses import replace
 from functools import partial
 from pathlib import Path
 from typing import Any, Final, TypeVar
@@ -21,6 +22,7 @@ from harness.scenario.cases import CASES, expand_cases, stray_references
 from harness.scenario.document import EXCLUDED, NO_DEFAULT, Head, ScenarioKeys
 from harness.scenario.manifest_scenarios import completed_by_manifest, scenarios_of_manifest
 from harness.scenario.model import Scenario, ScenarioFile
+from harness.settings import Settings
 from harness.source.document import Document, DocumentPath, hint_for_missing, read, shown_path
 from harness.source.models import in_file_order, validate
 
@@ -31,14 +33,19 @@ _SHARED_KEYS: Final = ("manifest", "dialect", "agent", "entry_point", "env")
 _BY_NAME: Final = ("tools", "handlers", "agents", "scripts", "retrieval", "mcp", "llm", "human")
 
 
-def load_file(path: Path) -> ScenarioFile:
+def load_file(path: Path, settings: Settings | None = None) -> ScenarioFile:
     """Return the scenarios of a scenario file, or of a manifest that contains some.
+
+    Args:
+        path: the file.
+        settings: those of its project, which may have values for variables.
 
     Raises:
         FormatError: with all problems of the file, in file order.
         ManifestError: with all problems of the manifest, or it has no scenarios (`no-scenarios`).
     """
-    if not path.name.endswith(SUFFIXES) and (own := scenarios_of_manifest(path)) is not None:
+    settings = settings or Settings()
+    if not path.name.endswith(SUFFIXES) and (own := scenarios_of_manifest(path, settings)) is not None:
         if not own:
             text = f"{shown_path(path)} has no scenarios of its own"
             raise ManifestError(
@@ -52,7 +59,7 @@ def load_file(path: Path) -> ScenarioFile:
     passthrough = {name: document.span(("env_passthrough", at)) for at, name in enumerate(names)}
     merged = _merged(document)
     scenarios = []
-    build = partial(_scenario, path=path, passthrough=passthrough)
+    build = partial(_scenario, path=path, passthrough=passthrough, settings=settings)
     for part in merged:  # one at a time: the models of thousands of scenarios would take much memory
         try:
             if part.value.get(CASES) is None:
@@ -69,7 +76,7 @@ def load_file(path: Path) -> ScenarioFile:
     return ScenarioFile(path, tuple(scenarios))
 
 
-def _scenario(at: Document, path: Path, passthrough: Mapping[str, Span]) -> Scenario:
+def _scenario(at: Document, path: Path, passthrough: Mapping[str, Span], settings: Settings) -> Scenario:
     message = "missing key 'manifest': neither the file nor the scenario names one"
     missing = [] if "manifest" in at.value else [Problem("missing-key", message, at.span(("name",)))]
     try:
@@ -79,6 +86,7 @@ def _scenario(at: Document, path: Path, passthrough: Mapping[str, Span]) -> Scen
     if missing:
         raise FormatError(missing)
     scenario = keys.spec(at, path, passthrough)
+    scenario = replace(scenario, env=settings.variables(scenario.env))
     if keys.test_scenario is None:
         return scenario
     return completed_by_manifest(scenario, keys.test_scenario, at.span(("test_scenario",)))

@@ -8,7 +8,7 @@ Only the output is judged: the gates `status` and `unused` have weight 0.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import replace
 from pathlib import Path
 from typing import Annotated, Final
@@ -37,8 +37,8 @@ class _OwnKeys(ScenarioKeys):
     weight: Annotated[float, Field(ge=0, le=LARGEST_FIGURE)] = 1.0
 
 
-def scenarios_of_manifest(path: Path) -> tuple[Scenario, ...] | None:
-    """Return the scenarios in a manifest.
+def scenarios_of_manifest(path: Path, settings: Settings) -> tuple[Scenario, ...] | None:
+    """Return the scenarios in a manifest. `settings`, those of its project, have the values of its variables.
 
     Return None if the file is not a manifest, or if its dialect has no scenarios.
 
@@ -49,8 +49,9 @@ def scenarios_of_manifest(path: Path) -> tuple[Scenario, ...] | None:
         dialect = dialect_of(path).name
     except ManifestError:  # the caller reads it as a scenario file, and reports its problems
         return None
-    found = load_scenarios(LoadRequest((path,)), dialect)
-    return build_scenarios(found, path, dialect) if found is not None else None
+    env = settings.variables({})
+    found = load_scenarios(LoadRequest((path,), env=env), dialect)
+    return build_scenarios(found, path, dialect, env) if found is not None else None
 
 
 def completed_by_manifest(scenario: Scenario, name: str, span: Span) -> Scenario:
@@ -65,7 +66,7 @@ def completed_by_manifest(scenario: Scenario, name: str, span: Span) -> Scenario
     manifest = scenario.manifests[0]
     request = load_request(scenario, Settings())
     found = load_scenarios(request, scenario.dialect)
-    known = {own.name: own for own in build_scenarios(found or (), manifest, scenario.dialect)}
+    known = {own.name: own for own in build_scenarios(found or (), manifest, scenario.dialect, scenario.env)}
     if name not in known:
         text = f"no test scenario '{name}' in {shown_path(manifest)}"
         hint = did_you_mean(name, known) if known else "it has none of its own"
@@ -83,8 +84,10 @@ def completed_by_manifest(scenario: Scenario, name: str, span: Span) -> Scenario
     )
 
 
-def build_scenarios(documents: Iterable[Document], path: Path, dialect: str | None) -> tuple[Scenario, ...]:
-    """Return the scenarios of these documents, which are parts of the manifest at `path`.
+def build_scenarios(
+    documents: Iterable[Document], path: Path, dialect: str | None, env: Mapping[str, str] | None = None
+) -> tuple[Scenario, ...]:
+    """Return the scenarios of these documents, which are parts of the manifest at `path` with the variables `env`.
 
     Raises:
         ManifestError: with all problems of the scenarios.
@@ -99,7 +102,7 @@ def build_scenarios(documents: Iterable[Document], path: Path, dialect: str | No
             problems += error.problems
             continue
         own = keys.spec(part, path)
-        own = replace(own, dialect=dialect, expect=replace(own.expect, weights=_NOT_JUDGED))
+        own = replace(own, dialect=dialect, env=env or {}, expect=replace(own.expect, weights=_NOT_JUDGED))
         first = scenarios.setdefault(own.name, own)
         if first is not own:
             text = f"a second scenario '{own.name}' (first in line {first.span.line})"

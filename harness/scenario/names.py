@@ -107,7 +107,7 @@ def _valid_in_others(
     """
     stubs = {mention for mention in found if mention.in_world}
     fitting: set[Mention] = set()
-    for other in _other_scenarios(scenario):
+    for other in _other_scenarios(scenario, settings):
         sharing = set(other.mentions) & set(found) - fitting
         if sharing:
             try:
@@ -119,9 +119,9 @@ def _valid_in_others(
     return fitting
 
 
-def _other_scenarios(scenario: Scenario) -> Iterator[Scenario]:
+def _other_scenarios(scenario: Scenario, settings: Settings) -> Iterator[Scenario]:
     try:
-        loaded = load_file(scenario.file).scenarios
+        loaded = load_file(scenario.file, settings).scenarios
     except SourceError:  # the file no longer exists, or never did
         return
     seen = {id(scenario.mentions)}

@@ -11,6 +11,7 @@ from typing import Final
 from harness.errors import FormatError, Problem
 from harness.scenario.load import load_file
 from harness.scenario.model import Scenario
+from harness.settings import load_settings
 from harness.source.document import shown_path
 from harness.source.suggest import nearest_names
 from harness.world.spec import MCPServerSpec, Stub, WorldSpec
@@ -27,7 +28,8 @@ def load_scenario(target: str | Path) -> Scenario:
             none is named (`which-scenario`).
     """
     file, named, name = str(target).partition("::")
-    scenarios = {scenario.name: scenario for scenario in load_file(Path(file)).scenarios}
+    loaded = load_file(Path(file), load_settings(Path(file).parent))
+    scenarios = {scenario.name: scenario for scenario in loaded.scenarios}
     if named and name in scenarios:
         return scenarios[name].whole()
     if named:

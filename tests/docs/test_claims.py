@@ -27,6 +27,7 @@ PLUGIN_ONLY_OPTIONS = {
     "--disable-recording",
     "--traces",
     "--harness-changed",
+    "--harness-env",
     "--harness-gate",
     "--harness-shard",
     "--harness-variants",

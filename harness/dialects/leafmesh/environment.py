@@ -100,7 +100,9 @@ def _unset_warning(found: _Reference) -> tuple[str, str] | None:
     """Return message and hint of the warning about a variable that is not set; None if its default is plain."""
     unset = f"the environment variable {found.name} is not set"
     if found.default is None:
-        hint = "give it a value under 'env' in the scenario, or a default: ${NAME:default}"
+        hint = (
+            "give it a value under 'env' in the scenario or in [tool.harness], or a default: ${NAME:default}"
+        )
         return f"{unset}: it is empty", hint
     if "${" in found.default:
         text = f"{unset}, and its default ends at the first }}: '{found.default}'"
