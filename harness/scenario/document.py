@@ -252,18 +252,17 @@ class ScenarioKeys(WorldKeys):
         """
         manifests = [self.manifest] if isinstance(self.manifest, str) else self.manifest
         folder = os.path.dirname(file)
-        turns = self._turns(at, file.parent)
+        turns, manifest_span = self._turns(at, file.parent), at.span(("manifest",))
+        named = next((key for key in ("agent", "entry_point") if key in at.value), None)
         return model.Scenario(
             file=file,
             name=self.name,
             span=at.span(("name",)),
             manifests=tuple(Path(os.path.normpath(os.path.join(folder, text))) for text in manifests),
-            manifest_span=at.span(("manifest",)),
+            manifest_span=manifest_span,
             dialect=self.dialect,
             agent=self.agent or self.entry_point or turns[0].entry,
-            agent_span=at.span(
-                (next((key for key in ("agent", "entry_point") if key in at.value), "manifest"),)
-            ),
+            agent_span=at.span((named,)) if named else turns[0].span if turns[0].entry else manifest_span,
             env=self.env or {},
             env_passthrough=env_passthrough or {},
             description=self.description or "",
