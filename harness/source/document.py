@@ -17,7 +17,7 @@ from typing import Any, Final, NoReturn
 
 from harness.errors import ManifestError, Problem, SourceError, Span
 from harness.source import json, toml, yaml
-from harness.source.location import Flaw, Lines, Location, Unreadable
+from harness.source.location import Flaw, Lines, Location, Unreadable, split_lines
 from harness.source.rewriting import Rewrite, Rewritten
 from harness.source.suggest import nearest
 from harness.source.yaml import Version
@@ -74,7 +74,7 @@ class Document:
         If the file does not contain the text literally (escapes, folded lines), return the span of the value.
         """
         start, end, _ = self._walk(path)[0]
-        lines = str(self.at(path).value).rstrip().splitlines() or [""]
+        lines = split_lines(str(self.at(path).value).rstrip())
         if line > len(lines):
             line, column = len(lines), len(lines[-1]) + 1
         bare = lines[line - 1].strip()

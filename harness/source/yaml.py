@@ -46,6 +46,8 @@ _RESOLVERS: Final[dict[Version, Resolve]] = {
 }
 _PLACEHOLDER: Final = re.compile(r"\$\{[^}\r\n]*\}")
 _HIDDEN: Final = "\ue000"  # a private-use character that replaces those of a placeholder during parsing
+_BREAKS_OF_1_1: Final = frozenset("\x85\u2028\u2029")
+"""spec (YAML 1.2, 5.4): "YAML version 1.1 did support the above non-ASCII line break characters"."""
 _LOADER: Final[Any] = getattr(pyyaml, "CSafeLoader", pyyaml.SafeLoader)
 
 
@@ -58,9 +60,8 @@ def load(text: str, version: Version = "1.1") -> tuple[Any, Location]:
         Unreadable: with every duplicate or unusable key, or with the first syntax error.
     """
     builder = _Builder(_RESOLVERS[version], numbered=version == "numbered")
-    events = _templated(text) if version == "templated" else pyyaml.parse(text, Loader=_LOADER)
     try:
-        builder.build(events)
+        builder.build(_events(text, version))
     except pyyaml.YAMLError as error:
         raise Unreadable(syntax_flaw(error, text, builder.opened)) from None
     if builder.flaws:
@@ -68,6 +69,26 @@ def load(text: str, version: Version = "1.1") -> tuple[Any, Location]:
     if builder.root is None:
         raise Unreadable(Flaw("empty-file", "the file is empty", 0, 0))
     return builder.root
+
+
+def _events(text: str, version: Version) -> Iterator[Event]:
+    if version == "templated":
+        return _templated(text)
+    if _RESOLVERS[version] is resolve_1_2 and not _BREAKS_OF_1_1.isdisjoint(text):
+        return _without_breaks_of_1_1(text)
+    found: Iterator[Event] = pyyaml.parse(text, Loader=_LOADER)
+    return found
+
+
+def _without_breaks_of_1_1(text: str) -> Iterator[Event]:
+    """Yield the parse events of a text in YAML 1.2, which has fewer line breaks than the parser knows."""
+    unused = (chr(code) for code in range(ord(_HIDDEN), ord(_HIDDEN) + 6400) if chr(code) not in text)
+    hidden = {ord(character): next(unused) for character in _BREAKS_OF_1_1}
+    shown = {ord(hiding): chr(character) for character, hiding in hidden.items()}
+    for event in pyyaml.parse(text.translate(hidden), Loader=_LOADER):
+        if type(event) is ScalarEvent:
+            event.value = event.value.translate(shown)
+        yield event
 
 
 def _templated(text: str) -> Iterator[Event]:

@@ -16,7 +16,7 @@ import yaml as pyyaml
 from yaml.reader import Reader
 
 from harness.source.display import clip
-from harness.source.location import Flaw, Lines
+from harness.source.location import Flaw, Lines, split_lines
 
 _CLOSING: Final = {"[": "]", "{": "}"}
 _SHOWN: Final = 40
@@ -289,7 +289,7 @@ def _indentation(stop: _Stop) -> Flaw | None:
 def _columns_above(stop: _Stop) -> set[int]:
     """Return the indentations of the line above and of its enclosing lines."""
     columns: set[int] = set()
-    for line in reversed(stop.text[: stop.line_start].splitlines()):
+    for line in reversed(split_lines(stop.text[: stop.line_start])):
         column = len(line) - len(line.lstrip(" "))
         if not line.strip() or line.lstrip().startswith("#") or (columns and column >= min(columns)):
             continue

@@ -139,6 +139,33 @@ def test_all_bad_keys_of_a_file_are_reported_at_once() -> None:
     ]
 
 
+@pytest.mark.parametrize("character", ["\x85", "\u2028", "\u2029"])
+@pytest.mark.parametrize(
+    ("text", "in_1_2"),
+    [
+        ("a: 1  # one{0}b: 2\nc: 3", {"a": 1, "c": 3}),
+        ("# one{0}a: 1\nc: 3\n", {"c": 3}),
+        ("a: one{0}two\n'b{0}': \"{0}\"\nc: |\n  x{0}y\n", {"a": "one{0}two", "b{0}": "{0}", "c": "x{0}y\n"}),
+        ("a: \ue000{0}\ue001", {"a": "\ue000{0}\ue001"}),
+    ],
+)
+def test_line_breaks_of_version_1_1_are_characters_of_version_1_2(
+    text: str, in_1_2: dict[str, Any], character: str
+) -> None:
+    """spec (YAML 1.2): 5.4, Line Break Characters."""
+    expected = {
+        key.format(character): value.format(character) if isinstance(value, str) else value
+        for key, value in in_1_2.items()
+    }
+    assert value_of(text.format(character), "1.2") == expected
+
+
+def test_locations_after_a_line_break_of_version_1_1_are_those_of_editors() -> None:
+    document = parse("a: 1  # one\u2028two\nb: x", file="f.yaml", yaml="1.2")
+    assert str(document.span(("b",))) == "f.yaml:2:4"
+    assert problems_of("a: '\u2028'\nb: [1", "1.2") == [("syntax", 2, 4)]
+
+
 def test_on_is_a_valid_key_in_version_1_2() -> None:
     assert value_of("on: 1", "1.2") == {"on": 1}
 
