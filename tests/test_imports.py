@@ -17,7 +17,7 @@ ROOT = Path(harness.__file__).parent
 
 # A part may import parts on earlier lines, but none on its own line.
 LAYERS = [
-    {"budget", "errors", "installation", "statistics", "units"},
+    {"budget", "ctrl_c", "errors", "installation", "statistics", "units"},
     {"source"},
     {"expressions"},
     {"matchers"},

@@ -5,7 +5,7 @@ It imports almost nothing itself: during its own imports Python would answer Ctr
 
 import sys
 
-from harness.cli.ctrl_c import is_interrupt
+from harness.ctrl_c import is_interrupt
 
 _INTERRUPTED = 3  # NOT_JUDGED of `harness.cli.exit_code`, which imports click
 

@@ -10,7 +10,7 @@ from typing import Final
 
 import click
 
-from harness.cli.ctrl_c import is_interrupt
+from harness.ctrl_c import is_interrupt
 from harness.errors import HarnessError, SourceError
 
 OK: Final = 0
