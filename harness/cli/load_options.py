@@ -47,7 +47,7 @@ class LoadOptions:
         users = self.users.get(real, [])
         settings = self.projects.of(users[0].file if users else path)
         env = {name: value for user in users for name, value in user.env.items()}
-        known = {user.file.parent.resolve() for users in self.users.values() for user in users}
+        known = {real_path(user.file.parent) for users in self.users.values() for user in users}
         above = sorted(folder for folder in known if real.is_relative_to(folder))
         beside = (
             path.parent,
@@ -56,7 +56,7 @@ class LoadOptions:
             *above,
             Path.cwd(),
         )
-        folders = tuple(dict.fromkeys(folder.resolve() for folder in beside))
+        folders = tuple(dict.fromkeys(map(real_path, beside)))
         used_with = (user.manifests[1:] for user in users if real_path(user.manifests[0]) == real)
         parts = self.parts or next(used_with, ())
         hooks = tuple(dict.fromkeys(hook for user in users for hook in user.world.hooks))

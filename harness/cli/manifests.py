@@ -5,7 +5,6 @@ from __future__ import annotations
 import os
 import re
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import replace
 from pathlib import Path
 from typing import Final, NamedTuple
 
@@ -16,6 +15,7 @@ from harness.scenario import SUFFIXES
 from harness.scenario.manifest_scenarios import scenarios_of_manifest
 from harness.scenario.model import Scenario
 from harness.settings import Projects
+from harness.source.defects import located_defects
 from harness.source.document import read, shown_path
 
 _SUFFIXES: Final = (".yaml", ".yml", ".json")
@@ -40,8 +40,9 @@ def agents_of(path: Path, dialect: str | None) -> tuple[Dialect, list[str]]:
     Raises:
         ManifestError: the file cannot be read, or is not a manifest.
     """
-    found = dialect_named(dialect) if dialect else dialect_of(path)
-    return found, list(found.agents(read(manifest_at(path, found), yaml=found.yaml)))
+    with located_defects(path):
+        found = dialect_named(dialect) if dialect else dialect_of(path)
+        return found, list(found.agents(read(manifest_at(path, found), yaml=found.yaml)))
 
 
 def agents_to_load(agents: Sequence[str], agent: str | None) -> list[str | None]:
@@ -50,26 +51,29 @@ def agents_to_load(agents: Sequence[str], agent: str | None) -> list[str | None]
 
 
 class FoundManifests(NamedTuple):
-    """The manifests in a folder, and a warning for each candidate file that cannot be read."""
+    """The manifests in a folder, and the problems of other files that cannot be read."""
 
     manifests: list[Path]
-    unreadable: list[Problem]
+    unreadable: dict[Path, Problem]
 
 
 def manifests_below(folder: Path, dialect: str | None) -> FoundManifests:
-    """Return the files in a folder, at any depth, that a dialect recognizes, in order. Hidden files are skipped."""
+    """Return the files in a folder, at any depth, that a dialect recognizes, in order. Hidden files are skipped.
+
+    A file that cannot be read is a manifest if a dialect recognizes its readable part.
+    """
     dialects = [dialect_named(name) for name in ([dialect] if dialect else names())]
-    found = FoundManifests([], [])
+    found = FoundManifests([], {})
     for path in _candidates(folder):
         try:
-            of_dialect, _ = detect_dialect(path, dialects)
-        except ManifestError as error:
-            first = error.problems[0]
-            text = f"{shown_path(path)} is left out, as it cannot be read: {first.message}"
-            found.unreadable.append(replace(first, message=text, severity="warning"))
-            continue
-        if of_dialect is not None:
+            detected = detect_dialect(path, dialects)
+        except ManifestError:  # a dialect is broken; reading the manifest reports it
             found.manifests.append(path)
+            continue
+        if detected.dialect is not None:
+            found.manifests.append(path)
+        elif detected.error is not None and not detected.is_whole:
+            found.unreadable[path] = detected.error.problems[0]
     return found
 
 

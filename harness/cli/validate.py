@@ -38,9 +38,10 @@ def command(
     """Check manifests and scenario files without running them.
 
     PATH is a manifest, a scenario file (*.scenario.yaml), or a folder of both; in a folder, YAML and JSON files that
-    are not manifests are skipped. All problems are reported at once. A ${VAR} without a value is a problem: set it
-    with --env, or check the scenario files that set it in the same call. Nothing is imported unless --imports is
-    given: tools, handlers and hooks are looked up in the source of their modules. MCP servers are not contacted.
+    are not manifests are skipped, with a warning if they cannot be read. All problems are reported at once. A ${VAR}
+    without a value is a problem: set it with --env, or check the scenario files that set it in the same call. Nothing
+    is imported unless --imports is given: tools, handlers and hooks are looked up in the source of their modules. MCP
+    servers are not contacted.
 
     Exits with 2 if there are errors, else with 0. With --strict, warnings are errors. Notes are remarks without an
     effect on runs.

@@ -19,6 +19,7 @@ from harness.scenario.manifest_scenarios import build_scenarios
 from harness.scenario.model import Scenario
 from harness.scenario.names import unknown_names
 from harness.scenario.request import load_request
+from harness.source.defects import located_defects
 from harness.source.document import real_path, shown_path
 from harness.source.imports import ImportProblem, import_object
 from harness.source.static_lookup import look_up
@@ -26,15 +27,22 @@ from harness.source.static_lookup import look_up
 
 @dataclass
 class Files:
-    """The files found at the paths of a command line, each once, and warnings about skipped files."""
+    """The files found at the paths of a command line, each once.
+
+    unreadable  the problems of other files in folders that cannot be read: templates and data, it seems
+    misnamed    warnings about scenario files with the name of another file
+    """
 
     scenarios: dict[Path, None] = field(default_factory=dict)
     manifests: dict[Path, None] = field(default_factory=dict)
-    unreadable: list[Problem] = field(default_factory=list)
+    unreadable: dict[Path, Problem] = field(default_factory=dict)
+    misnamed: list[Problem] = field(default_factory=list)
 
 
 def collect(paths: Sequence[Path], dialect: str | None) -> Files:
     """Collect the files: scenario files by name, manifests in folders by content; any other file must be a manifest.
+
+    So must a file in a folder that cannot be read, if the folder has neither manifests nor scenario files.
 
     Raises:
         FormatError: a path does not exist, or there is nothing to check (code `nothing-to-validate`).
@@ -45,9 +53,13 @@ def collect(paths: Sequence[Path], dialect: str | None) -> Files:
         (files.scenarios if path.name.endswith(SUFFIXES) else files.manifests)[path] = None
     for folder in (path for path in paths if path.is_dir()):
         found = manifests_below(folder, dialect)
-        files.manifests |= dict.fromkeys(found.manifests)
-        files.unreadable += [*found.unreadable, *misnamed([folder])]
-    if not files.scenarios and not files.manifests and not files.unreadable:
+        if found.manifests or discover([folder]):
+            files.manifests |= dict.fromkeys(found.manifests)
+            files.unreadable |= found.unreadable
+        else:
+            files.manifests |= dict.fromkeys(found.unreadable)
+        files.misnamed += misnamed([folder])
+    if not files.scenarios and not files.manifests and not files.misnamed:
         where = ", ".join(shown_path(path) for path in paths)
         message = f"neither a manifest nor a scenario file (*{SUFFIXES[0]}) in {where}"
         raise FormatError(Problem("nothing-to-validate", message))
@@ -65,32 +77,41 @@ def problems(files: Files, options: LoadOptions) -> Iterator[tuple[Path | None, 
         if same not in found or found[same][1].severity != "error":
             found[same] = path, problem
     yield from found.values()
+    told = {(problem.code, problem.span) for _, problem in found.values()}
+    for path, problem in files.unreadable.items():
+        if (problem.code, problem.span) not in told:  # a scenario may name the file
+            text = f"{shown_path(path)} is left out, as it cannot be read: {problem.message}"
+            yield path, replace(problem, message=text, severity="warning")
 
 
 def _all_problems(files: Files, options: LoadOptions) -> Iterator[tuple[Path | None, Problem]]:
-    for problem in files.unreadable:
-        yield None, problem
     ruled_out: set[Subject] = set()
     for path in files.scenarios:
-        for problem in scenario_file_problems(path, options, ruled_out):
-            yield path, problem
+        yield from _located(path, scenario_file_problems(path, options, ruled_out))
     for path in files.manifests:
-        for problem in manifest_problems(path, options, ruled_out):
-            yield path, problem
+        yield from _located(path, manifest_problems(path, options, ruled_out))
+    yield from ((None, problem) for problem in files.misnamed)
+
+
+def _located(path: Path, problems: Iterator[Problem]) -> Iterator[tuple[Path, Problem]]:
+    """Yield the problems of a file, then those that end their search."""
+    try:
+        with located_defects(path):
+            yield from ((path, problem) for problem in problems)
+    except SourceError as error:
+        yield from ((path, problem) for problem in error.problems)
 
 
 def scenario_file_problems(path: Path, options: LoadOptions, ruled_out: set[Subject]) -> Iterator[Problem]:
     """Yield the problems of a scenario file, and of the manifests that its scenarios run.
 
     Load warnings of the manifests that do not apply in a scenario are added to `ruled_out`.
+
+    Raises:
+        FormatError: with the problems of the file itself.
     """
-    try:
-        loaded = load_file(path, options.projects.of(path))
-    except FormatError as error:
-        yield from error.problems
-        return
     found: dict[Problem, None] = {}
-    for each in loaded.scenarios:
+    for each in load_file(path, options.projects.of(path)).scenarios:
         try:
             scenario = each.whole()
         except FormatError as error:
@@ -158,13 +179,12 @@ def manifest_problems(path: Path, options: LoadOptions, ruled_out: Set[Subject])
     """Yield the problems of a manifest, its agents (or the chosen one), and the scenarios inside it.
 
     Load warnings that do not apply in a scenario are left out: where they do, its scenarios have them.
+
+    Raises:
+        ManifestError: the file cannot be read, or is not a manifest.
     """
     found: dict[Problem, None] = {}
-    try:
-        dialect, agents = agents_of(path, options.dialect)
-    except SourceError as error:
-        yield from error.problems
-        return
+    dialect, agents = agents_of(path, options.dialect)
     for agent in agents_to_load(agents, options.agent):
         try:
             graph = load_graph(options.request(path, agent), dialect.name)

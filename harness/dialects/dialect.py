@@ -25,7 +25,12 @@ YamlVersion = Literal["1.1", "1.2", "templated"]
 class Dialect(Protocol):
     """A front end: a module, or any object, with these members. Importing it must be cheap.
 
-    Members that take a request raise `ManifestError`, with all problems they found.
+    Members that take a request raise `ManifestError`, with all problems they found. Any other exception of a dialect
+    that comes in a package of its own is told as a defect of that package.
+
+    `LoadRequest.imports` is False under `harness validate` and in the search for what changed: then nothing of the
+    user's may be imported. `harness.dialects.kit.manifest.load_object` returns an `UnimportedObject` in place of the
+    object, which has none of its attributes and cannot be called.
     """
 
     @property
@@ -114,12 +119,39 @@ def _methods(protocol: type) -> Mapping[str, Any]:
     }
 
 
-_METHODS: Final = _methods(Dialect)
-_OPTIONAL: Final = {
-    name: method
-    for protocol in (SupportsScenarios, SupportsTunables, SupportsFragments, SupportsEvolution)
-    for name, method in _methods(protocol).items()
+_REQUIRED: Final = _methods(Dialect)
+METHODS: Final = {
+    **_REQUIRED,
+    **{
+        name: method
+        for protocol in (SupportsScenarios, SupportsTunables, SupportsFragments, SupportsEvolution)
+        for name, method in _methods(protocol).items()
+    },
 }
+"""The methods of a dialect, required and optional."""
+
+_SEQUENCES: Final = {
+    "locate": Path,
+    "agents": str,
+    "prompts": Prompt,
+    "scenarios": Document,
+    "tunables": Tunable,
+}
+"""The methods that return a sequence, each with the class of its items."""
+
+
+def checked(method: str, returned: Any) -> Any:
+    """Return what a method of a dialect returned; a sequence as a list.
+
+    Raises:
+        TypeError: it is not of the class that the interface names.
+    """
+    items = list(returned) if method in _SEQUENCES else [returned]
+    wanted = {**_SEQUENCES, "load": Graph}.get(method, object)
+    for item in items:
+        if not isinstance(item, wanted):
+            raise TypeError(f"'{method}' returned a {type(item).__name__}, and a {wanted.__name__} is needed")
+    return items if method in _SEQUENCES else returned
 
 
 def verify(found: Any, name: str, origin: str) -> Dialect:
@@ -143,7 +175,7 @@ def verify(found: Any, name: str, origin: str) -> Dialect:
 
 
 def _faults(found: Any, name: str) -> Iterator[str]:
-    missing = [member for member in (*_TEXTS, "yaml", *_METHODS) if not hasattr(found, member)]
+    missing = [member for member in (*_TEXTS, "yaml", *_REQUIRED) if not hasattr(found, member)]
     yield from (f"has no member '{member}'" for member in missing)
     present = {member: getattr(found, member) for member in (*_TEXTS, "yaml") if member not in missing}
     for member in _TEXTS:
@@ -153,7 +185,7 @@ def _faults(found: Any, name: str) -> Iterator[str]:
         yield f"says that its 'name' is {present['name']!r}"
     if "yaml" in present and present["yaml"] not in get_args(YamlVersion):
         yield f"has a 'yaml' that is not one of {', '.join(get_args(YamlVersion))}: {present['yaml']!r}"
-    for member, method in {**_METHODS, **_OPTIONAL}.items():
+    for member, method in METHODS.items():
         if hasattr(found, member):
             yield from _method_faults(member, getattr(found, member), method)
 

@@ -10,7 +10,7 @@ import os
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Final, NamedTuple
+from typing import Any, Final, NamedTuple
 
 from harness.dialects.dialect import Dialect
 from harness.dialects.prompt import Prompt
@@ -20,6 +20,7 @@ from harness.dialects.tunable import Tunable
 from harness.errors import ManifestError
 from harness.graph.model import Graph
 from harness.graph.names import names_of
+from harness.source.defects import located_defects
 from harness.source.document import Document
 
 _MAX_CACHED_GRAPHS: Final = 128
@@ -36,7 +37,8 @@ def load_graph(request: LoadRequest, dialect: str | None = None) -> Graph:
     key = _Key(request, dialect, os.getcwd())
     entry = _CACHE.get(key)
     if entry is None or entry.is_stale():
-        entry = _CACHE[key] = _load(key)
+        with located_defects(request.path, request.named_at):
+            entry = _CACHE[key] = _load(key)
         if len(_CACHE) > _MAX_CACHED_GRAPHS:
             del _CACHE[next(iter(_CACHE))]
     return entry.graph
@@ -77,8 +79,8 @@ def load_prompts(request: LoadRequest, dialect: str | None = None) -> Sequence[P
     Raises:
         ManifestError: a prompt, or a part of the manifest that leads to one, is malformed.
     """
-    found = _dialect(request, dialect)
-    return found.prompts(_located(request, found))
+    prompts: Sequence[Prompt] = _ask(request, dialect, "prompts")
+    return prompts
 
 
 def load_scenarios(request: LoadRequest, dialect: str | None = None) -> Sequence[Document] | None:
@@ -87,9 +89,8 @@ def load_scenarios(request: LoadRequest, dialect: str | None = None) -> Sequence
     Raises:
         ManifestError: the manifest is malformed.
     """
-    found = _dialect(request, dialect)
-    scenarios = getattr(found, "scenarios", None)
-    return scenarios(_located(request, found)) if scenarios is not None else None
+    scenarios: Sequence[Document] | None = _ask(request, dialect, "scenarios")
+    return scenarios
 
 
 def load_tunables(request: LoadRequest, dialect: str | None = None) -> Sequence[Tunable]:
@@ -98,9 +99,7 @@ def load_tunables(request: LoadRequest, dialect: str | None = None) -> Sequence[
     Raises:
         ManifestError: the manifest is malformed.
     """
-    found = _dialect(request, dialect)
-    tunables = getattr(found, "tunables", None)
-    return tunables(_located(request, found)) if tunables is not None else ()
+    return _ask(request, dialect, "tunables") or ()
 
 
 def load_evolution(request: LoadRequest, dialect: str | None = None) -> Document | None:
@@ -109,9 +108,16 @@ def load_evolution(request: LoadRequest, dialect: str | None = None) -> Document
     Raises:
         ManifestError: the manifest is malformed.
     """
-    found = _dialect(request, dialect)
-    evolution = getattr(found, "evolution", None)
-    return evolution(_located(request, found)) if evolution is not None else None
+    section: Document | None = _ask(request, dialect, "evolution")
+    return section
+
+
+def _ask(request: LoadRequest, dialect: str | None, member: str) -> Any:
+    """Return what a member of the dialect answers to a request; None if the dialect does not have it."""
+    with located_defects(request.path, request.named_at):
+        found = _dialect(request, dialect)
+        answer = getattr(found, member, None)
+        return answer(_located(request, found)) if answer is not None else None
 
 
 class FilesRead(NamedTuple):
@@ -130,9 +136,10 @@ def files_read(request: LoadRequest, dialect: str | None = None) -> FilesRead:
     request = replace(request, stamps={})
     refused = ""
     try:
-        found = _dialect(request, dialect)
-        request = _located(request, found)
-        names = names_of(found.load(request))  # this loads the nested graphs too
+        with located_defects(request.path, request.named_at):
+            found = _dialect(request, dialect)
+            request = _located(request, found)
+            names = names_of(found.load(request))  # this loads the nested graphs too
         refused = next((why for why in names.open.values() if "cannot be read" in why), "") if names else ""
     except ManifestError as error:
         refused = error.problems[0].one_line

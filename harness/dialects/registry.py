@@ -6,16 +6,19 @@ of the dialect and the module or object that implements it). Each is imported an
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
-from functools import cache
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from functools import cache, partial
 from importlib.metadata import EntryPoint, entry_points
 from pathlib import Path
-from typing import Final
+from typing import Any, Final, NamedTuple, cast
 
 from harness.dialects import DIALECTS
-from harness.dialects.dialect import BROKEN_HINT, Dialect, YamlVersion, verify
+from harness.dialects.dialect import BROKEN_HINT, METHODS, Dialect, YamlVersion, checked, verify
+from harness.dialects.request import LoadRequest
 from harness.errors import ManifestError, Problem, Span
+from harness.source.defects import located_defects
 from harness.source.document import Document, read, shown_path
+from harness.source.recovery import readable_part
 from harness.source.suggest import did_you_mean
 
 GROUP: Final = "harness.dialects"
@@ -64,7 +67,29 @@ def dialect_named(name: str) -> Dialect:
     except (Exception, SystemExit) as error:  # importing a package can raise anything
         text = f"the dialect '{name}' of {origin} cannot be imported: {type(error).__name__}: {error}"
         raise ManifestError(Problem("broken-dialect", text, None, BROKEN_HINT)) from error
-    return verify(found, name, origin)
+    verified = verify(found, name, origin)
+    return verified if name in DIALECTS else cast(Dialect, _OfPackage(verified, origin))
+
+
+class _OfPackage:
+    """A dialect of another package. An exception of one of its members is told as a defect of that package."""
+
+    def __init__(self, dialect: Dialect, origin: str) -> None:
+        self._dialect = dialect
+        text = f"the dialect '{dialect.name}' of {origin} broke"
+        self._broken = Problem("broken-dialect", text, None, BROKEN_HINT)
+
+    def __getattr__(self, name: str) -> Any:
+        found = getattr(self._dialect, name)
+        return partial(self._call, name, found) if name in METHODS else found
+
+    def _call(self, name: str, method: Callable[[Any], Any], given: Path | Document | LoadRequest) -> Any:
+        if isinstance(given, Document):
+            path, named_at = Path(given.file), None
+        else:
+            path, named_at = (given, None) if isinstance(given, Path) else (given.path, given.named_at)
+        with located_defects(path, named_at, broken=self._broken):
+            return checked(name, method(given))
 
 
 def dialect_of(path: Path, named_at: Span | None = None) -> Dialect:
@@ -73,9 +98,12 @@ def dialect_of(path: Path, named_at: Span | None = None) -> Dialect:
     Raises:
         ManifestError: it cannot be read, or no dialect recognizes it.
     """
-    dialect, document = detect_dialect(path, map(dialect_named, names()), named_at)
-    if dialect is None:
-        if (problem := _fragment(document)) is not None:
+    found = detect_dialect(path, map(dialect_named, names()), named_at)
+    if found.error is not None:
+        raise found.error
+    document = found.document
+    if found.dialect is None:
+        if (problem := _fragment(document, map(dialect_named, names()))) is not None:
             raise ManifestError(problem)
         text = f"{shown_path(path)} is not a manifest of a known dialect ({', '.join(names())})"
         hint = "if it is one of these, name it: `dialect:` in a scenario, or --dialect"
@@ -83,12 +111,12 @@ def dialect_of(path: Path, named_at: Span | None = None) -> Dialect:
             text = f"{shown_path(path)} is a scenario file, not a manifest"
             hint = "`manifest` names the file of the agent"
         raise ManifestError(Problem("unknown-dialect", text, document.span(), hint))
-    return dialect
+    return found.dialect
 
 
-def _fragment(document: Document) -> Problem | None:
+def _fragment(document: Document, dialects: Iterable[Dialect]) -> Problem | None:
     """Return the problem of a document that is only part of a manifest in some dialect; see `SupportsFragments`."""
-    fragments = (getattr(dialect_named(name), "fragment", None) for name in names())
+    fragments = (getattr(dialect, "fragment", None) for dialect in dialects)
     return next(
         (found for fragment in fragments if fragment and (found := fragment(document)) is not None), None
     )
@@ -98,19 +126,34 @@ def _is_scenario_file(document: Document) -> bool:
     return isinstance(document.value, dict) and {"harness", "scenarios"} <= document.value.keys()
 
 
-def detect_dialect(
-    path: Path, dialects: Iterable[Dialect], named_at: Span | None = None
-) -> tuple[Dialect | None, Document]:
-    """Return the first dialect that recognizes a manifest (None: no dialect does), and the parsed manifest.
+class Detection(NamedTuple):
+    """The result of looking for the dialect of a file.
+
+    dialect   the first dialect that recognizes it, by its readable part if it cannot be read; None: no dialect does
+    document  the parsed file, or its readable part
+    error     the reason why it cannot be read in the version of YAML of the dialect (None: in any); or None
+    is_whole  False if `document` lacks more than keys that are given twice or are not text
+    """
+
+    dialect: Dialect | None
+    document: Document
+    error: ManifestError | None = None
+    is_whole: bool = True
+
+
+def detect_dialect(path: Path, dialects: Iterable[Dialect], named_at: Span | None = None) -> Detection:
+    """Return the first dialect that recognizes a manifest, and the parsed manifest.
 
     A file is parsed at most once per version of YAML.
 
     Raises:
-        ManifestError: the manifest cannot be read in any version of YAML that the dialects use. Or no dialect
-            recognizes it, and it is not valid YAML in one of the versions, or a dialect would recognize it if it
-            were parsed in another version.
+        ManifestError: a dialect is broken.
     """
-    dialects = tuple(dialects)
+    with located_defects(path, named_at):
+        return _detect(path, tuple(dialects), named_at)
+
+
+def _detect(path: Path, dialects: Sequence[Dialect], named_at: Span | None) -> Detection:
     documents: dict[tuple[Path, YamlVersion], Document | ManifestError] = {}
     for dialect in dialects:
         key = (manifest_at(path, dialect), dialect.yaml)
@@ -118,27 +161,32 @@ def detect_dialect(
             documents[key] = _read(*key, named_at)
         document = documents[key]
         if isinstance(document, Document) and dialect.detect(document):
-            return dialect, document
-    readable = [found for found in documents.values() if isinstance(found, Document)]
-    for dialect in dialects:
-        found = documents[manifest_at(path, dialect), dialect.yaml]
-        # The manifest may be valid only in another version: a key `yes` is a boolean in YAML 1.1 and text in 1.2.
-        if isinstance(found, ManifestError) and any(map(dialect.detect, readable)):
-            raise found
+            return Detection(dialect, document)
     errors: dict[Path, ManifestError] = {}
     for (file, _), found in documents.items():
         if isinstance(found, ManifestError):
             errors[file] = _in_both(errors[file], found) if file in errors else found
+    parts = {file: readable_part(file) for file in errors}
+    readable = [found for found in documents.values() if isinstance(found, Document)]
+    for dialect in dialects:
+        file = manifest_at(path, dialect)
+        found = documents[file, dialect.yaml]
+        if isinstance(found, ManifestError):
+            part = parts[file].document
+            # The manifest may be valid only in another version: a key `yes` is a boolean in YAML 1.1 and text in 1.2.
+            if any(map(dialect.detect, (*readable, part))) or _fragment(part, [dialect]) is not None:
+                return Detection(dialect, part, found)
     may_be_of_another_yaml = any(error.problems[0].code == "syntax" for error in errors.values())
     if readable and (_is_scenario_file(readable[0]) or not may_be_of_another_yaml):
-        return None, readable[0]
-    raise next((error for file, error in errors.items() if file != path), None) or errors[path]
+        return Detection(None, readable[0])
+    file = next((file for file in errors if file != path), path)
+    return Detection(None, parts[file].document, errors[file], parts[file].whole)
 
 
 def _in_both(first: ManifestError, second: ManifestError) -> ManifestError:
     """Return the problems that a file has in both versions of YAML; if there are none, those of the second."""
     shared = [problem for problem in second.problems if problem in first.problems]
-    return ManifestError(*shared) if shared else second
+    return ManifestError(shared) if shared else second
 
 
 def manifest_at(path: Path, dialect: Dialect) -> Path:

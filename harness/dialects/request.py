@@ -53,7 +53,8 @@ class LoadRequest:
     env       the values of `${VAR}`; the environment itself is not read
     folders   folders searched for Python modules before `sys.path`; files below them may be read
     hooks     hooks installed by the caller: import paths, or the hooks themselves
-    imports   import Python objects that the manifest names; if False, they are looked up without running code
+    imports   import Python objects that the manifest names; if False, they are looked up without running code, and
+              the front end has an `UnimportedObject` in place of each (`harness.dialects.kit.manifest.load_object`)
     allowed   further folders that a manifest may read files from
     named_at  the span that names the manifest, for messages that it does not exist
     agent_at  the span that names the agent, or else the manifest, for messages that it does not exist

@@ -23,6 +23,7 @@ from harness.scenario.document import EXCLUDED, NO_DEFAULT, Head, ScenarioKeys
 from harness.scenario.manifest_scenarios import completed_by_manifest, scenarios_of_manifest
 from harness.scenario.model import Scenario, ScenarioFile
 from harness.settings import Settings
+from harness.source.defects import located_defects
 from harness.source.document import Document, DocumentPath, hint_for_missing, read, shown_path
 from harness.source.models import in_file_order, validate
 
@@ -44,7 +45,11 @@ def load_file(path: Path, settings: Settings | None = None) -> ScenarioFile:
         FormatError: with all problems of the file, in file order.
         ManifestError: with all problems of the manifest, or it has no scenarios (`no-scenarios`).
     """
-    settings = settings or Settings()
+    with located_defects(path, error=FormatError):
+        return _loaded(path, settings or Settings())
+
+
+def _loaded(path: Path, settings: Settings) -> ScenarioFile:
     if not path.name.endswith(SUFFIXES) and (own := scenarios_of_manifest(path, settings)) is not None:
         if not own:
             text = f"{shown_path(path)} has no scenarios of its own"

@@ -14,6 +14,7 @@ from harness.dialects.request import LoadRequest
 from harness.errors import Problem
 from harness.scenario.model import Scenario
 from harness.settings import Settings
+from harness.source.document import real_path
 from harness.source.suggest import did_you_mean
 
 _NEAR: Final = 0.8
@@ -76,4 +77,4 @@ def _resolved(files: tuple[Path, ...], folders: tuple[Path, ...], _current: str)
 
     `_current`, on which relative paths depend, is part of the cache key.
     """
-    return tuple(dict.fromkeys(folder.resolve() for folder in (*(file.parent for file in files), *folders)))
+    return tuple(dict.fromkeys(map(real_path, (*(file.parent for file in files), *folders))))

@@ -40,6 +40,7 @@ from harness.scenario.streams import preserve_streams
 from harness.scenario.turns import run_turns
 from harness.secrets import Secrets
 from harness.settings import RecordMode, Settings
+from harness.source.defects import located_defects
 from harness.source.imports import bundled_data, repeat_environment
 from harness.time.clock import VirtualTimeLoop
 from harness.time.interrupts import marked_interrupts
@@ -178,8 +179,9 @@ def run_once(
     with network as connections, preserve_streams(), bundled_data():
         recorded = backend.metadata.environment if backend is not None and not is_real else {}
         try:
-            graph = graph or load_graph(load_request(scenario, settings, recorded), scenario.dialect)
-            repeat_environment(graph.import_folders)
+            with located_defects(scenario.manifests[0], scenario.manifest_span):
+                graph = graph or load_graph(load_request(scenario, settings, recorded), scenario.dialect)
+                repeat_environment(graph.import_folders)
         except SourceError as error:
             result = refused_result(error)
             result.observed.warnings += [each.one_line for each in absent_variables(scenario, recorded)]

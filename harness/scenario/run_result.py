@@ -79,5 +79,6 @@ def failed_result(error: BaseException) -> RunResult:
 
 
 def refused_result(error: SourceError) -> RunResult:
-    """Return the result of a run whose manifest is refused."""
-    return RunResult(failure_observation(error, "invalid"))
+    """Return the result of a run whose manifest is refused, or cannot be judged because its front end is broken."""
+    broken = error.code in ("broken-dialect", "harness-broke")
+    return RunResult(failure_observation(error, "failed" if broken else "invalid"))

@@ -28,6 +28,7 @@ UNJUDGED: Final = frozenset(
         "extra-missing",
         "program-missing",
         "key-missing",
+        "broken-dialect",
         "harness-broke",
         "worker-died",
         "real-timeout",

@@ -369,6 +369,13 @@ def hint_for_missing(path: Path, named_at: Span | None = None) -> str:
 
     `named_at` is the location that names the path, which may have been meant relative to the current folder.
     """
+    try:
+        return _why_missing(path, named_at)
+    except OSError:  # a folder that may not be listed, or a name that is too long
+        return ""
+
+
+def _why_missing(path: Path, named_at: Span | None) -> str:
     if path.is_symlink():
         return f"it is a link to '{os.readlink(path)}', which does not exist"
     if named_at is not None:
@@ -385,7 +392,10 @@ def hint_for_missing(path: Path, named_at: Span | None = None) -> str:
 
 def _hint_for_folder(folder: Path) -> str:
     """Return a hint with the first few documents in a folder, or ""."""
-    files = sorted(entry for entry in folder.iterdir() if entry.suffix in _DOCUMENTS and entry.is_file())
+    try:
+        files = sorted(entry for entry in folder.iterdir() if entry.suffix in _DOCUMENTS and entry.is_file())
+    except OSError:  # a folder that may not be listed
+        return ""
     listed = ", ".join(shown_path(file) for file in files[:_LISTED]) + (", …" if len(files) > _LISTED else "")
     return f"name a file: {listed}" if files else ""
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from functools import lru_cache
 from pathlib import Path
 from stat import S_ISREG
@@ -65,7 +66,9 @@ def cut_around(source: str, start: int, end: int, width: int = _WIDTH) -> tuple[
 def _line_of(span: Span) -> str | None:
     try:
         path = Path(span.file)
-        if path.is_symlink() and not path.resolve().is_relative_to(path.parent.resolve()):
+        if path.is_symlink() and os.path.realpath(path).startswith(
+            os.path.join(os.path.realpath(path.parent), "")
+        ):
             return None  # a link in a stranger's project may lead to a private file
         found = path.stat()
         if not S_ISREG(found.st_mode) or found.st_size > _LARGEST:

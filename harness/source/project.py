@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import tomllib
 from collections.abc import Iterator
 from functools import lru_cache
@@ -19,14 +20,14 @@ def project_root(folder: Path) -> Path:
     folder whose pyproject.toml has a table [tool.harness], the nearest with a pyproject.toml, the repository.
     Otherwise it is the folder above the nearest one called `scenarios`, or the folder itself.
     """
-    folder = folder.resolve()
+    folder = Path(os.path.realpath(folder))
     return marked_root(folder) or _guess(folder)
 
 
 def marked_root(folder: Path) -> Path | None:
     """Return the root of the project around a folder as `project_root` does, but None if nothing marks one."""
     nearest: Path | None = None
-    for at in _up_to_repository(folder.resolve()):
+    for at in _up_to_repository(Path(os.path.realpath(folder))):
         if (at / PYPROJECT).is_file():
             if has_settings(at / PYPROJECT):
                 return at

@@ -71,6 +71,19 @@ def load(text: str, version: Version = "1.1") -> tuple[Any, Location]:
     return builder.root
 
 
+def load_readable(text: str) -> tuple[Any, bool]:
+    """Return the data of a text up to what ends its parsing, and True if nothing does.
+
+    Keys that are given twice or are not text do not end it: they are left out. Placeholders `${…}` are text.
+    """
+    builder = _Builder(resolve_1_1)
+    try:
+        builder.build(_templated(text))
+    except (pyyaml.YAMLError, Unreadable):
+        return builder.unfinished, False
+    return builder.root and builder.root[0], builder.root is not None
+
+
 def _events(text: str, version: Version) -> Iterator[Event]:
     if version == "templated":
         return _templated(text)
@@ -140,7 +153,7 @@ _Anchored = tuple[Any, Children, int, int]  # value, children, nodes, height
 
 
 class _Builder:
-    def __init__(self, resolve: Resolve, *, numbered: bool) -> None:
+    def __init__(self, resolve: Resolve, *, numbered: bool = False) -> None:
         self.root: tuple[Any, Location] | None = None
         self.flaws: list[Flaw] = []
         self._resolve, self._numbered = resolve, numbered
@@ -153,6 +166,16 @@ class _Builder:
     def opened(self) -> list[int]:
         """The start offsets of the lists and mappings that are still open."""
         return [frame.start for frame in self._stack]
+
+    @property
+    def unfinished(self) -> Any:
+        """The data so far; of a list that is still open, the items before the last."""
+        value = self.root and self.root[0]
+        for frame in reversed(self._stack):
+            if type(frame.key) is str:
+                frame.value[frame.key] = value
+            value = frame.value
+        return value
 
     def build(self, events: Iterator[Event]) -> None:
         for event in events:

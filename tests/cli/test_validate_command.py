@@ -1,6 +1,7 @@
 """`harness validate`: problems of manifests and scenario files, and how they are found."""
 
 import json
+import re
 from pathlib import Path
 from typing import Any
 
@@ -215,14 +216,110 @@ def test_a_folder_is_searched_for_manifests_of_any_dialect(
     assert (result.exit_code, result.stdout) == (0, "1 manifest, 0 scenario files: no problems\n")
 
 
-def test_a_file_in_a_folder_that_cannot_be_read_is_a_warning(
+MANIFESTS = {
+    "agent.yaml": "manifest_version: 1\nagents:\n  counter:\n    graph: {}\n",
+    "flow.yaml": "component_type: Flow\nname: tide\nnodes:\n  - id: a\n",
+    "flow.json": '{\n  "component_type": "Flow",\n  "name": "tide",\n  "nodes": [\n    {"id": "a"}\n  ]\n}\n',
+    "workflow.yaml": 'version: "1.0"\nstart_at: a\nend_at: [a]\nnodes:\n  - id: a\n',
+    "graph.yaml": "name: ferry\nstart: a\nnodes:\n  a: {type: end}\n",
+    "mesh.yaml": "name: tide\nagents:\n  lookout:\n    agent_type: llm\n    prompt: hi\n",
+}
+DAMAGES = {
+    "an unclosed quote": lambda lines: [*lines[:-1], lines[-1].replace(": ", ': "', 1)],
+    "an unclosed quote above the keys": lambda lines: [lines[0].replace(": ", ': "', 1), *lines[1:]],
+    "a tab": lambda lines: [*lines[:-1], "\t" + lines[-1]],
+    "a key given twice": lambda lines: [*lines[:2], *lines[1:]],
+    "a zero byte": lambda lines: [*lines[:-1], lines[-1] + "\0"],
+    "a second document": lambda lines: [*lines, "---", "a: 1"],
+}
+
+
+@pytest.mark.parametrize("damage", DAMAGES)
+@pytest.mark.parametrize("name", MANIFESTS)
+def test_a_manifest_in_a_folder_that_cannot_be_read_is_an_error(
+    invoke: Invoke, write: WriteFile, counter: str, name: str, damage: str
+) -> None:
+    write("counter.yaml", counter)
+    write(f"agents/{name}", "\n".join(DAMAGES[damage](MANIFESTS[name].splitlines())) + "\n")
+    told = invoke("validate", ".")
+    assert told.exit_code == 2, told.output
+    assert re.search(rf"^agents/{name}:\d+:\d+: error: ", told.stdout), told.output
+    assert "2 manifests, 0 scenario files: " in told.stdout
+
+
+@pytest.mark.parametrize("content", ["", "# nothing\n", "\0\1\2", 'name: "ferry\n'])
+def test_a_file_with_the_name_of_a_manifest_is_one_even_if_nothing_in_it_can_be_read(
+    invoke: Invoke, write: WriteFile, counter: str, content: str
+) -> None:
+    write("counter.yaml", counter)
+    write("ferry/graph.yaml", content)
+    for folder in (".", "ferry"):
+        told = invoke("validate", folder)
+        assert told.exit_code == 2
+        assert "ferry/graph.yaml:1:" in told.stdout
+
+
+def test_a_file_that_cannot_be_read_is_an_error_if_its_folder_has_no_other_manifest(
     invoke: Invoke, write: WriteFile, counter: str
 ) -> None:
-    write("counter.yaml", counter + "agents: {}\n")
-    result = invoke("validate", ".")
-    assert result.exit_code == 0
-    assert "counter.yaml:9:1: warning: counter.yaml is left out, as it cannot be read" in result.stdout
-    assert invoke("validate", "counter.yaml").exit_code == 2
+    write("whole/counter.yaml", counter)
+    write("empty/agent.yaml", "")
+    write("empty/tools.py", "")
+    assert "empty/agent.yaml:1:1: error: the file is empty" in invoke("validate", "empty").stdout
+    both = invoke("validate", "whole", "empty")
+    assert both.exit_code == 2
+    assert "2 manifests, 0 scenario files: 1 error\n" in both.stdout
+    above = invoke("validate", ".")
+    assert above.exit_code == 0
+    assert "empty/agent.yaml:1:1: warning: empty/agent.yaml is left out, as it cannot be read" in above.stdout
+
+
+def test_a_file_that_cannot_be_read_is_an_error_if_a_scenario_names_it(
+    invoke: Invoke, write: WriteFile, counter: str
+) -> None:
+    write("counter.yaml", counter)
+    write("agent.yaml", 'hello: "world\n')
+    write("a.scenario.yaml", "harness: 1\nmanifest: agent.yaml\nscenarios: [{name: any}]\n")
+    told = invoke("validate", ".")
+    assert told.exit_code == 2
+    assert told.stdout.count("agent.yaml:1:8: error: not valid YAML") == 1
+    assert "left out" not in told.stdout
+
+
+OTHER_FILES = {
+    "chart/Chart.yaml": "apiVersion: v2\nname: ferries\nversion: 1.0.0\n",
+    "chart/values.yaml": "image: ferry\nimage: boat\nagents: {replicas: 2}\nnodes: {a: b}\nnodes: {a: c}\n",
+    "chart/templates/graph.yaml": "{{- if .Values.graph }}\nkind: Map\ndata: {start: {{ .Values.a }}}\n{{- end }}\n",
+    "chart/templates/job.yaml": "kind: Job\nmetadata:\n  name: {{ .Release.Name }}\n  nodes: {}\n---\nkind: Pod\n",
+    "api/openapi.yaml": "openapi: 3.0.0\npaths: {/a: {get: {responses: {200: {}, 404: {description: n}}}}}\n",
+    "api/openapi.json": '{"openapi": "3.0.0", "paths": {}, "paths": {}, "info": {}, "info": {}}',
+    "pnpm-lock.yaml": "lockfileVersion: '9.0'\npackages:\n  a@1: {resolution: {integrity: sha512}}\n",
+    "package-lock.json": '{"name": "ferries", "lockfileVersion": 3, "packages": {"": {}}}',
+    ".github.yaml": "on: [push]\n1: a\n2: b\n",
+    "empty.yaml": "",
+    "comment.yml": "# nothing\n",
+    "stack.yaml": "Resources: {Bucket: !Ref Name}\n",
+}
+
+
+def test_a_folder_with_charts_and_other_files_beside_three_agents_has_no_errors(
+    invoke: Invoke, write: WriteFile, counter: str
+) -> None:
+    for name, text in OTHER_FILES.items():
+        write(name, text)
+    write("agents/counter.yaml", counter)
+    write("agents/ferry/graph.yaml", "start: a\nnodes:\n  a: {type: end, output: there}\n")
+    write("agents/mesh.yaml", MANIFESTS["mesh.yaml"])
+    told = json.loads(invoke("validate", ".", "--json").stdout)
+    assert [problem for problem in told if problem["severity"] == "error"] == []
+    assert {problem["file"] for problem in told if "left out" in problem["message"]} == {
+        "chart/templates/graph.yaml",
+        "chart/templates/job.yaml",
+        "comment.yml",
+        "empty.yaml",
+        "stack.yaml",
+    }
+    assert invoke("validate", ".").exit_code == 0
 
 
 @pytest.mark.parametrize("command", ["validate", "run"])
@@ -263,7 +360,7 @@ def test_a_manifest_is_parsed_only_by_the_yaml_version_of_its_dialect(
     result = invoke("validate", "counter.yaml")
     assert result.exit_code == 2
     assert "counter.yaml:7:68: error: not valid YAML: a ',' or '}' is missing here" in result.stdout
-    assert "counter.yaml is left out, as it cannot be read: not valid YAML" in invoke("validate", ".").stdout
+    assert invoke("validate", ".").stdout == result.stdout
 
 
 def test_a_key_that_is_not_text_in_the_yaml_version_of_its_dialect_is_an_error(
@@ -273,7 +370,7 @@ def test_a_key_that_is_not_text_in_the_yaml_version_of_its_dialect_is_an_error(
     result = invoke("validate", "tide.yaml")
     assert result.exit_code == 2
     assert "tide.yaml:4:15: error: this key is read as a boolean, not as text [key-not-text]" in result.stdout
-    assert "tide.yaml is left out, as it cannot be read: this key" in invoke("validate", ".").stdout
+    assert invoke("validate", ".").stdout == result.stdout
 
 
 def test_a_manifest_that_no_yaml_version_accepts_reports_the_common_problem(

@@ -21,6 +21,7 @@ from harness.dialects.request import LoadRequest
 from harness.dialects.sherma import dialect as sherma
 from harness.dialects.yagra import dialect as yagra
 from harness.errors import ManifestError
+from tests.manifests import COUNTER
 
 RELAY = '''\
 """Relays: one node that says a text; the manifest is a folder with a relay.yaml."""
@@ -198,6 +199,83 @@ def test_a_broken_dialect_is_reported_before_detection(install: Install, tmp_pat
     with pytest.raises(ManifestError, match="the dialect 'relay' of the package 'acme-faulty_too'"):
         dialect_of(tmp_path / "m.yaml")
     assert dialect_named("sherma").name == "sherma"
+
+
+# ------------------------------------------------------------------ a dialect that breaks
+
+BROKEN = "the dialect 'relay' of the package 'acme-{0}' ({0}) broke on agent/relay.yaml: "
+
+
+@pytest.mark.parametrize(
+    ("module", "member", "raised"),
+    [
+        ("raising", "def load(request):\n    return {}['say']", "KeyError: 'say' (raising.py:"),
+        (
+            "unimported",
+            "def load(request):\n    return imported(request).run",
+            "'UnimportedObject' object has no",
+        ),
+        (
+            "empty_handed",
+            "def load(request):\n    return None",
+            "'load' returned a NoneType, and a Graph is needed",
+        ),
+        (
+            "nameless",
+            "def agents(document):\n    return None",
+            "TypeError: 'NoneType' object is not iterable",
+        ),
+        ("undetected", "def detect(document):\n    return document.value['relay'].x", "AttributeError: "),
+    ],
+)
+def test_a_dialect_that_breaks_under_validate_is_blamed(
+    install: Install, agent: Path, tmp_path: Path, module: str, member: str, raised: str
+) -> None:
+    names_code = """
+from harness.dialects.kit.manifest import load_object
+
+def imported(request):
+    document = read(request.path, yaml=yaml)
+    return load_object(document.value["code"], request.folders, document.span(), imports=request.imports)
+"""
+    install(module, f"{RELAY}\n{names_code}\n{member}\n")
+    (agent / "relay.yaml").write_text("relay: 1\nsay: no\ncode: relay_code.node\n")
+    (agent / "relay_code.py").write_text("class node:\n    run = 1\n")
+    told = CliRunner().invoke(cli, ["validate", "agent"])
+    assert told.exit_code == 2
+    assert "agent/relay.yaml:1:1: error: " + BROKEN.format(module) in told.output
+    assert raised in told.output
+    assert "[broken-dialect]" in told.output
+    assert "harness broke" not in told.output
+
+
+@pytest.mark.parametrize("expected", ["completed", "failed", "invalid"])
+def test_a_dialect_that_breaks_ends_only_the_scenarios_of_its_manifest(
+    install: Install, agent: Path, tmp_path: Path, expected: str
+) -> None:
+    install("raising_too", f"{RELAY}\ndef load(request):\n    raise RecursionError('deep')\n")
+    (tmp_path / "counter.yaml").write_text(COUNTER)
+    (tmp_path / "a.scenario.yaml").write_text(
+        f"harness: 1\nscenarios:\n"
+        f"  - {{name: broken, manifest: agent, expect: {{status: {expected}}}}}\n"
+        f"  - {{name: whole, manifest: counter.yaml, dialect: sherma, expect: {{path: [add]}}}}\n"
+    )
+    done = CliRunner().invoke(cli, ["run", "a.scenario.yaml", "--json", "-"])
+    broken, whole = map(json.loads, done.stdout.splitlines())
+    assert (done.exit_code, whole["verdict"]) == (3, "passed")
+    assert (broken["verdict"], broken["error"]["code"]) == ("error", "broken-dialect")
+    assert broken["error"]["where"] == "a.scenario.yaml:3:30"
+    assert BROKEN.format("raising_too") + "RecursionError: deep" in broken["error"]["message"]
+
+
+@pytest.mark.parametrize("command", ["show", "prompts"])
+def test_a_dialect_that_breaks_under_another_command_is_blamed(
+    install: Install, agent: Path, command: str
+) -> None:
+    install(f"raising_{command}", f"{RELAY}\ndef load(request):\n    1 / 0\nprompts = load\n")
+    told = CliRunner().invoke(cli, [command, "agent"])
+    assert told.exit_code == 2
+    assert BROKEN.format(f"raising_{command}") + "ZeroDivisionError: division by zero" in told.output
 
 
 # ------------------------------------------------------------------ scenarios in manifests

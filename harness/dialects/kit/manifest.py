@@ -52,7 +52,7 @@ def refuse_deep_nesting(path: Path, text: str) -> Iterator[None]:
 
 @dataclass(frozen=True)
 class UnimportedObject:
-    """A Python object that exists in a source file and was not imported.
+    """A Python object that exists in a source file and was not imported: it has no other attributes, and no value.
 
     tool_name    its name for models, if the source tells
     is_function  True if it is a function without decorators

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from typing import Final
 
 from harness.dialects.kit.manifest import Problems, only_document, refuse_deep_nesting
@@ -106,7 +107,7 @@ def _check_folder(request: LoadRequest) -> None:
     Raises:
         ManifestError: the folder has no `graph.yaml`, or has both files.
     """
-    if request.text is None and request.path.is_dir():
+    if request.text is None and os.path.isdir(request.path):  # `Path.is_dir` raises for some names
         text = f"the folder {shown_path(request.path)} is not a graph agent: it has no {GRAPH}"
         near = next((path.name for path in sorted(request.path.glob("[gG]raph.*"))), None)
         hint = f"rename {near}" if near else ""

@@ -18,6 +18,10 @@ tunables = lazy_function("harness.dialects.loki.tunables:tunables")
 load = lazy_function("harness.dialects.loki.compile:load")
 
 MANIFEST: Final = "graph.yaml"
+_KEYS: Final = frozenset(
+    {"name", "description", "version", "model", "temperature", "top_p", "global_tools", "mcp_servers"}
+    | {"conversation_starters", "settings", "initial_state", "start", "nodes"}
+)
 
 
 def locate(path: Path) -> Sequence[Path]:
@@ -30,12 +34,15 @@ def locate(path: Path) -> Sequence[Path]:
 def detect(document: Document) -> bool:
     """True if a document is a graph agent: `nodes` is a mapping, and one of the nodes has a `type`.
 
-    spec: "The presence of `graph.yaml` is what marks an agent as a graph agent". A file of that name with a `start`
-    is therefore one even if its nodes are missing or malformed.
+    spec: "The presence of `graph.yaml` is what marks an agent as a graph agent". A file of that name is therefore one
+    if it has a `start`, or no keys but those of a graph agent, even if its nodes are missing or malformed.
     """
-    value = document.value if isinstance(document.value, dict) else {}
+    value = {} if document.value is None else document.value
+    if not isinstance(value, dict):
+        return False
     nodes = value.get("nodes")
-    if Path(document.file).name == MANIFEST and "start" in value and not isinstance(nodes, list):
+    is_graph = "start" in value or value.keys() <= _KEYS
+    if is_graph and Path(document.file).name == MANIFEST and not isinstance(nodes, list):
         return True
     return isinstance(nodes, dict) and any(
         isinstance(node, dict) and isinstance(node.get("type"), str) for node in nodes.values()

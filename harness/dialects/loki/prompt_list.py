@@ -14,6 +14,7 @@ from harness.dialects.loki.agent_node import CONFIG, GRAPH, sibling_folder
 from harness.dialects.loki.document import AgentNode, GraphFile, LLMNode
 from harness.dialects.prompt import Prompt
 from harness.dialects.request import LoadRequest
+from harness.source.document import real_path
 from harness.source.models import validate
 
 
@@ -23,7 +24,7 @@ def prompts(request: LoadRequest) -> list[Prompt]:
     Raises:
         ManifestError: one of the manifests is malformed.
     """
-    return list(_of_graph(request, "", {request.path.resolve().parent}))
+    return list(_of_graph(request, "", {real_path(request.path).parent}))
 
 
 def _of_graph(request: LoadRequest, prefix: str, seen: set[Path]) -> Iterator[Prompt]:

@@ -13,7 +13,7 @@ from harness.dialects.request import LoadRequest
 from harness.dialects.sherma import document as doc
 from harness.dialects.sherma.section import Section
 from harness.errors import ManifestError, Problem, Span
-from harness.source.document import Document, shown_path
+from harness.source.document import Document, real_path, shown_path
 from harness.source.environment import substitute
 from harness.source.models import validate
 
@@ -37,7 +37,7 @@ def prompts(request: LoadRequest) -> list[Prompt]:
 
 
 def _manifest_prompts(request: LoadRequest, seen: set[Path]) -> Iterator[Prompt]:
-    seen.add(request.path.resolve())
+    seen.add(real_path(request.path))
     document = only_document(request, what="a sherma manifest")
     sections = validate(_Sections, document)
     for at, prompt in enumerate(sections.prompts):
@@ -53,7 +53,7 @@ def _manifest_prompts(request: LoadRequest, seen: set[Path]) -> Iterator[Prompt]
             )
     for at, declared in enumerate(sections.sub_agents):
         nested = _sub_agent(declared, document.at(("sub_agents", at)), request)
-        if nested is not None and nested.path.resolve() not in seen:
+        if nested is not None and real_path(nested.path) not in seen:
             yield from _manifest_prompts(nested, seen)
 
 

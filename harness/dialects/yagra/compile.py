@@ -25,7 +25,7 @@ from harness.dialects.yagra.subgraph import Subgraphs, subgraph_warnings
 from harness.dialects.yagra.vocabulary import vocabulary
 from harness.errors import Problem
 from harness.graph.model import Graph, Node
-from harness.source.document import Document
+from harness.source.document import Document, real_path
 from harness.source.models import validate
 from harness.source.sexagesimal import sexagesimals
 
@@ -41,7 +41,7 @@ def load(request: LoadRequest) -> Graph:
             else all broken rules; else the problems of its subgraphs.
     """
     with refuse_deep_nesting(request.path, "its subgraphs are nested too deep"):
-        return _load(request, Subgraphs(_load, (request.path.resolve(),)))
+        return _load(request, Subgraphs(_load, (real_path(request.path),)))
 
 
 def _load(request: LoadRequest, subgraphs: Subgraphs) -> Graph:

@@ -18,7 +18,7 @@ from harness.dialects.prompt import Prompt
 from harness.dialects.request import LoadRequest
 from harness.dialects.yagra.document import SUBGRAPH
 from harness.dialects.yagra.prompts import PROMPT, MergedParams, PromptReferences
-from harness.source.document import Document, relative_path
+from harness.source.document import Document, real_path, relative_path
 
 _MESSAGES: Final = ("system", "user")
 _META: Final = "_meta"
@@ -30,7 +30,7 @@ def prompts(request: LoadRequest) -> list[Prompt]:
     Raises:
         ManifestError: a reference cannot be resolved, or nodes are malformed.
     """
-    listing = _Listing(request.path.resolve().parent)
+    listing = _Listing(real_path(request.path).parent)
     return list(dict.fromkeys(listing.of_workflow(request)))
 
 
@@ -43,7 +43,7 @@ class _Listing:
 
     def of_workflow(self, request: LoadRequest) -> Iterator[Prompt]:
         """Yield the prompts of a workflow and its subgraphs."""
-        self._seen.add(request.path.resolve())
+        self._seen.add(real_path(request.path))
         document = only_document(request, what="a Yagra workflow")
         references = PromptReferences(document, request)
         for merged in references.merged_params():
@@ -52,7 +52,7 @@ class _Listing:
                 owner = "params" if path[0] == "params" else str(merged.node.get("id"))
                 yield from _texts(document.at(path), f"{owner}.{PROMPT}", ".")
             elif (found := references.prompt(merged.values, merged.origins)) is not None:
-                file = relative_path(Path(found.document.file).resolve(), self._top)
+                file = relative_path(real_path(Path(found.document.file)), self._top)
                 key = found.reference.key
                 id_, separator = (f"{file}#{key}", ".") if key else (file, "#")
                 yield from _texts(found.document.at(found.path), id_, separator)
