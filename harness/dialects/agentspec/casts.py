@@ -2,13 +2,12 @@
 
 - To string: a string stays, any other value becomes its JSON text.
 - Numbers, integers and booleans are cast to each other: a number is truncated towards zero to an integer, 0 is
-  false, true is 1. A whole `number` becomes an int (2.0 becomes 2) if a float holds it exactly, so that texts and
-  requests have 2.
+  false, true is 1. A `number` is a float, also a whole one: 2 becomes 2.0, and texts and requests have 2.0.
 - Text is read as a value if it can mean only one: `"2.5"` as a number, `"12"` as an integer, `"true"` as a boolean.
 - Arrays are cast item by item, objects property by property. A missing property takes its default, or stays
   missing; a property that the type does not allow is dropped.
-- In a union, null and a value of one of the alternatives stay as they are. Any other value is cast to the first
-  alternative that it can be cast to, with string as the last.
+- In a union, null stays as it is. Any other value is cast to the alternative that changes it least: not at all; to an
+  equal value (2 to 2.0); a number to its text; to any other type; anything to text. Of several, the first.
 """
 
 from __future__ import annotations
@@ -17,7 +16,9 @@ import json
 import math
 import re
 from collections.abc import Callable, Mapping
+from contextlib import suppress
 from copy import deepcopy
+from operator import itemgetter
 from typing import Any, Final
 
 from harness.dialects.agentspec.types import NO_DEFAULT, Alternative, Type
@@ -25,9 +26,6 @@ from harness.errors import HarnessError
 from harness.source.models import describe
 
 Path = tuple[str | int, ...]
-
-_EXACT: Final = 2**53
-"""The limit up to which a float holds every whole number exactly."""
 
 _NUMBER: Final = re.compile(r"[+-]?\d+(\.\d+)?([eE][+-]?\d+)?", re.ASCII)
 
@@ -56,15 +54,25 @@ def cast_value(value: Any, wanted: Type, path: Path = ()) -> Any:
         return _cast_to(value, wanted.alternatives[0], path)
     if value is None:
         return value
+    found: list[tuple[int, Any]] = []
     for alternative in wanted.alternatives:
-        if _fits_alternative(value, alternative, as_default=False):
-            return _cast_to(value, alternative, path)
-    for alternative in sorted(wanted.alternatives, key=lambda alternative: alternative.name == "string"):
-        try:
-            return _cast_to(value, alternative, path)
-        except CastError:
-            continue
-    raise CastError(value, str(wanted), path)
+        with suppress(CastError):
+            cast = _cast_to(value, alternative, path)
+            found.append((_change(value, cast, alternative), cast))
+    if not found:
+        raise CastError(value, str(wanted), path)
+    return min(found, key=itemgetter(0))[1]
+
+
+def _change(value: Any, cast: Any, alternative: Alternative) -> int:
+    """Return how much casting to an alternative of a union changes a value: 0 (not at all) to 4."""
+    if repr(cast) == repr(value):
+        return 0
+    if _fits_alternative(value, alternative, as_default=False):
+        return 1
+    if alternative.name == "string":
+        return 2 if isinstance(value, int | float) and not isinstance(value, bool) else 4
+    return 3
 
 
 def fits(value: Any, wanted: Type, *, as_default: bool = False) -> bool:
@@ -129,12 +137,13 @@ def _to_integer(value: Any, wanted: Alternative, path: Path) -> int:
     raise CastError(value, "integer", path)
 
 
-def _to_number(value: Any, wanted: Alternative, path: Path) -> int | float:
+def _to_number(value: Any, wanted: Alternative, path: Path) -> float:
     number = _parse_number(value) if isinstance(value, str) else value
-    if isinstance(number, float):
-        return int(number) if number.is_integer() and abs(number) <= _EXACT else number
-    if isinstance(number, int):
-        return int(number)
+    try:
+        if isinstance(number, int | float):
+            return float(number)
+    except OverflowError:  # an integer that no float can hold
+        pass
     raise CastError(value, "number", path)
 
 

@@ -5,16 +5,19 @@ Each rule is a function that yields the problems of one flow, whose nodes and ed
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
+from typing import Any
 
 from harness.dialects.agentspec import placeholders
+from harness.dialects.agentspec.casts import CastError, fits
 from harness.dialects.agentspec.data_flow import DataFlow, NodeOutput
-from harness.dialects.agentspec.flows import EndNode, Flow, Node, StartNode
+from harness.dialects.agentspec.flows import BranchingNode, EndNode, Flow, Node, StartNode
 from harness.dialects.agentspec.properties import Property
 from harness.dialects.agentspec.types import castable, same_type
 from harness.dialects.agentspec.wording import none_suffix, quoted_list
 from harness.dialects.kit.reachable import reachable
 from harness.errors import Problem, Span
+from harness.graph.to_json import from_json
 from harness.source.suggest import did_you_mean, nearest
 
 
@@ -138,6 +141,67 @@ def _source_hint(flow: Flow, node: Node, title: str) -> str:
     near = nearest(title, outputs)
     guess = f"did you mean '{near}'? Otherwise " if near not in (None, title) else ""
     return f"{guess}connect an output to it, or give it a default"
+
+
+def mapping_keys_may_match(flow: Flow) -> Iterator[Problem]:
+    """Warn of keys in the mapping of a BranchingNode that its input never equals. Keys are text.
+
+    spec: BranchingNode, "the input does not match any key in the mapping".
+    """
+    data = DataFlow(flow)
+    # A source of each type and default. By name, thousands of inputs may share one list of sources.
+    kinds: dict[int, Sequence[Property]] = {}
+    for node in flow.nodes:
+        if not isinstance(node, BranchingNode) or not node.inputs:
+            continue
+        wanted = next(iter(node.inputs.values()))
+        outputs = data.sources(node, wanted.title)
+        if id(outputs) not in kinds:
+            given = map(_property, outputs)
+            by_kind = {repr((item.type, item.schema.get("default"))): item for item in given}
+            kinds[id(outputs)] = list(by_kind.values())
+        sources = kinds[id(outputs)]
+        for key in node.mapping:
+            if not any(_may_become(key, source, wanted) for source in sources or [wanted]):
+                text = f"{node}: key '{key}' of its mapping never matches {_input_text(wanted, sources)}"
+                place, hint = node.span("mapping", key), _matching_key_hint(key, sources, wanted)
+                yield Problem("unmatched-key", text, place, hint, severity="warning")
+
+
+def _may_become(text: str, source: Property, wanted: Property) -> bool:
+    """True if a value of the type `source`, or a default, becomes this text when it is cast to the type `wanted`."""
+    values = [value for value in (text, from_json(text)) if fits(value, source.type)]
+    defaults = [item.default for item in (source, wanted) if item.has_default]
+    found = [_cast_along(value, source, wanted) for value in values]
+    return text in (*found, *(_cast_along(default, wanted) for default in defaults))
+
+
+def _cast_along(value: Any, *properties: Property) -> Any:
+    """Cast a value to the type of one property after the other; None if it cannot be."""
+    try:
+        for item in properties:
+            value = item.cast(value)
+    except CastError:
+        return None
+    return value
+
+
+def _input_text(wanted: Property, sources: Sequence[Property]) -> str:
+    """Return a description of an input, with the types that it has or gets."""
+    takes_text = wanted.type.anything or any(kind.name == "string" for kind in wanted.type.alternatives)
+    verb, given = ("gets", sources) if takes_text and sources else ("is", [wanted])
+    kinds = dict.fromkeys(item.type_text for item in given)
+    return f"its input '{wanted.title}', which {verb} {' or '.join(kinds)}"
+
+
+def _matching_key_hint(key: str, sources: Sequence[Property], wanted: Property) -> str:
+    """Return a hint for a key that never matches: the text that the meant value becomes, or to declare a string."""
+    value = from_json(key.lower())
+    found = [_cast_along(value, source, wanted) for source in sources if fits(value, source.type)]
+    if any(isinstance(text, str) for text in found):
+        return f"write '{next(text for text in found if isinstance(text, str))}'"
+    is_text = [kind.name for kind in wanted.type.alternatives] == ["string"]
+    return "" if is_text or wanted.type.anything else f"declare '{wanted.title}' as a string"
 
 
 def end_nodes_agree(flow: Flow) -> Iterator[Problem]:

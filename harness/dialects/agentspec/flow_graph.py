@@ -11,7 +11,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from harness.dialects.agentspec.conversation import Handoff, user_message
-from harness.dialects.agentspec.data_flow import DataFlow, Outputs, cast_property, cast_values
+from harness.dialects.agentspec.data_flow import DataFlow, MissingValue, Outputs, cast_property, cast_values
 from harness.dialects.agentspec.flows import EndNode, Flow, Node
 from harness.dialects.agentspec.inputs import parse_input
 from harness.dialects.agentspec.naming import unique_name
@@ -148,7 +148,7 @@ class _FlowNodes:
         async def run(state: State, ctx: NodeContext) -> Update:
             if node is self.flow.start_node:
                 incoming = {}
-                inputs = cast_values(node.inputs, self._flow_inputs(state["inputs"]), f"{self.flow}: input")
+                inputs = self._flow_inputs(state["inputs"])
             else:
                 incoming = self.data.incoming(node, self.names, state["outputs"])
                 inputs = {
@@ -172,15 +172,13 @@ class _FlowNodes:
         return run
 
     def _flow_inputs(self, given: Mapping[str, Any]) -> dict[str, Any]:
-        """Cast the given values to the types of the flow's inputs, and add the defaults that its StartNode lacks."""
+        """Return the values of the flow's inputs. Their types and defaults are those of the StartNode."""
         start = self.flow.start_node.inputs
-        found = {}
         for title, item in self.flow.inputs.items():
-            if title in given:
-                found[title] = cast_property(item, given[title], f"{self.flow}: input")
-            elif item.has_default and not start[title].has_default:
-                found[title] = item.default
-        return found
+            if title not in given and item.has_default and not start[title].has_default:
+                text = f"{self.flow}: input '{title}' has no value; its default does not count"
+                raise MissingValue(f"{text}, as the {self.flow.start_node} does not have it")
+        return cast_values(start, given, f"{self.flow}: input")
 
     def _body(self, node: Node) -> Body:
         known = BODIES.get(type(node))
@@ -195,11 +193,14 @@ class _FlowNodes:
         return run_by_plugin
 
     async def finish(self, state: State, _run: RunContext) -> Any:
-        """Return the outputs of the flow.
+        """Return the outputs of the flow, which have the types that the EndNode gives them.
 
         spec: "The default value is used in case the EndNode executed at runtime does not expose an output".
         """
         name, given = next(reversed(state["outputs"].items()))
         if name not in self.end_nodes:
             raise OpenBranch(f"{self.flow} stopped at its node '{name}', which is not an EndNode")
-        return cast_values(self.flow.outputs, given, f"{self.flow}: output")
+        return {
+            title: given[title] if title in given else item.default  # noqa: SIM401 (it may lack a default)
+            for title, item in self.flow.outputs.items()
+        }

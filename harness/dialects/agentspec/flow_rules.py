@@ -14,6 +14,7 @@ from harness.dialects.agentspec.data_rules import (
     data_edges_have_effect,
     end_nodes_agree,
     inputs_have_sources,
+    mapping_keys_may_match,
     outputs_come_from_end_nodes,
     outputs_fit_inputs_by_name,
     reachable_nodes,
@@ -157,6 +158,7 @@ FLOW_RULES: Final[Sequence[Callable[[Flow], Iterator[Problem]]]] = (
     data_edges_have_effect,
     outputs_fit_inputs_by_name,
     inputs_have_sources,
+    mapping_keys_may_match,
     end_nodes_agree,
     outputs_come_from_end_nodes,
 )

@@ -154,7 +154,7 @@ class ToolNode(WrapperNode, title="a ToolNode"):
 class BranchingNode(Node, title="a BranchingNode"):
     """A node that selects a branch. spec: BranchingNode.
 
-    Its single input, of any name, is looked up in `mapping`; without a match the branch is `default`.
+    Its first input, of any name, is looked up in `mapping`; without a match the branch is `default`.
     """
 
     mapping: dict[str, str]

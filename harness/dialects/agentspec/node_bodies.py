@@ -13,7 +13,6 @@ from langchain_core.messages import HumanMessage
 
 from harness.dialects.agentspec import flows, remote_calls, tool_calls
 from harness.dialects.agentspec.agents import Agent
-from harness.dialects.agentspec.casts import as_text
 from harness.dialects.agentspec.component import Component
 from harness.dialects.agentspec.conversation import agent_message, answer_text, user_message
 from harness.dialects.agentspec.data_flow import UnfitValue
@@ -101,10 +100,13 @@ async def tool(visit: Visit) -> NodeResult:
 
 
 async def branching(visit: Visit) -> NodeResult:
-    """Run a BranchingNode: "default … when … the input does not match any key in the mapping"."""
+    """Run a BranchingNode: "default … when … the input does not match any key in the mapping".
+
+    The keys are text, so a value of another type matches none: an input declared as an integer takes `default`.
+    """
     node = _node(visit, flows.BranchingNode)
-    key = as_text(next(iter(visit.inputs.values())))
-    return NodeResult(branch=node.mapping.get(key, flows.DEFAULT))
+    key = next(iter(visit.inputs.values()))
+    return NodeResult(branch=node.mapping.get(key, flows.DEFAULT) if isinstance(key, str) else flows.DEFAULT)
 
 
 async def input_message(visit: Visit) -> NodeResult:

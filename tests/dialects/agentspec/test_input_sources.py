@@ -40,6 +40,93 @@ def test_an_empty_list_of_data_edges_is_no_data_flow(loader: Loader) -> None:
     }
 
 
+UNMATCHED = {
+    "a number as an integer": ("number", "", "'7'", "gets number", "write '7.0'"),
+    "an integer as a number": ("integer", "", "'7.0'", "gets integer", "write '7'"),
+    "a number with a second zero": ("number", "", "'2.50'", "gets number", "write '2.5'"),
+    "a boolean as Python writes it": ("boolean", "", "'True'", "gets boolean", "write 'true'"),
+    "a word for a boolean": ("boolean", "", "'yes'", "gets boolean", ""),
+    "a list without spaces": ("array", "", "'[1,2]'", "gets array", "write '[1, 2]'"),
+    "a number that no float can be": ("number", "", f"'{10**400}'", "gets number", ""),
+    "a boolean that may be text": (
+        "boolean",
+        "[string, boolean]",
+        "'true'",
+        "gets boolean",
+        "declare 'mark' as a string",
+    ),
+    "an integer that stays one": ("integer", "integer", "'7'", "is integer", "declare 'mark' as a string"),
+    "a boolean that stays one": ("boolean", "boolean", "'true'", "is boolean", "declare 'mark' as a string"),
+    "a number or null": (
+        "number",
+        "[number, 'null']",
+        "'7.0'",
+        "is number or null",
+        "declare 'mark' as a string",
+    ),
+}
+MATCHED = {
+    "a number": ("number", "", "'7.0'"),
+    "a large number": ("number", "", "'1e+21'"),
+    "an integer": ("integer", "", "'-7'"),
+    "a boolean": ("boolean", "", "'true'"),
+    "a list": ("array", "", "'[1, 2]'"),
+    "a text": ("string", "", "'True'"),
+    "a text or a number": ("[string, integer]", "[string, integer]", "'7'"),
+    "an object": ("object", "", "'{}'"),
+}
+
+
+def branching_on_marks(kind: str, declared: str, key: str) -> str:
+    """Return a flow whose BranchingNode gets the output of a tool, of this type, and has this key."""
+    title = "mark" if declared else "branching_mapping_key"
+    inputs = f", inputs: [{{title: mark, type: {declared}}}]" if declared else ""
+    text: str = changed(
+        [
+            (
+                data("write", "generated_text", "sort", "branching_mapping_key"),
+                data("grade", "marks", "sort", title),
+            ),
+            (data("grade", "marks", "passed", "score"), ""),
+            ("outputs: [{title: marks, type: integer}]", f"outputs: [{{title: marks, type: {kind}}}]"),
+            ("mapping: {fine: good}", f"mapping: {{{key}: good}}{inputs}"),
+        ]
+    )
+    return text
+
+
+@pytest.mark.parametrize(("kind", "declared", "key", "which", "hint"), UNMATCHED.values(), ids=UNMATCHED)
+def test_a_key_of_a_mapping_that_never_matches_is_a_warning(
+    loader: Loader, kind: str, declared: str, key: str, which: str, hint: str
+) -> None:
+    [_, warning] = loader.graph(branching_on_marks(kind, declared, key)).warnings
+    assert (warning.code, warning.severity, warning.hint) == ("unmatched-key", "warning", hint)
+    title = "mark" if declared else "branching_mapping_key"
+    assert (
+        warning.message
+        == f"BranchingNode 'sort': key {key} of its mapping never matches its input '{title}', which {which}"
+    )
+    assert loader.place(warning) == "good"
+
+
+@pytest.mark.parametrize(("kind", "declared", "key"), MATCHED.values(), ids=MATCHED)
+def test_a_key_of_a_mapping_that_may_match_is_no_warning(
+    loader: Loader, kind: str, declared: str, key: str
+) -> None:
+    warnings = loader.graph(branching_on_marks(kind, declared, key)).warnings
+    assert [warning.code for warning in warnings] == ["no-source"]
+
+
+def test_a_key_of_a_mapping_may_match_the_default_or_another_source(loader: Loader) -> None:
+    text = branching_on_marks("number", "string, default: none", "none")
+    assert [warning.code for warning in loader.graph(text).warnings] == ["no-source"]
+    text = text.replace(", default: none", "").replace(
+        data("grade", "marks", "sort", "mark"),
+        data("grade", "marks", "sort", "mark") + data("write", "generated_text", "sort", "mark"),
+    )
+    assert [warning.code for warning in loader.graph(text).warnings] == ["no-source"]
+
+
 NO_SOURCE = {
     "its placeholder": (
         [without(data("begin", "topic", "write", "topic"))],

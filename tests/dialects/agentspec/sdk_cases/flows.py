@@ -329,7 +329,7 @@ def values_are_cast_on_their_way() -> Case:
           expect:
             calls:
               - tool: record_values
-                args: {whole: 7, flag: 1, note: '{"width": 2, "name": "n"}', tags: {a: "1"}}
+                args: {whole: 7, flag: 1, note: '{"width": 2.0, "name": "n"}', tags: {a: "1"}}
             output: {$exact: {receipt: r-1, remark: none}}
         """,
     )

@@ -90,7 +90,7 @@ def requests_to_other_servers() -> Case:
               json: {high: 7, low: 1}
             - method: PUT
               url: https://berths.example.test/book
-              args: {json: {depth: "7"}}
+              args: {json: {depth: "7.0"}}
               json: {stamp: b-1}
             - {method: GET, url: "https://bell.example.test/ring", json: {rung: true}}
           expect:
