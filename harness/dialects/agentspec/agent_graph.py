@@ -18,6 +18,7 @@ from harness.dialects.agentspec.agents import Agent, AgenticComponent, RemoteAge
 from harness.dialects.agentspec.casts import as_text
 from harness.dialects.agentspec.conversation import (
     Handoff,
+    addressed,
     agent_message,
     answer_text,
     runtime_message,
@@ -143,9 +144,9 @@ class _AgentNodes(_AgentLifecycle):
         )
         reply: LLMReply = await ctx.perform(call)
         message = to_ai_message(reply, ctx.new_id)
-        if not message.tool_calls:
-            message.additional_kwargs.update(agent_message("", agent.name).additional_kwargs)
-        elif not agent.tools:
+        called = dict.fromkeys(call["name"] for call in message.tool_calls)
+        addressed(message, agent.name, ", ".join(called) or USER)
+        if not agent.tools:
             refuse_all(message.tool_calls, ctx)
         outcome = self._outcome(message)
         if outcome["turn"] == USER and not _has_answer(message_text(message), state, ctx):
@@ -173,7 +174,11 @@ class _AgentNodes(_AgentLifecycle):
             return {"turn": NOBODY}
         found = json_object(message_text(message))
         if found is None and message.tool_calls:  # the agent has no tools
-            return {"turn": MODEL, "messages": [unknown_tool(call, ()) for call in message.tool_calls]}
+            answers = [
+                addressed(unknown_tool(call, ()), call["name"], self.agent.name)
+                for call in message.tool_calls
+            ]
+            return {"turn": MODEL, "messages": answers}
         if found is None or (found and not self.agent.outputs.keys() & found.keys()):
             return {"turn": USER}
         try:
@@ -198,9 +203,11 @@ class _AgentNodes(_AgentLifecycle):
         made = await ctx.once(
             "tools", lambda: answer_calls((calls[index] for index in others), self.tools, use, ctx)
         )
-        answers.update(zip(others, made, strict=True))
+        for index, answer in zip(others, made, strict=True):
+            answers[index] = addressed(answer, calls[index]["name"], self.agent.name)
         for index in of_client:
-            answers[index] = await answer_call(calls[index], self.tools, use, ctx)
+            answer = await answer_call(calls[index], self.tools, use, ctx)
+            answers[index] = addressed(answer, calls[index]["name"], self.agent.name)
         return Update({"messages": [answers[index] for index in sorted(answers)]})
 
     def _is_for_client(self, call: Any, ctx: NodeContext) -> bool:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, Final
+from typing import Any, Final, TypeVar
 
 from langchain_core.messages import AIMessage, BaseMessage, HumanMessage
 
@@ -27,19 +27,28 @@ class Handoff:
         return {"inputs": self.inputs, "messages": len(self.messages)}
 
 
+Message = TypeVar("Message", bound=BaseMessage)
+
+
+def addressed(message: Message, sender: str, recipient: str) -> Message:
+    """Give a message its sender and recipient. spec: "a type …, content, the sender, and the recipient"."""
+    message.additional_kwargs.update(sender=sender, recipient=recipient)
+    return message
+
+
 def agent_message(text: str, sender: str) -> AIMessage:
-    """Return a message to the user. spec: messages have "a type …, content, the sender, and the recipient"."""
-    return AIMessage(content=text, additional_kwargs={"sender": sender, "recipient": USER})
+    """Return a message to the user."""
+    return addressed(AIMessage(content=text), sender, USER)
 
 
 def user_message(text: str, recipient: str) -> HumanMessage:
     """Return a message from the user."""
-    return HumanMessage(content=text, additional_kwargs={"sender": USER, "recipient": recipient})
+    return addressed(HumanMessage(content=text), USER, recipient)
 
 
 def runtime_message(text: str, recipient: str) -> HumanMessage:
     """Return a message from the runtime, which corrects outputs that do not fit."""
-    return HumanMessage(content=text, additional_kwargs={"sender": RUNTIME, "recipient": recipient})
+    return addressed(HumanMessage(content=text), RUNTIME, recipient)
 
 
 def answer_text(answer: Any) -> str:
