@@ -11,7 +11,7 @@ from typing import Any, Final
 
 import click
 
-from harness.cli.options import PATH, env_option
+from harness.cli.options import PATH, env_option, pairs
 from harness.dialects.request import LoadRequest
 from harness.errors import Problem
 from harness.scenario.model import Scenario
@@ -24,8 +24,9 @@ from harness.variants.application import main_manifest
 class LoadOptions:
     """The settings for loading manifests, from the command line and from the scenarios that use them.
 
-    `parts` are the documents that a manifest draws components from; if there are none, those that a scenario lists
-    after the manifest are used. With `imports` false, Python objects are looked up but not imported.
+    `parts` are the documents that a manifest draws components from, `components` the ids that some of them stand for;
+    without any, those of the first scenario that runs the manifest are used. With `imports` false, Python objects are
+    looked up but not imported.
     """
 
     projects: Projects
@@ -35,6 +36,7 @@ class LoadOptions:
     parts: tuple[Path, ...] = ()
     imports: bool = True
     users: dict[Path, list[Scenario]] = field(default_factory=dict)
+    components: Mapping[str, str] = field(default_factory=dict)
 
     def add_user(self, scenario: Scenario) -> None:
         """Register a scenario: its manifests are loaded with its `env`, its hooks and the modules of its folder."""
@@ -57,8 +59,8 @@ class LoadOptions:
             Path.cwd(),
         )
         folders = tuple(dict.fromkeys(map(real_path, beside)))
-        used_with = (user.manifests[1:] for user in users if real_path(user.manifests[0]) == real)
-        parts = self.parts or next(used_with, ())
+        first = next((user for user in users if real_path(user.manifests[0]) == real), None)
+        parts = self.parts or (first.manifests[1:] if first else ())
         hooks = tuple(dict.fromkeys(hook for user in users for hook in user.world.hooks))
         return LoadRequest(
             (path, *parts),
@@ -68,6 +70,7 @@ class LoadOptions:
             hooks,
             settings.allow_paths,
             imports=self.imports,
+            components=self.components or (first.components if first else {}),
         )
 
 
@@ -82,13 +85,15 @@ def load_options(command: Callable[..., Any]) -> Callable[..., Any]:
         *args: Any,
         dialect: str | None,
         parts: tuple[Path, ...],
+        components: dict[str, str],
         env: dict[str, str],
         passed: tuple[str, ...],
         agent: str | None = None,
         **others: Any,
     ) -> Any:
         given = _environment(env, passed)
-        options = LoadOptions(Projects(given_env=given), dialect, agent, given, parts)
+        projects = Projects(given_env=given)
+        options = LoadOptions(projects, dialect, agent, given, parts, components=components)
         return command(*args, options=options, **others)
 
     for option in reversed(_OPTIONS):
@@ -119,6 +124,14 @@ _OPTIONS: Final = (
         metavar="FILE",
         type=PATH,
         help="A document that the manifest takes components from.",
+    ),
+    click.option(
+        "--component",
+        "components",
+        multiple=True,
+        metavar="ID=KEY",
+        callback=pairs,
+        help="A reference to ID is one to the component KEY.",
     ),
     env_option,
     click.option(

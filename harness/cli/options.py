@@ -108,7 +108,8 @@ quiet_option = click.option(
 )
 
 
-def _pairs(_ctx: click.Context, _option: click.Parameter, written: tuple[str, ...]) -> dict[str, str]:
+def pairs(_ctx: click.Context, _option: click.Parameter, written: tuple[str, ...]) -> dict[str, str]:
+    """Parse values of an option that are written as NAME=value."""
     try:
         return parse_variables(written)
     except FormatError as error:
@@ -116,7 +117,7 @@ def _pairs(_ctx: click.Context, _option: click.Parameter, written: tuple[str, ..
 
 
 env_option = click.option(
-    "--env", "env", multiple=True, metavar="K=V", callback=_pairs, help="Value of ${K} in manifests."
+    "--env", "env", multiple=True, metavar="K=V", callback=pairs, help="Value of ${K} in manifests."
 )
 report_option = click.option("--report", type=PATH, metavar="DIR", help="Folder for results.")
 

@@ -61,6 +61,8 @@ class LoadRequest:
     hooks_at  the spans that name hooks, by import path
     text      the manifest itself, if it is not in a file; its paths are then relative to `base`
     changes   the changes of a variant to the files
+    components     ids that the documents refer to, each with the key of the component that it stands for
+    components_at  the spans of these keys, by id
     stamps    the files and folders resolved so far, with their stamps at that time
     """
 
@@ -77,6 +79,8 @@ class LoadRequest:
     base: Path | None = None
     imports: bool = True
     changes: Changes = field(default_factory=Changes)
+    components: Mapping[str, str] = field(default_factory=dict)
+    components_at: Mapping[str, Span] = field(default_factory=dict, compare=False, repr=False)
     stamps: dict[Path, Stamp | None] = field(default_factory=dict, compare=False, repr=False)
 
     @property
@@ -192,7 +196,15 @@ class LoadRequest:
     def for_manifest(self, path: Path, agent: str | None) -> LoadRequest:
         """Return the request for another manifest that this one names, without the caller's hooks."""
         return replace(
-            self, paths=(path,), agent=agent, agent_at=None, hooks=(), named_at=None, text=None, base=None
+            self,
+            paths=(path,),
+            agent=agent,
+            agent_at=None,
+            components={},
+            hooks=(),
+            named_at=None,
+            text=None,
+            base=None,
         )
 
 

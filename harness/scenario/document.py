@@ -213,6 +213,7 @@ class ScenarioKeys(WorldKeys):
     dialect: Dialect = Field(LEFT_OUT, description="Replaces that of the file.")
     agent: Name = Field(LEFT_OUT, description="Agent, entry point or flow inside the manifest.")
     entry_point: Name = Field(LEFT_OUT, description="The same as `agent`.")
+    components: dict[str, Name] = Field(LEFT_OUT, description="Components by id, over the file's.")
     env: dict[str, EnvValue] = Field(LEFT_OUT, description="Values for ${VAR}, over the file's.")
     test_scenario: Name = Field(
         LEFT_OUT, description="Name of a scenario in the manifest itself, to run in the world given here."
@@ -263,6 +264,8 @@ class ScenarioKeys(WorldKeys):
             dialect=self.dialect,
             agent=self.agent or self.entry_point or turns[0].entry,
             agent_span=at.span((named,)) if named else turns[0].span if turns[0].entry else manifest_span,
+            components=self.components or {},
+            components_at={id_: at.span(("components", id_)) for id_ in self.components or ()},
             env=self.env or {},
             env_passthrough=env_passthrough or {},
             description=self.description or "",
@@ -321,6 +324,10 @@ class _Head(Strict):
     dialect: Dialect = Field(LEFT_OUT, description="The dialect of the manifest; detected by default.")
     agent: Name = Field(LEFT_OUT, description="Agent, entry point or flow inside the manifest.")
     entry_point: Name = Field(LEFT_OUT, description="The same as `agent`.")
+    components: dict[str, Name] = Field(
+        LEFT_OUT,
+        description="Ids that the manifest refers to, each with the key of the component in the other documents.",
+    )
     env: dict[str, EnvValue] = Field(LEFT_OUT, description="Values for ${VAR}.")
     env_passthrough: list[str] = Field(
         LEFT_OUT, description="Names of variables to read from the environment of the process."

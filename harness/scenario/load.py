@@ -29,7 +29,7 @@ from harness.source.models import in_file_order, validate
 
 Model = TypeVar("Model", bound=BaseModel)
 
-_SHARED_KEYS: Final = ("manifest", "dialect", "agent", "entry_point", "env")
+_SHARED_KEYS: Final = ("manifest", "dialect", "agent", "entry_point", "components", "env")
 """Keys of a file that apply to all its scenarios."""
 _BY_NAME: Final = ("tools", "handlers", "agents", "scripts", "retrieval", "mcp", "llm", "human")
 

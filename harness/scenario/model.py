@@ -109,6 +109,8 @@ class Scenario:
     dialect: str | None = None
     agent: str | None = None
     agent_span: Span | None = None
+    components: Mapping[str, str] = field(default_factory=dict)
+    components_at: Mapping[str, Span] = field(default_factory=dict)
     env: Mapping[str, str] = field(default_factory=dict)
     env_passthrough: Mapping[str, Span] = field(default_factory=dict)
     description: str = ""

@@ -33,12 +33,14 @@ def load_request(
     return LoadRequest(
         paths=scenario.manifests,
         agent=scenario.agent,
+        components=scenario.components,
         env={**environment, **scenario.env},
         folders=import_folders(scenario, settings),
         hooks=scenario.world.hooks,
         allowed=settings.allow_paths,
         named_at=scenario.manifest_span,
         agent_at=scenario.agent_span,
+        components_at=scenario.components_at,
         hooks_at={each.name: each.span for each in scenario.mentions if each.role == "hook"},
         changes=scenario.variation.changes if scenario.variation else Changes(),
     )

@@ -127,7 +127,7 @@ class InputFinder:
 
     def inputs(self, scenario: Scenario) -> Inputs:
         """Return the inputs of a scenario. The rows of a table have the same."""
-        env = frozenset(scenario.env.items())
+        env = frozenset(scenario.env.items()), frozenset(scenario.components.items())
         hooks, real = scenario.world.hooks, _has_real_servers(scenario)
         name = cassette_name(scenario, self.projects.of(scenario.file))
         key = (scenario.file, scenario.manifests, scenario.dialect, scenario.agent, env, name, hooks, real)
@@ -176,6 +176,7 @@ class InputFinder:
         key = (
             request.paths,
             request.agent,
+            frozenset(request.components.items()),
             frozenset(request.env.items()),
             request.folders,
             scenario.dialect,

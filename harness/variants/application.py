@@ -164,7 +164,8 @@ class Application:
         """Return the changes to the prompts and the document of a manifest, and True if they change anything."""
         request = load_request(scenario, self.projects.of(scenario.file))
         env = tuple(sorted(request.env.items()))
-        key = (request.paths, request.agent, request.folders, env, scenario.dialect)
+        components = tuple(sorted(request.components.items()))
+        key = (request.paths, request.agent, components, request.folders, env, scenario.dialect)
         if key not in self._found:
             changes = self._patch(scenario, request) if self.variant.edit else Changes()
             texts = [*self._texts(scenario, request)]

@@ -48,6 +48,7 @@ def _fingerprint(
         str(scenario.name),
         str(scenario.repeat),
         str(scenario.seed),
+        str(scenario.components),
         str(scenario.env),
         str(scenario.variation),
         str(settings),

@@ -65,7 +65,8 @@ class _Agents:
         for scenario in scenarios:
             settings = projects.of(scenario.file)
             request = load_request(scenario, settings)
-            key = (request.paths, request.agent, request.folders)
+            components = frozenset(request.components.items())
+            key = (request.paths, request.agent, components, request.folders)
             if key in seen:
                 continue
             seen.add(key)

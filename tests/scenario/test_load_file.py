@@ -58,6 +58,7 @@ def test_a_scenario_with_nothing_said_has_the_defaults_of_the_table(load: Load) 
 def test_everything_a_scenario_says_is_there(load: Load, tmp_path: Path) -> None:
     (scenario,) = load(
         "manifest: [../agents/a.yaml, b.json]\ndialect: loki\nagent: g\nenv: {A: x}\nenv_passthrough: [HOME]\n"
+        "components: {m: small}\n"
         "scenarios:\n"
         "  - {name: n, description: d, tags: [t, u-1], weight: 2, timeout: 5, repeat: 3, pass_score: 0.5, skip: s,\n"
         "     xfail: f, seed: 7, input: {a: 1}, cassette: tape, allow_unused: true}"
@@ -65,12 +66,13 @@ def test_everything_a_scenario_says_is_there(load: Load, tmp_path: Path) -> None
     assert scenario.manifests == (tmp_path / "agents/a.yaml", tmp_path / "suite/b.json")
     assert (scenario.dialect, scenario.agent) == ("loki", "g")
     assert (scenario.env, [*scenario.env_passthrough]) == ({"A": "x"}, ["HOME"])
+    assert (scenario.components, scenario.components_at["m"].column) == ({"m": "small"}, 17)
     assert (scenario.description, scenario.tags) == ("d", ("t", "u-1"))
     assert (scenario.weight, scenario.timeout_s, scenario.repeat, scenario.pass_score) == (2.0, 5.0, 3, 0.5)
     assert (scenario.skip, scenario.xfail, scenario.seed) == ("s", "f", 7)
     assert (scenario.cassette, scenario.allow_unused) == ("tape", True)
     assert scenario.turns[0].input == {"a": 1}
-    assert (scenario.span.line, scenario.span.column) == (8, 12)
+    assert (scenario.span.line, scenario.span.column) == (9, 12)
 
 
 def test_a_scenario_overrides_the_file(load: Load, tmp_path: Path) -> None:

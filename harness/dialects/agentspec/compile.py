@@ -49,7 +49,7 @@ def configuration_of(request: LoadRequest) -> Configuration:
         ManifestError: a file cannot be read, or a plugin cannot be used.
     """
     documents = [request.read(path, yaml="1.1", named_at=request.named_at) for path in request.paths]
-    return Configuration(documents, plugins_of(request))
+    return Configuration(documents, plugins_of(request), request)
 
 
 def select_component(configuration: Configuration, request: LoadRequest) -> AgenticComponent:

@@ -35,6 +35,7 @@ from harness.dialects.agentspec.references import (
 from harness.dialects.agentspec.tables import REFERENCE, TABLE, TYPE, VERSION, table_entries
 from harness.dialects.agentspec.wording import nearest_type
 from harness.dialects.kit.manifest import Problems
+from harness.dialects.request import LoadRequest
 from harness.errors import ManifestError, Problem, Span
 from harness.source.document import Document
 from harness.source.models import describe, keys_of, validate
@@ -53,7 +54,7 @@ class Configuration:
     unused      the problems of components that nothing refers to, which are warnings in `problems`
     """
 
-    def __init__(self, documents: Sequence[Document], plugins: Plugins) -> None:
+    def __init__(self, documents: Sequence[Document], plugins: Plugins, request: LoadRequest) -> None:
         self.plugins = plugins
         self.unused: list[Problem] = []
         self.components: list[Component] = []
@@ -66,6 +67,7 @@ class Configuration:
         self._main = documents[0]
         self._allows_later_fields = allows_later_fields(self._main)
         self._references = References(documents, self.problems, self._read_component)
+        self._references.map(request.components, request.components_at)
         self._unreadable: set[str] = set()  # names and ids of components that could not be read
         self._ids: dict[str, Span] = {}
         self.root = self._root()

@@ -6,10 +6,10 @@ components that nothing refers to are listed too.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from typing import Final
 
-from harness.dialects.agentspec.tables import REFERENCE, TYPE, table_entries
+from harness.dialects.agentspec.tables import REFERENCE, TYPE, mapped_entries, table_entries
 from harness.dialects.kit.manifest import Problems
 from harness.dialects.prompt import Prompt
 from harness.dialects.request import LoadRequest
@@ -26,7 +26,8 @@ def prompts(request: LoadRequest) -> list[Prompt]:
     Raises:
         ManifestError: with a problem for every prompt that is not text, or whose reference leads to no text.
     """
-    listing = _Listing([request.read(path, yaml="1.1", named_at=request.named_at) for path in request.paths])
+    documents = [request.read(path, yaml="1.1", named_at=request.named_at) for path in request.paths]
+    listing = _Listing(documents, request.components)
     found = list(listing.prompts())
     listing.problems.raise_errors()
     return found
@@ -35,7 +36,7 @@ def prompts(request: LoadRequest) -> list[Prompt]:
 class _Listing:
     """A search for prompts in documents, which collects problems."""
 
-    def __init__(self, documents: list[Document]) -> None:
+    def __init__(self, documents: list[Document], components: Mapping[str, str]) -> None:
         self.problems = Problems()
         self._documents = documents
         self._tables: dict[str, Document] = {}
@@ -43,6 +44,7 @@ class _Listing:
         for document in documents:
             for key, part in table_entries(document):
                 self._tables.setdefault(key, part)
+        self._tables |= mapped_entries(components, self._tables)
 
     def prompts(self) -> Iterator[Prompt]:
         """Yield the prompts in the order of the documents."""

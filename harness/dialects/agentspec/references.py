@@ -6,16 +6,16 @@ spec: "Symbolic references"; "also values … can become referenced".
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from datetime import date
 from pathlib import Path
 from typing import Any, Final, TypeVar
 
 from harness.dialects.agentspec.component import BROKEN, Component
 from harness.dialects.agentspec.document import version_problems
-from harness.dialects.agentspec.tables import REFERENCE, TABLE, TYPE, VERSION, table_entries
+from harness.dialects.agentspec.tables import REFERENCE, TABLE, TYPE, VERSION, mapped_entries, table_entries
 from harness.dialects.kit.manifest import Problems
-from harness.errors import Span
+from harness.errors import Problem, Span
 from harness.source.document import Document, DocumentPath
 from harness.source.models import describe
 from harness.source.suggest import did_you_mean, nearest
@@ -81,6 +81,27 @@ class References:
         self._acyclic: set[str] = set()
         for document in documents:
             self._add(document)
+
+    def map(self, components: Mapping[str, str], spans: Mapping[str, Span]) -> None:
+        """Let each id in `components` stand for the component with that key. `spans` are the spans of the keys."""
+        if not components:
+            return
+        written = (self._main.value, *(part.value for part in self._tables.values()))
+        wanted = {key for value in written for key in _keys_in(value)}
+        for id_, key in components.items():
+            span = spans.get(id_, self._main.span())
+            if key not in self._tables:
+                text = f"no component '{key}' is defined, which '{id_}' stands for"
+                self._problems.refuse("unknown-reference", text, span, did_you_mean(key, self._tables))
+                self.values[id_] = BROKEN
+            elif id_ in self._tables:
+                text = f"'{id_}' is in a table of components already, so it cannot stand for '{key}'"
+                self._problems.refuse("duplicate-reference", text, span)
+            elif id_ not in wanted:
+                text = f"nothing refers to '{id_}', which stands for '{key}'"
+                hint = did_you_mean(id_, [name for name in wanted if name not in self._tables])
+                self._problems.add([Problem("unknown-reference", text, span, hint, "warning")])
+        self._tables |= mapped_entries(components, self._tables)
 
     def __contains__(self, key: object) -> bool:
         return key in self._tables

@@ -5,7 +5,7 @@ spec: "Symbolic references", "Disaggregated components". This module is cheap to
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from typing import Any, Final
 
 from harness.errors import Problem
@@ -25,6 +25,18 @@ def missing_root_problem(document: Document) -> Problem | None:
     text = "there is no top-level component to run"
     hint = "a document of disaggregated components comes after the document that refers to them"
     return Problem("no-component", text, document.span(), hint)
+
+
+def mapped_entries(components: Mapping[str, str], entries: Mapping[str, Document]) -> dict[str, Document]:
+    """Return an entry for each id that stands for another component: a reference to its key.
+
+    spec: "Users can override this behavior at deserialization time by mapping it to a different ID".
+    """
+    return {
+        id_: entries[key].with_value({REFERENCE: key})
+        for id_, key in components.items()
+        if key in entries and id_ not in entries
+    }
 
 
 def table_entries(document: Document) -> Iterator[tuple[str, Document]]:

@@ -35,6 +35,10 @@ def only_document(
     if len(request.paths) > 1:
         text = f"{what} is a single file, but several are named"
         raise ManifestError(Problem("several-manifests", text, request.named_at))
+    if request.components:
+        text = f"{what} is a single file, so there are no 'components' of others"
+        span = next(iter(request.components_at.values()), request.named_at)
+        raise ManifestError(Problem("several-manifests", text, span))
     if request.text is not None:
         return parse(request.text, file=str(request.path), yaml=yaml, rewrite=rewrite)
     request.record(request.path)

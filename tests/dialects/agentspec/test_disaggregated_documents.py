@@ -6,6 +6,7 @@ from typing import Any
 
 import pytest
 
+from harness.dialects.agentspec.dialect import prompts
 from harness.dialects.agentspec.tools import RemoteTool
 from tests.dialects.agentspec.configurations import (
     AGENT,
@@ -52,6 +53,68 @@ def test_a_component_of_the_wrong_kind(loader: Loader) -> None:
     )
     assert problem.message == "'guide': expected a tool, found the OpenAiConfig 'model'"
     assert loader.place(problem) == ref("tool")
+
+
+VARIANTS = TABLE + entry("en", "Help.") + entry("fr", "Aide.") + entry("few", f"[{tool('one')}]")
+
+
+def test_a_component_may_stand_for_another_id(loader: Loader) -> None:
+    main = agent(system_prompt=ref("prompt"), tools=ref("tools"))
+    for key, prompt in (("en", "Help."), ("fr", "Aide.")):
+        root = loader.agent(main, VARIANTS, components={"prompt": key, "tools": "few"})
+        assert (root.system_prompt, [tool.name for tool in root.tools]) == (prompt, ["one"])
+
+
+def test_a_component_may_stand_for_two_ids_and_its_own(loader: Loader) -> None:
+    main = agent(tools=f"[{ref('a')}, {ref('b')}, {ref('tool')}]")
+    first, second, third = loader.agent(main, PARTS, components={"a": "tool", "b": "tool"}).tools
+    assert first is second is third
+
+
+@pytest.mark.parametrize(
+    ("components", "code", "message", "hint"),
+    [
+        (
+            {"prompt": "frr", "tool": "few"},
+            "unknown-reference",
+            "no component 'frr' is defined, which 'prompt' stands for",
+            "did you mean 'fr'?",
+        ),
+        (
+            {"prompt": "fr", "tool": "en"},
+            "wrong-component",
+            "'tool' is used as a component, but it is text 'Help.'",
+            "",
+        ),
+        (
+            {"prompt": "fr", "tool": "few", "en": "fr"},
+            "duplicate-reference",
+            "'en' is in a table of components already, so it cannot stand for 'fr'",
+            "",
+        ),
+    ],
+)
+def test_a_component_that_cannot_stand_for_an_id(
+    loader: Loader, components: dict[str, str], code: str, message: str, hint: str
+) -> None:
+    problem = loader.problems(MAIN, VARIANTS.replace("[", "").replace("]", ""), components=components)[0]
+    assert (problem.code, problem.message, problem.hint) == (code, message, hint)
+
+
+def test_an_id_that_nothing_refers_to_is_a_warning(loader: Loader) -> None:
+    main = agent(system_prompt=ref("prompt"))
+    [warning] = loader.graph(
+        main + TABLE + entry("prompt", "Go."), VARIANTS, components={"promt": "fr"}
+    ).warnings
+    assert (warning.code, warning.message) == (
+        "unknown-reference",
+        "nothing refers to 'promt', which stands for 'fr'",
+    )
+
+
+def test_the_prompts_are_those_of_the_components_that_stand_for_ids(loader: Loader) -> None:
+    request = loader.request(agent(system_prompt=ref("prompt")), VARIANTS, components={"prompt": "fr"})
+    assert [prompt.text for prompt in prompts(request)] == ["Aide."]
 
 
 def test_a_component_in_two_documents(loader: Loader) -> None:

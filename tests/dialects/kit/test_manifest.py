@@ -32,6 +32,15 @@ def test_a_second_file_is_refused() -> None:
     assert refusal.value.code == "several-manifests"
 
 
+def test_components_of_other_files_are_refused() -> None:
+    request = LoadRequest((Path("a.yaml"),), components={"b": "c"}, components_at={"b": HERE})
+    with pytest.raises(
+        ManifestError, match=r"agent\.yaml:3:7: a workflow is a single file, so there"
+    ) as refusal:
+        only_document(request, what="a workflow")
+    assert refusal.value.code == "several-manifests"
+
+
 def test_too_deep_nesting_is_refused() -> None:
     too_deep = pytest.raises(ManifestError, match=r"agent\.yaml:1:1: nested too deep")
     with too_deep, refuse_deep_nesting(Path("agent.yaml"), "nested too deep"):
