@@ -179,6 +179,7 @@ def manifest_problems(path: Path, options: LoadOptions, ruled_out: Set[Subject])
     """Yield the problems of a manifest, its agents (or the chosen one), and the scenarios inside it.
 
     Load warnings that do not apply in a scenario are left out: where they do, its scenarios have them.
+    A manifest that can only not be run by itself, such as a single tool, has no problems.
 
     Raises:
         ManifestError: the file cannot be read, or is not a manifest.
@@ -194,7 +195,7 @@ def manifest_problems(path: Path, options: LoadOptions, ruled_out: Set[Subject])
             # What is certain is an error of the scenario, unless it expects that its manifest is refused.
             found |= dict.fromkeys(each for each in of_tools if each.severity != "error")
         except ManifestError as error:
-            found |= dict.fromkeys(error.problems)
+            found |= dict.fromkeys(problem for problem in error.problems if problem.code != "not-runnable")
     try:
         own = load_scenarios(options.request(path, None), dialect.name)
         build_scenarios(own or (), path, dialect.name)

@@ -62,7 +62,10 @@ class Dialect(Protocol):
         """Return every prompt of a manifest and of the manifests nested in it, in the order of the files."""
 
     def load(self, request: LoadRequest) -> Graph:
-        """Compile the graph of the agent that a request names."""
+        """Compile the graph of the agent that a request names.
+
+        The code of an error that a correct manifest cannot be run by itself is `not-runnable`.
+        """
 
 
 class SupportsScenarios(Dialect, Protocol):

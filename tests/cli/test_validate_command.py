@@ -353,6 +353,50 @@ def test_a_document_without_a_top_level_component_is_an_error_of_its_dialect(
     assert "comes after the document that refers to them" in result.stdout
 
 
+TOOL = "component_type: ServerTool\nagentspec_version: 25.4.1\nname: hammer\n"
+
+
+def test_a_correct_component_that_cannot_be_run_by_itself_has_no_problem(
+    invoke: Invoke, write: WriteFile
+) -> None:
+    write("hammer.yaml", TOOL)
+    for path in ("hammer.yaml", "."):
+        result = invoke("validate", path)
+        assert (result.exit_code, result.stdout) == (0, "1 manifest, 0 scenario files: no problems\n")
+    assert "so it cannot be run [not-runnable]" in invoke("show", "hammer.yaml").stderr
+
+
+def test_a_component_that_cannot_be_run_by_itself_is_checked(invoke: Invoke, write: WriteFile) -> None:
+    node = "component_type: OutputMessageNode\nagentspec_version: 25.4.1\nname: say\nmessage: '{{a}}'\ninputs: []\n"
+    write("say.yaml", node)
+    result = invoke("validate", "say.yaml", "--json")
+    assert result.exit_code == 2
+    assert [each["code"] for each in json.loads(result.stdout)] == ["missing-property"]
+
+
+def test_a_scenario_cannot_run_a_component_that_cannot_be_run_by_itself(
+    invoke: Invoke, write: WriteFile
+) -> None:
+    write("hammer.yaml", TOOL)
+    text = "harness: 1\nmanifest: hammer.yaml\nscenarios: [{name: x, expect: {status: completed}}]\n"
+    write("a.scenario.yaml", text)
+    result = invoke("validate", "a.scenario.yaml", "--json")
+    assert result.exit_code == 2
+    assert [each["code"] for each in json.loads(result.stdout)] == ["not-runnable"]
+
+
+def test_a_component_stands_for_the_id_that_the_command_line_gives(invoke: Invoke, write: WriteFile) -> None:
+    agent = (
+        "component_type: Agent\nagentspec_version: 25.4.1\nname: a\nsystem_prompt: {$component_ref: prompt}\n"
+    )
+    write("a.yaml", agent + "llm_config: {component_type: OpenAiConfig, name: m, model_id: m}\n")
+    write("parts.yaml", "$referenced_components: {french: Aide.}\n")
+    command = ("validate", "a.yaml", "--with", "parts.yaml")
+    assert invoke(*command).exit_code == 2
+    assert invoke(*command, "--component", "prompt=french").exit_code == 0
+    assert invoke(*command, "--component", "prompt").exit_code == 2
+
+
 def test_a_manifest_is_parsed_only_by_the_yaml_version_of_its_dialect(
     invoke: Invoke, write: WriteFile, counter: str
 ) -> None:

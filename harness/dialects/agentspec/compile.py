@@ -56,14 +56,19 @@ def select_component(configuration: Configuration, request: LoadRequest) -> Agen
     """Return the flow or agent to run.
 
     Raises:
-        ManifestError: it does not exist, or cannot be run.
+        ManifestError: it does not exist, or cannot be run. If it is neither a flow nor an agent, it is checked all
+            the same.
     """
+    problems = configuration.problems
     if configuration.root is BROKEN:
-        configuration.problems.raise_errors()
+        problems.raise_errors()
     component: Component = configuration.find(request.agent)
     if not isinstance(component, AgenticComponent):
+        if component.is_complete:
+            problems.add(rules.problems(component))
         text = f"the {component} is neither an agent nor a flow, so it cannot be run"
-        raise ManifestError([*configuration.problems.errors, Problem("not-runnable", text, component.span())])
+        unfit = Problem("not-runnable", text, component.span())
+        raise ManifestError([*problems.errors, unfit, *(() if problems.errors else problems.warnings)])
     if not component.is_complete and not configuration.problems.errors:
         # The root component does not use it, so its problems were only warnings.
         raise ManifestError(in_file_order(configuration.unused))
