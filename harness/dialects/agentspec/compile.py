@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from dataclasses import replace
 from typing import Any
 
 from harness.dialects.agentspec import rules
 from harness.dialects.agentspec.agents import AgenticComponent
 from harness.dialects.agentspec.component import BROKEN, Component
 from harness.dialects.agentspec.configuration import Configuration
+from harness.dialects.agentspec.document import VERSIONS, as_newest_known
 from harness.dialects.agentspec.graphs import GraphCompiler
 from harness.dialects.agentspec.plugins import (
     ComponentPlugin,
@@ -16,10 +19,12 @@ from harness.dialects.agentspec.plugins import (
     as_plugin,
     installed_plugins,
 )
+from harness.dialects.agentspec.tables import VERSION
 from harness.dialects.kit.manifest import UnimportedObject, load_hook, refuse_deep_nesting
 from harness.dialects.request import LoadRequest
 from harness.errors import ManifestError, Problem
 from harness.graph.model import Graph
+from harness.source.document import Document
 from harness.source.location import MAX_DEPTH
 from harness.source.models import in_file_order
 
@@ -34,12 +39,8 @@ def load(request: LoadRequest) -> Graph:
         request.path, f"nested more than {MAX_DEPTH} levels deep, with references expanded"
     ):
         configuration = configuration_of(request)
-        component = select_component(configuration, request)
-        problems = configuration.problems
-        if component.is_complete:
-            problems.add(rules.problems(component))
-        problems.raise_errors()
-        return GraphCompiler(configuration.plugins).top(component, problems.warnings)
+        component = _checked_component(configuration, request)
+        return GraphCompiler(configuration.plugins).top(component, configuration.problems.warnings)
 
 
 def configuration_of(request: LoadRequest) -> Configuration:
@@ -49,7 +50,41 @@ def configuration_of(request: LoadRequest) -> Configuration:
         ManifestError: a file cannot be read, or a plugin cannot be used.
     """
     documents = [request.read(path, yaml="1.1", named_at=request.named_at) for path in request.paths]
-    return Configuration(documents, plugins_of(request), request)
+    plugins = plugins_of(request)
+    try:
+        return Configuration(documents, plugins, request)
+    except ManifestError as error:
+        raise _with_version_advice(error, documents, plugins, request) from None
+
+
+def _with_version_advice(
+    error: ManifestError, documents: Sequence[Document], plugins: Plugins, request: LoadRequest
+) -> ManifestError:
+    """Return the error; if documents are only too new, but load as the newest known version, with that advice."""
+    newest = [as_newest_known(document) for document in documents]
+    if len(error.problems) != len([document for document in newest if document is not None]):
+        return error
+    known = [found or document for found, document in zip(newest, documents, strict=True)]
+    try:
+        _checked_component(Configuration(known, plugins, request), request)
+    except ManifestError as others:
+        if others.problems[0].code != "not-runnable":
+            return error
+    hint = f"it uses nothing newer, so write {VERSION}: {VERSIONS[-1]}"
+    return ManifestError([replace(problem, hint=hint) for problem in error.problems])
+
+
+def _checked_component(configuration: Configuration, request: LoadRequest) -> AgenticComponent:
+    """Return the flow or agent to run, after checking its rules; their warnings are added to the configuration's.
+
+    Raises:
+        ManifestError: with all problems.
+    """
+    component = select_component(configuration, request)
+    if component.is_complete:
+        configuration.problems.add(rules.problems(component))
+    configuration.problems.raise_errors()
+    return component
 
 
 def select_component(configuration: Configuration, request: LoadRequest) -> AgenticComponent:

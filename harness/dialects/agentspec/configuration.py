@@ -14,14 +14,16 @@ from harness.dialects.agentspec.component import BROKEN, Component, component_fi
 from harness.dialects.agentspec.document import (
     LATER_FIELDS,
     LATER_TYPES,
+    LATER_VALUES,
     PLUGIN,
     PLUGIN_KEYS,
     TYPES,
     VERSIONS,
     WAYFLOW_FIELDS,
-    allows_later_fields,
     check_shapes,
+    is_before,
     top_problem,
+    version_of,
     version_problems,
 )
 from harness.dialects.agentspec.plugins import Plugins, deserialize_component
@@ -65,13 +67,18 @@ class Configuration:
             self.problems.add(sexagesimals(document))
         self.problems.raise_errors()  # the rest of a document in an unknown version cannot be checked
         self._main = documents[0]
-        self._allows_later_fields = allows_later_fields(self._main)
+        self._version = version_of(self._main)
+        self._needed_version = VERSIONS[0]  # what was read so far needs this version, or a later one
         self._references = References(documents, self.problems, self._read_component)
         self._references.map(request.components, request.components_at)
         self._unreadable: set[str] = set()  # names and ids of components that could not be read
         self._ids: dict[str, Span] = {}
         self.root = self._root()
         self._read_unused()
+        if VERSION not in self._main.value:
+            text = f"no {VERSION}: {VERSIONS[-1]} is assumed"
+            hint = f"say {VERSION}: {self._needed_version}"
+            self.problems.add([Problem("no-version", text, self._main.span(), hint, "warning")])
 
     def find(self, wanted: str | None) -> Component:
         """Return the agent or flow with this name, id or key; the root component if `wanted` is None.
@@ -173,6 +180,9 @@ class Configuration:
             self._unreadable |= {part.value[key] for key in ("name", "id") if _is_text(part.value.get(key))}
             return BROKEN
         made.set_source(part, component_type)
+        for later in LATER_VALUES:
+            if isinstance(made, later.kind) and later.has_value(made):
+                self._tell_later(part, later.since, later.text, made.span(later.field))
         self.components.append(made)
         return made
 
@@ -286,18 +296,23 @@ class Configuration:
         return found
 
     def _check_later(self, key: str, part: Document, model: type[Component]) -> None:
-        """Refuse a field of 25.4.2 in a 25.4.1 configuration, and a value of it that is not neutral."""
-        neutral_values = LATER_FIELDS[key].neutral_values
-        changes = neutral_values is not None and part.value[key] not in neutral_values
-        if not self._allows_later_fields:
-            text = f"unknown key '{key}' in {model.model_config['title']}"
-            way_out = f"{key} is not supported" if changes else f"say {VERSION}: {VERSIONS[-1]}"
-            problem = Problem("unknown-key", text, part.key_span((key,)), f"{VERSIONS[-1]} has it; {way_out}")
-            self.problems.add([_with_owner(part, problem)])
-        elif changes:
-            plain = " or ".join(map(describe, neutral_values or ()))
+        """Refuse a value of a later field that is not neutral, and warn of the field in an earlier version."""
+        since, _, neutral_values = LATER_FIELDS[key]
+        if neutral_values is not None and part.value[key] not in neutral_values:
+            plain = " or ".join(map(describe, neutral_values))
             text = f"'{key}' other than {plain} is not supported"
             self.problems.refuse("unsupported", text, part.span((key,)))
+        else:
+            self._tell_later(part, since, f"'{key}' in {model.model_config['title']}", part.key_span((key,)))
+
+    def _tell_later(self, part: Document, since: str, what: str, span: Span) -> None:
+        """Note that a component needs a version, and warn if it is later than that of the configuration."""
+        if is_before(self._needed_version, since):
+            self._needed_version = since
+        if is_before(self._version, since):
+            text = f"{what}: new in {since}, and this configuration says {self._main.value[VERSION]}"
+            problem = Problem("later-version", text, span, f"say {VERSION}: {since}", "warning")
+            self.problems.add([_with_owner(part, problem)])
 
     def _check_wayflow_field(self, key: str, part: Document) -> None:
         """Warn of a field that only WayFlow writes if it is an empty list; refuse it otherwise."""

@@ -6,7 +6,7 @@ spec: "Versioning", "Symbolic references", "Disaggregated components", "Note abo
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any, Final, NamedTuple
 
 from pydantic import BaseModel, Field
@@ -14,6 +14,7 @@ from pydantic import BaseModel, Field
 from harness.dialects.agentspec import agents as agentic
 from harness.dialects.agentspec import flows, llm_configs, tools, transports
 from harness.dialects.agentspec.component import Component
+from harness.dialects.agentspec.structured import is_single_string
 from harness.dialects.agentspec.tables import REFERENCE, TABLE, TYPE, VERSION, missing_root_problem
 from harness.dialects.kit.manifest import Problems
 from harness.errors import Problem
@@ -30,29 +31,67 @@ _RELEASE: Final = re.compile(r"\d{1,4}(\.\d{1,4})*", re.ASCII)
 
 
 class LaterField(NamedTuple):
-    """A field that 25.4.2 adds.
+    """A field that a later version adds.
 
+    since           the version
     kinds           the components that have it
     neutral_values  the values that mean the same as leaving it out; None if all do
     """
 
+    since: str
     kinds: tuple[type[Component], ...]
     neutral_values: tuple[Any, ...] | None
 
 
 LATER_FIELDS: Final[Mapping[str, LaterField]] = {
-    "requires_confirmation": LaterField((tools.Tool,), (False,)),
-    "human_in_the_loop": LaterField((agentic.Agent,), (True,)),
-    "toolboxes": LaterField((agentic.Agent,), ([],)),
-    "sensitive_headers": LaterField((tools.RemoteCall, transports.RemoteTransport), ({}, None)),
-    "api_type": LaterField((llm_configs.LlmConfig,), ("chat_completions", "oci")),
-    "api_key": LaterField((llm_configs.OpenAiCompatibleConfig, llm_configs.OpenAiConfig), None),
-    "conversation_store_id": LaterField((llm_configs.OciGenAiConfig,), (None,)),
+    "requires_confirmation": LaterField("25.4.2", (tools.Tool,), (False,)),
+    "human_in_the_loop": LaterField("25.4.2", (agentic.Agent,), (True,)),
+    "toolboxes": LaterField("25.4.2", (agentic.Agent,), ([],)),
+    "sensitive_headers": LaterField("25.4.2", (tools.RemoteCall, transports.RemoteTransport), ({}, None)),
+    "api_type": LaterField("25.4.2", (llm_configs.LlmConfig,), ("chat_completions", "oci")),
+    "api_key": LaterField("25.4.2", (llm_configs.OpenAiCompatibleConfig, llm_configs.OpenAiConfig), None),
+    "conversation_store_id": LaterField("25.4.2", (llm_configs.OciGenAiConfig,), (None,)),
 }
-"""The fields that 25.4.2 adds, by name."""
+"""The fields that later versions add, by name."""
+
+
+class LaterValue(NamedTuple):
+    """Values of a field that a later version adds.
+
+    since      the version
+    kind       the components that have the field
+    field      its key
+    text       a description of the values
+    has_value  true for a component with such a value
+    """
+
+    since: str
+    kind: type[Component]
+    field: str
+    text: str
+    has_value: Callable[[Any], bool]
+
+
+LATER_VALUES: Final[Sequence[LaterValue]] = (
+    LaterValue(
+        "25.4.2",
+        flows.LlmNode,
+        "outputs",
+        "outputs other than one string",
+        lambda node: bool(node.declared_outputs) and not is_single_string(node.outputs),
+    ),
+    LaterValue(
+        "25.4.2",
+        tools.RemoteCall,
+        "data",
+        "data other than a mapping",
+        lambda call: not isinstance(call.data, dict),
+    ),
+)
+"""The values that later versions add to fields."""
 
 _LATER_TYPES: Final = """
-Swarm ManagerWorkers SpecializedAgent AgentSpecializationParameters A2AAgent A2AConnectionConfig
+LlmConfig Swarm ManagerWorkers SpecializedAgent AgentSpecializationParameters A2AAgent A2AConnectionConfig
 ParallelFlowNode ParallelMapNode CatchExceptionNode BuiltinTool MCPToolBox MCPToolSpec
 AnthropicLlmConfig DbmsVectorChainLlmConfig GeminiConfig GeminiAIStudioAuthConfig GeminiVertexAIAuthConfig
 OAuthConfig OAuthClientConfig MessageSummarizationTransform ConversationSummarizationTransform
@@ -164,23 +203,26 @@ _MISSPELLING_CUTOFF: Final = 0.8
 """The similarity from which a key counts as a misspelling of another."""
 
 
-def allows_later_fields(main: Document) -> bool:
-    """True if the version of a configuration allows the fields of 25.4.2."""
-    return VERSION not in main.value or main.value[VERSION] == "25.4.2"
+def version_of(main: Document) -> str:
+    """Return the version that a configuration is read as: without one, the newest. Its version has no problem."""
+    written = main.value.get(VERSION, VERSIONS[-1])
+    return VERSIONS[0] if written in OLD_VERSIONS else str(written)
+
+
+def is_before(version: str, since: str) -> bool:
+    """True if a version is before another; both are known."""
+    return VERSIONS.index(version) < VERSIONS.index(since)
 
 
 def version_problems(document: Document, *, required: bool) -> Iterator[Problem]:
-    """Yield the problems of the version of a document. spec: "Versioning". `required`: warn if it is missing."""
+    """Yield the problems of the version of a document. spec: "Versioning". `required`: it may be misspelt."""
     value = document.value
     known = ", ".join(VERSIONS)
     if VERSION not in value:
-        misspelt = nearest(VERSION, value, cutoff=_MISSPELLING_CUTOFF)
-        if required and misspelt is not None:
+        misspelt = nearest(VERSION, value, cutoff=_MISSPELLING_CUTOFF) if required else None
+        if misspelt is not None:
             text = f"unknown key '{misspelt}' at the top"
             yield Problem("unknown-key", text, document.key_span((misspelt,)), f"did you mean '{VERSION}'?")
-        elif required:
-            text = f"no {VERSION}: {VERSIONS[-1]} is assumed"
-            yield Problem("no-version", text, document.span(), f"say {VERSION}: {VERSIONS[0]}", "warning")
         return
     version, span = value[VERSION], document.span((VERSION,))
     if version in OLD_VERSIONS:
@@ -190,13 +232,15 @@ def version_problems(document: Document, *, required: bool) -> Iterator[Problem]
         text = f"{VERSION}: expected text, found {describe(version)}"
         yield Problem("wrong-type", text, span, "quote it to make it text")
     elif version not in VERSIONS:
-        later = f"if it uses nothing newer, write {VERSION}: {VERSIONS[-1]}"
         text = f"{VERSION} {version} is unknown; known versions: {known}"
-        yield Problem("unknown-version", text, span, later if _is_later(version) else "")
+        yield Problem("unknown-version", text, span)
 
 
-def _is_later(version: str) -> bool:
-    """True if a version is later than all known ones."""
-    if not _RELEASE.fullmatch(version):
-        return False
-    return [*map(int, version.split("."))] > [*map(int, VERSIONS[-1].split("."))]
+def as_newest_known(document: Document) -> Document | None:
+    """Return a document of a later version than all known ones as one of the newest of these; None for any other."""
+    version = document.value.get(VERSION) if isinstance(document.value, dict) else None
+    if not isinstance(version, str) or not _RELEASE.fullmatch(version):
+        return None
+    if [*map(int, version.split("."))] <= [*map(int, VERSIONS[-1].split("."))]:
+        return None
+    return document.with_value({**document.value, VERSION: VERSIONS[-1]})

@@ -14,6 +14,7 @@ from tests.dialects.agentspec.configurations import (
     PARTS,
     TABLE,
     VERSION,
+    codes,
     entry,
     ref,
 )
@@ -86,6 +87,13 @@ def test_a_root_tool_cannot_be_run(loader: Loader) -> None:
     problem = loader.problem(VERSION + "component_type: ServerTool\nname: hammer\n")
     assert problem.code == "not-runnable"
     assert problem.message == "the ServerTool 'hammer' is neither an agent nor a flow, so it cannot be run"
+
+
+def test_the_warnings_of_a_component_that_cannot_be_run_are_told_unless_it_has_errors(loader: Loader) -> None:
+    text = VERSION + "component_type: ServerTool\nname: hammer\nrequires_confirmation: false\n"
+    assert codes(loader.problems(text)) == ["not-runnable", "later-version"]
+    wrong = text + "inputs: [{title: a, title: a}]\n".replace("title: a, title", "title: a}, {title")
+    assert "later-version" not in codes(loader.problems(wrong))
 
 
 @pytest.mark.parametrize(

@@ -163,7 +163,7 @@ def faults(loader: Loader) -> Any:
         parts = {"component_type": component_type, **fields}
         unused = {
             **AGENT,
-            "agentspec_version": "25.4.1",
+            "agentspec_version": "25.4.2",
             "$referenced_components": {"it": parts, "s": START, "e": END},
         }
         graph = loader.graph(json.dumps(unused), json=True)
@@ -327,8 +327,8 @@ WRONG = {
     "an abstract type": (
         "LlmNode",
         {"llm_config": {**MODEL, "component_type": "LlmConfig"}},
-        "unknown-component-type",
-        "unknown component type 'LlmConfig'",
+        "unsupported",
+        "component type 'LlmConfig' is not supported",
     ),
 }
 

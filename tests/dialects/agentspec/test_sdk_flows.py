@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import warnings
 from collections.abc import Iterator, Mapping, Sequence
+from contextlib import nullcontext
 from functools import cache
 from pathlib import Path
 from textwrap import dedent
@@ -40,6 +41,9 @@ from pyagentspec.serialization import AgentSpecDeserializer, AgentSpecSerializer
 from pyagentspec.versioning import AgentSpecVersionEnum
 
 from tests.dialects.agentspec.sdk_cases import CASES, Case
+
+TEXT = {"title": "t", "type": "string"}
+_MODEL = {TYPE: "VllmConfig", "id": "m", "name": "m", "model_id": "m", "url": "http://x.test"}
 
 MINIMUM = None  # the oldest version that has all a component needs
 FORMS = [("json", MINIMUM), ("yaml", MINIMUM), ("json", "25.4.2"), ("yaml", "25.4.2")]
@@ -152,15 +156,51 @@ def test_fields_of_the_next_version_are_known_with_their_defaults() -> None:
                 if value not in values:
                     values.append(value)
     assert added.keys() == LATER_FIELDS.keys()
-    for key, (kinds, known_values) in LATER_FIELDS.items():
+    for key, (since, kinds, known_values) in LATER_FIELDS.items():
+        assert since == "25.4.2"
         assert owners[key] == {name for name, model in TYPES.items() if issubclass(model, kinds)}, key
         if known_values is not None:
             assert sorted(map(repr, added[key])) == sorted(map(repr, known_values)), key
 
 
+LATER_CONTENT = {
+    "one string": ({"component_type": "LlmNode", "outputs": [TEXT]}, False),
+    "one number": ({"component_type": "LlmNode", "outputs": [{"title": "n", "type": "number"}]}, True),
+    "text or null": ({"component_type": "LlmNode", "outputs": [{**TEXT, "type": ["string", "null"]}]}, True),
+    "two strings": ({"component_type": "LlmNode", "outputs": [TEXT, {**TEXT, "title": "u"}]}, True),
+    **{
+        f"{component_type} with {data}": ({"component_type": component_type, "data": data}, later)
+        for component_type in ("ApiNode", "RemoteTool")
+        for data, later in (({}, False), ({"a": 1}, False), ([], True), ("a", True))
+    },
+}
+
+
+@pytest.mark.parametrize(("component", "later"), LATER_CONTENT.values(), ids=LATER_CONTENT)
+def test_what_a_component_needs_of_a_later_version_is_what_the_sdk_says(
+    component: dict[str, Any], later: bool, tmp_path: Path
+) -> None:
+    """`LATER_VALUES` has the values for which the SDK requires a later version."""
+    fields: dict[str, dict[str, Any]] = {
+        "LlmNode": {"prompt_template": "x", "llm_config": _MODEL},
+        "ApiNode": {"url": "http://x.test", "http_method": "GET"},
+        "RemoteTool": {"url": "http://x.test", "http_method": "GET"},
+    }
+    document = {"id": "it", "name": "it", **fields[component[TYPE]], **component}
+    read_by_sdk({**document, VERSION: "25.4.2"})
+    with pytest.raises(ValueError, match="minimum allowed version") if later else nullcontext():
+        read_by_sdk({**document, VERSION: "25.4.1"})
+
+    request = written(tmp_path, "json", [json.dumps({**document, VERSION: "25.4.1"})])
+    warnings = configuration_of(request).problems.warnings
+    assert [(warning.code, warning.hint) for warning in warnings] == [
+        ("later-version", "say agentspec_version: 25.4.2")
+    ] * later
+
+
 def test_component_types_of_later_versions_are_known() -> None:
     concrete = {name for name, model in BUILTIN_CLASS_MAP.items() if not model._is_abstract}
-    assert concrete - TYPES.keys() - {"LlmConfig"} <= LATER_TYPES  # abstract in 25.4.1
+    assert concrete - TYPES.keys() <= LATER_TYPES
     assert not LATER_TYPES & TYPES.keys()
 
 

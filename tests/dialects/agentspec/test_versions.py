@@ -8,11 +8,8 @@ from typing import Any
 import pytest
 import yaml
 
-from tests.dialects.agentspec.configurations import (
-    AGENT,
-    VERSION,
-    agent,
-)
+from tests.dialects.agentspec.configurations import AGENT, PARTS, VERSION, agent
+from tests.dialects.agentspec.flow_texts import MODEL, flow_of
 from tests.dialects.agentspec.loader import Loader
 
 
@@ -77,19 +74,61 @@ def test_later_fields_may_have_no_other_values(loader: Loader) -> None:
     assert problem.message == "'requires_confirmation' other than false is not supported"
 
 
-@pytest.mark.parametrize(
-    ("field", "value", "hint"),
-    [
-        ("toolboxes", "[]", "25.4.2 has it; say agentspec_version: 25.4.2"),
-        ("human_in_the_loop", "false", "25.4.2 has it; human_in_the_loop is not supported"),
-    ],
-)
-def test_a_later_field_in_25_4_1_says_which_version_has_it(
-    loader: Loader, field: str, value: str, hint: str
+@pytest.mark.parametrize("version", ["25.4.1", "25.4.0"])
+def test_a_later_field_in_an_earlier_version_works_with_a_warning(loader: Loader, version: str) -> None:
+    *_, warning = loader.graph(agent(toolboxes="[]").replace("25.4.1", version)).warnings
+    assert (warning.code, warning.severity, loader.place(warning)) == (
+        "later-version",
+        "warning",
+        "toolboxes",
+    )
+    assert (
+        warning.message
+        == f"'guide': 'toolboxes' in an Agent: new in 25.4.2, and this configuration says {version}"
+    )
+    assert warning.hint == "say agentspec_version: 25.4.2"
+
+
+LATER_VALUES = {
+    "outputs": (
+        "{component_type: LlmNode, name: it, llm_config: {$component_ref: model}, prompt_template: x,"
+        " outputs: [{title: stars, type: integer}]}",
+        "[{title: stars, type: integer}]",
+        "outputs other than one string",
+    ),
+    "data": (
+        "{component_type: ApiNode, name: it, url: 'http://x.test', http_method: POST, data: [1]}",
+        "[1]",
+        "data other than a mapping",
+    ),
+}
+
+
+@pytest.mark.parametrize(("node", "place", "what"), LATER_VALUES.values(), ids=LATER_VALUES)
+def test_a_later_value_in_25_4_1_works_with_a_warning(
+    loader: Loader, node: str, place: str, what: str
 ) -> None:
-    problem = loader.problem(agent(**{field: value}))
-    assert (problem.code, loader.place(problem), problem.hint) == ("unknown-key", field, hint)
-    assert problem.message == f"'guide': unknown key '{field}' in an Agent"
+    text = flow_of("X").replace("{name: it, X}", node) + f"  model: {MODEL}\n"
+    assert [warning.code for warning in loader.graph(text).warnings] == []
+
+    [warning] = loader.graph(text.replace("25.4.2", "25.4.1")).warnings
+    assert (warning.code, warning.severity, loader.place(warning)) == ("later-version", "warning", place)
+    assert warning.message == f"'it': {what}: new in 25.4.2, and this configuration says 25.4.1"
+
+
+def test_a_later_field_with_a_value_that_does_not_work_is_refused_without_advice_to_change_the_version(
+    loader: Loader,
+) -> None:
+    problem = loader.problem(agent(human_in_the_loop="false"))
+    assert (problem.code, loader.place(problem), problem.hint) == ("unsupported", "false", "")
+    assert problem.message == "'human_in_the_loop' other than true is not supported"
+
+
+def test_the_version_to_write_is_the_first_with_all_that_is_needed(loader: Loader) -> None:
+    [warning] = loader.graph(AGENT).warnings
+    assert (warning.code, warning.hint) == ("no-version", "say agentspec_version: 25.4.1")
+    [warning] = loader.graph(AGENT + "toolboxes: []\n").warnings
+    assert (warning.code, warning.hint) == ("no-version", "say agentspec_version: 25.4.2")
 
 
 def test_a_later_field_is_only_allowed_in_its_components(loader: Loader) -> None:
@@ -97,7 +136,7 @@ def test_a_later_field_is_only_allowed_in_its_components(loader: Loader) -> None
     assert loader.problem(confused).message == "'guide': unknown key 'requires_confirmation' in an Agent"
 
 
-@pytest.mark.parametrize("later", ["Swarm", "ManagerWorkers", "A2AAgent"])
+@pytest.mark.parametrize("later", ["Swarm", "ManagerWorkers", "A2AAgent", "LlmConfig"])
 def test_a_component_type_of_a_later_version_is_not_supported(loader: Loader, later: str) -> None:
     problem = loader.problem(f"agentspec_version: 25.4.2\ncomponent_type: {later}\nname: crew\n")
     assert (problem.code, loader.place(problem)) == ("unsupported", later)
@@ -108,8 +147,8 @@ def test_a_component_type_of_a_later_version_is_not_supported(loader: Loader, la
 @pytest.mark.parametrize(
     ("version", "hint"),
     [
-        ("26.4.0", "if it uses nothing newer, write agentspec_version: 25.4.2"),
-        ("25.4.10", "if it uses nothing newer, write agentspec_version: 25.4.2"),
+        ("26.4.0", "it uses nothing newer, so write agentspec_version: 25.4.2"),
+        ("25.4.10", "it uses nothing newer, so write agentspec_version: 25.4.2"),
         ("25.3.1", ""),
         ("next", ""),
         (f"'{'9' * 5000}.1'", ""),
@@ -119,8 +158,31 @@ def test_a_later_version_without_its_new_features_may_be_run(loader: Loader, ver
     assert loader.problem(f"agentspec_version: {version}\n{AGENT}").hint == hint
 
 
-def test_25_4_1_has_no_later_fields(loader: Loader) -> None:
-    assert loader.problem(agent(toolboxes="[]")).code == "unknown-key"
+@pytest.mark.parametrize(
+    ("old", "new"),
+    [
+        (AGENT, "component_type: Swarm\nname: crew\n"),
+        ("Help.\n", "Help.\ntransforms: []\n"),
+        ("Help.\n", "Help.\nhuman_in_the_loop: false\n"),
+        ("Help.\n", "Help.\ninputs: [{title: x, type: string}]\n"),
+    ],
+)
+def test_a_known_version_is_not_advised_where_the_document_would_not_load(
+    loader: Loader, old: str, new: str
+) -> None:
+    problem = loader.problem(f"agentspec_version: 26.4.0\n{AGENT}".replace(old, new))
+    assert (problem.code, problem.hint) == ("unknown-version", "")
+
+
+def test_the_version_of_every_document_counts(loader: Loader) -> None:
+    newer = VERSION.replace("25.4.1", "26.4.0")
+    problems = loader.problems(newer + AGENT, newer + PARTS)
+    assert {problem.hint for problem in problems} == {
+        "it uses nothing newer, so write agentspec_version: 25.4.2"
+    }
+    assert [
+        problem.hint for problem in loader.problems(newer + AGENT, PARTS + "agentspec_version: 1.2.3\n")
+    ] == ["", ""]
 
 
 @pytest.mark.parametrize("field", ["agents", "flows"])
