@@ -12,6 +12,7 @@ from typing import Any, Final
 import click
 
 from harness.cli.options import PATH, env_option, pairs
+from harness.cli.output import secrets_of
 from harness.dialects.request import LoadRequest
 from harness.errors import Problem
 from harness.scenario.model import Scenario
@@ -40,6 +41,7 @@ class LoadOptions:
 
     def add_user(self, scenario: Scenario) -> None:
         """Register a scenario: its manifests are loaded with its `env`, its hooks and the modules of its folder."""
+        secrets_of(click.get_current_context()).add(scenario.env)
         for path in scenario.manifests:
             self.users.setdefault(main_manifest(path, scenario.dialect), []).append(scenario)
 
@@ -94,6 +96,7 @@ def load_options(command: Callable[..., Any]) -> Callable[..., Any]:
         given = _environment(env, passed)
         projects = Projects(given_env=given)
         options = LoadOptions(projects, dialect, agent, given, parts, components=components)
+        secrets_of(click.get_current_context()).add(options.env)
         return command(*args, options=options, **others)
 
     for option in reversed(_OPTIONS):

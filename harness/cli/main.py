@@ -5,8 +5,6 @@ from __future__ import annotations
 import os
 import signal
 import sys
-from collections.abc import Callable
-from functools import cache
 from typing import Any, TextIO
 
 import click
@@ -70,31 +68,13 @@ class LazyGroup(click.Group):
 
     def invoke(self, ctx: click.Context) -> Any:
         try:
+            from harness.cli.output import secrets_of
             from harness.secrets.output import redacted_streams
 
-            with redacted_streams(_without_secrets):
+            with redacted_streams(lambda text: secrets_of(ctx).text(text)):
                 ctx.exit(run_guarded(lambda: super(LazyGroup, self).invoke(ctx), debug=ctx.params["debug"]))
         except KeyboardInterrupt:
             sys.exit(interrupted())
-
-
-def _without_secrets(text: str) -> str:
-    return _secret_remover()(text)
-
-
-@cache
-def _secret_remover() -> Callable[[str], str]:
-    """Return the function that removes the secrets of this process from a text. Called when something is printed."""
-    from harness.errors import FormatError
-    from harness.secrets import Secrets
-    from harness.secrets.environment import variables_of_process
-    from harness.settings import load_settings
-
-    try:
-        settings = load_settings()
-    except FormatError:  # the command itself reports it
-        return Secrets(variables_of_process()).text
-    return Secrets(variables_of_process(settings.secrets, settings.public_env)).text
 
 
 @click.group(

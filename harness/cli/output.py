@@ -9,11 +9,37 @@ import warnings
 from collections.abc import Iterator
 from contextlib import contextmanager, redirect_stdout, suppress
 from pathlib import Path
+from typing import TYPE_CHECKING, Final
 
 import click
 
 from harness.errors import FormatError, Problem
 from harness.source.workflow_commands import escape_json_commands
+
+if TYPE_CHECKING:
+    from harness.secrets import Secrets
+
+_SECRETS: Final = "harness.secrets"
+
+
+def secrets_of(context: click.Context) -> Secrets:
+    """Return the secrets that a command must not print: those of this process, and those added to the result.
+
+    Called when something is printed.
+    """
+    if _SECRETS not in context.meta:
+        from harness.secrets import Secrets
+        from harness.secrets.environment import variables_of_process
+        from harness.settings import Settings, load_settings
+
+        try:
+            settings = load_settings()
+        except FormatError:  # the command itself reports it
+            settings = Settings()
+        named, public = settings.secrets, settings.public_env
+        context.meta[_SECRETS] = Secrets(variables_of_process(named, public), named, public)
+    secrets: Secrets = context.meta[_SECRETS]
+    return secrets
 
 
 def deliver(text: str, file: Path | None) -> None:

@@ -17,7 +17,6 @@ from harness.dialects.load import load_prompts
 from harness.dialects.prompt import Prompt
 from harness.errors import Problem
 from harness.report.formatting import plural
-from harness.secrets import Secrets
 from harness.source.display import printable
 
 
@@ -41,10 +40,7 @@ def command(manifest: Path, options: LoadOptions, json_: bool) -> None:
         ]
         click.echo(json.dumps(listed, indent=2, ensure_ascii=False))
     else:
-        settings = options.projects.of(manifest)
-        secrets = Secrets({}, settings.secrets, settings.public_env)
-        secrets.add(options.env)
-        click.echo("\n\n".join(secrets.text(_shown(prompt)) for prompt in found) or "no prompts")
+        click.echo("\n\n".join(map(_shown, found)) or "no prompts")
 
 
 def _ambiguous(prompts: Sequence[Prompt]) -> Iterator[Problem]:

@@ -560,3 +560,29 @@ def test_the_manifest_of_a_sub_agent_is_checked_too(invoke: Invoke, write: Write
     assert result.exit_code == 0
     assert "counter.yaml:6:20: warning: entry point 'ad' is not a node of agent 'counter'" in result.stdout
     assert invoke("validate", "caller.yaml", "counter.yaml").exit_code == 2
+
+
+KEY = "k9Qz7Lw2Vb4Xt8Rm"
+
+
+def test_values_of_variables_are_shown_in_problems_unless_they_are_secret(
+    invoke: Invoke, write: WriteFile, counter: str
+) -> None:
+    write("counter.yaml", counter.replace("entry_point: add", "entry_point: '${WORD}-${API_TOKEN}'"))
+    result = invoke("validate", "counter.yaml", "--env", "WORD=node", "--env", f"API_TOKEN={KEY}")
+    assert result.exit_code == 2
+    assert "entry point 'node-<secret:API_TOKEN>' is not a node of agent 'counter'" in result.stdout
+    assert KEY not in invoke("show", "counter.yaml", "--env", "WORD=x", "--env", f"API_TOKEN={KEY}").output
+
+
+def test_secret_values_that_a_scenario_gives_to_variables_are_not_shown(
+    invoke: Invoke, write: WriteFile, counter: str
+) -> None:
+    write("counter.yaml", counter.replace("entry_point: add", "entry_point: '${WORD}-${API_TOKEN}'"))
+    write(
+        "a.scenario.yaml",
+        f"harness: 1\nmanifest: counter.yaml\nenv: {{WORD: node, API_TOKEN: {KEY}}}\nscenarios: [{{name: a}}]\n",
+    )
+    told = "entry point 'node-<secret:API_TOKEN>' is not a node"
+    assert told in invoke("validate", "a.scenario.yaml").stdout
+    assert told in invoke("run", "a.scenario.yaml").stdout

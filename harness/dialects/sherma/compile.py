@@ -47,8 +47,7 @@ def load(request: LoadRequest) -> Graph:
         return _compile(request, document)
     except ManifestError as error:
         # A missing key may be misspelt: report unknown keys together with the errors.
-        problems = [*error.problems, *unknown_keys(document)]
-        raise ManifestError([_redact_values(problem, request.env) for problem in problems]) from None
+        raise ManifestError([*error.problems, *unknown_keys(document)]) from None
 
 
 def _compile(request: LoadRequest, document: Document) -> Graph:
@@ -64,15 +63,6 @@ def _compile(request: LoadRequest, document: Document) -> Graph:
         text = f"agent '{request.agent}' is not in the manifest; its only agent '{name}' is run"
         warnings.append(Problem("other-agent", text, document.span(("agents",)), severity="warning"))
     return _graph(agent, document, warnings)
-
-
-def _redact_values(problem: Problem, env: Mapping[str, str]) -> Problem:
-    """Return the problem with values of variables, which may be secrets, replaced by their names."""
-    message = problem.message
-    for name, value in env.items():
-        if len(value) > 3:
-            message = message.replace(value, f"${{{name}}}")
-    return replace(problem, message=message)
 
 
 def select_agent(manifest: doc.Manifest, document: Document, wanted: str | None) -> str:
