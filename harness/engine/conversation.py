@@ -96,7 +96,8 @@ class Conversation:
         return await self._run_and_record(self._start(value, self._people if ask else None))
 
     async def resume(self, *values: Any, ask: bool = True) -> Ending:
-        """Answer the pending pauses and continue. One value answers all of them; several are matched in order.
+        """Answer the pending pauses and continue. One value answers all of them, unless the graph
+        does not share answers (`Graph.shares_answers`); several are matched in order.
 
         A static breakpoint asks nothing. If only breakpoints are pending, None or an empty mapping continues. Any
         other mapping first updates the state of this graph (`Lifecycle.update_state`): it is written as if by the
@@ -125,6 +126,12 @@ class Conversation:
                 await self._scheduler.update_state(await self._state_update(value), people)
             return
         answers = [await self.graph.lifecycle.answer(value, self.run) for value in values]
+        if len(answers) == 1 and len(pending) > 1 and not self.graph.shares_answers:
+            nodes = ", ".join(f"'{question.node}'" for question in pending.values())
+            raise RuntimeError(  # the type and the reason are LangGraph's
+                f"one resume cannot answer the questions of {nodes}: when there are multiple pending interrupts, you "
+                "must specify the interrupt id when resuming; under `human` each node has its own answer"
+            )
         if len(answers) == 1:
             answers *= len(pending)
         await self._scheduler.resume(dict(zip(pending, answers, strict=True)), people)

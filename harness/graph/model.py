@@ -243,6 +243,8 @@ class Graph:
         entries: the names for which `Lifecycle.accept` takes an `Entry` as well.
         takes_hooks: False if hooks that a scenario names have no effect.
         collision_hint: advice, in the words of the dialect, for nodes of one superstep that write one field.
+        shares_answers: one value that resumes a run answers all its questions. If False, it answers a single
+            question, as in LangGraph.
         sources: the files that the graph was compiled from.
         import_folders: folders that Python was imported from, besides those of the request.
         vocabulary: returns the names of its calls and of the graphs inside it. Without it, only the names of nodes in
@@ -272,6 +274,7 @@ class Graph:
     entries: tuple[str, ...] = ()
     takes_hooks: bool = True
     collision_hint: str = ""
+    shares_answers: bool = True
     sources: tuple[Path, ...] = ()
     import_folders: tuple[Path, ...] = ()
     vocabulary: Callable[[], Vocabulary] | None = None

@@ -139,3 +139,8 @@ def name_of_tool(found: ast.stmt | None) -> str | None:
 def is_plain_function(found: ast.stmt | None) -> bool:
     """True if the statement defines a function without decorators."""
     return isinstance(found, Function) and not found.decorator_list
+
+
+def is_plain_class(found: ast.stmt | None) -> bool:
+    """True if the statement defines a class without decorators."""
+    return isinstance(found, ast.ClassDef) and not found.decorator_list

@@ -84,3 +84,19 @@ def test_a_configuration_of_a_plugin_that_is_not_imported_is_not_checked(
     result = invoke("validate", "a.scenario.yaml")
     assert result.exit_code == 0
     assert "warning: the configuration was not checked: its plugin moon_plugin.Plugin" in result.stdout
+
+
+@pytest.mark.parametrize("flags", [(), ("--imports",)])
+def test_a_class_is_not_a_tool(invoke: Invoke, write: WriteFile, counter: str, flags: Any) -> None:
+    write("counter.yaml", IMPORTING + counter.partition("\n")[2])
+    write(
+        "loud_tools.py",
+        "from langchain_core.tools import BaseTool\n"
+        "class weigh(BaseTool):\n"
+        "    name: str = 'weigh'\n    description: str = 'Weigh.'\n    def _run(self): ...\n"
+        "def agent(): ...\nclass Hook:\n    def on_error(self, ctx): ...\n",
+    )
+    result = invoke("validate", "counter.yaml", *flags)
+    assert result.exit_code == 2
+    assert "counter.yaml:2:48: error: 'loud_tools.weigh' is a class, not a tool [not-a-tool]" in result.stdout
+    assert "name an instance of it" in result.stdout

@@ -14,7 +14,7 @@ from harness.source.document import Document, parse, shown_path
 from harness.source.imports import ImportProblem, import_object
 from harness.source.models import in_file_order
 from harness.source.rewriting import Rewrite
-from harness.source.static_lookup import is_plain_function, look_up, name_of_tool
+from harness.source.static_lookup import is_plain_class, is_plain_function, look_up, name_of_tool
 from harness.source.yaml import Version
 
 
@@ -60,10 +60,12 @@ class UnimportedObject:
 
     tool_name    its name for models, if the source tells
     is_function  True if it is a function without decorators
+    is_class     True if it is a class without decorators
     """
 
     tool_name: str | None = None
     is_function: bool = False
+    is_class: bool = False
 
 
 def load_object(dotted: str, folders: Sequence[Path], span: Span, *, imports: bool = True) -> Any:
@@ -85,7 +87,7 @@ def _found(dotted: str, folders: Sequence[Path], imports: bool) -> Any:
     if imports:
         return import_object(dotted, folders)
     found = look_up(dotted, folders)
-    return UnimportedObject(name_of_tool(found), is_plain_function(found))
+    return UnimportedObject(name_of_tool(found), is_plain_function(found), is_plain_class(found))
 
 
 def load_hook(hook: Any, request: LoadRequest) -> Any:

@@ -13,6 +13,7 @@ from harness.dialects.sherma.hooks import Hooks
 from harness.dialects.sherma.installed_hooks import InstalledHook
 from harness.dialects.sherma.skills import Skills
 from harness.dialects.sherma.tools import ToolRegistry
+from harness.dialects.sherma.versions import find_version
 from harness.engine.context import NodeContext, RunContext
 from harness.errors import ExpressionError, Span
 from harness.expressions.cel import compile as compile_cel
@@ -74,13 +75,20 @@ class Agent:
     tools: ToolRegistry
     skills: Skills
     llms: Mapping[str, doc.LLM]
-    sub_agents: Mapping[str, SubAgent]
+    sub_agents: tuple[SubAgent, ...]
     hooks: tuple[InstalledHook, ...] = ()
     mcp_servers: tuple[MCPDeclaration, ...] = ()
     remote_skills: tuple[tuple[doc.Skill, Span], ...] = ()
     folders: tuple[Path, ...] = ()
     schema_places: Mapping[str, Span] = field(default_factory=dict)
     expression_place: Callable[[str, ExpressionError], Span | None] = lambda _node, _error: None
+
+    def sub_agent(self, id_: str, version: str) -> SubAgent:
+        """Return the sub-agent that a call_agent node names. The rules have checked that there is one."""
+        declared = {agent.version: agent for agent in self.sub_agents if agent.id == id_}
+        found = find_version(declared, version)
+        assert found is not None
+        return declared[found]
 
     def evaluate(self, expression: str, state: State, **names: Any) -> Any:
         """Evaluate a CEL expression. It is parsed here, so a syntax error fails the node, not the load.

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Sequence
 from typing import Any
 
+from langchain_core.exceptions import OutputParserException
 from langchain_core.messages import AIMessage, BaseMessage, HumanMessage, SystemMessage
+from langchain_core.utils.json import parse_json_markdown
 
 from harness.dialects.kit.attempts import backoff, with_retries
 from harness.dialects.kit.messages import to_ai_message
@@ -105,8 +108,8 @@ def _bound_tools(visit: Visit, args: doc.CallLLM) -> list[Tool]:
         tools += _loaded_tools(visit)
     if args.use_sub_agents_as_tools:
         chosen = args.use_sub_agents_as_tools
-        ids = [ref.id for ref in chosen] if isinstance(chosen, list) else visit.agent.sub_agents
-        tools += [registry.get(id_) for id_ in ids]
+        bound = chosen if isinstance(chosen, list) else visit.agent.sub_agents
+        tools += [registry.get(agent.id) for agent in bound]
     tools += [registry.get(ref.id, ref.version) for ref in args.tools or ()]
     return unique_by_name(tools)
 
@@ -145,7 +148,10 @@ async def _before_llm_call(
 async def _call_model(
     visit: Visit, args: doc.CallLLM, messages: list[BaseMessage], tools: list[Tool]
 ) -> AIMessage:
-    """Call the model, with the retries of `on_error`; nothing else is retried. spec: on_error, retry."""
+    """Call the model, with the retries of `on_error`, which also parse a structured answer anew.
+
+    Nothing else is retried. spec: on_error, retry.
+    """
     manifest = visit.agent.manifest
     reference = args.llm or manifest.default_llm
     assert reference is not None  # checked when the manifest was compiled
@@ -154,7 +160,29 @@ async def _call_model(
     call = model_call(visit.session, llm, messages, tool_specs(tools), wanted)
     retry = (visit.node.on_error and visit.node.on_error.retry) or doc.Retry(max_attempts=1)
     delay_s = backoff(retry.delay, exponential=retry.strategy == "exponential", most_s=retry.max_delay)
-    reply = await with_retries(
-        lambda: visit.ctx.perform(call), visit.ctx, attempts=retry.max_attempts, delay_s=delay_s
-    )
-    return to_ai_message(reply, visit.ctx.new_id)
+
+    async def attempt() -> AIMessage:
+        message = to_ai_message(await visit.ctx.perform(call), visit.ctx.new_id)
+        return message if wanted is None else _structured(message, visit)
+
+    return await with_retries(attempt, visit.ctx, attempts=retry.max_attempts, delay_s=delay_s)
+
+
+def _structured(message: AIMessage, visit: Visit) -> AIMessage:
+    """Return a structured answer as sherma passes it on: its JSON object as text, and "" for any other JSON.
+
+    Raises:
+        OutputParserException: it is no JSON.
+    """
+    text = message.text.strip()
+    try:
+        value = parse_json_markdown(text)
+    except json.JSONDecodeError as error:
+        raise OutputParserException(f"Invalid json output: {text}", llm_output=text) from error
+    if not isinstance(value, dict):
+        visit.ctx.warn(
+            f"node '{visit.node.name}' asked for a JSON object, and the model wrote {describe(value)}: "
+            "sherma drops it"
+        )
+    text = json.dumps(value) if isinstance(value, dict) else ""
+    return message.model_copy(update={"content": text, "tool_calls": []})

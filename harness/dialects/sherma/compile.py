@@ -3,9 +3,7 @@
 from __future__ import annotations
 
 import copy
-import operator
-from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import replace
+from collections.abc import Iterator, Sequence
 from functools import partial
 from typing import Any, Final
 
@@ -111,6 +109,7 @@ def _graph(agent: Agent, document: Document, warnings: Sequence[Problem]) -> Gra
         may_pause=bool(agent.hooks) or any(node.kind == "interrupt" for node in nodes),
         warnings=tuple(warnings),
         collision_hint=_COLLISION_HINT,
+        shares_answers=False,
         vocabulary=lambda: vocabulary(agent, tuple(nodes)),
     )
 
@@ -130,7 +129,7 @@ def _channels(definition: doc.Agent) -> Iterator[Channel]:
             yield Channel(
                 field.name, initial=partial(copy.deepcopy, field.default) if field.has_default else None
             )
-    yield Channel(INTERNAL_STATE_KEY, operator.or_)
+    yield Channel(INTERNAL_STATE_KEY)
 
 
 def _initial_messages(messages: Any) -> MessageLog:

@@ -90,7 +90,7 @@ class _AgentLifecycle:
     async def _describe_remote_agents(self, session: AgentSession, run: RunContext) -> None:
         """Add tools for remote agents, described by their cards; skipped for agents that stubs answer for."""
         ctx = NodeContext(run, "__start__", {})
-        for agent in self.agent.sub_agents.values():
+        for agent in self.agent.sub_agents:
             if agent.url is None or run.world.answers_for(AgentCall(name=agent.id)):
                 continue
             try:
@@ -172,12 +172,14 @@ class _AgentLifecycle:
     async def answer(self, value: Any, run: RunContext) -> Any:
         """Return the answer for a paused node: `{messages: […]}` becomes messages, other values are kept."""
         session = AgentSession.of(run)
-        if session.hooks:
-            await self._before_invoke(session, run, {"messages": [value]})
+        answer, messages = value, [value]
         if isinstance(value, Mapping) and set(value) == {"messages"}:
             ctx = NodeContext(run, "__start__", {})
-            return channel_updates({"messages": value["messages"]}, self.agent, ctx)["messages"]
-        return value
+            answer = messages = channel_updates(dict(value), self.agent, ctx)["messages"]
+            self._validate(messages, "agent_input", "input_schema")
+        if session.hooks:
+            await self._before_invoke(session, run, {"messages": messages})
+        return answer
 
     async def rescue(self, error: Exception, run: RunContext) -> Exception | None:
         """Run the `on_error` hooks; None if they swallow the error. They never get a SchemaValidationError."""

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from functools import partial
 from inspect import isfunction
-from typing import Any, TypeVar
+from typing import Any
 
 from harness.dialects.kit.manifest import Problems, UnimportedObject, load_hook, load_object
 from harness.dialects.request import LoadRequest
@@ -18,12 +18,10 @@ from harness.dialects.sherma.skill_tools import skill_tools
 from harness.dialects.sherma.skills import Skills, read_skill
 from harness.dialects.sherma.stand_in import offer_stand_in
 from harness.dialects.sherma.sub_agents import Load, sub_agent, sub_agent_tool
-from harness.dialects.sherma.tools import Tool, ToolRegistry, python_tool, unimported_tool
+from harness.dialects.sherma.tools import Tool, ToolRegistry, imported_tool
 from harness.errors import Problem, Span
 from harness.graph.effects import MCPEndpoint
 from harness.source.document import Document, DocumentPath
-
-T = TypeVar("T")
 
 
 class ManifestCompiler:
@@ -42,7 +40,7 @@ class ManifestCompiler:
         if skills:
             for tool in (*skill_tools(skills), *(tool for skill in skills.skills for tool in skill.tools)):
                 registry.add(tool)
-        for declared in sub_agents.values():
+        for declared in sub_agents:
             registry.add(sub_agent_tool(declared))
         return Agent(
             name=name,
@@ -105,12 +103,8 @@ class ManifestCompiler:
             found = self._import(tool.import_path, path)
             if found is not None:
                 self._warn_of_function(tool.import_path, found, path)
-                if isinstance(found, UnimportedObject):
-                    yield unimported_tool(tool.id, tool.version, found)
-                    continue
-                made = self._make_tool(partial(python_tool, tool.id, tool.version, found), path)
-                if made is not None:
-                    yield made
+                with self.problems.collecting():
+                    yield imported_tool(tool, found, self.document.span(path))
 
     def skills(self) -> Skills:
         """Read the local skill cards and import their tools. spec: `skills`."""
@@ -149,9 +143,9 @@ class ManifestCompiler:
             self.problems.add(hook.problems())
         return tuple(installed)
 
-    def sub_agents(self) -> Mapping[str, SubAgent]:
+    def sub_agents(self) -> tuple[SubAgent, ...]:
         """Return the sub-agents. Files must exist, but are parsed at the first call. spec: `sub_agents`."""
-        agents: dict[str, SubAgent] = {}
+        agents: list[SubAgent] = []
         for at, declared in enumerate(self.manifest.sub_agents):
             imported = None
             path = None
@@ -163,8 +157,8 @@ class ManifestCompiler:
                 where = self.document.span(("sub_agents", at, "yaml_path"))
                 with self.problems.collecting():
                     path = self.request.resolve(declared.yaml_path, where)
-            agents[declared.id] = sub_agent(declared, self.request, path, imported, where, self.load)
-        return agents
+            agents.append(sub_agent(declared, self.request, path, imported, where, self.load))
+        return tuple(agents)
 
     def mcp_servers(self) -> tuple[MCPDeclaration, ...]:
         """Return the MCP servers, whose tools are listed when a run begins. spec: `mcp_servers`."""
@@ -200,12 +194,3 @@ class ManifestCompiler:
             text = f"'{dotted}' is a plain function, which sherma refuses: decorate it with LangChain's @tool"
             warning = Problem("plain-function", text, self.document.span(path), severity="warning")
             self.problems.add([warning])
-
-    def _make_tool(self, make: Callable[[], T], path: DocumentPath) -> T | None:
-        """Return the result of `make`; if it raises, record a problem and return None."""
-        try:
-            return make()
-        except Exception as error:
-            text = f"this is not a tool: {type(error).__name__}: {error}"
-            self.problems.refuse("not-a-tool", text, self.document.span(path))
-            return None

@@ -25,7 +25,7 @@ async def call_agent(visit: Visit) -> Result:
     """Send the text of `input` to an agent, and append its answer. spec: `call_agent`."""
     args: doc.CallAgent = visit.node.args
     value = visit.evaluate(args.input)
-    agent = visit.agent.sub_agents[args.agent.id]
+    agent = visit.agent.sub_agent(args.agent.id, args.agent.version)
     if visit.session.hooks:
         value = (await visit.fire("before_agent_call", input_value=value, agent=agent)).input_value
     answer = await agent.call(_input_text(value), visit.ctx)

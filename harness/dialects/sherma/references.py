@@ -1,4 +1,4 @@
-"""Warnings about references of nodes that do not resolve: to tools, and to versions of models and agents."""
+"""Warnings about references of nodes that do not resolve: to tools, and to versions of models and bound agents."""
 
 from __future__ import annotations
 
@@ -52,7 +52,7 @@ def _tool_references(agent: Agent) -> Iterator[tuple[DocumentPath, Ref]]:
 
 
 def _check_versions(agent: Agent, document: Document, path: DocumentPath) -> Iterator[Problem]:
-    """Check the versions of models and of called agents, which are looked up by id alone."""
+    """Check the versions of models and of agents that are bound as tools, which are looked up by id alone."""
     manifest = agent.manifest
     sub_agents = manifest.sub_agents[::-1]  # of several with the same id, the last is used
     default = manifest.default_llm
@@ -66,8 +66,6 @@ def _check_versions(agent: Agent, document: Document, path: DocumentPath) -> Ite
             for number, reference in enumerate(node.args.use_sub_agents_as_tools):
                 place = (*args, "use_sub_agents_as_tools", number)
                 yield from _check_version("agent", reference, sub_agents, document, place)
-        elif node.type == "call_agent":
-            yield from _check_version("agent", node.args.agent, sub_agents, document, (*args, "agent"))
 
 
 def _check_version(

@@ -108,7 +108,7 @@ def registries(session: AgentSession, ctx: NodeContext) -> RegistryBundle:
             [(prompt.id, prompt.version, _with_instructions(prompt, agent)) for prompt in manifest.prompts],
         ),
         skill_registry=Registry("skill", [(skill.id, skill.version, skill) for skill in agent.skills.skills]),
-        agent_registry=Registry("agent", [(sub.id, sub.version, sub) for sub in agent.sub_agents.values()]),
+        agent_registry=Registry("agent", [(sub.id, sub.version, sub) for sub in agent.sub_agents]),
         skill_card_registry=Registry(
             "skill card", [(skill.id, skill.version, skill.card) for skill in agent.skills.skills]
         ),

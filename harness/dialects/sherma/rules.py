@@ -8,6 +8,7 @@ from typing import Any
 
 from harness.dialects.sherma import document as doc
 from harness.dialects.sherma.graph_document import Retry
+from harness.dialects.sherma.versions import find_version
 from harness.errors import Problem
 from harness.graph.model import END, START
 from harness.matchers.schema_flaws import schema_flaw
@@ -146,7 +147,7 @@ class Rules:
                 yield self._problem("tool-flags", text, *path, "response_format")
 
     def sub_agents(self) -> Iterator[Problem]:
-        """Bound and called agents are declared. spec: Multi-Agent."""
+        """Bound and called agents are declared, those that are called with this version. spec: Multi-Agent."""
         declared = [agent.id for agent in self.manifest.sub_agents]
         for at, node in self._of_type("call_llm"):
             chosen = node.args.use_sub_agents_as_tools
@@ -165,6 +166,12 @@ class Rules:
                 text = f"agent '{node.args.agent.id}' of node '{node.name}' is not declared in 'sub_agents'"
                 hint = did_you_mean(node.args.agent.id, declared)
                 yield self._problem("unknown-agent", text, "nodes", at, "args", "agent", "id", hint=hint)
+                continue
+            versions = [sub.version for sub in self.manifest.sub_agents if sub.id == node.args.agent.id]
+            if find_version(versions, node.args.agent.version) is None:
+                text = f"agent '{node.args.agent.id}' has no version '{node.args.agent.version}'"
+                hint = f"it has {', '.join(versions)}"
+                yield self._problem("unknown-agent", text, "nodes", at, "args", "agent", "version", hint=hint)
 
     def error_handling(self) -> Iterator[Problem]:
         """Only call_llm has `retry`, and only IO-bound nodes have `fallback`. spec: on_error."""

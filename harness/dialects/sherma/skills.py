@@ -6,7 +6,7 @@ relative to the card, and may not be outside its folder.
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -14,11 +14,11 @@ from urllib.parse import urljoin
 
 from pydantic import Field
 
-from harness.dialects.kit.manifest import UnimportedObject, load_object
+from harness.dialects.kit.manifest import load_object
 from harness.dialects.request import LoadRequest
 from harness.dialects.sherma import document as doc
 from harness.dialects.sherma.section import INTERNAL_STATE_KEY, Section
-from harness.dialects.sherma.tools import Origin, Tool, python_tool, unimported_tool
+from harness.dialects.sherma.tools import Origin, Tool, imported_tool
 from harness.dialects.sherma.versions import resolve_version
 from harness.errors import HarnessError, ManifestError, Problem
 from harness.source.document import Document, parse, read
@@ -207,17 +207,17 @@ def _card_tools(
     for key, tool in card.local_tools.items():
         span = document.span(("local_tools", key, "import_path"))
         found = load_object(tool.import_path, folders, span, imports=imports)
-        make = unimported_tool if isinstance(found, UnimportedObject) else python_tool
-        tools.append(make(tool.id, tool.version, found, origin=Origin.SKILL))
+        tools.append(imported_tool(tool, found, span, origin=Origin.SKILL))
     return tuple(tools)
 
 
 @dataclass
 class LoadedSkills:
-    """The skills and tools that a conversation has loaded, stored in `__sherma__`."""
+    """The skills and tools that a conversation has loaded, stored in `__sherma__` beside `others`."""
 
     tools: list[str]
     skills: dict[str, dict[str, Any]]
+    others: Mapping[str, Any]
 
     @classmethod
     def of(cls, state: Any) -> LoadedSkills:
@@ -226,6 +226,7 @@ class LoadedSkills:
         return cls(
             list(internal.get("loaded_tools_from_skills") or ()),
             dict(internal.get("loaded_skills") or {}),
+            internal,
         )
 
     def load(self, skill: Skill, version: str, tool_ids: Sequence[str]) -> None:
@@ -240,4 +241,4 @@ class LoadedSkills:
 
     def as_update(self) -> dict[str, Any]:
         """Return the update of `__sherma__`."""
-        return {"loaded_tools_from_skills": self.tools, "loaded_skills": self.skills}
+        return {**self.others, "loaded_tools_from_skills": self.tools, "loaded_skills": self.skills}

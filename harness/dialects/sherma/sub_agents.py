@@ -148,7 +148,10 @@ def local_manifest(
 
 
 def sub_agent_tool(agent: SubAgent) -> Tool:
-    """Return the tool that calls a sub-agent. Its one argument is `request`; no answer becomes ""."""
+    """Return the tool that calls a sub-agent, which has no version: of several versions, the last is bound.
+
+    Its one argument is `request`; no answer becomes "".
+    """
     schema = {
         "type": "object",
         "required": ["request"],
@@ -163,4 +166,4 @@ def sub_agent_tool(agent: SubAgent) -> Tool:
         return await agent.call(request, ctx) or ""
 
     spec = ToolSpec(agent.id, agent.description or f"Invoke agent: {agent.id}", schema)
-    return Tool(agent.id, agent.version, spec, call, Origin.SUB_AGENT)
+    return Tool(agent.id, "*", spec, call, Origin.SUB_AGENT)

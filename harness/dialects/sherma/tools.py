@@ -9,7 +9,8 @@ import json
 from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from enum import IntEnum
-from typing import Any, Final
+from inspect import isclass
+from typing import Any, Final, Protocol
 
 from langchain_core.tools import BaseTool, StructuredTool
 from langchain_core.tools import tool as as_tool
@@ -21,7 +22,7 @@ from harness.dialects.kit.tool_specs import spec_of_tool
 from harness.dialects.sherma.versions import resolve_version, version_order
 from harness.engine.callables import call_with
 from harness.engine.context import NodeContext
-from harness.errors import HarnessError
+from harness.errors import HarnessError, ManifestError, Problem, Span
 from harness.graph.effects import MCPCall, MCPEndpoint, ToolCall, ToolSpec
 from harness.graph.to_json import to_json
 from harness.source.models import describe
@@ -149,9 +150,36 @@ def python_tool(
     return Tool(id_, version, spec, call, origin)
 
 
-def unimported_tool(
-    id_: str, version: str, found: UnimportedObject, *, origin: Origin = Origin.MANIFEST
+class DeclaredTool(Protocol):
+    """A tool of a manifest or of a skill card."""
+
+    id: str
+    version: str
+    import_path: str
+
+
+def imported_tool(
+    declared: DeclaredTool, found: Any, where: Span, *, origin: Origin = Origin.MANIFEST
 ) -> Tool:
+    """Return a tool for the object that was found at its import path, which is written at `where`.
+
+    Raises:
+        ManifestError: the object is not a tool.
+    """
+    unimported = isinstance(found, UnimportedObject)
+    if found.is_class if unimported else isclass(found):
+        text = f"'{declared.import_path}' is a class, not a tool"
+        raise ManifestError(Problem("not-a-tool", text, where, "name an instance of it"))
+    if unimported:
+        return _unimported_tool(declared.id, declared.version, found, origin)
+    try:
+        return python_tool(declared.id, declared.version, found, origin=origin)
+    except Exception as error:
+        text = f"this is not a tool: {type(error).__name__}: {error}"
+        raise ManifestError(Problem("not-a-tool", text, where)) from None
+
+
+def _unimported_tool(id_: str, version: str, found: UnimportedObject, origin: Origin) -> Tool:
     """Return a tool that was not imported: it can be referenced, but not called."""
 
     async def call(_args: Arguments, _ctx: NodeContext) -> Any:

@@ -6,6 +6,9 @@ import re
 from collections.abc import Collection
 from typing import Final
 
+from packaging.specifiers import InvalidSpecifier, SpecifierSet
+from packaging.version import InvalidVersion, Version
+
 _PLAIN: Final = re.compile(r"\d+(\.\d+)*")
 
 
@@ -15,6 +18,18 @@ def resolve_version(versions: Collection[str], wanted: str) -> str | None:
         return wanted
     fitting = [version for version in versions if same_version(version, wanted)]
     return max(fitting, key=version_order, default=None)
+
+
+def find_version(versions: Collection[str], wanted: str) -> str | None:
+    """Return the version that `resolve_version` finds, else the latest in a range such as `>=1.0,<2` (PEP 440)."""
+    found = resolve_version(versions, wanted)
+    if found is not None:
+        return found
+    try:
+        wanted_range = SpecifierSet(wanted)
+        return max((version for version in versions if version in wanted_range), key=Version, default=None)
+    except (InvalidSpecifier, InvalidVersion):
+        return None
 
 
 def same_version(one: str, other: str) -> bool:

@@ -109,7 +109,8 @@ async def _handle_error(visit: Visit, error: Exception) -> Update:
             "message": str(error),
             "attempt": on_error.retry.max_attempts if on_error.retry else 1,
         }
-        return Update({INTERNAL_STATE_KEY: {"last_error": last_error}}, goto=on_error.fallback)
+        internal = {**(visit.state.get(INTERNAL_STATE_KEY) or {}), "last_error": last_error}
+        return Update({INTERNAL_STATE_KEY: internal}, goto=on_error.fallback)
     if visit.session.hooks:
         seen = await visit.fire("on_node_error", node_type=visit.node.type, error=error)
         if seen.error is None:

@@ -17,7 +17,7 @@ def vocabulary(agent: Agent, nodes: tuple[Node, ...]) -> Vocabulary:
     """Return the names of an agent's graph."""
     tools = list(_tools(agent))
     cards = [skill.card for skill in agent.skills.skills]
-    inside = [sub.inside for sub in agent.sub_agents.values() if sub.inside is not None]
+    inside = [sub.inside for sub in agent.sub_agents if sub.inside is not None]
     calling = [node.name for node in nodes if agent.hooks or node.kind in _CALLING]
     return Vocabulary(
         names={
@@ -27,7 +27,7 @@ def vocabulary(agent: Agent, nodes: tuple[Node, ...]) -> Vocabulary:
                 *(declared.server.id for declared in agent.mcp_servers),
                 *(server.id for card in cards for server in card.mcps.values()),
             ],
-            "agent": list(agent.sub_agents),
+            "agent": list(dict.fromkeys(sub.id for sub in agent.sub_agents)),
         },
         aliases={"tool": {tool.name: tool.id for tool in tools if tool.name != tool.id}},
         open=dict(_open(agent)),
@@ -49,9 +49,9 @@ def _open(agent: Agent) -> Iterator[tuple[str, str]]:
         yield from dict.fromkeys(
             ("tool", "server"), "the cards of remote skills are fetched when it runs"
         ).items()
-    if any(sub.is_python for sub in agent.sub_agents.values()):
+    if any(sub.is_python for sub in agent.sub_agents):
         yield "llm", "a sub-agent is Python code"
-    if any(sub.is_unimported for sub in agent.sub_agents.values()):
+    if any(sub.is_unimported for sub in agent.sub_agents):
         yield from dict.fromkeys((NODE, *KINDS), "a sub-agent is Python code that was not imported").items()
     if not all(tool.has_known_name for tool in agent.tools.all()):
         yield "tool", "a tool was not imported"

@@ -36,13 +36,19 @@ _BY_VERSION: Final = ("prompts", "llms", "tools", "skills")
 
 
 def duplicate_declarations(manifest: doc.Manifest, document: Document) -> Iterator[Problem]:
-    """Yield duplicate declarations of an id or a version: sherma's registries keep only one."""
+    """Yield duplicate declarations of an id or a version: sherma's registries keep only one.
+
+    Versions of a sub-agent are told apart by call_agent nodes alone.
+    """
+    nodes = (node for agent in manifest.agents.values() for node in agent.graph.nodes)
+    called = {node.args.agent.id for node in nodes if node.type == "call_agent"}
     for section in (*_BY_VERSION, *_BY_ID):
         seen: set[tuple[str, str]] = set()
         for at, declared in enumerate(getattr(manifest, section)):
-            name = (declared.id, declared.version if section in _BY_VERSION else "")
+            by_version = section in _BY_VERSION or (section == "sub_agents" and declared.id in called)
+            name = (declared.id, declared.version if by_version else "")
             if name in seen:
-                version = f" with version '{declared.version}'" if section in _BY_VERSION else ""
+                version = f" with version '{declared.version}'" if by_version else ""
                 text = f"'{declared.id}' is defined twice in '{section}'{version}: only one of them is used"
                 where = document.span((section, at, "id"))
                 yield Problem("duplicate-name", text, where, severity="warning")

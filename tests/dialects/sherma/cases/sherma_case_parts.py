@@ -94,6 +94,10 @@ def parrot(text: str) -> str:
     return f"parrot says {text}"
 
 
+def raven(text: str) -> str:
+    return f"raven says {text}"
+
+
 class Diary(BaseHookExecutor):
     """Notes every hook point; the node `dump` writes the notes to `log`."""
 
