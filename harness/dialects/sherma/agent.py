@@ -11,6 +11,7 @@ from typing import Any
 from harness.dialects.sherma import document as doc
 from harness.dialects.sherma.hooks import Hooks
 from harness.dialects.sherma.installed_hooks import InstalledHook
+from harness.dialects.sherma.server_hooks import InstalledServer
 from harness.dialects.sherma.skills import Skills
 from harness.dialects.sherma.tools import ToolRegistry
 from harness.dialects.sherma.versions import find_version
@@ -76,7 +77,7 @@ class Agent:
     skills: Skills
     llms: Mapping[str, doc.LLM]
     sub_agents: tuple[SubAgent, ...]
-    hooks: tuple[InstalledHook, ...] = ()
+    hooks: tuple[InstalledHook | InstalledServer, ...] = ()
     mcp_servers: tuple[MCPDeclaration, ...] = ()
     remote_skills: tuple[tuple[doc.Skill, Span], ...] = ()
     folders: tuple[Path, ...] = ()

@@ -81,19 +81,39 @@ class Skill(Section, title="a skill"):
         return self
 
 
+class MCPHook(Section, title="the MCP server of a hook"):
+    """The server that runs a hook: a command (stdio) or a `url`. Undocumented, but part of sherma."""
+
+    command: str | None = None
+    args: list[str] = Field(default_factory=list)
+    env: dict[str, str] = Field(default_factory=dict)
+    url: str | None = None
+    transport: Literal["streamable_http", "sse"] = "streamable_http"
+    headers: dict[str, str] = Field(default_factory=dict)
+
+    @model_validator(mode="after")
+    def _one_transport(self) -> MCPHook:
+        if bool(self.command) == bool(self.url):
+            text = "the MCP server of a hook needs exactly one of 'command' and 'url'"
+            raise mistaken(Mistake(text, code="mcp-transport"))
+        return self
+
+
 class Hook(Section, title="a hook"):
-    """spec: `hooks`. The import path of a class or an object; sherma's remote hooks are refused."""
+    """spec: `hooks`. The import path of a class or an object, or a server: `url` and `mcp` are undocumented."""
 
-    import_path: str
+    import_path: str | None = Field(default=None, examples=["import_path: package.module.HookClass"])
+    url: str | None = None
+    mcp: MCPHook | None = None
 
-    @model_validator(mode="before")
-    @classmethod
-    def _reject_remote(cls, written: Any) -> Any:
-        for key, what in (("url", "remote hooks"), ("mcp", "hooks of MCP servers")):
-            if isinstance(written, dict) and written.get(key) is not None:
-                text = f"{what} ('{key}') are not supported: name a Python class under 'import_path'"
-                raise mistaken(Mistake(text, (key,), on_key=True, code="remote-hook"))
-        return written
+    @model_validator(mode="after")
+    def _one_source(self) -> Hook:
+        given = [key for key in ("import_path", "url", "mcp") if getattr(self, key) is not None]
+        if len(given) != 1:
+            found = f"several: {', '.join(given)}" if given else "none"
+            text = f"a hook needs one of 'import_path', 'url' and 'mcp'; it has {found}"
+            raise mistaken(Mistake(text, code="hook-source"))
+        return self
 
 
 class SubAgent(Section, title="a sub-agent"):

@@ -13,6 +13,7 @@ from typing import Any, Final
 
 from harness.dialects.kit.manifest import UnimportedObject
 from harness.dialects.sherma.hooks import HOOK_POINTS
+from harness.engine.context import RunContext
 from harness.errors import ManifestError, Problem, Span
 from harness.source.suggest import did_you_mean, nearest
 
@@ -80,7 +81,7 @@ class InstalledHook:
             if point is not None and point not in self.overridden:
                 yield method, point
 
-    def instance(self) -> Any:
+    async def instance(self, _run: RunContext) -> Any:
         """Return a new instance of a hook class; other objects are returned themselves.
 
         Raises:

@@ -15,6 +15,7 @@ from harness.dialects.kit.inputs import input_values, warn_dropped_inputs
 from harness.dialects.sherma import a2a
 from harness.dialects.sherma import hooks as hook
 from harness.dialects.sherma.agent import Agent, AgentSession, hook_state
+from harness.dialects.sherma.server_hooks import TOOL_PREFIX
 from harness.dialects.sherma.skill_tools import make_fetch, skill_tools
 from harness.dialects.sherma.skills import Skills, remote_skill
 from harness.dialects.sherma.sub_agents import sub_agent_tool
@@ -58,7 +59,7 @@ class _AgentLifecycle:
 
     async def prepare(self, run: RunContext) -> None:
         """Create the run's session: hooks, models, remote skills, tools of MCP servers, remote agents."""
-        hooks = hook.Hooks([installed.instance() for installed in self.agent.hooks])
+        hooks = hook.Hooks([await installed.instance(run) for installed in self.agent.hooks])
         session = AgentSession(self.agent, hooks, self.agent.tools.copy())
         run.resources["session"] = session
         if self.agent.remote_skills:
@@ -80,6 +81,8 @@ class _AgentLifecycle:
                 text = f"MCP server '{server.id}' cannot be used: {error}"
                 raise ManifestError(Problem("mcp-server", text, declared.span)) from None
             for listed_tool in listed:
+                if listed_tool.name.startswith(TOOL_PREFIX):
+                    continue
                 tool = mcp_tool(declared.endpoint, server.version, server.tool_prefix or "", listed_tool)
                 if tool.id in session.tools:
                     text = f"MCP server '{server.id}' provides a second tool '{tool.id}'"

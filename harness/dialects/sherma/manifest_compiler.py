@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from functools import partial
 from inspect import isfunction
+from itertools import chain, count
 from typing import Any
 
 from harness.dialects.kit.manifest import Problems, UnimportedObject, load_hook, load_object
@@ -14,6 +15,7 @@ from harness.dialects.sherma.agent import Agent, MCPDeclaration, SubAgent
 from harness.dialects.sherma.expressions import expression_place
 from harness.dialects.sherma.installed_hooks import InstalledHook
 from harness.dialects.sherma.prompt_list import read_instructions
+from harness.dialects.sherma.server_hooks import InstalledServer
 from harness.dialects.sherma.skill_tools import skill_tools
 from harness.dialects.sherma.skills import Skills, read_skill
 from harness.dialects.sherma.stand_in import offer_stand_in
@@ -126,22 +128,35 @@ class ManifestCompiler:
             if skill.url is not None
         )
 
-    def hooks(self) -> tuple[InstalledHook, ...]:
+    def hooks(self) -> tuple[InstalledHook | InstalledServer, ...]:
         """Return the hooks: the caller's, then the manifest's. Runs create instances. spec: `hooks`."""
-        installed: list[InstalledHook] = []
+        installed: list[InstalledHook | InstalledServer] = []
         for given in self.request.hooks:
             with self.problems.collecting():
                 found = load_hook(given, self.request)
                 name = given if isinstance(given, str) else getattr(given, "__name__", type(given).__name__)
                 installed.append(InstalledHook(found, name, self.request.span_of_hook(given)))
+        names = self._names_of_hook_servers()
         for at, declared in enumerate(self.manifest.hooks):
             path = ("hooks", at, "import_path")
-            found = self._import(declared.import_path, path)
-            if found is not None:
-                installed.append(InstalledHook(found, declared.import_path, self.document.span(path)))
+            if declared.import_path is not None:
+                found = self._import(declared.import_path, path)
+                if found is not None:
+                    installed.append(InstalledHook(found, declared.import_path, self.document.span(path)))
+            elif declared.url is not None:
+                installed.append(InstalledServer(declared.url, self.document.span(("hooks", at, "url"))))
+            elif declared.mcp is not None:
+                endpoint = _endpoint(next(names), declared.mcp)
+                installed.append(InstalledServer(endpoint, self.document.span(("hooks", at, "mcp"))))
         for hook in installed:
             self.problems.add(hook.problems())
         return tuple(installed)
+
+    def _names_of_hook_servers(self) -> Iterator[str]:
+        """Yield names for the MCP servers of hooks, which have none: `hooks`, `hooks-2`, …"""
+        taken = {server.id for server in self.manifest.mcp_servers}
+        names = chain(["hooks"], (f"hooks-{number}" for number in count(2)))
+        return (name for name in names if name not in taken)
 
     def sub_agents(self) -> tuple[SubAgent, ...]:
         """Return the sub-agents. Files must exist, but are parsed at the first call. spec: `sub_agents`."""
@@ -165,15 +180,7 @@ class ManifestCompiler:
         return tuple(
             MCPDeclaration(
                 server,
-                MCPEndpoint(
-                    server.id,
-                    server.transport,
-                    server.url,
-                    server.headers,
-                    server.command,
-                    server.args,
-                    server.env,
-                ),
+                _endpoint(server.id, server),
                 self.document.span(("mcp_servers", at)),
             )
             for at, server in enumerate(self.manifest.mcp_servers)
@@ -194,3 +201,16 @@ class ManifestCompiler:
             text = f"'{dotted}' is a plain function, which sherma refuses: decorate it with LangChain's @tool"
             warning = Problem("plain-function", text, self.document.span(path), severity="warning")
             self.problems.add([warning])
+
+
+def _endpoint(name: str, server: doc.MCPServer | doc.MCPHook) -> MCPEndpoint:
+    """Return the endpoint of an MCP server; one of a hook with a command is started by it."""
+    return MCPEndpoint(
+        name,
+        "stdio" if server.command else server.transport,
+        server.url,
+        server.headers,
+        server.command,
+        server.args,
+        server.env,
+    )

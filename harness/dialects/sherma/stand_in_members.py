@@ -149,6 +149,7 @@ _SCHEMA: Final[dict[str, Any]] = {
     "PromptDef": doc.Prompt,
     "SkillDef": doc.Skill,
     "HookDef": doc.Hook,
+    "MCPHookDef": doc.MCPHook,
     "SubAgentDef": doc.SubAgent,
     "CheckpointerDef": doc.Checkpointer,
     "MCPServerDef": doc.MCPServer,

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from harness.dialects.sherma.agent import Agent
+from harness.dialects.sherma.server_hooks import InstalledServer
 from harness.dialects.sherma.tools import Origin, Tool
 from harness.graph.model import Node
 from harness.graph.vocabulary import KINDS, NODE, Vocabulary
@@ -26,6 +27,7 @@ def vocabulary(agent: Agent, nodes: tuple[Node, ...]) -> Vocabulary:
             "server": [
                 *(declared.server.id for declared in agent.mcp_servers),
                 *(server.id for card in cards for server in card.mcps.values()),
+                *(hook.server for hook in agent.hooks if isinstance(hook, InstalledServer) and hook.server),
             ],
             "agent": list(dict.fromkeys(sub.id for sub in agent.sub_agents)),
         },
