@@ -18,8 +18,10 @@ from harness.dialects.tunable import Tunable
 from harness.errors import ManifestError, Problem
 from harness.graph.model import Graph
 from harness.source.document import Document
+from harness.source.yaml import Version
 
 YamlVersion = Literal["1.1", "1.2", "templated"]
+"""The versions of YAML that are offered to dialects of packages. `Version` has more."""
 
 
 class Dialect(Protocol):
@@ -42,7 +44,7 @@ class Dialect(Protocol):
         """A description of its manifests in a few words."""
 
     @property
-    def yaml(self) -> YamlVersion:
+    def yaml(self) -> Version:
         """The version of YAML that its manifests are parsed as."""
 
     def locate(self, path: Path) -> Sequence[Path]:
@@ -186,7 +188,7 @@ def _faults(found: Any, name: str) -> Iterator[str]:
             yield f"has a '{member}' that is not text: {present[member]!r}"
     if isinstance(present.get("name"), str) and present["name"] != name:
         yield f"says that its 'name' is {present['name']!r}"
-    if "yaml" in present and present["yaml"] not in get_args(YamlVersion):
+    if "yaml" in present and present["yaml"] not in get_args(Version):
         yield f"has a 'yaml' that is not one of {', '.join(get_args(YamlVersion))}: {present['yaml']!r}"
     for member, method in METHODS.items():
         if hasattr(found, member):

@@ -13,13 +13,14 @@ from pathlib import Path
 from typing import Any, Final, NamedTuple, cast
 
 from harness.dialects import DIALECTS
-from harness.dialects.dialect import BROKEN_HINT, METHODS, Dialect, YamlVersion, checked, verify
+from harness.dialects.dialect import BROKEN_HINT, METHODS, Dialect, checked, verify
 from harness.dialects.request import LoadRequest
 from harness.errors import ManifestError, Problem, Span
 from harness.source.defects import located_defects
 from harness.source.document import Document, read, shown_path
 from harness.source.recovery import readable_part
 from harness.source.suggest import did_you_mean
+from harness.source.yaml import Version
 
 GROUP: Final = "harness.dialects"
 
@@ -154,7 +155,7 @@ def detect_dialect(path: Path, dialects: Iterable[Dialect], named_at: Span | Non
 
 
 def _detect(path: Path, dialects: Sequence[Dialect], named_at: Span | None) -> Detection:
-    documents: dict[tuple[Path, YamlVersion], Document | ManifestError] = {}
+    documents: dict[tuple[Path, Version], Document | ManifestError] = {}
     for dialect in dialects:
         key = (manifest_at(path, dialect), dialect.yaml)
         if key not in documents:
@@ -194,7 +195,7 @@ def manifest_at(path: Path, dialect: Dialect) -> Path:
     return next(iter(dialect.locate(path)), path)
 
 
-def _read(path: Path, yaml: YamlVersion, named_at: Span | None) -> Document | ManifestError:
+def _read(path: Path, yaml: Version, named_at: Span | None) -> Document | ManifestError:
     try:
         return read(path, yaml=yaml, named_at=named_at)
     except ManifestError as error:

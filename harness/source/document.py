@@ -35,8 +35,8 @@ class Document:
 
     Attributes:
         file: the name of the file in messages.
-        value: the data: dict, list, str, int, float, bool, None; dates in YAML 1.1. Treat it as read-only: aliases of
-            one YAML anchor share one object.
+        value: the data: dict, list, str, int, float, bool, None; dates in YAML 1.1. Keys are text, unless the version
+            of YAML allows others. Treat it as read-only: aliases of one YAML anchor share one object.
         text: the text of the whole file, which the locations point into.
     """
 
@@ -59,7 +59,7 @@ class Document:
         location, complete = self._walk(path[:-1])
         children = location[2]
         if complete and path and isinstance(children, dict) and path[-1] in children:
-            start, end, _ = children[str(path[-1])]
+            start, end, _ = children[path[-1]]
             return self._lines.span(self.file, start, end)
         return self.span(path)
 
@@ -168,7 +168,7 @@ class Document:
             ):
                 location = children[step]
             elif isinstance(children, dict) and step in children:
-                location = children[str(step)][2]
+                location = children[step][2]
             else:
                 return location, False
         return location, True

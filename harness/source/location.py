@@ -12,13 +12,13 @@ from bisect import bisect_right
 from collections.abc import Iterable
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Final, TypeAlias
+from typing import Any, Final, TypeAlias
 
 from harness.errors import Span
 
 Location: TypeAlias = "tuple[int, int, Children]"
 Entry: TypeAlias = "tuple[int, int, Location]"
-Children: TypeAlias = "list[Location] | dict[str, Entry] | None"
+Children: TypeAlias = "list[Location] | dict[Any, Entry] | None"
 
 MAX_DEPTH: Final = 100
 MAX_NODES: Final = 1_000_000

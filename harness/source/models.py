@@ -31,6 +31,7 @@ from harness.source.display import clip
 from harness.source.document import Document, DocumentPath
 from harness.source.keys import hint_where_known, models_at
 from harness.source.suggest import did_you_mean, nearest
+from harness.source.yaml import noun
 
 Model = TypeVar("Model", bound=BaseModel)
 
@@ -186,7 +187,12 @@ def _problems(finding: ValidationIssue, model: type[BaseModel], document: Docume
     path = finding.path
     if finding.type == "mistaken":
         return [_of_mistake(mistake, path, document) for mistake in finding.context["mistakes"]]
-    if finding.type == "extra_forbidden":
+    if (finding.on_key or finding.type == "invalid_key") and not isinstance(finding.found, str):
+        path = (*_around_key(finding), finding.found)
+        if finding.on_key:
+            message = f"this key is read as {noun(finding.found)}, not as text"
+            return [Problem("key-not-text", message, document.key_span(path), "quote it")]
+    if finding.type in ("extra_forbidden", "invalid_key"):
         models = models_at(model, finding.steps[:-1])
         known = dict.fromkeys(key for candidate in models for key in keys_of(candidate))
         key, message = str(path[-1]), f"unknown key '{path[-1]}'{_within(models)}"
@@ -210,6 +216,12 @@ def _problems(finding: ValidationIssue, model: type[BaseModel], document: Docume
         hint = hint or _example_around(finding.steps, model)
     span = document.key_span(path) if finding.on_key else document.span(path)
     return [Problem(code, message, span, hint)]
+
+
+def _around_key(finding: ValidationIssue) -> DocumentPath:
+    """Return the path of the mapping whose key is wrong. Pydantic turns keys into texts, unless they are integers."""
+    steps = finding.steps[:-1] if finding.on_key else finding.steps
+    return tuple(step for inside, step in steps[:-1] if inside)
 
 
 def _misspelt(missing: str | None, finding: ValidationIssue, models: Sequence[type[BaseModel]]) -> str:

@@ -12,15 +12,17 @@ _CUTOFF = 0.6
 _SURE = 0.75
 
 
-def nearest(word: str, options: Iterable[str], *, cutoff: float = _CUTOFF) -> str | None:
+def nearest(word: object, options: Iterable[object], *, cutoff: float = _CUTOFF) -> str | None:
     """Return the option most similar to `word`, ignoring case, or None if none is similar enough.
 
-    `cutoff` is the least similarity; with 1, only equal words match.
+    All are compared as texts, since keys of YAML may be numbers. `cutoff` is the least similarity; with 1, only
+    equal words match.
     """
-    known = sorted(set(options))
+    known = sorted({str(option) for option in options})
     by_lower = {option.lower(): option for option in reversed(known)}
-    found = get_close_matches(word.lower(), list(by_lower), n=_FEW, cutoff=cutoff)
-    return next((by_lower[option] for option in found if _likely(word.lower(), option)), None)
+    sought = str(word).lower()
+    found = get_close_matches(sought, list(by_lower), n=_FEW, cutoff=cutoff)
+    return next((by_lower[option] for option in found if _likely(sought, option)), None)
 
 
 def _likely(word: str, option: str) -> bool:
@@ -31,13 +33,17 @@ def _likely(word: str, option: str) -> bool:
 
 
 def did_you_mean(
-    word: str, options: Sequence[str] | Mapping[str, Any], *, cutoff: float = _CUTOFF, listing: bool = True
+    word: object,
+    options: Sequence[object] | Mapping[Any, Any],
+    *,
+    cutoff: float = _CUTOFF,
+    listing: bool = True,
 ) -> str:
     """Return a hint: `did you mean 'reply'?`, else (with `listing`) `known: a, b, c`, else "".
 
     The list has at most 20 options, in the order given (so do not pass a set).
     """
-    known = list(dict.fromkeys(options))
+    known = list(dict.fromkeys(map(str, options)))
     found = nearest(word, known, cutoff=cutoff)
     if found is not None:
         return f"did you mean '{found}'?"

@@ -32,10 +32,10 @@ from harness.source.scalars import PREFIX, Resolve, resolve_1_1, resolve_1_2, re
 from harness.source.suggest import did_you_mean
 from harness.source.yaml_syntax import syntax_flaw
 
-Version = Literal["1.1", "1.2", "vcr", "templated", "numbered"]
+Version = Literal["1.1", "1.2", "vcr", "templated", "numbered", "scalar-keys"]
 """`templated` is 1.1 for a text with placeholders `${…}` that are not filled yet. Each is read as text, even if its
 braces would otherwise make a mapping. `numbered` is 1.2 for a file whose keys may be whole numbers, which are read as
-text."""
+text. `scalar-keys` is 1.1 in which keys may be numbers, booleans, dates and null, as in PyYAML."""
 
 _RESOLVERS: Final[dict[Version, Resolve]] = {
     "1.1": resolve_1_1,
@@ -43,6 +43,7 @@ _RESOLVERS: Final[dict[Version, Resolve]] = {
     "vcr": resolve_vcr,
     "templated": resolve_1_1,
     "numbered": resolve_1_2,
+    "scalar-keys": resolve_1_1,
 }
 _PLACEHOLDER: Final = re.compile(r"\$\{[^}\r\n]*\}")
 _HIDDEN: Final = "\ue000"  # a private-use character that replaces those of a placeholder during parsing
@@ -59,7 +60,7 @@ def load(text: str, version: Version = "1.1") -> tuple[Any, Location]:
     Raises:
         Unreadable: with every duplicate or unusable key, or with the first syntax error.
     """
-    builder = _Builder(_RESOLVERS[version], numbered=version == "numbered")
+    builder = _Builder(version)
     try:
         builder.build(_events(text, version))
     except pyyaml.YAMLError as error:
@@ -76,7 +77,7 @@ def load_readable(text: str) -> tuple[Any, bool]:
 
     Keys that are given twice or are not text do not end it: they are left out. Placeholders `${…}` are text.
     """
-    builder = _Builder(resolve_1_1)
+    builder = _Builder("templated")
     try:
         builder.build(_templated(text))
     except (pyyaml.YAMLError, Unreadable):
@@ -153,10 +154,10 @@ _Anchored = tuple[Any, Children, int, int]  # value, children, nodes, height
 
 
 class _Builder:
-    def __init__(self, resolve: Resolve, *, numbered: bool = False) -> None:
+    def __init__(self, version: Version) -> None:
         self.root: tuple[Any, Location] | None = None
         self.flaws: list[Flaw] = []
-        self._resolve, self._numbered = resolve, numbered
+        self._version, self._resolve = version, _RESOLVERS[version]
         self._stack: list[_Frame] = []
         self._anchors: dict[str, _Anchored | None] = {}  # None: still open
         self._nodes = 0
@@ -321,10 +322,10 @@ class _Builder:
                 hint = "merge several with a list: '<<: [*a, *b]'"
                 self.flaws.append(Flaw("duplicate-key", "'<<' is given twice", start, end, hint))
             return _MERGE
-        if self._numbered and type(key) is int:
+        if self._version == "numbered" and type(key) is int:
             key = str(key)
-        if type(key) is not str:
-            message = f"this key is read as {_noun(key)}, not as text"
+        if self._version != "scalar-keys" and type(key) is not str:
+            message = f"this key is read as {noun(key)}, not as text"
             self.flaws.append(Flaw("key-not-text", message, start, end, "quote it"))
             return _REFUSED
         if key in frame.value:
@@ -340,7 +341,7 @@ class _Builder:
         locations: list[Any] = [p[2] for p in children] if isinstance(children, list) else [children]
         if any(type(source) is not dict for source in sources):
             message = "'<<' merges a mapping or a list of mappings"
-            raise Unreadable(Flaw("bad-value", f"{message}, not {_noun(value)}", start, end))
+            raise Unreadable(Flaw("bad-value", f"{message}, not {noun(value)}", start, end))
         values: dict[str, Any] = {}
         marks: dict[str, Any] = {}
         for source, marked in zip(reversed(sources), reversed(locations), strict=True):
@@ -355,7 +356,8 @@ class _Builder:
             raise Unreadable(Flaw("too-many-nodes", message, start, end))
 
 
-def _noun(value: Any) -> str:
+def noun(value: Any) -> str:
+    """Return the kind of a value, with its article."""
     names = {"NoneType": "null", "bool": "a boolean", "dict": "a mapping", "list": "a list", "str": "text"}
     name = type(value).__name__
     return names.get(name, "a date" if name.startswith("date") else "a number")

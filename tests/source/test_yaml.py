@@ -60,6 +60,31 @@ def test_version_1_1_reads_what_pyyaml_reads(data: Any, flow: bool, style: str |
     assert value_of(text) == yaml.safe_load(text)
 
 
+KEYS = st.one_of(
+    st.none(), st.booleans(), st.integers(), st.floats(allow_nan=False), st.dates(), st.text(max_size=8)
+)
+
+
+@given(
+    st.recursive(SCALARS, lambda inner: st.dictionaries(KEYS, inner, max_size=4), max_leaves=15),
+    st.booleans(),
+)
+def test_keys_may_be_the_scalars_of_pyyaml_in_a_version_of_their_own(data: Any, flow: bool) -> None:
+    text = yaml.safe_dump({"data": data}, default_flow_style=flow, allow_unicode=True)
+    document = parse(text, file="f.yaml", yaml="scalar-keys")
+    assert document.value == yaml.safe_load(text)
+    for key in data if isinstance(data, dict) else ():
+        assert document.key_span(("data", key)).line <= document.span(("data", key)).line
+
+
+def test_a_key_of_no_version_is_a_list_or_a_mapping() -> None:
+    with pytest.raises(ManifestError) as caught:
+        parse("a: 1\n[b]: 2\n", file="f.yaml", yaml="scalar-keys")
+    assert [str(problem) for problem in caught.value.problems] == [
+        "f.yaml:2:1: a key must be text, not a list or mapping"
+    ]
+
+
 PLAIN = st.text(alphabet="yesnoftru0123456789abx_:.-+eE~T Z", min_size=1, max_size=12)
 
 

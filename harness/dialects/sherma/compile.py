@@ -40,7 +40,7 @@ def load(request: LoadRequest) -> Graph:
     Raises:
         ManifestError: lists all problems.
     """
-    document = substitute(only_document(request, what="a sherma manifest"), request.env)
+    document = substitute(only_document(request, what="a sherma manifest", yaml="scalar-keys"), request.env)
     try:
         return _compile(request, document)
     except ManifestError as error:

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from harness.dialects.dialect import YamlVersion, lazy_function, single_file
+from harness.dialects.dialect import lazy_function, single_file
 from harness.source.document import Document
+from harness.source.yaml import Version
 
 name = "sherma"
 title = "sherma agents (YAML + CEL, manifest version 1)"
-yaml: YamlVersion = "1.1"
+yaml: Version = "scalar-keys"
 locate = single_file
 prompts = lazy_function("harness.dialects.sherma.prompt_list:prompts")
 tunables = lazy_function("harness.dialects.sherma.tunables:tunables")
@@ -29,4 +30,4 @@ def detect(document: Document) -> bool:
 def agents(document: Document) -> list[str]:
     """Return the names of the agents that a manifest defines."""
     defined = document.value.get("agents") if isinstance(document.value, dict) else None
-    return list(defined) if isinstance(defined, dict) else []
+    return [name for name in defined if isinstance(name, str)] if isinstance(defined, dict) else []

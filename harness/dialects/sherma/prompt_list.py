@@ -38,7 +38,7 @@ def prompts(request: LoadRequest) -> list[Prompt]:
 
 def _manifest_prompts(request: LoadRequest, seen: set[Path]) -> Iterator[Prompt]:
     seen.add(real_path(request.path))
-    document = only_document(request, what="a sherma manifest")
+    document = only_document(request, what="a sherma manifest", yaml="scalar-keys")
     sections = validate(_Sections, document)
     for at, prompt in enumerate(sections.prompts):
         part = document.at(("prompts", at))

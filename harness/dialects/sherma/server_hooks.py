@@ -1,7 +1,7 @@
 """Hooks that a server runs: one at a URL, over JSON-RPC 2.0, or the tools `hooks.POINT` of an MCP server.
 
-Undocumented, but part of sherma. Each point is an `http` or `mcp` effect of the node that it is about. As in sherma, a
-server that fails is passed over with a warning, and it cannot change messages, tools, answers of models and errors.
+Undocumented, but part of sherma. Each point is an `http` or `mcp` effect of the node that it is about. As in sherma,
+a server that fails is passed over with a warning, and it cannot change messages, tools, answers of models and errors.
 """
 
 from __future__ import annotations

@@ -18,7 +18,7 @@ def tunables(request: LoadRequest) -> Sequence[Tunable]:
     Raises:
         ManifestError: the file cannot be parsed.
     """
-    document = only_document(request, what="a sherma manifest")
+    document = only_document(request, what="a sherma manifest", yaml="scalar-keys")
     manifest = document.value if isinstance(document.value, dict) else {}
     declared = [
         {key: tool[key] for key in ("id", "version") if key in tool}

@@ -45,7 +45,7 @@ def load(request: LoadRequest) -> Graph:
 
 
 def _load(request: LoadRequest, subgraphs: Subgraphs) -> Graph:
-    document = only_document(request, what="a Yagra workflow")
+    document = only_document(request, what="a Yagra workflow", yaml="scalar-keys")
     params = PromptReferences(document, request).params()
     workflow = validate(Workflow, document)
     problems = Problems()

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from harness.dialects.dialect import YamlVersion, lazy_function, single_file
+from harness.dialects.dialect import lazy_function, single_file
 from harness.source.document import Document
+from harness.source.yaml import Version
 
 name = "yagra"
 title = "Yagra workflows (YAML, LangGraph)"
-yaml: YamlVersion = "1.1"
+yaml: Version = "scalar-keys"
 locate = single_file
 prompts = lazy_function("harness.dialects.yagra.prompt_list:prompts")
 tunables = lazy_function("harness.dialects.yagra.tunables:tunables")

@@ -44,7 +44,7 @@ class _Listing:
     def of_workflow(self, request: LoadRequest) -> Iterator[Prompt]:
         """Yield the prompts of a workflow and its subgraphs."""
         self._seen.add(real_path(request.path))
-        document = only_document(request, what="a Yagra workflow")
+        document = only_document(request, what="a Yagra workflow", yaml="scalar-keys")
         references = PromptReferences(document, request)
         for merged in references.merged_params():
             if merged.values.get(PROMPT) is not None:

@@ -231,7 +231,7 @@ class PromptReferences:
     def _file(self, written: str, where: Span) -> Document:
         path = self._found(written, where)
         if path not in self._files:
-            self._files[path] = self.request.read(path, yaml="1.1", named_at=where)
+            self._files[path] = self.request.read(path, yaml="scalar-keys", named_at=where)
         return self._files[path]
 
     def _found(self, written: str, where: Span) -> Path:

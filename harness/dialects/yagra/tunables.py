@@ -19,7 +19,7 @@ def tunables(request: LoadRequest) -> Sequence[Tunable]:
     Raises:
         ManifestError: the file cannot be read.
     """
-    document = only_document(request, what="a Yagra workflow")
+    document = only_document(request, what="a Yagra workflow", yaml="scalar-keys")
     workflow = document.value if isinstance(document.value, dict) else {}
     found = _temperature(workflow, "params", ())
     for index, node in mappings(workflow.get("nodes")):

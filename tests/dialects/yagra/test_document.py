@@ -135,6 +135,20 @@ FAULTS = {
         "ad",
         "did you mean 'add'?",
     ),
+    "params have names": (
+        ("params: {paper: thin,", "params: {7: thin,"),
+        "key-not-text",
+        "this key is read as a number, not as text",
+        "7",
+        "quote it",
+    ),
+    "keys of a node are text": (
+        ("handler: discard", "handler: discard, 2.5: x"),
+        "unknown-key",
+        "unknown key '2.5' in a node",
+        "2.5",
+        "known: id, handler, params, retry, timeout_seconds, fallback",
+    ),
     "an edge branches or maps": (
         ("condition: torn", "condition: torn, fan_out: {items_key: sheets, item_key: sheet}"),
         "edge-kind",

@@ -98,6 +98,12 @@ def raven(text: str) -> str:
     return f"raven says {text}"
 
 
+class Grades(BaseHookExecutor):
+    async def node_execute(self, ctx: Any) -> Any:
+        ctx.result = {"levels": {**ctx.state["levels"], 2: "top"}}
+        return ctx
+
+
 class Diary(BaseHookExecutor):
     """Notes every hook point; the node `dump` writes the notes to `log`."""
 
