@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
+from inspect import isclass
 from pathlib import Path
 from typing import Any
 
@@ -88,6 +89,11 @@ def _found(dotted: str, folders: Sequence[Path], imports: bool) -> Any:
         return import_object(dotted, folders)
     found = look_up(dotted, folders)
     return UnimportedObject(name_of_tool(found), is_plain_function(found), is_plain_class(found))
+
+
+def is_class(found: Any) -> bool:
+    """True if an object of `load_object` is a class, as far as its source tells if it was not imported."""
+    return found.is_class if isinstance(found, UnimportedObject) else isclass(found)
 
 
 def load_hook(hook: Any, request: LoadRequest) -> Any:

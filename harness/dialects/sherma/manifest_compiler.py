@@ -8,7 +8,7 @@ from inspect import isfunction
 from itertools import chain, count
 from typing import Any
 
-from harness.dialects.kit.manifest import Problems, UnimportedObject, load_hook, load_object
+from harness.dialects.kit.manifest import Problems, UnimportedObject, is_class, load_hook, load_object
 from harness.dialects.request import LoadRequest
 from harness.dialects.sherma import document as doc
 from harness.dialects.sherma.agent import Agent, MCPDeclaration, SubAgent
@@ -168,6 +168,9 @@ class ManifestCompiler:
             if declared.import_path is not None:
                 where = self.document.span(("sub_agents", at, "import_path"))
                 imported = self._import(declared.import_path, ("sub_agents", at, "import_path"))
+                if is_class(imported):
+                    text = f"'{declared.import_path}' is a class, not an agent"
+                    self.problems.refuse("agent-object", text, where, "name an instance of it")
             if declared.yaml_path is not None:
                 where = self.document.span(("sub_agents", at, "yaml_path"))
                 with self.problems.collecting():

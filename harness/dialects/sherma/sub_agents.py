@@ -12,6 +12,8 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any, Final
 
+import yaml
+
 from harness.dialects.kit.manifest import UnimportedObject
 from harness.dialects.kit.tool_calls import BadArguments
 from harness.dialects.request import LoadRequest
@@ -19,7 +21,7 @@ from harness.dialects.sherma import a2a
 from harness.dialects.sherma import document as doc
 from harness.dialects.sherma.agent import SubAgent
 from harness.dialects.sherma.tools import Arguments, Origin, Tool
-from harness.engine.callables import call
+from harness.engine.callables import call, contained
 from harness.engine.context import NodeContext
 from harness.engine.nested import run_nested
 from harness.errors import HarnessError, Problem, Span
@@ -105,7 +107,14 @@ def _last_text(state: Any) -> str | None:
 
 
 async def _call_object(imported: Any, text: str, declared: doc.SubAgent) -> str | None:
-    """Call an imported object: a LangGraph graph, or a function that takes the text."""
+    """Call an imported object: an agent of sherma, a LangGraph graph, or a function that takes the text."""
+    if hasattr(imported, "yaml_content"):
+        raise NotCallable(
+            f"agent '{declared.id}' ({declared.import_path}) has no manifest: give it yaml_path or yaml_content, "
+            "or answer for it under `agents:` in the scenario"
+        )
+    if hasattr(imported, "send_message"):
+        return await contained(_send_message(imported, text))
     if hasattr(imported, "ainvoke"):
         from langchain_core.messages import HumanMessage
 
@@ -113,15 +122,21 @@ async def _call_object(imported: Any, text: str, declared: doc.SubAgent) -> str 
     if callable(imported):
         answer = await call(imported, text)
         return None if answer is None else str(answer)
-    if hasattr(imported, "yaml_content"):
-        raise NotCallable(
-            f"agent '{declared.id}' ({declared.import_path}) has no manifest: give it yaml_path or yaml_content, "
-            "or answer for it under `agents:` in the scenario"
-        )
     raise NotCallable(
         f"agent '{declared.id}' ({declared.import_path}) is of type {type(imported).__name__}, "
         f"which cannot be run here: answer for it under `agents:` in the scenario"
     )
+
+
+async def _send_message(agent: Any, text: str) -> str | None:
+    """Send text to an agent of the package sherma, as its call_agent nodes do; None if no message ends the answer."""
+    from a2a.types import Message, Part, Role, TextPart
+
+    request = Message(message_id="message", role=Role.user, parts=[Part(root=TextPart(text=text))])
+    events = [event async for event in agent.send_message(request)]
+    if not events or not isinstance(events[-1], Message):
+        return None
+    return " ".join(part.root.text for part in events[-1].parts if part.root.kind == "text")
 
 
 def local_manifest(
@@ -135,6 +150,9 @@ def local_manifest(
     if path is not None:
         return parent.for_manifest(path, declared.id)
     yaml_path, text = getattr(imported, "yaml_path", None), getattr(imported, "yaml_content", None)
+    config = getattr(imported, "config", None)
+    if config is not None:
+        yaml_path, text = None, _text_of(config)
     if yaml_path is None and text is None:
         return None
     base = getattr(imported, "base_path", None)
@@ -145,6 +163,12 @@ def local_manifest(
         text=None if yaml_path is not None else text,
         base=Path(base) if base is not None else None,
     )
+
+
+def _text_of(config: Any) -> str:
+    """Return the manifest that sherma has parsed. Its variables are substituted, so each `$` stands for itself."""
+    written = config.model_dump(by_alias=True, exclude_unset=True)
+    return str(yaml.safe_dump(written, sort_keys=False, allow_unicode=True)).replace("$", "$$")
 
 
 def sub_agent_tool(agent: SubAgent) -> Tool:

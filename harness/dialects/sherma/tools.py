@@ -9,14 +9,13 @@ import json
 from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from enum import IntEnum
-from inspect import isclass
 from typing import Any, Final, Protocol
 
 from langchain_core.tools import BaseTool, StructuredTool
 from langchain_core.tools import tool as as_tool
 from pydantic import BaseModel, ValidationError
 
-from harness.dialects.kit.manifest import UnimportedObject
+from harness.dialects.kit.manifest import UnimportedObject, is_class
 from harness.dialects.kit.tool_calls import BadArguments, ToolReportedError
 from harness.dialects.kit.tool_specs import spec_of_tool
 from harness.dialects.sherma.versions import resolve_version, version_order
@@ -166,11 +165,10 @@ def imported_tool(
     Raises:
         ManifestError: the object is not a tool.
     """
-    unimported = isinstance(found, UnimportedObject)
-    if found.is_class if unimported else isclass(found):
+    if is_class(found):
         text = f"'{declared.import_path}' is a class, not a tool"
         raise ManifestError(Problem("not-a-tool", text, where, "name an instance of it"))
-    if unimported:
+    if isinstance(found, UnimportedObject):
         return _unimported_tool(declared.id, declared.version, found, origin)
     try:
         return python_tool(declared.id, declared.version, found, origin=origin)
