@@ -24,7 +24,7 @@ from harness.dialects.sherma.tools import Arguments, Origin, Tool
 from harness.engine.callables import call, contained
 from harness.engine.context import NodeContext
 from harness.engine.nested import run_nested
-from harness.errors import HarnessError, Problem, Span
+from harness.errors import HarnessError, ManifestError, Problem, Span
 from harness.graph.effects import AgentCall, ToolSpec
 from harness.graph.messages import message_text
 from harness.graph.model import Graph
@@ -150,9 +150,9 @@ def local_manifest(
     if path is not None:
         return parent.for_manifest(path, declared.id)
     yaml_path, text = getattr(imported, "yaml_path", None), getattr(imported, "yaml_content", None)
-    config = getattr(imported, "config", None)
+    config = getattr(imported, "config", None) if hasattr(imported, "yaml_content") else None
     if config is not None:
-        yaml_path, text = None, _text_of(config)
+        yaml_path, text = None, _text_of(config, where)
     if yaml_path is None and text is None:
         return None
     base = getattr(imported, "base_path", None)
@@ -165,10 +165,26 @@ def local_manifest(
     )
 
 
-def _text_of(config: Any) -> str:
-    """Return the manifest that sherma has parsed. Its variables are substituted, so each `$` stands for itself."""
-    written = config.model_dump(by_alias=True, exclude_unset=True)
-    return str(yaml.safe_dump(written, sort_keys=False, allow_unicode=True)).replace("$", "$$")
+def _text_of(config: Any, where: Span) -> str:
+    """Return the manifest that sherma has parsed. Its variables are substituted, so each `$` stands for itself.
+
+    Raises:
+        ManifestError: it contains values that YAML has not.
+    """
+    try:
+        written = _escaped(config.model_dump(by_alias=True, exclude_unset=True))
+        return str(yaml.safe_dump(written, sort_keys=False, allow_unicode=True))
+    except yaml.YAMLError as error:
+        text = f"the config of this agent cannot be written as YAML: {error}"
+        raise ManifestError(Problem("agent-object", text, where)) from None
+
+
+def _escaped(value: Any) -> Any:
+    if isinstance(value, dict):
+        return {key: _escaped(item) for key, item in value.items()}
+    if isinstance(value, list):
+        return [_escaped(item) for item in value]
+    return value.replace("$", "$$") if isinstance(value, str) else value
 
 
 def sub_agent_tool(agent: SubAgent) -> Tool:

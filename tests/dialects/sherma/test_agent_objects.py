@@ -288,12 +288,22 @@ def test_an_installed_agent_with_a_parsed_configuration_runs_its_manifest(instal
 def test_text_that_sherma_has_substituted_is_not_substituted_again(
     installed: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    expression = """'data.levels[1] == "$" + "{MODEL}" ? "Be kind." : data.levels[1]'"""
+    expression = """'data["$x"][1] == "$" + "{MODEL}" ? "Be kind." : data["$x"][1]'"""
     written = HELPER.replace("""'prompts["p"]["instructions"]'""", expression)
-    monkeypatch.setitem(globals(), "HELPER", written + 'data: {levels: {1: "<dollar>{MODEL}"}}\n')
+    monkeypatch.setitem(globals(), "HELPER", written + 'data: {$x: {1: "<dollar>{MODEL}"}}\n')
     config = 'load_declarative_config(yaml_path=HERE / "helper.yaml")'
     observed = installed(f'DeclarativeAgent(id="helper", version="1.0.0", config={config}, base_path=HERE)')
     assert (observed.status, observed.output) == ("completed", "hello")
+
+
+def test_a_configuration_with_a_value_that_yaml_has_not_is_refused_at_the_name_of_the_agent(
+    installed: Any,
+) -> None:
+    config = "type('Config', (), {'model_dump': lambda self, **_: {'data': object()}})()"
+    observed = installed(f'DeclarativeAgent(id="helper", version="1.0.0", config={config})')
+    assert observed.status == "invalid"
+    assert "the config of this agent cannot be written as YAML" in observed.error["message"]
+    assert observed.error["where"].endswith("caller.yaml:2:58")
 
 
 def test_a_class_is_not_an_agent(installed: Any) -> None:
