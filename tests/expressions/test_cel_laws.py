@@ -127,15 +127,18 @@ def answer(source: str) -> Any:
         return ERROR
 
 
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=8 * settings().max_examples)
 @given(EXPRESSIONS)
 @example("state.l.map(x, 1 / x) == [1] || true")
 @example('state.rows[size(state.rows)-1].k == "x"')
 @example("state.m == {}")
+@example("true ? (true || (1).exists(x, x == 1)) : 1")
 def test_the_answer_is_cel_pythons_own(source: str) -> None:
     theirs, ours = reference(source), answer(source)
     # Its map, filter and exists_one throw past `||`, `&&`, `has` and `exists`; here their errors are absorbed too.
     throws = any(f".{macro}(" in source for macro in ("map", "filter", "exists_one"))
+    # It breaks over `1.exists(…)`, which a conditional around it turns into an error.
+    throws |= " ? " in source and any(f".{macro}(" in source for macro in ("exists", "all"))
     assert repr(ours) == repr(theirs) or (theirs == ERROR and throws) or theirs == BROKEN
 
 
@@ -155,7 +158,7 @@ def outcome(source: str) -> None:
         compile(source).evaluate({"state": STATE, "a": "2020-01-01T00:00:00Z", "x": [1]})
 
 
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=4 * settings().max_examples)
 @given(st.one_of(st.text(max_size=40), FRAGMENTS))
 def test_any_text_gives_a_value_or_an_expression_error(source: str) -> None:
     outcome(source)
@@ -188,7 +191,7 @@ ARGUMENTS = st.lists(
 )
 
 
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=8 * settings().max_examples)
 @given(FUNCTIONS, ARGUMENTS)
 def test_any_arguments_give_a_value_or_an_expression_error(name: str, arguments: list[str]) -> None:
     outcome(f"{name}({', '.join(arguments)})")

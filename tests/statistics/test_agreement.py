@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import pytest
-from hypothesis import assume, given, settings
+from hypothesis import assume, given
 from hypothesis import strategies as st
 
 from harness.statistics.agreement import Ratings, agreement, kappa, kappa_interval
@@ -24,7 +24,6 @@ def test_kappa_is_undefined_if_both_raters_give_one_label_to_everything(same: Ra
 
 
 @given(ratings)
-@settings(max_examples=50)
 def test_kappa_is_from_minus_one_to_one_and_inside_its_interval(found: Ratings) -> None:
     value = kappa(found)
     low, high = kappa_interval(found)
@@ -33,7 +32,6 @@ def test_kappa_is_from_minus_one_to_one_and_inside_its_interval(found: Ratings) 
 
 
 @given(st.integers(1, 40), st.integers(1, 40))
-@settings(max_examples=20)
 def test_perfect_agreement_is_exactly_1_and_its_interval_still_has_a_width(passes: int, fails: int) -> None:
     perfect = Ratings(passes, 0, 0, fails)
     low, high = kappa_interval(perfect)
@@ -42,7 +40,6 @@ def test_perfect_agreement_is_exactly_1_and_its_interval_still_has_a_width(passe
 
 
 @given(ratings)
-@settings(max_examples=30)
 def test_kappa_is_symmetric_in_raters_and_in_labels(found: Ratings) -> None:
     a, b, c, d = found
     for other in (Ratings(a, c, b, d), Ratings(d, c, b, a)):
@@ -51,7 +48,6 @@ def test_kappa_is_symmetric_in_raters_and_in_labels(found: Ratings) -> None:
 
 
 @given(ratings)
-@settings(max_examples=50)
 def test_kappa_grows_with_agreement_if_the_pass_rates_stay_the_same(found: Ratings) -> None:
     a, b, c, d = found
     assume(min(b, c) > 0)

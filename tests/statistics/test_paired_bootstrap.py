@@ -5,7 +5,7 @@ from math import inf
 from statistics import fmean
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from harness.statistics.paired_bootstrap import PairedValues, paired_bootstrap, relative_change
@@ -60,7 +60,6 @@ scenarios = st.lists(
 )
 
 
-@settings(deadline=None, max_examples=50)
 @given(scenarios)
 def test_the_change_is_in_its_interval_and_the_same_on_every_rerun(found: list[PairedValues]) -> None:
     change = paired_bootstrap(found, resamples=200)
@@ -69,7 +68,6 @@ def test_the_change_is_in_its_interval_and_the_same_on_every_rerun(found: list[P
     assert change.low <= change.high
 
 
-@settings(deadline=None, max_examples=50)
 @given(scenarios)
 def test_equal_scores_have_no_change(found: list[PairedValues]) -> None:
     same = [PairedValues([(before, before) for before, _ in each.repeats], each.weight) for each in found]
