@@ -66,9 +66,8 @@ def cut_around(source: str, start: int, end: int, width: int = _WIDTH) -> tuple[
 def _line_of(span: Span) -> str | None:
     try:
         path = Path(span.file)
-        if path.is_symlink() and os.path.realpath(path).startswith(
-            os.path.join(os.path.realpath(path.parent), "")
-        ):
+        folder = os.path.join(os.path.realpath(path.parent), "")
+        if path.is_symlink() and not os.path.realpath(path).startswith(folder):
             return None  # a link in a stranger's project may lead to a private file
         found = path.stat()
         if not S_ISREG(found.st_mode) or found.st_size > _LARGEST:

@@ -22,7 +22,7 @@ _OBJECT: Final = re.compile(r'\s*\{[ \t]*\r?\n([ \t]*)(?=")')
 
 
 class Readable(NamedTuple):
-    """What can be read of a file, as a document without the locations in it: a mapping, a list, or None (nothing).
+    """The readable content of a file, as a document without the locations in it: a mapping, a list, or None.
 
     `whole` is True if only keys are wrong (given twice, or not text), and all other data is in the document.
     """

@@ -47,7 +47,7 @@ _RESOLVERS: Final[dict[Version, Resolve]] = {
 }
 _PLACEHOLDER: Final = re.compile(r"\$\{[^}\r\n]*\}")
 _HIDDEN: Final = "\ue000"  # a private-use character that replaces those of a placeholder during parsing
-_BREAKS_OF_1_1: Final = frozenset("\x85\u2028\u2029")
+_BREAKS_OF_1_1: Final = "\x85\u2028\u2029"
 """spec (YAML 1.2, 5.4): "YAML version 1.1 did support the above non-ASCII line break characters"."""
 _LOADER: Final[Any] = getattr(pyyaml, "CSafeLoader", pyyaml.SafeLoader)
 
@@ -88,7 +88,7 @@ def load_readable(text: str) -> tuple[Any, bool]:
 def _events(text: str, version: Version) -> Iterator[Event]:
     if version == "templated":
         return _templated(text)
-    if _RESOLVERS[version] is resolve_1_2 and not _BREAKS_OF_1_1.isdisjoint(text):
+    if _RESOLVERS[version] is resolve_1_2 and any(character in text for character in _BREAKS_OF_1_1):
         return _without_breaks_of_1_1(text)
     found: Iterator[Event] = pyyaml.parse(text, Loader=_LOADER)
     return found
