@@ -24,7 +24,7 @@ from harness.report.results import ResultsWriter
 from harness.report.summary import Summary
 from harness.scenario.load import load_file
 from harness.scenario.run import run_scenario
-from harness.statistics.paired_bootstrap import PairedValues, paired_bootstrap
+from harness.statistics.relative_change import PairedValues, relative_change
 
 COUNT, REPEATS = 10_000, 10
 ROUNDS = 3
@@ -41,14 +41,14 @@ Draw = Callable[[random.Random, int], list[PairedValues]]
 def run() -> list[Figure]:
     """Measure the bootstrap, the whole gate and the coverage of the intervals."""
     many = _passing(0.0, REPEATS)(random.Random(0), COUNT)
-    took = [seconds(lambda: paired_bootstrap(many)) for _ in range(ROUNDS)]
+    took = [seconds(lambda: relative_change(many)) for _ in range(ROUNDS)]
     what = f"{COUNT:,} scenarios × {REPEATS}"
     figures = [
         Figure("t", f"the bootstrap of {what}", median(took), "s", BOOTSTRAP_TARGET_S),
         Figure(
             "t",
             f"the bootstrap of {what}, memory",
-            _peak(lambda: paired_bootstrap(many)),
+            _peak(lambda: relative_change(many)),
             "MB",
             BOOTSTRAP_TARGET_MB,
         ),
@@ -117,7 +117,7 @@ def _coverage(draw: Draw, change: float, n: int) -> float:
     """Return the percentage of runs of `n` scenarios whose interval contains the true change."""
     source, held = random.Random(n), 0
     for _ in range(TRIALS):
-        found = paired_bootstrap(draw(source, n), resamples=1_000)
+        found = relative_change(draw(source, n))
         held += found.low - 1e-9 <= change <= found.high + 1e-9
     return 100 * held / TRIALS
 

@@ -18,16 +18,18 @@ from harness.report.atomic_write import replace as replace_file
 from harness.report.formatting import plural
 from harness.report.html.page import write_page
 from harness.report.html.score_file import SCORE
-from harness.report.reading import RESULTS
-from harness.report.scenario_runs import read_run
+from harness.report.reading import RESULTS, read_lines
+from harness.report.scenario_runs import is_unanswered, read_run
 from harness.report.summary import Summary
 from harness.report.summary_text import report_paths
 from harness.settings import Projects, RecordMode
 from harness.source.display import printable
+from harness.variants.compared_runs import uncompared
 from harness.variants.comparison import Score, compare
 from harness.variants.document import Variant
 from harness.variants.independence import no_difference_reasons
 from harness.variants.schedule import Schedule
+from harness.variants.score_json import score_json
 from harness.variants.table import table
 
 _MAX_REFUSALS: Final = 10
@@ -64,7 +66,7 @@ def conclude(
         return exit_code.NOT_JUDGED
     with stdout_to_stderr(to_stderr):
         score = _score(folder, variants, schedule, projects)
-    text = json.dumps(score.as_json(), indent=2, ensure_ascii=False, allow_nan=False)
+    text = json.dumps(score_json(score), indent=2, ensure_ascii=False, allow_nan=False)
     replace_file(folder / SCORE, f"{text}\n".encode())
     write_page(folder)
     for line in table(score):
@@ -74,7 +76,7 @@ def conclude(
     for place in report_paths(folder):
         click.echo(place, err=to_stderr)
     if stopped:
-        _print_left_out(schedule, {each.name: each.group.get("runs", 0) for each in score.variants})
+        _print_left_out(schedule, {each.name: each.runs for each in score.variants})
         return exit_code.NOT_JUDGED
     if finished.code == exit_code.NOT_JUDGED:
         _print_not_judged(folder)
@@ -120,17 +122,21 @@ def _print_left_out(schedule: Schedule, made: dict[str, int]) -> None:
 
 
 def _score(folder: Path, variants: Sequence[Variant], schedule: Schedule, projects: Projects) -> Score:
-    summary = Summary()
     answers: dict[str, Counter[str]] = {}
     asks = projects.record_mode is not RecordMode.NONE
 
     def count(line: Any) -> None:
-        summary.add(line)
         asked = line.get("varies") and asks  # runs with random faults vary, too
         kind = "replayed" if line.get("recording") is not None else "asked" if asked else "scripted"
+        if is_unanswered(line["verdict"], line["error"]):
+            kind = "unrecorded"
         answers.setdefault(line["variant"], Counter())[kind] += 1
 
     run = read_run(folder, [count])
     no_difference = no_difference_reasons(schedule.scenarios, projects)
     names = [variant.name for variant in variants if variant.name in no_difference]
+    left_out, summary = uncompared(run, names), Summary()
+    for line in read_lines(folder):
+        if (line["id"], line["variant"], line["repeat"]) not in left_out:
+            summary.add(line)
     return compare(run, summary.as_json()["variants"], names, answers, no_difference, schedule.race)

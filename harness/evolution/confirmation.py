@@ -7,8 +7,10 @@ from typing import Any
 
 from harness.report.scenario_runs import Run, ScenarioCollector
 from harness.report.summary import summarise
+from harness.variants.compared_runs import uncompared
 from harness.variants.comparison import compare
 from harness.variants.document import BASELINE
+from harness.variants.score_json import score_json
 
 
 def confirmation(lines: Sequence[Mapping[str, Any]], winner: str, no_difference: str) -> dict[str, Any]:
@@ -22,15 +24,13 @@ def confirmation(lines: Sequence[Mapping[str, Any]], winner: str, no_difference:
     collector = ScenarioCollector()
     for line in lines:
         collector.add(line)
-    groups = summarise(lines)["variants"]
-    score = compare(
-        Run("held out", collector.scenarios),
-        groups,
-        (BASELINE, winner),
-        {},
-        {winner: no_difference},
-    )
-    variants = [*score.as_json()["variants"], {}]
+    run, names = Run("held out", collector.scenarios), (BASELINE, winner)
+    left_out = uncompared(run, names)
+    groups = summarise(
+        line for line in lines if (line["id"], line["variant"], line["repeat"]) not in left_out
+    )["variants"]
+    score = compare(run, groups, names, {}, {winner: no_difference})
+    variants = [*score_json(score)["variants"], {}]
     before, after = variants[0], variants[1]
     difference = after.get("difference")
     return {

@@ -1,8 +1,8 @@
 """Rules that compare figures with those of the baseline, scenario by scenario and repeat by repeat.
 
-A figure may get worse by the share that the rule allows. If repeats may differ, the change must also be significant:
-its interval (`harness.statistics.paired_bootstrap`) has to lie on the worse side of zero. If no repeat can differ, as
-with scripted answers, the change itself decides.
+A figure may get worse by the share that the rule allows. If runs may differ, the change must also be significant: its
+interval (`harness.statistics.relative_change`) has to lie on the worse side of zero. If none can differ, as with
+scripted answers, the change itself decides.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from harness.gate.rules import TOLERANCE, NothingToJudge
 from harness.gate.ruling import AffectedScenario, Ruling
 from harness.report.formatting import plural
 from harness.report.pairing import Pair
-from harness.statistics.paired_bootstrap import PairedValues, paired_bootstrap, relative_change
+from harness.statistics.relative_change import PairedValues, relative_change
 
 DEFAULT_CONFIDENCE: Final = 0.95
 
@@ -28,15 +28,17 @@ class ComparedFigure:
 
     sign     1 if more is worse, -1 if less is worse
     weighed  True to weight it by the scenario's weight
+    largest  the largest value that it can have
     """
 
     figure: str
     sign: int = 1
     weighed: bool = False
+    largest: float = math.inf
 
 
 CHANGES: Final = {
-    "max_fitness_drop": ComparedFigure("score", -1, weighed=True),
+    "max_fitness_drop": ComparedFigure("score", -1, weighed=True, largest=1.0),
     "max_latency_increase": ComparedFigure("latency"),
     "max_cost_increase": ComparedFigure("cost"),
     "max_tokens_increase": ComparedFigure("tokens"),
@@ -60,14 +62,12 @@ def change_rule(rule: str, part: Part, bound: float, confidence: float) -> Rulin
     scenarios = [
         PairedValues(values, pair.after.weight if compared.weighed else 1.0) for pair, values in pairs
     ]
+    change = relative_change(scenarios, confidence=confidence, largest=compared.largest)
     interval = None
     if any(_can_differ(pair, values) for pair, values in pairs):
-        change, *ends = paired_bootstrap(scenarios, confidence=confidence)
-        low, high = sorted(compared.sign * end for end in ends)
+        low, high = sorted(compared.sign * end for end in (change.low, change.high))
         interval = low, high
-    else:
-        change = relative_change(scenarios)
-    worse = 0.0 if change == 0 else compared.sign * change
+    worse = 0.0 if change.estimate == 0 else compared.sign * change.estimate
     holds = worse <= bound + TOLERANCE or (interval is not None and interval[0] <= TOLERANCE)
     return Ruling(
         rule, part.scope, worse, bound, holds, interval,
@@ -87,9 +87,7 @@ def _values(pair: Pair, compared: ComparedFigure) -> list[tuple[float, float]]:
 
 
 def _can_differ(pair: Pair, values: Sequence[tuple[float, float]]) -> bool:
-    """True if repeats may differ."""
-    if len(values) < 2:
-        return False
+    """True if another run of the scenario may have other values."""
     return (
         pair.before.varies
         or pair.after.varies

@@ -9,7 +9,12 @@ from typing import Any, Final
 from harness.source.display import printable
 
 _MAX_NAMES: Final = 5
-_ANSWERS: Final = {"scripted": "scripted", "replayed": "replayed from recordings", "asked": "asked anew"}
+_ANSWERS: Final = {
+    "scripted": "scripted",
+    "replayed": "replayed from recordings",
+    "asked": "asked anew",
+    "unrecorded": "not recorded",
+}
 
 
 def percent(share: float | None) -> str:
@@ -123,7 +128,7 @@ def plural(count: int, noun: str) -> str:
 
 
 def answers(counted: Mapping[str, int]) -> str:
-    """Return how the runs of a variant were answered: by stubs, from recordings, or by real calls.
+    """Return how the runs of a variant were answered: by stubs, from recordings, by real calls, or not at all.
 
     >>> answers({"scripted": 2, "asked": 1})
     '2 runs scripted, 1 run asked anew'

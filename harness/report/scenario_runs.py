@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Final, NamedTuple
 
-from harness.errors import FormatError, Problem, Span
+from harness.errors import CassetteError, FormatError, Problem, ProviderError, Span
 from harness.report.coverage import GraphCoverage
 from harness.report.formatting import percent, plural
 from harness.report.reading import read_lines, results_file
@@ -25,6 +25,10 @@ FILE: Final = "(file)"
 """The name of the scenario entry that stands for a file that cannot be read."""
 PENALTY: Final = "latency_penalty"
 """The name listed with the failed checks of a run that lost score to its latency."""
+_UNANSWERED: Final = frozenset(
+    error.code for kind in (CassetteError, ProviderError) for error in (kind, *kind.__subclasses__())
+)
+"""Codes of errors that no agent causes: a recording, a key, a provider or a budget is missing."""
 _NEVER_RAN: Final = ("invalid", "skipped")
 _MESSAGE_LENGTH: Final = 300
 
@@ -53,6 +57,7 @@ class ScenarioRuns:
     failed        failed checks of the first run with less than the full score: message by name
     cause         why that run did not pass, on one line; "" if it passed
     expectations  digest of its expectations; "" if unknown
+    unanswered    the repeats that could not be judged because nothing answered a call, which no agent causes
     """
 
     id: str
@@ -66,6 +71,7 @@ class ScenarioRuns:
     cause: str = ""
     expectations: str = ""
     repeats: dict[int, Repeat] = field(default_factory=dict)
+    unanswered: set[int] = field(default_factory=set)
 
     @property
     def key(self) -> Key:
@@ -140,6 +146,8 @@ class ScenarioCollector:
         if line["repeat"] in scenario.repeats:
             raise ValueError(f"repeat {line['repeat']} of '{scenario.label}' is listed twice")
         repeat = scenario.repeats[line["repeat"]] = _repeat(line)
+        if is_unanswered(line["verdict"], line["error"]):
+            scenario.unanswered.add(line["repeat"])
         scenario.weight = line["weight"]
         scenario.expectations = line.get("expectations") or scenario.expectations
         scenario.varies = bool(
@@ -150,6 +158,11 @@ class ScenarioCollector:
             self._lost[key] = line["repeat"]
             scenario.failed = _failed(line)
             scenario.cause = clip(line.get("cause") or "", _MESSAGE_LENGTH)
+
+
+def is_unanswered(verdict: str, error: Mapping[str, Any] | None) -> bool:
+    """True for a run that could not be judged because nothing answered a call, as without a recording."""
+    return verdict == "error" and (error or {}).get("code") in _UNANSWERED
 
 
 def read_run(path: Path, listeners: Iterable[Callable[[Line], object]] = ()) -> Run:

@@ -9,6 +9,7 @@ gamblers bet different shares; the inequality holds for their mean wealth as wel
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from math import exp, log, log1p
 from typing import Final
 
@@ -38,3 +39,24 @@ class Bets:
         most = max(self._wealth)
         together = most + log(sum(exp(each - most) for each in self._wealth) / len(SHARES))
         self.p = min(self.p, exp(-max(0.0, together)))
+
+
+def anytime_interval(differences: Sequence[tuple[float, float]], level: float) -> tuple[float, float]:
+    """Return the interval of the mean of differences, with confidence 1 - 2 × level at any number of looks.
+
+    It contains the means that neither bet rejects at `level`: that the mean is above them, and that it is below. A
+    difference is `(value, weight)`, the value from -1 to 1, the weight from 0 to 1.
+    """
+
+    def highest(sign: float) -> float:
+        """Return the largest mean that a bet on smaller values does not reject, of values times `sign`."""
+        low, high = -1.0, 1.0
+        for _ in range(30):
+            middle = (low + high) / 2
+            bets = Bets()
+            for value, weight in differences:
+                bets.add(weight * (middle - sign * value) / (1 + abs(middle)))
+            low, high = (low, middle) if bets.p <= level else (middle, high)
+        return high
+
+    return -highest(-1.0), highest(1.0)

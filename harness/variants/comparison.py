@@ -1,32 +1,35 @@
 """Comparison of variants with the baseline, from the results of a run.
 
     results ──▶ figures of each variant ─┬─▶ difference in fitness with its interval, paired by scenario
-                                         ├─▶ verdict, with p-values corrected for the number of variants (Holm),
-                                         │   and how many scenarios or repeats one would need
+                                         ├─▶ verdict, with p-values corrected for the number of variants (Holm), how
+                                         │   many scenarios would undo it, or how large a new sample one would need
                                          └─▶ the Pareto front over fitness, latency and cost
 
-Source: docs/variants.md, "The table".
+All of them are of the same runs (`harness.variants.compared_runs`). Source: docs/variants.md, "The table".
 """
 
 from __future__ import annotations
 
-import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, Final, Literal
 
 from harness.report.formatting import plural
+from harness.report.group import figures
 from harness.report.pairing import Pair
-from harness.report.scenario_runs import Run, ScenarioRuns
-from harness.statistics.paired_bootstrap import PairedValues
-from harness.statistics.paired_difference import Difference, holm, paired_difference
-from harness.statistics.sample_size import AdditionalSample, additional_sample
+from harness.report.scenario_runs import Run
+from harness.statistics.paired_difference import ALPHA, Difference, holm, holm_levels, paired_difference
+from harness.statistics.relative_change import PairedValues
+from harness.statistics.risk import Risk, greater_risk
+from harness.statistics.sample_size import NewSample, new_sample
+from harness.statistics.tipping_point import tipping_point
+from harness.variants.compared_runs import counting_repeats, is_left_out, pairs
 from harness.variants.independence import SAME_AS_BASELINE
+from harness.variants.pareto import latency_is_noise, pareto_front
 from harness.variants.race import LEVEL, EarlyStop, Race
 
-FORMAT: Final = "harness-score/1"
-CONFIDENCE: Final = 0.95
-ALPHA: Final = 0.05
+MAX_LEFT_OUT: Final = 0.2
+"""Largest share of scenarios that may be left out because neither variant could be judged, for a verdict."""
 _DIGITS: Final = 12
 """Decimals of compared figures: sums of floats in another order differ in the digits after them."""
 
@@ -49,25 +52,49 @@ class ScenarioChange:
 class VariantScore:
     """The result of a variant.
 
-    group       its figures, as in summary.json
-    answers     number of its runs that were `scripted`, `replayed` and `asked` (made real calls)
-    difference  in fitness from the baseline, over the scenarios in which both were judged; None for the baseline
+    group       its figures, as in summary.json, over the runs that are compared
+    answers     number of its runs that were `scripted`, `replayed`, `asked` (made real calls) or `unrecorded`
+    runs        number of its runs; `not_judged` is the number of those that could not be judged
+    left_out    number of scenarios that do not count, since neither it nor the baseline could be judged
+    difference  in fitness from the baseline; None for the baseline
     corrected   the p-value of the difference, corrected for the number of variants
+    level       the level of its test and of its interval, with the same correction
     verdict     None if there is nothing to judge
+    undone_by   number of further scenarios, with the opposite change, that would undo the verdict
     needed      the sample that would show the difference; None if it is shown, is zero, or has no verdict
+    risk        how its scores spread more than the baseline's; None if they do not, or if the means differ
     why         the reason for no verdict, or no evidence; "" otherwise
     stopped     how a race stopped the variant; None if it did not
+    interval    of the difference, at `level` or, if the race stopped it, for any number of looks; it excludes 0
+                exactly if there is a verdict other than "no evidence"
     """
 
     name: str
     group: Mapping[str, Any]
     answers: Mapping[str, int]
+    runs: int = 0
+    not_judged: int = 0
+    left_out: int = 0
     difference: Difference | None = None
     corrected: float | None = None
+    level: float = ALPHA
     verdict: Verdict | None = None
-    needed: AdditionalSample | None = None
+    undone_by: int | None = None
+    needed: NewSample | None = None
+    risk: Risk | None = None
     why: str = ""
     stopped: EarlyStop | None = None
+    interval: tuple[float, float] | None = None
+
+    @property
+    def fitness(self) -> float:
+        """Its fitness; 0 if no run was judged."""
+        return float(self.group.get("fitness") or 0.0)
+
+    @property
+    def was_judged(self) -> bool:
+        """True if any of the compared runs was judged."""
+        return bool(self.group.get("passed") or self.group.get("failed"))
 
 
 @dataclass(frozen=True)
@@ -87,28 +114,8 @@ class Score:
         """True if the variant is better than the baseline, and no other has a higher fitness."""
         found = next(each for each in self.variants if each.name == name)
         return found.verdict == "better" and all(
-            _fitness(found) >= _fitness(other) for other in self.variants if other.stopped is None
+            found.fitness >= other.fitness for other in self.variants if other.stopped is None
         )
-
-    def as_json(self) -> dict[str, Any]:
-        """Return the score in the format "harness-score/1"."""
-        return {
-            "format": FORMAT,
-            "baseline": self.baseline,
-            "variants": [_as_json(each) for each in self.variants],
-            "changed": [
-                {
-                    "id": each.id,
-                    "variant": each.variant,
-                    "before": each.before,
-                    "after": each.after,
-                    "verdicts": list(each.verdicts),
-                    "checks": list(each.checks),
-                }
-                for each in self.changed
-            ],
-            "pareto": list(self.pareto),
-        }
 
 
 def compare(
@@ -126,84 +133,109 @@ def compare(
 
     Args:
         run: the results of all runs.
-        groups: the figures of each variant, by name.
+        groups: the figures of each variant, by name, without the runs of `compared_runs.uncompared`.
         names: the variants, the baseline first.
         answers: number of runs of each variant by kind of answers.
         no_difference: by name, the reason why a variant cannot differ from the baseline; "" if it can.
         race: the race that stopped variants early, if there was one.
     """
     baseline, *others = names
-    pairs = {name: _pairs(run, baseline, name) for name in others}
-    paired = {name: _paired(pairs[name]) for name in others}
+    paired_runs = {name: pairs(run, baseline, name) for name in others}
+    paired = {name: _paired(paired_runs[name]) for name in others}
+    first, *scored = (
+        _counted(run, VariantScore(name, groups.get(name) or figures([]), answers.get(name, {})))
+        for name in (baseline, *(name for name in others if name in groups or paired_runs[name]))
+    )
     scored = [
-        _score_variant(name, pairs[name], paired[name], groups, answers, no_difference[name])
-        for name in others
-        if name in groups
+        _with_difference(each, paired_runs[each.name], paired[each.name], no_difference[each.name])
+        for each in scored
     ]
     stopped = race.stopped if race is not None else {}
-    corrected = holm(
-        {
-            each.name: 1.0 if each.name in stopped else each.difference.p
-            for each in scored
-            if each.difference and not each.why
-        }
-    )
-    # Holm: rejected hypotheses no longer count in the correction of the others.
-    level = ALPHA / max(1, sum(p > ALPHA for p in corrected.values()))
+    p_values = {
+        each.name: 1.0 if each.name in stopped else each.difference.p
+        for each in scored
+        if each.difference and not each.why
+    }
+    corrected, levels = holm(p_values), holm_levels(p_values)
     changed = [
         found
         for name in others
-        for pair in pairs[name]
+        for pair in paired_runs[name]
         if (found := _scenario_change(pair, name)) is not None
     ]
     variants = [
-        VariantScore(baseline, groups.get(baseline, {}), answers.get(baseline, {})),
+        first,
         *(
             _with_race_verdict(each, race)
             if race is not None and each.name in stopped
-            else _with_verdict(each, corrected, paired[each.name], level)
+            else _with_verdict(each, corrected, levels, paired[each.name])
             for each in scored
         ),
     ]
     return Score(
-        variants, sorted(changed, key=lambda each: (each.after - each.before, each.id)), _pareto(variants)
+        variants,
+        sorted(changed, key=lambda each: (each.after - each.before, each.id)),
+        pareto_front(_aims(variants, paired_runs)),
     )
 
 
-def _pairs(run: Run, baseline: str, name: str) -> list[Pair]:
-    runs: dict[str, dict[str, ScenarioRuns]] = {}
-    for scenario in run.scenarios.values():
-        runs.setdefault(scenario.id, {})[scenario.variant or ""] = scenario
-    return [Pair(of[baseline], of[name]) for of in runs.values() if baseline in of and name in of]
+def _aims(
+    variants: Sequence[VariantScore], paired_runs: Mapping[str, Sequence[Pair]]
+) -> dict[str, tuple[float, ...]]:
+    """Return the figures to minimize, of the variants that may be on the Pareto front.
+
+    A latency that differs from the baseline's by no more than chance counts as equal to it. Variants that were
+    stopped, or have no judged run, are left out.
+    """
+    usual = variants[0].group["latency"]["p50"]
+    aims: dict[str, tuple[float, ...]] = {}
+    for each in variants:
+        if each.stopped is not None or not each.was_judged:
+            continue
+        same = usual is not None and latency_is_noise(paired_runs.get(each.name, ()))
+        latency = (usual if same else each.group["latency"]["p50"]) or 0.0
+        aims[each.name] = (-each.fitness, latency, each.group["cost"])
+    return aims
 
 
-def _paired(pairs: Sequence[Pair]) -> list[PairedValues]:
-    """Return the paired scores of each scenario with a weight, of the repeats in which both were judged."""
-    found = ((pair.after.weight, _scores(pair)) for pair in pairs)
-    return [PairedValues(scores, weight) for weight, scores in found if scores and weight]
+def _counted(run: Run, scored: VariantScore) -> VariantScore:
+    """Add the number of runs, and of those that could not be judged."""
+    verdicts = [
+        repeat.verdict
+        for scenario in run.scenarios.values()
+        if scenario.variant == scored.name
+        for repeat in scenario.repeats.values()
+    ]
+    return replace(scored, runs=len(verdicts), not_judged=verdicts.count("error"))
+
+
+def _paired(found: Sequence[Pair]) -> list[PairedValues]:
+    """Return the paired scores of each scenario with a weight, of the repeats that count."""
+    scores = ((pair.after.weight, _scores(pair)) for pair in found)
+    return [PairedValues(values, weight) for weight, values in scores if values and weight]
 
 
 def _scores(pair: Pair) -> list[tuple[float, float]]:
-    """Return the paired scores of the repeats in which both were judged; one pair if repeats cannot differ."""
-    judged = [both for both in pair.repeats if "error" not in (both[0].verdict, both[1].verdict)]
-    scores = [(before.score, after.score) for before, after in judged]
+    """Return the paired scores of the repeats that count; one pair if repeats cannot differ."""
+    scores = [(before.score, after.score) for before, after in counting_repeats(pair).values()]
     can_differ = pair.before.varies or pair.after.varies or len(set(scores)) > 1
     return scores if can_differ else scores[:1]
 
 
-def _score_variant(
-    name: str,
-    pairs: Sequence[Pair],
-    paired: Sequence[PairedValues],
-    groups: Mapping[str, Mapping[str, Any]],
-    answers: Mapping[str, Mapping[str, int]],
-    no_difference: str,
+def _with_difference(
+    scored: VariantScore, found: Sequence[Pair], paired: Sequence[PairedValues], no_difference: str
 ) -> VariantScore:
-    scored = VariantScore(name, groups[name], answers.get(name, {}))
+    """Add the difference, and the reason why there is no verdict, if there is one."""
+    left_out, shared = sum(map(is_left_out, found)), sum(bool(pair.repeats) for pair in found)
+    scored = replace(scored, left_out=left_out)
     if not paired:
         return replace(scored, why="no scenario was judged for it and for the baseline")
-    scored = replace(scored, difference=paired_difference(paired, confidence=CONFIDENCE))
-    differs = any(_differs(pair) for pair in pairs)
+    difference = paired_difference(paired)
+    scored = replace(scored, difference=difference, interval=difference.interval())
+    if left_out > MAX_LEFT_OUT * shared:
+        of = f"{left_out} of {plural(shared, 'scenario')}"
+        return replace(scored, why=f"too few were judged for a verdict: {of} for neither it nor the baseline")
+    differs = any(_differs(pair) for pair in found)
     if no_difference == SAME_AS_BASELINE and differs:
         return replace(scored, why=f"differs for other reasons: {no_difference}")
     return replace(scored, why=f"cannot differ: {no_difference}") if no_difference and not differs else scored
@@ -217,18 +249,28 @@ def _differs(pair: Pair) -> bool:
 
 
 def _with_verdict(
-    scored: VariantScore, corrected: Mapping[str, float], paired: Sequence[PairedValues], level: float
+    scored: VariantScore,
+    corrected: Mapping[str, float],
+    levels: Mapping[str, float],
+    paired: Sequence[PairedValues],
 ) -> VariantScore:
     if scored.difference is None or scored.why:
         return scored
-    p = corrected[scored.name]
-    if p > ALPHA:
-        more = additional_sample(paired, level)
+    difference, level = scored.difference, levels[scored.name]
+    scored = replace(
+        scored, corrected=corrected[scored.name], level=level, interval=difference.interval(level)
+    )
+    if difference.p > level:
+        more = new_sample(paired, level)
         return replace(
-            scored, corrected=p, verdict="no evidence", needed=more, why=_needed_text(paired, more)
+            scored,
+            verdict="no evidence",
+            needed=more,
+            why=_needed_text(paired, more),
+            risk=greater_risk(paired, ALPHA / len(corrected)),
         )
-    verdict: Verdict = "better" if scored.difference.estimate > 0 else "worse"
-    return replace(scored, corrected=p, verdict=verdict)
+    verdict: Verdict = "better" if difference.estimate > 0 else "worse"
+    return replace(scored, verdict=verdict, undone_by=tipping_point(paired, level))
 
 
 def _with_race_verdict(scored: VariantScore, race: Race) -> VariantScore:
@@ -238,20 +280,20 @@ def _with_race_verdict(scored: VariantScore, race: Race) -> VariantScore:
         return scored
     p = race.p_worse_than_baseline(scored.name)
     verdict: Verdict = "worse" if p <= LEVEL else "no evidence"
-    return replace(scored, corrected=p, verdict=verdict)
+    return replace(scored, corrected=p, level=ALPHA, verdict=verdict, interval=race.interval(scored.name))
 
 
-def _needed_text(paired: Sequence[PairedValues], more: AdditionalSample | None) -> str:
+def _needed_text(paired: Sequence[PairedValues], more: NewSample | None) -> str:
     if more is None:
         if all(before == after for each in paired for before, after in each.repeats):
             return "no scenario has another score"
         return "one run is too few" if len(paired) == 1 else "the differences of scenarios cancel out"
     wanted = []
     if more.repeats is not None:
-        wanted.append(f"{plural(more.repeats, 'more repeat')} of each scenario")
+        wanted.append(f"{plural(more.repeats, 'new repeat')} of each scenario")
     if more.scenarios is not None:
-        wanted.append(f"{plural(more.scenarios, 'more scenario')} like these")
-    return f"about {' or '.join(wanted)} would show it, if it is as large as here"
+        wanted.append(f"{plural(more.scenarios, 'new scenario')} like these")
+    return f"about {' or '.join(wanted)}, scored alone, would show it, if it is as large as here"
 
 
 def _scenario_change(pair: Pair, variant: str) -> ScenarioChange | None:
@@ -262,76 +304,3 @@ def _scenario_change(pair: Pair, variant: str) -> ScenarioChange | None:
     better = after > before
     checks = Pair(pair.after, pair.before).changed_checks if better else pair.changed_checks
     return ScenarioChange(pair.after.id, variant, before, after, verdicts, tuple(checks))
-
-
-def _pareto(variants: Sequence[VariantScore]) -> list[str]:
-    """Return the variants on the Pareto front: no other is at least as good in everything and better in something.
-
-    Variants that were stopped, or have no judged run, are not on it.
-    """
-    compared = [each for each in variants if each.stopped is None and _was_judged(each)]
-    aims = {each.name: _aims(each) for each in compared}
-    return [
-        name
-        for name, aim in aims.items()
-        if not any(
-            other != aim and all(theirs <= ours for theirs, ours in zip(other, aim, strict=True))
-            for other in aims.values()
-        )
-    ]
-
-
-def _was_judged(scored: VariantScore) -> bool:
-    return bool(scored.group.get("passed") or scored.group.get("failed"))
-
-
-def _aims(scored: VariantScore) -> tuple[float, ...]:
-    """Return the figures to minimize."""
-    latency, cost = scored.group["latency"]["p50"] or 0.0, scored.group["cost"]
-    return tuple(round(value, _DIGITS) for value in (-_fitness(scored), latency, cost))
-
-
-def _fitness(scored: VariantScore) -> float:
-    return float(scored.group.get("fitness") or 0.0)
-
-
-def _as_json(scored: VariantScore) -> dict[str, Any]:
-    group, difference = scored.group, scored.difference
-    latency = group.get("latency") or {}
-    return {
-        "name": scored.name,
-        "runs": group.get("runs", 0),
-        "distinct_runs": group.get("distinct_runs", 0),
-        "pass_rate": group.get("pass_rate"),
-        "fitness": group.get("fitness"),
-        "latency": {"p50": latency.get("p50"), "p95": latency.get("p95")},
-        "tokens": (group.get("tokens") or {}).get("total", 0),
-        "cost": group.get("cost", 0.0),
-        "answers": dict(scored.answers),
-        "difference": None
-        if difference is None
-        else {
-            "fitness": difference.estimate,
-            "low": _finite(difference.low),
-            "high": _finite(difference.high),
-            "p": difference.p if scored.corrected is None else scored.corrected,
-            "verdict": scored.verdict,
-            "scenarios": difference.scenarios,
-            "needed": _more_scenarios(scored),
-            "needed_repeats": scored.needed.repeats if scored.needed else None,
-        },
-        "note": scored.why or None,
-        "stopped": None if scored.stopped is None else str(scored.stopped),
-        "race": None if scored.stopped is None else scored.stopped._asdict(),
-    }
-
-
-def _more_scenarios(scored: VariantScore) -> int | None:
-    """Return the number of further scenarios that the verdict needs; 0 if there is a verdict."""
-    if scored.needed is not None:
-        return scored.needed.scenarios
-    return 0 if scored.verdict in ("better", "worse") else None
-
-
-def _finite(value: float) -> float | None:
-    return value if math.isfinite(value) else None

@@ -17,7 +17,7 @@ from itertools import product
 from typing import Final, NamedTuple, TypeVar
 
 from harness.report.formatting import p_value, plural
-from harness.statistics.betting import Bets
+from harness.statistics.betting import Bets, anytime_interval
 
 LEVEL: Final = 0.025
 BLOCK: Final = 5
@@ -50,6 +50,7 @@ class Race:
         self._heaviest = heaviest
         self._names = tuple(names)
         others = self._names[1:]
+        self._differences: dict[str, list[tuple[float, float]]] = {name: [] for name in others}
         self._bets = {
             (loser, winner): Bets() for loser, winner in product(others, self._names) if loser != winner
         }
@@ -59,12 +60,20 @@ class Race:
         """The variants that were not stopped."""
         return [name for name in self._names if name not in self.stopped]
 
-    def add(self, scores: Mapping[str, float], weight: float = 1.0) -> None:
-        """Add the scores of a scenario, by variant; variants that were not judged in it are missing."""
+    def add(self, scores: Mapping[str, float | None], weight: float = 1.0) -> None:
+        """Add the scores of a scenario, by variant; variants that did not run are missing.
+
+        A score of None is of a variant that could not be judged: it counts as 0 beside one that was judged.
+        """
         self.scenarios += 1
         for (loser, winner), bets in self._bets.items():
-            if loser in scores and winner in scores and self._heaviest:
-                bets.add((scores[winner] - scores[loser]) * weight / self._heaviest)
+            if not self._heaviest or scores.get(loser) is scores.get(winner) is None:
+                continue
+            if loser in scores and winner in scores:
+                difference = (scores[winner] or 0.0) - (scores[loser] or 0.0)
+                bets.add(difference * weight / self._heaviest)
+                if winner == self._names[0]:
+                    self._differences[loser].append((-difference, weight / self._heaviest))
 
     def stop_beaten(self) -> None:
         """Stop the variants that are beaten by now."""
@@ -81,6 +90,10 @@ class Race:
     def p_worse_than_baseline(self, name: str) -> float:
         """Return the corrected p-value of the variant being worse than the baseline."""
         return min(1.0, self._bets[name, self._names[0]].p * len(self._bets))
+
+    def interval(self, name: str) -> tuple[float, float]:
+        """Return the interval of its difference from the baseline, which excludes 0 if `worse` is significant."""
+        return anytime_interval(self._differences[name], LEVEL / len(self._bets))
 
 
 def random_blocks(items: Sequence[T]) -> list[list[T]]:

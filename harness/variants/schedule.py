@@ -19,6 +19,7 @@ from harness.budget import Expense
 from harness.recording.spending import Spending
 from harness.report.formatting import plural
 from harness.report.results import Record
+from harness.report.scenario_runs import is_unanswered
 from harness.scenario.model import Scenario
 from harness.scenario.outcome import Outcome
 from harness.variants.estimate import Estimate
@@ -43,14 +44,15 @@ class Schedule:
     on_taken_over: Callable[[], object] = lambda: None
     over_budget: bool = False
     """True if scenarios were not run because the budget is spent."""
-    _scores: dict[int, list[float]] = field(default_factory=dict)
+    _scores: dict[int, list[float | None]] = field(default_factory=dict)
+    """The scores of the runs of each scenario; None for those that could not be judged."""
 
     def taken_over(self) -> Iterator[tuple[int, Mapping[str, Any], Record]]:
         """Yield the runs that are taken over, each with its number, line and record."""
         for number, runs in self.taken.items():
             for run in runs:
                 line, record = run.read()
-                self._add_score(number, line["verdict"], line["score"])
+                self._add_score(number, line["verdict"], line["score"], line["error"])
                 yield number, line, record
         self.on_taken_over()
 
@@ -83,7 +85,7 @@ class Schedule:
 
     def add_outcome(self, number: int, outcome: Outcome) -> None:
         """Add the outcome of a run."""
-        self._add_score(number, outcome.verdict, outcome.score)
+        self._add_score(number, outcome.verdict, outcome.score, outcome.observed.error)
 
     def why_incomplete(self, runs: int, of: int) -> str:
         """Return the reason why not all runs were made; "" if it is neither budget nor race."""
@@ -110,14 +112,20 @@ class Schedule:
             found.setdefault((scenario.file, scenario.name), []).append(number)
         return list(found.values())
 
-    def _add_score(self, number: int, verdict: str, score: float | None) -> None:
-        if verdict in ("passed", "failed"):
-            self._scores.setdefault(number, []).append(min(score or 0.0, 1.0))
+    def _add_score(
+        self, number: int, verdict: str, score: float | None, error: Mapping[str, Any] | None
+    ) -> None:
+        if verdict == "skipped" or is_unanswered(verdict, error):
+            return
+        found = None if verdict == "error" else min(score or 0.0, 1.0)
+        self._scores.setdefault(number, []).append(found)
 
     def _run_race(self, block: Sequence[Sequence[int]], race: Race) -> None:
         for numbers in block:
             scores = {
-                self.scenarios[number].variant: sum(of) / len(of)
+                self.scenarios[number].variant: (
+                    None if set(of) == {None} else sum(each or 0.0 for each in of) / len(of)
+                )
                 for number in numbers
                 if (of := self._scores.get(number))
             }

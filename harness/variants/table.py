@@ -12,9 +12,12 @@ from harness.variants.comparison import ScenarioChange, Score, VariantScore
 _MAX_CHANGED: Final = 10
 _MAX_LINES: Final = 6
 _MAX_LINE_LENGTH: Final = 160
+_NOT_JUDGED: Final = "not judged"
+"""The column with the number of runs that could not be judged, if there are any."""
 _HEADS: Final = (
     "variant",
     "runs",
+    _NOT_JUDGED,
     "pass rate",
     "fitness",
     "p50",
@@ -30,20 +33,18 @@ _NO_FIGURE: Final = "–"
 def table(score: Score) -> Iterator[str]:
     """Yield the lines of the score."""
     rows = [_HEADS, *(_row(each, each.name == score.baseline) for each in score.variants)]
-    widths = [max(len(row[column]) for row in rows) for column in range(len(_HEADS))]
+    shown = [at for at, head in enumerate(_HEADS) if head != _NOT_JUDGED or _has_errors(score)]
+    widths = {at: max(len(row[at]) for row in rows) for at in shown}
     for row in rows:
         cells = [
-            text.ljust(width) if column in (0, len(_HEADS) - 1) else text.rjust(width)
-            for column, (text, width) in enumerate(zip(row, widths, strict=True))
+            row[at].ljust(width) if at in (0, len(_HEADS) - 1) else row[at].rjust(width)
+            for at, width in widths.items()
         ]
         yield "  ".join(cells).rstrip()
     yield ""
     for each in score.variants:
         yield f"{printable(each.name)}: {answers(each.answers)}"
-        if each.stopped is not None:
-            yield f"  {printable(str(each.stopped))}"
-        if each.why:
-            yield f"  {each.why}"
+        yield from (f"  {line}" for line in _remarks(each))
     for each in score.variants[1:]:
         yield from _change_lines(each.name, [found for found in score.changed if found.variant == each.name])
     yield ""
@@ -51,16 +52,41 @@ def table(score: Score) -> Iterator[str]:
     yield f"on the Pareto front of fitness, latency (p50) and cost: {front}"
 
 
+def _has_errors(score: Score) -> bool:
+    return any(each.not_judged for each in score.variants)
+
+
+def _remarks(scored: VariantScore) -> Iterator[str]:
+    """Yield what the verdict rests on."""
+    if scored.stopped is not None:
+        yield printable(str(scored.stopped))
+    if scored.left_out:
+        scenarios = plural(scored.left_out, "scenario")
+        yield f"{scenarios} left out of all figures: neither it nor the baseline could be judged"
+    if scored.undone_by is not None:
+        change = "it breaks" if scored.verdict == "better" else "it mends"
+        yield f"{plural(scored.undone_by, 'more scenario')} that {change} would undo this"
+    if scored.why:
+        yield scored.why
+    if scored.risk is not None:
+        before, after = f"{scored.risk.before:.3f}", f"{scored.risk.after:.3f}"
+        yield (
+            f"riskier, for the same mean: its scores have a standard deviation of {after}, the baseline's "
+            f"{before} (p {p_value(scored.risk.p)})"
+        )
+
+
 def _row(scored: VariantScore, is_baseline: bool) -> tuple[str, ...]:
     group, difference = scored.group, scored.difference
     latency = group["latency"]
     between = _NO_FIGURE
-    if difference is not None and scored.verdict is not None:
-        between = with_interval(difference.estimate, difference.low, difference.high)
+    if difference is not None and scored.interval is not None and scored.verdict is not None:
+        between = with_interval(difference.estimate, *scored.interval)
     verdict = "the baseline" if is_baseline else scored.verdict or _NO_FIGURE
     return (
         printable(scored.name),
-        str(group["runs"]),
+        str(scored.runs),
+        str(scored.not_judged),
         percent(group["pass_rate"]),
         score(group["fitness"]),
         seconds(latency["p50"]),

@@ -9,9 +9,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from harness.statistics.paired_bootstrap import PairedValues
 from harness.statistics.paired_difference import paired_difference
-from harness.statistics.sample_size import AdditionalSample, additional_sample
+from harness.statistics.relative_change import PairedValues
+from harness.statistics.sample_size import NewSample, new_sample
 
 FIVE = 0.05 / 5
 """The level of the smallest of five p-values after Holm's correction."""
@@ -30,7 +30,7 @@ def once(*values: tuple[float, float]) -> list[PairedValues]:
 
 
 def share_shown(samples: list[list[PairedValues]], level: float) -> float:
-    return sum(paired_difference(sample, resamples=500).p <= level for sample in samples) / len(samples)
+    return sum(paired_difference(sample).p <= level for sample in samples) / len(samples)
 
 
 @pytest.mark.parametrize("level", [0.05, FIVE])
@@ -48,14 +48,11 @@ def test_the_recommended_number_of_scenarios_has_a_power_of_80_percent(
     like: list[tuple[float, float]], at_most: float, level: float
 ) -> None:
     """80 % of 100 samples, less 12 % for chance; the power may be higher if most changes have one direction."""
-    asked = additional_sample(once(*like), level)
+    asked = new_sample(once(*like), level)
     assert asked is not None
     assert asked.scenarios is not None
     draw = SOURCE(1)
-    samples = [
-        once(*(like[at] for at in draw.integers(0, len(like), len(like) + asked.scenarios)))
-        for _ in range(100)
-    ]
+    samples = [once(*(like[at] for at in draw.integers(0, len(like), asked.scenarios))) for _ in range(100)]
     assert 0.68 <= share_shown(samples, level) <= at_most
 
 
@@ -73,33 +70,33 @@ def test_the_recommended_number_of_repeats_has_a_power_of_80_percent() -> None:
             for before, after in chances
         ]
 
-    pilots = [additional_sample(sample(5), 0.05) for _ in range(40)]
+    pilots = [new_sample(sample(5), 0.05) for _ in range(60)]
     asked = [each.repeats for each in pilots if each and each.repeats]
     assert len(asked) >= 25
     more = round(median(asked))
-    assert 0.68 <= share_shown([sample(5 + more) for _ in range(60)], 0.05) <= 0.95
+    assert 0.68 <= share_shown([sample(more) for _ in range(100)], 0.05) <= 0.95
 
 
 def test_repeats_are_recommended_only_if_they_vary_more_than_scenarios() -> None:
     alike = [PairedValues([value] * 3) for value in ALIKE]
-    assert additional_sample(alike, 0.05) == additional_sample(once(*ALIKE), 0.05)
+    assert new_sample(alike, 0.05) == new_sample(once(*ALIKE), 0.05)
 
-    unsteady = [PairedValues([(0, 1), (1, 0), (0, 1)]), PairedValues([(0, 1), (1, 1), (1, 0)])] * 5
-    found = additional_sample(unsteady, 0.05)
+    unsteady = [PairedValues([(0, 1), (1, 0), (0, 1)]), PairedValues([(0, 1), (1, 1), (1, 0)])] * 10
+    found = new_sample(unsteady, 0.05)
     assert found is not None
     assert found.repeats is not None
 
 
 def test_a_single_scenario_needs_repeats_only() -> None:
-    assert additional_sample([PairedValues(ALIKE)], 0.05) == AdditionalSample(
-        None, (additional_sample(once(*ALIKE), 0.05) or AdditionalSample(0, 0)).scenarios
+    assert new_sample([PairedValues(ALIKE)], 0.05) == NewSample(
+        None, (new_sample(once(*ALIKE), 0.05) or NewSample(0, 0)).scenarios
     )
-    assert additional_sample(once((0, 1)), 0.05) is None
+    assert new_sample(once((0, 1)), 0.05) is None
 
 
 def test_without_a_mean_difference_no_number_is_recommended() -> None:
-    assert additional_sample(once((1, 1), (0, 0)), 0.05) is None
-    assert additional_sample(once((1, 0), (0, 1)), 0.05) is None
+    assert new_sample(once((1, 1), (0, 0)), 0.05) is None
+    assert new_sample(once((1, 0), (0, 1)), 0.05) is None
 
 
 @given(
@@ -110,7 +107,7 @@ def test_without_a_mean_difference_no_number_is_recommended() -> None:
 def test_a_stricter_level_never_needs_fewer_scenarios(
     values: list[tuple[float, float]], a: float, b: float
 ) -> None:
-    strict, lenient = (additional_sample(once(*values), level) for level in sorted((a, b)))
+    strict, lenient = (new_sample(once(*values), level) for level in sorted((a, b)))
     if strict is None or lenient is None:
         assert strict == lenient
     else:
@@ -119,4 +116,4 @@ def test_a_stricter_level_never_needs_fewer_scenarios(
 
 def test_the_scale_of_weights_does_not_matter() -> None:
     heavy = [PairedValues([value], 7.0) for value in ALIKE]
-    assert additional_sample(heavy, 0.05) == additional_sample(once(*ALIKE), 0.05)
+    assert new_sample(heavy, 0.05) == new_sample(once(*ALIKE), 0.05)

@@ -8,8 +8,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from harness.statistics.paired_bootstrap import PairedValues
-from harness.statistics.paired_difference import holm, paired_difference
+from harness.statistics.paired_difference import holm, holm_levels, paired_difference
+from harness.statistics.relative_change import PairedValues
 
 SCORES = st.floats(0, 1, allow_nan=False)
 
@@ -25,8 +25,63 @@ def test_the_difference_is_that_of_fitness() -> None:
 
 def test_the_p_value_is_exact_for_few_scenarios() -> None:
     assert paired_difference(pairs(*[(0, 1)] * 5)).p == 2 / 2**5
-    assert paired_difference(pairs((0, 1), (0, 1), (1, 0))).p == 1.0
-    assert paired_difference(pairs((0, 1), (0, 1), (0.5, 0.5), (0, 1))).p == 2 / 2**3
+    assert paired_difference(pairs((0, 1), (0.5, 1), (1, 0))).p == 1.0
+    assert paired_difference(pairs((0, 1), (0, 0.9), (0.5, 0.5), (0, 1))).p == 2 / 2**3
+
+
+def test_of_scores_of_0_and_1_half_of_the_equal_sign_choices_count() -> None:
+    """Five of twenty that all get better: the exact test of McNemar gives 2 ÷ 2⁵, its mid-p half of that."""
+    assert paired_difference(pairs(*[(0, 1)] * 5, *[(1, 1)] * 15)).p == 1 / 2**5
+    assert paired_difference(pairs((0, 1), (0, 1), (1, 0), *[(1, 1)] * 15)).p == pytest.approx(
+        2 * (1 / 8 + 3 / 8 / 2)
+    )
+    assert paired_difference(pairs((0, 1), (1, 0))).p == 1.0
+
+
+@given(st.integers(2, 5), st.floats(1e-30, 1e30))
+def test_fewer_than_six_scenarios_are_never_significant_whatever_their_weight(n: int, weight: float) -> None:
+    found = paired_difference([PairedValues([(0, 1)] * 3, weight)] * n)
+    assert found.p >= 2 / 2**n > 0.05
+    assert found.low <= 0 <= found.high
+
+
+@given(
+    st.lists(st.tuples(SCORES, SCORES), min_size=6, max_size=12), st.sampled_from([1e-13, 1e-3, 1e4, 1e12])
+)
+def test_the_scale_of_weights_does_not_matter(values: list[tuple[float, float]], scale: float) -> None:
+    weights = [1.0 + at % 3 for at in range(len(values))]
+    one, other = (
+        paired_difference([PairedValues([each], w * by) for each, w in zip(values, weights, strict=True)])
+        for by in (1.0, scale)
+    )
+    assert other.p == pytest.approx(one.p)
+    assert (other.low, other.high) == pytest.approx((one.low, one.high), abs=1e-9)
+
+
+@given(
+    st.lists(st.tuples(SCORES, SCORES), min_size=1, max_size=15),
+    st.lists(st.floats(0.1, 10), min_size=15, max_size=15),
+    st.sampled_from([0.05, 0.01, 0.2]),
+)
+def test_the_interval_excludes_0_exactly_if_the_difference_is_significant(
+    values: list[tuple[float, float]], weights: list[float], level: float
+) -> None:
+    found = paired_difference(
+        [PairedValues([each], weight) for each, weight in zip(values, weights, strict=False)]
+    )
+    low, high = found.interval(level)
+    assert low <= found.estimate + 1e-12
+    assert found.estimate - 1e-12 <= high
+    assert (low <= 0 <= high) == (found.p > level)
+
+
+@given(st.lists(st.floats(0, 1), min_size=1, max_size=8))
+def test_the_level_of_each_test_is_that_of_its_corrected_p_value(values: list[float]) -> None:
+    p_values = {str(at): value for at, value in enumerate(values)}
+    corrected, levels = holm(p_values), holm_levels(p_values)
+    for name, p in p_values.items():
+        assert p <= levels[name] or corrected[name] > 0.05 - 1e-12
+        assert p > levels[name] or corrected[name] < 0.05 + 1e-12
 
 
 def test_scenarios_that_score_alike_leave_open_what_others_would_do() -> None:
@@ -35,6 +90,13 @@ def test_scenarios_that_score_alike_leave_open_what_others_would_do() -> None:
     assert (found.estimate, found.p, found.scenarios) == (0.0, 1.0, 20)
     assert 0.1 <= found.high <= 0.15
     assert -0.15 <= found.low <= -0.1
+
+
+def test_small_gains_leave_open_that_a_scenario_breaks() -> None:
+    """If one in twenty scenarios breaks, most samples of ten have none that does."""
+    found = paired_difference(pairs(*[(0.9, 0.95)] * 10))
+    assert found.p > 0.05
+    assert found.low <= -0.1
 
 
 def test_an_interval_ends_where_scores_do() -> None:
@@ -51,8 +113,8 @@ def test_one_scenario_says_nothing_of_others() -> None:
 
 @given(st.lists(st.tuples(SCORES, SCORES), min_size=2, max_size=15))
 def test_the_other_way_round_it_is_the_same_with_the_other_sign(values: list[tuple[float, float]]) -> None:
-    found = paired_difference(pairs(*values), resamples=200)
-    mirrored = paired_difference(pairs(*[(after, before) for before, after in values]), resamples=200)
+    found = paired_difference(pairs(*values))
+    mirrored = paired_difference(pairs(*[(after, before) for before, after in values]))
     assert isclose(found.estimate, -mirrored.estimate, abs_tol=1e-12)
     assert isclose(found.p, mirrored.p, abs_tol=1e-9)
     assert found.low - 1e-9 <= found.estimate <= found.high + 1e-9

@@ -8,8 +8,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from harness.statistics.paired_bootstrap import PairedValues, paired_bootstrap, relative_change
-from harness.statistics.ratio_interval import student_quantile
+from harness.statistics.relative_change import PairedValues, relative_change
+from harness.statistics.student import student_quantile
 
 
 def runs_of(n: int, repeats: int, drop: float, draw: random.Random) -> list[PairedValues]:
@@ -23,13 +23,13 @@ def runs_of(n: int, repeats: int, drop: float, draw: random.Random) -> list[Pair
 
 
 @pytest.mark.parametrize(("n", "drop"), [(10, 0.0), (20, 0.0), (20, 0.3), (30, 0.1)])
-def test_the_interval_has_its_nominal_coverage(n: int, drop: float) -> None:
+def test_the_interval_has_at_least_its_nominal_coverage(n: int, drop: float) -> None:
     draw, trials, held = random.Random(n), 500, 0
     for _ in range(trials):
-        change = paired_bootstrap(runs_of(n, 5, drop, draw), resamples=500)
+        change = relative_change(runs_of(n, 5, drop, draw))
         held += change.low - 1e-9 <= -drop <= change.high + 1e-9
 
-    assert 0.93 <= held / trials <= 0.97
+    assert held / trials >= 0.93
 
 
 @pytest.mark.parametrize("n", [5, 10, 20])
@@ -37,19 +37,18 @@ def test_the_interval_allows_for_scenarios_that_the_sample_does_not_have(n: int)
     """All pass before; then one in ten fails, and a third of all samples of ten contain no failure."""
     draw, trials, held = random.Random(n), 300, 0
     for _ in range(trials):
-        change = paired_bootstrap(
-            [PairedValues([(1.0, float(draw.random() >= 0.1))]) for _ in range(n)], resamples=500
-        )
+        change = relative_change([PairedValues([(1.0, float(draw.random() >= 0.1))]) for _ in range(n)])
         held += change.low <= -0.1 <= change.high
 
     assert held / trials >= 0.95
 
 
-def test_equal_changes_of_all_scenarios_exclude_zero() -> None:
-    change = paired_bootstrap([PairedValues([(1.0, 1.2)])] * 6)
+def test_equal_changes_of_all_scenarios_exclude_zero_if_others_could_not_undo_them() -> None:
+    """A scenario that halves its figure, unseen in six, would undo an increase of 20 % in each; not one in thirty."""
+    few, many = (relative_change([PairedValues([(1.0, 1.2)])] * n) for n in (6, 30))
 
-    assert change.estimate == pytest.approx(0.2)
-    assert 0 < change.low < change.estimate < change.high < 0.4
+    assert (few.estimate, many.estimate) == pytest.approx((0.2, 0.2))
+    assert few.low < 0 < many.low < many.estimate < many.high < 0.3
 
 
 values = st.floats(0, 1, allow_subnormal=False)
@@ -62,9 +61,9 @@ scenarios = st.lists(
 
 @given(scenarios)
 def test_the_change_is_in_its_interval_and_the_same_on_every_rerun(found: list[PairedValues]) -> None:
-    change = paired_bootstrap(found, resamples=200)
+    change = relative_change(found)
 
-    assert change == paired_bootstrap(found, resamples=200)
+    assert change == relative_change(found)
     assert change.low <= change.high
 
 
@@ -72,7 +71,7 @@ def test_the_change_is_in_its_interval_and_the_same_on_every_rerun(found: list[P
 def test_equal_scores_have_no_change(found: list[PairedValues]) -> None:
     same = [PairedValues([(before, before) for before, _ in each.repeats], each.weight) for each in found]
 
-    change = paired_bootstrap(same, resamples=200)
+    change = relative_change(same)
 
     assert change.estimate == 0
     assert change.low <= 0 <= change.high
@@ -81,7 +80,7 @@ def test_equal_scores_have_no_change(found: list[PairedValues]) -> None:
 def test_the_estimate_is_the_change_of_the_weighted_means() -> None:
     found = [PairedValues([(1.0, 0.5), (0.0, 0.5)], weight=3.0), PairedValues([(1.0, 0.0)])]
 
-    assert relative_change(found) == pytest.approx((3 * 0.5 + 0) / (3 * 0.5 + 1) - 1)
+    assert relative_change(found).estimate == pytest.approx((3 * 0.5 + 0) / (3 * 0.5 + 1) - 1)
 
 
 def test_all_repeats_of_a_scenario_are_one_observation() -> None:
@@ -92,22 +91,22 @@ def test_all_repeats_of_a_scenario_are_one_observation() -> None:
         for each in of_five
     ]
 
-    assert paired_bootstrap(of_five) == pytest.approx(paired_bootstrap(means))
+    assert relative_change(of_five) == pytest.approx(relative_change(means))
 
 
-def test_the_repeats_of_a_single_scenario_are_resampled() -> None:
-    change = paired_bootstrap([PairedValues([(1.0, 0.5)] * 20)])
+def test_the_repeats_of_a_single_scenario_are_the_sample() -> None:
+    change = relative_change([PairedValues([(1.0, 0.5)] * 20)])
 
     assert change.estimate == -0.5
-    assert -0.56 <= change.low <= -0.52
-    assert -0.48 <= change.high <= -0.44
-    assert paired_bootstrap([PairedValues([(1.0, 0.5)])]) == (-0.5, -inf, inf)
+    assert -0.6 <= change.low <= -0.52
+    assert -0.48 <= change.high <= -0.4
+    assert relative_change([PairedValues([(1.0, 0.5)])]) == (-0.5, -inf, inf)
 
 
 def test_a_mean_of_zero_before_the_change() -> None:
-    assert relative_change([PairedValues([(0.0, 0.0)])]) == 0
-    assert paired_bootstrap([PairedValues([(0.0, 1.0)])] * 12) == (inf, inf, inf)
-    assert paired_bootstrap([PairedValues([(0.0, 0.0)])] * 3) == (0, 0, 0)
+    assert relative_change([PairedValues([(0.0, 0.0)])]).estimate == 0
+    assert relative_change([PairedValues([(0.0, 1.0)])] * 12) == (inf, inf, inf)
+    assert relative_change([PairedValues([(0.0, 0.0)])] * 3) == (0, 0, 0)
 
 
 @pytest.mark.parametrize(
@@ -119,4 +118,4 @@ def test_quantiles_of_students_distribution(degrees: int, quantile: float) -> No
 
 def test_a_scenario_without_repeats_is_refused() -> None:
     with pytest.raises(ValueError, match="needs a repeat"):
-        paired_bootstrap([PairedValues([])])
+        relative_change([PairedValues([])])
