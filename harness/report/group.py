@@ -8,6 +8,7 @@ latency is kept, in eight bytes. A group is a list of strata, which `figures` co
 from __future__ import annotations
 
 from array import array
+from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Sequence
 from heapq import nsmallest
 from itertools import chain
@@ -18,7 +19,7 @@ from typing import Any, Final
 from harness.report.arithmetic import percentiles, total
 from harness.report.repeats import COUNTERS, Key, RepeatGroup, ScenarioRepeats
 from harness.report.stratum import Stratum, merged, models_of
-from harness.scenario.score import pass_at_k, pass_hat_k, suite_fitness, wilson
+from harness.scenario.score import clustered_wilson, pass_at_k, pass_hat_k, suite_fitness
 
 MAX_FLAKY: Final = 1_000
 _REPEATS: Final = (1, 2, 3, 5, 10, 20, 50, 100)
@@ -30,8 +31,8 @@ def figures(strata: Sequence[Stratum]) -> dict[str, Any]:
     runs           passed + failed + errors + skipped
     distinct_runs  as `runs`, but repeats that cannot differ count as one
     scenarios      number of scenarios; one with several variants counts once for each
-    pass_rate      share of the judged distinct runs that passed; null if none was judged. `pass_rate_interval` is its
-                   95 % Wilson interval
+    pass_rate      mean over scenarios of the share of judged distinct runs that passed; null if none was judged.
+                   `pass_rate_interval` is its 95 % interval (`harness.scenario.score.clustered_wilson`)
     fitness        Σ weight × score ÷ Σ weight over scenarios; the score of a scenario is the mean of its repeats, so
                    that repeating it does not increase its weight
     latency        percentiles of the total virtual seconds of judged runs
@@ -40,12 +41,14 @@ def figures(strata: Sequence[Stratum]) -> dict[str, Any]:
                    and counts as 0 in the cost of the group
     unpriced       names of the models without a price
     flaky          scenarios whose judged runs have different verdicts; at most `MAX_FLAKY`, the first by name
-    pass_at_k, pass_hat_k  by k, the mean over the scenarios with at least k distinct runs
+    pass_at_k, pass_hat_k  by k, the mean over the scenarios with at least k distinct runs, and those that cannot
+                   differ, which count for every k
     """
     everything = scenarios(strata)
     judged = [each for each in everything if each.judged]
     distinct = [each.distinct for each in judged]
-    runs, passed = (sum(counts) for counts in zip(*distinct, strict=True)) if distinct else (0, 0)
+    runs = sum(of for of, _ in distinct)
+    constant = [each.is_constant for each in judged]
     counts = {name: sum(map(attrgetter(name), everything)) for name in COUNTERS.values()}
     latencies = array("d", chain.from_iterable(each.latencies for each in judged))
     usage = merged([each.usage for each in strata])
@@ -55,8 +58,8 @@ def figures(strata: Sequence[Stratum]) -> dict[str, Any]:
         "distinct_runs": runs + counts["skipped"],
         "scenarios": len(everything),
         **counts,
-        "pass_rate": passed / runs if runs else None,
-        "pass_rate_interval": list(wilson(passed, runs)),
+        "pass_rate": fsum(passed / of for of, passed in distinct) / len(distinct) if distinct else None,
+        "pass_rate_interval": list(clustered_wilson(distinct)),
         "fitness": suite_fitness((each.weight, fsum(each.scores) / each.judged) for each in judged)
         if runs
         else None,
@@ -76,8 +79,8 @@ def figures(strata: Sequence[Stratum]) -> dict[str, Any]:
             {**named(each.key), "passed": each.passed, "runs": each.judged}
             for each in nsmallest(MAX_FLAKY, (each for each in judged if each.flaky), key=attrgetter("key"))
         ],
-        "pass_at_k": _over_repeats(pass_at_k, distinct),
-        "pass_hat_k": _over_repeats(pass_hat_k, distinct),
+        "pass_at_k": _over_repeats(pass_at_k, distinct, constant),
+        "pass_hat_k": _over_repeats(pass_hat_k, distinct, constant),
     }
 
 
@@ -105,13 +108,19 @@ def named(key: Key) -> dict[str, Any]:
 
 
 def _over_repeats(
-    formula: Callable[[int, int, int], float], repeats: Sequence[tuple[int, int]]
+    formula: Callable[[int, int, int], float],
+    repeats: Sequence[tuple[int, int]],
+    constant: Sequence[bool],
 ) -> dict[str, float]:
+    counted = Counter(zip(repeats, constant, strict=True))
     most = max((runs for runs, _ in repeats), default=0)
     shown = dict.fromkeys([k for k in _REPEATS if k < most] + [most] * (most > 0))
     found = {}
     for k in shown:
-        values = {pair: formula(*pair, k) for pair in set(repeats) if pair[0] >= k}
-        of_k = [values[pair] for pair in repeats if pair in values]
-        found[str(k)] = fsum(of_k) / len(of_k)
+        values = [
+            (float(passed) if same else formula(runs, passed, k), times)
+            for ((runs, passed), same), times in counted.items()
+            if same or runs >= k
+        ]
+        found[str(k)] = fsum(value * times for value, times in values) / sum(times for _, times in values)
     return found

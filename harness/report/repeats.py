@@ -140,6 +140,11 @@ class RepeatGroup(Counts):
         """The number of independent runs, and the number of those that passed."""
         return (self.judged, self.passed) if self.differs else (1, min(self.passed, 1))
 
+    @property
+    def is_constant(self) -> bool:
+        """True if further runs would behave as this one: nothing is random, and no recording answers."""
+        return not self.differs and self.recording is None
+
 
 class ScenarioRepeats(Counts):
     """All runs of one scenario, with different answers or from several runs of scenarios."""
@@ -192,6 +197,11 @@ class ScenarioRepeats(Counts):
                 runs += sum(part.judged for part in parts)
                 passed += sum(part.passed for part in parts)
         return runs + len(once), passed + sum(once.values())
+
+    @property
+    def is_constant(self) -> bool:
+        """True if any number of runs would behave as the present ones."""
+        return all(part.is_constant for part in self._parts if part.judged) and self.distinct[0] == 1
 
 
 def counts_for_latency(line: Line) -> bool:

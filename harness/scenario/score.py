@@ -12,6 +12,7 @@ from harness.scenario.checks.bounds import TOLERANCE
 from harness.scenario.checks.run import Gate
 from harness.scenario.model import Expectations
 from harness.scenario.outcome import JSON, CheckResult, Observation
+from harness.statistics.student import student_quantile
 
 Turns = Sequence[tuple[Observation, Expectations]]
 """The observation and the expectations of each turn of a conversation."""
@@ -84,7 +85,7 @@ def pass_hat_k(n: int, c: int, k: int) -> float:
     return comb(c, k) / comb(n, k)
 
 
-def wilson(passes: int, runs: int) -> tuple[float, float]:
+def wilson(passes: float, runs: float) -> tuple[float, float]:
     """Return the 95 % confidence interval of a pass rate; (0, 1) if nothing ran.
 
     Raises:
@@ -104,6 +105,32 @@ def wilson(passes: int, runs: int) -> tuple[float, float]:
     low = 0.0 if passes == 0 else (centre - spread) / scale
     high = 1.0 if passes == runs else (centre + spread) / scale
     return low, high
+
+
+def clustered_wilson(scenarios: Sequence[tuple[int, int]]) -> tuple[float, float]:
+    """Return the 95 % interval of the mean pass rate of scenarios, each with its `(runs, passes)`; (0, 1) for none.
+
+    Repeats of a scenario are more alike than runs of different scenarios, so ten repeats of ten scenarios say
+    less than a hundred scenarios. It is Wilson's interval for the number of independent runs whose pass rate
+    would vary as much as the mean does, which lies between the number of scenarios and that of runs. The
+    variance of the mean is estimated from few scenarios, for which Student's quantile corrects.
+
+    Source: Korn and Graubard 1998, "Confidence Intervals for Proportions with Small Expected Number of Positive
+    Counts Estimated from Survey Data"; Dean and Pagano 2015, "Evaluating Confidence Interval Methods for Binomial
+    Proportions in Clustered Surveys" (Wilson's interval with the effective sample size).
+    """
+    n, runs = len(scenarios), sum(of for of, _ in scenarios)
+    if n == 0:
+        return 0.0, 1.0
+    shares = [passes / of for of, passes in scenarios]
+    rate = fsum(shares) / n
+    if runs == n or n == 1 or rate in (0.0, 1.0):
+        return wilson(fsum(shares), n) if n > 1 else wilson(scenarios[0][1], runs)
+    variance = fsum((share - rate) ** 2 for share in shares) / (n - 1) / n
+    independent = rate * (1 - rate) / variance if variance else float(runs)
+    corrected = independent * (Z_95 / student_quantile(0.975, n - 1.0)) ** 2
+    effective = min(float(runs), max(float(n), corrected))
+    return wilson(rate * effective, effective)
 
 
 def expects_value(expect: Expectations, key: str, actual: JSON) -> bool:

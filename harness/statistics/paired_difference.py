@@ -123,7 +123,7 @@ def _mid_p(positive: int, n: int) -> float:
 
     def probability(number: int) -> float:
         if n < 1_000:
-            return comb(n, number) / 2**n
+            return ldexp(float(comb(n, number)), -n)
         return exp(lgamma(n + 1) - lgamma(number + 1) - lgamma(n - number + 1) - n * log(2))
 
     above = fsum(probability(number) for number in range(most + 1, n + 1))

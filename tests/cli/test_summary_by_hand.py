@@ -10,7 +10,7 @@ import shutil
 from collections.abc import Callable, Iterable
 from itertools import combinations, groupby
 from pathlib import Path
-from statistics import NormalDist, fmean, quantiles
+from statistics import NormalDist, fmean, quantiles, variance
 from typing import Any
 
 import pytest
@@ -19,6 +19,7 @@ from click.testing import CliRunner
 from harness.cli.main import cli
 from harness.report.reading import read_lines
 from harness.report.summary import Summary
+from harness.statistics.student import student_quantile
 
 Line = dict[str, Any]
 TUTORIAL = Path(__file__).parents[2] / "scenarios" / "tutorial"
@@ -112,7 +113,7 @@ def _distinct(runs: list[Line]) -> list[bool]:
     return found
 
 
-def _wilson(passed: int, runs: int) -> list[float]:
+def _wilson(passed: float, runs: float) -> list[float]:
     """Return the rates p for which (passed ÷ runs - p)² = z² p (1 - p) ÷ runs."""
     if not runs:
         return [0.0, 1.0]
@@ -122,6 +123,20 @@ def _wilson(passed: int, runs: int) -> list[float]:
     return [(-b - root) / (2 * a), (-b + root) / (2 * a)]
 
 
+def _clustered(scenarios: list[list[bool]]) -> list[float]:
+    """Return Wilson's interval for as many runs as have the variance of the mean over scenarios."""
+    n, runs = len(scenarios), sum(map(len, scenarios))
+    shares = [fmean(each) for each in scenarios]
+    if n < 2 or runs == n or set(shares) in ({0.0}, {1.0}):
+        return _wilson(sum(scenarios[0]), runs) if n == 1 else _wilson(sum(shares), n)
+    rate, of_mean = fmean(shares), variance(shares) / n
+    as_many = (
+        rate * (1 - rate) / of_mean * (NormalDist().inv_cdf(0.975) / student_quantile(0.975, n - 1)) ** 2
+    )
+    counted = min(max(as_many, n), runs)
+    return _wilson(rate * counted, counted)
+
+
 def _percentiles(values: list[float]) -> dict[str, Any]:
     if not values:
         return dict.fromkeys(("p50", "p90", "p95", "p99", "max"))
@@ -129,9 +144,18 @@ def _percentiles(values: list[float]) -> dict[str, Any]:
     return {f"p{share}": cuts[share - 1] for share in (50, 90, 95, 99)} | {"max": max(values)}
 
 
-def _over_subsets(scenarios: list[list[bool]], k: int, holds: Callable[[Iterable[bool]], bool]) -> float:
-    """Return the mean, over scenarios with k runs, of the share of subsets of k runs for which `holds` is true."""
-    return fmean(fmean(map(holds, combinations(runs, k))) for runs in scenarios if len(runs) >= k)
+def _over_subsets(
+    scenarios: list[list[bool]], constant: list[bool], k: int, holds: Callable[[Iterable[bool]], bool]
+) -> float:
+    """Return the mean, over scenarios with k runs, of the share of subsets of k runs for which `holds` is true.
+
+    Scenarios that are constant have as many runs as are needed.
+    """
+    return fmean(
+        fmean(map(holds, combinations(runs * k if same else runs, k)))
+        for runs, same in zip(scenarios, constant, strict=True)
+        if same or len(runs) >= k
+    )
 
 
 def _latencies(lines: list[Line]) -> list[float]:
@@ -145,7 +169,11 @@ def _figures(lines: list[Line]) -> dict[str, Any]:
     by_scenario = _grouped(lines, _key)
     judged = _grouped([line for line in lines if line["verdict"] != "skipped"], _key)
     distinct = [_distinct(runs) for runs in judged.values()]
-    passed, count = sum(map(sum, distinct)), sum(map(len, distinct))
+    constant = [
+        len(found) == 1 and runs[0]["recording"] is None and not runs[0]["varies"]
+        for found, runs in zip(distinct, judged.values(), strict=True)
+    ]
+    count = sum(map(len, distinct))
     weights = [max(line["weight"] for line in runs) for runs in judged.values()]
     scores = [fmean(line["score"] for line in runs) for runs in judged.values()]
     models: dict[str, list[Any]] = {}
@@ -169,8 +197,8 @@ def _figures(lines: list[Line]) -> dict[str, Any]:
         "failed": verdicts.count("failed"),
         "errors": verdicts.count("error"),
         "skipped": verdicts.count("skipped"),
-        "pass_rate": passed / count if count else None,
-        "pass_rate_interval": _wilson(passed, count),
+        "pass_rate": fmean(map(fmean, distinct)) if count else None,
+        "pass_rate_interval": _clustered(distinct),
         "fitness": sum(w * s for w, s in zip(weights, scores, strict=True)) / sum(weights) if count else None,
         "latency": _percentiles(_latencies(lines)),
         "wall": sum(line["wall"] for line in lines),
@@ -194,8 +222,8 @@ def _figures(lines: list[Line]) -> dict[str, Any]:
             for key, runs in judged.items()
             if len({line["verdict"] for line in runs}) > 1
         ],
-        "pass_at_k": {str(k): _over_subsets(distinct, k, any) for k in ks},
-        "pass_hat_k": {str(k): _over_subsets(distinct, k, all) for k in ks},
+        "pass_at_k": {str(k): _over_subsets(distinct, constant, k, any) for k in ks},
+        "pass_hat_k": {str(k): _over_subsets(distinct, constant, k, all) for k in ks},
     }
 
 

@@ -88,6 +88,37 @@ def test_repeats_give_pass_at_k_and_pass_hat_k(outcome: MakeOutcome) -> None:
     assert total["pass_hat_k"] == {str(k): pass_hat_k(3, 2, k) for k in (1, 2, 3)}
 
 
+def test_scenarios_that_cannot_differ_count_for_every_k(outcome: MakeOutcome) -> None:
+    """One scenario in ten passes now and then, and nine always fail."""
+    varying = [
+        outcome(verdict, repeat=i, varies=True) for i, verdict in enumerate(["passed", *["failed"] * 4])
+    ]
+    others = [outcome("failed", scenario=f"fails {n}") for n in range(9)]
+    total = _summary(*varying, *others)["total"]
+    assert total["pass_at_k"]["5"] == pytest.approx(1 / 10)
+    assert total["pass_hat_k"]["1"] == pytest.approx(0.2 / 10)
+
+
+def test_a_scenario_counts_once_in_the_pass_rate_however_often_it_ran(outcome: MakeOutcome) -> None:
+    often = [outcome("failed", repeat=i, varies=True) for i in range(10)]
+    total = _summary(*often, outcome("passed", scenario="other"))["total"]
+    assert total["pass_rate"] == 0.5
+
+
+def test_ten_repeats_of_ten_scenarios_are_less_certain_than_a_hundred_scenarios(outcome: MakeOutcome) -> None:
+    def interval(scenarios: int, repeats: int) -> float:
+        outcomes = [
+            outcome("passed" if n < 0.8 * scenarios else "failed", scenario=f"s{n}", repeat=i, varies=True)
+            for n in range(scenarios)
+            for i in range(repeats)
+        ]
+        low, high = _summary(*outcomes)["total"]["pass_rate_interval"]
+        return float(high - low)
+
+    assert interval(10, 10) == pytest.approx(interval(10, 1))
+    assert interval(10, 10) > 2 * interval(100, 1)
+
+
 def _figures(*outcomes: Outcome) -> tuple[int, int, float, Any]:
     total = _summary(*outcomes)["total"]
     assert total["pass_rate_interval"] == list(wilson(*_counted(total)))
