@@ -9,9 +9,10 @@ from typing import Any, Final
 
 from harness.errors import FormatError, Problem
 from harness.gate.changes import CHANGES, DEFAULT_CONFIDENCE, change_rule
+from harness.gate.failures import no_new_failures
 from harness.gate.parts import Part, ScopedCoverage, part_of
 from harness.gate.policy import WITH_BASELINE, Policy, Rules, Scope, default_rules
-from harness.gate.rules import RUN_RULES, NothingToJudge, allow_removed, max_errors, no_new_failures
+from harness.gate.rules import RUN_RULES, NothingToJudge, allow_removed, max_errors
 from harness.gate.ruling import Ruling
 from harness.report.baseline_file import read_baseline
 from harness.report.formatting import plural, some_of
@@ -248,10 +249,10 @@ class _RuleEvaluation:
             return RUN_RULES[rule](part, bound)
         if rule == "allow_removed":
             return allow_removed(part, bound)
+        confidence = rules.confidence or self._policy.rules.confidence or DEFAULT_CONFIDENCE
         if rule == "no_new_failures":
             allowed = rules.rules.get("allow_removed", self._policy.rules.rules.get("allow_removed", False))
-            return no_new_failures(part, bound, gone_counts=not allowed)
-        confidence = rules.confidence or self._policy.rules.confidence or DEFAULT_CONFIDENCE
+            return no_new_failures(part, confidence, gone_counts=not allowed)
         assert rule in CHANGES
         return change_rule(rule, part, bound, confidence)
 

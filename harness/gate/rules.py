@@ -148,23 +148,14 @@ def _step(item: Any) -> str:
     return " → ".join(map(str, item)) if isinstance(item, list) else str(item)
 
 
-def no_new_failures(part: Part, _bound: bool, *, gone_counts: bool = True) -> Ruling:
-    """Judge the scenarios that passed in the baseline and do not now, including removed ones if `gone_counts`."""
-    assert part.pairing is not None
-    broken = [each for each in part.pairing.pairs if each.before.verdict == "passed" and _fails(each.after)]
-    blamed = [AffectedScenario.of(each.after, each, "passed", each.after.verdict) for each in broken]
-    if gone_counts:
-        blamed += [each for each in _removed(part) if each.before == "passed"]
-    return Ruling("no_new_failures", part.scope, len(blamed), 0, not blamed, scenarios=blamed)
-
-
 def allow_removed(part: Part, bound: bool) -> Ruling:
     """Judge the removed scenarios of the baseline: missing, or newly skipped."""
-    gone = _removed(part)
+    gone = removed(part)
     return Ruling("allow_removed", part.scope, len(gone), bound, bound or not gone, scenarios=gone)
 
 
-def _removed(part: Part) -> list[AffectedScenario]:
+def removed(part: Part) -> list[AffectedScenario]:
+    """Return the scenarios of the baseline that are missing, or newly skipped."""
     assert part.pairing is not None
     skipped = {pair.after.key for pair in part.pairing.pairs if pair.after.verdict == "skipped"}
     found, added = [], part.pairing.added

@@ -226,6 +226,65 @@ def test_with_repeats_a_drop_must_be_more_than_chance(tmp_path: Path) -> None:
     assert real.interval[0] > 0
 
 
+def test_with_answers_at_random_a_drop_must_be_more_than_chance_at_one_repeat_as_well(tmp_path: Path) -> None:
+    before = {f"s{n}": RunSpec(score=float(n % 4 != 0), latency=1.0 + n % 3, varies=True) for n in range(20)}
+    chance = {**before, "s1": replace(before["s1"], score=0.0), "s4": replace(before["s4"], latency=2.5)}
+    real = {
+        name: replace(spec, score=0.0, latency=3 * (1.0 + n % 3))
+        for n, (name, spec) in enumerate(before.items())
+    }
+    rules = "max_fitness_drop: 0, max_latency_increase: 0"
+
+    noise, worse = verdict(tmp_path, chance, rules, before), verdict(tmp_path, real, rules, before)
+
+    assert noise.passed
+    assert only(noise, "max_fitness_drop").actual > 0
+    assert only(noise, "max_fitness_drop").interval is not None
+    assert [ruling.passed for ruling in worse.rulings] == [False, False]
+
+
+def some_pass(*passed: bool) -> RunSpec:
+    """A scenario with answers at random, of which these repeats pass."""
+    return RunSpec([("failed", "passed")[each] for each in passed], repeats=len(passed), varies=True)
+
+
+def test_a_scenario_with_answers_at_random_fails_only_if_it_passes_less_often_than_chance_explains(
+    tmp_path: Path,
+) -> None:
+    always, once_less, never = some_pass(*[True] * 5), some_pass(*[True] * 4, False), some_pass(*[False] * 5)
+    before = {"broken": always, "chance": always, "flaky": once_less, "exact": RunSpec()}
+    after = {"broken": never, "chance": once_less, "flaky": once_less, "exact": RunSpec()}
+
+    ruling = only(verdict(tmp_path, after, "no_new_failures: true", before), "no_new_failures")
+
+    assert not ruling.passed
+    [broken] = ruling.scenarios
+    assert (broken.id, broken.before, broken.after) == (
+        "a.scenario.yaml::broken", "5 of 5 passed", "0 of 5 passed",
+    )  # fmt: skip
+    assert ruling.note == (
+        "1 scenario flaky in both runs: a.scenario.yaml::flaky; "
+        "1 scenario failing more often, no more than chance explains: a.scenario.yaml::chance"
+    )
+
+
+def test_scenarios_with_answers_at_random_that_fail_together_are_more_than_chance(tmp_path: Path) -> None:
+    """No repeat of any scenario shows it alone."""
+    before = {f"s{n}": some_pass(True) for n in range(20)}
+    one = only(
+        verdict(tmp_path, {**before, "s0": some_pass(False)}, "no_new_failures: true", before),
+        "no_new_failures",
+    )
+    many = {f"s{n}": some_pass(n >= 8) for n in range(20)}
+    all_ = only(verdict(tmp_path, many, "no_new_failures: true", before), "no_new_failures")
+
+    assert one.passed
+    assert one.note.endswith(
+        "a.scenario.yaml::s0; 1 repeat cannot show more of a single scenario: --repeat 5"
+    )
+    assert (all_.passed, all_.actual) == (False, 8)
+
+
 def test_repeats_that_cannot_differ_are_compared_exactly(tmp_path: Path) -> None:
     before = {f"s{n}": RunSpec(repeats=3) for n in range(20)}
     after = {**before, "s3": RunSpec("failed", repeats=3)}
