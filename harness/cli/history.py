@@ -46,7 +46,7 @@ def command(runs: tuple[Path, ...], file: Path | None, last: int | None, as_json
 
     The runs are those of a history file, to which `harness run --history FILE` appends, or folders of results
     (RUN, the oldest first). Incomplete runs are marked, and no run is compared with them. The state of a scenario
-    takes all runs into account, including those that are not shown.
+    does not depend on the number of runs that are shown.
     """
     from harness.report.console import open_console, terminal_width
     from harness.report.encoding import encode

@@ -69,6 +69,7 @@ def run_selection(
     from harness.report.terminal_prompt import terminal_asker
     from harness.scenario.redaction import secrets_of_process
     from harness.secrets.output import redacted_process
+    from harness.variants.fingerprint import input_digests
 
     settings, to_stderr = projects.common(selection.files), to_stderr or lines == "-"
     if projects.record_mode is not RecordMode.NONE or any(
@@ -105,7 +106,9 @@ def run_selection(
             ask=ask,
             workers=workers,
             traces_limit=settings.traces_limit,
-            history=None if scored else writer_of(settings),
+            history=None
+            if scored
+            else writer_of(settings, lambda: input_digests(selection.scenarios, projects)),
             schedule=schedule,
         )
         code = session.run(selection)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import gc
 import os
 from collections.abc import Generator, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
@@ -118,9 +118,22 @@ class Reporter:
 
             settings = self.settings
             self._writer = ResultsWriter(
-                settings.report, traces_limit=settings.traces_limit, history=writer_of(settings)
+                settings.report,
+                traces_limit=settings.traces_limit,
+                history=writer_of(settings, self._input_digests),
             ).__enter__()
         return self._writer
+
+    def _input_digests(self) -> dict[str, str]:
+        from harness.errors import FormatError
+        from harness.scenario.load import load_file
+        from harness.variants.fingerprint import input_digests
+
+        found: dict[str, str] = {}
+        for file in self._files:
+            with suppress(FormatError):  # the run reports it
+                found.update(input_digests(load_file(file).scenarios, projects_of(self._config)))
+        return found
 
     @property
     def settings(self) -> Settings:

@@ -9,11 +9,12 @@ from __future__ import annotations
 
 import hashlib
 import os
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from functools import cache
 from pathlib import Path
 
 from harness import __version__
+from harness.report.repeats import label
 from harness.scenario.cassette import WRITING, cassette_name, effective_record_mode
 from harness.scenario.model import Scenario
 from harness.selection.changes import Changes
@@ -32,9 +33,21 @@ def fingerprints(scenarios: Sequence[Scenario], projects: Projects) -> list[str]
     return [_fingerprint(scenario, projects, finder, hashed) for scenario in scenarios]
 
 
-def _fingerprint(
+def input_digests(scenarios: Iterable[Scenario], projects: Projects) -> dict[str, str]:
+    """Return a digest of the files that each scenario depends on, by its name in results; settings do not count."""
+    finder, hashed = InputFinder(projects, Changes("", frozenset())), cache(_hashed)
+    return {
+        label(scenario.id, scenario.variant): hashlib.sha256(
+            "\0".join(_input_files(scenario, projects, finder, hashed)).encode()
+        ).hexdigest()
+        for scenario in scenarios
+    }
+
+
+def _input_files(
     scenario: Scenario, projects: Projects, finder: InputFinder, hashed: Callable[[Path], str]
-) -> str:
+) -> list[str]:
+    """Return the files that a scenario depends on, relative to the project, each with its hash."""
     settings = projects.of(scenario.file)
     name = cassette_name(scenario, settings)
     own = (
@@ -43,6 +56,14 @@ def _fingerprint(
     inputs = finder.inputs(scenario)
     folders = sorted(inputs.folders - {own}) if own else sorted(inputs.folders)
     files = {*inputs.files, *inputs.modules.files, *(file for folder in folders for file in _below(folder))}
+    project = real_path(settings.project)
+    return [f"{os.path.relpath(file, project)} {hashed(file)}" for file in sorted(files)]
+
+
+def _fingerprint(
+    scenario: Scenario, projects: Projects, finder: InputFinder, hashed: Callable[[Path], str]
+) -> str:
+    settings = projects.of(scenario.file)
     parts = [
         __version__,
         str(scenario.name),
@@ -53,7 +74,7 @@ def _fingerprint(
         str(scenario.variation),
         str(settings),
         *(f"{key}={os.environ.get(key)}" for key in scenario.env_passthrough),
-        *(f"{file} {hashed(file)}" for file in sorted(files)),
+        *_input_files(scenario, projects, finder, hashed),
     ]
     return hashlib.sha256("\0".join(parts).encode()).hexdigest()
 

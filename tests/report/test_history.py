@@ -51,7 +51,7 @@ def trends_of(records: Sequence[RunRecord], last: int | None = None) -> Trends:
 
 
 def append(file: Path, *verdicts: str) -> None:
-    writer = HistoryWriter(file, file.parent)
+    writer = HistoryWriter(file, file.parent, lambda: {"a.yaml::0": "0123456789abcdef"})
     writer.check()
     lines = [result(str(number), verdict) for number, verdict in enumerate(verdicts)]
     for each in lines:
@@ -63,7 +63,7 @@ def append(file: Path, *verdicts: str) -> None:
 
 
 def test_a_record_is_read_as_it_was_written() -> None:
-    made = record("passed", "failed", incomplete="interrupted")
+    made = record("passed", "failed", incomplete="interrupted")._replace(inputs={"a.yaml::1": "0123456789"})
     assert RunRecord.read(json.loads(json.dumps(made.as_json()))) == made
 
 
@@ -85,6 +85,8 @@ def test_repeats_count_as_one_scenario_with_the_worst_verdict() -> None:
         ({"scenarios": {"a": ["fine", 1]}}, "scenario 'a': not [verdict, score]"),
         ({"scenarios": {"a": ["passed", float("nan")]}}, "scenario 'a'"),
         ({"time": 5}, "'time' is not text: 5"),
+        ({"inputs": ["a", "b"]}, "'inputs' is not a list with a text for each scenario"),
+        ({"inputs": [5]}, "'inputs' is not a list with a text for each scenario"),
     ],
 )
 def test_invalid_record_is_rejected_with_its_location(
@@ -218,7 +220,18 @@ def test_work_tree_has_its_own_revision(tmp_path: Path) -> None:
             "fixed",
             "last failed at 2026-11-02 08:00 (0123456), passes since 2026-11-03 08:00 (0123456), changed 2",
         ),
-        ("pfpf", "flaky", "first failed at 2026-11-04 08:00 (0123456), changed 3 times in 4 runs"),
+        ("pfpfp", "flaky", "passes since 2026-11-05 08:00 (0123456), changed 4 times in 5 runs"),
+        (
+            "pfpf",
+            "failing",
+            "first failed at 2026-11-04 08:00 (0123456), changed 3 times in 4 runs, flaky before, with the same",
+        ),
+        (
+            "pfpfp" + "f" * 20,
+            "failing",
+            "first failed at 2026-11-06 08:00 (0123456), changed 5 times in 25 runs",
+        ),
+        ("pfpfp" + "p" * 20, "fixed", "passes since 2026-11-05 08:00 (0123456), changed 4 times in 25 runs"),
         ("pspsf", "failing", "last passed at 2026-11-03 08:00 (0123456), first failed at 2026-11-05 08:00"),
         ("pe", "failing", "first failed at 2026-11-02"),
     ],
@@ -229,6 +242,25 @@ def test_scenario_shows_when_it_changed(verdicts: str, state: str, said: str) ->
     trends = trends_of(runs)
     assert [trends.state(trend) for trend in trends.notable()] == ([state] if state else [])
     assert said in "\n".join(history_lines(trends, None))
+
+
+def test_scenario_that_changes_with_the_agent_is_not_flaky() -> None:
+    """Inputs are compared where both runs know them, and commits otherwise."""
+
+    def states(inputs: list[str], commits: str) -> list[str]:
+        runs = [
+            record("passed" if n % 2 else "failed", day=n + 1, commit=commit)._replace(
+                inputs={"a.yaml::0": digest} if digest else {}
+            )
+            for n, (digest, commit) in enumerate(zip(inputs, commits, strict=True))
+        ]
+        trends = trends_of(runs)
+        return [trends.state(trend) for trend in trends.notable()]
+
+    assert states(["a", "b", "c", "d"], "aaaa") == ["changed with the agent"]
+    assert states(["", "", "", ""], "abcd") == ["changed with the agent"]
+    assert states(["a", "a", "a", "a"], "abcd") == ["flaky"]
+    assert states(["", "", "", ""], "aaaa") == ["flaky"]
 
 
 def test_scenario_is_gone_only_if_a_complete_run_lacks_it() -> None:

@@ -7,7 +7,7 @@ import json
 import os
 import time
 import warnings
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import suppress
 from datetime import UTC, datetime
 from pathlib import Path
@@ -32,11 +32,15 @@ class HistoryWriter:
 
     file     the file of the history
     project  a folder of the repository whose revision is recorded
+    inputs   returns the digests of the inputs of scenarios; called by `check`, since a run may write to files
     """
 
-    def __init__(self, file: Path, project: Path) -> None:
+    def __init__(
+        self, file: Path, project: Path, inputs: Callable[[], Mapping[str, str]] = lambda: {}
+    ) -> None:
         self.file, self._project = file.absolute(), project.absolute()
         self._verdicts = Verdicts()
+        self._find_inputs, self._inputs = inputs, dict[str, str]()
 
     def check(self) -> None:
         """Create the file if needed, and check that it is a history, so that errors show before the run.
@@ -58,6 +62,7 @@ class HistoryWriter:
             raise _unwritable(self.file, error) from None
         if first and not _is_incomplete(first):
             _record(self.file, 1, first)
+        self._inputs = dict(self._find_inputs())
 
     def add(self, line: Mapping[str, Any]) -> None:
         """Add a line of results.jsonl."""
@@ -72,7 +77,7 @@ class HistoryWriter:
         if not summary["total"]["runs"]:
             return
         ended = datetime.now(UTC).strftime("%Y-%m-%dT%H:%M:%SZ")  # noqa: TID251 - no run is in progress
-        record = RunRecord.of(summary, self._verdicts, ended, revision_of(self._project))
+        record = RunRecord.of(summary, self._verdicts, ended, revision_of(self._project), self._inputs)
         try:
             with self.file.open("ab+") as file:
                 _lock(file, self.file)
@@ -81,9 +86,9 @@ class HistoryWriter:
             raise _unwritable(self.file, error) from None
 
 
-def writer_of(settings: Settings) -> HistoryWriter | None:
+def writer_of(settings: Settings, inputs: Callable[[], Mapping[str, str]]) -> HistoryWriter | None:
     """Return the writer for the history named in the settings; None if there is none."""
-    return None if settings.history is None else HistoryWriter(settings.history, settings.project)
+    return None if settings.history is None else HistoryWriter(settings.history, settings.project, inputs)
 
 
 def _append(file: BinaryIO, line: bytes) -> None:

@@ -8,6 +8,8 @@ total      the `_FIGURES` of a group of summary.json, with {p50, p95} of its `la
            {input, output, total} of its `tokens`; `unpriced` lists the models that count as 0 in `cost`
 scenarios  by id (and variant, in brackets): [verdict, score], followed by [passed, runs] if it was repeated.
            The verdict is the worst of the repeats, the score their mean.
+inputs     for each of the scenarios, in their order: the first digits of a digest of the files it depends on, its own
+           file, its manifest and its code; "" if unknown. Missing if none is known
 """
 
 from __future__ import annotations
@@ -23,6 +25,8 @@ from harness.report.verdicts import WORST_FIRST, worst
 from harness.units import is_number
 
 FORMAT: Final = "harness-history/1"
+_DIGITS: Final = 10
+"""Digits of a digest of inputs that are kept."""
 _FIGURES: Final = ("runs", "distinct_runs", "scenarios", "passed", "failed", "errors", "skipped", "llm_calls")
 _SHARES: Final = ("pass_rate", "fitness")
 _LATENCIES: Final = ("p50", "p95")
@@ -95,7 +99,7 @@ def _entry(runs: Iterable[tuple[str, float]]) -> Entry:
 
 
 class RunRecord(NamedTuple):
-    """A run of the history. Its fields are those of the line."""
+    """A run of the history. Its fields are those of the line; `inputs` is by scenario, where it is known."""
 
     total: Mapping[str, Any]
     scenarios: Mapping[str, Entry]
@@ -104,12 +108,18 @@ class RunRecord(NamedTuple):
     branch: str | None = None
     complete: bool = True
     reason: str | None = None
+    inputs: Mapping[str, str] = {}
 
     @classmethod
     def of(
-        cls, summary: Mapping[str, Any], verdicts: Verdicts, time: str | None, revision: Revision
+        cls,
+        summary: Mapping[str, Any],
+        verdicts: Verdicts,
+        time: str | None,
+        revision: Revision,
+        inputs: Mapping[str, str] | None = None,
     ) -> RunRecord:
-        """Return the record of a run, from its summary and the results of its scenarios."""
+        """Return the record of a run; `inputs` has the digest of the inputs of each scenario, where it is known."""
         total = summary["total"]
         figures = {name: total[name] for name in (*_FIGURES, *_SHARES, "pass_rate_interval")} | {
             "latency": {name: total["latency"][name] for name in _LATENCIES},
@@ -120,9 +130,9 @@ class RunRecord(NamedTuple):
             ],
         }
         complete, reason = summary["complete"], summary["reason"]
-        return cls(
-            figures, verdicts.entries(), time, revision.commit, revision.branch, complete, reason or None
-        )
+        entries = verdicts.entries()
+        known = {name: digest[:_DIGITS] for name, digest in (inputs or {}).items() if name in entries}
+        return cls(figures, entries, time, revision.commit, revision.branch, complete, reason or None, known)
 
     def as_json(self) -> dict[str, Any]:
         """Return the line of the history, as a mapping."""
@@ -135,6 +145,7 @@ class RunRecord(NamedTuple):
             "reason": self.reason,
             "total": self.total,
             "scenarios": {label: entry.as_json() for label, entry in self.scenarios.items()},
+            **({"inputs": [self.inputs.get(label, "") for label in self.scenarios]} if self.inputs else {}),
         }
 
     @classmethod
@@ -156,10 +167,14 @@ class RunRecord(NamedTuple):
         scenarios = line.get("scenarios")
         if not isinstance(scenarios, dict):
             raise ValueError(f"'scenarios' is not a mapping: {scenarios!r:.60}")
+        inputs = line.get("inputs", [""] * len(scenarios))
+        if not isinstance(inputs, list) or [*map(type, inputs)] != [str] * len(scenarios):
+            raise ValueError(f"'inputs' is not a list with a text for each scenario: {inputs!r:.60}")
         return cls(
             _total(line.get("total")),
             {label: _read_entry(label, entry) for label, entry in scenarios.items()},
             complete=line["complete"],
+            inputs={label: text for label, text in zip(scenarios, inputs, strict=True) if text},
             **texts,
         )
 

@@ -161,7 +161,7 @@ def _scenarios(trends: Trends, width: int | None, ascii_only: bool) -> Iterator[
             yield f"{state}: {plural(count, 'scenario')}"
         yield from _hanging(f"  {printable(trend.label)}", width)
         marks = _ASCII_MARKS if ascii_only else _MARKS
-        drawn = "".join(marks[verdict] for verdict in trend.recent)
+        drawn = "".join(marks[each.verdict] for each in trend.recent)
         yield from _hanging(f"    {drawn}  {describe_trend(trend, state)}", width)
     if len(found) > _MAX_SCENARIOS:
         yield f"… and {plural(len(found) - _MAX_SCENARIOS, 'more scenario')} (--json has them)"
@@ -179,6 +179,8 @@ def describe_trend(trend: ScenarioTrend, state: str) -> str:
         facts += [f"last failed at {_at(trend.last_failed)}", f"passes since {_at(trend.fixed_in)}"]
     if trend.changes > 1:
         facts.append(f"changed {trend.changes} times in {plural(trend.runs, 'run')}")
+    if state == "failing" and trend.is_flaky:
+        facts.append("flaky before, with the same agent")
     if trend.mixed:
         facts.append(f"its repeats disagreed in {plural(trend.mixed, 'run')}")
     return ", ".join(facts)

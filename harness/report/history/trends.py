@@ -10,12 +10,28 @@ from typing import Any, Final, NamedTuple
 from harness.report.history.record import Entry, RunRecord
 
 FORMAT: Final = "harness-trends/1"
-STATES: Final = ("failing", "flaky", "fixed", "gone")
+CHANGED: Final = "changed with the agent"
+STATES: Final = ("failing", "flaky", CHANGED, "fixed", "gone")
 """States of notable scenarios, the worst first. A scenario that always passed has the state ""."""
 FLAKY: Final = 3
-"""Number of verdict changes that make a scenario flaky. One that broke and was fixed has two."""
-_RECENT: Final = 20
+"""Number of recent verdict changes that make a scenario flaky. One that broke and was fixed has two."""
+RECENT: Final = 20
+"""Number of runs that are recent."""
 _MARKED: Final = ("last_passed", "first_failed", "last_failed", "fixed_in", "last_seen")
+
+
+class RecentRun(NamedTuple):
+    """A recent run of a scenario.
+
+    changed    True if it passed and did not before, or the other way round
+    same_agent True if nothing that the scenario depends on is known to differ from the run before
+    mixed      True if its repeats had different verdicts
+    """
+
+    verdict: str
+    changed: bool
+    same_agent: bool
+    mixed: bool
 
 
 class Run(NamedTuple):
@@ -52,7 +68,7 @@ class ScenarioTrend:
     last_failed   the last run in which it failed
     fixed_in      the first run in which it passed again after a failure
     last_seen     the last run that had it
-    recent        the verdicts of the last runs, the newest last
+    recent        the last runs, the newest last
     """
 
     label: str
@@ -67,18 +83,22 @@ class ScenarioTrend:
     last_failed: Run | None = None
     fixed_in: Run | None = None
     last_seen: Run | None = None
-    recent: deque[str] = field(default_factory=lambda: deque(maxlen=_RECENT))
+    recent: deque[RecentRun] = field(default_factory=lambda: deque(maxlen=RECENT))
+    _agent: tuple[str, str | None] = ("", None)
 
-    def add(self, run: Run, entry: Entry) -> None:
-        """Add its result in a run."""
+    def add(self, run: Run, entry: Entry, inputs: str = "") -> None:
+        """Add its result in a run. `inputs` is the digest of the files that it depends on; "" if unknown."""
         self.runs += 1
         self.last_seen = run
-        self.recent.append(entry.verdict)
-        self.mixed += 0 < entry.passed < entry.runs
+        mixed = 0 < entry.passed < entry.runs
+        self.mixed += mixed
+        passes, passed = entry.verdict == "passed", self.verdict == "passed"
+        changed = bool(self.verdict) and entry.verdict != "skipped" and passes != passed
+        same_agent = _is_same(self._agent, (inputs, run.commit))
+        self.recent.append(RecentRun(entry.verdict, changed, same_agent, mixed))
         if entry.verdict == "skipped":
             return
-        passes, passed = entry.verdict == "passed", self.verdict == "passed"
-        changed = bool(self.verdict) and passes != passed
+        self._agent = (inputs, run.commit)
         self.changes += changed
         if passes:
             self.passed += 1
@@ -94,11 +114,25 @@ class ScenarioTrend:
         """Return one of `STATES`, or "" if it always passed. `last_whole` is the number of the last complete run."""
         if self.last_seen is None or self.last_seen.number < last_whole:
             return "gone"
-        if self.changes >= FLAKY or self.mixed:
-            return "flaky"
-        if self.first_failed is not None:
+        if self.first_failed is not None and not self._is_mixed:
             return "failing"
+        if self.is_flaky:
+            return "flaky"
+        if sum(each.changed for each in self.recent) >= FLAKY:
+            return CHANGED
         return "fixed" if self.fixed_in is not None else ""
+
+    @property
+    def _is_mixed(self) -> bool:
+        """True if the repeats of the last run that judged it had different verdicts."""
+        judged = [each for each in self.recent if each.verdict != "skipped"]
+        return bool(judged) and judged[-1].mixed
+
+    @property
+    def is_flaky(self) -> bool:
+        """True if its recent verdicts changed often although nothing else did, or differed between repeats."""
+        changes = sum(each.changed and each.same_agent for each in self.recent)
+        return changes >= FLAKY or any(each.mixed for each in self.recent)
 
     def as_json(self, last_whole: int) -> dict[str, Any]:
         """Return the trend as JSON data."""
@@ -113,8 +147,15 @@ class ScenarioTrend:
             "changes": self.changes,
             "mixed": self.mixed,
             **{name: run.identity if run else None for name, run in marks.items()},
-            "recent": list(self.recent),
+            "flaky": self.is_flaky,
+            "recent": [each.verdict for each in self.recent],
         }
+
+
+def _is_same(before: tuple[str, str | None], after: tuple[str, str | None]) -> bool:
+    """True if the inputs are equal or, where they are not known, the commits."""
+    (inputs, commit), (inputs_now, commit_now) = before, after
+    return inputs == inputs_now if inputs and inputs_now else commit == commit_now
 
 
 class Trends:
@@ -132,14 +173,23 @@ class Trends:
     def add(self, record: RunRecord, name: str = "") -> None:
         """Add a run."""
         self.count += 1
-        run = Run(self.count, name, *record[2:], record.total)
+        run = Run(
+            self.count,
+            name,
+            record.time,
+            record.commit,
+            record.branch,
+            record.complete,
+            record.reason,
+            record.total,
+        )
         self.runs.append(run)
         self._last_whole = run.number if run.complete else self._last_whole
         for label, entry in record.scenarios.items():
             trend = self.scenarios.get(label)
             if trend is None:
                 trend = self.scenarios[label] = ScenarioTrend(label)
-            trend.add(run, entry)
+            trend.add(run, entry, record.inputs.get(label, ""))
 
     def extend(self, records: Iterable[RunRecord]) -> None:
         """Add the runs of a history."""

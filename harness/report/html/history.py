@@ -45,7 +45,7 @@ def history_data(file: Path) -> dict[str, Any]:
             {
                 "id": trend.label,
                 "state": (state := trends.state(trend)),
-                "recent": list(trend.recent),
+                "recent": [each.verdict for each in trend.recent],
                 "when": describe_trend(trend, state),
             }
             for trend in found[:MAX_SCENARIOS]
