@@ -7,6 +7,7 @@ from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import pairwise
+from math import comb
 from typing import Any, Final
 
 from harness.calibration.asking import GradedRow
@@ -15,6 +16,7 @@ from harness.judges.grade import is_unreadable
 from harness.source.display import clip
 from harness.source.document import shown_path
 from harness.statistics.agreement import Ratings, agreement, kappa, kappa_interval
+from harness.statistics.paired_difference import ALPHA
 
 FORMAT: Final = "harness-judge-check/1"
 MIN_ROWS: Final = 10
@@ -36,7 +38,8 @@ class Figures:
     recall         the share of the rows failed by people that the judge fails, too; None if they fail none
     correlation    of grades with graded labels (Pearson's); None if one of them is constant
     error          the mean absolute difference of grades and graded labels
-    best           the threshold with the best agreement on these rows, and that agreement; None for the current one
+    best           the threshold with the best agreement, and that agreement; None if it is not significantly better
+                   than the current one
     """
 
     labels: LabelFile
@@ -174,7 +177,11 @@ def _correlation(pairs: Sequence[tuple[float, float]]) -> float | None:
 
 
 def _best_threshold(pairs: Sequence[tuple[float, float]], threshold: float) -> tuple[float, float] | None:
-    """Return the threshold with the best agreement, and that agreement; None if the current one is as good."""
+    """Return the threshold with the best agreement, and that agreement; None if it is not significantly better.
+
+    The best of many thresholds agrees better by chance alone. So the rows that it rates otherwise are tested (exact
+    sign test, one-sided), and the p-value is multiplied by the number of thresholds (Bonferroni).
+    """
     verdicts = Counter((_passes(label, threshold), round(grade, _STEPS)) for label, grade in pairs)
     grades = sorted({grade for _, grade in verdicts})
 
@@ -184,10 +191,15 @@ def _best_threshold(pairs: Sequence[tuple[float, float]], threshold: float) -> t
     middles = (round((low + high) / 2, _STEPS) for low, high in pairwise(grades))
     between = [middle for middle in middles if middle]
     best = max((threshold, *between), key=lambda tried: (alike(tried), -abs(tried - threshold)))
-    if best == threshold:
+    right = [
+        (_passes(grade, best) == _passes(label, threshold))
+        for label, grade in pairs
+        if _passes(grade, best) != _passes(grade, threshold)
+    ]
+    by_chance = sum(comb(len(right), more) for more in range(sum(right), len(right) + 1)) / 2 ** len(right)
+    if not right or by_chance * len(between) > ALPHA:
         return None
-    now, then = (agreement(_ratings(pairs, threshold, each)) for each in (threshold, best))
-    return (best, then) if then > now else None
+    return best, agreement(_ratings(pairs, threshold, best))
 
 
 def _row_json(each: GradedRow) -> dict[str, Any]:

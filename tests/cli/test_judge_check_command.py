@@ -71,10 +71,16 @@ def test_rows_rated_differently_are_shown_with_the_judge_s_reason(check: Check) 
 def test_a_better_threshold_is_suggested_with_a_note_on_its_selection(
     check: Check,
 ) -> None:
-    result = check(rows(6, 0, 3, 3))
+    result = check(rows(6, 0, 6, 3))
     assert "a threshold of 0.85 in place of 0.5 would agree in 1.000 of these rows.\n" in result.stdout
     assert "  It was chosen from them: check it on other rows" in result.stdout
     assert "a threshold of" not in check(rows(6, 0, 0, 6)).stdout
+
+
+def test_a_threshold_that_is_better_by_chance_is_not_suggested(check: Check) -> None:
+    """Three rows that another threshold rates as people do: one of two equal thresholds has that in one case of eight."""
+    result = check(rows(6, 0, 3, 3), "--json", "-")
+    assert figures(result)["best_threshold"] is None
 
 
 def test_the_threshold_option_overrides_that_of_the_file(check: Check) -> None:
