@@ -17,6 +17,7 @@ from harness.gate.rules import TOLERANCE, NothingToJudge
 from harness.gate.ruling import AffectedScenario, Ruling
 from harness.report.formatting import plural
 from harness.report.pairing import Pair
+from harness.report.scenario_runs import ScenarioRuns
 from harness.statistics.relative_change import PairedValues, relative_change
 
 DEFAULT_CONFIDENCE: Final = 0.95
@@ -76,14 +77,30 @@ def change_rule(rule: str, part: Part, bound: float, confidence: float) -> Rulin
 
 
 def _values(pair: Pair, compared: ComparedFigure) -> list[tuple[float, float]]:
-    """Return the figure of each repeat in both runs; repeats that were not judged have no latency."""
-    values = [
-        (getattr(before, compared.figure), getattr(after, compared.figure)) for before, after in pair.repeats
-    ]
+    """Return the figure of each repeat in both runs; repeats that were not judged have no latency.
+
+    Repeats that vary and are not as many before as after, as in a baseline of several runs, count with their means.
+    """
+    if pair.unpaired and (pair.before.varies or pair.after.varies):
+        values = [(_mean(pair.before, compared.figure), _mean(pair.after, compared.figure))]
+    else:
+        values = [
+            (getattr(before, compared.figure), getattr(after, compared.figure))
+            for before, after in pair.repeats
+        ]
     if compared.figure == "cost" and any(None in both for both in values):
         message = f"what '{pair.after.label}' costs is not known: a model has no price"
         raise NothingToJudge(message, "add it to [tool.harness.prices]; a baseline needs it too")
-    return [both for both in values if None not in both]
+    return [(before, after) for before, after in values if before is not None and after is not None]
+
+
+def _mean(scenario: ScenarioRuns, figure: str) -> float | None:
+    """Return the mean of a figure over the judged repeats; None if there are none, or a cost is not known."""
+    values = [getattr(repeat, figure) for repeat in scenario.repeats.values() if repeat.verdict != "skipped"]
+    known = [value for value in values if value is not None]
+    if not known or (figure == "cost" and len(known) < len(values)):
+        return None
+    return math.fsum(known) / len(known)
 
 
 def _can_differ(pair: Pair, values: Sequence[tuple[float, float]]) -> bool:
@@ -114,7 +131,9 @@ def _most_first(found: tuple[float, AffectedScenario]) -> Any:
 
 def _note(worse: float, part: Part) -> str:
     assert part.pairing is not None
-    unpaired = sum(pair.unpaired for pair in part.pairing.pairs)
+    unpaired = sum(
+        pair.unpaired for pair in part.pairing.pairs if not (pair.before.varies or pair.after.varies)
+    )
     notes = ["there was none before"] if math.isinf(worse) else []
     notes += [f"{plural(unpaired, 'repeat')} in only one of the runs"] if unpaired else []
     return "; ".join(notes)

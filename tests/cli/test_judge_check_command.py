@@ -78,7 +78,7 @@ def test_a_better_threshold_is_suggested_with_a_note_on_its_selection(
 
 
 def test_a_threshold_that_is_better_by_chance_is_not_suggested(check: Check) -> None:
-    """Three rows that another threshold rates as people do: one of two equal thresholds has that in one case of eight."""
+    """One of two equal thresholds rates three rows as people do in one case of eight."""
     result = check(rows(6, 0, 3, 3), "--json", "-")
     assert figures(result)["best_threshold"] is None
 

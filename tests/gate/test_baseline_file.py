@@ -5,7 +5,10 @@ from typing import Any
 import pytest
 
 from harness.errors import FormatError
+from harness.gate.judge import judge
+from harness.gate.policy import Policy, Rules
 from harness.report.baseline_file import baseline_text, read_baseline
+from harness.report.baseline_of_runs import baseline_of
 from harness.report.scenario_runs import read_run
 from tests.gate.runs import RunSpec, write_run
 
@@ -114,3 +117,59 @@ def test_a_baseline_that_is_missing_names_its_neighbour(tmp_path: Path) -> None:
         read_baseline(tmp_path / "basline.json")
 
     assert refused.value.code == "baseline-missing"
+
+
+def test_a_baseline_of_several_runs_has_the_repeats_of_all_of_what_varies(tmp_path: Path) -> None:
+    runs = [
+        read_run(
+            write_run(
+                tmp_path / f"run {score}",
+                {
+                    "x": RunSpec(["passed", "failed"], score=[score, 0.0], repeats=2, varies=True),
+                    "y": RunSpec(),
+                },
+            )
+        )
+        for score in (1.0, 0.4)
+    ]
+    (tmp_path / "base.json").write_text(baseline_text(baseline_of(runs)), encoding="utf-8")
+
+    read = {
+        key[0].partition("::")[2]: each
+        for key, each in read_baseline(tmp_path / "base.json").scenarios.items()
+    }
+
+    assert [repeat.score for repeat in read["x"].repeats.values()] == [1.0, 0.0, 0.4, 0.0]
+    assert read["x"].score == pytest.approx(0.35)
+    assert len(read["y"].repeats) == 1
+
+
+@pytest.mark.parametrize(
+    ("other", "message"),
+    [
+        ({"x": RunSpec()}, "1 scenario only in one of them: a.scenario.yaml::y"),
+        ({"x": RunSpec(), "y": RunSpec("failed")}, "1 scenario changed between them: a.scenario.yaml::y"),
+    ],
+)
+def test_runs_of_different_agents_make_no_baseline(
+    tmp_path: Path, other: dict[str, RunSpec], message: str
+) -> None:
+    runs = [
+        read_run(write_run(tmp_path / name, specs))
+        for name, specs in (("one", {"x": RunSpec(), "y": RunSpec()}), ("other", other))
+    ]
+    with pytest.raises(FormatError, match=message):
+        baseline_of(runs)
+
+
+def test_what_varies_is_compared_with_the_mean_of_the_runs_of_the_baseline(tmp_path: Path) -> None:
+    def specs(score: float) -> dict[str, RunSpec]:
+        return {f"s{n}": RunSpec(score=score, varies=True) for n in range(8)}
+
+    runs = [read_run(write_run(tmp_path / str(score), specs(score))) for score in (1.0, 0.5)]
+    (tmp_path / "base.json").write_text(baseline_text(baseline_of(runs)), encoding="utf-8")
+
+    now = write_run(tmp_path / "now", specs(0.75))
+    [ruling] = judge(now, Policy(Rules(max_fitness_drop=0.0)), tmp_path / "base.json").rulings
+
+    assert (ruling.actual, ruling.note) == (0.0, "")
