@@ -68,7 +68,11 @@ def command(
         settings = load_settings()
         with warnings_at_end():
             verdict = judge(
-                run or settings.report, read_policy(policy, settings.project), baseline, partial=partial
+                run or settings.report,
+                read_policy(policy, settings.project),
+                baseline,
+                partial=partial,
+                history=settings.history,
             )
     except FormatError as error:  # files of an earlier gate must not pass for the verdict of this one
         _write(as_json, _json_text(refused_json(error.problems)))

@@ -8,7 +8,7 @@ scripted answers, the change itself decides.
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Final
 
@@ -18,7 +18,7 @@ from harness.gate.ruling import AffectedScenario, Ruling
 from harness.report.formatting import plural
 from harness.report.pairing import Pair
 from harness.report.scenario_runs import ScenarioRuns
-from harness.statistics.relative_change import PairedValues, relative_change
+from harness.statistics.relative_change import Change, PairedValues, relative_change
 
 DEFAULT_CONFIDENCE: Final = 0.95
 
@@ -45,6 +45,24 @@ CHANGES: Final = {
     "max_tokens_increase": ComparedFigure("tokens"),
 }
 
+PROVABLE: Final = {
+    "fitness": CHANGES["max_fitness_drop"],
+    "latency": CHANGES["max_latency_increase"],
+    "cost": CHANGES["max_cost_increase"],
+}
+"""The figures of `proven_no_worse`."""
+
+
+@dataclass(frozen=True)
+class _Compared:
+    """A figure in both runs: how much worse it is now, with its interval if it varies, and the scenarios."""
+
+    worse: float
+    interval: tuple[float, float] | None
+    change: Change
+    affected: Sequence[AffectedScenario]
+    note: str
+
 
 def change_rule(rule: str, part: Part, bound: float, confidence: float) -> Ruling:
     """Apply a rule of `CHANGES`.
@@ -52,8 +70,39 @@ def change_rule(rule: str, part: Part, bound: float, confidence: float) -> Rulin
     Raises:
         NothingToJudge: no scenario was judged in both runs, or a cost is not known.
     """
+    found = _compare(part, CHANGES[rule], confidence)
+    holds = found.worse <= bound + TOLERANCE or (
+        found.interval is not None and found.interval[0] <= TOLERANCE
+    )
+    return Ruling(
+        rule, part.scope, found.worse, bound, holds, found.interval, scenarios=found.affected, note=found.note
+    )
+
+
+def proven_no_worse(part: Part, bounds: Mapping[str, float], confidence: float) -> Iterator[Ruling]:
+    """Yield the ruling for each figure: its interval has to exclude that it is worse by more than its bound.
+
+    A run that varies too much to say so fails. If none can differ, the change itself decides.
+
+    Raises:
+        NothingToJudge: no scenario was judged in both runs, or a cost is not known.
+    """
+    for figure, bound in bounds.items():
+        found = _compare(part, PROVABLE[figure], confidence)
+        most = found.worse if found.interval is None else found.interval[1]
+        proven, note = most <= bound + TOLERANCE, found.note
+        if not proven and found.worse <= bound + TOLERANCE:
+            needed = found.change.ratio.scenarios_for(bound - found.worse, confidence)
+            would = f": about {plural(needed, 'scenario')} like these would do" if needed else ""
+            note = "; ".join([f"not enough evidence{would}", *([note] if note else [])])
+        yield Ruling(
+            "proven_no_worse", part.scope, found.worse, {figure: bound}, proven, found.interval,
+            scenarios=found.affected, note=note,
+        )  # fmt: skip
+
+
+def _compare(part: Part, compared: ComparedFigure, confidence: float) -> _Compared:
     assert part.pairing is not None
-    compared = CHANGES[rule]
     found = sorted(
         ((pair, _values(pair, compared)) for pair in part.pairing.pairs), key=lambda one: one[0].after.key
     )
@@ -69,11 +118,8 @@ def change_rule(rule: str, part: Part, bound: float, confidence: float) -> Rulin
         low, high = sorted(compared.sign * end for end in (change.low, change.high))
         interval = low, high
     worse = 0.0 if change.estimate == 0 else compared.sign * change.estimate
-    holds = worse <= bound + TOLERANCE or (interval is not None and interval[0] <= TOLERANCE)
-    return Ruling(
-        rule, part.scope, worse, bound, holds, interval,
-        scenarios=_affected(pairs, scenarios, compared.sign), note=_note(worse, part),
-    )  # fmt: skip
+    affected = _affected(pairs, scenarios, compared.sign)
+    return _Compared(worse, interval, change, affected, _note(worse, part))
 
 
 def _values(pair: Pair, compared: ComparedFigure) -> list[tuple[float, float]]:

@@ -5,9 +5,9 @@ from __future__ import annotations
 import math
 from typing import Any
 
-from harness.gate.changes import CHANGES
+from harness.gate.changes import CHANGES, PROVABLE
 from harness.gate.ruling import AffectedScenario, Ruling
-from harness.report.formatting import cost, percent, plural, seconds
+from harness.report.formatting import cost, p_value, percent, plural, seconds
 
 _SECONDS = ("max_p50_latency", "max_p95_latency")
 _SHARES = ("min_pass_rate",)
@@ -24,8 +24,10 @@ def figure_text(ruling: Ruling) -> str:
     rule, actual = ruling.rule, ruling.actual
     if actual is None:
         return "–"
-    if rule in CHANGES:
+    if rule in CHANGES or rule == "proven_no_worse":
         return _change(ruling)
+    if rule == "no_drift":
+        return f"p {p_value(actual)}"
     if rule == "min_coverage":
         return ", ".join(f"{percent(share)} of {kind}" for kind, share in actual.items())
     if rule in _COUNTED:
@@ -38,6 +40,10 @@ def bound_text(ruling: Ruling) -> str:
     rule, value = ruling.rule, ruling.bound
     if rule in CHANGES:
         return f"at most {_share(value)} worse"
+    if rule == "proven_no_worse":
+        return ", ".join(f"{figure} proven at most {_share(share)} worse" for figure, share in value.items())
+    if rule == "no_drift":
+        return f"above {value:g}"
     if rule == "min_coverage":
         return "at least " + ", ".join(f"{percent(share)} of {kind}" for kind, share in value.items())
     if rule in ("no_new_failures", "allow_removed"):
@@ -47,7 +53,12 @@ def bound_text(ruling: Ruling) -> str:
 
 def change_text(ruling: Ruling, affected: AffectedScenario) -> str:
     """Return the figure of a scenario before and now, or only now if the former is not known."""
-    before, after = (_value(ruling.rule, value) for value in (affected.before, affected.after))
+    rule = ruling.rule
+    if rule == "proven_no_worse":
+        rule = next(
+            name for name, compared in CHANGES.items() if compared is PROVABLE[next(iter(ruling.bound))]
+        )
+    before, after = (_value(rule, value) for value in (affected.before, affected.after))
     return after if affected.before is None else f"{before} → {after}"
 
 

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, Final
 
 from harness.errors import FormatError, Problem
-from harness.gate.changes import CHANGES, DEFAULT_CONFIDENCE, change_rule
+from harness.gate.changes import CHANGES, DEFAULT_CONFIDENCE, change_rule, proven_no_worse
+from harness.gate.drift import no_drift
 from harness.gate.failures import no_new_failures
 from harness.gate.parts import Part, ScopedCoverage, part_of
 from harness.gate.policy import WITH_BASELINE, Policy, Rules, Scope, default_rules
@@ -74,7 +75,14 @@ def refused_json(problems: Sequence[Problem]) -> dict[str, Any]:
     return {"format": FORMAT, "passed": False, "rules": [], "problems": listed}
 
 
-def judge(run: Path, policy: Policy, baseline: Path | None = None, *, partial: bool = False) -> Verdict:
+def judge(
+    run: Path,
+    policy: Policy,
+    baseline: Path | None = None,
+    *,
+    partial: bool = False,
+    history: Path | None = None,
+) -> Verdict:
     """Judge a run.
 
     Args:
@@ -82,6 +90,7 @@ def judge(run: Path, policy: Policy, baseline: Path | None = None, *, partial: b
         policy: the rules.
         baseline: replaces the policy's baseline.
         partial: True to accept an incomplete run or baseline.
+        history: the history that the run was appended to.
 
     Raises:
         FormatError: the run or the baseline is missing, damaged or incomplete; the two have no scenario in common; or
@@ -95,7 +104,7 @@ def judge(run: Path, policy: Policy, baseline: Path | None = None, *, partial: b
     compared = _read_baseline(policy, baseline, partial)
     pairing = None if compared is None else _pair_with_baseline(compared, read, partial)
     notes, summary = _notes(read, compared, pairing, partial), sums.as_json()
-    evaluation = _RuleEvaluation(policy, compared is not None, partial)
+    evaluation = _RuleEvaluation(policy, compared is not None, partial, history)
     for number, scope in enumerate(scopes):
         graphs = coverage[number].summary()
         at = None if scope is None else number - 1
@@ -205,8 +214,9 @@ def _part_name(scope: tuple[Scope, str] | None) -> str:
 class _RuleEvaluation:
     """Applies the rules of a policy to parts of a run, and collects the rulings and problems."""
 
-    def __init__(self, policy: Policy, has_baseline: bool, partial: bool) -> None:
+    def __init__(self, policy: Policy, has_baseline: bool, partial: bool, history: Path | None) -> None:
         self._policy, self._has_baseline, self._partial = policy, has_baseline, partial
+        self._history = history
         self.rulings: list[Ruling] = []
         self.problems: list[Problem] = []
 
@@ -229,7 +239,7 @@ class _RuleEvaluation:
                 self._refuse("baseline-missing", f"{rule} needs a baseline", at, rule, hint)
                 continue
             try:
-                self.rulings.append(self._ruling(rule, bound, part, rules))
+                self.rulings += self._rulings(rule, bound, part, rules)
             except NothingToJudge as nothing:
                 where = f" of {_part_name(part.scope)}" if part.scope else ""
                 self._refuse("gate-nothing", f"{rule}{where}: {nothing.message}", at, rule, nothing.hint)
@@ -244,12 +254,19 @@ class _RuleEvaluation:
         nothing = not self.rulings and not self._policy.by
         yield from (ruling for ruling in defaults if nothing or not ruling.passed)
 
-    def _ruling(self, rule: str, bound: Any, part: Part, rules: Rules) -> Ruling:
+    def _rulings(self, rule: str, bound: Any, part: Part, rules: Rules) -> Iterable[Ruling]:
+        confidence = rules.confidence or self._policy.rules.confidence or DEFAULT_CONFIDENCE
+        if rule == "proven_no_worse":
+            return [*proven_no_worse(part, bound.bounds, confidence)]
+        return [self._ruling(rule, bound, part, rules, confidence)]
+
+    def _ruling(self, rule: str, bound: Any, part: Part, rules: Rules, confidence: float) -> Ruling:
         if rule in RUN_RULES:
             return RUN_RULES[rule](part, bound)
         if rule == "allow_removed":
             return allow_removed(part, bound)
-        confidence = rules.confidence or self._policy.rules.confidence or DEFAULT_CONFIDENCE
+        if rule == "no_drift":
+            return no_drift(part, confidence, self._history)
         if rule == "no_new_failures":
             allowed = rules.rules.get("allow_removed", self._policy.rules.rules.get("allow_removed", False))
             return no_new_failures(part, confidence, gone_counts=not allowed)

@@ -74,6 +74,27 @@ class MinCoverage(Strict):
         return {part: getattr(self, part) for part in self.written("nodes", "edges", "branches")}
 
 
+class ProvenNoWorse(Strict):
+    """Shares by which figures may be worse than in the baseline, which the run has to prove."""
+
+    model_config = ConfigDict(title="proven_no_worse")
+
+    fitness: Share = LEFT_OUT
+    latency: Share = LEFT_OUT
+    cost: Share = LEFT_OUT
+
+    @model_validator(mode="after")
+    def _proves_something(self) -> ProvenNoWorse:
+        if not self.bounds:
+            raise mistaken(Mistake("proven_no_worse names no figure", hint="known: fitness, latency, cost"))
+        return self
+
+    @property
+    def bounds(self) -> dict[str, float]:
+        """The shares that are set."""
+        return {figure: getattr(self, figure) for figure in self.written("fitness", "latency", "cost")}
+
+
 class Rules(Strict):
     """The rules, in the order in which they are printed. A rule that is not set does not apply."""
 
@@ -88,21 +109,24 @@ class Rules(Strict):
     max_flaky: Count = LEFT_OUT
     max_errors: Count = LEFT_OUT
     min_coverage: MinCoverage = LEFT_OUT
+    no_drift: bool = LEFT_OUT
     no_new_failures: bool = LEFT_OUT
     allow_removed: bool = LEFT_OUT
     max_fitness_drop: Share = LEFT_OUT
     max_latency_increase: Share = LEFT_OUT
     max_cost_increase: Share = LEFT_OUT
     max_tokens_increase: Share = LEFT_OUT
+    proven_no_worse: ProvenNoWorse = LEFT_OUT
     confidence: Annotated[float, BeforeValidator(_confidence)] = LEFT_OUT
 
     @property
     def rules(self) -> dict[str, Any]:
-        """The rules that are set, with their bounds; `no_new_failures: false` counts as not set."""
+        """The rules that are set, with their bounds; one of `_SWITCHES` that is false counts as not set."""
         bounds = {name: getattr(self, name) for name in self.written(*RULES)}
-        return {name: bound for name, bound in bounds.items() if (name, bound) != ("no_new_failures", False)}
+        return {name: bound for name, bound in bounds.items() if bound is not False or name not in _SWITCHES}
 
 
+_SWITCHES: Final = ("no_drift", "no_new_failures")
 RULES: Final = tuple(name for name in Rules.model_fields if name != "confidence")
 WITH_BASELINE: Final = RULES[RULES.index("no_new_failures") :]
 

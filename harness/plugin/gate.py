@@ -63,7 +63,8 @@ class Gate:
             folder = self._report.finish()
             if folder is None:
                 raise FormatError(Problem("no-runs", "no scenario ran, so there is nothing to judge"))
-            verdict = judge(folder, read_policy(None, self._report.settings.project))
+            settings = self._report.settings
+            verdict = judge(folder, read_policy(None, settings.project), history=settings.history)
         except FormatError as error:
             refused = [printable(render(problem), keep_newlines=True) for problem in error.problems]
             self._lines = [*refused, "gate failed: it could not be judged"]

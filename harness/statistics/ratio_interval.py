@@ -21,9 +21,10 @@ A bootstrap over scenarios with the same two halves has the same width and cover
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from math import inf, sqrt
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 from harness.statistics.student import student_quantile, upper_tail
 
@@ -34,13 +35,22 @@ if TYPE_CHECKING:
     Values = NDArray[np.float64]
 
 
+MOST: Final = 10**9
+"""Number of scenarios that is never suggested, nor exceeded."""
+
+
 @dataclass(frozen=True)
 class RatioEstimate:
-    """A ratio with its standard error and degrees of freedom. The error is infinite for a single scenario."""
+    """A ratio with its standard error and degrees of freedom. The error is infinite for a single scenario.
+
+    `spread` is the standard deviation of what a scenario contributes, `reach` the range of it.
+    """
 
     value: float
     error: float
     degrees: float
+    spread: float = 0.0
+    reach: float = 0.0
 
     def interval(self, confidence: float) -> tuple[float, float]:
         """Return the interval with this confidence."""
@@ -54,6 +64,18 @@ class RatioEstimate:
         if self.error == inf or self.value == at:
             return 1.0
         return 2 * upper_tail(abs(self.value - at) / self.error, self.degrees) if self.error else 0.0
+
+    def scenarios_for(self, half_width: float, confidence: float) -> int | None:
+        """Return the number of scenarios like these whose interval is that narrow; None if it cannot be known."""
+        if self.error in (0.0, inf) or half_width <= 0:
+            return None
+        share = (1 + confidence) / 2
+
+        def is_narrow(n: int) -> bool:
+            error = sqrt((n * self.spread**2 + self.reach**2) / (n * (n + 1)))
+            return student_quantile(share, n - 1.0) * error <= half_width
+
+        return least_number(is_narrow)
 
 
 def ratio_estimate(changes: Values, counts: Values, ranges: Values) -> RatioEstimate:
@@ -75,7 +97,20 @@ def ratio_estimate(changes: Values, counts: Values, ranges: Values) -> RatioEsti
     effective = 1 / float(shares @ shares)
     if n == 1 or effective - 1 < 1e-9:
         return RatioEstimate(value, inf, 0.0)
-    residuals = changes / total - value * shares
-    halves = ranges / total
-    error = sqrt((float(residuals @ residuals) + float(halves @ halves) / n) * n / (n + 1))
-    return RatioEstimate(value, error, effective - 1)
+    # In multiples of the mean count, so that counts of any scale are fine.
+    residuals, halves = (changes / total - value * shares) * n, ranges / total * n
+    squares, range_ = float(residuals @ residuals), float(halves @ halves) / n
+    error = sqrt((squares + range_) / (n * (n + 1)))
+    return RatioEstimate(value, error, effective - 1, sqrt(squares / (n - 1)), sqrt(range_))
+
+
+def least_number(holds: Callable[[int], bool]) -> int:
+    """Return the smallest number from 2 to `MOST` for which a condition holds that holds for all larger ones."""
+    high = 2
+    while not holds(high) and high < MOST:
+        high *= 2
+    low = high // 2
+    while low + 1 < high:
+        middle = (low + high) // 2
+        low, high = (low, middle) if holds(middle) else (middle, high)
+    return min(high, MOST)

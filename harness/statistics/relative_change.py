@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from math import inf
 from typing import TYPE_CHECKING, NamedTuple
 
-from harness.statistics.ratio_interval import ratio_estimate
+from harness.statistics.ratio_interval import RatioEstimate, ratio_estimate
 
 if TYPE_CHECKING:
     import numpy as np
@@ -30,6 +30,7 @@ class Change(NamedTuple):
     estimate: float
     low: float
     high: float
+    ratio: RatioEstimate
 
 
 def relative_change(
@@ -56,7 +57,7 @@ def relative_change(
     estimate = ratio_estimate(after - before, before, ranges)
     low, high = estimate.interval(confidence)
     # Figures are not negative, so a decrease is at most 100 %.
-    return Change(estimate.value, max(-1.0, low) if len(scenarios) > 1 else low, high)
+    return Change(estimate.value, max(-1.0, low) if len(scenarios) > 1 else low, high, estimate)
 
 
 def sampling_units(scenarios: Sequence[PairedValues]) -> Sequence[PairedValues]:

@@ -20,13 +20,14 @@ double the rate of false verdicts.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from math import ceil, log2, sqrt
 from statistics import NormalDist, variance
 from typing import TYPE_CHECKING, Final, NamedTuple
 
 from harness.statistics.paired_difference import weighted_changes
+from harness.statistics.ratio_interval import MOST, least_number
 from harness.statistics.relative_change import PairedValues
 from harness.statistics.student import student_quantile
 
@@ -37,8 +38,6 @@ if TYPE_CHECKING:
     Values = NDArray[np.float64]
 
 POWER: Final = 0.8
-_MOST: Final = 10**9
-"""Number of scenarios that is never suggested, nor exceeded."""
 
 
 class NewSample(NamedTuple):
@@ -106,25 +105,13 @@ def new_sample(scenarios: Sequence[PairedValues], level: float) -> NewSample | N
         same_size,
         level,
     )
-    wanted = _least(lambda number: observed.suffices(number, spread) and observed.enough_change(number))
+    wanted = least_number(lambda number: observed.suffices(number, spread) and observed.enough_change(number))
     return NewSample(wanted, _repeats(scenarios, weights, observed, spread))
 
 
 def _fewest(level: float) -> int:
     """Return the smallest number of scenarios that can be significant: 2 ÷ 2^n ≤ level."""
     return ceil(1 - log2(level))
-
-
-def _least(holds: Callable[[int], bool]) -> int:
-    """Return the smallest number from 2 on for which a condition holds that holds for all larger ones."""
-    high = 2
-    while not holds(high) and high < _MOST:
-        high *= 2
-    low = high // 2
-    while low + 1 < high:
-        middle = (low + high) // 2
-        low, high = (low, middle) if holds(middle) else (middle, high)
-    return high
 
 
 def _repeats(
@@ -147,5 +134,5 @@ def _repeats(
     if within <= spread / 2:
         return None
     between, typical = max(0.0, spread - within), sum(counts) / n
-    repeats = _least(lambda number: observed.suffices(n, between + within * typical / number))
-    return repeats if repeats < _MOST else None
+    repeats = least_number(lambda number: observed.suffices(n, between + within * typical / number))
+    return repeats if repeats < MOST else None

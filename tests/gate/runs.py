@@ -39,7 +39,7 @@ def write_run(
     folder: Path, scenarios: Mapping[str, RunSpec], *, incomplete: str = "", backwards: bool = False
 ) -> Path:
     """Write a run with these scenarios, by name, and return its folder."""
-    outcomes = _outcomes(scenarios)
+    outcomes = outcomes_of(scenarios)
     with ResultsWriter(folder) as writer:
         for outcome in reversed(outcomes) if backwards else outcomes:
             writer.add(outcome)
@@ -52,7 +52,7 @@ def write_lines(
 ) -> Path:
     """Write only the fields that are read, for properties that write hundreds of runs."""
     folder.mkdir(exist_ok=True)
-    lines = [record(outcome).line for outcome in _outcomes(scenarios)]
+    lines = [record(outcome).line for outcome in outcomes_of(scenarios)]
     if order is not None:
         order.shuffle(lines)
     (folder / RESULTS).write_text("".join(f"{line}\n" for line in lines), encoding="utf-8")
@@ -61,7 +61,8 @@ def write_lines(
     return folder
 
 
-def _outcomes(scenarios: Mapping[str, RunSpec]) -> list[Outcome]:
+def outcomes_of(scenarios: Mapping[str, RunSpec]) -> list[Outcome]:
+    """Return the outcome of each repeat of these scenarios."""
     return [
         _outcome(name, spec, repeat) for name, spec in scenarios.items() for repeat in range(spec.repeats)
     ]

@@ -100,13 +100,13 @@ def test_the_repeats_of_a_single_scenario_are_the_sample() -> None:
     assert change.estimate == -0.5
     assert -0.6 <= change.low <= -0.52
     assert -0.48 <= change.high <= -0.4
-    assert relative_change([PairedValues([(1.0, 0.5)])]) == (-0.5, -inf, inf)
+    assert relative_change([PairedValues([(1.0, 0.5)])])[:3] == (-0.5, -inf, inf)
 
 
 def test_a_mean_of_zero_before_the_change() -> None:
     assert relative_change([PairedValues([(0.0, 0.0)])]).estimate == 0
-    assert relative_change([PairedValues([(0.0, 1.0)])] * 12) == (inf, inf, inf)
-    assert relative_change([PairedValues([(0.0, 0.0)])] * 3) == (0, 0, 0)
+    assert relative_change([PairedValues([(0.0, 1.0)])] * 12)[:3] == (inf, inf, inf)
+    assert relative_change([PairedValues([(0.0, 0.0)])] * 3)[:3] == (0, 0, 0)
 
 
 @pytest.mark.parametrize(
