@@ -142,7 +142,7 @@ def measure(labels: LabelFile, graded: Sequence[GradedRow]) -> Figures:
         error=statistics.fmean(abs(label - grade) for label, grade in pairs)
         if labels.graded and pairs
         else None,
-        best=_best_threshold(pairs, threshold),
+        best=best_threshold(pairs, threshold),
     )
 
 
@@ -176,7 +176,7 @@ def _correlation(pairs: Sequence[tuple[float, float]]) -> float | None:
     return statistics.correlation(labels, grades)
 
 
-def _best_threshold(pairs: Sequence[tuple[float, float]], threshold: float) -> tuple[float, float] | None:
+def best_threshold(pairs: Sequence[tuple[float, float]], threshold: float) -> tuple[float, float] | None:
     """Return the threshold with the best agreement, and that agreement; None if it is not significantly better.
 
     The best of many thresholds agrees better by chance alone. So the rows that it rates otherwise are tested (exact

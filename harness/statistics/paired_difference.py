@@ -37,6 +37,9 @@ if TYPE_CHECKING:
 ALPHA: Final = 0.05
 _EXACT: Final = 14
 _DRAWS: Final = 10_000
+_MIN_DRAWS: Final = 2_000
+_SIGNS: Final = 20_000_000
+"""Maximum number of drawn signs, as far as `_MIN_DRAWS` allows."""
 _CHUNK_SIZE: Final = 1_000_000
 _SEED: Final = 0
 _ROUNDING: Final = 1e-12
@@ -137,11 +140,12 @@ def _sign_flips(changes: Values, random: np.random.Generator) -> float:
     least = abs(changes.sum()) - _ROUNDING * len(changes)
     if len(changes) <= _EXACT:
         return float((np.abs(_all_signs(len(changes)) @ changes) >= least).mean())
+    draws = max(_MIN_DRAWS, min(_DRAWS, _SIGNS // len(changes)))
     hits, rows = 0, max(1, _CHUNK_SIZE // len(changes))
-    for start in range(0, _DRAWS, rows):
-        flips = random.integers(0, 2, (min(rows, _DRAWS - start), len(changes))) * 2.0 - 1
+    for start in range(0, draws, rows):
+        flips = random.integers(0, 2, (min(rows, draws - start), len(changes))) * 2.0 - 1
         hits += int((np.abs(flips @ changes) >= least).sum())
-    return (hits + 1) / (_DRAWS + 1)
+    return (hits + 1) / (draws + 1)
 
 
 @cache

@@ -1,17 +1,20 @@
-"""A test whether a scenario passes less often than before, from the number of passes in two runs.
+"""Tests whether scenarios pass less often than before, from the numbers of passes in two runs.
 
-It is Boschloo's exact test, one-sided (Boschloo 1970, "Raised conditional level of significance for the 2 × 2
-table when testing the equality of two probabilities"): the p-value of Fisher's exact test is used as the
-statistic, and the largest probability of a value as small, over all pass rates that the two runs may share, is
-the p-value. It is exact for any pass rate, and more powerful than Fisher's: five passes of five and then none
-have p = 0.001 instead of 0.004.
+The test of one scenario is Boschloo's exact test, one-sided (Boschloo 1970, "Raised conditional level of
+significance for the 2 × 2 table when testing the equality of two probabilities"): the p-value of Fisher's exact
+test is used as the statistic, and the largest probability of a value as small, over all pass rates that the two
+runs may share, is the p-value. It is exact for any pass rate, and more powerful than Fisher's: five passes of
+five and then none have p = 0.001 instead of 0.004.
 """
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from functools import lru_cache
 from math import comb
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Final, NamedTuple
+
+from harness.statistics.paired_difference import holm, sign_flip_p
 
 if TYPE_CHECKING:
     import numpy as np
@@ -22,6 +25,42 @@ if TYPE_CHECKING:
 _RATES: Final = 501
 _MOST_TABLES: Final = 10_000
 """Number of possible results up to which the largest probability is computed; beyond, Fisher's p-value is as good."""
+
+
+class PassCounts(NamedTuple):
+    """The numbers of passes of a scenario, and of its runs, before and after."""
+
+    passed_before: int
+    before: int
+    passed_after: int
+    after: int
+
+    @property
+    def change(self) -> float:
+        """The change of the share that passes."""
+        return self.passed_after / self.after - self.passed_before / self.before
+
+    @property
+    def is_flaky(self) -> bool:
+        """True if in both runs some repeats passed, and some did not."""
+        return 0 < self.passed_before < self.before and 0 < self.passed_after < self.after
+
+
+def significantly_fewer(counts: Sequence[PassCounts], alpha: float) -> set[int]:
+    """Return the numbers of the scenarios that pass less often after than chance explains.
+
+    These are all that pass less often if the scenarios do together (the sign-flip test of their changes), or
+    else those that do each by itself (corrected with Holm's method). Each of the two has half of `alpha`.
+    """
+    import numpy as np
+
+    lower = {at for at, each in enumerate(counts) if each.change < 0}
+    changes = np.array([each.change for each in counts])
+    # The sign-flip test has two sides, and only one of them matters here.
+    if lower and changes.sum() < 0 and sign_flip_p(changes) <= alpha:
+        return lower
+    p_values = holm({str(at): fewer_passes_p(*each) for at, each in enumerate(counts)})
+    return {at for at in lower if p_values[str(at)] <= alpha / 2}
 
 
 @lru_cache(maxsize=10_000)
