@@ -83,8 +83,8 @@ def command(
 
     PATH is a scenario file (*.scenario.yaml), a folder of them, or FILE::NAME for one scenario. Each scenario runs
     with the baseline, and with each variant of FILE that changes something in its manifest: prompts, models,
-    parameters, variables, or the manifest itself. Fitness is compared scenario by scenario (95 % interval of a paired
-    bootstrap; verdicts are corrected for the number of variants).
+    parameters, variables, or the manifest itself. Fitness is compared scenario by scenario;
+    verdicts and their intervals are corrected for the number of variants.
 
     Before models are called (--record-mode), the number of calls and their cost are estimated and shown. An
     interrupted scoring continues when the same command is given again.

@@ -58,8 +58,8 @@ def _is_run(record: RunRecord, scores: dict[str, float]) -> bool:
 def drift_p(values: Sequence[float]) -> float:
     """Return the p-value of values that fall, which may be looked at after each of them.
 
-    >>> drift_p([1.0]) == 1.0, drift_p([0.9, 0.8, 0.9, 0.8] * 3 + [0.1] * 12) < 0.05
-    (True, True)
+    >>> drift_p([0.8, 0.9] * 10) <= 0.05, drift_p([0.9 - 0.01 * number for number in range(20)]) <= 0.05
+    (False, True)
     """
     draw, bets = random.Random(_SEED), Bets()
     rounded = [round(each, _DIGITS) for each in values]

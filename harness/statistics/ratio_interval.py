@@ -16,7 +16,8 @@ Two corrections make it hold for few scenarios:
   of its effective size: (Σ count)² ÷ Σ count² - 1 (Kish 1965, "Survey Sampling", section 8.2), which is n - 1
   for equal counts.
 
-A bootstrap over scenarios with the same two halves has the same width and coverage (`benchmarks/claims.py`).
+A bootstrap over scenarios with the same two halves has the same width and coverage, but needs draws, and another
+method for fewer than ten scenarios. `benchmarks/claims.py` has the coverage, docs/gate.md its figures.
 """
 
 from __future__ import annotations

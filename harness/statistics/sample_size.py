@@ -45,8 +45,7 @@ class NewSample(NamedTuple):
 
     scenarios  number of new scenarios like these; None for a single scenario, which is compared with itself
     repeats    number of new repeats of each of the same scenarios; None if the variance between repeats is the
-    smaller
-               part or not known, or if no number of them suffices
+               smaller part or not known, or if no number of them suffices
     """
 
     scenarios: int | None

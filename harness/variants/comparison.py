@@ -29,7 +29,7 @@ from harness.variants.pareto import latency_is_noise, pareto_front
 from harness.variants.race import LEVEL, EarlyStop, Race
 
 MAX_LEFT_OUT: Final = 0.2
-"""Largest share of scenarios that may be left out because neither variant could be judged, for a verdict."""
+"""Largest share of scenarios that may be left out because they could not be compared, for a verdict."""
 _DIGITS: Final = 12
 """Decimals of compared figures: sums of floats in another order differ in the digits after them."""
 
@@ -55,7 +55,7 @@ class VariantScore:
     group       its figures, as in summary.json, over the runs that are compared
     answers     number of its runs that were `scripted`, `replayed`, `asked` (made real calls) or `unrecorded`
     runs        number of its runs; `not_judged` is the number of those that could not be judged
-    left_out    number of scenarios that do not count, since neither it nor the baseline could be judged
+    left_out    number of scenarios that do not count, since they could not be compared
     difference  in fitness from the baseline; None for the baseline
     corrected   the p-value of the difference, corrected for the number of variants
     level       the level of its test and of its interval, with the same correction
@@ -234,7 +234,7 @@ def _with_difference(
     scored = replace(scored, difference=difference, interval=difference.interval())
     if left_out > MAX_LEFT_OUT * shared:
         of = f"{left_out} of {plural(shared, 'scenario')}"
-        return replace(scored, why=f"too few were judged for a verdict: {of} for neither it nor the baseline")
+        return replace(scored, why=f"too many scenarios are left out for a verdict: {of}")
     differs = any(_differs(pair) for pair in found)
     if no_difference == SAME_AS_BASELINE and differs:
         return replace(scored, why=f"differs for other reasons: {no_difference}")

@@ -62,7 +62,7 @@ def _remarks(scored: VariantScore) -> Iterator[str]:
         yield printable(str(scored.stopped))
     if scored.left_out:
         scenarios = plural(scored.left_out, "scenario")
-        yield f"{scenarios} left out of all figures: neither it nor the baseline could be judged"
+        yield f"{scenarios} left out of all figures: neither variant could be judged, or nothing answered a call"
     if scored.undone_by is not None:
         change = "it breaks" if scored.verdict == "better" else "it mends"
         yield f"{plural(scored.undone_by, 'more scenario')} that {change} would undo this"

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from harness.report.reading import read_lines
-from harness.report.scenario_runs import read_run
+from harness.report.scenario_runs import Run, ScenarioCollector, read_run
 from harness.report.summary import Summary
 from harness.variants.compared_runs import uncompared
 from harness.variants.comparison import Score, VariantScore, compare
@@ -105,9 +105,8 @@ def test_with_too_many_scenarios_left_out_there_is_no_verdict(tmp_path: Path) ->
     )
     found = score.variants[1]
     assert found.verdict is None
-    assert found.why == (
-        "too few were judged for a verdict: 3 of 13 scenarios for neither it nor the baseline"
-    )
+    assert found.why == "too many scenarios are left out for a verdict: 3 of 13 scenarios"
+    assert any("3 scenarios left out of all figures" in line for line in table(score))
 
 
 def test_a_variant_of_the_same_mean_and_more_risk_is_named(tmp_path: Path) -> None:
@@ -138,3 +137,27 @@ def test_a_latency_within_its_noise_puts_no_variant_on_the_front(
         },
     )
     assert score.pareto == front
+
+
+def test_runs_that_nothing_answered_are_left_out(tmp_path: Path) -> None:
+    """A variant that was never recorded is not worse for that."""
+    before = {f"s{n}": PASSES for n in range(10)}
+    folders = [
+        write_lines(tmp_path / name, {id_: replace(spec, variant=name) for id_, spec in specs.items()})
+        for name, specs in (("now", before), ("new", dict.fromkeys(before, ERROR)))
+    ]
+    texts = [(each / "results.jsonl").read_text() for each in folders]
+    unanswered = texts[1].replace(
+        '"error":null',
+        '"error":{"type":"CassetteMissing","code":"cassette-missing","message":"","node":null,"where":null}',
+    )
+    assert unanswered != texts[1]
+    results = tmp_path / "results.jsonl"
+    results.write_text(texts[0] + unanswered)
+    collector = ScenarioCollector()
+    for line in read_lines(results):
+        collector.add(line)
+    score = compare(Run("", collector.scenarios), {}, ["now", "new"], {}, {"now": "", "new": ""})
+
+    assert (score.variants[1].verdict, score.variants[1].left_out) == (None, 10)
+    assert score.variants[1].why == "no scenario was judged for it and for the baseline"
