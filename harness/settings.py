@@ -11,6 +11,7 @@ import os
 import tomllib
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field, replace
+from datetime import date, datetime
 from enum import StrEnum
 from pathlib import Path
 from typing import Any, Final, NamedTuple
@@ -18,6 +19,7 @@ from typing import Any, Final, NamedTuple
 from harness.errors import FormatError, Problem
 from harness.source.project import PYPROJECT, project_root
 from harness.source.suggest import did_you_mean, nearest
+from harness.units import parse_instant
 
 
 class RecordMode(StrEnum):
@@ -74,6 +76,8 @@ class Settings:
         traces: the runs whose traces are kept: `all`, `failed` or `none`.
         traces_limit: the most MB of all traces together. Further traces are not written.
         history: the file that each run is appended to (`harness history`); None for none.
+        now: the instant at which virtual time begins, in scenarios that have no `now` (default: `DEFAULT_NOW`; a
+            replay without one begins when it was recorded).
         judge_model: the model of judges that name none.
         judge_prompts: a folder with prompts (`NAME.txt`) that replace those of metrics; None for none.
         prices: prices of models in US dollars per million tokens, which override the price list.
@@ -101,6 +105,7 @@ class Settings:
     traces: Traces = Traces.ALL
     traces_limit: float = 1000.0
     history: Path | None = None
+    now: datetime | None = None
     judge_model: str = ""
     judge_prompts: Path | None = None
     prices: tuple[Price, ...] = ()
@@ -167,6 +172,10 @@ def _number(unit: str) -> Callable[[Any, Path], float]:
         return number
 
     return read
+
+
+def _instant(value: Any, _base: Path) -> datetime:
+    return parse_instant(value.isoformat() if isinstance(value, date) else str(value))
 
 
 def _traces(value: Any, _base: Path) -> Traces:
@@ -243,6 +252,7 @@ _READERS: Final[Mapping[str, Callable[[Any, Path], Any]]] = {
     "traces": _traces,
     "traces_limit": _number("MB"),
     "history": _file,
+    "now": _instant,
     "judge_model": _text,
     "judge_prompts": _path,
     "prices": _prices,

@@ -1,5 +1,6 @@
-"""Numbers: the precision of times, and upper limits."""
+"""Numbers and instants: the precision of times, upper limits, and the beginning of virtual time."""
 
+from datetime import UTC, datetime
 from typing import Any, Final, TypeGuard
 
 PRECISION: Final = 9
@@ -16,6 +17,32 @@ LONGEST_RUN_S: Final = 1e9
 
 MOST_TOKENS: Final = 10**15
 """A number of tokens from which a report is not credible, and ignored."""
+
+
+DEFAULT_NOW: Final = datetime(2026, 1, 1, tzinfo=UTC)
+"""The instant at which virtual time begins where nothing says otherwise."""
+
+_LAST_YEAR: Final = 9000
+
+
+def parse_instant(text: str) -> datetime:
+    """Parse an instant of ISO 8601, or a day; without a time zone it is in UTC.
+
+    Raises:
+        ValueError: it is something else, or no run can begin then.
+    """
+    try:
+        instant = datetime.fromisoformat(text)
+    except ValueError:
+        raise ValueError(f"expected an instant such as 2026-03-01T09:00:00Z, found '{text}'") from None
+    if not 1970 <= instant.year <= _LAST_YEAR:
+        raise ValueError(f"expected an instant in the years 1970 to {_LAST_YEAR}, found '{text}'")
+    return (instant if instant.tzinfo else instant.replace(tzinfo=UTC)).astimezone(UTC)
+
+
+def instant_text(instant: datetime) -> str:
+    """Return an instant in UTC as results and recordings have it, such as 2026-03-01T09:00:00Z."""
+    return instant.replace(tzinfo=None).isoformat() + "Z"
 
 
 def is_number(value: Any) -> TypeGuard[int | float]:

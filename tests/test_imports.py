@@ -22,7 +22,7 @@ LAYERS = [
     {"expressions"},
     {"matchers"},
     {"time", "settings"},
-    {"graph"},
+    {"graph", "chance"},
     {"engine", "draw", "judges", "secrets", "interception"},
     {"dialects", "world"},
     {"recording"},

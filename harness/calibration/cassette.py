@@ -9,7 +9,6 @@ import os
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
 from dataclasses import replace
-from datetime import date
 from pathlib import Path
 from typing import Final
 
@@ -23,6 +22,7 @@ from harness.scenario.provenance import versions
 from harness.secrets import Secrets
 from harness.settings import RecordMode, Settings
 from harness.source.document import shown_path
+from harness.time.real import real
 
 _SUFFIX: Final = ".cassette"
 
@@ -77,7 +77,7 @@ class Cassette:
         )
         metadata = RecordingMetadata(
             scenario=f"judge-check {shown_path(self._file)}",
-            recorded=date.today().isoformat(),
+            recorded=real.now().date().isoformat(),
             versions=versions(),
             environment=self.backend.address_variables,
         )

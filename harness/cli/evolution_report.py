@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import difflib
-import time
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from typing import Final
@@ -15,6 +14,7 @@ from harness.evolution.search import PATIENCE
 from harness.evolution.study import Study
 from harness.report.formatting import cost, p_value, plural, with_interval
 from harness.source.display import printable
+from harness.time.real import real
 
 _STOPPED: Final = {
     "generations": "all generations are done",
@@ -35,7 +35,7 @@ class Report:
     """
 
     echo: Callable[..., object]
-    _began: float = field(default_factory=time.monotonic)
+    _began: float = field(default_factory=real.monotonic)
     _scored: int = 0
 
     def start(self, study: Study) -> None:
@@ -80,7 +80,7 @@ class Report:
         left = study.config.generations - len(study.search.generations)
         if done <= 0 or left <= 0:
             return ""
-        each = (time.monotonic() - self._began) / done
+        each = (real.monotonic() - self._began) / done
         seconds = each * left * (study.config.population_size - study.config.elite_size)
         return f"  at most {_duration(seconds)} left"
 

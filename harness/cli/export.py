@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import time
 from collections.abc import Iterator
 from dataclasses import dataclass
 from datetime import UTC, datetime
@@ -15,12 +14,12 @@ from harness.cli.options import Parsed, run_argument
 from harness.cli.output import unwritable
 from harness.errors import FormatError, Problem
 from harness.source.document import shown_path
+from harness.time.real import real
 
 if TYPE_CHECKING:
     from harness.report.otel.spans import RunSpans
 
 _NANO: Final = 1_000_000_000
-_START: Final = datetime(2000, 1, 1, tzinfo=UTC)
 _EXAMPLES = """\b
 Examples:
   harness export --file spans.jsonl
@@ -31,7 +30,7 @@ Examples:
 def _parse_time(text: str) -> int:
     """Parse a time, ISO 8601 or `now`, into nanoseconds since 1970."""
     if text == "now":
-        return time.time_ns()
+        return real.time_ns()
     try:
         moment = datetime.fromisoformat(text)
     except ValueError:
@@ -55,11 +54,10 @@ def _parse_time(text: str) -> int:
 @click.option(
     "--start",
     type=Parsed("time", _parse_time),
-    default=_START.isoformat(),
     metavar="TIME",
-    help="Start of virtual time: ISO 8601, or 'now' (default: 2000-01-01T00:00:00Z).",
+    help="Start of virtual time: ISO 8601, or 'now' (default: that of each run).",
 )
-def command(run: Path | None, otlp: str | None, file: str | None, content: bool, start: int) -> None:
+def command(run: Path | None, otlp: str | None, file: str | None, content: bool, start: int | None) -> None:
     """Write a run as OpenTelemetry spans, with the names of the GenAI semantic conventions.
 
     RUN is a folder of results (default: the last run of this project). Each run of a scenario becomes a trace: a

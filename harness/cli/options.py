@@ -106,6 +106,9 @@ exit_first_option = click.option(
 quiet_option = click.option(
     "-q", "--quiet", is_flag=True, help="Print only what did not pass, and the summary."
 )
+now_option = click.option(
+    "--now", metavar="TIME", help="Start of virtual time, ISO 8601, in scenarios without `now`."
+)
 
 
 def pairs(_ctx: click.Context, _option: click.Parameter, written: tuple[str, ...]) -> dict[str, str]:

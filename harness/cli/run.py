@@ -15,6 +15,7 @@ from harness.cli.options import (
     env_option,
     exit_first_option,
     jobs_option,
+    now_option,
     paths_and_ref,
     quiet_option,
     record_mode_option,
@@ -95,6 +96,7 @@ Exit codes, the first that applies:
     is_flag=True,
     help="Print each run step by step on stderr, and the time of its nodes, the slowest first.",
 )
+@now_option
 @click.option("--debug", is_flag=True, help="Print every check of a failure, and complete tracebacks.")
 @click.pass_context
 def command(
@@ -116,6 +118,7 @@ def command(
     live: bool,
     traces: str | None,
     history: Path | None,
+    now: str | None,
     quiet: bool,
     verbose: bool,
     narrate: bool,
@@ -150,6 +153,7 @@ def command(
         "report": str(report) if report else None,
         "traces": traces,
         "history": str(history) if history else None,
+        "now": now,
     }
 
     def read_projects() -> Projects:

@@ -9,7 +9,6 @@ others may be outputs of the run. The exit code is that of the last verdict of e
 
 from __future__ import annotations
 
-import time
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -30,6 +29,7 @@ from harness.selection.changes import Changes
 from harness.selection.inputs import InputFinder
 from harness.settings import Projects
 from harness.source.document import real_path, shown_path
+from harness.time.real import real
 
 _MAX_SHOWN: Final = 10
 
@@ -89,9 +89,9 @@ class Watch:
 
     def _run_and_report(self, selection: Selection, projects: Projects) -> bool:
         """Run, and print the other scenarios that do not pass; return True if Ctrl-C ended the run."""
-        began = time.time_ns()
+        began = real.time_ns()
         finished = self.run(selection, projects)
-        self._ran = (began, time.time_ns())
+        self._ran = (began, real.time_ns())
         now: dict[str, set[str]] = {}
         for line in read_lines(finished.report):
             now.setdefault(line["id"], set()).add(line["verdict"])

@@ -104,6 +104,12 @@ class RunContext:
             self.simulation.abort(error, self.caller.top if self.caller else "")
             raise error
 
+    def number_visit(self, node: str) -> str:
+        """Return the name of a visit that starts, which is the same in every run: the node and the visit's number."""
+        path = f"{self.prefix}{node}"
+        self.simulation.visits_of[path] += 1
+        return f"{path}#{self.simulation.visits_of[path]}"
+
     def refusal(self, node: str) -> Exception | None:
         """Count a visit that is about to start. Return the error if the graph's guard refuses it, else None."""
         guard = self.graph.lifecycle.guard

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import random
+from collections import Counter
 from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any, TypeVar
@@ -21,8 +22,10 @@ class Simulation:
 
     Attributes:
         visits: the number of node visits in all graphs.
+        visits_of: the number of visits of each node, by its path.
         fatal: the error that ends the run, even if the graph catches it.
         fatal_in: the node of the outermost graph in which that error arose.
+        remarks: warnings that are not in the trace.
         resources: what dialects keep for the whole run.
 
     Args:
@@ -45,6 +48,8 @@ class Simulation:
         self.trace = Trace()
         self.random = random.Random(seed)
         self.visits = 0
+        self.visits_of: Counter[str] = Counter()
+        self.remarks: list[str] = []
         self.resources: dict[Any, Any] = {}
         self.fatal: HarnessError | None = None
         self.fatal_in = ""
@@ -88,6 +93,10 @@ class Simulation:
     def new_id(self, prefix: str) -> str:
         """Return an id that depends only on the seed and on the number of ids made before."""
         return f"{prefix}-{self.random.getrandbits(64):016x}"
+
+    def remark(self, text: str) -> None:
+        """Add a warning to the result alone, since it depends on real time and the trace must not."""
+        self.remarks.append(text)
 
     def warn(self, text: str, span: Span | None = None) -> None:
         """Add a warning to the trace, and to the result's `warnings` with its location, if it has one."""

@@ -24,6 +24,7 @@ from harness.engine.pauses import Paused
 from harness.errors import RunError
 from harness.graph.model import END, GOTO, Edge, Graph, NodeFunction, Routes, State, Update
 from harness.graph.to_json import error_text, to_json
+from harness.time.place import current_visit
 from harness.units import PRECISION
 
 
@@ -57,6 +58,7 @@ async def visit(
         raise refusal
     started = run.now
     run.record("node_resume" if resumed else "node_start", node=name, step=step, invocation=invocation)
+    visited = current_visit.set(run.number_visit(name))
     try:
         run.simulation.raise_if_aborted()
         update = await run_node(ctx.state, ctx)
@@ -68,6 +70,8 @@ async def visit(
         failure = {"type": type(error).__name__, "message": error_text(error)}
         run.record("node_error", node=name, **failure, latency=_since(started, run))
         raise
+    finally:
+        current_visit.reset(visited)
     values = declared(run.graph, update.values)
     run.record(
         "node_end", node=name, update=run.simulation.trace.snapshot(values), latency=_since(started, run)

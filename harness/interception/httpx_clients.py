@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import time
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
 from contextlib import contextmanager
 from typing import Any, Final
@@ -14,6 +13,7 @@ from harness.interception.messages import Request, Response, SendResult
 from harness.interception.patches import is_stream, patched
 from harness.interception.real_effects import not_intercepted
 from harness.time.paced import real_timers
+from harness.time.real import real
 from harness.units import MEASURED_PRECISION
 
 _OWN: Final = {"connection": "ConnectError: {}", "timeout": "ReadTimeout: {}"}
@@ -91,11 +91,11 @@ class _Body:
     def __init__(self) -> None:
         self.parts: list[bytes] = []
         self.times: list[float] = []
-        self._began = time.monotonic()
+        self._began = real.monotonic()
 
     def add(self, part: bytes) -> None:
         self.parts.append(part)
-        self.times.append(round(time.monotonic() - self._began, MEASURED_PRECISION))
+        self.times.append(round(real.monotonic() - self._began, MEASURED_PRECISION))
 
 
 def _request(request: Any, body: bytes) -> Request:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import time
 from abc import ABC, abstractmethod
 from collections.abc import Awaitable, Callable
 from functools import partial
@@ -12,6 +11,7 @@ from typing import Any
 from harness.interception.messages import PreparedReply, Request, Response, SendResult
 from harness.interception.real_effects import charge_since, owe
 from harness.time.paced import real_timers
+from harness.time.real import real
 from harness.time.real_work import RealWork
 
 Place = Any
@@ -82,7 +82,7 @@ class Interceptor(ABC):
         if found is not None:
             return self.reply_blocking(found)
         place = self.begin(request)
-        began = time.monotonic()
+        began = real.monotonic()
         try:
             sent = send()
         except BaseException:
@@ -99,7 +99,7 @@ class Interceptor(ABC):
         return SendResult(reply.response, reply.chunks_s, reply.failure)
 
     def report(self, request: Request, response: Response, began: float) -> None:
-        """Report a request that a client without an event loop has sent at `began` (`time.monotonic()`)."""
+        """Report a request that a client without an event loop has sent at `began` (`real.monotonic()`)."""
         self.end(self.begin(request), SendResult(response), charge_since(began))
 
     async def wait_for(self, reply: PreparedReply) -> None:

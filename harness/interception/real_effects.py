@@ -7,7 +7,6 @@ context belongs to all effects in progress.
 from __future__ import annotations
 
 import asyncio
-import time
 from collections.abc import Awaitable, Callable, Iterator, Mapping
 from contextlib import contextmanager
 from contextvars import ContextVar
@@ -18,6 +17,7 @@ from typing import Any, Final, NoReturn
 
 from harness.errors import HarnessError
 from harness.graph.effects import Effect
+from harness.time.real import real
 from harness.time.real_work import RealWork
 from harness.units import MEASURED_PRECISION
 
@@ -147,11 +147,11 @@ def owe(seconds: float) -> None:
 
 
 def charge_since(began: float) -> float:
-    """Charge the real time of a blocking request since `began` (`time.monotonic()`), and return it in seconds.
+    """Charge the real time of a blocking request since `began` (`real.monotonic()`), and return it in seconds.
 
     Overlapping requests are charged once: together they take as long as they did in real time.
     """
-    ended = time.monotonic()
+    ended = real.monotonic()
     effects = current_effects()
     seconds = effects[0].share(began, ended) if len(effects) == 1 else ended - began
     seconds = max(0.0, round(seconds, MEASURED_PRECISION))

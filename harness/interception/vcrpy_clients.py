@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import time
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager, nullcontext
 from importlib import import_module
@@ -14,6 +13,7 @@ from harness.interception.interceptor import Interceptor
 from harness.interception.messages import PreparedReply, Request, Response
 from harness.interception.patches import body_of, headers_of, patched
 from harness.interception.real_effects import not_intercepted
+from harness.time.real import real
 
 _PATCHED_ELSEWHERE: Final = ("httplib", "requests", "boto3", "urllib3", "aiohttp", "httpx", "httpx2")
 
@@ -45,7 +45,7 @@ def _cassette(interceptor: Interceptor) -> Any:
                 return False
             if _found(request) is None:
                 request.harness_found = interceptor.claim(from_vcr_request(request))
-                request.harness_began = time.monotonic()
+                request.harness_began = real.monotonic()
             return _found(request) is not None
 
         def play_response(self, request: Any) -> Any:

@@ -16,6 +16,7 @@ OPTIONS: Final = {
     "cassettes": "folder of the recordings (default: cassettes, in the project)",
     "pythonpath": f"folders Python modules are imported from, separated by {os.pathsep!r}",
     "history": "file the figures of each run are appended to, for `harness history`",
+    "now": "instant at which virtual time begins in scenarios without `now`, such as 2026-03-01T09:00:00Z",
     "allow_paths": f"folders outside the project manifests may read, separated by {os.pathsep!r}",
 }
 TRACES: Final = ("all", "failed", "none")
@@ -32,9 +33,8 @@ def pytest_addoption(parser: pytest.Parser, pluginmanager: pytest.PytestPluginMa
     """
     group = parser.getgroup("harness", "scenarios of declarative agents (harness)")
     for key, text in OPTIONS.items():
-        group.addoption(
-            f"--harness-{key.replace('_', '-')}", dest=f"harness_{key}", metavar="PATH", help=text
-        )
+        option, metavar = f"--harness-{key.replace('_', '-')}", "TIME" if key == "now" else "PATH"
+        group.addoption(option, dest=f"harness_{key}", metavar=metavar, help=text)
         parser.addini(f"harness_{key}", text)
     text = (
         "hold the scenarios to the rules of [tool.harness.gate] at the end; a failed rule fails the session"

@@ -15,6 +15,7 @@ from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Fie
 from harness.interception.headers import kept_response_headers
 from harness.interception.messages import Request, Response
 from harness.recording.files import Format
+from harness.units import parse_instant
 
 MAX_BYTES: Final = 100 * 1024 * 1024
 
@@ -43,6 +44,11 @@ def _day(text: str) -> str:
         return date.fromisoformat(text).isoformat()
     except ValueError:
         raise ValueError(f"recorded must be a day such as 2026-01-31, not '{text}'") from None
+
+
+def _instant(text: str) -> str:
+    parse_instant(text)
+    return text
 
 
 _Text = Annotated[str, BeforeValidator(_as_text)]
@@ -210,6 +216,7 @@ class MetaFile(_Entry):
     format: Format
     scenario: str = ""
     recorded: Annotated[str, AfterValidator(_day)] = ""
+    now: Annotated[str, AfterValidator(_instant)] = ""
     manifests: dict[str, _Text] = {}
     versions: dict[str, _Text] = {}
     environment: dict[str, _Text] = {}

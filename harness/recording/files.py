@@ -118,6 +118,7 @@ def _meta(recording: Recording, servers: Mapping[str, list[Exchange]]) -> dict[s
         "format": FORMAT,
         "scenario": metadata.scenario,
         "recorded": metadata.recorded,
+        **({"now": metadata.now} if metadata.now else {}),
         "manifests": _sorted(metadata.manifests),
         "versions": _sorted(metadata.versions),
         "environment": _sorted(metadata.environment),

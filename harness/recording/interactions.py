@@ -63,6 +63,7 @@ class RecordingMetadata:
     recorded     day of its oldest call, such as 2026-01-31
     manifests    SHA-256 of each file the graph was loaded from, by the path that the scenario uses
     versions     versions of the client packages, by name
+    now          the instant at which the run began, such as 2026-01-31T12:00:00Z; "" if unknown
     environment  variables with provider addresses, which a replay takes from here, and variables that the manifest
                  reads, which a replay takes from here if they are not set; without secrets
     """
@@ -72,6 +73,7 @@ class RecordingMetadata:
     manifests: Mapping[str, str] = field(default_factory=dict)
     versions: Mapping[str, str] = field(default_factory=dict)
     environment: Mapping[str, str] = field(default_factory=dict)
+    now: str = ""
 
 
 @dataclass(frozen=True)

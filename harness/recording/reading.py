@@ -56,7 +56,9 @@ def read(files: Mapping[str, Document]) -> Recording:
         timed,
         _timed_mcp(meta, files[META], servers),
         tuple(HumanReply(one.node, one.asked, one.reply, one.turn) for one in meta.human),
-        RecordingMetadata(meta.scenario, meta.recorded, meta.manifests, meta.versions, meta.environment),
+        RecordingMetadata(
+            meta.scenario, meta.recorded, meta.manifests, meta.versions, meta.environment, meta.now
+        ),
     )
 
 

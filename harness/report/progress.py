@@ -6,13 +6,13 @@ a line every 30 seconds.
 
 from __future__ import annotations
 
-import time
 from collections import deque
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Final
 
 from harness.settings import is_ci_machine
+from harness.time.real import real
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -35,7 +35,7 @@ _WIDE: Final = 80
 class Pace:
     """Counts runs as they end, and estimates the remaining time from the most recent ones."""
 
-    def __init__(self, total: int, clock: Clock = time.monotonic) -> None:
+    def __init__(self, total: int, clock: Clock = real.monotonic) -> None:
         self.total, self.ended = total, 0
         self._verdicts = dict.fromkeys(("passed", "failed", "error", "skipped"), 0)
         self._clock = clock
@@ -75,7 +75,7 @@ class Pace:
 class Progress:
     """Shows the progress of a run. Call `add` for each run that has ended, and `stop` before other output."""
 
-    def __init__(self, console: Console, total: int, clock: Clock = time.monotonic) -> None:
+    def __init__(self, console: Console, total: int, clock: Clock = real.monotonic) -> None:
         self._console, self._clock = console, clock
         self._pace = Pace(total, clock)
         self._shown_at = clock()

@@ -93,6 +93,7 @@ def line(outcome: Outcome) -> dict[str, Any]:
         "fault": fault(outcome),
         "recording": outcome.recording,
         "varies": outcome.varies,
+        "now": outcome.now,
         "expectations": outcome.expectations,
         "where": None if outcome.span is None else str(outcome.span),
         "shape": outcome.shape,

@@ -46,6 +46,7 @@ def pack_trace(outcome: Outcome) -> bytes:
         **outcome.identity,
         "repeat": outcome.repeat,
         "seed": outcome.seed,
+        "now": outcome.now,
         "status": outcome.observed.status,
         "verdict": outcome.verdict,
         "digest": outcome.digest,

@@ -22,14 +22,14 @@ from harness.recording.names import name_error
 from harness.scenario import model
 from harness.scenario.document_expect import Expect
 from harness.scenario.document_world import WorldKeys
-from harness.scenario.field_types import LEFT_OUT, EnvValue, Name, Share, Strict, Weight, by_shape
+from harness.scenario.field_types import LEFT_OUT, EnvValue, Instant, Name, Share, Strict, Weight, by_shape
 from harness.scenario.idle_stubs import idle_stubs
 from harness.scenario.mentions import RERUN, Mention, context_mentions, expectation_mentions, world_mentions
 from harness.scenario.vacuous import vacuous_expectations
 from harness.source.document import Document
 from harness.source.models import Mistake, mistaken
 from harness.source.suggest import did_you_mean
-from harness.units import LONGEST_RUN_S
+from harness.units import LONGEST_RUN_S, parse_instant
 
 FORMAT_VERSION: Final = 1
 
@@ -231,6 +231,11 @@ class ScenarioKeys(WorldKeys):
     skip: Name = Field(LEFT_OUT, description="The reason to skip it.")
     xfail: Name = Field(LEFT_OUT, description="The reason why it is expected to fail.")
     seed: int = Field(0, description="Seed of ids, jitter and all other randomness.")
+    now: Instant = Field(
+        LEFT_OUT,
+        examples=["now: 2026-03-01T09:00:00Z"],
+        description="The instant at which virtual time begins, ISO 8601.",
+    )
     input: Input = Field(LEFT_OUT, description="The input; its form depends on the dialect.")
     turns: Annotated[list[TurnKeys], Field(min_length=1), AfterValidator(_starts_with_input)] = Field(
         LEFT_OUT, description="Several inputs in one conversation."
@@ -277,6 +282,7 @@ class ScenarioKeys(WorldKeys):
             skip=self.skip,
             xfail=self.xfail,
             seed=self.seed,
+            now=parse_instant(self.now) if self.now else None,
             turns=turns,
             conversation=self.turns is not None,
             world=self.world(at),

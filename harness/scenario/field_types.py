@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Sequence
+from datetime import date
 from functools import cache
 from typing import Annotated, Any, Final
 
@@ -18,7 +19,7 @@ from pydantic import (
 
 from harness.errors import ExpressionError, FormatError
 from harness.source.models import Mistake, describe, mistaken
-from harness.units import LARGEST_FIGURE, MOST_TOKENS
+from harness.units import LARGEST_FIGURE, MOST_TOKENS, parse_instant
 
 LEFT_OUT: Final[Any] = None
 """Default of optional keys. A key that is written does not accept null."""
@@ -79,6 +80,17 @@ Count = Annotated[int, Field(ge=0)]
 Weight = Annotated[float, Field(gt=0, le=LARGEST_FIGURE)]
 Tokens = Annotated[int, Field(ge=0, lt=MOST_TOKENS)]
 Name = Annotated[str, Field(min_length=1)]
+
+
+def _instant(value: Any) -> Any:
+    """Check an instant. YAML reads one that is not quoted as text or as a date."""
+    text = value.isoformat() if isinstance(value, date) else value
+    if isinstance(text, str):
+        parse_instant(text)
+    return text
+
+
+Instant = Annotated[str, BeforeValidator(_instant)]
 
 
 class PromptFile(Strict):

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
+from datetime import datetime
 from pathlib import Path
 from typing import Any, Final
 
@@ -122,6 +123,7 @@ class Scenario:
     skip: str | None = None
     xfail: str | None = None
     seed: int = 0
+    now: datetime | None = None
     turns: tuple[Turn, ...] = (Turn(),)
     conversation: bool = False
     world: WorldSpec = field(default_factory=WorldSpec)

@@ -130,6 +130,7 @@ class Outcome:
     events     the trace as it is written to a file (`harness.graph.sharing`); empty if it is not to be kept
     traced     the trace is to be kept
     expectations  digest of the expectations; "" if nothing was checked
+    now        the instant at which its virtual time began, such as 2026-01-31T12:00:00Z
     kinds      the kinds of the nodes, by name
     """
 
@@ -152,6 +153,7 @@ class Outcome:
     coverage: dict[str, Any] = field(default_factory=lambda: {"nodes": [], "edges": [], "branches": []})
     shape: dict[str, Any] = field(default_factory=lambda: {"nodes": [], "edges": [], "branches": []})
     digest: str = ""
+    now: str = ""
     expectations: str = ""
     span: Span | None = None
     reason: str = ""

@@ -11,6 +11,7 @@ Imported modules and their contents stay; `isolation = "process"` discards those
 
 from __future__ import annotations
 
+import datetime
 import decimal
 import gc
 import locale
@@ -229,4 +230,6 @@ PROCESS_STATE: Final = (
     _list("argv"),
     _attributes(sys, "stdin", "stdout", "stderr", "excepthook", "unraisablehook", "displayhook"),
     _attributes(threading, "excepthook"),
+    _attributes(time, *(name for name in dir(time) if callable(getattr(time, name)))),
+    _attributes(datetime, "date", "datetime"),
 )

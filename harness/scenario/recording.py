@@ -11,7 +11,6 @@ import os
 from collections.abc import Iterator, Mapping
 from contextlib import ExitStack, contextmanager
 from dataclasses import replace
-from datetime import date
 from pathlib import Path
 
 from harness.errors import CassetteBroken
@@ -36,6 +35,7 @@ from harness.scenario.provenance import fingerprints, versions
 from harness.scenario.recording_age import age_warning
 from harness.secrets import Secrets
 from harness.settings import RecordMode, Settings
+from harness.time.real import real
 
 
 @contextmanager
@@ -167,7 +167,7 @@ class RecordingSession:
         if outcome.verdict == "error" or (broke_off and not outcome.passed):
             self.discard("the run did not come to its end")
             return [f"cassette '{self._folder.name}' stays as it was: the run did not come to its end"]
-        made, day = backend.recording(), date.today().isoformat()
+        made, day = backend.recording(), real.now().date().isoformat()
         if self._mode is RecordMode.NEW_EPISODES:
             unused = backend.unused()
             self._unused += len(unused)
@@ -178,7 +178,7 @@ class RecordingSession:
             kept = self._not_replaced(old, made)
             made, day = _merge(made, kept), old.metadata.recorded if kept else day
         if made or self._mode is RecordMode.REWRITE:
-            self._made[repeat + 1] = replace(made, metadata=self._metadata(graph, backend, day))
+            self._made[repeat + 1] = replace(made, metadata=self._metadata(graph, backend, outcome, day))
         if outcome.observed.status == "interrupted" and self._ask is None:
             return [
                 "it was recorded as it paused: there is no terminal to ask at, and no `human` stub answers"
@@ -235,12 +235,15 @@ class RecordingSession:
             tuple(reply for reply in old.human if (reply.node, reply.asked, reply.turn) not in replies),
         )
 
-    def _metadata(self, graph: Graph | None, backend: RecordedBackend, day: str) -> RecordingMetadata:
+    def _metadata(
+        self, graph: Graph | None, backend: RecordedBackend, outcome: Outcome, day: str
+    ) -> RecordingMetadata:
         """Return the metadata of a recording. `day` is the date of its oldest interaction."""
         files = graph.sources if graph is not None else self._scenario.manifests
         return RecordingMetadata(
             scenario=self._scenario.id,
             recorded=day,
+            now=outcome.now,
             manifests=fingerprints(files, self._scenario.file.parent),
             versions=versions(),
             environment={**backend.address_variables, **self._passed_variables()},

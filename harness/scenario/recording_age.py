@@ -12,11 +12,12 @@ from datetime import date
 from harness.errors import CassetteTooOld
 from harness.recording.interactions import RecordingMetadata
 from harness.settings import Settings
+from harness.time.real import real
 
 
 def age_days(metadata: RecordingMetadata) -> int | None:
     """Return the age of a recording in days, or None if it has no date."""
-    return (date.today() - date.fromisoformat(metadata.recorded)).days if metadata.recorded else None
+    return (real.now().date() - date.fromisoformat(metadata.recorded)).days if metadata.recorded else None
 
 
 def is_too_old(age: int | None, settings: Settings) -> bool:

@@ -12,13 +12,14 @@ from __future__ import annotations
 
 import asyncio
 import os
-import random
-import time
 from collections import ChainMap
 from collections.abc import Iterator, Sequence
 from contextlib import AbstractContextManager, nullcontext
+from datetime import datetime
+from functools import cache
 from typing import TYPE_CHECKING
 
+from harness.chance import replace_sources, seeded_chance
 from harness.dialects.load import load_graph
 from harness.errors import CassetteError, FormatError, HarnessError, Problem, SourceError
 from harness.graph.model import Graph
@@ -41,10 +42,16 @@ from harness.scenario.turns import run_turns
 from harness.secrets import Secrets
 from harness.settings import RecordMode, Settings
 from harness.source.defects import located_defects
+from harness.source.document import relative_path
 from harness.source.imports import bundled_data, repeat_environment
 from harness.time.clock import VirtualTimeLoop
+from harness.time.held import hold_for_libraries
 from harness.time.interrupts import marked_interrupts
 from harness.time.paced import PacedTimeLoop
+from harness.time.readings import Readings, clock_readings, replace_clocks
+from harness.time.real import real
+from harness.time.rebinding import bind_names
+from harness.units import DEFAULT_NOW, instant_text, parse_instant
 from harness.world.network import closed_network, open_network
 from harness.world.scripted import ScriptedWorld
 from harness.world.tool_requests import ToolRequests
@@ -117,35 +124,59 @@ def _repeat(
     graph: Graph | None,
 ) -> Outcome:
     """Make one run within its limit of real time, and restore the state of the process."""
-    began = time.perf_counter()
+    began = real.perf_counter()
     progress.begin()
+    _prepare_process()
     with preserve_process_state():
         repeat_environment(import_folders(scenario, settings))
         try:
             if cassette is not None:
                 return _with_cassette(scenario, settings, repeat, cassette, graph)
-            with real_limit(settings.real_timeout, progress.doing):
-                result = run_once(scenario, settings, seed=scenario.seed + repeat, graph=graph)
-                return outcome_of(scenario, repeat, result, time.perf_counter() - began)
+            seed, start = scenario.seed + repeat, start_of(scenario, settings)
+            with real_limit(settings.real_timeout, progress.doing), clock_readings(start) as readings:
+                result = run_once(scenario, settings, seed=seed, readings=readings, graph=graph)
+                return outcome_of(scenario, repeat, result, real.perf_counter() - began)
         except RealTimeExceeded as error:
             if cassette is not None:
                 cassette.discard(str(error))
-            return unjudged_outcome(scenario, repeat, error, time.perf_counter() - began)
+            return unjudged_outcome(scenario, repeat, error, real.perf_counter() - began)
+
+
+@cache
+def _prepare_process() -> None:
+    """Replace what real code of runs reads and draws from, before the state of the process is saved."""
+    replace_clocks()
+    replace_sources()
+    hold_for_libraries()
+    bind_names()
+
+
+def start_of(scenario: Scenario, settings: Settings, backend: RecordedBackend | None = None) -> datetime:
+    """Return the instant at which virtual time begins. Recorded and live runs begin in real time.
+
+    New answers for a recording are added at the instant of those that it has.
+    """
+    recorded = backend.metadata.now if backend is not None else ""
+    if backend is not None and backend.is_real:
+        return parse_instant(recorded) if recorded else real.now().replace(microsecond=0)
+    given = scenario.now or settings.now
+    return given or (parse_instant(recorded) if recorded else DEFAULT_NOW)
 
 
 def _with_cassette(
     scenario: Scenario, settings: Settings, repeat: int, cassette: RecordingSession, graph: Graph | None
 ) -> Outcome:
     """Make one run with a cassette, which the last run saves. Only replays have a limit of real time."""
-    began = time.perf_counter()
+    began = real.perf_counter()
     try:
         backend, warnings = cassette.open(repeat)
         of_age = cassette.age_warnings(backend)
-        with real_limit(None if backend.is_real else settings.real_timeout, progress.doing):
+        limit = real_limit(None if backend.is_real else settings.real_timeout, progress.doing)
+        with limit, clock_readings(start_of(scenario, settings, backend)) as readings:
             seed = scenario.seed + repeat
-            result = run_once(scenario, settings, seed=seed, backend=backend, graph=graph)
+            result = run_once(scenario, settings, seed=seed, readings=readings, backend=backend, graph=graph)
             result.observed.warnings += warnings
-            outcome = outcome_of(scenario, repeat, result, time.perf_counter() - began)
+            outcome = outcome_of(scenario, repeat, result, real.perf_counter() - began)
         outcome.recording = backend.number
         outcome.observed.warnings += of_age
         if backend.is_real:
@@ -166,17 +197,32 @@ def run_once(
     settings: Settings,
     *,
     seed: int,
+    readings: Readings | None = None,
     backend: RecordedBackend | None = None,
     graph: Graph | None = None,
 ) -> RunResult:
     """Run a scenario once, in virtual time and with the network closed; neither holds if the backend is real.
 
-    `graph` runs in place of the graph of its manifest.
+    Args:
+        scenario: the scenario to run.
+        settings: those of its project.
+        seed: of ids and random numbers.
+        readings: the clocks that its code reads, which its checks may read, too; by default, they end with the run.
+        backend: answers what no stub does.
+        graph: runs in place of the graph of its manifest.
     """
+    _prepare_process()
     is_real = backend is not None and backend.is_real
     result: RunResult | None = None
     network = open_network() if is_real else closed_network()
-    with network as connections, preserve_streams(), bundled_data():
+    begun = nullcontext(readings) if readings else clock_readings(start_of(scenario, settings, backend))
+    with (
+        network as connections,
+        begun as readings,
+        preserve_streams(),
+        bundled_data(),
+        seeded_chance(seed, _place(scenario, settings)) as chance,
+    ):
         recorded = backend.metadata.environment if backend is not None and not is_real else {}
         try:
             with located_defects(scenario.manifests[0], scenario.manifest_span):
@@ -186,7 +232,6 @@ def run_once(
             result = refused_result(error)
             result.observed.warnings += [each.one_line for each in absent_variables(scenario, recorded)]
             return result
-        random.seed(seed)  # used by tools, and by the back-off of clients
         names: Sequence[Problem] = ()
         try:
             names = unknown_names(scenario, graph, settings)
@@ -205,6 +250,7 @@ def run_once(
                 asyncio.Runner(loop_factory=PacedTimeLoop if is_real else VirtualTimeLoop) as runner,
             ):
                 # Not `runner.run`, whose handler of Ctrl-C would wait for a blocking tool.
+                readings.follow(runner.get_loop())
                 turns = run_turns(scenario, graph, world, seed, backend, requests, prices)
                 result = runner.get_loop().run_until_complete(turns)
         except KeyboardInterrupt:
@@ -216,10 +262,16 @@ def run_once(
         result.observed.warnings += [problem.one_line for problem in absent]
         # Refused connections are reported, since the agent's code may have caught the error.
         result.observed.warnings += connections
-        result.varies = is_real or scenario.draws
+        result.varies = is_real or scenario.draws or chance.drawn
+        result.now = instant_text(readings.start)
         if settings.narrate and result.trace is not None:
             result.narration = [*narration(result.trace.events, graph)]
         return result
+
+
+def _place(scenario: Scenario, settings: Settings) -> str:
+    """Return the name of a scenario in its project, which is the same on every machine."""
+    return f"{relative_path(scenario.file, settings.project)}::{scenario.name}"
 
 
 def _intercepted(

@@ -35,6 +35,7 @@ from harness.scenario.run_result import RunResult, error_json, recovered_excepti
 from harness.scenario.untried import untried
 from harness.scenario.verdict import could_not_be_judged
 from harness.source.frames import frames
+from harness.time.clock import unheld_work
 from harness.world.scripted import ScriptedWorld
 from harness.world.tool_requests import ToolRequests
 
@@ -106,6 +107,7 @@ class _Run:
             *dict.fromkeys(problem.one_line for problem in warnings_in(self.scenario, self.graph)),
             *whole.warnings,
             *self.world.warnings(),
+            *self.simulation.remarks,
         ]
         expected = [*self.turns, (whole, self.scenario.expect)]
         worlds = [turn.world for turn in self.scenario.turns] + [self.scenario.world]
@@ -147,6 +149,8 @@ class _Run:
             async with asyncio.timeout(self.scenario.timeout_s + JUST_PAST_S):
                 return await self._conversation()
         except TimeoutError:
+            if work := unheld_work():
+                self.simulation.remark(f"when the time of the run was up, {work}")
             self.simulation.trace.record("end", self.simulation.now, graph="", status="timeout")
             fatal = self.simulation.fatal
             if fatal is None:

@@ -10,11 +10,11 @@ from __future__ import annotations
 import math
 import signal
 import threading
-import time
 from collections.abc import Callable
 from types import FrameType
 from typing import Any, Final
 
+from harness.time.real import real
 from harness.time.signals import set_handler
 
 Ring = Callable[[FrameType | None], None]
@@ -40,12 +40,12 @@ class Alarm:
     def start(self) -> None:
         """Set the alarm."""
         if hasattr(signal, "setitimer") and threading.current_thread() is threading.main_thread():
-            self.due = time.monotonic() + self._seconds
+            self.due = real.monotonic() + self._seconds
             _timer.add(self)
 
     def postpone(self, seconds: float) -> None:
         """Set the alarm again, to ring after a number of real seconds. To be called by `ring`."""
-        self.due = time.monotonic() + seconds
+        self.due = real.monotonic() + seconds
         _timer.set()
 
     def stop(self) -> None:
@@ -82,13 +82,13 @@ class _Timer:
         self._alarm_before = None
         if remaining and callable(handler):
             self._alarm_before = Alarm(remaining, lambda frame: handler(signal.SIGALRM, frame))
-            self._alarm_before.due = time.monotonic() + remaining
+            self._alarm_before.due = real.monotonic() + remaining
 
     def _give_back(self) -> None:
         set_handler(signal.SIGALRM, self._handler_before)
         before = self._alarm_before
         if before is not None and before.due < math.inf:
-            left = max(before.due - time.monotonic(), _AT_ONCE_S)
+            left = max(before.due - real.monotonic(), _AT_ONCE_S)
             signal.setitimer(signal.ITIMER_REAL, left, self._interval_before)
 
     def _next(self) -> Alarm:
@@ -100,11 +100,11 @@ class _Timer:
         if due == math.inf:
             signal.setitimer(signal.ITIMER_REAL, 0)
         else:
-            signal.setitimer(signal.ITIMER_REAL, max(due - time.monotonic(), _AT_ONCE_S), _REPEAT_S)
+            signal.setitimer(signal.ITIMER_REAL, max(due - real.monotonic(), _AT_ONCE_S), _REPEAT_S)
 
     def _on_signal(self, _signal: int, frame: FrameType | None) -> None:
         alarm = self._next() if self._alarms else None
-        if alarm is None or alarm.due > time.monotonic():
+        if alarm is None or alarm.due > real.monotonic():
             self.set()
             return
         alarm.due = math.inf

@@ -4,7 +4,8 @@ A sleep of 100,000 virtual seconds takes microseconds, time-outs fire exactly, a
 as the longest of them. Work that really waits (a subprocess, a live provider, a worker thread) must hold the
 clock: enter `VirtualTimeLoop.hold()` around it. This is trio's `MockClock` with an autojump threshold of zero.
 
-Only code that asks the loop for the time sees virtual time; `time.monotonic()` stays real.
+The loop holds its clock itself for the threads and subprocesses that are started through it, and `harness.time.held`
+for those of other libraries. `harness.time.readings` lets all code of a run read this clock.
 
 `harness.time.paced` has the loop for runs that are live or being recorded.
 """
@@ -13,18 +14,26 @@ from __future__ import annotations
 
 import asyncio
 import math
+import os
 import selectors
-import time
+import threading
 from collections.abc import Awaitable, Callable, Generator, Iterator, Mapping
 from concurrent.futures import Executor, ThreadPoolExecutor
 from contextlib import contextmanager
+from contextvars import ContextVar
 from typing import Any, TypeVar
 
 from harness.errors import RunError
 from harness.time.idle import IdleWaiters
+from harness.time.place import Origin, current_visit, origin
+from harness.time.real import real
+from harness.time.sleepers import POLL_S, Sleepers
 from harness.units import PRECISION
 
 T = TypeVar("T")
+
+_waits_itself: ContextVar[bool] = ContextVar("_waits_itself", default=False)
+"""True in code of the harness that holds the clock itself, or lets it run."""
 
 DEADLOCK_AFTER_S = 5.0
 """Real seconds without any event that count as a deadlock, if there is no timer, no ready callback and no holder of
@@ -69,13 +78,21 @@ class JumpingSelector(selectors.BaseSelector):
         self.real_time = 0
         self._turns = 0  # turns of the loop since it last polled for events
         self.idle = IdleWaiters()
+        self.sleepers = Sleepers()
+
+    @property
+    def held(self) -> bool:
+        """True if something outside the simulation is at work."""
+        return self.holders > self.sleepers.yielded or self.sleepers.restless
 
     def select(self, timeout: float | None = None) -> list[tuple[selectors.SelectorKey, int]]:
         if timeout != 0 and self.wakes_idle():
             return self._real.select(0) or self._wake_idle()
         if self.real_time:
             return self._select_in_real_time(timeout)
-        if self.holders:
+        if self.sleepers.active:
+            return self._select_beside_threads(timeout)
+        if self.held:
             # The clock stands still: timers must not fire, callbacks that are ready (timeout 0) may run.
             return self._select_outside(timeout)
         if timeout == 0:
@@ -90,12 +107,16 @@ class JumpingSelector(selectors.BaseSelector):
             if not events:
                 raise Deadlock("the run is stuck: every task waits for something that will never happen")
             return events
-        self.now = round(self.now + timeout, PRECISION)
+        return self._reach(round(self.now + timeout, PRECISION))
+
+    def _reach(self, target: float) -> list[tuple[selectors.SelectorKey, int]]:
+        """Move the clock, and return the events that come before, if any."""
+        self.now = target
         return []
 
     def wakes_idle(self) -> bool:
         """True if a task that waits for the loop to be idle is to be woken now."""
-        return self.idle.is_next(held=self.holders > 0)
+        return self.idle.is_next(held=self.held)
 
     def _wake_idle(self) -> list[tuple[selectors.SelectorKey, int]]:
         self.idle.wake()
@@ -110,10 +131,26 @@ class JumpingSelector(selectors.BaseSelector):
             )
         return events
 
+    def _select_beside_threads(self, timeout: float | None) -> list[tuple[selectors.SelectorKey, int]]:
+        """Move the clock to the next timer or sleeping thread, if all other threads sleep or wait for each other."""
+        if timeout == 0:
+            return self._real.select(0)
+        sleepers = self.sleepers
+        settled, wake = sleepers.settled(), sleepers.next()
+        free = self.holders <= sleepers.yielded or (wake is not None and sleepers.all_wait())
+        events = self._real.select(0 if settled and free else POLL_S)
+        ends = [] if timeout is None else [round(self.now + timeout, PRECISION)]
+        ends += [] if wake is None else [wake]
+        if not (settled and free) or events or not ends:
+            return events
+        events = self._reach(max(self.now, min(ends)))
+        sleepers.wake(self.now)
+        return events
+
     def _select_in_real_time(self, timeout: float | None) -> list[tuple[selectors.SelectorKey, int]]:
-        began = time.monotonic()
+        began = real.monotonic()
         events = self._real.select(OUTSIDE_LIMIT_S if timeout is None else min(timeout, OUTSIDE_LIMIT_S))
-        self.now = round(self.now + time.monotonic() - began, PRECISION)
+        self.now = round(self.now + real.monotonic() - began, PRECISION)
         return events
 
     def register(self, fileobj: Any, events: int, data: Any = None) -> selectors.SelectorKey:
@@ -140,14 +177,41 @@ class VirtualTimeLoop(asyncio.SelectorEventLoop):
     """
 
     _make_selector: Callable[[], JumpingSelector] = JumpingSelector
+    jumps = True
+    """True if the clock may run ahead of the real one."""
 
     def __init__(self) -> None:
         self._jumping = self._make_selector()
         super().__init__(self._jumping)
+        self.sleepers = self._jumping.sleepers
+        self.sleepers.wake_loop = self._wake
+        self._holds_futures = True
 
     def time(self) -> float:
         """Return the virtual time, in seconds since the loop was made."""
         return self._jumping.now
+
+    @property
+    def now(self) -> float:
+        """The virtual time, also where `time` has the real one."""
+        return self._jumping.now
+
+    def _wake(self) -> None:
+        if not self.is_closed():
+            self.call_soon_threadsafe(lambda: None)
+
+    def sleep(self, seconds: float) -> None:
+        """Sleep as `time.sleep` does: in the thread of the loop, which it blocks, or in another one."""
+        if threading.get_ident() != self.sleepers.loop:
+            self.sleepers.sleep(seconds, lambda: self.now, self._move, jumps=self.jumps)
+            return
+        if not self.jumps:
+            real.sleep(seconds)
+        self._move(round(self.now + seconds, PRECISION))
+        self.sleepers.wake(self.now)
+
+    def _move(self, target: float) -> None:
+        self._jumping.now = max(self._jumping.now, target)
 
     @property
     def _clock_resolution(self) -> float:
@@ -181,6 +245,16 @@ class VirtualTimeLoop(asyncio.SelectorEventLoop):
             self._jumping.holders -= 1
             self._jumping.no_timeout -= no_timeout
 
+    def hold_until_done(self, future: asyncio.Future[Any]) -> None:
+        """Stop the clock until a future of another thread is done."""
+        if not self._holds_futures:
+            return
+        self._jumping.holders += 1
+        future.add_done_callback(lambda _: self._release())
+
+    def _release(self) -> None:
+        self._jumping.holders -= 1
+
     @contextmanager
     def in_real_time(self) -> Iterator[None]:
         """Let the clock run in real time, for outside work that sets timers of its own."""
@@ -204,7 +278,7 @@ class VirtualTimeLoop(asyncio.SelectorEventLoop):
     ) -> asyncio.Future[Any]:
         """Run a function in a thread. The clock stands still until the thread has ended and its result is set."""
         awaited = {"thread", "result"}
-        begun = False
+        begun, visit = False, current_visit.get()
 
         def arrived(*parts: str) -> None:
             awaited.difference_update(parts)
@@ -214,18 +288,80 @@ class VirtualTimeLoop(asyncio.SelectorEventLoop):
         def work(*arguments: Any) -> Any:
             nonlocal begun
             begun = True
+            current_visit.set(visit)
             try:
-                return func(*arguments)
+                with self.sleepers.holding():
+                    return func(*arguments)
             finally:
                 if not self.is_closed():
                     self.call_soon_threadsafe(arrived, "thread")
 
-        future = super().run_in_executor(executor, work, *args)
+        self._holds_futures = False  # this one is held until its thread has ended, too
+        try:
+            future = super().run_in_executor(executor, work, *args)
+        finally:
+            self._holds_futures = True
         self._jumping.holders += 1  # not before, as the executor may raise
         # The end of the thread and the arrival of its result come in any order. A call that is cancelled before it
         # begins has no thread.
         future.add_done_callback(lambda _: arrived("result", *([] if begun else ["thread"])))
         return future
+
+    async def subprocess_exec(self, protocol_factory: Callable[[], Any], *args: Any, **options: Any) -> Any:
+        """Start a process. The clock stands still until it has ended."""
+        with self._held_by_process(protocol_factory) as factory:
+            return await super().subprocess_exec(factory, *args, **options)
+
+    async def subprocess_shell(self, protocol_factory: Callable[[], Any], *args: Any, **options: Any) -> Any:
+        """Start a shell. The clock stands still until it has ended."""
+        with self._held_by_process(protocol_factory) as factory:
+            return await super().subprocess_shell(factory, *args, **options)
+
+    def _holds_processes(self) -> bool:
+        """False for a process that the harness starts, such as an MCP server, and waits for itself."""
+        return not _waits_itself.get()
+
+    @contextmanager
+    def _held_by_process(self, protocol_factory: Callable[[], Any]) -> Iterator[Callable[[], Any]]:
+        """Hold the clock until the process has ended or could not be started."""
+        if not self._holds_processes():
+            yield protocol_factory
+            return
+        ended = self.create_future()
+
+        def end(*_: Any) -> None:
+            if not ended.done():
+                ended.set_result(None)
+
+        def factory() -> Any:
+            protocol = protocol_factory()
+            process_exited = protocol.process_exited
+
+            def exited() -> None:
+                end()
+                process_exited()
+
+            protocol.process_exited = exited
+            return protocol
+
+        self.hold_until_done(ended)
+        try:
+            yield factory
+        except BaseException:
+            end()
+            raise
+
+
+def unheld_work() -> str | None:
+    """Return a sentence about a thread of the user's code that is at work although the clock moves, or None."""
+    loop = asyncio.get_running_loop()
+    frame = loop.sleepers.at_work() if isinstance(loop, VirtualTimeLoop) and loop.jumps else None
+    while frame is not None and origin(frame.f_code.co_filename) is not Origin.USER:
+        frame = frame.f_back
+    if frame is None:
+        return None
+    place = f"{os.path.basename(frame.f_code.co_filename)}:{frame.f_lineno}"
+    return f"a thread was at work at {place}: virtual time only waits for what is awaited (asyncio.to_thread)"
 
 
 async def idle() -> None:
@@ -241,11 +377,20 @@ async def end_of_instant() -> None:
 
 
 @contextmanager
+def _waiting_itself() -> Iterator[None]:
+    token = _waits_itself.set(True)
+    try:
+        yield
+    finally:
+        _waits_itself.reset(token)
+
+
+@contextmanager
 def in_real_time() -> Iterator[None]:
     """Let the running loop's clock run in real time, if it is virtual."""
     loop = asyncio.get_running_loop()
     if isinstance(loop, VirtualTimeLoop):
-        with loop.in_real_time():
+        with loop.in_real_time(), _waiting_itself():
             yield
     else:
         yield
@@ -256,7 +401,7 @@ def real_wait(*, no_timeout: bool = False) -> Iterator[None]:
     """Hold the running loop's clock, if it is virtual; see `VirtualTimeLoop.hold`."""
     loop = asyncio.get_running_loop()
     if isinstance(loop, VirtualTimeLoop):
-        with loop.hold(no_timeout=no_timeout):
+        with loop.hold(no_timeout=no_timeout), _waiting_itself():
             yield
     else:
         yield

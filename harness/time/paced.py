@@ -8,12 +8,12 @@ from __future__ import annotations
 
 import math
 import selectors
-import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
 
 from harness.time.clock import POLL_INTERVAL_S, JumpingSelector, VirtualTimeLoop
+from harness.time.real import real
 from harness.units import MEASURED_PRECISION, PRECISION
 
 
@@ -27,24 +27,26 @@ class _PacedSelector(JumpingSelector):
     def __init__(self) -> None:
         super().__init__()
         self.pending = 0
-        self._origin = time.monotonic()
+        self._origin = real.monotonic()
 
     def elapsed(self) -> float:
         """Return the real time, on the scale of the virtual time, which never runs ahead of it."""
-        return time.monotonic() - self._origin
+        return real.monotonic() - self._origin
 
     def catch_up(self, passed: float = 0.0) -> None:
         """Discard the real time that passed while no real work was under way, except the last `passed` seconds."""
         if not self.pending:
-            self._origin = time.monotonic() - self.now - passed
+            self._origin = real.monotonic() - self.now - passed
 
     def select(self, timeout: float | None = None) -> list[tuple[selectors.SelectorKey, int]]:
-        if timeout == 0 or self.wakes_idle() or self.holders or self.real_time:
+        others = self.wakes_idle() or self.held or self.real_time or self.sleepers.active
+        if timeout == 0 or others or (timeout is None and not self.pending):
             return super().select(timeout)
         self.catch_up()
-        if timeout is None:
-            return self._wait_until(math.inf) if self.pending else super().select(None)
-        target = round(self.now + timeout, PRECISION)
+        return self._wait_until(math.inf) if timeout is None else super().select(timeout)
+
+    def _reach(self, target: float) -> list[tuple[selectors.SelectorKey, int]]:
+        self.catch_up()
         events = self._wait_until(target)
         if not events and self.elapsed() >= target:
             self.now = target
@@ -68,6 +70,7 @@ class PacedTimeLoop(VirtualTimeLoop):
     """
 
     _make_selector = _PacedSelector
+    jumps = False
     _jumping: _PacedSelector
 
     def __init__(self) -> None:
@@ -82,6 +85,9 @@ class PacedTimeLoop(VirtualTimeLoop):
     def in_real_time(self) -> Iterator[None]:
         """Do nothing: timers always take real time on this loop."""
         yield
+
+    def _holds_processes(self) -> bool:
+        return super()._holds_processes() and not _uses_real_clock.get()
 
     def begin(self, passed: float = 0.0) -> float:
         """Begin a piece of real work, or one that began `passed` real seconds ago. Return the virtual time."""

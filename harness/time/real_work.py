@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import asyncio
-import time
 
 from harness.time.paced import PacedTimeLoop
+from harness.time.real import real
 from harness.units import MEASURED_PRECISION
 
 
@@ -20,12 +20,12 @@ class RealWork:
         loop = asyncio.get_running_loop()
         self._loop = loop if isinstance(loop, PacedTimeLoop) else None
         self._virtual = self._loop.begin(passed) if self._loop else 0.0
-        self._began = time.monotonic() - passed
+        self._began = real.monotonic() - passed
         self._under_way = True
 
     async def end(self) -> float:
         """Advance virtual time to the end of the work, and return its duration in seconds."""
-        seconds = round(time.monotonic() - self._began, MEASURED_PRECISION)
+        seconds = round(real.monotonic() - self._began, MEASURED_PRECISION)
         if self._loop is None:
             return seconds
         end, seconds = self._loop.end_of_work(self._virtual, seconds)

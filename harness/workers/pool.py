@@ -14,7 +14,6 @@ it, workers are forked from a server that has imported everything already. They 
 from __future__ import annotations
 
 import os
-import time
 from collections import deque
 from collections.abc import Generator, Iterator, Sequence
 from contextlib import suppress
@@ -27,6 +26,7 @@ from typing import Any, Final
 from harness.errors import FormatError, WorkerDied, WorkerNotStarted
 from harness.scenario.model import Scenario
 from harness.settings import Projects
+from harness.time.real import real
 from harness.workers import fork_server
 from harness.workers.result import ScenarioResult
 from harness.workers.worker import NOTE_SIZE, Task, worker_main
@@ -63,7 +63,7 @@ class _Worker:
             EOFError, OSError: the worker has died.
         """
         result = ScenarioResult(*self.connection.recv())
-        self.ready, self.since = True, time.monotonic()
+        self.ready, self.since = True, real.monotonic()
         return result
 
     def stop(self) -> None:
@@ -183,7 +183,7 @@ class WorkerPool:
         if worker.tasks and len(task) > BUFFER:
             return False  # sending waits for the worker, which may wait for this process to receive
         if not worker.tasks:
-            worker.since = time.monotonic()
+            worker.since = real.monotonic()
         worker.tasks.append(number)
         with suppress(OSError):  # the worker has died, which `receive` reports
             worker.connection.send_bytes(task)
@@ -191,7 +191,7 @@ class WorkerPool:
 
     def _kill_if_too_late(self, worker: _Worker, scenario: Scenario) -> None:
         limit_s = self._projects.of(scenario.file).real_timeout + OVERTIME_S
-        if worker.ready and time.monotonic() - worker.since > limit_s:
+        if worker.ready and real.monotonic() - worker.since > limit_s:
             worker.too_late = True
             worker.process.kill()
 

@@ -20,7 +20,6 @@ import shutil
 import signal
 import subprocess
 import tempfile
-import time
 from collections.abc import Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack, suppress
@@ -31,6 +30,7 @@ from typing import IO, Any, Final
 from harness.errors import WorldError
 from harness.graph.effects import ScriptCall
 from harness.secrets.given import note_given
+from harness.time.real import real
 from harness.time.real_work import RealWork
 
 # Variables that programs need to find others, to write temporary files, and to print text.
@@ -166,7 +166,7 @@ class _Process:
 
     def __init__(self, argv: Sequence[str], call: ScriptCall, environment: Mapping[str, str]) -> None:
         self._call = call
-        self._began = time.monotonic()
+        self._began = real.monotonic()
         self.virtual_seconds = 0.0
         with ExitStack() as files:
             stdin: IO[bytes] | int = subprocess.DEVNULL
@@ -199,7 +199,7 @@ class _Process:
             self.end()
             code = self._process.wait()
             if not self.virtual_seconds:
-                self.virtual_seconds = (time.monotonic() - self._began) // STEP_S * STEP_S
+                self.virtual_seconds = (real.monotonic() - self._began) // STEP_S * STEP_S
         if code:
             reason = f"was ended by signal {-code}" if code < 0 else f"exited with code {code}"
             raise ScriptFailed(f"the script {reason}{_stderr_tail(stderr)}")
@@ -223,7 +223,7 @@ class _Process:
             selector.register(process.stdout, selectors.EVENT_READ, stdout)
             selector.register(process.stderr, selectors.EVENT_READ, stderr)
             while selector.get_map():
-                left = deadline - time.monotonic()
+                left = deadline - real.monotonic()
                 if left <= 0 and not self._has_exited():
                     self.virtual_seconds = call.timeout_s or 0.0
                     raise ScriptFailed(f"the script timed out after {call.timeout_s:g} s")
@@ -240,7 +240,7 @@ class _Process:
                         raise ScriptFailed(f"the script printed more than {call.output_limit:,} bytes")
                 if self._has_exited():
                     self.end()  # children that are still running would keep the output open
-                    deadline = min(deadline, time.monotonic() + _DRAIN_S)
+                    deadline = min(deadline, real.monotonic() + _DRAIN_S)
         return bytes(stdout), bytes(stderr)
 
     def _has_exited(self) -> bool:

@@ -103,7 +103,7 @@ def test_each_run_is_sent_to_the_collector_as_a_trace(run: None, invoke: Invoke,
     assert [node.parent_span_id, chat.parent_span_id] == [asked.span_id, node.span_id]
     assert not asked.parent_span_id
     assert chat.kind == 3  # client
-    assert chat.start_time_unix_nano == 946_684_800 * 10**9
+    assert chat.start_time_unix_nano == 1_767_225_600 * 10**9
     assert _attributes(chat.attributes)["gen_ai.provider.name"] == "openai"
     assert _attributes(counted.attributes)["test.case.result.status"] == "fail"
     [result_of_check] = [
@@ -143,7 +143,7 @@ def test_an_exported_file_has_the_same_spans_and_is_reproducible(
         (span.trace_id.hex(), span.span_id.hex(), span.name) for span in receiver.spans
     ]
     assert spans[2]["parentSpanId"] == spans[1]["spanId"]
-    assert (spans[2]["kind"], spans[2]["startTimeUnixNano"]) == (3, "946684800000000000")
+    assert (spans[2]["kind"], spans[2]["startTimeUnixNano"]) == (3, "1767225600000000000")
 
 
 def test_message_contents_are_exported_only_on_request(run: None, invoke: Invoke) -> None:

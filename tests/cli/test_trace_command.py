@@ -311,7 +311,7 @@ def test_the_limit_on_kept_traces_is_reported(suite: WriteSuite, harness: RunCom
 def test_a_run_stopped_by_a_limit_has_a_trace_up_to_its_end(
     write: WriteFile, invoke: Invoke, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    write("slow_tools.py", "import time\n\n\ndef slow(state, params):\n    time.sleep(60)\n")
+    write("slow_tools.py", "import threading\n\n\ndef slow(state, params):\n    threading.Event().wait(60)\n")
     write(
         "slow.yaml",
         'version: "1.0"\nstart_at: wait\nend_at: [wait]\nnodes: [{id: wait, handler: slow}]\nedges: []\n',

@@ -2,7 +2,6 @@
 
 import signal
 import threading
-import time
 from collections.abc import Iterator
 from functools import partial
 from pathlib import Path
@@ -18,11 +17,12 @@ from harness.scenario.progress import progress
 from harness.scenario.run import run_scenario
 from harness.time import alarms
 from harness.time.alarms import Alarm
+from harness.time.real import real
 from tests import forked
 from tests.isolation.project import TIME_IS_UP, results, verdicts, write_project
 
 BLOCKS = {
-    "sleeping": "time.sleep(1000)",
+    "waiting": "select.select([], [], [], 1000)",
     "sleeping in C": "ctypes.CDLL(None).sleep(1000)",
     "Python that loops": "exec('while True: pass')",
     "reading from a pipe": "os.read(os.pipe()[0], 1)",
@@ -30,7 +30,7 @@ BLOCKS = {
     "a catastrophic pattern": "re.match('(a+)+$', 'a' * 60 + 'b')",
     "waiting for a thread": "threading.Event().wait()",
 }
-IMPORTS = TIME_IS_UP + "import asyncio, ctypes, os, re, signal, subprocess, threading, time\n"
+IMPORTS = TIME_IS_UP + "import asyncio, ctypes, os, re, select, signal, subprocess, threading, time\n"
 """The imports of the tools below."""
 
 DIGITS = "[0, 1, 2, 3, 4, 5, 6, 7, 8, 9]"
@@ -51,7 +51,11 @@ def _loaded(tmp_path_factory: pytest.TempPathFactory) -> None:
 
 
 def test_a_run_that_exceeds_real_timeout_is_an_error(project: Any) -> None:
-    project(f"{IMPORTS}\ndef blocks():\n    time.sleep(1000)\n", "blocks", settings="real_timeout = 0.3")
+    project(
+        f"{IMPORTS}\ndef blocks():\n    select.select([], [], [], 1000)\n",
+        "blocks",
+        settings="real_timeout = 0.3",
+    )
     assert run().exit_code == 3
     (error,) = [line["error"] for line in results()]
     assert (error["type"], error["code"]) == ("RealTimeExceeded", "real-timeout")
@@ -74,7 +78,8 @@ def test_a_tool_that_blocks_is_interrupted_and_named(project: Any, name: str) ->
 
 def test_the_first_line_of_user_code_after_the_alarm_is_named(project: Any) -> None:
     """The alarm rings while library code runs."""
-    tools = f"{IMPORTS}import sched\n\ndef blocks():\n    time.sleep(1000)\n\nin_turn = sched.scheduler()\n"
+    tools = f"{IMPORTS}import sched\n\ndef blocks():\n    select.select([], [], [], 1000)\n\n"
+    tools += "in_turn = sched.scheduler()\n"
     tools += (
         "in_turn.enter(0, 1, time_is_up, [0])\nin_turn.enter(0, 2, signal.raise_signal, [signal.SIGALRM])\n"
     )
@@ -101,9 +106,11 @@ def test_an_asynchronous_tool_that_never_ends_is_abandoned(project: Any, body: s
     assert results()[0]["error"]["message"].endswith(f"tool 'call' of node 'w'{said}")
 
 
-@pytest.mark.parametrize("then", ["time.sleep(1000)", "pass"], ids=["blocks again", "goes on"])
+@pytest.mark.parametrize("then", ["select.select([], [], [], 1000)", "pass"], ids=["blocks again", "goes on"])
 def test_a_tool_that_catches_the_interruption_is_still_an_error(project: Any, then: str) -> None:
-    tools = f"{IMPORTS}{FINE}\ndef stubborn():\n    try:\n        time_is_up(); time.sleep(1000)\n"
+    tools = (
+        f"{IMPORTS}{FINE}\ndef stubborn():\n    try:\n        time_is_up(); select.select([], [], [], 1000)\n"
+    )
     tools += f"    except BaseException:\n        {then}\n"
     project(tools, "stubborn", "fine")
     run()
@@ -159,9 +166,9 @@ def rung() -> Iterator[list[str]]:
 def test_alarms_share_the_timer_with_its_previous_owner(
     rung: list[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    began = time.monotonic()
+    began = real.monotonic()
     clock = SimpleNamespace(monotonic=lambda: began)
-    monkeypatch.setattr(alarms, "time", clock)
+    monkeypatch.setattr(alarms, "real", clock)
     signal.setitimer(signal.ITIMER_REAL, 5000)
     first, second = Alarm(2000, lambda _: rung.append("first")), Alarm(8000, lambda _: rung.append("second"))
     first.start()
@@ -210,8 +217,8 @@ def test_an_alarm_never_rings_in_another_thread() -> None:
 
 
 def test_pytest_continues_and_does_not_wait_for_a_thread_left_behind(project: Any) -> None:
-    tools = f"{IMPORTS}{FINE}\ndef blocks():\n    time_is_up(); time.sleep(1000)\n"
-    tools += "\nasync def thread():\n    time_is_up()\n    await asyncio.to_thread(time.sleep, 1000)\n"
+    tools = f"{IMPORTS}{FINE}\ndef blocks():\n    time_is_up(); select.select([], [], [], 1000)\n"
+    tools += "\nasync def thread():\n    time_is_up()\n    await asyncio.to_thread(select.select, [], [], [], 1000)\n"
     project(tools, "blocks", "thread", "fine")
     done = forked.run(["pytest", "-q", "-p", "no:cacheprovider", "."], timeout=120)
     assert done.returncode == 1

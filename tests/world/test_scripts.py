@@ -17,6 +17,7 @@ import pytest
 
 from harness.graph.effects import Answer, ScriptCall
 from harness.time.clock import VirtualTimeLoop
+from harness.time.real import real
 from harness.world import scripts
 from harness.world.scripted import ScriptedWorld
 from harness.world.scripts import NOT_CONFINED, ScriptFailed, Scripts, can_confine
@@ -118,8 +119,8 @@ def test_even_children_that_left_the_process_group_end_with_the_script(tmp_path:
 
 def survivors(marker: Path) -> list[str]:
     """Return the processes with this path in their command line, after waiting for killed ones to exit."""
-    deadline = time.monotonic() + 60
-    while (found := running(marker)) and time.monotonic() < deadline:
+    deadline = real.monotonic() + 60
+    while (found := running(marker)) and real.monotonic() < deadline:
         time.sleep(0.01)  # noqa: TID251
     return found
 

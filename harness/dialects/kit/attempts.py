@@ -7,6 +7,7 @@ from collections.abc import Awaitable, Callable
 from typing import TypeVar
 
 from harness.engine.context import NodeContext
+from harness.time.clock import unheld_work
 from harness.time.deadline import Deadline
 from harness.time.idle import nested_level
 
@@ -102,7 +103,14 @@ async def with_timeout(
     except Exception as error:
         if ctx.is_fatal(error) or not deadline.expired():
             raise
+        _warn_of_work(ctx, what)
         raise late from error
     if deadline.expired():
+        _warn_of_work(ctx, what)
         raise late
     return result
+
+
+def _warn_of_work(ctx: NodeContext, what: str) -> None:
+    if work := unheld_work():
+        ctx.run.simulation.remark(f"when {what} timed out, {work}")

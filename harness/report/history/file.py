@@ -5,11 +5,9 @@ from __future__ import annotations
 import errno
 import json
 import os
-import time
 import warnings
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import suppress
-from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any, BinaryIO, Final
 
@@ -19,6 +17,7 @@ from harness.report.history.record import FORMAT, RunRecord, Verdicts
 from harness.report.history.revision import revision_of
 from harness.settings import Settings
 from harness.source.document import shown_path
+from harness.time.real import real
 
 _MAX_LINE: Final = 200_000_000
 _BEGINNING: Final = f'{{"format":"{FORMAT}"'.encode()
@@ -76,7 +75,7 @@ class HistoryWriter:
         """
         if not summary["total"]["runs"]:
             return
-        ended = datetime.now(UTC).strftime("%Y-%m-%dT%H:%M:%SZ")  # noqa: TID251 - no run is in progress
+        ended = real.now().strftime("%Y-%m-%dT%H:%M:%SZ")
         record = RunRecord.of(summary, self._verdicts, ended, revision_of(self._project), self._inputs)
         try:
             with self.file.open("ab+") as file:
@@ -136,15 +135,15 @@ def _lock(file: BinaryIO, path: Path) -> None:
         import fcntl
     except ImportError:  # not a POSIX system: locks are not available
         return
-    until = time.monotonic() + _PATIENCE
+    until = real.monotonic() + _PATIENCE
     while True:
         try:
             fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except OSError:
-            if time.monotonic() > until:
+            if real.monotonic() > until:
                 message = f"another process has locked the history {shown_path(path)} for {_PATIENCE:g} s"
                 raise FormatError(Problem("history-unwritable", message)) from None
-            time.sleep(0.01)  # noqa: TID251 - no run is in progress
+            real.sleep(0.01)
         else:
             return
 

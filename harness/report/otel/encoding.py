@@ -44,15 +44,17 @@ def sdk(name: str) -> Any:
     return import_extra(f"opentelemetry.{name}", "otel", _PURPOSE)
 
 
-def batches(runs: Iterable[RunSpans], start: int, *, content: bool) -> Iterator[list[ReadableSpan]]:
+def batches(runs: Iterable[RunSpans], start: int | None, *, content: bool) -> Iterator[list[ReadableSpan]]:
     """Yield OpenTelemetry spans in batches of a suitable size for one request. A run is never split.
 
-    `start` is the beginning of virtual time, in nanoseconds since 1970. Error messages are omitted without `content`.
+    `start` is the beginning of virtual time, in nanoseconds since 1970; None for that of each run. Error messages are
+    omitted without `content`.
     """
     resource = _resource()
     batch: list[ReadableSpan] = []
     for run in runs:
-        made = [_readable(run, span, start, resource, content) for span in run.spans]
+        began = int(run.began.timestamp()) * _NANO + run.began.microsecond * 1000 if start is None else start
+        made = [_readable(run, span, began, resource, content) for span in run.spans]
         if batch and len(batch) + len(made) > _MAX_SPANS:
             yield batch
             batch = []

@@ -8,13 +8,17 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
+from datetime import UTC, datetime
 from typing import Any, Final
 
 from harness.graph.observe import ENDS_OF_VISITS
 from harness.report.otel.effects import Event, describe, provider_name
 from harness.report.otel.messages import plain_message
 from harness.report.trace_reader import RunTrace
+from harness.units import parse_instant
 
+_UNKNOWN_BEGINNING: Final = datetime(2000, 1, 1, tzinfo=UTC)
+"""The beginning of virtual time for a trace that does not have it: it was written by an earlier version."""
 _FAILED: Final = ("failed", "timeout")
 _RESULTS: Final = {"passed": "pass", "failed": "fail", "error": "fail"}
 _MAX_MESSAGE: Final = 1_000
@@ -59,9 +63,10 @@ class Span:
 
 @dataclass(frozen=True)
 class RunSpans:
-    """The spans of a run; the first one is the run itself."""
+    """The spans of a run; the first one is the run itself. `began` is the instant at which virtual time began."""
 
     trace_id: int
+    began: datetime
     spans: list[Span]
 
     def span_id(self, number: int) -> int:
@@ -76,7 +81,8 @@ def run_spans(trace: RunTrace, line: Mapping[str, Any], *, content: bool = False
     """
     head = trace.head
     named = (head["id"], head.get("variant") or "", str(head["repeat"]), str(head["seed"]), head["digest"])
-    return RunSpans(_id("\0".join(named), 16), [*_Builder(trace, line, content).spans()])
+    began = parse_instant(head["now"]) if head.get("now") else _UNKNOWN_BEGINNING
+    return RunSpans(_id("\0".join(named), 16), began, [*_Builder(trace, line, content).spans()])
 
 
 def _id(text: str, size: int) -> int:

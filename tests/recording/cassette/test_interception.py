@@ -4,7 +4,6 @@ import asyncio
 import http.client
 import socket
 import threading
-import time
 import urllib.request
 from collections.abc import Callable, Coroutine, Iterator
 from contextlib import contextmanager
@@ -20,6 +19,7 @@ from harness.interception.messages import Request, Response, SendResult
 from harness.interception.real_effects import within_effect
 from harness.recording.recorder import HTTPRecorder
 from harness.time.paced import PacedTimeLoop
+from harness.time.real import real
 from tests.timing import shortest
 from tests.world.loopback import CannedReply, loopback
 
@@ -83,11 +83,11 @@ def test_a_blocking_request_really_takes_its_time_once(ask: Callable[[str], Any]
         ask(url)
 
     async def run() -> tuple[float, float, float]:
-        loop, began = asyncio.get_running_loop(), time.monotonic()
+        loop, began = asyncio.get_running_loop(), real.monotonic()
         await within_effect(effect)
-        asked, virtual = time.monotonic() - began, loop.time()
+        asked, virtual = real.monotonic() - began, loop.time()
         await asyncio.sleep(0.1)
-        return asked, virtual, time.monotonic() - began - asked
+        return asked, virtual, real.monotonic() - began - asked
 
     def took() -> float:
         nonlocal url

@@ -1,0 +1,206 @@
+"""Ids and random numbers that the code of a run draws: they come from the seed, so that every run draws the same.
+
+    with seeded_chance(seed, scenario):     uuid4(), os.urandom, secrets, random, numpy.random, … repeat
+
+Each draw takes the next number of a stream. There is one for each visit of a node and each package that draws: a
+library that begins to draw, and a branch that runs more often, do not change what other code draws. Code that calls
+`random.seed` gets what it asked for. What a module draws while it is imported depends on its name alone, since it is
+imported once for all runs.
+"""
+
+from __future__ import annotations
+
+import os
+import random
+import sys
+import tempfile
+import time
+import uuid
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from functools import cache
+from types import FrameType, ModuleType
+from typing import Any, Final
+from weakref import WeakKeyDictionary
+
+from harness.time.place import Origin, current_visit, origin
+from harness.time.rebinding import rebind, when_imported
+
+_IMPORTS: Final[WeakKeyDictionary[ModuleType, dict[Any, Any]]] = WeakKeyDictionary()
+"""The streams of modules that draw while they are imported."""
+_RESEEDING: Final = ("seed", "setstate", "set_state")
+"""Functions that set the state of a generator which a module shares between all its users."""
+
+
+class Chance:
+    """The streams of one run.
+
+    Attributes:
+        drawn: the user's code drew something, so that a run with another seed may differ.
+    """
+
+    def __init__(self, seed: int, scenario: str) -> None:
+        self._root = f"{seed}/{scenario}"
+        self._streams: dict[Any, Any] = {}
+        self.drawn = False
+
+    def generator(self, kind: Callable[[str], Any], owner: str, *, shared: bool = False) -> Any:
+        """Return the generator of a kind for a package, in the current visit or, after `shared`, in all visits."""
+        self.drawn |= not owner
+        everywhere = (kind, owner)
+        if shared or everywhere in self._streams:
+            return self._streams.setdefault(everywhere, kind(f"{self._root}/{owner}"))
+        visit = current_visit.get()
+        key = (kind, owner, visit)
+        if key not in self._streams:
+            self._streams[key] = kind(f"{self._root}/{visit}/{owner}")
+        return self._streams[key]
+
+
+_current: Chance | None = None
+
+
+def _owner(caller: FrameType | None) -> str:
+    """Return the package that draws; "" for the user's code. Modules of Python draw for their callers.
+
+    Only `tempfile` draws for itself: once in a process more than later.
+    """
+    while caller is not None:
+        if caller.f_code.co_filename == tempfile.__file__:
+            return "tempfile"
+        where = origin(caller.f_code.co_filename)
+        if where is not Origin.PYTHON:
+            return "" if where is Origin.USER else str(where)
+        caller = caller.f_back
+    return str(Origin.PYTHON)
+
+
+def _imported(caller: FrameType | None) -> ModuleType | None:
+    """Return the module whose import the code belongs to, if it runs in one."""
+    while caller is not None and origin(caller.f_code.co_filename) is not Origin.HARNESS:
+        above = caller.f_back
+        if caller.f_code.co_name != "<module>" or above is None:
+            caller = above
+        elif above.f_code.co_filename.startswith("<frozen importlib"):
+            return sys.modules.get(caller.f_globals["__name__"])
+        else:
+            caller = above
+    return None
+
+
+def _generator(kind: Callable[[str], Any], *, shared: bool = False) -> Any | None:
+    """Return the generator that answers the caller of a replacement; None outside runs and for the harness itself."""
+    chance, caller = _current, sys._getframe(2)
+    if chance is None or origin(caller.f_code.co_filename) is Origin.HARNESS:
+        return None
+    module = _imported(caller)
+    if module is None:
+        return chance.generator(kind, _owner(caller), shared=shared)
+    streams = _IMPORTS.setdefault(module, {})
+    if kind not in streams:
+        streams[kind] = kind(f"import/{module.__name__}")
+    return streams[kind]
+
+
+def _bytes(original: Callable[[int], bytes]) -> Callable[[int], bytes]:
+    def urandom(size: int, /) -> bytes:
+        stream = _generator(random.Random)
+        return original(size) if stream is None else bytes(stream.randbytes(size))
+
+    return urandom
+
+
+def _node(original: Callable[[], int]) -> Callable[[], int]:
+    def getnode() -> int:
+        stream = _generator(random.Random)
+        return (
+            original() if stream is None else int(stream.getrandbits(48)) | 1 << 40
+        )  # not one of a network card
+
+    return getnode
+
+
+def _seed(original: Callable[..., None]) -> Callable[..., None]:
+    def seed(self: random.Random, a: Any = None, version: int = 2) -> None:
+        stream = _generator(random.Random) if a is None else None
+        original(self, a if stream is None else stream.getrandbits(256), version)
+
+    return seed
+
+
+def _method(kind: Callable[[str], Any], name: str) -> Callable[[Any], Callable[..., Any]]:
+    """Return a maker of replacements for a function of a module that is a method of its shared generator."""
+
+    def make(original: Callable[..., Any]) -> Callable[..., Any]:
+        def drawn(*args: Any, **named: Any) -> Any:
+            if _current is not None and name == "seed" and args in ((), (None,)) and not named:
+                return None  # real entropy is what it asks for
+            generator = _generator(kind, shared=name in _RESEEDING)
+            return original(*args, **named) if generator is None else getattr(generator, name)(*args, **named)
+
+        return drawn
+
+    return make
+
+
+def _rebind_methods(module: ModuleType, shared: Any, kind: Callable[[str], Any]) -> None:
+    names = [name for name, value in vars(module).items() if getattr(value, "__self__", None) is shared]
+    rebind(module, [(name, _method(kind, name)) for name in names])
+
+
+def _numpy(module: ModuleType) -> None:
+    def state(key: str) -> Any:
+        return module.RandomState(random.Random(key).getrandbits(32))
+
+    _rebind_methods(module, module.mtrand._rand, state)
+
+
+def _uuid_utils(module: ModuleType) -> None:
+    """Replace the ids that are drawn outside Python, by those of version 4 or of time and chance."""
+
+    def make(version: int) -> Callable[[Any], Callable[..., Any]]:
+        def replacement(original: Callable[..., Any]) -> Callable[..., Any]:
+            def new(*args: Any, **named: Any) -> Any:
+                stream = _generator(random.Random)
+                if stream is None or args or named:
+                    return original(*args, **named)
+                bits = stream.getrandbits(128)
+                if version != 4:  # sorted by time
+                    bits = time.time_ns() // 10**6 << 80 | bits & (1 << 80) - 1
+                bits = bits & ~(0xF << 76 | 3 << 62) | version << 76 | 2 << 62
+                return module.UUID(int=bits)
+
+            return new
+
+        return replacement
+
+    rebind(module, [("uuid4", make(4)), ("uuid7", make(7))])
+
+
+@cache
+def replace_sources() -> None:
+    """Replace the sources of ids and random numbers, once in a process."""
+    rebind(os, [("urandom", _bytes)])
+    rebind(random, [("_urandom", _bytes)])  # of `SystemRandom`, and so of `secrets`
+    rebind(uuid, [("getnode", _node)])
+    random.Random.seed = _seed(random.Random.seed)  # type: ignore[method-assign]
+    _rebind_methods(random, random._inst, random.Random)
+    when_imported("numpy.random", _numpy)
+    for name in ("uuid_utils", "uuid_utils.compat"):
+        when_imported(name, _uuid_utils)
+
+
+@contextmanager
+def seeded_chance(seed: int, scenario: str) -> Iterator[Chance]:
+    """Let the code of a run draw from streams of a seed and of the name of the scenario."""
+    global _current
+    replace_sources()
+    before, _current = _current, Chance(seed, scenario)
+    names = tempfile._RandomNameSequence()  # type: ignore[attr-defined]
+    names._rng, names._rng_pid = random.Random(f"{seed}/{scenario}/tempfile"), os.getpid()
+    names_before, tempfile._name_sequence = tempfile._name_sequence, names  # type: ignore[attr-defined]
+    try:
+        yield _current
+    finally:
+        _current = before
+        tempfile._name_sequence = names_before  # type: ignore[attr-defined]

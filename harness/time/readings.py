@@ -1,0 +1,154 @@
+"""The clocks of Python, as the code of a run reads them: they show virtual time, from a given instant on.
+
+    with clock_readings(start) as readings:     datetime.now() is the start, and local time is UTC
+        readings.follow(loop)                   from here on, the time of the loop is added
+
+time-machine moves `datetime`, `time.time` and its relatives in C. The clocks of `time` without a calendar and
+`time.sleep` are replaced here. Python's own modules and the harness keep the real ones: a lock or a queue with a
+time-out waits in real time. So do threads that were there before the run.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import concurrent.futures
+import os
+import sys
+import threading
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from datetime import datetime
+from functools import cache
+from types import FrameType, ModuleType
+from typing import Any, Final
+
+from harness.time.clock import VirtualTimeLoop
+from harness.time.place import Origin, origin
+from harness.time.rebinding import rebind
+
+_NANO: Final = 10**9
+_BASE_S: Final = 1000.0
+"""The reading at the start of clocks whose zero has no meaning."""
+_CALLING: Final = (
+    str(threading.__file__),
+    *(os.path.dirname(str(package.__file__)) for package in (asyncio, concurrent.futures)),
+)
+"""Modules that call the functions they are given, and never sleep for themselves."""
+_CLOCKS: Final = ("monotonic", "perf_counter", "process_time", "thread_time")
+
+
+class Readings:
+    """The clocks of one run.
+
+    Args:
+        start: the instant at which virtual time begins, with a time zone.
+    """
+
+    def __init__(self, start: datetime) -> None:
+        self.start = start
+        seconds = int(start.replace(microsecond=0).timestamp())
+        self._start_ns = seconds * _NANO + start.microsecond * 1000
+        self._thread = threading.get_ident()
+        self._loop: VirtualTimeLoop | None = None
+        self._slept = 0.0  # before the loop
+
+    def follow(self, loop: asyncio.AbstractEventLoop) -> None:
+        """Add the time of a loop in virtual time."""
+        assert isinstance(loop, VirtualTimeLoop)
+        self._loop = loop
+
+    def elapsed(self) -> float:
+        """Return the virtual seconds since the start."""
+        return self._slept + (self._loop.now if self._loop is not None else 0.0)
+
+    def time_ns(self) -> int:
+        """Return the virtual nanoseconds since 1970."""
+        return self._start_ns + round(self.elapsed() * _NANO)
+
+    def sleep(self, seconds: float) -> None:
+        """Let the current thread sleep in virtual time."""
+        if self._loop is not None and not self._loop.is_closed():
+            self._loop.sleep(seconds)
+        else:
+            self._slept += seconds
+
+    def concern(self, caller: FrameType, *, calls: bool = False) -> bool:
+        """True if the code of a frame, in the current thread, reads virtual time.
+
+        With `calls`, also if it only calls what it was given, such as `Thread(target=time.sleep)`.
+        """
+        while (
+            caller.f_back is not None and caller.f_code.co_filename == "<string>"
+        ):  # `exec` in the user's code
+            caller = caller.f_back
+        ident, filename = threading.get_ident(), caller.f_code.co_filename
+        own = ident == self._thread or (self._loop is not None and self._loop.sleepers.concerns(ident))
+        where = origin(filename)
+        if calls and (where is Origin.HARNESS or filename.startswith(_CALLING)):
+            return own
+        return own and where not in (Origin.PYTHON, Origin.HARNESS)
+
+
+_current: Readings | None = None
+
+
+def _sleep(original: Callable[[float], None]) -> Callable[[float], None]:
+    def sleep(seconds: float, /) -> None:
+        readings = _current
+        if readings is None or not readings.concern(sys._getframe(1), calls=True) or not seconds > 0:
+            original(seconds)
+        else:
+            readings.sleep(float(seconds))
+
+    return sleep
+
+
+def _clock(original: Callable[[], Any]) -> Callable[[], Any]:
+    in_nanoseconds = original.__name__.endswith("_ns")
+
+    def read() -> Any:
+        readings = _current
+        if readings is None or not readings.concern(sys._getframe(1)):
+            return original()
+        seconds = _BASE_S + readings.elapsed()
+        return round(seconds * _NANO) if in_nanoseconds else seconds
+
+    return read
+
+
+@cache
+def replace_clocks() -> None:
+    """Replace the clocks of `time`, once in a process, before its state is saved for the first time."""
+    names = [f"{name}{unit}" for name in _CLOCKS for unit in ("", "_ns")]
+    rebind(time, [("sleep", _sleep), *((name, _clock) for name in names)])
+
+
+@cache
+def _time_machine() -> ModuleType:
+    """Import time-machine. It imports pytest for a fixture, which takes five times as long as the rest."""
+    without_pytest = "pytest" not in sys.modules
+    if without_pytest:
+        sys.modules["pytest"] = None  # type: ignore[assignment]
+    try:
+        import time_machine
+    finally:
+        if without_pytest:
+            del sys.modules["pytest"]
+    return time_machine
+
+
+@contextmanager
+def clock_readings(start: datetime) -> Iterator[Readings]:
+    """Let the code of a run read virtual time."""
+    global _current
+    replace_clocks()
+    before, _current = _current, Readings(start)
+    travel = _time_machine().travel(start, tick=False)
+    travel.start().time_ns = _current.time_ns
+    try:
+        yield _current
+    finally:
+        _current = before
+        os.environ.setdefault("TZ", "UTC")  # a tool may have removed it, and time-machine fails then
+        travel.stop()

@@ -1,0 +1,52 @@
+"""Replacement of functions of Python and of libraries, for good, by functions that ask whether a run is in progress.
+
+A replacement behaves as its original outside of runs. It is made once in a process, so that the names that modules
+bind at import (`from time import sleep`) follow it, whenever they are imported.
+"""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable, Iterable
+from functools import update_wrapper
+from types import ModuleType
+from typing import Any, Final
+
+from harness.time.place import Origin, origin
+
+_replaced: Final[dict[int, tuple[Any, Any]]] = {}
+"""By the id of an original, the original and its replacement, until `bind_names` has followed them."""
+
+
+def rebind(
+    module: ModuleType, replacements: Iterable[tuple[str, Callable[[Any], Callable[..., Any]]]]
+) -> None:
+    """Replace functions of a module by name, each by what its maker returns for the original."""
+    for name, make in replacements:
+        original = getattr(module, name, None)
+        if original is not None:
+            replacement = make(original)
+            update_wrapper(replacement, original)
+            replacement.__module__, replacement.__qualname__ = (
+                module.__name__,
+                name,
+            )  # so that it can be pickled
+            setattr(module, name, replacement)
+            _replaced[id(original)] = original, replacement
+
+
+def bind_names() -> None:
+    """Bind the names of other modules that are bound to an original to its replacement."""
+    for module in list(sys.modules.values()):
+        if origin(getattr(module, "__file__", None) or "<frozen >") not in (Origin.PYTHON, Origin.HARNESS):
+            found = [(name, id(value)) for name, value in [*vars(module).items()] if id(value) in _replaced]
+            for name, original in found:
+                setattr(module, name, _replaced[original][1])
+    _replaced.clear()
+
+
+def when_imported(name: str, change: Callable[[ModuleType], None]) -> None:
+    """Call a function with a module: now, if it has been imported, else right after it is, before names are bound."""
+    import wrapt
+
+    wrapt.register_post_import_hook(change, name)
