@@ -37,20 +37,22 @@ class Chance:
 
     Attributes:
         drawn: the user's code drew something, so that a run with another seed may differ.
+        used: that, or a library drew something in a visit, so that the trace of a run with another seed may differ.
     """
 
     def __init__(self, seed: int, scenario: str) -> None:
         self._root = f"{seed}/{scenario}"
         self._streams: dict[Any, Any] = {}
-        self.drawn = False
+        self.drawn = self.used = False
 
     def generator(self, kind: Callable[[str], Any], owner: str, *, shared: bool = False) -> Any:
         """Return the generator of a kind for a package, in the current visit or, after `shared`, in all visits."""
+        visit = current_visit.get()
         self.drawn |= not owner
+        self.used |= not owner or bool(visit)
         everywhere = (kind, owner)
         if shared or everywhere in self._streams:
             return self._streams.setdefault(everywhere, kind(f"{self._root}/{owner}"))
-        visit = current_visit.get()
         key = (kind, owner, visit)
         if key not in self._streams:
             self._streams[key] = kind(f"{self._root}/{visit}/{owner}")

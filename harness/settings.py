@@ -340,7 +340,7 @@ class Projects:
         given_env: Mapping[str, str] | None = None,
     ) -> None:
         self.record_mode, self._record_in_ci, self._narrate = record_mode, record_in_ci, narrate
-        self._given_env = given_env or {}
+        self.given_env: Mapping[str, str] = given_env or {}
         self._given: dict[str, Any] = {"ini": ini, "ini_folder": ini_folder, "chosen": chosen}
         self._known: dict[Path, Settings] = {}
 
@@ -361,7 +361,7 @@ class Projects:
                 record_mode=self.record_mode,
                 record_in_ci=self._record_in_ci,
                 narrate=self._narrate,
-                given_env=self._given_env,
+                given_env=self.given_env,
             )
         return self._known[folder]
 

@@ -65,12 +65,16 @@ def run_selection(
     from harness.report.github import report_to_github
     from harness.report.history.file import writer_of
     from harness.report.recording_text import recorded_lines
+    from harness.report.repeatability import Repeatability
     from harness.report.summary_text import report_paths
     from harness.report.terminal_prompt import terminal_asker
     from harness.scenario.redaction import secrets_of_process
     from harness.secrets.output import redacted_process
+    from harness.selection.unchanged import UnchangedInputs
+    from harness.time.real import real
     from harness.variants.fingerprint import input_digests
 
+    began = real.now()
     settings, to_stderr = projects.common(selection.files), to_stderr or lines == "-"
     if projects.record_mode is not RecordMode.NONE or any(
         projects.of(file).cassette_ignore for file in selection.files
@@ -109,6 +113,12 @@ def run_selection(
             history=None
             if scored
             else writer_of(settings, lambda: input_digests(selection.scenarios, projects)),
+            repeatability=Repeatability(
+                settings.report,
+                lambda: UnchangedInputs(selection.scenarios, projects, began),
+                projects.given_env,
+                began,
+            ),
             schedule=schedule,
         )
         code = session.run(selection)

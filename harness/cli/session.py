@@ -27,6 +27,7 @@ from harness.workers.result import ScenarioResult
 if TYPE_CHECKING:
     from harness.recording.human import Ask
     from harness.report.history.file import HistoryWriter
+    from harness.report.repeatability import Repeatability
     from harness.scenario.model import Scenario
     from harness.variants.schedule import Schedule
     from harness.workers.pool import WorkerPool
@@ -45,6 +46,7 @@ class Session:
     workers     run the scenarios; None: this process does
     traces_limit  maximum size of all traces together, in MB
     history     the history that the run is appended to
+    repeatability  finds runs that differ from others without a reason
     schedule    the order of the scenarios, and which are left out; None: all, in the order of the selection
     """
 
@@ -58,6 +60,7 @@ class Session:
     workers: WorkerPool | None = None
     traces_limit: float = math.inf
     history: HistoryWriter | None = None
+    repeatability: Repeatability | None = None
     schedule: Schedule | None = None
     interrupted: bool = False
     runs: int = 0
@@ -72,7 +75,12 @@ class Session:
         Raises:
             FormatError: the results cannot be written.
         """
-        with ResultsWriter(self.report, traces_limit=self.traces_limit, history=self.history) as writer:
+        with ResultsWriter(
+            self.report,
+            traces_limit=self.traces_limit,
+            history=self.history,
+            repeatability=self.repeatability,
+        ) as writer:
             for file, error in selection.refused.items():
                 self._write(writer, record(refused_file(file, error)), place=-1)
             if not self.quiet:

@@ -60,7 +60,7 @@ class RunContext:
         self.simulation = simulation
         self.caller = caller
         self.prefix = caller.path if caller else ""
-        self.thread_id = simulation.new_id("thread")
+        self.thread_id = simulation.new_thread_id()
         self.resources: dict[str, Any] = {}
         self.recursion_limit = graph.recursion_limit
         self.failure: tuple[Exception, str] | None = None

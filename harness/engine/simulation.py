@@ -7,7 +7,7 @@ import random
 from collections import Counter
 from collections.abc import Mapping
 from dataclasses import replace
-from typing import Any, TypeVar
+from typing import Any, Final, TypeVar
 
 from harness.errors import HarnessError, Span
 from harness.graph.effects import Effect, LLMCall, World
@@ -15,6 +15,9 @@ from harness.graph.trace import Trace
 from harness.units import PRECISION
 
 EffectType = TypeVar("EffectType", bound=Effect)
+
+THREAD: Final = "thread"
+"""The prefix of the ids of threads."""
 
 
 class Simulation:
@@ -46,7 +49,8 @@ class Simulation:
         self.world = world
         self._models, self._params = models or {}, params or {}
         self.trace = Trace()
-        self.random = random.Random(seed)
+        self._random = random.Random(seed)
+        self.drawn = False
         self.visits = 0
         self.visits_of: Counter[str] = Counter()
         self.remarks: list[str] = []
@@ -92,7 +96,15 @@ class Simulation:
 
     def new_id(self, prefix: str) -> str:
         """Return an id that depends only on the seed and on the number of ids made before."""
-        return f"{prefix}-{self.random.getrandbits(64):016x}"
+        self.drawn = True
+        return self._id(prefix)
+
+    def new_thread_id(self) -> str:
+        """Return an id for LangGraph's checkpoints, which few graphs read: it does not count as drawn."""
+        return self._id(THREAD)
+
+    def _id(self, prefix: str) -> str:
+        return f"{prefix}-{self._random.getrandbits(64):016x}"
 
     def remark(self, text: str) -> None:
         """Add a warning to the result alone, since it depends on real time and the trace must not."""

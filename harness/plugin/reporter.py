@@ -24,10 +24,13 @@ from harness.plugin.gate import OPTION, Gate
 from harness.plugin.item import RECORDS
 from harness.plugin.options import projects_of, settings_of
 from harness.plugin.redaction import Redaction
+from harness.time.real import real
 from harness.workers.garbage import reduce_gc, restore_gc, skip_gc_at_exit
 
 if TYPE_CHECKING:
+    from harness.report.repeatability import Unchanged
     from harness.report.results import Record, ResultsWriter
+    from harness.scenario.model import Scenario
     from harness.settings import Settings
 
 CRASHED: Final = "???"
@@ -55,6 +58,7 @@ class Reporter:
 
     def __init__(self, config: pytest.Config) -> None:
         self._config = config
+        self._began = real.now()
         self._writer: ResultsWriter | None = None
         self._refusal = ""
         self._positions: dict[str, int] = {}
@@ -114,6 +118,7 @@ class Reporter:
     def _open_writer(self) -> ResultsWriter:
         if self._writer is None:
             from harness.report.history.file import writer_of
+            from harness.report.repeatability import Repeatability
             from harness.report.results import ResultsWriter
 
             settings = self.settings
@@ -121,19 +126,29 @@ class Reporter:
                 settings.report,
                 traces_limit=settings.traces_limit,
                 history=writer_of(settings, self._input_digests),
+                repeatability=Repeatability(
+                    settings.report, self._unchanged_inputs, projects_of(self._config).given_env, self._began
+                ),
             ).__enter__()
         return self._writer
 
     def _input_digests(self) -> dict[str, str]:
-        from harness.errors import FormatError
-        from harness.scenario.load import load_file
         from harness.variants.fingerprint import input_digests
 
-        found: dict[str, str] = {}
+        return input_digests(self._scenarios(), projects_of(self._config))
+
+    def _unchanged_inputs(self) -> Unchanged:
+        from harness.selection.unchanged import UnchangedInputs
+
+        return UnchangedInputs(self._scenarios(), projects_of(self._config), self._began)
+
+    def _scenarios(self) -> Iterator[Scenario]:
+        from harness.errors import FormatError
+        from harness.scenario.load import load_file
+
         for file in self._files:
             with suppress(FormatError):  # the run reports it
-                found.update(input_digests(load_file(file).scenarios, projects_of(self._config)))
-        return found
+                yield from load_file(file).scenarios
 
     @property
     def settings(self) -> Settings:

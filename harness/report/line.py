@@ -130,6 +130,7 @@ class Line(TypedDict):
     fault: NotRequired[str]
     recording: NotRequired[int | None]
     varies: NotRequired[bool]
+    seeded: NotRequired[bool]
     now: NotRequired[str]
     expectations: NotRequired[str]
     where: NotRequired[str | None]

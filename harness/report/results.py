@@ -35,6 +35,7 @@ from harness.source.display import clip, truncated
 
 if TYPE_CHECKING:
     from harness.report.history.file import HistoryWriter
+    from harness.report.repeatability import Repeatability
 
 _FILES: Final = (RESULTS, "summary.json", "summary.md", "report.html", JUNIT, "score.json")
 _NO_TRACE: Final = '"trace":null}'
@@ -93,6 +94,7 @@ def line(outcome: Outcome) -> dict[str, Any]:
         "fault": fault(outcome),
         "recording": outcome.recording,
         "varies": outcome.varies,
+        "seeded": outcome.seeded,
         "now": outcome.now,
         "expectations": outcome.expectations,
         "where": None if outcome.span is None else str(outcome.span),
@@ -155,7 +157,12 @@ class ResultsWriter:
     """
 
     def __init__(
-        self, folder: str | Path, *, traces_limit: float = math.inf, history: HistoryWriter | None = None
+        self,
+        folder: str | Path,
+        *,
+        traces_limit: float = math.inf,
+        history: HistoryWriter | None = None,
+        repeatability: Repeatability | None = None,
     ) -> None:
         self.folder = Path(folder)
         self._home = Path.cwd()  # made absolute now: a tool may change the working directory
@@ -165,6 +172,7 @@ class ResultsWriter:
         self._order: list[int] = []
         self._traces = TraceFolder(self._home / self.folder, traces_limit * 1e6)
         self._history = history
+        self._repeatability = repeatability
         self._summary: dict[str, Any] | None = None
 
     @property
@@ -178,6 +186,8 @@ class ResultsWriter:
         try:
             self.folder.mkdir(parents=True, exist_ok=True)
             self._file = open_locked(self.path)
+            if self._repeatability is not None:
+                self._repeatability.start()
             keep_last_whole(self.folder, _FILES)
             remove_traces(self.folder)
             self._file.truncate(0)
@@ -209,11 +219,15 @@ class ResultsWriter:
         if self._file is None:
             raise ValueError("results are added between `with ResultsWriter(…)` and `finish()`")
         self._places[place] += 1
-        text = record.line
+        text, trace = record.line, None
         if record.trace:
             nth = self._places[place]
-            name = self._traces.add(f"{place + 1}-{nth}" if nth > 1 else str(place + 1), record.trace)
-            text = text.removesuffix(_NO_TRACE) + _NO_TRACE.replace("null", encode(name))
+            trace = self._traces.add(f"{place + 1}-{nth}" if nth > 1 else str(place + 1), record.trace)
+            text = text.removesuffix(_NO_TRACE) + _NO_TRACE.replace("null", encode(trace))
+        line = decode(text)
+        if self._repeatability is not None and (warning := self._repeatability.warning(line, trace)):
+            line["warnings"].append(warning)
+            text = encode(line)
         try:
             self._file.write(text.encode() + b"\n")
             self._file.flush()
@@ -221,7 +235,6 @@ class ResultsWriter:
             self._abort()
             raise unwritable(self.path, error) from error
         self._order.append(place)
-        line = decode(text)
         self._sums.add(line)
         if self._history is not None:
             self._history.add(line)
@@ -260,6 +273,8 @@ class ResultsWriter:
             replace(self.path.with_name(PAGE), text.encode())
         if not incomplete:
             remove_last_whole(self.path.parent, _FILES)
+        if self._repeatability is not None:
+            self._repeatability.finish(complete=not incomplete)
         if unwritten is not None:
             raise unwritten
         return self._summary

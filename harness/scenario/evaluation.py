@@ -84,6 +84,7 @@ def outcome_of(scenario: Scenario, repeat: int, result: RunResult, wall_s: float
         wall=wall_s,
         expectations=expectations_digest(scenario, result.without_secrets),
         varies=result.varies,
+        seeded=result.seeded,
         now=result.now,
         narration=result.narration,
     )

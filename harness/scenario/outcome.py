@@ -127,6 +127,7 @@ class Outcome:
     recording  the number of the recording that was replayed
     recorded   the result of recording so far, if the scenario is being recorded
     varies     real services were called, or faults were drawn: a repeat may behave differently
+    seeded     something was drawn from the seed, such as an id: a repeat may have another digest
     events     the trace as it is written to a file (`harness.graph.sharing`); empty if it is not to be kept
     traced     the trace is to be kept
     expectations  digest of the expectations; "" if nothing was checked
@@ -160,6 +161,7 @@ class Outcome:
     narration: list[str] = field(default_factory=list)
     recording: int | None = None
     varies: bool = False
+    seeded: bool = False
     recorded: RecordingResult | None = None
     events: list[dict[str, Any]] = field(default_factory=list, repr=False)
     traced: bool = False

@@ -21,6 +21,7 @@ class RunResult:
     graph            None if it could not be loaded
     narration        the run in words, if the settings ask for it
     varies           real services were called, or something was drawn at random: a repeat may behave differently
+    seeded           something was drawn from the seed, such as an id: a repeat may have another digest
     now              the instant at which virtual time began
     without_secrets  removes secrets from JSON data; None if the run had no backend, and so no secrets
     """
@@ -31,6 +32,7 @@ class RunResult:
     trace: Trace | None = None
     without_secrets: Callable[[Any], Any] | None = None
     varies: bool = False
+    seeded: bool = False
     now: str = ""
     narration: list[str] = field(default_factory=list)
 

@@ -118,6 +118,7 @@ class _Run:
         for observed, expect in [*self.turns, (whole, self.scenario.expect)]:
             await run_custom_checks(observed, expect, self.scenario, self.seed, self.world.folders)
         result = RunResult(whole, turns, self.graph, self.simulation.trace)
+        result.seeded = self.simulation.drawn
         if self.backend is not None:
             if not could_not_be_judged(whole):
                 whole.warnings += self.backend.unused_warnings(named=self.scenario.cassette is not None)

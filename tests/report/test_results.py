@@ -31,7 +31,7 @@ def test_a_line_has_the_documented_fields_in_their_order(outcome: MakeOutcome) -
 
 def test_additional_fields_are_reason_and_shape(outcome: MakeOutcome) -> None:
     assert list(line(outcome()))[len(FIELDS) :] == [
-        "reason", "cause", "fault", "recording", "varies", "now", "expectations", "where", "shape",
+        "reason", "cause", "fault", "recording", "varies", "seeded", "now", "expectations", "where", "shape",
         "trace",
     ]  # fmt: skip
 
