@@ -7,6 +7,9 @@ The same graph, input, world and seed give the same trace in any process, under 
 written with hash seed 0, and the test runs `scenarios/` with another one, without a network where the machine allows
 it. pytest runs the cases of the dialects with a random hash seed: `tests/dialects/conftest.py` compares each with
 the file, and a test here checks that the file lists exactly these cases.
+
+The same run of `scenarios/` is compared with `goldens/scenarios.txt`: a hash of the results lines of each scenario
+file, and all errors and warnings as text. `python -m tests.test_digests` rewrites that file too.
 """
 
 from __future__ import annotations
@@ -23,17 +26,20 @@ import pytest
 
 from harness.scenario import SUFFIXES
 from harness.scenario.load import load_file
+from tests.goldens.normal import normal, sha256
+from tests.goldens.whole import messages
 
 ROOT = Path(__file__).parents[1]
 FILE = Path(__file__).with_name("digests.txt")
+GOLDEN = Path(__file__).parent / "goldens/scenarios.txt"
 SCENARIOS, CASES = "scenarios", "tests/dialects"
 OFFLINE = ("unshare", "--map-root-user", "--net")
 
 
-def digests(
+def results(
     *suites: str, prefix: Sequence[str] = (), environment: Mapping[str, str] | None = None
-) -> dict[str, str]:
-    """Run suites and return the digest of each run by `suite::scenario #repeat`. `prefix`: a wrapper command."""
+) -> list[str]:
+    """Run suites and return the lines of their results. `prefix`: a wrapper command."""
     with TemporaryDirectory() as folder:
         lines = Path(folder) / "lines.jsonl"
         command = [*prefix, sys.executable, "-m", "harness.cli.main", "run", *suites, "-q"]
@@ -46,8 +52,24 @@ def digests(
             check=False,
         )
         assert done.returncode == 0, done.stdout + done.stderr
-        found = map(json.loads, lines.read_text(encoding="utf-8").splitlines())
-        return {f"{line['id']} #{line['repeat']}": line["digest"] or "-" * 64 for line in found}
+        return lines.read_text(encoding="utf-8").split("\n")[:-1]
+
+
+def digests(lines: Sequence[str]) -> dict[str, str]:
+    """Return the digest of each run by `suite::scenario #repeat`."""
+    found = map(json.loads, lines)
+    return {f"{line['id']} #{line['repeat']}": line["digest"] or "-" * 64 for line in found}
+
+
+def golden(lines: Sequence[str]) -> str:
+    """Return the golden text of the results of `scenarios/` among these: hashes by file, then errors and warnings."""
+    texts = {line: json.loads(line) for line in lines}
+    ours = {line: found for line, found in texts.items() if found["suite"].startswith(f"{SCENARIOS}/")}
+    suites: dict[str, str] = {}
+    for line, found in ours.items():
+        suites[found["suite"]] = suites.get(found["suite"], "") + normal(line, {}) + "\n"
+    hashes = "".join(f"{sha256(text)}  {suite}\n" for suite, text in suites.items())
+    return hashes + normal(messages(list(ours.values())), {})
 
 
 def stored_digests(folder: str) -> dict[str, str]:
@@ -63,8 +85,9 @@ def offline() -> bool:
 
 
 def test_the_digests_of_all_scenarios_are_unchanged(offline: bool) -> None:
-    found = digests(SCENARIOS, prefix=OFFLINE if offline else (), environment={"PYTHONHASHSEED": "4242"})
-    assert found == stored_digests(SCENARIOS)
+    lines = results(SCENARIOS, prefix=OFFLINE if offline else (), environment={"PYTHONHASHSEED": "4242"})
+    assert digests(lines) == stored_digests(SCENARIOS)
+    assert golden(lines) == GOLDEN.read_text(encoding="utf-8")
 
 
 def test_the_digest_file_lists_exactly_the_cases_of_the_dialects() -> None:
@@ -90,6 +113,7 @@ def test_the_suites_ran_without_a_network(offline: bool) -> None:
 
 
 if __name__ == "__main__":
-    found = digests(SCENARIOS, CASES, environment={"PYTHONHASHSEED": "0"})
-    lines = [f"{digest}  {name}\n" for name, digest in found.items()]
-    FILE.write_text("".join(lines), encoding="utf-8")
+    run = results(SCENARIOS, CASES, environment={"PYTHONHASHSEED": "0"})
+    found = [f"{digest}  {name}\n" for name, digest in digests(run).items()]
+    FILE.write_text("".join(found), encoding="utf-8")
+    GOLDEN.write_text(golden(run), encoding="utf-8")

@@ -9,14 +9,19 @@ import gzip
 import hashlib
 import re
 import sys
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from pathlib import Path
 
 from harness import __version__
 
 ROOT = Path(__file__).parents[2]
 
-RULES: tuple[tuple[str, str, str], ...] = (
+
+def _number(written: re.Match[str]) -> str:
+    return repr(float(written[0]))
+
+
+RULES: tuple[tuple[str, str | Callable[[re.Match[str]], str], str], ...] = (
     (r'("(?:wall|wall_s|real_seconds)": ?)[0-9.e+-]+', r"\g<1>0", "real seconds, in JSON"),
     (r'(<test(?:suite|case)\b[^>]*? time=")[0-9.]+(?=")', r"\g<1>0", "real seconds, in junit.xml"),
     (r"(^real time +)[0-9.]+ (?:m?s|min)\b.*", r"\g<1>0 s", "real seconds, on the terminal"),
@@ -28,6 +33,11 @@ RULES: tuple[tuple[str, str, str], ...] = (
     (r"\b20\d\d-\d\d-\d\d \d\d:\d\d\b", "2000-01-01 00:00", "the date of today, on the terminal"),
     (r'("age_days": )\d+', r"\g<1>0", "days since a recording"),
     (r"(?<= at )0x[0-9a-f]+", "0x0", "addresses in memory, in messages of libraries"),
+    (
+        r'(?<=": )(?:0\.0000\d+|[0-9.]+e-\d+)|(?<=":)(?:0\.0000\d+|[0-9.]+e-\d+)',
+        _number,
+        "small numbers, which the two writers of JSON write differently: 1.95e-06, 1.95e-6",
+    ),
     (re.escape(f'"{__version__}"'), '"VERSION"', "the version of the harness, in JSON"),
     (rf"(?<=harness ){re.escape(__version__)}$", "VERSION", "the version of the harness"),
 )
