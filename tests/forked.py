@@ -54,7 +54,7 @@ IMPORTED = (
 )  # fmt: skip
 STARTUP_VARIABLES = ("PYTHONHASHSEED", "PYTHONPATH", "PYTHONUTF8", "PYTHONWARNINGS")
 OWN_VALUES = {name: os.environ.get(name) for name in STARTUP_VARIABLES}
-HASH_SEED = "4711"
+HASH_SEED = os.environ.get("FORKED_HASH_SEED", "4711")
 """The hash seed of forked processes; pytest itself runs with others, so tests see results that depend on it."""
 
 BIN = Path(sys.executable).parent

@@ -5,9 +5,13 @@ is `goldens/expected/NAME.txt`. It may change only with an intended change of wh
 `python -m tests.test_goldens` rewrites all of them, `python -m tests.test_goldens NAME…` some. What may differ from
 run to run, such as real times, is listed in `goldens/normal.py`.
 
+`make test` leaves the slow cases out. `python -m tests.test_goldens --check [NAME…]` compares all of them.
+
 `python -m tests.test_goldens --all FOLDER [SUITE…]` freezes much more, outside of the project: everything that the
 commands say about `scenarios/`, and about further suites. It writes the files that are not yet in FOLDER, and
 compares the others.
+
+The texts are the same under any hash seed: the variable FORKED_HASH_SEED sets that of the commands.
 """
 
 from __future__ import annotations
@@ -38,13 +42,16 @@ def difference(name: str, expected: str, found: str) -> str:
     return "\n".join(lines[:MAX_DIFF_LINES] + ([f"… and {rest} more lines"] if rest > 0 else []))
 
 
-@pytest.mark.parametrize("case", CASES, ids=lambda case: case.name)
-def test_the_output_is_unchanged(case: Case, tmp_path: Path) -> None:
+def difference_of(case: Case, folder: Path) -> str:
+    """Run a case in an empty folder, and return the difference from its golden text; empty if there is none."""
     file = EXPECTED / f"{case.name}.txt"
     expected = file.read_text(encoding="utf-8") if file.exists() else ""
-    found = transcript(case, tmp_path)
-    if found != expected:
-        text = difference(case.name, expected, found)
+    return difference(case.name, expected, transcript(case, folder))
+
+
+@pytest.mark.parametrize("case", [case for case in CASES if not case.slow], ids=lambda case: case.name)
+def test_the_output_is_unchanged(case: Case, tmp_path: Path) -> None:
+    if text := difference_of(case, tmp_path):
         pytest.fail(f"{text}\n\nIf this is intended: python -m tests.test_goldens {case.name}", pytrace=False)
 
 
@@ -52,16 +59,31 @@ def test_each_golden_text_belongs_to_a_case() -> None:
     assert {path.stem for path in EXPECTED.iterdir()} == {case.name for case in CASES}
 
 
-def rewrite(names: list[str]) -> None:
-    """Rewrite the golden texts of these cases, or of all, and remove those without a case."""
+def named(names: list[str]) -> list[Case]:
+    """Return the cases of these names, or all."""
     if unknown := set(names) - {case.name for case in CASES}:
         sys.exit(f"no case {', '.join(sorted(unknown))}")
-    for case in CASES:
-        if case.name in names or not names:
-            with TemporaryDirectory() as folder:
-                EXPECTED.joinpath(f"{case.name}.txt").write_text(
-                    transcript(case, Path(folder)), encoding="utf-8"
-                )
+    return [case for case in CASES if case.name in names or not names]
+
+
+def check(cases: list[Case]) -> int:
+    """Print the differences of these cases from their golden texts, and return the exit code: 1 if there are any."""
+    differing = []
+    for case in cases:
+        with TemporaryDirectory() as folder:
+            if text := difference_of(case, Path(folder)):
+                print(text)
+                differing.append(case.name)
+    print(f"{len(cases)} cases, {len(differing)} differ", *differing, sep="\n  ")
+    return 1 if differing else 0
+
+
+def rewrite(cases: list[Case]) -> None:
+    """Rewrite the golden texts of these cases, and remove those without a case."""
+    for case in cases:
+        with TemporaryDirectory() as folder:
+            text = transcript(case, Path(folder))
+        EXPECTED.joinpath(f"{case.name}.txt").write_text(text, encoding="utf-8")
     for path in EXPECTED.iterdir():
         if path.stem not in {case.name for case in CASES}:
             path.unlink()
@@ -70,4 +92,6 @@ def rewrite(names: list[str]) -> None:
 if __name__ == "__main__":
     if sys.argv[1:2] == ["--all"]:
         sys.exit(compare_all(Path(sys.argv[2]), [Path(suite) for suite in sys.argv[3:]], difference))
-    rewrite(sys.argv[1:])
+    elif sys.argv[1:2] == ["--check"]:
+        sys.exit(check(named(sys.argv[2:])))
+    rewrite(named(sys.argv[1:]))

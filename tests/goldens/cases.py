@@ -20,6 +20,8 @@ INVALID = {
 
 BROKEN = ("scenarios", "sherma", "agentspec", "yagra", "leafmesh")
 """Archives of files with a mistake each: `broken_NAME`."""
+SLOW = ("scenarios", "agentspec")
+"""Those with more than a hundred."""
 
 
 def report(folder: str = "reports/latest") -> tuple[str, ...]:
@@ -259,8 +261,8 @@ CASES = (
         keeps=(*report("first"), *report(), "baseline.json", "gate*", "spans.jsonl", "history.*"),
         hashes=(*large(), "compared.html"),
     ),
-    Case("scores", SCORES, ("two_runs",), hashes=("reports/score/*",)),
-    Case("searches", SEARCHES, copies=("scenarios/tutorial_variants",), hashes=("reports/*/*",)),
+    Case("scores", SCORES, ("two_runs",), hashes=("reports/score/*",), slow=True),
+    Case("searches", SEARCHES, copies=("scenarios/tutorial_variants",), hashes=("reports/*/*",), slow=True),
     Case("judges", JUDGES, copies=("scenarios/judges",)),
     Case("refused", REFUSED, ("faults",)),
     Case(
@@ -270,17 +272,20 @@ CASES = (
         keeps=("step.md",),
         env={"GITHUB_ACTIONS": "true", "GITHUB_STEP_SUMMARY": "step.md"},
     ),
-    Case("pytest", PYTEST, ("failing",), keeps=report("rep")[:1]),
+    Case("pytest", PYTEST[:1], ("failing",)),
+    Case("pytest_options", PYTEST[1:], ("failing",), keeps=report("rep")[:1], slow=True),
     Case(
         "recorded",
         ("harness cassettes recorded --json", "harness run recorded -q"),
         ("project",),
         copies=("scenarios/recorded", "cassettes"),
+        slow=True,
     ),
     Case(
         "not_recorded",
         ("harness cassettes recorded", "harness run recorded -q"),
         copies=("scenarios/recorded",),
+        slow=True,
     ),
     *(
         Case(
@@ -290,5 +295,8 @@ CASES = (
         )
         for dialect, folder in INVALID.items()
     ),
-    *(Case(f"broken_{name}", ("harness validate . --imports",), (f"broken_{name}",)) for name in BROKEN),
+    *(
+        Case(f"broken_{name}", ("harness validate . --imports",), (f"broken_{name}",), slow=name in SLOW)
+        for name in BROKEN
+    ),
 )

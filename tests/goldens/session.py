@@ -34,6 +34,7 @@ class Case(NamedTuple):
         keeps: files whose text counts, as globs.
         hashes: files whose SHA-256 counts, as globs.
         env: additional environment variables.
+        slow: only `python -m tests.test_goldens --check` compares it, not `make test`.
     """
 
     name: str
@@ -43,6 +44,7 @@ class Case(NamedTuple):
     keeps: Sequence[str] = ()
     hashes: Sequence[str] = ()
     env: Mapping[str, str] = {}
+    slow: bool = False
 
 
 def files_of(archive: str) -> Iterator[tuple[str, str]]:
