@@ -10,6 +10,7 @@ imported once for all runs.
 
 from __future__ import annotations
 
+import itertools
 import os
 import random
 import sys
@@ -28,6 +29,8 @@ from harness.time.rebinding import rebind, when_imported
 
 _IMPORTS: Final[WeakKeyDictionary[ModuleType, dict[Any, Any]]] = WeakKeyDictionary()
 """The streams of modules that draw while they are imported."""
+_FOR_CALLERS: Final = frozenset({"pydantic", "numpy"})
+"""Libraries that draw for their callers alone, as Python does: `Field(default_factory=uuid4)`."""
 _RESEEDING: Final = ("seed", "setstate", "set_state")
 """Functions that set the state of a generator which a module shares between all its users."""
 
@@ -35,15 +38,23 @@ _RESEEDING: Final = ("seed", "setstate", "set_state")
 class Chance:
     """The streams of one run.
 
+    Args:
+        root: begins the key of each stream.
+
     Attributes:
         drawn: the user's code drew something, so that a run with another seed may differ.
         used: that, or a library drew something in a visit, so that the trace of a run with another seed may differ.
     """
 
-    def __init__(self, seed: int, scenario: str) -> None:
-        self._root = f"{seed}/{scenario}"
+    def __init__(self, root: str) -> None:
+        self._root = root
         self._streams: dict[Any, Any] = {}
+        self._forks = itertools.count(1)
         self.drawn = self.used = False
+
+    def fork(self) -> Chance:
+        """Return the streams of a child process, which draws nothing that this one or another child draws."""
+        return Chance(f"{self._root}/fork {next(self._forks)}")
 
     def generator(self, kind: Callable[[str], Any], owner: str, *, shared: bool = False) -> Any:
         """Return the generator of a kind for a package, in the current visit or, after `shared`, in all visits."""
@@ -60,6 +71,8 @@ class Chance:
 
 
 _current: Chance | None = None
+_of_fork: Chance | None = None
+"""The streams of the child process that is about to be forked."""
 
 
 def _owner(caller: FrameType | None) -> str:
@@ -71,7 +84,7 @@ def _owner(caller: FrameType | None) -> str:
         if caller.f_code.co_filename == tempfile.__file__:
             return "tempfile"
         where = origin(caller.f_code.co_filename)
-        if where is not Origin.PYTHON:
+        if where is not Origin.PYTHON and where not in _FOR_CALLERS:
             return "" if where is Origin.USER else str(where)
         caller = caller.f_back
     return str(Origin.PYTHON)
@@ -179,9 +192,21 @@ def _uuid_utils(module: ModuleType) -> None:
     rebind(module, [("uuid4", make(4)), ("uuid7", make(7))])
 
 
+def _before_fork() -> None:
+    global _of_fork
+    _of_fork = _current.fork() if _current is not None else None
+
+
+def _in_fork() -> None:
+    global _current
+    _current = _of_fork
+
+
 @cache
 def replace_sources() -> None:
     """Replace the sources of ids and random numbers, once in a process."""
+    if hasattr(os, "register_at_fork"):
+        os.register_at_fork(before=_before_fork, after_in_child=_in_fork)
     rebind(os, [("urandom", _bytes)])
     rebind(random, [("_urandom", _bytes)])  # of `SystemRandom`, and so of `secrets`
     rebind(uuid, [("getnode", _node)])
@@ -197,7 +222,7 @@ def seeded_chance(seed: int, scenario: str) -> Iterator[Chance]:
     """Let the code of a run draw from streams of a seed and of the name of the scenario."""
     global _current
     replace_sources()
-    before, _current = _current, Chance(seed, scenario)
+    before, _current = _current, Chance(f"{seed}/{scenario}")
     names = tempfile._RandomNameSequence()  # type: ignore[attr-defined]
     names._rng, names._rng_pid = random.Random(f"{seed}/{scenario}/tempfile"), os.getpid()
     names_before, tempfile._name_sequence = tempfile._name_sequence, names  # type: ignore[attr-defined]

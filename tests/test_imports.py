@@ -18,10 +18,11 @@ ROOT = Path(harness.__file__).parent
 # A part may import parts on earlier lines, but none on its own line.
 LAYERS = [
     {"budget", "ctrl_c", "errors", "installation", "statistics", "units"},
+    {"time"},
     {"source"},
     {"expressions"},
     {"matchers"},
-    {"time", "settings"},
+    {"settings"},
     {"graph", "chance"},
     {"engine", "draw", "judges", "secrets", "interception"},
     {"dialects", "world"},

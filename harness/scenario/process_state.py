@@ -11,7 +11,7 @@ Imported modules and their contents stay; `isolation = "process"` discards those
 
 from __future__ import annotations
 
-import datetime
+import copyreg
 import decimal
 import gc
 import locale
@@ -28,6 +28,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from typing import Any, Final, NamedTuple
 
+from harness.time.frozen import read_clocks, restore_clocks
 from harness.time.signals import get_handler, set_handler
 
 
@@ -117,6 +118,12 @@ def _folder() -> str | None:
 def _restore_folder(saved: str | None) -> None:
     if saved is not None and _folder() != saved:
         os.chdir(saved)
+
+
+def _restore_pickling(saved: dict[Any, Any]) -> None:
+    if copyreg.dispatch_table != saved:
+        copyreg.dispatch_table.clear()
+        copyreg.dispatch_table.update(saved)
 
 
 def _umask() -> int:
@@ -230,6 +237,6 @@ PROCESS_STATE: Final = (
     _list("argv"),
     _attributes(sys, "stdin", "stdout", "stderr", "excepthook", "unraisablehook", "displayhook"),
     _attributes(threading, "excepthook"),
-    _attributes(time, *(name for name in dir(time) if callable(getattr(time, name)))),
-    _attributes(datetime, "date", "datetime"),
+    StateItem("clocks", read_clocks, restore_clocks),
+    StateItem("functions that pickle", copyreg.dispatch_table.copy, _restore_pickling),
 )

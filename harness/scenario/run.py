@@ -50,7 +50,7 @@ from harness.time.interrupts import marked_interrupts
 from harness.time.paced import PacedTimeLoop
 from harness.time.readings import Readings, clock_readings, replace_clocks
 from harness.time.real import real
-from harness.time.rebinding import bind_names
+from harness.time.rebinding import bind_replacements
 from harness.units import DEFAULT_NOW, instant_text, parse_instant
 from harness.world.network import closed_network, open_network
 from harness.world.scripted import ScriptedWorld
@@ -148,7 +148,7 @@ def _prepare_process() -> None:
     replace_clocks()
     replace_sources()
     hold_for_libraries()
-    bind_names()
+    bind_replacements()
 
 
 def start_of(scenario: Scenario, settings: Settings, backend: RecordedBackend | None = None) -> datetime:

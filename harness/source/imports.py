@@ -23,6 +23,7 @@ from harness.errors import HarnessError, Span
 from harness.source.document import shown_path
 from harness.source.frames import error_line
 from harness.source.suggest import did_you_mean, nearest
+from harness.time.frozen import preserve_clocks
 
 _OWN: Final = str(Path(__file__).parent.parent)
 
@@ -51,7 +52,8 @@ def import_object(dotted: str, folders: Sequence[Path] = ()) -> Any:
     """
     parts = check_dotted(dotted)
     roots = [Path(folder).resolve() for folder in folders]
-    with importing({parts[0]}, roots), recording_environment(roots[0]) if roots else nullcontext():
+    recording = recording_environment(roots[0]) if roots else nullcontext()
+    with importing({parts[0]}, roots), recording, preserve_clocks():
         found: Any = module_named(parts[0], dotted, roots)
         for at, part in enumerate(parts[1:], start=1):
             found = _member(found, ".".join(parts[:at]), part, dotted, roots)

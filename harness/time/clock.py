@@ -21,6 +21,7 @@ from collections.abc import Awaitable, Callable, Generator, Iterator, Mapping
 from concurrent.futures import Executor, ThreadPoolExecutor
 from contextlib import contextmanager
 from contextvars import ContextVar
+from functools import partial
 from typing import Any, TypeVar
 
 from harness.errors import RunError
@@ -277,34 +278,14 @@ class VirtualTimeLoop(asyncio.SelectorEventLoop):
         self, executor: Executor | None, func: Callable[..., Any], *args: Any
     ) -> asyncio.Future[Any]:
         """Run a function in a thread. The clock stands still until the thread has ended and its result is set."""
-        awaited = {"thread", "result"}
-        begun, visit = False, current_visit.get()
-
-        def arrived(*parts: str) -> None:
-            awaited.difference_update(parts)
-            if not awaited:
-                self._jumping.holders -= 1
-
-        def work(*arguments: Any) -> Any:
-            nonlocal begun
-            begun = True
-            current_visit.set(visit)
-            try:
-                with self.sleepers.holding():
-                    return func(*arguments)
-            finally:
-                if not self.is_closed():
-                    self.call_soon_threadsafe(arrived, "thread")
-
+        work = _Work(self, func)
         self._holds_futures = False  # this one is held until its thread has ended, too
         try:
             future = super().run_in_executor(executor, work, *args)
         finally:
             self._holds_futures = True
         self._jumping.holders += 1  # not before, as the executor may raise
-        # The end of the thread and the arrival of its result come in any order. A call that is cancelled before it
-        # begins has no thread.
-        future.add_done_callback(lambda _: arrived("result", *([] if begun else ["thread"])))
+        future.add_done_callback(work.done)
         return future
 
     async def subprocess_exec(self, protocol_factory: Callable[[], Any], *args: Any, **options: Any) -> Any:
@@ -350,6 +331,45 @@ class VirtualTimeLoop(asyncio.SelectorEventLoop):
         except BaseException:
             end()
             raise
+
+
+class _Work:
+    """A function that an executor calls for a loop. The clock stands still until it has ended and its result is set.
+
+    An executor of processes pickles it, and gets the function alone.
+    """
+
+    def __init__(self, loop: VirtualTimeLoop, func: Callable[..., Any]) -> None:
+        self._loop, self._func = loop, func
+        self._visit = current_visit.get()
+        self._begun = False
+        self._awaited = {"thread", "result"}
+
+    def __call__(self, *args: Any) -> Any:
+        self._begun = True
+        current_visit.set(self._visit)
+        try:
+            with self._loop.sleepers.holding():
+                return self._func(*args)
+        finally:
+            if not self._loop.is_closed():
+                self._loop.call_soon_threadsafe(self._arrived, "thread")
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return partial, (self._func,)
+
+    def done(self, _: object) -> None:
+        """Take note that the result is set.
+
+        It may be set before the thread ends. A call that is cancelled before it begins, or that runs in another
+        process, has no thread.
+        """
+        self._arrived("result", *([] if self._begun else ["thread"]))
+
+    def _arrived(self, *parts: str) -> None:
+        self._awaited.difference_update(parts)
+        if not self._awaited:
+            self._loop._release()
 
 
 def unheld_work() -> str | None:

@@ -7,6 +7,7 @@ from contextvars import ContextVar
 from enum import Enum
 from functools import lru_cache
 from pathlib import Path
+from types import ModuleType
 from typing import Final
 
 current_visit: Final[ContextVar[str]] = ContextVar("current_visit", default="")
@@ -41,3 +42,8 @@ def origin(filename: str) -> Origin | str:
     if filename.startswith((*_PYTHON, "<")):  # also code that was generated, of a dataclass, say
         return Origin.PYTHON
     return Origin.USER
+
+
+def origin_of(module: ModuleType) -> Origin | str:
+    """Return the origin of a module."""
+    return origin(getattr(module, "__file__", None) or "<frozen>")

@@ -144,11 +144,14 @@ def clock_readings(start: datetime) -> Iterator[Readings]:
     global _current
     replace_clocks()
     before, _current = _current, Readings(start)
-    travel = _time_machine().travel(start, tick=False)
-    travel.start().time_ns = _current.time_ns
+    machine = _time_machine()
+    travel = machine.travel(start, tick=False)
+    traveller = travel.start()
+    traveller.time_ns = _current.time_ns
     try:
         yield _current
     finally:
         _current = before
-        os.environ.setdefault("TZ", "UTC")  # a tool may have removed it, and time-machine fails then
-        travel.stop()
+        while traveller in machine.traveller_stack:  # above it are those that a tool did not stop
+            os.environ.setdefault("TZ", "UTC")  # a tool may have removed it, and time-machine fails then
+            travel.stop()

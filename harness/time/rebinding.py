@@ -12,10 +12,13 @@ from functools import update_wrapper
 from types import ModuleType
 from typing import Any, Final
 
-from harness.time.place import Origin, origin
+from harness.time.place import Origin, origin_of
 
-_replaced: Final[dict[int, tuple[Any, Any]]] = {}
-"""By the id of an original, the original and its replacement, until `bind_names` has followed them."""
+Bindings = dict[int, tuple[Any, Any]]
+"""By the id of an object, the object and the one that takes its place."""
+
+_replaced: Final[Bindings] = {}
+"""Originals and their replacements, until `bind_replacements` has followed them."""
 
 
 def rebind(
@@ -25,24 +28,26 @@ def rebind(
     for name, make in replacements:
         original = getattr(module, name, None)
         if original is not None:
-            replacement = make(original)
-            update_wrapper(replacement, original)
-            replacement.__module__, replacement.__qualname__ = (
-                module.__name__,
-                name,
-            )  # so that it can be pickled
+            replacement = update_wrapper(make(original), original)
+            # So that it can be pickled.
+            replacement.__module__, replacement.__qualname__ = module.__name__, name
             setattr(module, name, replacement)
             _replaced[id(original)] = original, replacement
 
 
-def bind_names() -> None:
+def bind_replacements() -> None:
     """Bind the names of other modules that are bound to an original to its replacement."""
-    for module in list(sys.modules.values()):
-        if origin(getattr(module, "__file__", None) or "<frozen >") not in (Origin.PYTHON, Origin.HARNESS):
-            found = [(name, id(value)) for name, value in [*vars(module).items()] if id(value) in _replaced]
-            for name, original in found:
-                setattr(module, name, _replaced[original][1])
+    bind_names(_replaced)
     _replaced.clear()
+
+
+def bind_names(bindings: Bindings, *, everywhere: bool = False) -> None:
+    """Bind names of modules that are bound to an object to the one in its place; in Python's own if `everywhere`."""
+    for module in list(sys.modules.values()):
+        if everywhere or origin_of(module) not in (Origin.PYTHON, Origin.HARNESS):
+            found = [(name, id(value)) for name, value in [*vars(module).items()] if id(value) in bindings]
+            for name, bound in found:
+                setattr(module, name, bindings[bound][1])
 
 
 def when_imported(name: str, change: Callable[[ModuleType], None]) -> None:

@@ -63,7 +63,7 @@ class Sleepers:
         self.yielded = 0
         self.wake_loop: Callable[[], object] = lambda: None
         self.loop = threading.get_ident()
-        self._outside = sys._current_frames().keys() - {self.loop}
+        self._outside = {ident: _thread(ident) for ident in sys._current_frames() if ident != self.loop}
         self._heap: list[_Sleeper] = []
         self._restless: set[int] = set()
         self._waking: set[int] = set()
@@ -85,8 +85,8 @@ class Sleepers:
         return bool(self._restless)
 
     def concerns(self, ident: int) -> bool:
-        """True if a thread belongs to the run."""
-        return ident not in self._outside
+        """True if a thread belongs to the run. It may have the number of one that has ended since."""
+        return ident not in self._outside or self._outside[ident] is not _thread(ident)
 
     @contextmanager
     def holding(self) -> Iterator[None]:
@@ -198,8 +198,10 @@ class Sleepers:
 
     def _frames(self) -> Iterator[tuple[int, FrameType]]:
         """Yield the innermost frame of each thread of the run that does not sleep, except the caller."""
-        without = {threading.get_ident(), *(sleeper.ident for sleeper in self._heap)} | self._outside
-        return ((ident, frame) for ident, frame in sys._current_frames().items() if ident not in without)
+        without = {threading.get_ident(), *(sleeper.ident for sleeper in self._heap)}
+        for ident, frame in sys._current_frames().items():
+            if ident not in without and self.concerns(ident):
+                yield ident, frame
 
     def settled(self) -> bool:
         """True if no thread is restless. Called by the loop; between two calls time passes."""
@@ -213,11 +215,15 @@ class Sleepers:
         return next((frame for _, frame in self._frames() if frame.f_code.co_filename not in _WAITING), None)
 
 
+def _thread(ident: int) -> threading.Thread | None:
+    return threading._active.get(ident)  # type: ignore[attr-defined, no-any-return]
+
+
 def _runs(ident: int) -> bool:
     """True if the system says that a thread runs, or is about to. False where it does not say."""
-    thread = threading._active.get(ident)  # type: ignore[attr-defined]
+    thread = _thread(ident)
     try:
-        status = Path(f"/proc/self/task/{thread.native_id}/stat").read_bytes()
+        status = Path(f"/proc/self/task/{thread.native_id}/stat").read_bytes()  # type: ignore[union-attr]
     except (OSError, AttributeError):
         return False
     return status[status.rindex(b")") + 2 :].startswith(b"R")

@@ -56,6 +56,27 @@ return {{"id": str(uuid.uuid4()), "number": random.random()}}
     sys.modules.pop("noisy_library", None)
 
 
+def test_a_model_draws_for_the_code_that_makes_it(run: Run, tmp_path: Path) -> None:
+    library = tmp_path / "site-packages"
+    library.mkdir()
+    text = "import pydantic, uuid\nclass Message(pydantic.BaseModel):\n"
+    text += "    id: uuid.UUID = pydantic.Field(default_factory=uuid.uuid4)\ndef work(n):\n"
+    text += "    return [Message() for _ in range(n)]\n"
+    (library / "noisy_models.py").write_text(text, encoding="utf-8")
+    body = f"""
+import sys, pydantic, uuid
+sys.path.insert(0, {str(library)!r})
+import noisy_models
+class Order(pydantic.BaseModel):
+    id: uuid.UUID = pydantic.Field(default_factory=uuid.uuid4)
+noisy_models.work(NUMBER)
+return {{"id": str(Order().id)}}
+"""
+    first, second = (drawn(run, body.replace("NUMBER", number)) for number in ("0", "3"))
+    assert first == second
+    sys.modules.pop("noisy_models", None)
+
+
 def test_a_generator_that_code_seeds_gives_what_that_seed_gives(run: Run) -> None:
     expected = random.Random(7).random()
     assert drawn(run, "import random\nrandom.seed(7)\nreturn {'n': random.random()}") == {"n": expected}

@@ -3,6 +3,7 @@
 import json
 import os
 import sys
+import threading
 import time
 from collections.abc import Callable
 from pathlib import Path
@@ -15,6 +16,7 @@ from harness.scenario.load import load_file
 from harness.scenario.outcome import Outcome
 from harness.scenario.run import run_scenario
 from harness.settings import Settings, load_settings
+from harness.source import imports
 from harness.time.real import real
 
 YAGRA = 'version: "1.0"\nstart_at: a\nend_at: [a]\nnodes: [{id: a, handler: a}]\nedges: []\n'
@@ -36,6 +38,7 @@ def run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Run:
         file = {"harness": 1, "manifest": "agent.yaml", "scenarios": [scenario]}
         path = tmp_path / f"{name}.scenario.yaml"
         path.write_text(json.dumps(file), encoding="utf-8")
+        imports._of_folder.clear()  # a module of this name may have another body now
         sys.modules.pop(f"read_{name}", None)
         (only,) = run_scenario(load_file(path).scenarios[0], settings or load_settings())
         return only
@@ -141,6 +144,27 @@ def test_code_that_replaces_the_clocks_changes_neither_results_nor_the_next_run(
 def test_a_blocking_sleep_is_the_latency_of_its_node(run: Run) -> None:
     outcome = run("import time\ntime.sleep(12.5)\nreturn {}")
     assert outcome.observed.latency["total"] == 12.5
+
+
+def test_a_thread_with_the_number_of_one_that_has_ended_belongs_to_the_run(run: Run) -> None:
+    # The first one is there when the run begins. The system gives its number to the next thread.
+    ending = threading.Event()
+    before = threading.Thread(target=ending.wait)
+    before.start()
+    body = """
+others = {each.name: each for each in threading.enumerate()}
+others["before the run"].ending.set()
+others["before the run"].join()
+thread = threading.Thread(target=time.sleep, args=(20,))
+thread.start()
+number = thread.ident
+thread.join()
+return {"number": number}
+"""
+    before.name, before.ending = "before the run", ending  # type: ignore[attr-defined]
+    outcome = run(body, head="import threading, time")
+    assert read(outcome) == {"number": before.ident}
+    assert outcome.observed.latency["total"] == 20
 
 
 def test_a_time_out_names_the_thread_that_was_at_work(run: Run) -> None:

@@ -46,6 +46,7 @@ from harness.source.import_scope import ImportScope
 from harness.source.imports import recording_environment
 from harness.source.static_lookup import Function
 from harness.source.suggest import did_you_mean
+from harness.time.frozen import preserve_clocks
 
 _IMPORT: Final = (ast.Import, ast.ImportFrom)
 
@@ -117,7 +118,7 @@ class _Collector:
 
     def import_files(self) -> None:
         """Import the files, and add the functions and tools that their modules define."""
-        with recording_environment(self._files.directory):
+        with recording_environment(self._files.directory), preserve_clocks():
             problems = self._scope.import_modules([file.module for file in self._files.found])
         for problem in problems:
             self.problems.refuse("import", problem.message, self._document.span(DIRECTORY), problem.hint)
