@@ -1,6 +1,5 @@
 """The checks of `expect`. `CHECKS` lists them; the docstring of each is its row in the format's documentation."""
 
-from harness.scenario.checks.run import Gate, run_checks
-from harness.scenario.checks.table import CHECKS
+from harness.scenario.checks.run import CHECKS, Gate, run_checks
 
 __all__ = ["CHECKS", "Gate", "run_checks"]

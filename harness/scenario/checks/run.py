@@ -2,16 +2,47 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any, Final
 
 from harness.errors import CannotEvaluate, SourceError
+from harness.scenario.checks import bounds, calls, conditions, ending, path, values
 from harness.scenario.checks.finding import Finding, trim
-from harness.scenario.checks.table import CHECKS
 from harness.scenario.model import ITEMIZED, Expectations
 from harness.scenario.outcome import CheckResult, Observation, Status
 from harness.scenario.progress import progress
+
+Check = Callable[..., Finding | None]
+"""A function of (expected, observed), and for some of an option; returns None if there is nothing to check."""
+
+CHECKS: Final[Mapping[str, Check]] = {
+    "status": ending.status,
+    "unused": ending.unused,
+    "error": ending.error,
+    "interrupt": ending.interrupt,
+    "path": path.path,
+    "path_includes": path.path_includes,
+    "visits": path.visits,
+    "max_visits": path.max_visits,
+    "never": path.never,
+    "routes": path.routes,
+    "state": values.state,
+    "output": values.output,
+    "state_schema": values.state_schema,
+    "output_schema": values.output_schema,
+    "calls": calls.calls,
+    "never_calls": calls.never_calls,
+    "call_counts": calls.call_counts,
+    "latency": bounds.latency,
+    "usage": bounds.usage,
+    "warnings": ending.warnings,
+    "never_warnings": ending.never_warnings,
+    "checks": conditions.condition,
+    "custom": conditions.custom,
+    "judge": conditions.judge,
+}
+
 
 GATES: Final = ("status", "unused")
 OPTIONS: Final = ("calls_order",)
