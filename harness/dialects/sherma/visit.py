@@ -14,7 +14,7 @@ from harness.dialects.kit.messages import ensure_id
 from harness.dialects.sherma import hooks as hook
 from harness.dialects.sherma.agent import Agent, AgentSession, hook_state
 from harness.dialects.sherma.section import INTERNAL_STATE_KEY
-from harness.dialects.sherma.state_fields import declared_fields, dropped_warning
+from harness.dialects.sherma.warnings import declared_fields, dropped_warning
 from harness.engine.context import NodeContext
 from harness.errors import ExpressionError
 from harness.graph.messages import to_messages
