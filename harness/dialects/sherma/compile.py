@@ -10,14 +10,14 @@ from typing import Any, Final
 from harness.dialects.kit.manifest import only_document
 from harness.dialects.request import LoadRequest
 from harness.dialects.sherma import document as doc
-from harness.dialects.sherma import graph_document as graph_doc
+from harness.dialects.sherma import document as graph_doc
 from harness.dialects.sherma.agent import Agent
+from harness.dialects.sherma.document import INTERNAL_STATE_KEY
 from harness.dialects.sherma.lifecycle import lifecycle
 from harness.dialects.sherma.manifest_compiler import ManifestCompiler
 from harness.dialects.sherma.nodes import NODE_FUNCTIONS
 from harness.dialects.sherma.routing import edges_and_routers
 from harness.dialects.sherma.rules import Rules
-from harness.dialects.sherma.section import INTERNAL_STATE_KEY
 from harness.dialects.sherma.visit import node_function
 from harness.dialects.sherma.vocabulary import vocabulary
 from harness.dialects.sherma.warnings import agent_warnings, duplicate_declarations, unknown_keys

@@ -7,11 +7,11 @@ from typing import Any
 
 from langchain_core.messages import AIMessage, BaseMessage, HumanMessage, ToolMessage
 
-from harness.dialects.sherma import graph_document as doc
+from harness.dialects.sherma import document as doc
 from harness.dialects.sherma import hooks as hook
 from harness.dialects.sherma.call_llm import call_llm
+from harness.dialects.sherma.document import INTERNAL_STATE_KEY
 from harness.dialects.sherma.registries import registries
-from harness.dialects.sherma.section import INTERNAL_STATE_KEY
 from harness.dialects.sherma.skill_tools import make_fetch, register_tools
 from harness.dialects.sherma.skills import LoadedSkills, SkillNotFound
 from harness.dialects.sherma.tool_node import tool_node

@@ -11,7 +11,7 @@ from harness.dialects.kit.manifest import load_object, only_document
 from harness.dialects.prompt import Prompt
 from harness.dialects.request import LoadRequest
 from harness.dialects.sherma import document as doc
-from harness.dialects.sherma.section import Section
+from harness.dialects.sherma.document import Section
 from harness.errors import ManifestError, Problem, Span
 from harness.source.document import Document, real_path, shown_path
 from harness.source.environment import substitute

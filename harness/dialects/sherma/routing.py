@@ -9,7 +9,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 
-from harness.dialects.sherma import graph_document as doc
+from harness.dialects.sherma import document as doc
 from harness.dialects.sherma.agent import Agent, AgentSession
 from harness.dialects.sherma.expressions import LEGACY_CONDITION
 from harness.engine.context import RunContext

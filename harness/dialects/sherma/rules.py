@@ -7,7 +7,7 @@ from math import isfinite, isnan
 from typing import Any
 
 from harness.dialects.sherma import document as doc
-from harness.dialects.sherma.graph_document import Retry
+from harness.dialects.sherma.document import Retry
 from harness.dialects.sherma.versions import find_version
 from harness.errors import Problem
 from harness.graph.model import END, START

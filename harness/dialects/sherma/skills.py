@@ -17,7 +17,7 @@ from pydantic import Field
 from harness.dialects.kit.manifest import load_object
 from harness.dialects.request import LoadRequest
 from harness.dialects.sherma import document as doc
-from harness.dialects.sherma.section import INTERNAL_STATE_KEY, Section
+from harness.dialects.sherma.document import INTERNAL_STATE_KEY, Section
 from harness.dialects.sherma.tools import Origin, Tool, imported_tool
 from harness.dialects.sherma.versions import resolve_version
 from harness.errors import HarnessError, ManifestError, Problem

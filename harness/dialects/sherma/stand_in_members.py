@@ -9,10 +9,10 @@ from pathlib import Path
 from typing import Any, Final
 
 from harness.dialects.sherma import document as doc
-from harness.dialects.sherma import graph_document as graph_doc
+from harness.dialects.sherma import document as graph_doc
+from harness.dialects.sherma.document import INTERNAL_STATE_KEY, Ref
 from harness.dialects.sherma.hooks import HOOK_POINTS, BaseHookExecutor, NodeInfo
 from harness.dialects.sherma.registries import RegistryBundle
-from harness.dialects.sherma.section import INTERNAL_STATE_KEY, Ref
 
 
 def implementation(module: str, name: str) -> Any:

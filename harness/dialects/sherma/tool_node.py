@@ -8,8 +8,8 @@ from typing import Any
 from langchain_core.messages import AIMessage
 
 from harness.dialects.kit.tool_calls import answer_calls, refuse_all
-from harness.dialects.sherma import graph_document as doc
-from harness.dialects.sherma.section import INTERNAL_STATE_KEY
+from harness.dialects.sherma import document as doc
+from harness.dialects.sherma.document import INTERNAL_STATE_KEY
 from harness.dialects.sherma.skill_tools import register_tools
 from harness.dialects.sherma.skills import LoadedSkills, SkillNotFound
 from harness.dialects.sherma.tools import Tool, as_content, to_tool, unique_by_name

@@ -13,7 +13,7 @@ from typing import Any
 from harness.dialects.kit.messages import ensure_id
 from harness.dialects.sherma import hooks as hook
 from harness.dialects.sherma.agent import Agent, AgentSession, hook_state
-from harness.dialects.sherma.section import INTERNAL_STATE_KEY
+from harness.dialects.sherma.document import INTERNAL_STATE_KEY
 from harness.dialects.sherma.warnings import declared_fields, dropped_warning
 from harness.engine.context import NodeContext
 from harness.errors import ExpressionError

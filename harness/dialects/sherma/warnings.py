@@ -10,9 +10,8 @@ from typing import Any, Final
 from harness.dialects.kit.reachable import reachable
 from harness.dialects.sherma import document as doc
 from harness.dialects.sherma.agent import Agent
+from harness.dialects.sherma.document import INTERNAL_STATE_KEY, Graph, Node, Ref
 from harness.dialects.sherma.expressions import cel_expressions
-from harness.dialects.sherma.graph_document import Graph, Node
-from harness.dialects.sherma.section import INTERNAL_STATE_KEY, Ref
 from harness.dialects.sherma.versions import same_version
 from harness.errors import ExpressionError, ManifestError, Problem, Span
 from harness.expressions.cel import Expression, written_keys
