@@ -1,6 +1,6 @@
 """Group the runs of a scenario, and count the independent ones: repeats that cannot differ count as one.
 
-`harness.report.stratum` adds each line of results.jsonl to the `RepeatGroup` it belongs to. The figures of a summary
+`harness.report.group` adds each line of results.jsonl to the `RepeatGroup` it belongs to. The figures of a summary
 (`harness.report.group`) are computed from these counts.
 """
 

@@ -2,19 +2,117 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from array import array
+from collections.abc import Callable, Iterable, Mapping
 from heapq import nsmallest
 from itertools import chain
 from typing import Any, Final
 
 from harness.report.arithmetic import percentiles
-from harness.report.bounded_lists import Entries, Warnings
 from harness.report.coverage import GraphCoverage
-from harness.report.group import figures, flaky_left_out, named, scenarios
-from harness.report.latency import NodeLatencies
+from harness.report.encoding import encode
+from harness.report.group import Stratum, figures, flaky_left_out, named, scenarios
 from harness.report.repeats import Key, Line, counts_for_latency
-from harness.report.stratum import Stratum
 from harness.report.verdicts import NOT_PASSED
+
+MAX_LISTED: Final = 5_000
+_MAX_NAMES: Final = 5
+
+Entry = Mapping[str, Any]
+
+
+class Entries:
+    """Entries for runs. The lowest repeats of each scenario are kept first."""
+
+    def __init__(self, most: int = MAX_LISTED) -> None:
+        self._most = most
+        self._kept: list[Entry] = []
+        self.left_out = 0
+
+    def add(self, entry: Entry) -> None:
+        """Add an entry {id, variant, repeat, …}, which may have the `run` of scenarios it belongs to."""
+        self._kept.append(entry)
+        if len(self._kept) >= 2 * self._most:
+            self._truncate()
+
+    def ordered(self) -> list[Entry]:
+        """Return the entries that are kept, by scenario and repeat."""
+        self._truncate()
+        return sorted(self._kept, key=_by_scenario)
+
+    def _truncate(self) -> None:
+        if len(self._kept) > self._most:
+            self.left_out += len(self._kept) - self._most
+            self._kept = sorted(self._kept, key=_by_repeat)[: self._most]
+
+
+class Warnings:
+    """Texts of warnings with their counts and scenarios. If there are too many, the first by name are kept."""
+
+    def __init__(self, most: int = MAX_LISTED) -> None:
+        self._most = most
+        self._times: dict[str, int] = {}
+        self._ids: dict[str, set[str]] = {}
+        self.left_out = 0
+
+    def add(self, text: str, scenario: str) -> None:
+        """Count a warning of the scenario with this id."""
+        if text not in self._times:
+            self._times[text] = 0
+            self._ids[text] = set()
+        self._times[text] += 1
+        self._ids[text].add(scenario)
+        if len(self._times) >= 2 * self._most:
+            self._truncate()
+
+    def ordered(self) -> list[dict[str, Any]]:
+        """Return {text, times, scenarios: their number, names: some of their ids}, the most frequent text first."""
+        self._truncate()
+        found = []
+        for text, times in sorted(self._times.items(), key=lambda item: (-item[1], item[0])):
+            ids = sorted(self._ids[text])
+            found.append({"text": text, "times": times, "scenarios": len(ids), "names": ids[:_MAX_NAMES]})
+        return found
+
+    def _truncate(self) -> None:
+        for text in sorted(self._times)[self._most :]:
+            self.left_out += self._times.pop(text)
+            del self._ids[text]
+
+
+def _by_scenario(entry: Entry) -> tuple[Any, ...]:
+    return entry["id"], entry["variant"] or "", entry.get("run") or "", entry["repeat"], encode(entry)
+
+
+def _by_repeat(entry: Entry) -> tuple[Any, ...]:
+    return entry["repeat"], *_by_scenario(entry)
+
+
+class NodeLatencies:
+    """Collects the latencies of nodes from lines of results; one value is the sum of a node's visits in a run."""
+
+    def __init__(self) -> None:
+        self._graphs: dict[tuple[str, str], dict[str, array[float]]] = {}
+
+    def add(self, line: Mapping[str, Any]) -> None:
+        """Add a line of results.jsonl."""
+        key = line["manifest"], line["agent"] or ""
+        graph = self._graphs.setdefault(key, {})
+        for node, seconds in line["latency"]["nodes"].items():
+            if node not in graph:
+                graph[node] = array("d")
+            graph[node].append(seconds)
+
+    def as_json(self, name: Callable[[str, str], str]) -> dict[str, Any]:
+        """Return, by graph and node, {runs, p50, p90, p95, p99, max}. `name` returns the name of a graph."""
+        return {
+            name(*key): {
+                node: {"runs": len(values), **percentiles(values)} for node, values in sorted(graph.items())
+            }
+            for key, graph in sorted(self._graphs.items())
+            if graph
+        }
+
 
 FORMAT: Final = "harness-summary/1"
 GROUPS: Final = {

@@ -8,10 +8,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from harness.report.arithmetic import ExactSum, total
-from harness.report.bounded_lists import Entries, Warnings
 from harness.report.markdown import markdown
 from harness.report.results import line
-from harness.report.summary import Summary, summarise
+from harness.report.summary import Entries, Summary, Warnings, summarise
 from harness.scenario.outcome import Observation, Outcome
 from harness.scenario.score import pass_at_k, pass_hat_k, wilson
 from tests.report.fixtures import MakeCheck, MakeOutcome
