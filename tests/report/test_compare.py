@@ -10,9 +10,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from harness.report.compare.comparison import Side, compare
-from harness.report.compare.first_difference import first_difference
+from harness.report.compare.first_difference import ABSENT, first_difference, value_changes
 from harness.report.compare.text_diff import diff_lines
-from harness.report.compare.values import ABSENT, value_changes
 from harness.report.results import line
 from harness.report.scenario_runs import Run, ScenarioCollector
 from harness.report.summary import summarise

@@ -10,8 +10,7 @@ from typing import Any, NamedTuple
 
 from harness.errors import FormatError
 from harness.report.compare.comparison import Change, Comparison
-from harness.report.compare.difference import Difference
-from harness.report.compare.first_difference import first_difference
+from harness.report.compare.first_difference import Difference, first_difference
 from harness.report.reading import read_lines
 from harness.report.repeats import Key
 from harness.report.trace_reader import RunTrace, read_trace

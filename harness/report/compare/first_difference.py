@@ -6,19 +6,207 @@ reported.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from difflib import SequenceMatcher
-from typing import Any, Final
+from typing import Any, Final, NamedTuple
 
 from harness.graph.model import END, START
-from harness.graph.narration import end_name, role_of
+from harness.graph.narration import end_name, role_of, route_text
 from harness.graph.trace import Event
-from harness.report.compare.difference import Difference, Part
-from harness.report.compare.event_text import content, sentence
-from harness.report.compare.values import ABSENT, ValueChange, value_changes
+from harness.report.compare.text_diff import diff_lines
 from harness.report.encoding import encode
 from harness.report.formatting import seconds
+from harness.source.display import clip
+
+_MAX_EVENT: Final = 200
+_OF_NO_INTEREST: Final = frozenset({"at", "latency", "step", "invocation", "cut", "call"})
+"""Fields that do not count as content: times, and numbers that only count."""
+
+
+def content(event: Event) -> dict[str, Any]:
+    """Return the event without its times and counters."""
+    return {key: value for key, value in event.items() if key not in _OF_NO_INTEREST}
+
+
+def sentence(event: Event) -> str:
+    """Describe the event in one line."""
+    return _SENTENCES.get(event["event"], _plain)(event)
+
+
+def _call(event: Event) -> str:
+    args = event["request"].get("args")
+    given = f" with {clip(encode(args), _MAX_EVENT)}" if args is not None else ""
+    return f"{event['node']} calls {event['kind']} {event['name']}{given}"
+
+
+def _answer(event: Event) -> str:
+    value = event.get("value", event.get("error"))
+    text = value.get("text") if isinstance(value, Mapping) and event.get("ok") else None
+    shown = clip(text if isinstance(text, str) and text else encode(value), _MAX_EVENT)
+    word = "refused" if event.get("refused") else "answered" if event.get("ok") else "failed"
+    return f"{word}: {shown}"
+
+
+def _end(event: Event) -> str:
+    error = f": {encode(event['error'])}" if event.get("error") else ""
+    return f"the run ends: {event.get('status')}{clip(error, _MAX_EVENT)}"
+
+
+def _plain(event: Event) -> str:
+    rest = {
+        key: value
+        for key, value in content(event).items()
+        if key not in ("event", "graph") and value is not None
+    }
+    return f"{event['event'].replace('_', ' ')} {clip(encode(rest), _MAX_EVENT)}"
+
+
+_SENTENCES: Final[dict[str, Callable[[Event], str]]] = {
+    "route": route_text,
+    "call": _call,
+    "answer": _answer,
+    "end": _end,
+    "node_start": lambda event: f"{event['graph']}{event['node']} starts",
+    "node_end": lambda event: f"{event['graph']}{event['node']} ends",
+}
+
+
+class Absent:
+    """The type of `ABSENT`, which stands for a missing value."""
+
+    def __repr__(self) -> str:
+        return "nothing"
+
+
+ABSENT: Final = Absent()
+_MAX_DEPTH: Final = 50
+
+
+class ValueChange(NamedTuple):
+    """A place where two values differ, such as `city` or `items.2`; "" is the value as a whole."""
+
+    path: str
+    before: Any
+    after: Any
+
+
+def value_changes(before: Any, after: Any, path: str = "", depth: int = 0) -> Iterator[ValueChange]:
+    """Yield the innermost places that differ, in order.
+
+    >>> [*value_changes({"a": 1, "b": [1, 2]}, {"a": 1, "b": [1, 3], "c": 4})]
+    [ValueChange(path='b.1', before=2, after=3), ValueChange(path='c', before=nothing, after=4)]
+    """
+    if same(before, after):
+        return
+    if depth < _MAX_DEPTH and isinstance(before, dict) and isinstance(after, dict):
+        keys = dict.fromkeys([*before, *after])
+        pairs = [(str(key), before.get(key, ABSENT), after.get(key, ABSENT)) for key in keys]
+    elif depth < _MAX_DEPTH and isinstance(before, list) and isinstance(after, list):
+        size = max(len(before), len(after))
+        pairs = [(str(at), _item(before, at), _item(after, at)) for at in range(size)]
+    else:
+        yield ValueChange(path, before, after)
+        return
+    for key, one, other in pairs:
+        yield from value_changes(one, other, f"{path}.{key}" if path else key, depth + 1)
+
+
+def same(one: Any, other: Any) -> bool:
+    """True if two values are equal and of the same kind: 1 is not True, but 1.0 is 1."""
+    return bool(one == other) and isinstance(one, bool) == isinstance(other, bool)
+
+
+def _item(values: list[Any], at: int) -> Any:
+    return values[at] if at < len(values) else ABSENT
+
+
+_MAX_LENGTH: Final = 400
+_MAX_VALUE: Final = 10_000
+
+
+class Part(NamedTuple):
+    """A place where two events differ, with both values (`ABSENT` for a missing one).
+
+    Texts are compared by words, unless they are sentences written by this package (`is_whole`).
+    """
+
+    place: str
+    before: Any
+    after: Any
+    is_whole: bool = False
+
+    @property
+    def lines(self) -> list[str]:
+        """The difference as lines of a diff (`harness.report.compare.text_diff`)."""
+        if isinstance(self.before, str) and isinstance(self.after, str) and not self.is_whole:
+            return diff_lines(self.before, self.after)
+        found = [f"- {_shown(self.before)}"] if self.before is not ABSENT else []
+        return found + ([f"+ {_shown(self.after)}"] if self.after is not ABSENT else [])
+
+
+@dataclass(frozen=True)
+class Difference:
+    """The first event where two traces differ.
+
+    kind     input, route, prompt, request, reply, call, result, state, pause, warning, error, end, order or time
+    what     a short description of what differs
+    node     the path of the node in which it happened, or which the route leaves; "" for none
+    before   the time of the event in the earlier run, in virtual seconds; None if that run had ended
+    after    the same in the later run
+    parts    the places that differ
+    more     the number of further places
+    edge     for a route, both of its ends; None otherwise
+    slower   a description of an earlier difference in time; "" for none
+    """
+
+    kind: str
+    what: str
+    node: str
+    before: float | None
+    after: float | None
+    parts: Sequence[Part]
+    more: int = 0
+    edge: tuple[str, str] | None = None
+    slower: str = ""
+
+    def as_json(self) -> dict[str, Any]:
+        """Return the difference as JSON data."""
+        return {
+            "kind": self.kind,
+            "what": self.what,
+            "node": self.node or None,
+            "at": {"before": self.before, "after": self.after},
+            "parts": [
+                {
+                    "place": part.place,
+                    **{
+                        side: None if value is ABSENT else _bounded(value)
+                        for side, value in (("before", part.before), ("after", part.after))
+                    },
+                    "diff": part.lines,
+                }
+                for part in self.parts
+            ],
+            "more": self.more,
+            "times": self.slower or None,
+        }
+
+
+def _shown(value: Any) -> str:
+    text = value if isinstance(value, str) else encode(value)
+    return clip(" ".join(text.split("\n")), _MAX_LENGTH)
+
+
+def _bounded(value: Any) -> Any:
+    """Return a value for JSON: a large one becomes the beginning of its text."""
+    text = value if isinstance(value, str) else encode(value)
+    return (
+        value
+        if len(text) <= _MAX_VALUE
+        else f"{text[:_MAX_VALUE]}… ({len(text) - _MAX_VALUE:,} more characters)"
+    )
+
 
 _MAX_PARTS: Final = 8
 

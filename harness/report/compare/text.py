@@ -6,8 +6,8 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any, Final
 
 from harness.report.compare.comparison import Change, Comparison, Side, figures_of
-from harness.report.compare.difference import Difference
 from harness.report.compare.explanation import CheckChange, Explanation
+from harness.report.compare.first_difference import Difference
 from harness.report.encoding import encode
 from harness.report.formatting import cost, plural, seconds
 from harness.report.headline_figures import FIGURES
