@@ -10,10 +10,9 @@ from dataclasses import replace
 from importlib import import_module
 from typing import Any, Final
 
-from harness.interception.failures import failure_text, to_exception
 from harness.interception.interceptor import Interceptor, Place
 from harness.interception.messages import PreparedReply, Request, SendResult
-from harness.interception.patches import patched
+from harness.interception.patches import failure_text, patched, to_exception
 from harness.interception.real_effects import not_intercepted
 from harness.interception.vcrpy_clients import from_vcr_request, from_vcr_response, to_vcr_response
 from harness.time.paced import real_timers

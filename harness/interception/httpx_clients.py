@@ -6,11 +6,9 @@ from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
 from contextlib import contextmanager
 from typing import Any, Final
 
-from harness.interception.failures import failure_text, to_exception
-from harness.interception.headers import kept_response_headers
 from harness.interception.interceptor import Interceptor
 from harness.interception.messages import Request, Response, SendResult
-from harness.interception.patches import is_stream, patched
+from harness.interception.patches import failure_text, is_stream, kept_response_headers, patched, to_exception
 from harness.interception.real_effects import not_intercepted
 from harness.time.paced import real_timers
 from harness.time.real import real

@@ -14,11 +14,17 @@ from contextvars import ContextVar
 from typing import Any, Final
 from urllib.request import AbstractHTTPHandler
 
-from harness.interception.failures import failure_text, to_exception
-from harness.interception.headers import kept_response_headers
 from harness.interception.interceptor import Interceptor
 from harness.interception.messages import Request, Response, SendResult
-from harness.interception.patches import body_of, headers_of, is_stream, patched
+from harness.interception.patches import (
+    body_of,
+    failure_text,
+    headers_of,
+    is_stream,
+    kept_response_headers,
+    patched,
+    to_exception,
+)
 from harness.interception.real_effects import not_intercepted
 
 sending: ContextVar[bool] = ContextVar("sending", default=False)

@@ -10,11 +10,18 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any, Final
 
-from harness.interception.failures import failure_text, is_in_body, to_exception
-from harness.interception.headers import kept_response_headers
 from harness.interception.interceptor import Interceptor
 from harness.interception.messages import Request, Response, SendResult
-from harness.interception.patches import body_of, headers_of, is_stream, patched
+from harness.interception.patches import (
+    body_of,
+    failure_text,
+    headers_of,
+    is_in_body,
+    is_stream,
+    kept_response_headers,
+    patched,
+    to_exception,
+)
 from harness.interception.real_effects import not_intercepted
 from harness.interception.stdlib_clients import as_http_client, sending
 

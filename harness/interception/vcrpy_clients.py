@@ -8,10 +8,9 @@ from importlib import import_module
 from importlib.util import find_spec
 from typing import Any, Final
 
-from harness.interception.headers import kept_response_headers
 from harness.interception.interceptor import Interceptor
 from harness.interception.messages import PreparedReply, Request, Response
-from harness.interception.patches import body_of, headers_of, patched
+from harness.interception.patches import body_of, headers_of, kept_response_headers, patched
 from harness.interception.real_effects import not_intercepted
 from harness.time.real import real
 

@@ -12,8 +12,8 @@ from typing import Annotated, Any, Final
 
 from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Field, JsonValue, model_validator
 
-from harness.interception.headers import kept_response_headers
 from harness.interception.messages import Request, Response
+from harness.interception.patches import kept_response_headers
 from harness.recording.files import Format
 from harness.units import parse_instant
 

@@ -12,8 +12,8 @@ from collections.abc import Iterable, Mapping
 from typing import Any, Final, Literal
 
 from harness.errors import CassetteError
-from harness.interception.headers import kept_request_headers, kept_response_headers
 from harness.interception.messages import Request, Response
+from harness.interception.patches import kept_request_headers, kept_response_headers
 from harness.recording.interactions import Exchange, Interaction, Recording
 from harness.recording.yaml_text import Block, FlowSequence, dump
 

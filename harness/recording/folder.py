@@ -17,7 +17,7 @@ from pathlib import Path
 from typing import Final
 
 from harness.errors import CassetteBroken, CassetteError, SourceError, Span
-from harness.interception.headers import kept_request_headers, kept_response_headers
+from harness.interception.patches import kept_request_headers, kept_response_headers
 from harness.recording import files, journal
 from harness.recording.file_models import MAX_BYTES
 from harness.recording.interactions import Recording

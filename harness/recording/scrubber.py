@@ -6,8 +6,8 @@ from collections.abc import Callable
 from dataclasses import replace
 from typing import Any
 
-from harness.interception.headers import kept_request_headers
 from harness.interception.messages import Request, Response
+from harness.interception.patches import kept_request_headers
 from harness.recording.interactions import Exchange, HumanReply, Interaction, Recording
 from harness.secrets import Secrets
 from harness.secrets.bodies import decompressed

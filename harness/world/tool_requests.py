@@ -24,9 +24,9 @@ from typing import TYPE_CHECKING, Any, TypeVar
 from harness.errors import WorldError
 from harness.graph.effects import Answer, Effect
 from harness.graph.trace import Trace
-from harness.interception.failures import scripted_failure
 from harness.interception.interceptor import Interceptor, Place
 from harness.interception.messages import PreparedReply, Request, Response, SendResult
+from harness.interception.patches import scripted_failure
 from harness.interception.real_effects import (
     RealEffect,
     Unanswerable,

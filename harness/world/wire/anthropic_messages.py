@@ -10,8 +10,18 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Final
 
 from harness.graph.effects import LLMCall
-from harness.world.wire.format import Json, Refusal, RefusalKind
-from harness.world.wire.reading import ai_message, content_of, list_of, message, params_of, text_of, tool_spec
+from harness.world.wire.format import (
+    Json,
+    Refusal,
+    RefusalKind,
+    ai_message,
+    content_of,
+    list_of,
+    message,
+    params_of,
+    text_of,
+    tool_spec,
+)
 from harness.world.wire.reply import Reply, event, slices, to_wire
 
 if TYPE_CHECKING:

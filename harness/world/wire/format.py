@@ -2,12 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
-from typing import Any, Final, Literal, Protocol
+from collections.abc import Iterator, Mapping, Sequence
+from typing import TYPE_CHECKING, Any, Final, Literal, Protocol
 
-from harness.graph.effects import LLMCall
+from harness.graph.effects import LLMCall, ToolSpec
+from harness.graph.to_json import from_json
 from harness.world.spec import ErrorKind
 from harness.world.wire.reply import Reply
+
+if TYPE_CHECKING:
+    from langchain_core.messages import BaseMessage
+
 
 RefusalKind = ErrorKind | Literal["unscripted", "not_found", "forbidden", "too_large"]
 
@@ -67,3 +72,117 @@ class WireFormat(Protocol):
     def error_json(self, refusal: Refusal) -> Json:
         """Return the body of an error."""
         ...
+
+
+def text_of(body: Mapping[str, Any], key: str) -> str:
+    """Return a required text of a request.
+
+    Raises:
+        Refusal: it is missing, empty, or not a text.
+    """
+    value = body.get(key)
+    if not isinstance(value, str) or not value:
+        raise Refusal("invalid_request", f"'{key}' must be a text that is not empty", param=key)
+    return value
+
+
+def list_of(value: Any, param: str, *, needed: bool = False) -> list[Json]:
+    """Return a list of mappings; an empty list for None, unless it is `needed`.
+
+    Raises:
+        Refusal: the value is anything else, or an empty list that is needed.
+    """
+    if value is None and not needed:
+        return []
+    if not isinstance(value, list) or not all(isinstance(item, dict) for item in value):
+        raise Refusal("invalid_request", f"'{param}' must be a list of objects", param=param)
+    if needed and not value:
+        raise Refusal("invalid_request", f"'{param}' is empty", param=param)
+    return value
+
+
+def content_of(value: Any, param: str) -> str | list[Any]:
+    """Return the content of a message. Parts that are all text are joined to one text, which matchers can compare.
+
+    Raises:
+        Refusal: the content is neither a text nor a list of parts.
+    """
+    if value is None or isinstance(value, str):
+        return value or ""
+    parts = list_of(value, param)
+    texts = [part.get("text") for part in parts if part.get("type") in ("text", "input_text", "output_text")]
+    if len(texts) == len(parts) and all(isinstance(text, str) for text in texts):
+        return "".join(map(str, texts))
+    return list(parts)
+
+
+def message(
+    kind: Literal["system", "user", "assistant", "tool"], param: str, /, **fields: Any
+) -> BaseMessage:
+    """Return a LangChain message with these fields.
+
+    Raises:
+        Refusal: LangChain does not accept them.
+    """
+    from langchain_core import messages
+    from pydantic import ValidationError
+
+    classes: dict[str, type[BaseMessage]] = {
+        "system": messages.SystemMessage,
+        "user": messages.HumanMessage,
+        "assistant": messages.AIMessage,
+        "tool": messages.ToolMessage,
+    }
+    try:
+        return classes[kind](**fields)
+    except (ValidationError, TypeError, ValueError) as error:
+        first = error.errors()[0]["msg"] if isinstance(error, ValidationError) else str(error)
+        raise Refusal("invalid_request", f"'{param}' is not a message: {first}", param=param) from None
+
+
+def ai_message(content: str | list[Any], calls: Sequence[tuple[str, str, Any]], param: str) -> BaseMessage:
+    """Return a model's message. `calls` are (id, name, arguments), with arguments as JSON or as a mapping."""
+    from langchain_core.messages import InvalidToolCall, ToolCall
+
+    good: list[ToolCall] = []
+    bad: list[InvalidToolCall] = []
+    for call_id, name, given in calls:
+        args = from_json(given or "{}") if isinstance(given, str) else given
+        if isinstance(args, dict):
+            good.append(ToolCall(name=name, args=args, id=call_id, type="tool_call"))
+        else:
+            text = str(given)
+            bad.append(
+                InvalidToolCall(name=name, args=text, id=call_id, error=None, type="invalid_tool_call")
+            )
+    return message("assistant", param, content=content, tool_calls=good, invalid_tool_calls=bad)
+
+
+def openai_message(
+    role: Any, content: str | list[Any], param: str, others: str, **fields: Any
+) -> BaseMessage:
+    """Return a message of the user or the system in a request to OpenAI.
+
+    Raises:
+        Refusal: the role is another one; the text also names the `others` that the request may have.
+    """
+    if role in ("system", "developer"):
+        return message("system", param, content=content, **fields)
+    if role == "user":
+        return message("user", param, content=content, **fields)
+    known = f"system, developer, user, {others}"
+    raise Refusal("invalid_request", f"'{param}.role' is {role!r}; there are {known}", param=f"{param}.role")
+
+
+def tool_spec(written: Mapping[str, Any], schema_key: str) -> ToolSpec:
+    """Return a tool offered to a model. A tool that the provider runs has its type as its name, and no schema."""
+    schema = written.get(schema_key)
+    name = written.get("name") or written.get("type") or ""
+    return ToolSpec(
+        str(name), str(written.get("description") or ""), schema if isinstance(schema, dict) else {}
+    )
+
+
+def params_of(body: Mapping[str, Any], *excluded: str) -> Json:
+    """Return the parameters of a request, such as temperature and top_p: all keys that are not `excluded`."""
+    return {key: value for key, value in body.items() if key not in excluded and value is not None}

@@ -12,7 +12,7 @@ from urllib.parse import parse_qs
 
 from harness.graph.effects import Answer, Effect, HTTPCall, HTTPReply, LLMCall, LLMReply
 from harness.graph.to_json import from_json
-from harness.interception.headers import kept_request_headers
+from harness.interception.patches import kept_request_headers
 from harness.secrets import placeholder, secret_header
 from harness.source.extras import import_extra
 from harness.world.answers import ScriptedAnswer

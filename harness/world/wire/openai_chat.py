@@ -9,8 +9,10 @@ from collections.abc import Iterator, Mapping
 from typing import TYPE_CHECKING, Any, Final
 
 from harness.graph.effects import LLMCall, ToolSpec
-from harness.world.wire.format import Json, Refusal, RefusalKind
-from harness.world.wire.reading import (
+from harness.world.wire.format import (
+    Json,
+    Refusal,
+    RefusalKind,
     ai_message,
     content_of,
     list_of,

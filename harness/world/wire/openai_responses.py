@@ -11,8 +11,8 @@ from typing import TYPE_CHECKING, Any, Final
 
 from harness.graph.effects import LLMCall
 from harness.world.wire import openai_chat
-from harness.world.wire.format import Json
-from harness.world.wire.reading import (
+from harness.world.wire.format import (
+    Json,
     ai_message,
     content_of,
     list_of,
