@@ -2,12 +2,27 @@
 
 from __future__ import annotations
 
+import os
+from collections.abc import Iterator
+from contextlib import ExitStack, contextmanager
+from dataclasses import replace
+from pathlib import Path
+from typing import Final
+from harness.recording.backend import BackendOptions, RecordedBackend
+from harness.recording.folder import CassetteFolder
+from harness.recording.interactions import Interaction, Recording, RecordingMetadata
+from harness.recording.matching import Matcher
+from harness.recording.scrubber import Scrubber
+from harness.scenario.cassette import WRITING, effective_record_mode
+from harness.scenario.provenance import versions
+from harness.secrets import Secrets
+from harness.settings import RecordMode, Settings
+from harness.source.document import shown_path
+from harness.time.real import real
 import asyncio
 from collections.abc import Callable
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass, field
-
-from harness.calibration.cassette import Cassette
 from harness.calibration.document import LabelFile, LabelledRow
 from harness.errors import HarnessError
 from harness.graph.effects import LLMCall
@@ -19,6 +34,92 @@ from harness.time.paced import PacedTimeLoop
 from harness.world.network import closed_network, open_network
 from harness.world.scripted import ScriptedWorld
 from harness.world.spec import WorldSpec
+
+
+_SUFFIX: Final = ".cassette"
+
+
+class Cassette:
+    """The recorded answers of the judge, and the backend that replays or records them."""
+
+    def __init__(
+        self, file: Path, folder: CassetteFolder, settings: Settings, secrets: Secrets, again: str
+    ) -> None:
+        self._file, self._folder, self._mode = file, folder, effective_record_mode(settings)
+        self._matcher = Matcher(settings.cassette_ignore)
+        self._known = folder.load() if self._mode is not RecordMode.REWRITE else None
+        sends = self._mode in WRITING and not (self._mode is RecordMode.ONCE and self._known is not None)
+        then = self._known.metadata.environment if self._known is not None and not sends else {}
+        self.backend = RecordedBackend(
+            BackendOptions(
+                recorded=self._known,
+                replays=self._mode in (RecordMode.NONE, RecordMode.ONCE, RecordMode.NEW_EPISODES),
+                sends=sends,
+                cassette=folder.name,
+                folder=folder.path,
+                record_command=again,
+                matcher=self._matcher,
+                scrubber=Scrubber(secrets),
+                environment={**then, **os.environ},
+            )
+        )
+
+    @property
+    def is_empty(self) -> bool:
+        """True if it has no answers and records none."""
+        return not self.backend.is_available
+
+    def save(self, *, whole: bool) -> bool:
+        """Save the new answers and the old ones that are still valid; return False if there is nothing to save.
+
+        With `whole` false (the work was interrupted), old answers are kept in all modes.
+
+        Raises:
+            CassetteError: it cannot be written.
+        """
+        if not self.backend.is_real or not self.backend.added:
+            return False
+        made = [interaction for interaction in self.backend.recording().http if _is_answer(interaction)]
+        keys = {self._matcher.key(interaction.request) for interaction in made}
+        before = self._folder.load() if self._mode is not RecordMode.REWRITE or not whole else None
+        rest = (
+            [interaction for interaction in before.http if self._matcher.key(interaction.request) not in keys]
+            if before
+            else []
+        )
+        metadata = RecordingMetadata(
+            scenario=f"judge-check {shown_path(self._file)}",
+            recorded=real.now().date().isoformat(),
+            versions=versions(),
+            environment=self.backend.address_variables,
+        )
+        recording = Recording(
+            tuple(replace(interaction, turn=None) for interaction in (*made, *rest)), metadata=metadata
+        )
+        return self._folder.save({1: recording}) if recording.http else False
+
+    @property
+    def place(self) -> str:
+        """The path of its folder, for messages."""
+        return shown_path(self._folder.path)
+
+
+def _is_answer(interaction: Interaction) -> bool:
+    return interaction.response is not None and interaction.response.status < 400
+
+
+@contextmanager
+def open_cassette(file: Path, settings: Settings, secrets: Secrets, again: str) -> Iterator[Cassette]:
+    """Open the cassette beside a file; `again` is the command that records missing answers, for messages.
+
+    Raises:
+        CassetteError: it is damaged, or being recorded by another process.
+    """
+    folder = CassetteFolder(file.parent, f"{file.name}{_SUFFIX}")
+    with ExitStack() as held:
+        if effective_record_mode(settings) in WRITING:
+            held.enter_context(folder.reserved())
+        yield Cassette(file, folder, settings, secrets, again)
 
 
 @dataclass(frozen=True)
