@@ -14,7 +14,7 @@ from harness.cli.options import PATH
 from harness.cli.output import deliver
 from harness.cli.problems import print_problems
 from harness.dialects.load import load_graph
-from harness.draw.picture import Form, picture
+from harness.draw.diagram import Form, picture
 from harness.errors import FormatError, ManifestError, Problem
 from harness.scenario.load_warnings import warnings_alone
 from harness.source.document import shown_path

@@ -5,14 +5,36 @@ Arrow heads are paths rather than markers: marker ids would clash when several d
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping, Sequence
 
 from harness.draw.composition import CAPTION_ROW, LABEL_ROW, NAME_LENGTH, Arrow, Composition, compose
-from harness.draw.escaping import xml
 from harness.draw.layout import Box, Layout
 from harness.draw.sketch import CAPTION, EdgeSpec, NodeSpec, Sketch
 from harness.graph.model import END, START, DataEdge
 from harness.source.display import clip, printable
+
+_MERMAID_SPECIAL = re.compile(r"[!-/:-@\[-`{-~]")
+_BETWEEN_WORDS = re.compile(r"(?<=[A-Za-z0-9])[_.\-](?=[A-Za-z0-9])")
+
+
+def xml(text: str) -> str:
+    """Escape text for an XML or HTML element or quoted attribute. The result is always one line."""
+    safe = printable(text).replace("&", "&amp;").replace("<", "&lt;").replace(">", "&gt;")
+    return safe.replace('"', "&quot;").replace("'", "&#39;")
+
+
+def mermaid_label(text: str) -> str:
+    """Escape text for a quoted mermaid label: punctuation becomes entity codes such as `#34;`.
+
+    `_`, `.` and `-` inside a word stay, so that names remain readable in the source.
+    Source: https://mermaid.js.org/syntax/flowchart.html, "Entity codes to escape characters".
+    """
+    safe = printable(text)
+    plain = {match.start() for match in _BETWEEN_WORDS.finditer(safe)}
+    coded = _MERMAID_SPECIAL.sub(lambda m: m[0] if m.start() in plain else f"#{ord(m[0])};", safe)
+    return coded.replace("#36;#36;", "#36;#8203;#36;")  # two adjacent dollar signs would begin a formula
+
 
 _FONT = "system-ui, -apple-system, 'Segoe UI', 'Helvetica Neue', Arial, sans-serif"
 _MARGIN = 14.0

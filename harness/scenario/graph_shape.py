@@ -5,7 +5,7 @@ from __future__ import annotations
 from functools import lru_cache
 from typing import Any
 
-from harness.draw.picture import captions
+from harness.draw.diagram import captions
 from harness.errors import Span
 from harness.graph import observe
 from harness.graph.model import ANY_NODE, GOTO, Graph

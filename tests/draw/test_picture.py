@@ -3,7 +3,7 @@
 from dataclasses import replace
 from xml.etree import ElementTree
 
-from harness.draw.picture import picture
+from harness.draw.diagram import picture
 from harness.graph.events import ConcurrencyLimit
 from harness.graph.model import END, START, Edge, Graph, Node, State, Update
 from tests.engine.events import compiled

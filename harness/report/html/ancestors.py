@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any, Final
 
-from harness.draw.geometry import geometry
+from harness.draw.composition import geometry
 from harness.graph.model import START
 from harness.report.formatting import score
 from harness.report.html.evolution_files import Genome
@@ -38,7 +38,7 @@ def first_parents(genomes: Mapping[str, Genome], of: str) -> list[Genome]:
 
 
 def picture(drawn: Sequence[Genome]) -> dict[str, Any] | None:
-    """Lay out these genomes as {width, height, margin, nodes, edges}, see `harness.draw.geometry`.
+    """Lay out these genomes as {width, height, margin, nodes, edges}, see `harness.draw.composition`.
 
     The label of the arrow from the first parent describes the change. None if there are fewer than two genomes.
     """

@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any, Final
 
-from harness.draw.geometry import geometry
+from harness.draw.composition import geometry
 from harness.draw.sketch import ANY_KIND
 from harness.graph.model import ANY_NODE, GOTO
 from harness.graph.observe import branch
