@@ -2,39 +2,36 @@
 
 from __future__ import annotations
 
+import asyncio
 import os
-from collections.abc import Iterator
-from contextlib import ExitStack, contextmanager
-from dataclasses import replace
+from collections.abc import Callable, Iterator
+from contextlib import AbstractContextManager, ExitStack, contextmanager, nullcontext
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Final
+
+from harness.calibration.document import LabelFile, LabelledRow
+from harness.errors import HarnessError
+from harness.graph.effects import LLMCall
+from harness.graph.messages import to_messages
+from harness.judges.request import read_grade
 from harness.recording.backend import BackendOptions, RecordedBackend
 from harness.recording.folder import CassetteFolder
 from harness.recording.interactions import Interaction, Recording, RecordingMetadata
 from harness.recording.matching import Matcher
 from harness.recording.scrubber import Scrubber
 from harness.scenario.cassette import WRITING, effective_record_mode
+from harness.scenario.judge import JUDGE_NODE
 from harness.scenario.provenance import versions
 from harness.secrets import Secrets
 from harness.settings import RecordMode, Settings
 from harness.source.document import shown_path
-from harness.time.real import real
-import asyncio
-from collections.abc import Callable
-from contextlib import AbstractContextManager, nullcontext
-from dataclasses import dataclass, field
-from harness.calibration.document import LabelFile, LabelledRow
-from harness.errors import HarnessError
-from harness.graph.effects import LLMCall
-from harness.graph.messages import to_messages
-from harness.judges.grade import read_grade
-from harness.scenario.judge import JUDGE_NODE
 from harness.time.clock import VirtualTimeLoop
 from harness.time.paced import PacedTimeLoop
+from harness.time.real import real
 from harness.world.network import closed_network, open_network
 from harness.world.scripted import ScriptedWorld
 from harness.world.spec import WorldSpec
-
 
 _SUFFIX: Final = ".cassette"
 

@@ -12,7 +12,7 @@ from typing import Any, Final
 
 from harness.calibration.asking import GradedRow
 from harness.calibration.document import LabelFile
-from harness.judges.grade import is_unreadable
+from harness.judges.request import is_unreadable
 from harness.source.display import clip
 from harness.source.document import shown_path
 from harness.statistics.agreement import Ratings, agreement, kappa, kappa_interval

@@ -14,9 +14,15 @@ from typing import TYPE_CHECKING, Any, Final
 from harness.errors import HarnessError
 from harness.graph.effects import LLMCall
 from harness.graph.messages import to_messages
-from harness.judges.grade import read_grade
 from harness.judges.library import METRICS, library_prompt
-from harness.judges.request import Material, Messages, metric_messages, missing_material, rubric_messages
+from harness.judges.request import (
+    Material,
+    Messages,
+    metric_messages,
+    missing_material,
+    read_grade,
+    rubric_messages,
+)
 from harness.scenario.model import Expectations
 from harness.scenario.outcome import Observation
 from harness.scenario.run_result import error_json

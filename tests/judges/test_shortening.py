@@ -8,8 +8,7 @@ from typing import Any
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from harness.judges.grade import read_grade
-from harness.judges.shortening import MAX_LENGTH, Cut, shorten
+from harness.judges.request import MAX_LENGTH, Cut, read_grade, shorten
 
 values = st.recursive(
     st.none() | st.booleans() | st.integers() | st.text(max_size=30),

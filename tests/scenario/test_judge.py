@@ -5,8 +5,7 @@ from typing import Any
 
 import pytest
 
-from harness.judges.grade import read_grade
-from harness.judges.request import rubric_messages
+from harness.judges.request import read_grade, rubric_messages
 
 
 def test_the_judge_sees_rubric_and_output_as_data() -> None:
