@@ -90,8 +90,7 @@ def _ask_and_measure(
     labels: LabelFile, settings: Settings, secrets: Secrets, again: str
 ) -> tuple[Answers, Figures]:
     """Ask the judge, with progress on standard error, and save its answers even if it is interrupted."""
-    from harness.calibration.asking import Answers, ask
-    from harness.calibration.asking import open_cassette
+    from harness.calibration.asking import Answers, ask, open_cassette
     from harness.calibration.measure import measure
     from harness.errors import CassetteError
 
