@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 
 from benchmarks.measure import Figure
 from harness.calibration.measure import best_threshold
-from harness.gate.drift import drift_p
+from harness.gate.rules import drift_p
 from harness.report.history.record import Entry, RunRecord
 from harness.report.history.trends import Trends
 from harness.report.pairing import Pair

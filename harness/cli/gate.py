@@ -56,10 +56,9 @@ def command(
     with a baseline, no scenario that passed there may fail or be missing.
     """
     from harness.gate.judge import judge, refused_json
-    from harness.gate.markdown import markdown as as_markdown
-    from harness.gate.markdown import refused_markdown
     from harness.gate.policy import read_policy
-    from harness.gate.text import lines
+    from harness.gate.text import lines, refused_markdown
+    from harness.gate.text import markdown as as_markdown
     from harness.settings import load_settings
 
     if as_json == markdown == "-":

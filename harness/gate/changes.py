@@ -12,9 +12,8 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Final
 
-from harness.gate.parts import Part
 from harness.gate.rules import TOLERANCE, NothingToJudge
-from harness.gate.ruling import AffectedScenario, Ruling
+from harness.gate.ruling import AffectedScenario, Part, Ruling
 from harness.report.formatting import plural
 from harness.report.pairing import Pair
 from harness.report.scenario_runs import ScenarioRuns

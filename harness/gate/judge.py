@@ -9,12 +9,9 @@ from typing import Any, Final
 
 from harness.errors import FormatError, Problem
 from harness.gate.changes import CHANGES, DEFAULT_CONFIDENCE, change_rule, proven_no_worse
-from harness.gate.drift import no_drift
-from harness.gate.failures import no_new_failures
-from harness.gate.parts import Part, ScopedCoverage, part_of
 from harness.gate.policy import WITH_BASELINE, Policy, Rules, Scope, default_rules
-from harness.gate.rules import RUN_RULES, NothingToJudge, allow_removed, max_errors
-from harness.gate.ruling import Ruling
+from harness.gate.rules import RUN_RULES, NothingToJudge, allow_removed, max_errors, no_drift, no_new_failures
+from harness.gate.ruling import Part, Ruling, ScopedCoverage, part_of
 from harness.report.baseline_file import read_baseline
 from harness.report.formatting import plural, some_of
 from harness.report.last_whole import LAST_WHOLE

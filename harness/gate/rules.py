@@ -7,16 +7,25 @@ Each rule is a function of the part that it applies to and its bound. A rule tha
 from __future__ import annotations
 
 import math
+import random
 from collections.abc import Callable, Iterable, Sequence
+from math import fsum
+from pathlib import Path
 from typing import Any, Final
 
-from harness.gate.parts import Part
 from harness.gate.policy import MinCoverage
-from harness.gate.ruling import AffectedScenario, Ruling
+from harness.gate.ruling import AffectedScenario, Part, Ruling
 from harness.report.formatting import percent, plural, some_of, unpriced
+from harness.report.history.file import read_history
+from harness.report.history.record import RunRecord
+from harness.report.pairing import Pair
 from harness.report.scenario_runs import Repeat, ScenarioRuns
 from harness.report.verdicts import NOT_PASSED
+from harness.source.document import shown_path
 from harness.source.suggest import nearest
+from harness.statistics.betting import Bets
+from harness.statistics.paired_difference import ALPHA
+from harness.statistics.pass_counts import PassCounts, fewer_passes_p, significantly_fewer
 
 TOLERANCE: Final = 1e-9
 """Tolerance for rounding errors in sums."""
@@ -221,3 +230,108 @@ RUN_RULES: Final[dict[str, Rule]] = {
         min_coverage,
     )
 }  # fmt: skip
+
+
+_SEED: Final = 0
+_DIGITS: Final = 6
+"""Decimals of the scores in a history."""
+
+
+def no_drift(part: Part, confidence: float, history: Path | None) -> Ruling:
+    """Judge the fitness of the scenarios of this part over the whole runs of the history that have all of them.
+
+    Raises:
+        NothingToJudge: there is no history, or the run is not the last one of it.
+    """
+    if history is None:
+        raise NothingToJudge("no history is configured", "`history` in [tool.harness] names one")
+    scores = {each.label: each.score for each in part.scenarios if each.verdict != "skipped"}
+    runs = [run for run in read_history(history) if run.complete and scores.keys() <= run.scenarios.keys()]
+    if not scores or not runs or not _is_run(runs[-1], scores):
+        where = f"the run is not the last whole one of {shown_path(history)}"
+        raise NothingToJudge(where, "`harness run --history FILE` appends it")
+    values = [fsum(run.scenarios[label].score for label in scores) / len(scores) for run in runs]
+    p = drift_p(values)
+    alpha = round(1 - confidence, 9)
+    note = f"{plural(len(values), 'run')} of {shown_path(history)}"
+    return Ruling("no_drift", part.scope, p, alpha, p > alpha, note=note)
+
+
+def _is_run(record: RunRecord, scores: dict[str, float]) -> bool:
+    return all(abs(record.scenarios[label].score - score) < 10**-_DIGITS for label, score in scores.items())
+
+
+def drift_p(values: Sequence[float]) -> float:
+    """Return the p-value of values that fall, which may be looked at after each of them.
+
+    >>> drift_p([0.8, 0.9] * 10) <= 0.05, drift_p([0.9 - 0.01 * number for number in range(20)]) <= 0.05
+    (False, True)
+    """
+    draw, bets = random.Random(_SEED), Bets()
+    rounded = [round(each, _DIGITS) for each in values]
+    for number in range(2, len(rounded) + 1):
+        so_far = rounded[:number]
+        below, equal = sum(each < so_far[-1] for each in so_far), so_far.count(so_far[-1])
+        bets.add(1 - 2 * (below + draw.random() * equal) / number)
+    return bets.p
+
+
+_MAX_NAMES: Final = 3
+
+
+def no_new_failures(part: Part, confidence: float, *, gone_counts: bool = True) -> Ruling:
+    """Judge the scenarios that passed in the baseline and do not now, including removed ones if `gone_counts`."""
+    assert part.pairing is not None
+    counted = ((pair, _counts(pair)) for pair in part.pairing.pairs if _varies(pair))
+    varying = [(pair, counts) for pair, counts in counted if counts.before and counts.after]
+    fewer = significantly_fewer([counts for _, counts in varying], 1 - confidence)
+    broken = [
+        each
+        for each in part.pairing.pairs
+        if each.before.verdict == "passed" and each.after.verdict in NOT_PASSED and not _varies(each)
+    ]
+    blamed = [AffectedScenario.of(each.after, each, "passed", each.after.verdict) for each in broken]
+    for at in fewer:
+        pair, counts = varying[at]
+        before, after = _text(counts.passed_before, counts.before), _text(counts.passed_after, counts.after)
+        blamed.append(AffectedScenario.of(pair.after, pair, before, after))
+    blamed.sort(key=lambda each: each.label)
+    if gone_counts:
+        blamed += [each for each in removed(part) if each.before == "passed"]
+    note = _note([each for at, each in enumerate(varying) if at not in fewer])
+    return Ruling("no_new_failures", part.scope, len(blamed), 0, not blamed, scenarios=blamed, note=note)
+
+
+def _varies(pair: Pair) -> bool:
+    return pair.before.varies or pair.after.varies
+
+
+def _counts(pair: Pair) -> PassCounts:
+    return PassCounts(*_passes(pair.before), *_passes(pair.after))
+
+
+def _passes(scenario: ScenarioRuns) -> tuple[int, int]:
+    verdicts = [repeat.verdict for repeat in scenario.repeats.values() if repeat.verdict != "skipped"]
+    return verdicts.count("passed"), len(verdicts)
+
+
+def _note(rest: Sequence[tuple[Pair, PassCounts]]) -> str:
+    """Return a remark on scenarios whose failures chance explains."""
+    flaky = [pair for pair, counts in rest if counts.is_flaky]
+    lower = [(pair, counts) for pair, counts in rest if not counts.is_flaky and counts.change < 0]
+    notes = [_named(flaky, "flaky in both runs")] if flaky else []
+    if lower:
+        notes.append(_named([pair for pair, _ in lower], "failing more often, no more than chance explains"))
+        fewest = min(min(counts.before, counts.after) for _, counts in lower)
+        if fewer_passes_p(fewest, fewest, 0, fewest) > ALPHA / 2:
+            notes.append(f"{plural(fewest, 'repeat')} cannot show more of a single scenario: --repeat 5")
+    return "; ".join(notes)
+
+
+def _named(pairs: Sequence[Pair], what: str) -> str:
+    names = some_of([pair.after.label for pair in pairs], _MAX_NAMES)
+    return f"{plural(len(pairs), 'scenario')} {what}: {names}"
+
+
+def _text(passed: int, runs: int) -> str:
+    return f"{passed} of {runs} passed"

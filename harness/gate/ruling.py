@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from math import isfinite
 from typing import Any
 
 from harness.gate.policy import Scope
-from harness.report.pairing import Pair
-from harness.report.repeats import label
-from harness.report.scenario_runs import ScenarioRuns
+from harness.report.coverage import GraphCoverage
+from harness.report.pairing import Pair, Pairing
+from harness.report.repeats import Key, Line, label
+from harness.report.scenario_runs import Run, ScenarioRuns
 
 
 @dataclass(frozen=True, slots=True)
@@ -87,3 +88,78 @@ class Ruling:
 
 def _finite(value: Any) -> Any:
     return None if isinstance(value, float) and not isfinite(value) else value
+
+
+@dataclass(frozen=True)
+class Part:
+    """Scenarios of a run with their part of the summary.
+
+    scope      the kind and name of the part; None for the whole run
+    group      its figures, a group of summary.json (`harness.report.summary`)
+    coverage   its graphs, as in `coverage` of summary.json
+    pairing    its scenarios paired with those of the baseline; None without a baseline
+    baseline   the baseline; None without one
+    """
+
+    scope: tuple[Scope, str] | None
+    scenarios: tuple[ScenarioRuns, ...]
+    group: Mapping[str, Any]
+    coverage: Mapping[str, Any]
+    pairing: Pairing | None = None
+    baseline: Run | None = None
+
+    @property
+    def pairs_by_key(self) -> Mapping[Key, Pair]:
+        """The pairs, by scenario; empty without a baseline."""
+        return {} if self.pairing is None else self.pairing.by_key
+
+
+class ScopedCoverage:
+    """A collector of the coverage of a part, line by line."""
+
+    def __init__(self, scope: tuple[Scope, str] | None) -> None:
+        self._scope, self._graphs = scope, GraphCoverage()
+
+    def add(self, line: Line) -> None:
+        """Count a line of results.jsonl, if it belongs to the part."""
+        if self._scope is None or self._scope[1] in _names(line, self._scope[0]):
+            self._graphs.add(line)
+
+    def summary(self) -> dict[str, Any]:
+        """Return the coverage as `GraphCoverage.summary` does."""
+        return self._graphs.summary()
+
+
+def _names(line: Line, kind: Scope) -> Iterable[str]:
+    return line["tags"] if kind == "tag" else (line[kind],)
+
+
+def part_of(
+    scope: tuple[Scope, str] | None,
+    run: Run,
+    summary: Mapping[str, Any],
+    coverage: Mapping[str, Any],
+    pairing: Pairing | None,
+    baseline: Run | None,
+) -> Part | None:
+    """Return a part of a run; None if it has no scenarios."""
+    if scope is None:
+        return Part(None, tuple(run.scenarios.values()), summary["total"], coverage, pairing, baseline)
+    kind, name = scope
+    group = summary[f"{kind}s"].get(name)
+    if group is None:
+        return None
+    scenarios = tuple(each for each in run.scenarios.values() if _is_in(each, scope))
+    paired = None
+    if pairing is not None:
+        paired = Pairing(
+            [pair for pair in pairing.pairs if _is_in(pair.after, scope)],
+            [gone for gone in pairing.gone if _is_in(gone, scope)],
+            [added for added in pairing.added if _is_in(added, scope)],
+        )
+    return Part(scope, scenarios, group, coverage, paired, baseline)
+
+
+def _is_in(scenario: ScenarioRuns, scope: tuple[Scope, str]) -> bool:
+    kind, name = scope
+    return name in scenario.tags if kind == "tag" else getattr(scenario, kind) == name

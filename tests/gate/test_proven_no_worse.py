@@ -9,9 +9,9 @@ from pathlib import Path
 import pytest
 
 from harness.errors import FormatError
-from harness.gate.drift import drift_p
 from harness.gate.judge import Verdict, judge
 from harness.gate.policy import read_policy
+from harness.gate.rules import drift_p
 from harness.gate.text import lines
 from harness.report.history.file import HistoryWriter
 from harness.report.results import ResultsWriter
