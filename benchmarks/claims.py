@@ -22,10 +22,9 @@ from harness.report.history.trends import Trends
 from harness.report.pairing import Pair
 from harness.report.scenario_runs import Repeat, Run, ScenarioRuns
 from harness.scenario.score import clustered_wilson
-from harness.statistics.paired_difference import holm, paired_difference, sign_flip_p
+from harness.statistics.paired_difference import greater_risk, holm, paired_difference, sign_flip_p
 from harness.statistics.pass_counts import PassCounts, fewer_passes_p, significantly_fewer
-from harness.statistics.relative_change import PairedValues, relative_change
-from harness.statistics.risk import greater_risk
+from harness.statistics.ratio_interval import PairedValues, relative_change
 from harness.statistics.sample_size import new_sample
 from harness.variants.comparison import compare
 from harness.variants.pareto import latency_is_noise

@@ -20,7 +20,7 @@ from harness.report.summary import Summary
 from harness.scenario.load import load_file
 from harness.scenario.run import run_scenario
 from harness.statistics.paired_difference import paired_difference
-from harness.statistics.relative_change import PairedValues
+from harness.statistics.ratio_interval import PairedValues
 
 COUNT, REPEATS = 10_000, 10
 ROUNDS = 3

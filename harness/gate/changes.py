@@ -1,7 +1,7 @@
 """Rules that compare figures with those of the baseline, scenario by scenario and repeat by repeat.
 
 A figure may get worse by the share that the rule allows. If runs may differ, the change must also be significant: its
-interval (`harness.statistics.relative_change`) has to lie on the worse side of zero. If none can differ, as with
+interval (`harness.statistics.ratio_interval`) has to lie on the worse side of zero. If none can differ, as with
 scripted answers, the change itself decides.
 """
 
@@ -17,7 +17,7 @@ from harness.gate.ruling import AffectedScenario, Part, Ruling
 from harness.report.formatting import plural
 from harness.report.pairing import Pair
 from harness.report.scenario_runs import ScenarioRuns
-from harness.statistics.relative_change import Change, PairedValues, relative_change
+from harness.statistics.ratio_interval import Change, PairedValues, relative_change
 
 DEFAULT_CONFIDENCE: Final = 0.95
 

@@ -12,7 +12,7 @@ from harness.scenario.checks.bounds import TOLERANCE
 from harness.scenario.checks.run import Gate
 from harness.scenario.model import Expectations
 from harness.scenario.outcome import JSON, CheckResult, Observation
-from harness.statistics.student import student_quantile
+from harness.statistics.ratio_interval import student_quantile
 
 Turns = Sequence[tuple[Observation, Expectations]]
 """The observation and the expectations of each turn of a conversation."""

@@ -22,11 +22,16 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
 from itertools import product
-from math import comb, exp, fsum, inf, ldexp, lgamma, log
-from typing import TYPE_CHECKING, Final
+from math import comb, exp, fsum, inf, ldexp, lgamma, log, sqrt
+from typing import TYPE_CHECKING, Final, NamedTuple
 
-from harness.statistics.ratio_interval import RatioEstimate, ratio_estimate
-from harness.statistics.relative_change import PairedValues, means, sampling_units
+from harness.statistics.ratio_interval import (
+    PairedValues,
+    RatioEstimate,
+    means,
+    ratio_estimate,
+    sampling_units,
+)
 
 if TYPE_CHECKING:
     import numpy as np
@@ -184,3 +189,52 @@ def holm_levels(p_values: Mapping[str, float], alpha: float = ALPHA) -> dict[str
             rejects = p <= level
         levels[name] = level
     return {name: levels[name] for name in p_values}
+
+
+class Risk(NamedTuple):
+    """The standard deviations of the scores of scenarios before and after, and the p-value of their difference."""
+
+    before: float
+    after: float
+    p: float
+
+
+def greater_risk(scenarios: Sequence[PairedValues], level: float) -> Risk | None:
+    """Return the risk if scores spread more after than before, significantly at `level`; None otherwise."""
+    scores = means(scenarios)
+    before, after = (scores - scores.mean(axis=1, keepdims=True)) ** 2
+    p = sign_flip_p(after - before)
+    if p > level or after.sum() <= before.sum():
+        return None
+    return Risk(sqrt(before.mean()), sqrt(after.mean()), p)
+
+
+_MOST: Final = 1_000_000
+
+
+def tipping_point(scenarios: Sequence[PairedValues], level: float) -> int | None:
+    """Return the number; the further scenarios have the mean weight. None for a single scenario.
+
+    Raises:
+        ValueError: the difference is not significant at `level`.
+    """
+    if len(scenarios) == 1:
+        return None
+    now = paired_difference(scenarios)
+    if now.p > level:
+        raise ValueError("there is no verdict to undo")
+    weight = sum(each.weight for each in scenarios) / len(scenarios)
+    opposite = PairedValues([(1.0, 0.0) if now.estimate > 0 else (0.0, 1.0)], weight)
+
+    def holds(more: int) -> bool:
+        found = paired_difference([*scenarios, *[opposite] * more])
+        return found.p <= level and (found.estimate > 0) == (now.estimate > 0)
+
+    high = 1
+    while holds(high) and high < _MOST:
+        high *= 2
+    low = high // 2
+    while low + 1 < high:
+        middle = (low + high) // 2
+        low, high = (middle, high) if holds(middle) else (low, middle)
+    return high

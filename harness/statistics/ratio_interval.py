@@ -22,12 +22,68 @@ method for fewer than ten scenarios. `benchmarks/claims.py` has the coverage, do
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from math import inf, sqrt
-from typing import TYPE_CHECKING, Final
+from functools import lru_cache
+from math import exp, inf, lgamma, log, sqrt
+from typing import TYPE_CHECKING, Final, NamedTuple
 
-from harness.statistics.student import student_quantile, upper_tail
+_TERMS: Final = 300
+_SMALLEST: Final = 1e-300
+
+
+def upper_tail(t: float, degrees: float) -> float:
+    """Return the probability of a value above `t`, which is at least 0.
+
+    >>> round(upper_tail(2.262, 9), 4), round(upper_tail(1.0, 1), 4)
+    (0.025, 0.25)
+    """
+    if t == inf:
+        return 0.0
+    return 0.5 * _incomplete_beta(degrees / (degrees + t * t), degrees / 2, 0.5)
+
+
+@lru_cache(maxsize=1_000)
+def student_quantile(share: float, degrees: float) -> float:
+    """Return the value that a `share` of 0.5 or more of the distribution lies below; infinite beyond 10^9.
+
+    >>> round(student_quantile(0.975, 1), 3), round(student_quantile(0.975, 9.0), 3)
+    (12.706, 2.262)
+    """
+    low, high = 0.0, 1.0
+    while upper_tail(high, degrees) > 1 - share:
+        low, high = high, 2 * high
+        if high > 1e9:
+            return inf
+    for _ in range(60):
+        middle = (low + high) / 2
+        low, high = (middle, high) if upper_tail(middle, degrees) > 1 - share else (low, middle)
+    return high
+
+
+def _incomplete_beta(x: float, a: float, b: float) -> float:
+    """Return the regularized incomplete beta function by its continued fraction (DLMF 8.17.22, Lentz's method)."""
+    if x <= 0.0 or x >= 1.0:
+        return min(1.0, max(0.0, x))
+    if x > (a + 1) / (a + b + 2):  # where the fraction of the complement converges faster
+        return 1 - _incomplete_beta(1 - x, b, a)
+    front = exp(lgamma(a + b) - lgamma(a) - lgamma(b) + a * log(x) + b * log(1 - x)) / a
+    c, d = 1.0, 1 / _not_zero(1 - (a + b) * x / (a + 1))
+    fraction = d
+    for m in range(1, _TERMS):
+        even = m * (b - m) * x / ((a + 2 * m - 1) * (a + 2 * m))
+        odd = -(a + m) * (a + b + m) * x / ((a + 2 * m) * (a + 2 * m + 1))
+        for term in (even, odd):
+            d, c = 1 / _not_zero(1 + term * d), _not_zero(1 + term / c)
+            fraction *= c * d
+        if abs(c * d - 1) < 1e-14:
+            break
+    return front * fraction
+
+
+def _not_zero(value: float) -> float:
+    return value if abs(value) > _SMALLEST else _SMALLEST
+
 
 if TYPE_CHECKING:
     import numpy as np
@@ -115,3 +171,76 @@ def least_number(holds: Callable[[int], bool]) -> int:
         middle = (low + high) // 2
         low, high = (low, middle) if holds(middle) else (middle, high)
     return min(high, MOST)
+
+
+if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
+
+    Values = NDArray[np.float64]
+
+
+@dataclass(frozen=True, slots=True)
+class PairedValues:
+    """A scenario in two runs: its figure in each repeat, before and after, and its weight."""
+
+    repeats: Sequence[tuple[float, float]]
+    weight: float = 1.0
+
+
+class Change(NamedTuple):
+    """A relative change (0.1 is an increase by 10 %) and its interval; infinite if the figure was 0 before."""
+
+    estimate: float
+    low: float
+    high: float
+    ratio: RatioEstimate
+
+
+def relative_change(
+    scenarios: Sequence[PairedValues], *, confidence: float = 0.95, largest: float = inf
+) -> Change:
+    """Return Σ weight × mean after ÷ Σ weight × mean before - 1, with its interval.
+
+    For a single scenario the repeats are the sample: the interval is of that scenario, not of others like it.
+
+    Args:
+        scenarios: the figures, which are not negative.
+        confidence: that of the interval.
+        largest: the largest value of the figure, 1 for scores; infinite for those without one.
+
+    Raises:
+        ValueError: there is no scenario, or one has no repeat.
+    """
+    import numpy as np
+
+    scenarios = sampling_units(scenarios)
+    weights = np.array([scenario.weight for scenario in scenarios], dtype=np.float64)
+    before, after = means(scenarios) * weights
+    ranges = (before + after) / 2 if largest == inf else largest * weights
+    estimate = ratio_estimate(after - before, before, ranges)
+    low, high = estimate.interval(confidence)
+    # Figures are not negative, so a decrease is at most 100 %.
+    return Change(estimate.value, max(-1.0, low) if len(scenarios) > 1 else low, high, estimate)
+
+
+def sampling_units(scenarios: Sequence[PairedValues]) -> Sequence[PairedValues]:
+    """Return the units of the sample: the scenarios, or the repeats of a single scenario.
+
+    Raises:
+        ValueError: there is no scenario, or one has no repeat.
+    """
+    if not scenarios or not all(scenario.repeats for scenario in scenarios):
+        raise ValueError("every scenario needs a repeat before and after")
+    return scenarios if len(scenarios) > 1 else [PairedValues([repeat]) for repeat in scenarios[0].repeats]
+
+
+def means(scenarios: Sequence[PairedValues]) -> Values:
+    """Return the mean over repeats of each scenario: a row for before, and one for after."""
+    import numpy as np
+
+    sums = [
+        [sum(values) / len(scenario.repeats) for values in zip(*scenario.repeats, strict=True)]
+        for scenario in scenarios
+    ]
+    return np.array(sums, dtype=np.float64).reshape(-1, 2).T

@@ -27,9 +27,7 @@ from statistics import NormalDist, variance
 from typing import TYPE_CHECKING, Final, NamedTuple
 
 from harness.statistics.paired_difference import weighted_changes
-from harness.statistics.ratio_interval import MOST, least_number
-from harness.statistics.relative_change import PairedValues
-from harness.statistics.student import student_quantile
+from harness.statistics.ratio_interval import MOST, PairedValues, least_number, student_quantile
 
 if TYPE_CHECKING:
     import numpy as np

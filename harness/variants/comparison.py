@@ -18,11 +18,18 @@ from harness.report.formatting import plural
 from harness.report.group import figures
 from harness.report.pairing import Pair
 from harness.report.scenario_runs import Run
-from harness.statistics.paired_difference import ALPHA, Difference, holm, holm_levels, paired_difference
-from harness.statistics.relative_change import PairedValues
-from harness.statistics.risk import Risk, greater_risk
+from harness.statistics.paired_difference import (
+    ALPHA,
+    Difference,
+    Risk,
+    greater_risk,
+    holm,
+    holm_levels,
+    paired_difference,
+    tipping_point,
+)
+from harness.statistics.ratio_interval import PairedValues
 from harness.statistics.sample_size import NewSample, new_sample
-from harness.statistics.tipping_point import tipping_point
 from harness.variants.compared_runs import counting_repeats, is_left_out, pairs
 from harness.variants.independence import SAME_AS_BASELINE
 from harness.variants.pareto import latency_is_noise, pareto_front

@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from typing import Final
 
 from harness.report.pairing import Pair
-from harness.statistics.relative_change import PairedValues, relative_change
+from harness.statistics.ratio_interval import PairedValues, relative_change
 from harness.variants.compared_runs import counting_repeats
 
 _DIGITS: Final = 12

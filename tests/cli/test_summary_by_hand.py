@@ -19,7 +19,7 @@ from click.testing import CliRunner
 from harness.cli.main import cli
 from harness.report.reading import read_lines
 from harness.report.summary import Summary
-from harness.statistics.student import student_quantile
+from harness.statistics.ratio_interval import student_quantile
 
 Line = dict[str, Any]
 TUTORIAL = Path(__file__).parents[2] / "scenarios" / "tutorial"

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from harness.statistics.betting import Bets
 from harness.statistics.paired_difference import holm, paired_difference
-from harness.statistics.relative_change import PairedValues
+from harness.statistics.ratio_interval import PairedValues
 from harness.variants.race import Race, random_blocks
 
 EQUAL = (0.7, 0.7, 0.7, 0.7, 0.7)

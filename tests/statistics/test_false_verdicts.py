@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from harness.statistics.paired_difference import holm, paired_difference
-from harness.statistics.relative_change import PairedValues
+from harness.statistics.ratio_interval import PairedValues
 
 Draw = np.random.Generator
 SAMPLES = 200

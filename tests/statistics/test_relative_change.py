@@ -8,8 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from harness.statistics.relative_change import PairedValues, relative_change
-from harness.statistics.student import student_quantile
+from harness.statistics.ratio_interval import PairedValues, relative_change, student_quantile
 
 
 def runs_of(n: int, repeats: int, drop: float, draw: random.Random) -> list[PairedValues]:

@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from harness.statistics.paired_difference import paired_difference
-from harness.statistics.relative_change import PairedValues
+from harness.statistics.ratio_interval import PairedValues
 from harness.statistics.sample_size import NewSample, new_sample
 
 FIVE = 0.05 / 5

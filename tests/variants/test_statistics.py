@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from harness.statistics.paired_difference import holm, holm_levels, paired_difference
-from harness.statistics.relative_change import PairedValues
+from harness.statistics.ratio_interval import PairedValues
 
 SCORES = st.floats(0, 1, allow_nan=False)
 
