@@ -10,7 +10,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, Final
 
 from harness.errors import ExpressionError, Problem, Span
-from harness.matchers.glob import last_part_matches
+from harness.matchers.regex import last_part_matches
 from harness.scenario.arguments import unknown_arguments
 from harness.scenario.mentions import ENTRIES
 from harness.source.document import Document, DocumentPath

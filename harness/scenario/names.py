@@ -20,7 +20,7 @@ from harness.errors import ManifestError, Problem, SourceError, Span
 from harness.graph.model import END, START, Graph
 from harness.graph.names import Names, names_of
 from harness.graph.vocabulary import KINDS, NODE
-from harness.matchers.glob import last_part_matches, name_matches
+from harness.matchers.regex import last_part_matches, name_matches
 from harness.scenario.judge import JUDGE_NODE
 from harness.scenario.load import load_file
 from harness.scenario.mentions import CONDITIONS, ENTRIES, RERUN, Mention

@@ -10,7 +10,7 @@ from typing import Final
 
 from harness.graph.effects import Answer, Effect, HTTPReply, LLMReply
 from harness.graph.model import State
-from harness.matchers.glob import last_part_matches, name_matches
+from harness.matchers.regex import last_part_matches, name_matches
 from harness.world.answers import ScriptedAnswer
 from harness.world.failures import to_exception
 from harness.world.mcp.tools import MCPResult

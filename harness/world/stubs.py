@@ -11,7 +11,7 @@ from typing import Any, Final
 from harness.errors import CannotEvaluate, ExpressionError, Nearest, Span
 from harness.graph.effects import Effect
 from harness.graph.model import State
-from harness.matchers.glob import glob_matches, last_part_matches
+from harness.matchers.regex import glob_matches, last_part_matches
 from harness.world.answers import ScriptedAnswer, answer_of, describe
 from harness.world.spec import Stub
 

@@ -11,8 +11,13 @@ from typing import Any
 from harness.dialects.leafmesh.path_patterns import EACH, matches
 from harness.errors import Problem, Severity
 from harness.graph.to_json import to_json
-from harness.matchers.schema_flaws import misspelt_keywords, schema_flaw
-from harness.matchers.schema_references import EXTERNAL, NO_TARGET, unresolved_references
+from harness.matchers.schema_flaws import (
+    EXTERNAL,
+    NO_TARGET,
+    misspelt_keywords,
+    schema_flaw,
+    unresolved_references,
+)
 from harness.source.document import Document, DocumentPath
 from harness.source.suggest import did_you_mean
 

@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any, Final, Literal
 
 from harness.errors import CannotEvaluate
-from harness.matchers.glob import last_part_matches, name_matches
+from harness.matchers.regex import last_part_matches, name_matches
 from harness.matchers.value import matches
 from harness.scenario.checks.finding import Finding, as_list, partial_credit, pass_or_fail
 from harness.scenario.checks.nearest_call import describe_call, nearest_call

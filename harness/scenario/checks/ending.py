@@ -7,8 +7,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any, Final
 
-from harness.matchers.glob import last_part_matches
 from harness.matchers.plain import ABSENT
+from harness.matchers.regex import last_part_matches
 from harness.matchers.value import is_matcher, matches
 from harness.scenario.checks.finding import Finding, as_list, partial_credit, pass_or_fail
 from harness.scenario.diff import one_line, readable_diff
