@@ -11,7 +11,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Mapping
 from functools import lru_cache
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Final
 
 from harness.errors import ExpressionError
 
@@ -95,3 +95,9 @@ def compile(source: str, *, null_as_false: bool = False) -> Expression:
         return Expression(source, lower(source, FALSE if null_as_false else None))
     except RecursionError:
         raise ExpressionError("the expression is nested too deeply", source=source) from None
+
+
+ITEM: Final = "*"
+"""The step of a path that stands for each item of a list."""
+
+Path = tuple[str, ...]

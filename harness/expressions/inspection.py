@@ -9,11 +9,10 @@ from typing import Final, NamedTuple
 from lark import Token
 
 from harness.errors import ExpressionError
-from harness.expressions import literals
+from harness.expressions import operators as literals
+from harness.expressions.cel import ITEM, Path
 from harness.expressions.macros import MACROS
-from harness.expressions.paths import ITEM, Path
-from harness.expressions.syntax import Node, parse
-from harness.expressions.tree import SYMBOLS, child, core, operands, token
+from harness.expressions.syntax import SYMBOLS, Node, child, core, operands, parse, token
 from harness.units import is_number
 
 _AMOUNTS: Final = (

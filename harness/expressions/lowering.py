@@ -6,7 +6,7 @@ closures of its children (`Code`), which works on lazy views of the bindings. Va
 cel-python's; the tests compare both evaluators.
 
 A closure has one argument, the frame: a list of the bindings, one slot for each macro variable of the expression,
-and the remaining budget of the evaluation (`harness.expressions.limits`). Every evaluation has a frame of its own,
+and the remaining budget of the evaluation (`harness.expressions.functions`). Every evaluation has a frame of its own,
 so programs can be shared.
 """
 
@@ -20,15 +20,14 @@ from celpy.evaluation import CELEvalError
 from lark import Token
 
 from harness.errors import ExpressionError
-from harness.expressions import literals, operators, reading
-from harness.expressions.failure import LITERALS, Failure, Fragment
-from harness.expressions.functions import FUNCTIONS, Function
-from harness.expressions.limits import Budget, TooLarge
+from harness.expressions import operators
+from harness.expressions import operators as literals
+from harness.expressions import operators as reading
+from harness.expressions.functions import FUNCTIONS, Budget, Function, TooLarge
 from harness.expressions.macros import MACROS, default, has, reduction
 from harness.expressions.operators import Code, Frame
-from harness.expressions.syntax import DEEPEST, Node, parse
-from harness.expressions.tree import SYMBOLS, child, core, operands, token
-from harness.expressions.values import TYPES, Null, to_python, type_of
+from harness.expressions.syntax import DEEPEST, SYMBOLS, Node, child, core, operands, parse, token
+from harness.expressions.values import LITERALS, TYPES, Failure, Fragment, Null, to_python, type_of
 
 
 @dataclass

@@ -7,9 +7,8 @@ from typing import Any
 
 from celpy.celtypes import ListType
 
-from harness.expressions.failure import Failure, Fragment
 from harness.expressions.operators import Code, Frame, attempt, reduce_logic
-from harness.expressions.values import FALSE, TRUE, type_of
+from harness.expressions.values import FALSE, TRUE, Failure, Fragment, type_of
 
 Macro = Callable[[Code, int, Code, Fragment], Code]
 """Builds code from: the list, the slot of the variable in the frame, the body, and the fragment of the call."""

@@ -9,21 +9,38 @@ from __future__ import annotations
 
 import operator
 from collections.abc import Callable, Sequence
+from itertools import chain as chain_itertools
 from typing import Any
 
 from celpy.celtypes import (
     BoolType,
     DoubleType,
     IntType,
+    ListType,
+    MapType,
     UintType,
     logical_and,
     logical_not,
     logical_or,
 )
+from celpy.evaluation import celbytes, celstr
+from lark import Token
 
-from harness.expressions.failure import Failure, Fragment
-from harness.expressions.limits import check_length
-from harness.expressions.values import FALSE, TRUE, Null, concatenated, integer, type_of
+from harness.expressions.functions import check_length
+from harness.expressions.values import (
+    FALSE,
+    LITERALS,
+    TRUE,
+    TYPES,
+    Failure,
+    Fragment,
+    Null,
+    concatenated,
+    integer,
+    to_python,
+    type_of,
+    view,
+)
 
 Frame = list[Any]
 """The state of an evaluation: the bindings, the slots of macro variables, and last the budget."""
@@ -263,3 +280,116 @@ def reduce_logic(symbol: str, values: Any, fragment: Fragment) -> Any:
     if isinstance(result, Failure):
         raise result
     return result
+
+
+def name(text: str, fragment: Fragment, null: Null) -> Code:
+    """Return code for a bound name, or the name of a type."""
+
+    def run(frame: Frame) -> Any:
+        bindings = frame[0]
+        if text in bindings:
+            return _viewed(bindings[text], null, fragment)
+        if text in TYPES:
+            return TYPES[text]
+        raise Failure(f"undeclared name {text!r}", fragment, text, chain_itertools(bindings, LITERALS))
+
+    return run
+
+
+def variable(slot: int) -> Code:
+    """Return code for a macro variable."""
+    return lambda frame: frame[slot]
+
+
+def _viewed(value: Any, null: Null, fragment: Fragment) -> Any:
+    try:
+        return view(value, null)
+    except OverflowError as error:
+        raise Failure(str(error), fragment) from None
+
+
+def field(container: Code, name: str, fragment: Fragment) -> Code:
+    """Return code for `container.name`; only maps have fields."""
+
+    def run(frame: Frame) -> Any:
+        value = container(frame)
+        if not isinstance(value, MapType):
+            raise Failure(f"no field {name!r} in a value of type {type_of(value)}", fragment)
+        try:
+            return value[name]
+        except KeyError:
+            raise Failure(f"no such key: {name!r}", fragment, name, value.keys()) from None
+        except OverflowError as error:
+            raise Failure(str(error), fragment) from None
+
+    return run
+
+
+def element(container: Code, key: Code, fragment: Fragment) -> Code:
+    """Return code for `container[key]`. A negative index counts from the end, as in cel-python."""
+
+    def run(frame: Frame) -> Any:
+        value, index = container(frame), key(frame)
+        if not isinstance(value, (dict, list, str, bytes)):
+            raise Failure(f"a value of type {type_of(value)} has no elements", fragment)
+        try:
+            return value[index]
+        except KeyError:
+            raise Failure(f"no such key: {to_python(index)!r}", fragment, index, value) from None
+        except IndexError:
+            raise Failure(f"index {to_python(index)} is out of range (size {len(value)})", fragment) from None
+        except TypeError:
+            raise Failure(f"no such overload: {type_of(value)}[{type_of(index)}]", fragment) from None
+        except OverflowError as error:
+            raise Failure(str(error), fragment) from None
+
+    return run
+
+
+_LITERALS: dict[str, Callable[[Token], Any]] = {
+    "INT_LIT": lambda token: integer(int(token, 16 if "x" in token else 10)),
+    "UINT_LIT": lambda token: UintType(token[:-1]),
+    "FLOAT_LIT": DoubleType,
+    "STRING_LIT": lambda token: str(celstr(token)),
+    "MLSTRING_LIT": lambda token: str(celstr(token)),
+    "BYTES_LIT": celbytes,
+    "BOOL_LIT": lambda token: TRUE if token == "true" else FALSE,
+}
+
+
+def constant(token: Token) -> Any:
+    """Return the CEL value of a literal.
+
+    Raises:
+        ValueError, TypeError, OverflowError: the literal has no value, for example an integer of more than 64 bits.
+    """
+    return None if token.type == "NULL_LIT" else _LITERALS[token.type](token)
+
+
+def always(value: Any) -> Code:
+    """Return code that evaluates to a constant."""
+    return lambda _frame: value
+
+
+def list_of(items: Sequence[Code]) -> Code:
+    """Return code for `[a, b, …]`."""
+    return lambda frame: ListType([item(frame) for item in items])
+
+
+def map_of(entries: Sequence[tuple[Code, Code]], fragment: Fragment) -> Code:
+    """Return code for `{a: b, …}`. A duplicate key is an error."""
+
+    def run(frame: Frame) -> Any:
+        made = MapType()
+        for key_code, value_code in entries:
+            key = key_code(frame)
+            try:
+                repeated = key in made
+            except TypeError:
+                raise Failure(f"a value of type {type_of(key)} cannot be a key", fragment) from None
+            if repeated:
+                raise Failure(f"duplicate key {to_python(key)!r}", fragment)
+            made[key] = value_code(frame)
+        return made
+
+    return run

@@ -14,14 +14,27 @@ Both directions take the meaning of stored nulls: `view(value, null)` shows each
 from __future__ import annotations
 
 import datetime
-from collections.abc import Callable, ItemsView, Iterator, KeysView, Mapping, Sequence, Set, ValuesView
+from collections.abc import (
+    Callable,
+    ItemsView,
+    Iterable,
+    Iterator,
+    KeysView,
+    Mapping,
+    Sequence,
+    Set,
+    ValuesView,
+)
 from dataclasses import fields, is_dataclass
+from difflib import get_close_matches
 from enum import Enum
 from functools import lru_cache, partial
-from typing import Any
+from typing import Any, Final, NamedTuple
 
 from celpy import celtypes
 from celpy.celtypes import BoolType, DoubleType, IntType, ListType, MapType, UintType
+
+from harness.errors import ExpressionError
 
 TRUE = BoolType(True)
 FALSE = BoolType(False)
@@ -261,3 +274,77 @@ def type_name(kind: type) -> str:
 def type_of(value: Any) -> str:
     """Return CEL's name for the type of a value; the type of a type is `type`."""
     return "type" if isinstance(value, type) else type_name(type(value))
+
+
+LITERALS: Final = ("true", "false", "null")
+_OTHER_LANGUAGES: Final = {
+    "True": "true",
+    "False": "false",
+    "None": "null",
+    "any": "exists",
+    "endswith": "endsWith",
+    "find": "indexOf",
+    "float": "double",
+    "includes": "contains",
+    "len": "size",
+    "length": "size",
+    "lower": "lowerAscii",
+    "startswith": "startsWith",
+    "str": "string",
+    "strip": "trim",
+    "toLowerCase": "lowerAscii",
+    "toString": "string",
+    "toUpperCase": "upperAscii",
+    "upper": "upperAscii",
+}
+"""Names that other languages use, mapped to those of CEL."""
+
+
+class Fragment(NamedTuple):
+    """A part of an expression. `line` and `column` are 1-based; `start` and `end` are 0-based character offsets."""
+
+    source: str
+    line: int
+    column: int
+    start: int
+    end: int
+
+    @property
+    def text(self) -> str:
+        """The source of the fragment on one line, with the middle left out if it is long."""
+        text = " ".join(self.source[self.start : self.end].split())
+        return text if len(text) <= 80 else f"{text[:38]} … {text[-38:]}"
+
+
+class Failure(Exception):
+    """An evaluation without a value, and the fragment that caused it.
+
+    `missing` and `known` are used for the suggestion: the name that was not found, and the names that exist.
+    """
+
+    def __init__(
+        self, message: str, fragment: Fragment, missing: object = None, known: Iterable[object] = ()
+    ) -> None:
+        super().__init__(message)
+        self.message, self.fragment, self.missing, self.known = message, fragment, missing, known
+
+    def error(self) -> ExpressionError:
+        """Return the error to raise: the message, the source of the fragment, and the nearest known name."""
+        text = self.fragment.text
+        message = self.message if text in self.message else f"{self.message} in {text}"
+        return ExpressionError(
+            message + self._suggestion(),
+            source=self.fragment.source,
+            line=self.fragment.line,
+            column=self.fragment.column,
+        )
+
+    def _suggestion(self) -> str:
+        if not isinstance(self.missing, str):
+            return ""
+        names = [name for name in self.known if isinstance(name, str)]
+        meant = _OTHER_LANGUAGES.get(self.missing)
+        if meant in names:
+            return f" (did you mean {meant!r}?)"
+        close = get_close_matches(self.missing, names, n=1)
+        return f" (did you mean {close[0]!r}?)" if close else ""

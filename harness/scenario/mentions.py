@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from typing import Any, Final, Literal
 
 from harness.errors import Span
-from harness.expressions.paths import ITEM, Path
+from harness.expressions.cel import ITEM, Path
 from harness.scenario.arguments import has_own_arguments, written_arguments
 from harness.source.document import Document, DocumentPath
 

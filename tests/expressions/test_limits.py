@@ -3,7 +3,7 @@
 import pytest
 
 from harness.errors import ExpressionError
-from harness.expressions import limits
+from harness.expressions import functions as limits
 from harness.expressions.cel import compile
 
 TEN = "[0, 1, 2, 3, 4, 5, 6, 7, 8, 9]"
