@@ -24,8 +24,7 @@ from types import FrameType, ModuleType
 from typing import Any, Final
 from weakref import WeakKeyDictionary
 
-from harness.time.place import Origin, current_visit, origin
-from harness.time.rebinding import rebind, when_imported
+from harness.time.rebinding import Origin, current_visit, origin, rebind, when_imported
 
 _IMPORTS: Final[WeakKeyDictionary[ModuleType, dict[Any, Any]]] = WeakKeyDictionary()
 """The streams of modules that draw while they are imported."""

@@ -24,7 +24,7 @@ from harness.engine.pauses import Paused
 from harness.errors import RunError
 from harness.graph.model import END, GOTO, Edge, Graph, NodeFunction, Routes, State, Update
 from harness.graph.to_json import error_text, to_json
-from harness.time.place import current_visit
+from harness.time.rebinding import current_visit
 from harness.units import PRECISION
 
 

@@ -15,8 +15,7 @@ from harness.interception.messages import PreparedReply, Request, SendResult
 from harness.interception.patches import failure_text, patched, to_exception
 from harness.interception.real_effects import not_intercepted
 from harness.interception.vcrpy_clients import from_vcr_request, from_vcr_response, to_vcr_response
-from harness.time.paced import real_timers
-from harness.time.real_work import RealWork
+from harness.time.paced import RealWork, real_timers
 
 _OWN: Final = {"connection": "ClientConnectorError: {}", "timeout": "ServerTimeoutError: {}"}
 

@@ -10,9 +10,8 @@ from typing import Any
 
 from harness.interception.messages import PreparedReply, Request, Response, SendResult
 from harness.interception.real_effects import charge_since, owe
-from harness.time.paced import real_timers
+from harness.time.paced import RealWork, real_timers
 from harness.time.real import real
-from harness.time.real_work import RealWork
 
 Place = Any
 """Identifies a request that was sent, between `begin` and `end`."""

@@ -17,8 +17,8 @@ from typing import Any, Final, NoReturn
 
 from harness.errors import HarnessError
 from harness.graph.effects import Effect
+from harness.time.paced import RealWork
 from harness.time.real import real
-from harness.time.real_work import RealWork
 from harness.units import MEASURED_PRECISION
 
 not_intercepted: ContextVar[bool] = ContextVar("not_intercepted", default=False)

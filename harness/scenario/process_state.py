@@ -28,8 +28,8 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from typing import Any, Final, NamedTuple
 
+from harness.time.alarms import get_handler, set_handler
 from harness.time.frozen import read_clocks, restore_clocks
-from harness.time.signals import get_handler, set_handler
 
 
 class StateItem(NamedTuple):

@@ -44,11 +44,10 @@ from harness.settings import RecordMode, Settings
 from harness.source.defects import located_defects
 from harness.source.document import relative_path
 from harness.source.imports import bundled_data, repeat_environment
+from harness.time.alarms import marked_interrupts
 from harness.time.clock import VirtualTimeLoop
-from harness.time.held import hold_for_libraries
-from harness.time.interrupts import marked_interrupts
 from harness.time.paced import PacedTimeLoop
-from harness.time.readings import Readings, clock_readings, replace_clocks
+from harness.time.readings import Readings, clock_readings, hold_for_libraries, replace_clocks
 from harness.time.real import real
 from harness.time.rebinding import bind_replacements
 from harness.units import DEFAULT_NOW, instant_text, parse_instant

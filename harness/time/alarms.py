@@ -7,15 +7,21 @@ such a signal. All alarms share it, and so does code that had set it before (pyt
 
 from __future__ import annotations
 
+import _signal  # type: ignore[import-not-found]  # typeshed has none
 import math
 import signal
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from types import FrameType
-from typing import Any, Final
+from typing import Any, Final, NoReturn
 
 from harness.time.real import real
-from harness.time.signals import set_handler
+
+Handler = Any
+get_handler: Final[Callable[[int], Handler]] = _signal.getsignal
+set_handler: Final[Callable[[int, Handler], Handler]] = _signal.signal
+
 
 Ring = Callable[[FrameType | None], None]
 
@@ -113,3 +119,25 @@ class _Timer:
 
 
 _timer: Final = _Timer()
+
+
+@contextmanager
+def marked_interrupts() -> Iterator[None]:
+    """Make Ctrl-C raise its KeyboardInterrupt in this module, unless the program has a handler of its own.
+
+    A KeyboardInterrupt that user code raises is a failure of that code (`harness.engine.callables`). The module of
+    the innermost frame is the only difference between the two.
+    """
+    in_main_thread = threading.current_thread() is threading.main_thread()
+    if not in_main_thread or get_handler(signal.SIGINT) is not signal.default_int_handler:
+        yield
+        return
+    set_handler(signal.SIGINT, _interrupt)
+    try:
+        yield
+    finally:
+        set_handler(signal.SIGINT, signal.default_int_handler)
+
+
+def _interrupt(_signal: int, _frame: FrameType | None) -> NoReturn:
+    raise KeyboardInterrupt

@@ -4,7 +4,7 @@ A sleep of 100,000 virtual seconds takes microseconds, time-outs fire exactly, a
 as the longest of them. Work that really waits (a subprocess, a live provider, a worker thread) must hold the
 clock: enter `VirtualTimeLoop.hold()` around it. This is trio's `MockClock` with an autojump threshold of zero.
 
-The loop holds its clock itself for the threads and subprocesses that are started through it, and `harness.time.held`
+The loop holds its clock itself for the threads and subprocesses that are started through it, and `harness.time.readings`
 for those of other libraries. `harness.time.readings` lets all code of a run read this clock.
 
 `harness.time.paced` has the loop for runs that are live or being recorded.
@@ -26,8 +26,8 @@ from typing import Any, TypeVar
 
 from harness.errors import RunError
 from harness.time.idle import IdleWaiters
-from harness.time.place import Origin, current_visit, origin
 from harness.time.real import real
+from harness.time.rebinding import Origin, current_visit, origin
 from harness.time.sleepers import POLL_S, Sleepers
 from harness.units import PRECISION
 

@@ -15,8 +15,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any, Final
 
-from harness.time.place import origin_of
-from harness.time.rebinding import Bindings, bind_names
+from harness.time.rebinding import Bindings, bind_names, origin_of
 
 _CLOCKS: Final = (
     *((time, name) for name in dir(time) if callable(getattr(time, name))),

@@ -30,8 +30,8 @@ from typing import IO, Any, Final
 from harness.errors import WorldError
 from harness.graph.effects import ScriptCall
 from harness.secrets.given import note_given
+from harness.time.paced import RealWork
 from harness.time.real import real
-from harness.time.real_work import RealWork
 
 # Variables that programs need to find others, to write temporary files, and to print text.
 INHERITED: Final = ("PATH", "HOME", "TMPDIR", "SYSTEMROOT")

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from harness.time.clock import VirtualTimeLoop
-from harness.time.deadline import Deadline
+from harness.time.gather import Deadline
 from harness.time.idle import nested_level
 
 

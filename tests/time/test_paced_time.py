@@ -8,9 +8,8 @@ from typing import Any
 import pytest
 
 from harness.time.clock import Deadlock, VirtualTimeLoop, in_real_time
-from harness.time.paced import PacedTimeLoop, real_timers
+from harness.time.paced import PacedTimeLoop, RealWork, real_timers
 from harness.time.real import real as real_time
-from harness.time.real_work import RealWork
 
 SOON = 60.0
 """Real seconds within which anything immediate ends, even on a busy machine."""

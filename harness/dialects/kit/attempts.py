@@ -8,7 +8,7 @@ from typing import TypeVar
 
 from harness.engine.context import NodeContext
 from harness.time.clock import unheld_work
-from harness.time.deadline import Deadline
+from harness.time.gather import Deadline
 from harness.time.idle import nested_level
 
 T = TypeVar("T")

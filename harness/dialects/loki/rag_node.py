@@ -12,7 +12,7 @@ from harness.dialects.loki.templates import render
 from harness.engine.context import NodeContext
 from harness.graph.effects import RetrievalCall, RetrievalReply
 from harness.graph.model import State, Update
-from harness.time.deadline import Deadline
+from harness.time.gather import Deadline
 
 
 async def retrieve(node: RagNode, knowledge: KnowledgeProvider, state: State, ctx: NodeContext) -> Update:

@@ -17,7 +17,7 @@ from harness.errors import CassetteBroken, CassetteError, HarnessError
 from harness.recording.interactions import Exchange
 from harness.recording.mcp.connection import MCPConnection
 from harness.recording.mcp.replay import adapted_answer, progress_token
-from harness.time.real_work import RealWork
+from harness.time.paced import RealWork
 from harness.world.mcp.wire import (
     Message,
     error_response,
