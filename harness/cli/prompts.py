@@ -13,8 +13,8 @@ from harness.cli.load_options import LoadOptions, load_options
 from harness.cli.manifests import check_not_a_scenario
 from harness.cli.options import PATH
 from harness.cli.problems import print_problems
+from harness.dialects.dialect import Prompt
 from harness.dialects.load import load_prompts
-from harness.dialects.prompt import Prompt
 from harness.errors import Problem
 from harness.report.formatting import plural
 from harness.source.display import printable

@@ -8,17 +8,51 @@ from __future__ import annotations
 import inspect
 import os
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
 from pathlib import Path
 from pkgutil import resolve_name
 from typing import Any, Final, Literal, Protocol, cast, get_args
 
-from harness.dialects.prompt import Prompt
 from harness.dialects.request import LoadRequest
-from harness.dialects.tunable import Tunable
-from harness.errors import ManifestError, Problem
+from harness.errors import ManifestError, Problem, Span
 from harness.graph.model import Graph
-from harness.source.document import Document
+from harness.source.document import Document, DocumentPath
 from harness.source.yaml import Version
+
+
+@dataclass(frozen=True, slots=True)
+class Prompt:
+    """A text that a manifest gives to language models.
+
+    id     the name by which variants refer to it; its form depends on the dialect
+    kind   the dialect's term for the text, such as `system_prompt`
+    text   the text as written, without variables or placeholders filled in
+    where  the location of the text, in the manifest or in a file of its own
+    """
+
+    id: str
+    kind: str
+    text: str
+    where: Span
+
+
+@dataclass(frozen=True)
+class Tunable:
+    """A temperature, or a list of tools, in the main document of a manifest.
+
+    kind   `temperature` or `tools`
+    owner  the name of the agent, node or model that it belongs to
+    path   its path in the document; a temperature need not be written yet
+    value  the temperature (None: not written), or the names of the tools in order
+    pool   for `tools`: the tools that the list may contain, by name, as they are written in the document
+    """
+
+    kind: Literal["temperature", "tools"]
+    owner: str
+    path: DocumentPath
+    value: Any = None
+    pool: Mapping[str, Any] = field(default_factory=dict)
+
 
 YamlVersion = Literal["1.1", "1.2", "templated"]
 """The versions of YAML that are offered to dialects of packages. `Version` has more."""

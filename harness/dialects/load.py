@@ -12,11 +12,9 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, Final, NamedTuple
 
-from harness.dialects.dialect import Dialect
-from harness.dialects.prompt import Prompt
+from harness.dialects.dialect import Dialect, Prompt, Tunable
 from harness.dialects.registry import dialect_named, dialect_of
 from harness.dialects.request import LoadRequest, Stamp, stamp
-from harness.dialects.tunable import Tunable
 from harness.errors import ManifestError
 from harness.graph.model import Graph
 from harness.graph.names import names_of

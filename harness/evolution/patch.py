@@ -10,7 +10,7 @@ from functools import partial
 from pathlib import Path
 from typing import Final
 
-from harness.dialects.prompt import Prompt
+from harness.dialects.dialect import Prompt
 from harness.errors import SourceError
 from harness.evolution.genome import Genome
 from harness.evolution.space import Space

@@ -6,8 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Final, Literal
 
-from harness.dialects.prompt import Prompt
-from harness.dialects.tunable import Tunable
+from harness.dialects.dialect import Prompt, Tunable
 from harness.errors import Problem
 
 Kind = Literal["prompt", "temperature", "tools"]

@@ -11,7 +11,7 @@ from datetime import datetime
 from pathlib import Path
 from typing import Any, Final
 
-from harness.dialects.changes import Changes
+from harness.dialects.request import Changes
 from harness.errors import Problem, Span
 from harness.graph.model import Rerun
 from harness.scenario.mentions import Mention

@@ -9,8 +9,7 @@ from functools import lru_cache
 from pathlib import Path
 from typing import Final
 
-from harness.dialects.changes import Changes
-from harness.dialects.request import LoadRequest
+from harness.dialects.request import Changes, LoadRequest
 from harness.errors import Problem
 from harness.scenario.model import Scenario
 from harness.settings import Settings

@@ -15,10 +15,9 @@ from dataclasses import dataclass, field, replace
 from fnmatch import fnmatchcase
 from pathlib import Path, PurePath
 
-from harness.dialects.changes import Changes, TextReplacement
 from harness.dialects.dialect import Dialect
 from harness.dialects.load import load_graph, load_prompts
-from harness.dialects.request import LoadRequest
+from harness.dialects.request import Changes, LoadRequest, TextReplacement
 from harness.errors import FormatError, ManifestError, Problem, SourceError
 from harness.graph.names import names_of
 from harness.scenario.model import Scenario, Variation

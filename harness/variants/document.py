@@ -11,7 +11,7 @@ from typing import Annotated, Any, Final
 
 from pydantic import AfterValidator, ConfigDict, Field, Tag
 
-from harness.dialects.changes import faulty_operations
+from harness.dialects.request import faulty_operations
 from harness.errors import FormatError, Problem, Span
 from harness.recording.names import name_error
 from harness.scenario.document import supported_version

@@ -26,7 +26,7 @@ from tests.manifests import COUNTER
 RELAY = '''\
 """Relays: one node that says a text; the manifest is a folder with a relay.yaml."""
 
-from harness.dialects.prompt import Prompt
+from harness.dialects.dialect import Prompt
 from harness.graph.model import END, START, Channel, Edge, Graph, Node, Update
 from harness.source.document import read
 

@@ -8,8 +8,8 @@ from typing import Any
 
 import pytest
 
+from harness.dialects.dialect import Prompt
 from harness.dialects.load import load_prompts
-from harness.dialects.prompt import Prompt
 from harness.dialects.request import LoadRequest
 from harness.errors import ManifestError, Problem
 

@@ -9,8 +9,7 @@ from typing import Final, Literal
 import pytest
 
 from harness.dialects import DIALECTS, registry
-from harness.dialects.dialect import single_file
-from harness.dialects.prompt import Prompt
+from harness.dialects.dialect import Prompt, single_file
 from harness.dialects.request import LoadRequest
 from harness.graph.model import Graph
 from harness.source.document import Document, read

@@ -10,8 +10,8 @@ from collections.abc import Iterator, Mapping
 from typing import Final
 
 from harness.dialects.agentspec.tables import REFERENCE, TYPE, mapped_entries, table_entries
+from harness.dialects.dialect import Prompt
 from harness.dialects.kit.manifest import Problems
-from harness.dialects.prompt import Prompt
 from harness.dialects.request import LoadRequest
 from harness.source.document import Document
 from harness.source.models import describe

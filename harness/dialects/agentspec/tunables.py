@@ -6,9 +6,9 @@ from collections.abc import Iterator, Sequence
 from typing import Any
 
 from harness.dialects.agentspec.tables import REFERENCE, TYPE
+from harness.dialects.dialect import Tunable
 from harness.dialects.kit.tuning import temperature, tool_lists
 from harness.dialects.request import LoadRequest
-from harness.dialects.tunable import Tunable
 from harness.source.document import DocumentPath
 
 _PARAMETERS = "default_generation_parameters"

@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import Any
 
-from harness.dialects.tunable import Tunable
+from harness.dialects.dialect import Tunable
 from harness.source.document import DocumentPath
 
 ToolName = Callable[[Any], str | None]

@@ -8,9 +8,9 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from harness.dialects.dialect import Prompt
 from harness.dialects.kit.manifest import only_document
 from harness.dialects.leafmesh.path_patterns import EACH, Match, texts
-from harness.dialects.prompt import Prompt
 from harness.dialects.request import LoadRequest
 from harness.errors import ManifestError, Problem
 from harness.source.document import Document

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from harness.dialects.dialect import Tunable
 from harness.dialects.kit.manifest import only_document
 from harness.dialects.kit.tuning import mappings, plain_name, temperature, tool_lists
 from harness.dialects.request import LoadRequest
-from harness.dialects.tunable import Tunable
 
 _DEFAULT = 0.1
 

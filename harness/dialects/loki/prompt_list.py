@@ -9,10 +9,10 @@ from __future__ import annotations
 from collections.abc import Iterator
 from pathlib import Path
 
+from harness.dialects.dialect import Prompt
 from harness.dialects.kit.manifest import only_document
 from harness.dialects.loki.agent_node import CONFIG, GRAPH, sibling_folder
 from harness.dialects.loki.document import AgentNode, GraphFile, LLMNode
-from harness.dialects.prompt import Prompt
 from harness.dialects.request import LoadRequest
 from harness.source.document import real_path
 from harness.source.models import validate

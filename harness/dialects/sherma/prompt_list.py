@@ -7,8 +7,8 @@ from pathlib import Path
 
 from pydantic import Field
 
+from harness.dialects.dialect import Prompt
 from harness.dialects.kit.manifest import load_object, only_document
-from harness.dialects.prompt import Prompt
 from harness.dialects.request import LoadRequest
 from harness.dialects.sherma import document as doc
 from harness.dialects.sherma.document import Section

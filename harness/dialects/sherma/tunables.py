@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from typing import Any
 
+from harness.dialects.dialect import Tunable
 from harness.dialects.kit.manifest import only_document
 from harness.dialects.kit.tuning import mappings, tool_lists
 from harness.dialects.request import LoadRequest
-from harness.dialects.tunable import Tunable
 from harness.source.document import DocumentPath
 
 

@@ -13,8 +13,8 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Final
 
+from harness.dialects.dialect import Prompt
 from harness.dialects.kit.manifest import only_document
-from harness.dialects.prompt import Prompt
 from harness.dialects.request import LoadRequest
 from harness.dialects.yagra.document import SUBGRAPH
 from harness.dialects.yagra.prompts import PROMPT, MergedParams, PromptReferences
