@@ -9,7 +9,7 @@ import anthropic
 import openai
 import pytest
 
-from harness.dialects.kit.messages import to_ai_message
+from harness.dialects.kit.tool_calls import to_ai_message
 from harness.errors import KeyMissing, UnscriptedCall
 from harness.graph.effects import LLMCall
 from harness.world.failures import MalformedAnswerError

@@ -30,8 +30,7 @@ from harness.dialects.agentspec.naming import unique_name
 from harness.dialects.agentspec.placeholders import render
 from harness.dialects.agentspec.structured import json_object, outputs_from_reply, schema_of
 from harness.dialects.agentspec.tools import Tool
-from harness.dialects.kit.messages import to_ai_message
-from harness.dialects.kit.tool_calls import BadArguments, answer_call, answer_calls, refuse_all
+from harness.dialects.kit.tool_calls import BadArguments, answer_call, answer_calls, refuse_all, to_ai_message
 from harness.engine.context import NodeContext, RunContext
 from harness.engine.tool_messages import unknown_tool
 from harness.errors import HarnessError

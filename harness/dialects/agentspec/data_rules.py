@@ -15,7 +15,7 @@ from harness.dialects.agentspec.flows import BranchingNode, EndNode, Flow, Node,
 from harness.dialects.agentspec.properties import Property
 from harness.dialects.agentspec.types import castable, same_type
 from harness.dialects.agentspec.wording import none_suffix, quoted_list
-from harness.dialects.kit.reachable import reachable
+from harness.dialects.kit.manifest import reachable
 from harness.errors import Problem, Span
 from harness.graph.to_json import from_json
 from harness.source.suggest import did_you_mean, nearest

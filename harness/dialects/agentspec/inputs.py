@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from harness.dialects.agentspec.agents import AgenticComponent
-from harness.dialects.kit.inputs import input_values, warn_dropped_inputs
+from harness.dialects.kit.manifest import input_values, warn_dropped_inputs
 from harness.engine.context import RunContext
 from harness.graph.messages import message_text, to_message
 

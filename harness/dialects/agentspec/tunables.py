@@ -7,7 +7,7 @@ from typing import Any
 
 from harness.dialects.agentspec.tables import REFERENCE, TYPE
 from harness.dialects.dialect import Tunable
-from harness.dialects.kit.tuning import temperature, tool_lists
+from harness.dialects.kit.manifest import temperature, tool_lists
 from harness.dialects.request import LoadRequest
 from harness.source.document import DocumentPath
 

@@ -2,20 +2,23 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from inspect import isclass
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
+from harness.dialects.dialect import Tunable
 from harness.dialects.request import LoadRequest
-from harness.errors import ManifestError, Problem, Span
-from harness.source.document import Document, parse, shown_path
+from harness.engine.context import RunContext
+from harness.errors import HarnessError, ManifestError, Problem, Span
+from harness.source.document import Document, DocumentPath, parse, shown_path
 from harness.source.imports import ImportProblem, import_object
-from harness.source.models import in_file_order
+from harness.source.models import describe, in_file_order
 from harness.source.rewriting import Rewrite
 from harness.source.static_lookup import is_plain_class, is_plain_function, look_up, name_of_tool
+from harness.source.suggest import did_you_mean
 from harness.source.yaml import Version
 
 
@@ -141,3 +144,103 @@ class Problems:
         """
         if self.errors:
             raise ManifestError(in_file_order(self.errors))
+
+
+class BadInput(HarnessError):
+    """An input that the agent cannot take."""
+
+    code = "bad-input"
+
+
+def input_values(value: Any, text_key: str, expected: str) -> Mapping[str, Any]:
+    """Return an input as a mapping: text becomes the value of `text_key`, None an empty mapping.
+
+    Raises:
+        BadInput: the input is none of these. The message begins with `expected` ("an input is …").
+    """
+    if value is None:
+        return {}
+    if isinstance(value, str):
+        return {text_key: value}
+    if not isinstance(value, Mapping):
+        raise BadInput(f"{expected}, not {describe(value)}")
+    return value
+
+
+def warn_dropped_inputs(names: Iterable[str], known: Iterable[str], why: str, run: RunContext) -> None:
+    """Warn that the inputs `names` are dropped. `why` completes the sentence; `known` names are suggested."""
+    options = list(known)
+    for name in names:
+        hint = did_you_mean(str(name), options)
+        run.warn(f"input '{name}' is dropped: {why}" + (f" ({hint})" if hint else ""))
+
+
+Node = TypeVar("Node", bound=Hashable)
+
+
+def reachable(start: Node, edges: Iterable[tuple[Node, Node]]) -> set[Node]:
+    """Return `start` and all nodes reachable from it along the edges (source, target)."""
+    targets: dict[Node, list[Node]] = {}
+    for source, target in edges:
+        targets.setdefault(source, []).append(target)
+    found, ahead = {start}, [start]
+    while ahead:
+        new = set(targets.get(ahead.pop(), ())) - found
+        found |= new
+        ahead += new
+    return found
+
+
+ToolName = Callable[[Any], str | None]
+"""A function from a tool as written to its name; None if it has none."""
+
+
+def mappings(value: Any) -> Iterator[tuple[Any, Mapping[str, Any]]]:
+    """Yield the mappings in a mapping or a list, each with its key or index."""
+    if isinstance(value, dict):
+        items: Iterable[tuple[Any, Any]] = value.items()
+    else:
+        items = enumerate(value if isinstance(value, list) else ())
+    yield from ((key, item) for key, item in items if isinstance(item, dict))
+
+
+def temperature(owner: str, within: Any, path: DocumentPath, default: float | None = None) -> list[Tunable]:
+    """Return the temperature of the mapping `within` at `path`, as a list of one; empty if it is not a number."""
+    if not isinstance(within, dict):
+        return []
+    value = within.get("temperature")
+    if value is None:
+        value = default
+    elif isinstance(value, bool) or not isinstance(value, int | float):
+        return []
+    return [Tunable("temperature", owner, (*path, "temperature"), value)]
+
+
+def tool_lists(
+    lists: Iterable[tuple[str, DocumentPath, Any]], name: ToolName, further: Iterable[Any] = ()
+) -> list[Tunable]:
+    """Return the tunables of tool lists. The pool of each is the tools of all lists, and `further` ones.
+
+    Args:
+        lists: the owner, path and value of each list. A list with a tool that has no name is left out.
+        name: returns the name of a tool.
+        further: tools that no list has.
+    """
+    found = [
+        (owner, path, value)
+        for owner, path, value in lists
+        if isinstance(value, list) and value and all(name(tool) for tool in value)
+    ]
+    pool: dict[str, Any] = {}
+    for tool in [*(tool for _, _, value in found for tool in value), *further]:
+        if (known := name(tool)) is not None:
+            pool.setdefault(known, tool)
+    return [
+        Tunable("tools", owner, path, tuple(dict.fromkeys(str(name(tool)) for tool in value)), pool)
+        for owner, path, value in found
+    ]
+
+
+def plain_name(tool: Any) -> str | None:
+    """Return the name of a tool that is written as its name."""
+    return tool if isinstance(tool, str) and tool else None

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterator, Mapping
-from typing import Any
+from typing import Any, Final
 
 
 def placeholders(value: Any, pattern: re.Pattern[str]) -> Iterator[re.Match[str]]:
@@ -35,3 +35,13 @@ def fill(value: Any, pattern: re.Pattern[str], text_of: Callable[[re.Match[str]]
     if isinstance(value, list | tuple):
         return [fill(item, pattern, text_of) for item in value]
     return value
+
+
+_FENCE: Final = re.compile(r"(`{3,})(?:[\w+-]+(?=[\s\[{\"]))?\s*(.*?)\s*\1", re.DOTALL)
+
+
+def strip_code_fence(text: str) -> str:
+    """Return the trimmed text; if all of it is one code fence, the content of the fence."""
+    text = text.strip()
+    found = _FENCE.fullmatch(text)
+    return found[2] if found else text

@@ -8,14 +8,18 @@ A call that cannot be made is refused: the trace and the calls of the run have i
 
 from __future__ import annotations
 
+import inspect
 from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
 from typing import Any, TypeVar
 
-from langchain_core.messages import ToolMessage
+from langchain_core.messages import AIMessage, BaseMessage, ToolMessage
+from langchain_core.messages.ai import UsageMetadata
+from langchain_core.tools import BaseTool, StructuredTool
+from langchain_core.utils.function_calling import convert_to_openai_tool
 
 from harness.engine.context import NodeContext
 from harness.engine.tool_messages import Call, bad_arguments, error_message, result_message, unknown_tool
-from harness.graph.effects import Effect, ToolCall
+from harness.graph.effects import Effect, LLMReply, ToolCall, ToolSpec
 from harness.source.suggest import did_you_mean
 from harness.time.gather import gather
 
@@ -102,3 +106,75 @@ def refuse_all(calls: Sequence[Call], ctx: NodeContext) -> None:
 def mcp_texts(content: Iterable[Mapping[str, Any]]) -> list[str]:
     """Return the texts of the text blocks among MCP content blocks."""
     return [str(block["text"]) for block in content if block.get("type") == "text"]
+
+
+NewId = Callable[[str], str]
+"""A function that generates an id with the given prefix (`RunContext.new_id`)."""
+
+AnyMessage = TypeVar("AnyMessage", bound=BaseMessage)
+
+
+def ensure_id(message: AnyMessage, new_id: NewId) -> AnyMessage:
+    """Return the message if it has an id, else a copy with a new one."""
+    return message if message.id else message.model_copy(update={"id": new_id("message")})
+
+
+def to_ai_message(reply: LLMReply, new_id: NewId) -> AIMessage:
+    """Convert a model's reply to a message. Tool calls without an id get one."""
+    calls = [
+        {
+            "name": call["name"],
+            "args": dict(call.get("args") or {}),
+            "id": call.get("id") or new_id("call"),
+            "type": "tool_call",
+        }
+        for call in reply.tool_calls
+    ]
+    metadata = {"finish_reason": reply.finish_reason} if reply.finish_reason else {}
+    return AIMessage(
+        content=reply.text, tool_calls=calls, response_metadata=metadata, usage_metadata=_usage(reply.usage)
+    )
+
+
+def _usage(usage: Mapping[str, int]) -> UsageMetadata | None:
+    if not usage:
+        return None
+    sent, received = usage.get("input_tokens", 0), usage.get("output_tokens", 0)
+    return UsageMetadata(input_tokens=sent, output_tokens=received, total_tokens=sent + received)
+
+
+def spec_of_tool(tool: BaseTool) -> ToolSpec:
+    """Describe a tool as LangChain does: without pydantic's titles, references resolved."""
+    function = convert_to_openai_tool(tool)["function"]
+    return ToolSpec(
+        tool.name, function.get("description", ""), function.get("parameters", {"type": "object"})
+    )
+
+
+def spec_of_function(function: Callable[..., Any], name: str, description: str | None = None) -> ToolSpec:
+    """Describe a function by its signature, and by its docstring unless a description is given.
+
+    The parameters have no types if a JSON Schema cannot express the annotations.
+    """
+    text = description or inspect.getdoc(function) or ""
+    try:
+        spec = spec_of_tool(StructuredTool.from_function(func=function, name=name, description=text))
+        return ToolSpec(name, text, spec.schema)
+    except Exception:  # annotations can be anything, and so can the errors of pydantic about them
+        return ToolSpec(name, text, _untyped(function))
+
+
+def _untyped(function: Callable[..., Any]) -> dict[str, Any]:
+    variadic = (inspect.Parameter.VAR_POSITIONAL, inspect.Parameter.VAR_KEYWORD)
+    try:
+        signature = inspect.signature(function)
+    except ValueError:  # some C functions have no signature
+        return {"type": "object"}
+    parameters = [parameter for parameter in signature.parameters.values() if parameter.kind not in variadic]
+    return {
+        "type": "object",
+        "properties": {parameter.name: {} for parameter in parameters},
+        "required": [
+            parameter.name for parameter in parameters if parameter.default is inspect.Parameter.empty
+        ],
+    }

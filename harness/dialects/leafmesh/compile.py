@@ -6,8 +6,7 @@ from collections.abc import Mapping
 from functools import partial
 from typing import Any
 
-from harness.dialects.kit.inputs import input_values
-from harness.dialects.kit.manifest import refuse_deep_nesting
+from harness.dialects.kit.manifest import input_values, refuse_deep_nesting
 from harness.dialects.leafmesh import wait_for
 from harness.dialects.leafmesh.agency import Agency
 from harness.dialects.leafmesh.agents import node_function

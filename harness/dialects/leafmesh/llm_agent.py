@@ -8,7 +8,7 @@ from typing import Any, Final, NoReturn
 
 from langchain_core.messages import BaseMessage, HumanMessage, SystemMessage
 
-from harness.dialects.kit.code_fence import strip_code_fence
+from harness.dialects.kit.templates import strip_code_fence
 from harness.dialects.leafmesh.agent_function import RawOutput, post_process
 from harness.dialects.leafmesh.document import LLMAgent
 from harness.dialects.leafmesh.knowledge import retrieve

@@ -46,7 +46,7 @@ class RegisteredTool:
     @cached_property
     def spec(self) -> ToolSpec:
         """The tool as models see it, with the parameters of the function."""
-        from harness.dialects.kit.tool_specs import spec_of_function
+        from harness.dialects.kit.tool_calls import spec_of_function
 
         return spec_of_function(self.function, self.name, self.given_description)
 

@@ -7,7 +7,7 @@ from typing import Any, Final
 
 from langchain_core.messages import BaseMessage, HumanMessage, SystemMessage
 
-from harness.dialects.kit.code_fence import strip_code_fence
+from harness.dialects.kit.templates import strip_code_fence
 from harness.dialects.leafmesh.document import Agent, Mesh
 from harness.dialects.leafmesh.models import llm_call
 from harness.engine.context import RunContext

@@ -10,8 +10,7 @@ from typing import Any, Final
 from langchain_core.messages import BaseMessage
 
 from harness.dialects.kit.attempts import with_timeout
-from harness.dialects.kit.messages import to_ai_message
-from harness.dialects.kit.tool_calls import RefusedCall, ToolReportedError, answer_call, refuse
+from harness.dialects.kit.tool_calls import RefusedCall, ToolReportedError, answer_call, refuse, to_ai_message
 from harness.dialects.leafmesh.document import Knowledge, LLMAgent
 from harness.dialects.leafmesh.knowledge import retrieve
 from harness.dialects.leafmesh.parts import MeshParts

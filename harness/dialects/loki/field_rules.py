@@ -11,7 +11,7 @@ from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
 
-from harness.dialects.kit.reachable import reachable
+from harness.dialects.kit.manifest import reachable
 from harness.dialects.loki import document as doc
 from harness.dialects.loki.human_nodes import PREDICATE_FORM, is_predicate, satisfies
 from harness.dialects.loki.knowledge.documents import has_protocol

@@ -9,7 +9,7 @@ from collections.abc import Mapping
 from copy import deepcopy
 from typing import Any
 
-from harness.dialects.kit.inputs import input_values
+from harness.dialects.kit.manifest import input_values
 from harness.dialects.loki.document import INITIAL_PROMPT, GraphFile, LLMNode
 from harness.dialects.loki.nodes import OUTPUT, AgentContext
 from harness.dialects.loki.tool_universe import UnknownTool

@@ -13,7 +13,7 @@ from itertools import chain
 from pathlib import Path
 from typing import Any, Final
 
-from harness.dialects.kit.reachable import reachable
+from harness.dialects.kit.manifest import reachable
 from harness.dialects.loki import document as doc
 from harness.dialects.loki.agent_node import CONFIG, GRAPH, is_file_name, sibling_folder
 from harness.dialects.loki.routing import NEXT, AnswerExit, DeclaredEdge, declared_edges

@@ -8,7 +8,7 @@ from typing import Any, Final
 
 from langchain_core.messages import HumanMessage, SystemMessage
 
-from harness.dialects.kit.code_fence import strip_code_fence
+from harness.dialects.kit.templates import strip_code_fence
 from harness.dialects.loki.models import ModelSettings
 from harness.dialects.loki.strict_json import parse_json
 from harness.engine.context import NodeContext

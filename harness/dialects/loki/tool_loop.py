@@ -7,8 +7,7 @@ from typing import Any
 
 from langchain_core.messages import BaseMessage
 
-from harness.dialects.kit.messages import to_ai_message
-from harness.dialects.kit.tool_calls import ToolReportedError, answer_call
+from harness.dialects.kit.tool_calls import ToolReportedError, answer_call, to_ai_message
 from harness.dialects.loki.models import ModelSettings
 from harness.dialects.loki.tool_universe import Tool
 from harness.engine.context import NodeContext

@@ -5,8 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from harness.dialects.dialect import Tunable
-from harness.dialects.kit.manifest import only_document
-from harness.dialects.kit.tuning import mappings, plain_name, temperature, tool_lists
+from harness.dialects.kit.manifest import mappings, only_document, plain_name, temperature, tool_lists
 from harness.dialects.request import LoadRequest
 
 

@@ -11,8 +11,7 @@ from langchain_core.messages import AIMessage, BaseMessage, HumanMessage, System
 from langchain_core.utils.json import parse_json_markdown
 
 from harness.dialects.kit.attempts import backoff, with_retries
-from harness.dialects.kit.messages import to_ai_message
-from harness.dialects.kit.tool_calls import RefusedCall, refuse, refuse_all
+from harness.dialects.kit.tool_calls import RefusedCall, refuse, refuse_all, to_ai_message
 from harness.dialects.sherma import document as doc
 from harness.dialects.sherma.model_calls import model_call
 from harness.dialects.sherma.skills import LoadedSkills

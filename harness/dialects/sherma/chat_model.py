@@ -15,7 +15,7 @@ from langchain_core.outputs import ChatGeneration, ChatResult
 from langchain_core.runnables import Runnable, RunnableLambda
 from langchain_core.utils.function_calling import convert_to_openai_tool
 
-from harness.dialects.kit.messages import to_ai_message
+from harness.dialects.kit.tool_calls import to_ai_message
 from harness.dialects.sherma.agent import AgentSession
 from harness.dialects.sherma.document import LLM
 from harness.dialects.sherma.model_calls import model_call

@@ -11,7 +11,7 @@ from typing import Any
 
 from langchain_core.messages import BaseMessage
 
-from harness.dialects.kit.inputs import input_values, warn_dropped_inputs
+from harness.dialects.kit.manifest import input_values, warn_dropped_inputs
 from harness.dialects.sherma import a2a
 from harness.dialects.sherma import hooks as hook
 from harness.dialects.sherma.agent import Agent, AgentSession, hook_state

@@ -16,8 +16,7 @@ from langchain_core.tools import tool as as_tool
 from pydantic import BaseModel, ValidationError
 
 from harness.dialects.kit.manifest import UnimportedObject, is_class
-from harness.dialects.kit.tool_calls import BadArguments, ToolReportedError
-from harness.dialects.kit.tool_specs import spec_of_tool
+from harness.dialects.kit.tool_calls import BadArguments, ToolReportedError, spec_of_tool
 from harness.dialects.sherma.versions import resolve_version, version_order
 from harness.engine.callables import call_with
 from harness.engine.context import NodeContext

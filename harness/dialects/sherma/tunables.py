@@ -6,8 +6,7 @@ from collections.abc import Iterator, Sequence
 from typing import Any
 
 from harness.dialects.dialect import Tunable
-from harness.dialects.kit.manifest import only_document
-from harness.dialects.kit.tuning import mappings, tool_lists
+from harness.dialects.kit.manifest import mappings, only_document, tool_lists
 from harness.dialects.request import LoadRequest
 from harness.source.document import DocumentPath
 

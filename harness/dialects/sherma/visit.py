@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
 
-from harness.dialects.kit.messages import ensure_id
+from harness.dialects.kit.tool_calls import ensure_id
 from harness.dialects.sherma import hooks as hook
 from harness.dialects.sherma.agent import Agent, AgentSession, hook_state
 from harness.dialects.sherma.document import INTERNAL_STATE_KEY

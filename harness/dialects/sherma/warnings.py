@@ -7,7 +7,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from typing import Any, Final
 
-from harness.dialects.kit.reachable import reachable
+from harness.dialects.kit.manifest import reachable
 from harness.dialects.sherma import document as doc
 from harness.dialects.sherma.agent import Agent
 from harness.dialects.sherma.document import INTERNAL_STATE_KEY, Graph, Node, Ref

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from harness.dialects.kit.inputs import BadInput, input_values
+from harness.dialects.kit.manifest import BadInput, input_values
 from harness.dialects.yagra.document import TEXT_INPUT
 from harness.dialects.yagra.state import StateKeys
 from harness.engine.context import RunContext

@@ -10,7 +10,7 @@ from typing import Any
 
 from langchain_core.messages import convert_to_messages
 
-from harness.dialects.kit.messages import NewId, ensure_id
+from harness.dialects.kit.tool_calls import NewId, ensure_id
 from harness.dialects.yagra.document import ERROR, StateField, Workflow
 from harness.errors import HarnessError
 from harness.graph.messages import MessageLog, append_messages

@@ -5,8 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from harness.dialects.dialect import Tunable
-from harness.dialects.kit.manifest import only_document
-from harness.dialects.kit.tuning import mappings, temperature
+from harness.dialects.kit.manifest import mappings, only_document, temperature
 from harness.dialects.request import LoadRequest
 from harness.source.document import DocumentPath
 

@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from harness.dialects.kit.inputs import BadInput, input_values, warn_dropped_inputs
+from harness.dialects.kit.manifest import BadInput, input_values, warn_dropped_inputs
 from harness.engine.context import NodeContext
 from harness.graph import observe
 from tests.dialects.kit.one_node import visit

@@ -5,7 +5,7 @@ from itertools import count
 
 from langchain_core.messages import HumanMessage
 
-from harness.dialects.kit.messages import ensure_id, to_ai_message
+from harness.dialects.kit.tool_calls import ensure_id, to_ai_message
 from harness.graph.effects import LLMReply
 
 

@@ -1,6 +1,6 @@
 """Reachability in a graph."""
 
-from harness.dialects.kit.reachable import reachable
+from harness.dialects.kit.manifest import reachable
 
 EDGES = [("a", "b"), ("b", "a"), ("b", "c"), ("d", "c"), ("e", "e")]
 
