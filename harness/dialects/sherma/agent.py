@@ -3,25 +3,257 @@
 from __future__ import annotations
 
 import copy
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Awaitable, Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import Any, Final
+from urllib.parse import urljoin
 
+from pydantic import Field
+
+from harness.dialects.kit.manifest import load_object
+from harness.dialects.request import LoadRequest
 from harness.dialects.sherma import document as doc
-from harness.dialects.sherma.hooks import Hooks
-from harness.dialects.sherma.installed_hooks import InstalledHook
+from harness.dialects.sherma.document import INTERNAL_STATE_KEY, Section
+from harness.dialects.sherma.hooks import Hooks, InstalledHook
 from harness.dialects.sherma.server_hooks import InstalledServer
-from harness.dialects.sherma.skills import Skills
-from harness.dialects.sherma.tools import ToolRegistry
-from harness.dialects.sherma.versions import find_version
+from harness.dialects.sherma.tools import (
+    Origin,
+    Tool,
+    ToolRegistry,
+    find_version,
+    imported_tool,
+    resolve_version,
+)
 from harness.engine.context import NodeContext, RunContext
-from harness.errors import ExpressionError, Span
+from harness.errors import ExpressionError, HarnessError, ManifestError, Problem, Span
 from harness.expressions.cel import compile as compile_cel
 from harness.graph.effects import MCPEndpoint
 from harness.graph.messages import MessageLog
-from harness.graph.model import State
-from harness.graph.vocabulary import NestedGraph
+from harness.graph.model import Node, State
+from harness.graph.vocabulary import KINDS, NODE, NestedGraph, Vocabulary
+from harness.source.document import Document, DocumentPath, parse, read
+from harness.source.models import validate
+from harness.source.suggest import did_you_mean
+
+
+class SkillNotFound(HarnessError):
+    """A skill is not declared, or cannot be loaded."""
+
+    code = "unknown-skill"
+
+
+class LocalTool(Section, title="a tool of a skill card"):
+    """A Python tool of a skill."""
+
+    id: str
+    version: str = "*"
+    import_path: str
+
+
+class CardMCPServer(Section, title="an MCP server of a skill card"):
+    """An MCP server of a skill, whose tools are listed when the skill is loaded."""
+
+    id: str
+    version: str = "*"
+    url: str
+    transport: str = "streamable-http"
+
+
+class Card(Section, title="a skill card"):
+    """A skill card. `files` are relative to `base_uri`, which is relative to the card.
+
+    The skill's id and version come from the manifest.
+    """
+
+    name: str
+    description: str
+    base_uri: str = "."
+    files: list[str] = Field(default_factory=list)
+    mcps: dict[str, CardMCPServer] = Field(default_factory=dict)
+    local_tools: dict[str, LocalTool] = Field(default_factory=dict)
+
+
+Fetch = Callable[[str], Awaitable[str]]
+"""Fetches the text at a URL, as an effect; raises SkillNotFound."""
+
+
+@dataclass(frozen=True)
+class LocalFiles:
+    """The files of a skill with a local card."""
+
+    path: Path
+
+    async def read(self, name: str, _fetch: Fetch) -> str:
+        """Return the text of a file in the folder. Paths outside are refused."""
+        path = (self.path / name).resolve()
+        if not path.is_relative_to(self.path):
+            raise SkillNotFound(f"'{name}' is outside the skill's folder")
+        try:
+            return path.read_text(encoding="utf-8-sig")
+        except (OSError, UnicodeDecodeError) as error:
+            raise SkillNotFound(f"cannot read '{name}': {error}") from None
+
+
+@dataclass(frozen=True)
+class RemoteFiles:
+    """The files of a skill whose card or `base_uri` is a URL; fetched when they are read."""
+
+    url: str
+
+    async def read(self, name: str, fetch: Fetch) -> str:
+        """Return the text at a URL relative to the skill's."""
+        return await fetch(urljoin(self.url, name))
+
+
+@dataclass(frozen=True)
+class Skill:
+    """A declared skill: id and version from the manifest, card, files and tools."""
+
+    id: str
+    version: str
+    card: Card
+    files: LocalFiles | RemoteFiles
+    tools: tuple[Tool, ...] = ()
+
+    @property
+    def tool_ids(self) -> list[str]:
+        """The ids of its local tools; those of its MCP servers are not known yet."""
+        return [tool.id for tool in self.card.local_tools.values()]
+
+    def files_under(self, prefix: str) -> list[str]:
+        """Return the files of the card below a folder such as `references/`."""
+        return [name for name in self.card.files if name.startswith(prefix)]
+
+    async def text(self, name: str, fetch: Fetch) -> str:
+        """Return the text of a file.
+
+        Raises:
+            SkillNotFound: it does not exist, is not text, or is outside the skill's folder.
+        """
+        try:
+            return await self.files.read(name, fetch)
+        except SkillNotFound as error:
+            raise SkillNotFound(f"skill '{self.id}': {error}") from None
+
+
+@dataclass
+class Skills:
+    """The declared skills, in order. An id may have several versions."""
+
+    skills: list[Skill] = field(default_factory=list)
+
+    def __bool__(self) -> bool:
+        return bool(self.skills)
+
+    def get(self, id_: str, version: str = "*") -> Skill:
+        """Return a skill; `*` is the latest version.
+
+        Raises:
+            SkillNotFound: no such skill or version.
+        """
+        versions = {skill.version: skill for skill in reversed(self.skills) if skill.id == id_}
+        if not versions:
+            hint = did_you_mean(id_, [skill.id for skill in self.skills])
+            raise SkillNotFound(f"skill '{id_}' not found" + (f" ({hint})" if hint else ""))
+        wanted = version.removeprefix("==")
+        found = resolve_version(versions, wanted)
+        if found is None:
+            raise SkillNotFound(f"skill '{id_}' has no version '{wanted}'")
+        return versions[found]
+
+    def listed(self) -> list[dict[str, str]]:
+        """Return the result of `list_skills`."""
+        return [
+            {
+                "id": skill.id,
+                "version": skill.version,
+                "name": skill.card.name,
+                "description": skill.card.description,
+            }
+            for skill in self.skills
+        ]
+
+
+def read_skill(declared: doc.Skill, card_path: Path, request: LoadRequest) -> Skill:
+    """Read a skill from a local card. Its files are beside the card, or at `base_uri` if that is a URL.
+
+    Raises:
+        ManifestError: the card is invalid, or a tool cannot be imported.
+    """
+    document = read(card_path)
+    card = validate(Card, document)
+    tools = _card_tools(card, document, request.folders, imports=request.imports)
+    if card.base_uri.startswith(("http://", "https://")):
+        return Skill(declared.id, declared.version, card, _remote_files(card.base_uri), tools)
+    folder = (card_path.parent / card.base_uri).resolve()
+    if not request.may_read(folder):
+        text = f"base_uri '{card.base_uri}' leads out of the folders a manifest may read"
+        raise ManifestError(Problem("path-outside", text, document.span(("base_uri",))))
+    request.record(folder)  # its files are read during runs
+    return Skill(declared.id, declared.version, card, LocalFiles(folder), tools)
+
+
+def remote_skill(declared: doc.Skill, text: str, folders: Sequence[Path]) -> Skill:
+    """Return a skill from the text of the card at its `url`; `base_uri` is relative to it.
+
+    Raises:
+        ManifestError: the card is invalid, or a tool cannot be imported.
+    """
+    url = declared.url or ""
+    document = parse(text, file=url, json=True)
+    card = validate(Card, document)
+    site = _remote_files(urljoin(url, card.base_uri))
+    return Skill(declared.id, declared.version, card, site, _card_tools(card, document, folders))
+
+
+def _remote_files(base: str) -> RemoteFiles:
+    return RemoteFiles(base if base.endswith("/") else f"{base}/")
+
+
+def _card_tools(
+    card: Card, document: Document, folders: Sequence[Path], *, imports: bool = True
+) -> tuple[Tool, ...]:
+    tools = []
+    for key, tool in card.local_tools.items():
+        span = document.span(("local_tools", key, "import_path"))
+        found = load_object(tool.import_path, folders, span, imports=imports)
+        tools.append(imported_tool(tool, found, span, origin=Origin.SKILL))
+    return tuple(tools)
+
+
+@dataclass
+class LoadedSkills:
+    """The skills and tools that a conversation has loaded, stored in `__sherma__` beside `others`."""
+
+    tools: list[str]
+    skills: dict[str, dict[str, Any]]
+    others: Mapping[str, Any]
+
+    @classmethod
+    def of(cls, state: Any) -> LoadedSkills:
+        """Read them from a state."""
+        internal = state.get(INTERNAL_STATE_KEY) or {}
+        return cls(
+            list(internal.get("loaded_tools_from_skills") or ()),
+            dict(internal.get("loaded_skills") or {}),
+            internal,
+        )
+
+    def load(self, skill: Skill, version: str, tool_ids: Sequence[str]) -> None:
+        """Add a skill and its tools, in loading order and without duplicates."""
+        self.tools += [id_ for id_ in tool_ids if id_ not in self.tools]
+        self.skills[skill.id] = {"version": version, "tools": list(tool_ids)}
+
+    def unload(self, skill_id: str) -> None:
+        """Remove a skill and its tools, if it is loaded."""
+        gone = self.skills.pop(skill_id, {"tools": ()})["tools"]
+        self.tools = [id_ for id_ in self.tools if id_ not in gone]
+
+    def as_update(self) -> dict[str, Any]:
+        """Return the update of `__sherma__`."""
+        return {**self.others, "loaded_tools_from_skills": self.tools, "loaded_skills": self.skills}
+
 
 CallAgent = Callable[[str, NodeContext], Awaitable[str | None]]
 """Sends text to an agent and returns its text, or None if it has none or paused."""
@@ -140,3 +372,89 @@ def _copy(value: Any) -> Any:
         return copy.deepcopy(value)
     except Exception:  # a hook stored something that cannot be copied, such as a lock
         return value
+
+
+LEGACY_CONDITION: Final = "has_tool_calls"
+"""A branch condition that is not CEL, from manifests older than injected tool nodes."""
+
+
+def expression_place(
+    agent: doc.Agent, document: Document, path: DocumentPath, node: str, error: ExpressionError
+) -> Span | None:
+    """Return the location of a failed expression of a node; None if it is not one of the manifest's.
+
+    `path` is that of the graph. The expression is found by its text.
+    """
+    for below, text in cel_expressions(agent):
+        section, at = below[0], below[1]
+        if text == error.source and section == "nodes" and agent.graph.nodes[int(at)].name == node:
+            return document.span_within((*path, *below), error.line, error.column)
+    return None
+
+
+def cel_expressions(agent: doc.Agent) -> Iterator[tuple[DocumentPath, str]]:
+    """Yield the CEL expressions of a graph, with their paths in it."""
+    for at, node in enumerate(agent.graph.nodes):
+        args = ("nodes", at, "args")
+        if node.type == "call_llm":
+            for number, item in enumerate(node.args.prompt):
+                yield (*args, "prompt", number, "content"), item.content
+        for section in ("state_updates", "values"):
+            for key, text in (getattr(node.args, section, None) or {}).items():
+                yield (*args, section, key), text
+        for key in ("input", "expression", "value", "skill_ids"):
+            if isinstance(text := getattr(node.args, key, None), str):
+                yield (*args, key), text
+    for at, edge in enumerate(agent.graph.edges):
+        for number, branch in enumerate(edge.branches or ()):
+            if branch.condition.strip() != LEGACY_CONDITION:
+                yield ("edges", at, "branches", number, "condition"), branch.condition
+
+
+_CALLING = ("call_agent", "tool_node")
+"""Node types that call sub-agents. With hooks, any node may."""
+
+
+def vocabulary(agent: Agent, nodes: tuple[Node, ...]) -> Vocabulary:
+    """Return the names of an agent's graph."""
+    tools = list(_tools(agent))
+    cards = [skill.card for skill in agent.skills.skills]
+    inside = [sub.inside for sub in agent.sub_agents if sub.inside is not None]
+    calling = [node.name for node in nodes if agent.hooks or node.kind in _CALLING]
+    return Vocabulary(
+        names={
+            "llm": [llm.model_name for llm in agent.llms.values()],
+            "tool": [tool.id for tool in tools],
+            "server": [
+                *(declared.server.id for declared in agent.mcp_servers),
+                *(server.id for card in cards for server in card.mcps.values()),
+                *(hook.server for hook in agent.hooks if isinstance(hook, InstalledServer) and hook.server),
+            ],
+            "agent": list(dict.fromkeys(sub.id for sub in agent.sub_agents)),
+        },
+        aliases={"tool": {tool.name: tool.id for tool in tools if tool.name != tool.id}},
+        open=dict(_open(agent)),
+        inside=dict.fromkeys(calling, inside) if inside else {},
+    )
+
+
+def _tools(agent: Agent) -> Iterator[Tool]:
+    """Yield the tools whose calls are `tool` effects; sub-agents are `agent` effects, MCP tools `mcp`."""
+    for tool in agent.tools.all():
+        if tool.origin in (Origin.MANIFEST, Origin.SKILL):
+            yield tool
+
+
+def _open(agent: Agent) -> Iterator[tuple[str, str]]:
+    if agent.hooks:
+        yield from dict.fromkeys(KINDS, "a hook may add any").items()
+    if agent.remote_skills:
+        yield from dict.fromkeys(
+            ("tool", "server"), "the cards of remote skills are fetched when it runs"
+        ).items()
+    if any(sub.is_python for sub in agent.sub_agents):
+        yield "llm", "a sub-agent is Python code"
+    if any(sub.is_unimported for sub in agent.sub_agents):
+        yield from dict.fromkeys((NODE, *KINDS), "a sub-agent is Python code that was not imported").items()
+    if not all(tool.has_known_name for tool in agent.tools.all()):
+        yield "tool", "a tool was not imported"

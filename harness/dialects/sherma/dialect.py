@@ -11,7 +11,7 @@ title = "sherma agents (YAML + CEL, manifest version 1)"
 yaml: Version = "scalar-keys"
 locate = single_file
 prompts = lazy_function("harness.dialects.sherma.prompt_list:prompts")
-tunables = lazy_function("harness.dialects.sherma.tunables:tunables")
+tunables = lazy_function("harness.dialects.sherma.prompt_list:tunables")
 load = lazy_function("harness.dialects.sherma.compile:load")
 
 

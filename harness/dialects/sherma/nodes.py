@@ -2,21 +2,199 @@
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from typing import Any
 
 from langchain_core.messages import AIMessage, BaseMessage, HumanMessage, ToolMessage
 
+from harness.dialects.kit.tool_calls import answer_calls, refuse_all
 from harness.dialects.sherma import document as doc
 from harness.dialects.sherma import hooks as hook
-from harness.dialects.sherma.call_llm import call_llm
+from harness.dialects.sherma.agent import CardMCPServer, Fetch, LoadedSkills, Skill, SkillNotFound, Skills
+from harness.dialects.sherma.call_llm import Result, Visit, call_llm
 from harness.dialects.sherma.document import INTERNAL_STATE_KEY
 from harness.dialects.sherma.registries import registries
-from harness.dialects.sherma.skill_tools import make_fetch, register_tools
-from harness.dialects.sherma.skills import LoadedSkills, SkillNotFound
-from harness.dialects.sherma.tool_node import tool_node
-from harness.dialects.sherma.visit import Result, Visit
+from harness.dialects.sherma.tools import (
+    Origin,
+    Tool,
+    as_content,
+    mcp_tool,
+    python_tool,
+    to_tool,
+    unique_by_name,
+)
+from harness.engine.context import NodeContext
+from harness.graph.effects import MCPEndpoint, http_call
 from harness.graph.messages import message_text
+
+
+async def register_tools(visit: Visit, skill: Skill) -> list[str]:
+    """Register the tools of a skill, and return their ids.
+
+    Raises:
+        SkillNotFound: an MCP server of the skill cannot be used.
+    """
+    ids = skill.tool_ids
+    for server in skill.card.mcps.values():
+        endpoint = _endpoint(server)
+        try:
+            listed = await visit.ctx.run.world.mcp_tools(endpoint)
+        except Exception as error:
+            if visit.ctx.is_fatal(error):
+                raise
+            raise SkillNotFound(
+                f"MCP server '{server.id}' of skill '{skill.id}' cannot be used: {error}"
+            ) from error
+        for tool in listed:
+            visit.session.tools.add(mcp_tool(endpoint, server.version, "", tool))
+            ids.append(tool.name)
+    return ids
+
+
+def _endpoint(server: CardMCPServer) -> MCPEndpoint:
+    return MCPEndpoint(server.id, server.transport.replace("-", "_"), server.url)
+
+
+def skill_tools(skills: Skills) -> list[Tool]:
+    """Return the seven tools of progressive disclosure. They are native: they need no stub."""
+
+    async def no_fetch(url: str) -> str:
+        raise SkillNotFound(f"nothing to fetch {url} with")
+
+    def tool(name: str, function: Any) -> Tool:
+        return python_tool(
+            name,
+            "*",
+            function,
+            native=lambda ctx: _skill_functions(skills, make_fetch(ctx))[name],
+            origin=Origin.SKILL,
+        )
+
+    return [tool(name, function) for name, function in _skill_functions(skills, no_fetch).items()]
+
+
+def make_fetch(ctx: NodeContext) -> Fetch:
+    """Return a function that fetches text over HTTP, as effects of a node."""
+
+    async def fetch(url: str) -> str:
+        hint = f"or give the skill a card in a file: {url}"
+        call = http_call("GET", url, hint=hint)
+        reply = await ctx.perform(call)
+        if reply.status >= 400:
+            raise SkillNotFound(f"{url} answers with status {reply.status}")
+        return str(reply.text)
+
+    return fetch
+
+
+def _skill_functions(skills: Skills, fetch: Fetch) -> dict[str, Callable[..., Awaitable[Any]]]:
+    """Return the seven tools as functions; models see their signatures and docstrings."""
+
+    async def list_skills() -> list[dict[str, str]]:
+        """List all available skills with their id, version, name and description."""
+        return skills.listed()
+
+    async def load_skill_md(skill_id: str, version: str = "*") -> str:
+        """Load the SKILL.md of a skill, and with it the tools of the skill."""
+        return await skills.get(skill_id, version).text("SKILL.md", fetch)
+
+    async def unload_skill(skill_id: str, version: str = "*") -> str:
+        """Unload a skill that is no longer needed; its tools can then no longer be called."""
+        ids = skills.get(skill_id, version).tool_ids
+        gone = f"Unbound tools: {', '.join(ids)}" if ids else "It had no tools."
+        return f"Skill '{skill_id}' unloaded. {gone}"
+
+    async def list_skill_resources(skill_id: str, version: str = "*") -> list[str]:
+        """List the reference files of a skill."""
+        return skills.get(skill_id, version).files_under("references/")
+
+    async def load_skill_resource(skill_id: str, resource_path: str, version: str = "*") -> str:
+        """Load a reference file of a skill."""
+        return await _listed_file(skills.get(skill_id, version), resource_path, "references/", fetch)
+
+    async def list_skill_assets(skill_id: str, version: str = "*") -> list[str]:
+        """List the assets of a skill."""
+        return skills.get(skill_id, version).files_under("assets/")
+
+    async def load_skill_asset(skill_id: str, asset_path: str, version: str = "*") -> str:
+        """Load an asset of a skill."""
+        return await _listed_file(skills.get(skill_id, version), asset_path, "assets/", fetch)
+
+    functions = (
+        list_skills,
+        load_skill_md,
+        unload_skill,
+        list_skill_resources,
+        load_skill_resource,
+        list_skill_assets,
+        load_skill_asset,
+    )
+    return {function.__name__: function for function in functions}
+
+
+async def _listed_file(skill: Skill, name: str, prefix: str, fetch: Fetch) -> str:
+    """Return the text of a listed file, or an error text that names the listed files."""
+    available = skill.files_under(prefix)
+    if name not in available:
+        return f"Error: '{name}' not found. Available: {', '.join(available) or 'none'}"
+    return await skill.text(name, fetch)
+
+
+async def tool_node(visit: Visit) -> Result:
+    """Run the calls of the last ai message concurrently; tool messages are in the order of the calls."""
+    args: doc.ToolNode = visit.node.args
+    registry = visit.session.tools
+    refs = args.tools
+    tools = [registry.get(ref.id, ref.version) for ref in refs] if refs else registry.all()
+    if not tools:
+        refuse_all(_last_calls(visit) or (), visit.ctx)
+        return {"messages": []}
+    calls = _last_calls(visit)
+    if calls is None:
+        raise ValueError(f"tool node '{visit.node.name}' finds no ai message in 'messages'")
+    if visit.session.hooks:
+        before = await visit.fire("before_tool_call", tool_calls=list(calls), tools=list(tools))
+        tools = [to_tool(tool) for tool in before.tools]
+    by_name = {tool.name: tool for tool in unique_by_name(tools)}
+
+    async def use(tool: Tool, args: Mapping[str, Any]) -> str | list[Any]:
+        return as_content(await tool.call(args, visit.ctx))
+
+    result: Result = {"messages": await answer_calls(calls, by_name, use, visit.ctx)}
+    if visit.session.hooks:
+        result = (await visit.fire("after_tool_call", result=result)).result or {}
+    if visit.agent.skills:
+        loaded = LoadedSkills.of(visit.state)
+        await _record_skills(visit, calls, loaded)
+        result = {**result, INTERNAL_STATE_KEY: loaded.as_update()}
+    return result
+
+
+async def _record_skills(visit: Visit, calls: Sequence[Any], loaded: LoadedSkills) -> None:
+    """Record the skills that `load_skill_md` and `unload_skill` calls loaded and unloaded."""
+    for call in calls:
+        skill_id = call["args"].get("skill_id")
+        if not isinstance(skill_id, str):
+            continue  # the tool refused these arguments
+        version = str(call["args"].get("version") or "*")
+        if call["name"] == "load_skill_md":
+            try:
+                skill = visit.agent.skills.get(skill_id, version)
+                loaded.load(skill, version, await register_tools(visit, skill))
+            except SkillNotFound as error:
+                visit.ctx.warn(f"skill '{skill_id}' was not loaded: {error}")
+        elif call["name"] == "unload_skill":
+            loaded.unload(skill_id)
+
+
+def _last_calls(visit: Visit) -> Sequence[Any] | None:
+    """Return the tool calls of the last ai message; None if there is no such message."""
+    messages = visit.state.get("messages", ())
+    for message in reversed(messages):
+        if isinstance(message, AIMessage):
+            return message.tool_calls
+    return None
+
 
 # ------------------------------------------------------------------ call_agent
 

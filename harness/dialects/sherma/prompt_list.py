@@ -2,18 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from pathlib import Path
+from typing import Any
 
 from pydantic import Field
 
-from harness.dialects.dialect import Prompt
-from harness.dialects.kit.manifest import load_object, only_document
+from harness.dialects.dialect import Prompt, Tunable
+from harness.dialects.kit.manifest import load_object, mappings, only_document, tool_lists
 from harness.dialects.request import LoadRequest
 from harness.dialects.sherma import document as doc
 from harness.dialects.sherma.document import Section
 from harness.errors import ManifestError, Problem, Span
-from harness.source.document import Document, real_path, shown_path
+from harness.source.document import Document, DocumentPath, real_path, shown_path
 from harness.source.environment import substitute
 from harness.source.models import validate
 
@@ -88,3 +89,33 @@ def read_instructions(path: Path, where: Span, request: LoadRequest) -> str:
     except (OSError, UnicodeDecodeError) as error:
         message = f"prompt file '{shown_path(path)}' cannot be read as UTF-8 text: {error}"
         raise ManifestError(Problem("unreadable-file", message, where)) from None
+
+
+def tunables(request: LoadRequest) -> Sequence[Tunable]:
+    """Return the tool lists, named `<agent>.<node>`, with the tools of section `tools` as choices.
+
+    Raises:
+        ManifestError: the file cannot be parsed.
+    """
+    document = only_document(request, what="a sherma manifest", yaml="scalar-keys")
+    manifest = document.value if isinstance(document.value, dict) else {}
+    declared = [
+        {key: tool[key] for key in ("id", "version") if key in tool}
+        for _, tool in mappings(manifest.get("tools"))
+    ]
+    return tool_lists(_lists(manifest), _id, declared)
+
+
+def _lists(manifest: dict[str, Any]) -> Iterator[tuple[str, DocumentPath, Any]]:
+    for agent, definition in mappings(manifest.get("agents")):
+        graph = definition.get("graph")
+        for at, node in mappings(graph.get("nodes") if isinstance(graph, dict) else None):
+            args = node.get("args")
+            if node.get("type") == "call_llm" and isinstance(args, dict):
+                path = ("agents", agent, "graph", "nodes", at, "args", "tools")
+                yield f"{agent}.{node.get('name')}", path, args.get("tools")
+
+
+def _id(tool: Any) -> str | None:
+    id_ = tool.get("id") if isinstance(tool, dict) else None
+    return id_ if isinstance(id_, str) else None

@@ -8,7 +8,7 @@ from typing import Any
 
 from harness.dialects.sherma import document as doc
 from harness.dialects.sherma.document import Retry
-from harness.dialects.sherma.versions import find_version
+from harness.dialects.sherma.tools import find_version
 from harness.errors import Problem
 from harness.graph.model import END, START
 from harness.matchers.schema_flaws import schema_flaw

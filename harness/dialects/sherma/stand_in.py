@@ -11,10 +11,133 @@ from __future__ import annotations
 import importlib.util
 import sys
 from types import ModuleType
-from typing import Any, NoReturn
+from typing import Any, Final, NoReturn
 
-from harness.dialects.sherma.published_names import MODULES
 from harness.errors import HarnessError
+
+MODULES: Final[dict[str, str]] = {
+    "sherma": """
+        DEFAULT_TENANT_ID LLM SCHEMA_INPUT_URI SCHEMA_OUTPUT_URI Agent AgentRegistry BaseHookExecutor
+        CelEvaluationError DeclarativeAgent DeclarativeConfig DeclarativeConfigError EntityBase
+        EntityNotFoundError EntityType GraphConstructionError HookExecutor HookManager HookType LLMRegistry
+        LocalAgent LocalToolDef MCPServerDef Markdown Prompt PromptRegistry Protocol Registry RegistryBundle
+        RegistryEntry RegistryError RemoteAgent RemoteEntityError SchemaValidationError ShermaError Skill
+        SkillCard SkillExtension SkillFrontMatter SkillRegistry TenantRegistryManager Tool ToolRegistry
+        VersionNotFoundError create_agent_input_as_message_part create_agent_output_as_message_part
+        create_skill_tools get_agent_input_from_message_part get_agent_output_from_message_part
+        load_declarative_config make_schema_data_part schema_to_extension validate_data
+    """,
+    "sherma.a2a": "ShermaAgentExecutor",
+    "sherma.a2a.executor": "ShermaAgentExecutor",
+    "sherma.entities": """
+        LLM EntityBase LocalToolDef MCPServerDef Prompt Skill SkillCard SkillExtension SkillFrontMatter Tool
+    """,
+    "sherma.entities.agent": "Agent LocalAgent RemoteAgent",
+    "sherma.entities.agent.base": "Agent",
+    "sherma.entities.agent.local": "LocalAgent",
+    "sherma.entities.agent.remote": "RemoteAgent",
+    "sherma.entities.base": "EntityBase DEFAULT_TENANT_ID",
+    "sherma.entities.llm": "LLM",
+    "sherma.entities.prompt": "Prompt",
+    "sherma.entities.skill": "SkillFrontMatter Skill",
+    "sherma.entities.skill_card": "MCPServerDef LocalToolDef SkillExtension SkillCard",
+    "sherma.entities.tool": "Tool",
+    "sherma.exceptions": """
+        ShermaError EntityNotFoundError VersionNotFoundError RegistryError SchemaValidationError
+        RemoteEntityError DeclarativeConfigError CelEvaluationError GraphConstructionError
+    """,
+    "sherma.hooks": """
+        AfterAgentCallContext AfterGraphInvokeContext AfterInterruptContext AfterLLMCallContext
+        AfterSkillLoadContext AfterToolCallContext BaseHookExecutor BeforeAgentCallContext
+        BeforeInterruptContext BeforeLLMCallContext BeforeSkillLoadContext BeforeToolCallContext
+        ChatModelCreateContext GraphInvokeContext HookExecutor HookFastAPIApplication HookManager
+        HookStarletteApplication HookType MCPHookExecutor MCPHookServer MCPHookTransport NodeEnterContext
+        NodeExecuteContext NodeExitContext OnErrorContext OnNodeErrorContext RemoteHookExecutor
+    """,
+    "sherma.hooks.apps": "HookFastAPIApplication HookStarletteApplication",
+    "sherma.hooks.apps.fastapi_app": "HookFastAPIApplication",
+    "sherma.hooks.apps.jsonrpc_handler": "run_executor_hook dispatch_jsonrpc HOOK_METHODS",
+    "sherma.hooks.apps.starlette_app": "HookStarletteApplication",
+    "sherma.hooks.executor": "HookExecutor BaseHookExecutor",
+    "sherma.hooks.manager": "HookManager",
+    "sherma.hooks.mcp_executor": "MCPHookTransport MCPHookExecutor HOOK_TOOL_PREFIX",
+    "sherma.hooks.mcp_server": "MCPHookServer HOOK_TOOL_PREFIX",
+    "sherma.hooks.remote": "RemoteHookExecutor",
+    "sherma.hooks.serialization": "serialize_context build_context_from_params deserialize_into_context",
+    "sherma.hooks.types": """
+        HookType BeforeLLMCallContext AfterLLMCallContext BeforeToolCallContext AfterToolCallContext
+        BeforeAgentCallContext AfterAgentCallContext BeforeSkillLoadContext AfterSkillLoadContext
+        BeforeSkillUnloadContext AfterSkillUnloadContext NodeEnterContext NodeExitContext
+        BeforeInterruptContext AfterInterruptContext ChatModelCreateContext GraphInvokeContext
+        AfterGraphInvokeContext NodeExecuteContext OnNodeErrorContext OnErrorContext
+    """,
+    "sherma.http": "McpHttpClientFactory get_http_client mcp_http_client_factory HttpClientFactory",
+    "sherma.langgraph": """
+        DeclarativeAgent DeclarativeConfig create_skill_tools from_langgraph_tool load_declarative_config
+        to_langgraph_tool
+    """,
+    "sherma.langgraph.agent": "combine_ai_messages LangGraphAgent",
+    "sherma.langgraph.declarative": """
+        DeclarativeAgent DeclarativeConfig inject_tool_nodes load_declarative_config
+    """,
+    "sherma.langgraph.declarative.agent": "DeclarativeAgent",
+    "sherma.langgraph.declarative.cel_engine": "CelEngine",
+    "sherma.langgraph.declarative.cel_functions": """
+        cel_json cel_json_valid cel_split cel_trim cel_lower_ascii cel_upper_ascii cel_replace cel_index_of
+        cel_join cel_substring cel_last cel_template CUSTOM_FUNCTIONS
+    """,
+    "sherma.langgraph.declarative.edges": "build_conditional_router",
+    "sherma.langgraph.declarative.loader": """
+        LazyChatModel load_declarative_config import_tool create_chat_model populate_registries
+        validate_config populate_hooks
+    """,
+    "sherma.langgraph.declarative.nodes": """
+        NodeContext build_call_llm_node build_tool_node build_call_agent_node build_data_transform_node
+        build_set_state_node build_interrupt_node build_load_skills_node build_custom_node
+        resolve_tools_for_node_async INTERNAL_STATE_KEY
+    """,
+    "sherma.langgraph.declarative.schema": """
+        RegistryRef StateFieldDef StateDef ResponseFormatDef PromptMessageDef CallLLMArgs ToolNodeArgs
+        CallAgentArgs DataTransformArgs SetStateArgs InterruptArgs LoadSkillsArgs CustomArgs RetryPolicy
+        OnErrorDef NodeDef BranchDef EdgeDef GraphDef LangGraphConfigDef AgentDef LLMDef ToolDef PromptDef
+        SkillDef MCPHookDef HookDef SubAgentDef CheckpointerDef MCPServerDef DeclarativeConfig
+    """,
+    "sherma.langgraph.declarative.transform": "inject_tool_nodes inject_fallback_edges HAS_ERROR_FALLBACK",
+    "sherma.langgraph.skill_tools": "load_and_register_skill create_skill_tools",
+    "sherma.langgraph.tools": "from_langgraph_tool to_langgraph_tool agent_to_langgraph_tool",
+    "sherma.langgraph.tracing": "get_langfuse_config",
+    "sherma.logging": "get_logger",
+    "sherma.messages": "a2a_to_langgraph langgraph_to_a2a",
+    "sherma.messages.a2a": "make_text_part make_file_part make_data_part make_schema_data_part make_message",
+    "sherma.messages.converter": "a2a_to_langgraph langgraph_to_a2a",
+    "sherma.messages.langgraph": "make_human_message make_ai_message",
+    "sherma.registry": """
+        AgentRegistry LLMRegistry PromptRegistry Registry RegistryBundle RegistryEntry SkillRegistry
+        TenantRegistryManager ToolRegistry
+    """,
+    "sherma.registry.agent": "AgentRegistry",
+    "sherma.registry.base": "RegistryEntry Registry",
+    "sherma.registry.bundle": "RegistryBundle",
+    "sherma.registry.llm": "LLMRegistry",
+    "sherma.registry.prompt": "PromptRegistry",
+    "sherma.registry.skill": "SkillRegistry",
+    "sherma.registry.skill_card": "SkillCardRegistry",
+    "sherma.registry.tenant": "TenantRegistryManager",
+    "sherma.registry.tool": "ToolRegistry",
+    "sherma.schema": """
+        schema_to_extension make_schema_data_part validate_data validate_json_schema_data
+        validate_against_schema get_agent_input_from_message_part get_agent_output_from_message_part
+        create_agent_input_as_message_part create_agent_output_as_message_part SCHEMA_INPUT_URI
+        SCHEMA_OUTPUT_URI
+    """,
+    "sherma.skills": "",
+    "sherma.skills.local_tools": "load_local_tools_from_skill",
+    "sherma.skills.mcp": "load_mcp_tools_from_skill",
+    "sherma.skills.resolver": "SkillResolver",
+    "sherma.types": "Protocol EntityType Markdown",
+    "sherma.version": "parse_version matches_specifier find_latest find_best_match WILDCARD",
+}
+"""The names of each module; parent modules come first."""
 
 
 class NotInStandIn(HarnessError):

@@ -9,10 +9,9 @@ from typing import Any, Final
 
 from harness.dialects.kit.manifest import reachable
 from harness.dialects.sherma import document as doc
-from harness.dialects.sherma.agent import Agent
+from harness.dialects.sherma.agent import Agent, cel_expressions
 from harness.dialects.sherma.document import INTERNAL_STATE_KEY, Graph, Node, Ref
-from harness.dialects.sherma.expressions import cel_expressions
-from harness.dialects.sherma.versions import same_version
+from harness.dialects.sherma.tools import same_version
 from harness.errors import ExpressionError, ManifestError, Problem, Span
 from harness.expressions.cel import Expression, written_keys
 from harness.expressions.cel import compile as compile_cel

@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from harness.dialects.sherma.published_names import MODULES
+from harness.dialects.sherma.stand_in import MODULES
 from harness.scenario.load import load_file
 from harness.scenario.run import run_scenario
 
