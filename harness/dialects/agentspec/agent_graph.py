@@ -13,23 +13,25 @@ from typing import Any, Final
 
 from langchain_core.messages import AIMessage, BaseMessage, SystemMessage, ToolMessage
 
-from harness.dialects.agentspec import tool_calls
-from harness.dialects.agentspec.agents import Agent, AgenticComponent, RemoteAgent
-from harness.dialects.agentspec.casts import as_text
-from harness.dialects.agentspec.conversation import (
+from harness.dialects.agentspec import node_bodies as tool_calls
+from harness.dialects.agentspec.component import Agent, AgenticComponent, RemoteAgent, Tool
+from harness.dialects.agentspec.data_flow import (
     Handoff,
+    MissingValue,
+    UnfitValue,
     addressed,
     agent_message,
     answer_text,
+    cast_values,
+    json_object,
+    outputs_from_reply,
+    parse_input,
     runtime_message,
+    schema_of,
+    unique_name,
     user_message,
 )
-from harness.dialects.agentspec.data_flow import MissingValue, UnfitValue, cast_values
-from harness.dialects.agentspec.inputs import parse_input
-from harness.dialects.agentspec.naming import unique_name
-from harness.dialects.agentspec.placeholders import render
-from harness.dialects.agentspec.structured import json_object, outputs_from_reply, schema_of
-from harness.dialects.agentspec.tools import Tool
+from harness.dialects.agentspec.properties import as_text, render
 from harness.dialects.kit.tool_calls import BadArguments, answer_call, answer_calls, refuse_all, to_ai_message
 from harness.engine.context import NodeContext, RunContext
 from harness.engine.tool_messages import unknown_tool

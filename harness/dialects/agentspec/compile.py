@@ -2,16 +2,30 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
+from functools import partial
 from typing import Any
 
 from harness.dialects.agentspec import rules
-from harness.dialects.agentspec.agents import AgenticComponent
-from harness.dialects.agentspec.component import BROKEN, Component
+from harness.dialects.agentspec.agent_graph import agent_graph, remote_agent_graph
+from harness.dialects.agentspec.component import (
+    BROKEN,
+    Agent,
+    AgenticComponent,
+    ClientTool,
+    ClientTransport,
+    Component,
+    LlmConfig,
+    MCPTool,
+    RemoteAgent,
+    ServerTool,
+    inner_first,
+)
 from harness.dialects.agentspec.configuration import Configuration
-from harness.dialects.agentspec.document import VERSIONS, as_newest_known
-from harness.dialects.agentspec.graphs import GraphCompiler
+from harness.dialects.agentspec.document import TYPES, VERSIONS, as_newest_known
+from harness.dialects.agentspec.flow_graph import flow_graph, node_names
+from harness.dialects.agentspec.flows import AgentNode, Flow, FlowNode, InputMessageNode, MapNode
 from harness.dialects.agentspec.plugins import (
     ComponentPlugin,
     PluginError,
@@ -24,9 +38,88 @@ from harness.dialects.kit.manifest import UnimportedObject, load_hook, refuse_de
 from harness.dialects.request import LoadRequest
 from harness.errors import ManifestError, Problem
 from harness.graph.model import Graph
+from harness.graph.vocabulary import KINDS, NODE, NestedGraph, Vocabulary
 from harness.source.document import Document
 from harness.source.location import MAX_DEPTH
 from harness.source.models import in_file_order
+
+
+def vocabulary(component: AgenticComponent, graph_of: Callable[[AgenticComponent], Graph]) -> Vocabulary:
+    """The names of a component's graph. `graph_of` compiles those of the flows and agents in it."""
+    parts = inner_first(component)
+    tools = [part for part in parts if isinstance(part, ServerTool | ClientTool)]
+    remote = [part for part in parts if isinstance(part, RemoteAgent)]
+    transports = [part for part in parts if isinstance(part, ClientTransport)]
+    plugins = any(part.component_type not in TYPES for part in parts)
+    return Vocabulary(
+        names={
+            "llm": [part.model_id for part in parts if isinstance(part, LlmConfig)],
+            "tool": [tool.name for tool in tools],
+            "mcp": [part.name for part in parts if isinstance(part, MCPTool)],
+            "server": [name for transport in transports for name in (transport.id, transport.name) if name],
+            "agent": [agent.name for agent in remote],
+        },
+        aliases={"tool": _aliases(tools), "agent": _aliases(remote)},
+        open=dict.fromkeys((NODE, *KINDS), "the node of a plugin may call any") if plugins else {},
+        inside={
+            name: [NestedGraph(inner, partial(graph_of, inner), attributed=not isinstance(inner, Flow))]
+            for name, inner in _nested_components(component)
+        },
+    )
+
+
+def _aliases(components: Sequence[Component]) -> dict[str, str]:
+    return {item.id: item.name for item in components if item.id and item.id != item.name}
+
+
+def _nested_components(component: AgenticComponent) -> Iterator[tuple[str, AgenticComponent]]:
+    """The nodes that run a flow or an agent, by their names in the graph."""
+    for node, name in node_names(component).items() if isinstance(component, Flow) else ():
+        if isinstance(node, AgentNode):
+            yield name, node.agent
+        elif isinstance(node, FlowNode | MapNode):
+            yield name, node.subflow
+
+
+class GraphCompiler:
+    """A compiler of flows and agents, which caches their graphs."""
+
+    def __init__(self, plugins: Plugins) -> None:
+        self.plugins = plugins
+        self._graphs: dict[AgenticComponent, Graph] = {}
+
+    def graph_of(self, component: AgenticComponent) -> Graph:
+        """Return the graph of a flow or an agent; the same object for the same component."""
+        if component not in self._graphs:
+            self._graphs[component] = replace(
+                self._graph(component),
+                may_pause=may_pause(component),
+                vocabulary=lambda: vocabulary(component, self.graph_of),
+            )
+        return self._graphs[component]
+
+    def top(self, component: AgenticComponent, warnings: Sequence[Problem]) -> Graph:
+        """Return the graph of the component to run, with the warnings of the configuration."""
+        return replace(self.graph_of(component), warnings=tuple(warnings))
+
+    def _graph(self, component: AgenticComponent) -> Graph:
+        if isinstance(component, Flow):
+            return flow_graph(component, self.graph_of, self.plugins)
+        if isinstance(component, Agent):
+            return agent_graph(component)
+        assert isinstance(component, RemoteAgent)
+        return remote_agent_graph(component)
+
+
+def may_pause(component: AgenticComponent) -> bool:
+    """True if a run can pause: for the user, for the client, or in the node of a plugin."""
+    return any(_pauses(part) for part in inner_first(component))
+
+
+def _pauses(part: Component) -> bool:
+    if isinstance(part, Agent):
+        return bool(part.outputs)  # it may ask the user for them
+    return isinstance(part, InputMessageNode | ClientTool) or part.component_type not in TYPES
 
 
 def load(request: LoadRequest) -> Graph:

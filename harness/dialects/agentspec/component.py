@@ -9,13 +9,24 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from functools import cache, cached_property
-from typing import Annotated, Any, Final, get_args
+from typing import Annotated, Any, ClassVar, Final, Literal, get_args
 
-from pydantic import BaseModel, Field, GetCoreSchemaHandler, PlainValidator, PrivateAttr, field_validator
+from langchain_core.messages import BaseMessage
+from pydantic import (
+    BaseModel,
+    BeforeValidator,
+    Field,
+    GetCoreSchemaHandler,
+    PlainValidator,
+    PrivateAttr,
+    field_validator,
+)
 from pydantic_core import core_schema
 
+from harness.dialects.agentspec import properties as placeholders
 from harness.dialects.agentspec.properties import Property, mistakes, normalize_null_types
 from harness.errors import Span
+from harness.graph.effects import LLMCall, ToolSpec
 from harness.source.document import Document
 from harness.source.models import Mistake, describe, mistaken
 
@@ -195,3 +206,276 @@ def by_title(properties: Sequence[Property]) -> Mapping[str, Property]:
 def text_properties(titles: Sequence[str]) -> list[Property]:
     """Return a string property for each name. spec: placeholders are "transformed in inputs of type string"."""
     return [Property({"title": title, "type": "string"}) for title in titles]
+
+
+def _integral(value: Any) -> Any:
+    """Return a whole float as an int. In JSON Schema, 10.0 is an integer."""
+    return int(value) if isinstance(value, float) and value.is_integer() else value
+
+
+class LlmGenerationConfig(BaseModel, extra="allow", strict=True, title="generation parameters"):
+    """Generation parameters. spec: `default_generation_parameters`. Any names are allowed."""
+
+    max_tokens: Annotated[int | None, BeforeValidator(_integral)] = None
+    temperature: float | None = None
+    top_p: float | None = None
+
+
+class LlmConfig(Component, title="an LLM configuration"):
+    """Base class of LLM configurations. spec: "LLM".
+
+    `provider_name` is the provider in model calls. Null generation parameters are not sent.
+    """
+
+    provider_name: ClassVar[str] = ""
+
+    model_id: str
+    default_generation_parameters: LlmGenerationConfig | None = None
+
+    @property
+    def base_url(self) -> str | None:
+        """The address of the model; None for the default of the provider."""
+        return None
+
+    def call(
+        self, messages: Sequence[BaseMessage], *, tools: Sequence[ToolSpec] = (), response_format: Any = None
+    ) -> LLMCall:
+        """Return the effect of one model call."""
+        given = self.default_generation_parameters
+        return LLMCall(
+            name=self.model_id,
+            provider=self.provider_name,
+            base_url=self.base_url,
+            params=given.model_dump(exclude_none=True) if given else {},
+            messages=tuple(messages),
+            tools=tuple(tools),
+            response_format=response_format,
+        )
+
+
+class OpenAiCompatibleConfig(LlmConfig, title="an OpenAiCompatibleConfig"):
+    """A model behind an OpenAI compatible API. spec: "OpenAI Compatible LLMs"."""
+
+    provider_name: ClassVar[str] = "openai_compatible"
+
+    url: str
+
+    @property
+    def base_url(self) -> str:
+        return self.url
+
+
+class VllmConfig(OpenAiCompatibleConfig, title="a VllmConfig"):
+    """A model deployed through vLLM. spec: "vLLM"."""
+
+    provider_name: ClassVar[str] = "vllm"
+
+
+class OllamaConfig(OpenAiCompatibleConfig, title="an OllamaConfig"):
+    """A model deployed through Ollama. spec: "Ollama"."""
+
+    provider_name: ClassVar[str] = "ollama"
+
+
+class OpenAiConfig(LlmConfig, title="an OpenAiConfig"):
+    """A model of OpenAI. spec: "OpenAI"."""
+
+    provider_name: ClassVar[str] = "openai"
+
+
+# ------------------------------------------------------------------ OCI
+
+
+class OciClientConfig(Component, title="an OCI client configuration"):
+    """Base class of OCI client configurations. spec: "OCI Client Configuration"."""
+
+    service_endpoint: str
+
+
+class OciClientConfigWithSecurityToken(OciClientConfig, title="an OciClientConfigWithSecurityToken"):
+    """Authentication with a security token. spec: "OciClientConfigWithSecurityToken"."""
+
+    auth_profile: str
+    auth_file_location: str
+    auth_type: Literal["SECURITY_TOKEN"] = "SECURITY_TOKEN"
+
+
+class OciClientConfigWithApiKey(OciClientConfig, title="an OciClientConfigWithApiKey"):
+    """Authentication with an API key. spec: "OciClientConfigWithApiKey"."""
+
+    auth_profile: str
+    auth_file_location: str
+    auth_type: Literal["API_KEY"] = "API_KEY"
+
+
+class OciClientConfigWithInstancePrincipal(OciClientConfig, title="an OciClientConfigWithInstancePrincipal"):
+    """Authentication as an instance principal. spec: "OciClientConfigWithInstancePrincipal"."""
+
+    auth_type: Literal["INSTANCE_PRINCIPAL"] = "INSTANCE_PRINCIPAL"
+
+
+class OciClientConfigWithResourcePrincipal(OciClientConfig, title="an OciClientConfigWithResourcePrincipal"):
+    """Authentication as a resource principal. spec: "OciClientConfigWithResourcePrincipal"."""
+
+    auth_type: Literal["RESOURCE_PRINCIPAL"] = "RESOURCE_PRINCIPAL"
+
+
+class OciGenAiConfig(LlmConfig, title="an OciGenAiConfig"):
+    """A model of OCI GenAI. spec: "OCI GenAI". Without a `provider`, it depends on the model."""
+
+    provider_name: ClassVar[str] = "oci"
+
+    compartment_id: str
+    serving_mode: Literal["ON_DEMAND", "DEDICATED"] = "ON_DEMAND"
+    provider: Literal["META", "GROK", "COHERE", "OTHER"] | None = None
+    client_config: Annotated[OciClientConfig, ComponentField(OciClientConfig)]
+
+
+class SessionParameters(BaseModel, extra="allow", strict=True, title="session parameters"):
+    """Parameters of an MCP session. spec: `session_parameters`. Any names are allowed; times are in seconds."""
+
+    read_timeout_seconds: float = 60
+
+
+class ClientTransport(Component, title="a transport"):
+    """Base class of transports. spec: "MCP Client transport". `protocol` is the name of the transport in effects."""
+
+    protocol: ClassVar[str] = ""
+
+    session_parameters: SessionParameters = Field(default_factory=SessionParameters)
+
+    @field_validator("session_parameters", mode="before")
+    @classmethod
+    def _null_is_none_given(cls, given: Any) -> Any:
+        return {} if given is None else given
+
+
+class StdioTransport(ClientTransport, title="a StdioTransport"):
+    """A server run as a child process. spec: "Stdio Transport"."""
+
+    protocol: ClassVar[str] = "stdio"
+
+    command: str
+    args: list[str] = Field(default_factory=list)
+    env: dict[str, str] | None = None
+    cwd: str | None = None
+
+
+class RemoteTransport(ClientTransport, title="a remote transport"):
+    """Base class of transports over HTTP. spec: "Remote MCP transports"."""
+
+    url: str
+    headers: dict[str, str] | None = None
+
+
+class SSETransport(RemoteTransport, title="an SSETransport"):
+    """A server reached by HTTP with server-sent events. spec: "SSE Transport"."""
+
+    protocol: ClassVar[str] = "sse"
+
+
+class StreamableHTTPTransport(RemoteTransport, title="a StreamableHTTPTransport"):
+    """A server reached by streamable HTTP. spec: "Streamable HTTP Transport"."""
+
+    protocol: ClassVar[str] = "streamable_http"
+
+
+class SSEmTLSTransport(SSETransport, title="an SSEmTLSTransport"):
+    """An SSE transport with mutual TLS. spec: "SSE Transport with mTLS". The files are in PEM format."""
+
+    key_file: str
+    cert_file: str
+    ca_file: str
+
+
+class StreamableHTTPmTLSTransport(StreamableHTTPTransport, title="a StreamableHTTPmTLSTransport"):
+    """A streamable HTTP transport with mutual TLS, with files in PEM format.
+
+    spec: "Streamable HTTP Transport with mTLS".
+    """
+
+    key_file: str
+    cert_file: str
+    ca_file: str
+
+
+class Tool(ComponentWithIO, title="a tool"):
+    """Base class of tools. spec: "Tools". LLMs call a tool by its name."""
+
+
+class ServerTool(Tool, title="a ServerTool"):
+    """A tool that runs in the environment of the agent. A scenario answers for it under `tools`."""
+
+
+class ClientTool(Tool, title="a ClientTool"):
+    """A tool that the client runs. spec: it "must execute the tool and provide the results back"."""
+
+
+class RemoteCall(ComponentWithIO):
+    """Base class of RemoteTool and ApiNode, with the parameters of an HTTP request. spec: "Remote Tools".
+
+    All parameters may have placeholders. In 25.4.2, `data` may also be a list, or a text that is sent as it is.
+    """
+
+    url: str
+    http_method: str
+    api_spec_uri: str | None = None
+    data: dict[str, Any] | list[Any] | str = Field(default_factory=dict)
+    query_params: dict[str, Any] = Field(default_factory=dict)
+    headers: dict[str, Any] = Field(default_factory=dict)
+
+    def inferred_inputs(self) -> Sequence[Property]:
+        """Return a string input for each placeholder."""
+        templates = [
+            self.url,
+            self.http_method,
+            self.api_spec_uri,
+            self.data,
+            self.query_params,
+            self.headers,
+        ]
+        return text_properties(placeholders.names(templates))
+
+
+class RemoteTool(Tool, RemoteCall, title="a RemoteTool"):
+    """A tool that runs remotely, "triggered by an RPC or REST call"."""
+
+
+class MCPTool(Tool, title="an MCPTool"):
+    """A tool of an MCP server, with the name that it has there. spec: "MCP Tools"."""
+
+    client_transport: Annotated[ClientTransport, ComponentField(ClientTransport)]
+
+
+class AgenticComponent(ComponentWithIO, title="an agent or a flow"):
+    """Base class of flows, agents and remote agents. spec: "Agentic Components"."""
+
+
+class Agent(AgenticComponent, title="an Agent"):
+    """An agent. spec: "Agent". It converses with the user until its outputs are known."""
+
+    llm_config: Annotated[LlmConfig, ComponentField(LlmConfig)]
+    system_prompt: str
+    tools: list[Annotated[Tool, ComponentField(Tool)]] = Field(default_factory=list)
+
+    def inferred_inputs(self) -> Sequence[Property]:
+        """Return a string input for each placeholder of the system prompt."""
+        return text_properties(placeholders.names(self.system_prompt))
+
+
+class RemoteAgent(AgenticComponent, title="a remote agent"):
+    """Base class of agents that run elsewhere. spec: "RemoteAgent"."""
+
+
+class OciAgent(RemoteAgent, title="an OciAgent"):
+    """A remote agent in OCI. spec: "OciAgent"."""
+
+    agent_endpoint_id: str
+    client_config: Annotated[OciClientConfig, ComponentField(OciClientConfig)]
+
+
+class OpenAiAgent(RemoteAgent, title="an OpenAiAgent"):
+    """A remote agent at OpenAI (schema: OpenAiAgent)."""
+
+    llm_config: Annotated[OpenAiConfig, ComponentField(OpenAiConfig)]
+    remote_agent_id: str | None = None

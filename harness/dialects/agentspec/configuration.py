@@ -9,8 +9,14 @@ from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any, Final
 
-from harness.dialects.agentspec.agents import AgenticComponent
-from harness.dialects.agentspec.component import BROKEN, Component, component_fields, holds_single_component
+from harness.dialects.agentspec.component import (
+    BROKEN,
+    AgenticComponent,
+    Component,
+    component_fields,
+    holds_single_component,
+)
+from harness.dialects.agentspec.data_rules import nearest_type
 from harness.dialects.agentspec.document import (
     LATER_FIELDS,
     LATER_TYPES,
@@ -35,7 +41,6 @@ from harness.dialects.agentspec.references import (
     UnreadableValue,
 )
 from harness.dialects.agentspec.tables import REFERENCE, TABLE, TYPE, VERSION, table_entries
-from harness.dialects.agentspec.wording import nearest_type
 from harness.dialects.kit.manifest import Problems
 from harness.dialects.request import LoadRequest
 from harness.errors import ManifestError, Problem, Span

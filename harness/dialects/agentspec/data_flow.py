@@ -5,15 +5,22 @@ spec: "Data relationships", "Optionality of data relationships".
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
-from typing import Any, NamedTuple
+import json
+from collections.abc import Awaitable, Callable, Collection, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any, Final, NamedTuple, TypeVar
 
-from harness.dialects.agentspec.casts import CastError
-from harness.dialects.agentspec.flows import EndNode, Flow, Node
-from harness.dialects.agentspec.properties import Property
+from langchain_core.messages import AIMessage, BaseMessage, HumanMessage
+
+from harness.dialects.agentspec.component import AgenticComponent
+from harness.dialects.agentspec.flows import NEXT, EndNode, Flow, Node
+from harness.dialects.agentspec.properties import CastError, Property, as_text
+from harness.dialects.kit.manifest import input_values, warn_dropped_inputs
+from harness.engine.context import NodeContext, RunContext
+from harness.engine.nested import run_inside
 from harness.errors import HarnessError
-from harness.graph.model import DataEdge
+from harness.graph.messages import message_text, to_message, to_messages
+from harness.graph.model import END, START, DataEdge, Graph, State
 
 Outputs = Mapping[str, Mapping[str, Any]]
 """The outputs of the nodes that ran, by node name, in the order of their latest visits."""
@@ -144,4 +151,255 @@ def cast_values(properties: Mapping[str, Property], values: Mapping[str, Any], o
             found[title] = item.default
         else:
             raise MissingValue(f"{owner} '{title}' has no value, and no default")
+    return found
+
+
+USER: Final = "user"
+RUNTIME: Final = "runtime"
+
+
+@dataclass(frozen=True)
+class Handoff:
+    """The input of a nested flow or agent: the values of its inputs, and the conversation so far."""
+
+    inputs: Mapping[str, Any]
+    messages: Sequence[BaseMessage]
+
+    def recorded(self) -> Mapping[str, Any]:
+        """Return the form of the input in the trace, which has only the length of the conversation."""
+        return {"inputs": self.inputs, "messages": len(self.messages)}
+
+
+Message = TypeVar("Message", bound=BaseMessage)
+
+
+def addressed(message: Message, sender: str, recipient: str) -> Message:
+    """Give a message its sender and recipient. spec: "a type …, content, the sender, and the recipient"."""
+    message.additional_kwargs.update(sender=sender, recipient=recipient)
+    return message
+
+
+def agent_message(text: str, sender: str) -> AIMessage:
+    """Return a message to the user."""
+    return addressed(AIMessage(content=text), sender, USER)
+
+
+def user_message(text: str, recipient: str) -> HumanMessage:
+    """Return a message from the user."""
+    return addressed(HumanMessage(content=text), USER, recipient)
+
+
+def runtime_message(text: str, recipient: str) -> HumanMessage:
+    """Return a message from the runtime, which corrects outputs that do not fit."""
+    return addressed(HumanMessage(content=text), RUNTIME, recipient)
+
+
+def answer_text(answer: Any) -> str:
+    """Return the text of an answer to an interrupt, which is text, `{messages: …}`, empty, or another value."""
+    if answer is None or answer == {}:
+        return ""
+    if isinstance(answer, Mapping) and set(answer) == {"messages"}:
+        return "\n".join(message_text(message) for message in to_messages(answer["messages"]))
+    return as_text(answer)
+
+
+Properties = Mapping[str, Property]
+
+_DEFINITIONS: Final = "#/$defs/"
+
+
+def is_single_string(properties: Properties) -> bool:
+    """True if there is one output, a string, whose value is the text of a reply."""
+    return [item.schema.get("type") for item in properties.values()] == ["string"]
+
+
+def is_single_object(properties: Properties) -> bool:
+    """True if there is one output, an object. Models tend to reply with that object itself."""
+    return [item.schema.get("type") for item in properties.values()] == ["object"]
+
+
+def schema_of(properties: Properties) -> dict[str, Any]:
+    """Return the JSON Schema of an object with these properties. Those without a default are required.
+
+    The `$defs` of a property move to the top, prefixed with its name, and references to them are rewritten.
+    """
+    definitions = {
+        f"{title}.{name}": _relocate_references(definition, title)
+        for title, item in properties.items()
+        for name, definition in item.schema.get("$defs", {}).items()
+    }
+    required = [title for title, item in properties.items() if not item.has_default]
+    return {
+        "type": "object",
+        "properties": {
+            title: _relocate_references(
+                {key: value for key, value in item.schema.items() if key != "$defs"}, title
+            )
+            for title, item in properties.items()
+        },
+        **({"required": required} if required else {}),
+        **({"$defs": definitions} if definitions else {}),
+    }
+
+
+def _relocate_references(schema: Any, title: str) -> Any:
+    """Return a part of a property's schema with references rewritten to the moved definitions."""
+    if isinstance(schema, list):
+        return [_relocate_references(item, title) for item in schema]
+    if not isinstance(schema, Mapping):
+        return schema
+    moved = {key: _relocate_references(value, title) for key, value in schema.items()}
+    reference = moved.get("$ref")
+    if isinstance(reference, str) and reference.startswith(_DEFINITIONS):
+        moved["$ref"] = f"{_DEFINITIONS}{title}.{reference.removeprefix(_DEFINITIONS)}"
+    return moved
+
+
+def outputs_from_reply(text: str, properties: Properties, owner: str) -> Mapping[str, Any]:
+    """Return the outputs in a model's reply: its text for a single string, else the values of a JSON object.
+
+    The reply may also be the bare value of a single output: JSON that is not an object, or the object itself.
+
+    Raises:
+        UnfitValue: the reply is no such JSON.
+    """
+    if is_single_string(properties):
+        return dict.fromkeys(properties, text)
+    if not properties:
+        return {}
+    found = _parse_json(text)
+    if isinstance(found, dict):
+        is_value = found and is_single_object(properties) and not properties.keys() & found.keys()
+    else:
+        is_value = found is not _NO_JSON and len(properties) == 1
+        if not is_value:
+            wanted = ", ".join(properties)
+            raise UnfitValue(f"{owner}: expected a JSON object with {wanted}, found the reply {text[:200]!r}")
+    return dict.fromkeys(properties, found) if is_value else found
+
+
+_NO_JSON: Final = object()
+
+
+def _parse_json(text: str) -> Any:
+    """Parse a text as JSON; `_NO_JSON` if it is none."""
+    try:
+        return json.loads(text)
+    except (ValueError, RecursionError):
+        return _NO_JSON
+
+
+def json_object(text: str) -> Mapping[str, Any] | None:
+    """Parse a text as a JSON object; None if it is anything else."""
+    found = _parse_json(text)
+    return found if isinstance(found, dict) else None
+
+
+def outputs_from_tool(returned: Any, properties: Properties, owner: str) -> Mapping[str, Any]:
+    """Return the outputs in the result of a tool.
+
+    spec: with several, "the expected return value of the tool is a dictionary".
+
+    Raises:
+        UnfitValue: there are several outputs, and the result is not a mapping.
+    """
+    if not properties:
+        return {}
+    if len(properties) > 1:
+        if not isinstance(returned, Mapping):
+            text = f"{owner}: expected a mapping with {', '.join(properties)}, found {returned!r}"
+            raise UnfitValue(text[:400])
+        return returned
+    (title,) = properties
+    if isinstance(returned, Mapping) and set(returned) == {title}:
+        return returned
+    return {title: returned}
+
+
+GraphOf = Callable[[AgenticComponent], Graph]
+
+
+@dataclass(frozen=True)
+class NodeResult:
+    """The result of a node: the values of its outputs, its outgoing branch, and messages for the conversation."""
+
+    outputs: Mapping[str, Any] = field(default_factory=dict)
+    branch: str = NEXT
+    messages: Sequence[BaseMessage] = ()
+
+
+@dataclass(frozen=True)
+class Visit:
+    """A visit of a node.
+
+    node      the node
+    inputs    the values of its inputs, cast to their types
+    incoming  the same before they are cast, with their sources
+    state     the state of the flow
+    ctx       the context of the visit
+    graph_of  compiles a flow or an agent
+    """
+
+    node: Node
+    inputs: Mapping[str, Any]
+    incoming: Mapping[str, IncomingValue]
+    state: State
+    ctx: NodeContext
+    graph_of: GraphOf
+
+    async def run_inside(
+        self, component: AgenticComponent, inputs: Mapping[str, Any], *, key: str = ""
+    ) -> NodeResult:
+        """Run a flow or an agent in this conversation. An agent's calls are attributed to the node.
+
+        Returns its outputs, the branch name of the EndNode that it reached, and the messages that it added.
+        """
+
+        def added(state: State) -> Sequence[BaseMessage]:
+            messages: Sequence[BaseMessage] = state["messages"][len(self.state["messages"]) :]
+            return messages
+
+        ending = await run_inside(
+            self.ctx,
+            self.graph_of(component),
+            Handoff(inputs, self.state["messages"]),
+            key=key,
+            attribute_to_caller=not isinstance(component, Flow),
+            partial_update=lambda state: {"messages": added(state)},
+        )
+        outputs = ending.output if component.outputs else {}
+        return NodeResult(outputs, ending.state.get("left_by", NEXT), added(ending.state))
+
+
+Body = Callable[[Visit], Awaitable[NodeResult]]
+
+
+def parse_input(
+    component: AgenticComponent, value: Any, run: RunContext
+) -> tuple[dict[str, Any], str | None]:
+    """Split an input into the values of a component's inputs and the user's message.
+
+    Text is the message. In a mapping the key `message` is the message, unless it names an input. Other keys are
+    dropped with a warning.
+
+    Raises:
+        BadInput: the value is neither text nor a mapping.
+    """
+    if isinstance(value, str):
+        return {}, value
+    expected = f"an input is the user's message or a mapping of the {component}'s inputs"
+    values = input_values(value, "message", expected)
+    inputs = {title: item for title, item in values.items() if title in component.inputs}
+    rest = {title: item for title, item in values.items() if title not in component.inputs}
+    message = rest.pop("message", None)
+    warn_dropped_inputs(rest, component.inputs, f"{component} has no such input", run)
+    return inputs, None if message is None else message_text(to_message(message))
+
+
+def unique_name(name: str, taken: Collection[str] = ()) -> str:
+    """Return the name, with a number appended if it is taken or reserved by graphs."""
+    found, number = name, 1
+    while found in taken or found in (START, END):
+        number += 1
+        found = f"{name} ({number})"
     return found

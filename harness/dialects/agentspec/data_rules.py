@@ -5,20 +5,38 @@ Each rule is a function that yields the problems of one flow, whose nodes and ed
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
-from typing import Any
+from collections.abc import Collection, Iterable, Iterator, Sequence
+from typing import Any, Final
 
-from harness.dialects.agentspec import placeholders
-from harness.dialects.agentspec.casts import CastError, fits
+from harness.dialects.agentspec import properties as placeholders
 from harness.dialects.agentspec.data_flow import DataFlow, NodeOutput
 from harness.dialects.agentspec.flows import BranchingNode, EndNode, Flow, Node, StartNode
-from harness.dialects.agentspec.properties import Property
+from harness.dialects.agentspec.properties import CastError, Property, fits
 from harness.dialects.agentspec.types import castable, same_type
-from harness.dialects.agentspec.wording import none_suffix, quoted_list
 from harness.dialects.kit.manifest import reachable
 from harness.errors import Problem, Span
 from harness.graph.to_json import from_json
 from harness.source.suggest import did_you_mean, nearest
+
+
+def quoted_list(names: Iterable[str]) -> str:
+    """Return names in quotes, separated by commas; "none" if there are none."""
+    return ", ".join(f"'{name}'" for name in names) or "none"
+
+
+def none_suffix(known: Collection[str]) -> str:
+    """Return the end of a message if there is nothing to suggest, else ""."""
+    return "" if known else ", as it has none"
+
+
+_KINDS: Final = ("Node", "Tool", "Config", "Transport", "Agent", "Edge")
+_MISSPELLING_CUTOFF: Final = 0.8
+
+
+def nearest_type(word: str, known: Sequence[str]) -> str:
+    """Return a hint for an unknown component type: a similar one, else all of its kind."""
+    kind = next((kind for kind in _KINDS if word.endswith(kind)), "")
+    return did_you_mean(word, [name for name in known if name.endswith(kind)], cutoff=_MISSPELLING_CUTOFF)
 
 
 def reachable_nodes(flow: Flow) -> set[Node]:

@@ -19,7 +19,7 @@ title = "Agent Spec configurations (25.4.1)"
 yaml: YamlVersion = "1.1"
 locate = single_file
 prompts = lazy_function("harness.dialects.agentspec.prompt_list:prompts")
-tunables = lazy_function("harness.dialects.agentspec.tunables:tunables")
+tunables = lazy_function("harness.dialects.agentspec.prompt_list:tunables")
 load = lazy_function("harness.dialects.agentspec.compile:load")
 
 

@@ -11,10 +11,13 @@ from typing import Any, Final, NamedTuple
 
 from pydantic import BaseModel, Field
 
-from harness.dialects.agentspec import agents as agentic
-from harness.dialects.agentspec import flows, llm_configs, tools, transports
+from harness.dialects.agentspec import component as agentic
+from harness.dialects.agentspec import component as llm_configs
+from harness.dialects.agentspec import component as tools
+from harness.dialects.agentspec import component as transports
+from harness.dialects.agentspec import flows
 from harness.dialects.agentspec.component import Component
-from harness.dialects.agentspec.structured import is_single_string
+from harness.dialects.agentspec.data_flow import is_single_string
 from harness.dialects.agentspec.tables import REFERENCE, TABLE, TYPE, VERSION, missing_root_problem
 from harness.dialects.kit.manifest import Problems
 from harness.errors import Problem

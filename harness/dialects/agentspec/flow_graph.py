@@ -10,14 +10,24 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from harness.dialects.agentspec.conversation import Handoff, user_message
-from harness.dialects.agentspec.data_flow import DataFlow, MissingValue, Outputs, cast_property, cast_values
+from harness.dialects.agentspec.data_flow import (
+    Body,
+    DataFlow,
+    GraphOf,
+    Handoff,
+    MissingValue,
+    NodeResult,
+    Outputs,
+    Visit,
+    cast_property,
+    cast_values,
+    parse_input,
+    unique_name,
+    user_message,
+)
 from harness.dialects.agentspec.flows import EndNode, Flow, Node
-from harness.dialects.agentspec.inputs import parse_input
-from harness.dialects.agentspec.naming import unique_name
 from harness.dialects.agentspec.node_bodies import BODIES
 from harness.dialects.agentspec.plugins import Plugins
-from harness.dialects.agentspec.visit import Body, GraphOf, NodeResult, Visit
 from harness.engine.context import NodeContext, RunContext
 from harness.errors import HarnessError
 from harness.graph.messages import MessageLog, append_messages

@@ -5,28 +5,301 @@ spec: "Standard library of nodes to use in flows".
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import replace
+import json
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from statistics import fmean
 from typing import Any, Final
 
 from langchain_core.messages import HumanMessage
 
-from harness.dialects.agentspec import flows, remote_calls, tool_calls
-from harness.dialects.agentspec.agents import Agent
-from harness.dialects.agentspec.component import Component
-from harness.dialects.agentspec.conversation import agent_message, answer_text, user_message
-from harness.dialects.agentspec.data_flow import UnfitValue
-from harness.dialects.agentspec.map_node import run_map
-from harness.dialects.agentspec.placeholders import render
-from harness.dialects.agentspec.structured import (
+from harness.dialects.agentspec import flows
+from harness.dialects.agentspec.component import (
+    Agent,
+    ClientTool,
+    ClientTransport,
+    Component,
+    MCPTool,
+    RemoteCall,
+    RemoteTool,
+    RemoteTransport,
+    SSEmTLSTransport,
+    StdioTransport,
+    StreamableHTTPmTLSTransport,
+    Tool,
+)
+from harness.dialects.agentspec.data_flow import (
+    Body,
+    IncomingValue,
+    MissingValue,
+    NodeResult,
+    UnfitValue,
+    Visit,
+    agent_message,
+    answer_text,
+    cast_values,
     is_single_string,
     outputs_from_reply,
     outputs_from_tool,
     schema_of,
+    user_message,
 )
-from harness.dialects.agentspec.visit import Body, NodeResult, Visit
-from harness.dialects.kit.tool_calls import ToolReportedError, refuse_all
-from harness.graph.effects import LLMReply
+from harness.dialects.agentspec.flows import COLLECTED, ITERATED, MapNode
+from harness.dialects.agentspec.properties import Property, as_text, render
+from harness.dialects.agentspec.types import is_list_of
+from harness.dialects.kit.tool_calls import ToolReportedError, mcp_texts, refuse_all
+from harness.engine.context import NodeContext
+from harness.errors import HarnessError
+from harness.graph.effects import (
+    HTTPCall,
+    HTTPReply,
+    LLMReply,
+    MCPCall,
+    MCPEndpoint,
+    ToolCall,
+    ToolSpec,
+    http_call,
+)
+from harness.time.gather import staggered_gather
+
+
+class UnequalLists(HarnessError):
+    """Iterated lists of different lengths.
+
+    spec: "all the input lists must have the same length, otherwise a runtime error will be thrown".
+    """
+
+    code = "unequal-lengths"
+
+
+class NothingToIterate(HarnessError):
+    """A MapNode of which no input is a list of the type of the subflow's input."""
+
+    code = "nothing-to-iterate"
+
+
+async def run_map(visit: Visit) -> NodeResult:
+    """Run the subflow for each element. The runs start in the order of the list and overlap while they wait.
+
+    spec: "asynchronously map each value of a collection".
+    """
+    node = visit.node
+    assert isinstance(node, MapNode)
+    results = await staggered_gather(
+        visit.run_inside(node.subflow, inputs, key=str(index))
+        for index, inputs in enumerate(_run_inputs(node, visit))
+    )
+    outputs = {
+        COLLECTED + title: _reduce(node, title, [result.outputs[title] for result in results])
+        for title in node.output_reducers
+    }
+    return NodeResult(outputs, messages=[message for result in results for message in result.messages])
+
+
+def _run_inputs(node: MapNode, visit: Visit) -> Sequence[Mapping[str, Any]]:
+    """Return the inputs of each run of the subflow: an element of each iterated list; other inputs are repeated."""
+    inner = {ITERATED + title: item for title, item in node.subflow.inputs.items()}
+    if not inner:
+        return ()
+    lists = {
+        title: visit.inputs[title]
+        for title in inner
+        if _is_iterated(visit.incoming[title], inner[title])
+        and isinstance(visit.inputs[title], list)  # the value may have been cast to another declared type
+    }
+    lengths = {title: len(value) for title, value in lists.items()}
+    if len(set(lengths.values())) > 1:
+        counts = ", ".join(f"'{title}' has {length}" for title, length in lengths.items())
+        raise UnequalLists(f"{node}: its lists must have the same length; {counts}")
+    if not lists:
+        inputs = ", ".join(f"'{title}'" for title in inner)
+        raise NothingToIterate(f"{node}: none of its inputs is a list to walk through (they are {inputs})")
+    count = next(iter(lengths.values()))
+    return [
+        {
+            title.removeprefix(ITERATED): lists[title][index] if title in lists else visit.inputs[title]
+            for title in inner
+        }
+        for index in range(count)
+    ]
+
+
+def _is_iterated(incoming: IncomingValue, inner: Property) -> bool:
+    """True if a value is a list of elements for the subflow's input, by the type of its source.
+
+    A default that is a list is iterated unless the subflow's input is an array itself.
+    """
+    if not isinstance(incoming.value, list):
+        return False
+    if incoming.source is None:
+        return inner.schema.get("type") != "array"
+    return is_list_of(incoming.source.type, inner.type)
+
+
+_REDUCERS: Final[Mapping[str, Callable[[Sequence[Any]], Any]]] = {
+    "append": list,
+    "sum": sum,
+    "average": fmean,
+    "max": max,
+    "min": min,
+}
+
+
+def _reduce(node: MapNode, title: str, values: Sequence[Any]) -> Any:
+    reducer = node.output_reducers[title]
+    if not values and reducer in ("average", "max", "min"):
+        collected = node.outputs[COLLECTED + title]
+        if collected.has_default:
+            return collected.default
+        raise MissingValue(f"{node}: cannot take the {reducer} of '{title}', because its list is empty")
+    return _REDUCERS[reducer](values)
+
+
+_FORM: Final = "application/x-www-form-urlencoded"
+
+
+def request(component: RemoteCall, values: Mapping[str, Any]) -> HTTPCall:
+    """Return the request with placeholders filled.
+
+    The body is sent as text if it is text, as a form if the Content-Type says so, else as JSON.
+    """
+    headers = {str(name): str(value) for name, value in render(component.headers, values).items()}
+    data = render(component.data, values) or None
+    types = [value for name, value in headers.items() if name.lower() == "content-type"]
+    is_form = isinstance(data, Mapping) and any(_FORM in value.lower() for value in types)
+    return http_call(
+        str(render(component.http_method, values)).upper(),
+        str(render(component.url, values)),
+        json=None if is_form or isinstance(data, str) else data,
+        form=data if is_form else None,
+        text=data if isinstance(data, str) else "",
+        query=render(component.query_params, values),
+        headers=headers,
+    )
+
+
+async def perform(component: RemoteCall, values: Mapping[str, Any], ctx: NodeContext) -> Any:
+    """Send the request, and return the JSON of the response, else its text. An error status is a warning."""
+    call = request(component, values)
+    reply: HTTPReply = await ctx.perform(call)
+    if reply.status >= 400:
+        ctx.warn(f"{component}: {call.args['method']} {call.name} answered {reply.status}")
+    return reply.text if reply.json is None else reply.json
+
+
+def spec_of(tool: Tool) -> ToolSpec:
+    """Return the description of a tool for models."""
+    return ToolSpec(tool.name, tool.description or "", schema_of(tool.inputs))
+
+
+def endpoint_of(transport: ClientTransport) -> MCPEndpoint:
+    """Return the MCP server of a transport. Scenarios name it by the transport's id or name."""
+    stdio = transport if isinstance(transport, StdioTransport) else None
+    remote = transport if isinstance(transport, RemoteTransport) else None
+    return MCPEndpoint(
+        id=transport.id or transport.name,
+        transport=transport.protocol,
+        url=remote.url if remote else None,
+        headers=(remote.headers if remote else None) or {},
+        command=stdio.command if stdio else None,
+        args=stdio.args if stdio else (),
+        env=(stdio.env if stdio else None) or {},
+        cwd=stdio.cwd if stdio else None,
+        read_timeout_s=transport.session_parameters.read_timeout_seconds,
+        client_certificate=isinstance(transport, SSEmTLSTransport | StreamableHTTPmTLSTransport),
+        alias=transport.name,
+    )
+
+
+def effect_of(tool: Tool, args: Mapping[str, Any]) -> ToolCall | MCPCall:
+    """Return the effect of a refused call. That of a RemoteTool, which has no URL yet, is a call by its name."""
+    return _mcp_call(tool, args) if isinstance(tool, MCPTool) else _tool_call(tool, args)
+
+
+def is_for_client(tool: Tool, ctx: NodeContext) -> bool:
+    """True if a call of the tool pauses the run. spec: "ClientTools are not executed by the executor"."""
+    return isinstance(tool, ClientTool) and not ctx.run.world.answers_for(_tool_call(tool, {}))
+
+
+async def call(
+    tool: Tool, args: Mapping[str, Any], ctx: NodeContext, partial_update: Mapping[str, Any] | None = None
+) -> Any:
+    """Call a tool and return its result.
+
+    A ClientTool that the scenario does not answer pauses the run, which is resumed with the result.
+
+    Args:
+        tool: the tool.
+        args: the values of its inputs, cast to their types.
+        ctx: the context of the visit.
+        partial_update: the state update while the run is paused; see `NodeContext.pause`.
+
+    Raises:
+        ToolReportedError: an MCP server reports that its tool failed.
+        Exception: the error that the tool raised.
+    """
+    if is_for_client(tool, ctx):
+        return await ctx.pause({"tool": tool.name, "args": dict(args)}, partial_update=partial_update)
+    if isinstance(tool, RemoteTool):
+        return await perform(tool, args, ctx)
+    if isinstance(tool, MCPTool):
+        return _mcp_value(tool, await ctx.perform(_mcp_call(tool, args)))
+    return await ctx.perform(_tool_call(tool, args))
+
+
+def _tool_call(tool: Tool, args: Mapping[str, Any]) -> ToolCall:
+    return ToolCall(name=tool.name, alias=tool.id, args=args)
+
+
+def _mcp_call(tool: MCPTool, args: Mapping[str, Any]) -> MCPCall:
+    return MCPCall(name=tool.name, endpoint=endpoint_of(tool.client_transport), args=args)
+
+
+def _mcp_value(tool: MCPTool, result: Any) -> Any:
+    """Return the value of an MCP result: the structured content, else the text blocks."""
+    texts = mcp_texts(result.content)
+    if result.is_error:
+        raise ToolReportedError("\n".join(texts) or f"{tool} failed")
+    if isinstance(result.structured, Mapping) and not is_single_string(tool.outputs):
+        only_result = set(result.structured) == {"result"} and "result" not in tool.outputs
+        return result.structured["result"] if only_result else result.structured
+    return TextBlocks(texts)
+
+
+@dataclass(frozen=True)
+class TextBlocks:
+    """The text blocks of an MCP result."""
+
+    blocks: Sequence[str]
+
+
+def _blocks_to_outputs(tool: Tool, blocks: Sequence[str]) -> Any:
+    """Return a block for each output, in order. A single block may hold all outputs as JSON."""
+    if len(blocks) == 1 and not is_single_string(tool.outputs):
+        try:
+            return json.loads(blocks[0])
+        except (ValueError, RecursionError):
+            return blocks[0]
+    return dict(zip(tool.outputs, blocks, strict=False))
+
+
+def outputs_of(tool: Tool, returned: Any) -> dict[str, Any]:
+    """Return the values of a tool's outputs from its result.
+
+    Raises:
+        HarnessError: a value is missing or does not fit.
+    """
+    owner = f"{tool}: output"
+    if isinstance(returned, TextBlocks):
+        if not returned.blocks:
+            return cast_values(tool.outputs, {}, owner)
+        returned = _blocks_to_outputs(tool, returned.blocks)
+    return cast_values(tool.outputs, outputs_from_tool(returned, tool.outputs, str(tool)), owner)
+
+
+def as_text_for_model(returned: Any) -> str:
+    """Return the result of a tool as text for a model."""
+    return "\n".join(returned.blocks) if isinstance(returned, TextBlocks) else as_text(returned)
 
 
 async def start(visit: Visit) -> NodeResult:
@@ -60,7 +333,7 @@ async def api(visit: Visit) -> NodeResult:
     A response that is not an object is the value of a single output, as for a RemoteTool.
     """
     node = _node(visit, flows.ApiNode)
-    answer = await remote_calls.perform(node, visit.inputs, visit.ctx)
+    answer = await perform(node, visit.inputs, visit.ctx)
     if not isinstance(answer, Mapping):
         return NodeResult(outputs_from_tool(answer, node.outputs, str(node)))
     return NodeResult(
@@ -92,11 +365,11 @@ async def tool(visit: Visit) -> NodeResult:
     """Run a ToolNode: call the tool. The text of an error that an MCP server reports becomes the output."""
     node = _node(visit, flows.ToolNode)
     try:
-        returned = await tool_calls.call(node.tool, visit.inputs, visit.ctx)
+        returned = await call(node.tool, visit.inputs, visit.ctx)
     except ToolReportedError as error:
         visit.ctx.warn(f"{node}: the {node.tool} reports an error, which is handed on: {error}")
-        returned = tool_calls.TextBlocks([str(error)])
-    return NodeResult(tool_calls.outputs_of(node.tool, returned))
+        returned = TextBlocks([str(error)])
+    return NodeResult(outputs_of(node.tool, returned))
 
 
 async def branching(visit: Visit) -> NodeResult:

@@ -6,14 +6,14 @@ components that nothing refers to are listed too.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
-from typing import Final
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any, Final
 
 from harness.dialects.agentspec.tables import REFERENCE, TYPE, mapped_entries, table_entries
-from harness.dialects.dialect import Prompt
-from harness.dialects.kit.manifest import Problems
+from harness.dialects.dialect import Prompt, Tunable
+from harness.dialects.kit.manifest import Problems, temperature, tool_lists
 from harness.dialects.request import LoadRequest
-from harness.source.document import Document
+from harness.source.document import Document, DocumentPath
 from harness.source.models import describe
 from harness.source.suggest import did_you_mean
 
@@ -80,3 +80,43 @@ class _Listing:
         elif part.value is not None:
             text = f"{id_}: expected text, found {describe(part.value)}"
             self.problems.refuse("wrong-type", text, part.span())
+
+
+_PARAMETERS = "default_generation_parameters"
+
+
+def tunables(request: LoadRequest) -> Sequence[Tunable]:
+    """Return the tunables of the components in the main document.
+
+    An LLM configuration without `default_generation_parameters` has none.
+
+    Raises:
+        ManifestError: the file cannot be read.
+    """
+    document = request.read(request.path, yaml="1.1", named_at=request.named_at)
+    components = list(_components(document.value, (), set()))
+    found = [
+        tunable
+        for name, path, component in components
+        for tunable in temperature(name, component.get(_PARAMETERS), (*path, _PARAMETERS))
+    ]
+    lists = ((name, (*path, "tools"), component.get("tools")) for name, path, component in components)
+    return [*found, *tool_lists(lists, _name)]
+
+
+def _components(
+    value: Any, path: DocumentPath, seen: set[int]
+) -> Iterator[tuple[str, DocumentPath, dict[str, Any]]]:
+    if not isinstance(value, dict | list) or id(value) in seen:
+        return
+    seen.add(id(value))  # an alias shares the object of its anchor
+    if isinstance(value, dict) and TYPE in value and isinstance(value.get("name"), str):
+        yield value["name"], path, value
+    for key in value if isinstance(value, dict) else range(len(value)):
+        if key != "metadata":
+            yield from _components(value[key], (*path, key), seen)
+
+
+def _name(tool: Any) -> str | None:
+    found = (tool.get("name") or tool.get(REFERENCE)) if isinstance(tool, dict) else None
+    return found if isinstance(found, str) else None

@@ -8,8 +8,7 @@ import pytest
 from hypothesis import assume, given
 from hypothesis import strategies as st
 
-from harness.dialects.agentspec.casts import CastError, as_text, cast_value, fits
-from harness.dialects.agentspec.properties import mistakes
+from harness.dialects.agentspec.properties import CastError, as_text, cast_value, fits, mistakes
 from harness.dialects.agentspec.types import castable, is_list_of, same_type, type_of
 
 NULL, BOOLEAN, INTEGER, NUMBER, STRING = (

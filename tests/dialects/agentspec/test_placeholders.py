@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from harness.dialects.agentspec.placeholders import names, render
+from harness.dialects.agentspec.properties import names, render
 
 
 @pytest.mark.parametrize(

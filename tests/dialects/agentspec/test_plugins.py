@@ -10,11 +10,10 @@ from typing import Any, ClassVar
 
 import pytest
 
-from harness.dialects.agentspec.agents import AgenticComponent
+from harness.dialects.agentspec.component import AgenticComponent
+from harness.dialects.agentspec.data_flow import NodeResult
 from harness.dialects.agentspec.flows import Flow, Node
-from harness.dialects.agentspec.plugins import ComponentPlugin, installed_plugins
-from harness.dialects.agentspec.serialize import serialize
-from harness.dialects.agentspec.visit import NodeResult
+from harness.dialects.agentspec.plugins import ComponentPlugin, installed_plugins, serialize
 from harness.errors import ManifestError, Problem, Span
 from harness.scenario.load import load_file
 from harness.scenario.run import run_scenario
@@ -28,7 +27,7 @@ from tests.dialects.agentspec.loader import Loader
 PLUGIN = """
 from harness.dialects.agentspec.flows import Node
 from harness.dialects.agentspec.plugins import ComponentPlugin
-from harness.dialects.agentspec.visit import NodeResult
+from harness.dialects.agentspec.data_flow import NodeResult
 
 
 class RepeatNode(Node):

@@ -7,10 +7,8 @@ from typing import Any
 
 import pytest
 
-from harness.dialects.agentspec.agents import Agent
-from harness.dialects.agentspec.plugins import Plugins
-from harness.dialects.agentspec.serialize import serialize
-from harness.dialects.agentspec.tools import RemoteTool
+from harness.dialects.agentspec.component import Agent, RemoteTool
+from harness.dialects.agentspec.plugins import Plugins, serialize
 from tests.dialects.agentspec.configurations import (
     MODEL,
     TABLE,
