@@ -6,28 +6,122 @@ between its sections; subgraphs are compiled, warnings are collected, and nodes 
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import replace
+from pathlib import Path
 from typing import Final
 
 from harness.dialects.kit.manifest import Problems, only_document, refuse_deep_nesting
 from harness.dialects.request import LoadRequest
-from harness.dialects.yagra.document import SUBGRAPH, Workflow
-from harness.dialects.yagra.lifecycle import lifecycle
-from harness.dialects.yagra.model_warnings import model_warnings
-from harness.dialects.yagra.nodes import handler_node, subgraph_node
-from harness.dialects.yagra.prompt_warnings import prompt_warnings
+from harness.dialects.yagra.document import SUBGRAPH, TEXT_INPUT, NodeSpec, Workflow
+from harness.dialects.yagra.nodes import BUILT_IN, StateKeys, handler_node, lifecycle, subgraph_node
 from harness.dialects.yagra.prompts import Params, PromptReferences
 from harness.dialects.yagra.routing import edges_and_routers
 from harness.dialects.yagra.rules import Rules
-from harness.dialects.yagra.state import StateKeys
-from harness.dialects.yagra.state_warnings import CARRIED_KEY_HINT, OPEN_STATE_HINT, state_warnings
-from harness.dialects.yagra.subgraph import Subgraphs, subgraph_warnings
-from harness.dialects.yagra.vocabulary import vocabulary
-from harness.errors import Problem
+from harness.dialects.yagra.warnings import (
+    CARRIED_KEY_HINT,
+    OPEN_STATE_HINT,
+    model_warnings,
+    prompt_warnings,
+    state_warnings,
+)
+from harness.errors import ManifestError, Problem, Span
 from harness.graph.model import Graph, Node
-from harness.source.document import Document, real_path
-from harness.source.models import validate
+from harness.graph.vocabulary import NestedGraph, Vocabulary
+from harness.source.document import Document, real_path, shown_path
+from harness.source.models import describe, validate
 from harness.source.sexagesimal import sexagesimals
+from harness.source.suggest import nearest
+
+Load = Callable[[LoadRequest, "Subgraphs"], Graph]
+
+
+class Subgraphs:
+    """A compiler of the subgraphs of a workflow, at any depth. Each file is compiled once.
+
+    Args:
+        load: compiles a workflow with the given compiler of its subgraphs.
+        within: the files that are being compiled, the outermost first.
+        compiled: the graphs compiled so far.
+    """
+
+    def __init__(
+        self, load: Load, within: tuple[Path, ...], compiled: dict[Path, Graph] | None = None
+    ) -> None:
+        self._load, self._within = load, within
+        self._compiled = {} if compiled is None else compiled
+
+    def compile(
+        self, node: NodeSpec, params: Params, index: int, document: Document, request: LoadRequest
+    ) -> Graph:
+        """Compile the workflow that the subgraph node at `index` refers to.
+
+        Raises:
+            ManifestError: it does not exist, or has problems; each problem names the node.
+        """
+        path: tuple[str | int, ...] = ("nodes", index, "params", "workflow_ref")
+        where = document.span(path)
+        reference = params.values.get("workflow_ref")
+        if not reference or not isinstance(reference, str):
+            found = "" if not reference else f": expected text, found {describe(reference)}"
+            text = f"the subgraph node '{node.id}' needs 'workflow_ref' in its params{found}"
+            near = nearest("workflow_ref", set(params.values) - {"workflow_ref"}, cutoff=0.5)
+            hint = f"'{near}' is not known: did you mean 'workflow_ref'?" if near else ""
+            raise ManifestError(Problem("no-workflow-ref", text, where, hint))
+        try:
+            return self._compile_file(request.resolve(reference, where), request, where)
+        except ManifestError as error:
+            raise ManifestError(_with_subgraph(node, error.problems)) from None
+
+    def _compile_file(self, path: Path, request: LoadRequest, where: Span) -> Graph:
+        if path in self._within:
+            circle = [*self._within[self._within.index(path) :], path]
+            text = f"subgraphs contain each other: {' → '.join(map(shown_path, circle))}"
+            raise ManifestError(Problem("circular-reference", text, where))
+        if path not in self._compiled:
+            inner = Subgraphs(self._load, (*self._within, path), self._compiled)
+            self._compiled[path] = self._load(
+                replace(request.for_manifest(path, None), named_at=where), inner
+            )
+        return self._compiled[path]
+
+
+def subgraph_warnings(node: NodeSpec, graph: Graph) -> list[Problem]:
+    """Return the warnings of a node's subgraph. Those of keys are left out, since the outer state may have them."""
+    return _with_subgraph(node, (w for w in graph.warnings if w.unless is None or w.unless.kind != "key"))
+
+
+def _with_subgraph(node: NodeSpec, problems: Iterable[Problem]) -> list[Problem]:
+    """Prefix the message of each problem with the subgraph node."""
+    return [replace(problem, message=f"subgraph '{node.id}': {problem.message}") for problem in problems]
+
+
+def vocabulary(workflow: Workflow, params: Sequence[Params], inner: Mapping[str, Graph]) -> Vocabulary:
+    """Return the vocabulary of a workflow. `inner` are the graphs of its subgraph nodes by node id."""
+    pausing = [id_ for id_, graph in inner.items() if graph.may_pause]
+    return Vocabulary(
+        names={
+            "handler": [node.handler for node in workflow.nodes if node.handler != SUBGRAPH],
+            "llm": list(_models(workflow, params)),
+        },
+        inside={id_: [_inside(graph)] for id_, graph in inner.items()},
+        inputs=workflow.state_schema or None,
+        text_input=TEXT_INPUT,
+        pauses=[*workflow.interrupt_before, *workflow.interrupt_after, *pausing],
+    )
+
+
+def _inside(graph: Graph) -> NestedGraph:
+    return NestedGraph(id(graph), lambda: graph, warned=True)
+
+
+def _models(workflow: Workflow, params: Sequence[Params]) -> Iterator[str]:
+    """Yield the names of the models of built-in handlers. Malformed params are skipped: they fail their node."""
+    for node, resolved in zip(workflow.nodes, params, strict=True):
+        model = resolved.values.get("model") if node.handler in BUILT_IN else None
+        if isinstance(model, Mapping) and isinstance(model.get("name"), str):
+            yield model["name"]
+
 
 RECURSION_LIMIT: Final = 10007
 """The maximum number of supersteps in a run: LangGraph's default, which a workflow cannot change."""

@@ -10,8 +10,8 @@ name = "yagra"
 title = "Yagra workflows (YAML, LangGraph)"
 yaml: Version = "scalar-keys"
 locate = single_file
-prompts = lazy_function("harness.dialects.yagra.prompt_list:prompts")
-tunables = lazy_function("harness.dialects.yagra.tunables:tunables")
+prompts = lazy_function("harness.dialects.yagra.prompts:prompts")
+tunables = lazy_function("harness.dialects.yagra.prompts:tunables")
 load = lazy_function("harness.dialects.yagra.compile:load")
 
 

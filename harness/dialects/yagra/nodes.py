@@ -5,17 +5,256 @@ spec: "Node Specification", "Resilience". A node writes back its whole input sta
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import Any
+import copy
+from collections.abc import Awaitable, Callable, Mapping
+from typing import Any, Final
 
-from harness.dialects.yagra.document import ERROR, NEXT, NodeSpec
-from harness.dialects.yagra.handlers import call_handler
-from harness.dialects.yagra.resilience import with_resilience
-from harness.dialects.yagra.state import StateKeys
-from harness.engine.context import NodeContext
+from langchain_core.messages import convert_to_messages
+
+from harness.dialects.kit.attempts import backoff, with_retries, with_timeout
+from harness.dialects.kit.manifest import BadInput, input_values
+from harness.dialects.kit.tool_calls import NewId, ensure_id
+from harness.dialects.yagra.document import (
+    ERROR,
+    NEXT,
+    SUBGRAPH,
+    TEXT_INPUT,
+    NodeSpec,
+    RetrySpec,
+    StateField,
+    Workflow,
+)
+from harness.dialects.yagra.model_nodes import llm, streaming_llm, structured_llm
+from harness.engine.callables import call, contained
+from harness.engine.context import NodeContext, RunContext
 from harness.engine.nested import run_inside
-from harness.graph.messages import MessageLog
-from harness.graph.model import Graph, NodeFunction, State, Update
+from harness.errors import HarnessError, Unless
+from harness.graph.effects import HandlerCall
+from harness.graph.messages import MessageLog, append_messages
+from harness.graph.model import Channel, Graph, Lifecycle, NodeFunction, Update
+from harness.graph.model import State as ModelState
+from harness.graph.to_json import error_text
+from harness.source.models import describe
+from harness.source.suggest import nearest
+
+Params = Mapping[str, Any]
+State = Mapping[str, Any]
+BuiltIn = Callable[[NodeSpec, Params, State, NodeContext], Awaitable[Mapping[str, Any]]]
+
+BUILT_IN: Final[Mapping[str, BuiltIn]] = {
+    "llm": llm,
+    "structured_llm": structured_llm,
+    "streaming_llm": streaming_llm,
+}
+
+
+def unless_replaced(node: NodeSpec) -> Unless | None:
+    """Return the condition of a warning about a built-in handler; None if no scenario can replace the node's."""
+    return Unless("handler", node.handler) if node.handler in BUILT_IN else None
+
+
+class SignatureError(HarnessError):
+    """A handler that raises TypeError with both signatures, with params and without."""
+
+    code = "handler-signature"
+
+
+class AnswerError(HarnessError):
+    """A handler that does not return a mapping of state keys."""
+
+    code = "handler-answer"
+
+
+async def call_handler(node: NodeSpec, params: Params, state: State, ctx: NodeContext) -> Mapping[str, Any]:
+    """Call the handler of a node and return the state keys that it writes.
+
+    Args:
+        node: the node; its `handler` is a name in the scenario's `handlers`, or built in.
+        params: the params of the node, with resolved prompts.
+        state: the node's input state. Handlers get shallow copies of it and of the params.
+        ctx: the context of the visit.
+
+    Raises:
+        UnscriptedCall: the world has no answer for the handler.
+        SignatureError: the handler raises TypeError with both signatures.
+        AnswerError: the handler does not return a mapping.
+        Exception: any other error of the handler.
+    """
+    built_in = BUILT_IN.get(node.handler)
+    # One deep copy per run: a handler may change values inside its params, and other runs must not see that.
+    resources, key = ctx.run.resources, f"params of {node.id}"
+    if key not in resources:
+        resources[key] = copy.deepcopy(params)
+    own: Params = resources[key]
+
+    async def convention(handler: Any) -> Any:
+        return await _call(handler, state, own, node)
+
+    async def real() -> Any:
+        return await built_in(node, own, state, ctx) if built_in else None
+
+    effect = HandlerCall(
+        name=node.handler,
+        args=ctx.run.simulation.trace.snapshot(dict(state)),
+        convention=convention,
+        real=real if built_in else None,
+        hint=_hint(node.handler),
+    )
+    if built_in is not None and not ctx.run.world.answers_for(effect):
+        return await built_in(node, own, state, ctx)
+    try:
+        answer = await ctx.run.perform(effect, state, ctx.name)
+    except TypeError:
+        # A stub raised it, and is called a second time like a handler. `convention` does this for real handlers.
+        try:
+            answer = await ctx.run.perform(effect, state, ctx.name)
+        except TypeError as error:
+            raise SignatureError(_both_signatures_failed(node, error, error)) from error
+    if not isinstance(answer, Mapping):
+        raise AnswerError(
+            f"handler '{node.handler}' of node '{node.id}' must answer with a mapping of state keys, "
+            f"found {describe(answer)}"
+        )
+    return answer
+
+
+async def _call(handler: Any, state: State, params: Params, node: NodeSpec) -> Any:
+    """Call a handler with state and params; if that raises TypeError, with the state alone.
+
+    spec: "Yagra tries calling with params first, falls back to state-only if that fails".
+    """
+    try:
+        return await contained(call(handler, dict(state), dict(params)))
+    except TypeError as with_params:
+        # Inside the `except`, so that `with_params` is the context of what is raised here, and its line is shown.
+        try:
+            return await call(handler, dict(state))
+        except TypeError as error:
+            raise SignatureError(_both_signatures_failed(node, with_params, error)) from error
+
+
+def _both_signatures_failed(node: NodeSpec, with_params: TypeError, without: TypeError) -> str:
+    return (
+        f"handler '{node.handler}' of node '{node.id}' raises TypeError with both signatures: "
+        f"handler(state, params): {error_text(with_params)}; handler(state): {error_text(without)}"
+    )
+
+
+def _hint(name: str) -> str:
+    near = nearest(name, (*BUILT_IN, SUBGRAPH))
+    return f"built in are {', '.join(BUILT_IN)}" + (f" (did you mean '{near}'?)" if near else "")
+
+
+_ONCE = RetrySpec(max_attempts=1)
+
+
+async def with_resilience(
+    node: NodeSpec, attempt: Callable[[], Awaitable[Update]], ctx: NodeContext
+) -> Update:
+    """Run `attempt` under the node's `retry` and `timeout_seconds` (virtual), and return its update.
+
+    If all attempts fail and the node has a fallback, the update goes to the fallback node. It is then the node's
+    input state with the text of the last error under `__error__`.
+
+    Raises:
+        TimeoutError: the last attempt took longer than `timeout_seconds`.
+        Exception: the error of the last attempt. Pauses and unanswered calls are raised at once.
+    """
+
+    async def timed() -> Update:
+        return await with_timeout(attempt, ctx, node.timeout_seconds, f"node '{node.id}'")
+
+    retry = node.retry or _ONCE
+    delay_s = backoff(retry.base_delay_seconds, exponential=retry.backoff == "exponential")
+    try:
+        return await with_retries(
+            timed, ctx, attempts=retry.max_attempts, delay_s=delay_s, restarts_visit=True
+        )
+    except Exception as error:
+        if node.fallback is None or ctx.is_fatal(error):
+            raise
+        return Update({**ctx.state, ERROR: error_text(error)}, goto=node.fallback)
+
+
+class BadState(HarnessError):
+    """A value that the reducer of a key cannot merge."""
+
+    code = "bad-state"
+
+
+class StateKeys:
+    """The keys that the state of a workflow keeps: the declared ones, or all if `is_open`."""
+
+    def __init__(self, workflow: Workflow) -> None:
+        self.fields = workflow.state_schema
+        self.is_open = not self.fields
+        has_fallback = any(node.fallback is not None for node in workflow.nodes)
+        self._keeps_error = has_fallback and not self.is_open and ERROR not in self.fields
+
+    def channels(self) -> tuple[Channel, ...]:
+        """Return the channels of the declared keys, and one for the error if a node has a fallback."""
+        channels = [_channel(name, field) for name, field in self.fields.items()]
+        if self._keeps_error:
+            channels.append(Channel(ERROR, reducer=_replace))
+        return tuple(channels)
+
+    def kept(self, values: Mapping[str, Any], new_id: NewId) -> dict[str, Any]:
+        """Return the values that the state keeps, prepared for its reducers.
+
+        Raises:
+            BadState: the reducer of a key cannot merge its value.
+        """
+        if self.is_open:
+            return dict(values)
+        return {
+            name: _prepared(name, field, values[name], new_id)
+            for name, field in self.fields.items()
+            if name in values
+        }
+
+    def dropped(self, values: Mapping[str, Any]) -> dict[str, Any]:
+        """Return the values that the state does not keep. Only the edges after a node see them."""
+        if self.is_open:
+            return {}
+        return {key: value for key, value in values.items() if key not in self.fields and key != ERROR}
+
+
+def _channel(name: str, field: StateField) -> Channel:
+    if field.type == "messages":
+        return Channel(name, _merge_messages, MessageLog)
+    return Channel(name, _append, list) if field.is_reduced_list else Channel(name)
+
+
+def _prepared(name: str, field: StateField, value: Any, new_id: NewId) -> Any:
+    if field.type == "messages":
+        return _messages(name, value, new_id)
+    if field.is_reduced_list and not isinstance(value, list):
+        raise BadState(f"'{name}' appends lists (reducer: add): expected a list, found {describe(value)}")
+    return value
+
+
+def _messages(name: str, value: Any, new_id: NewId) -> Any:
+    """Convert one or a list of `{role, content}`, `(role, text)`, text or messages to messages with ids."""
+    if isinstance(value, MessageLog):
+        return value
+    try:
+        messages = convert_to_messages(value if isinstance(value, list) else [value])
+    except (NotImplementedError, ValueError, TypeError, KeyError) as error:
+        raise BadState(f"'{name}' takes messages: {str(error).splitlines()[0]}") from error
+    return [ensure_id(message, new_id) for message in messages]
+
+
+def _append(old: list[Any], new: list[Any]) -> list[Any]:
+    return [*old, *new]
+
+
+def _merge_messages(old: MessageLog, new: Any) -> MessageLog:
+    """Append messages. A node usually writes back the unchanged log, which needs no work."""
+    return old if new is old else append_messages(old, new)
+
+
+def _replace(_old: Any, new: Any) -> Any:
+    return new
 
 
 def handler_node(
@@ -28,7 +267,7 @@ def handler_node(
     if has_conditional_edges and "output_key" not in params:
         params = {**params, "output_key": NEXT}
 
-    async def run(state: State, ctx: NodeContext) -> Update:
+    async def run(state: ModelState, ctx: NodeContext) -> Update:
         given = {key: _for_handler(value) for key, value in state.items()}
 
         async def attempt() -> Update:
@@ -46,7 +285,7 @@ def subgraph_node(spec: NodeSpec, graph: Graph, keys: StateKeys) -> NodeFunction
     spec: "Subgraph Node".
     """
 
-    async def run(state: State, ctx: NodeContext) -> Update:
+    async def run(state: ModelState, ctx: NodeContext) -> Update:
         async def attempt() -> Update:
             return Update((await run_inside(ctx, graph, dict(state))).state)
 
@@ -68,7 +307,7 @@ def _for_handler(value: Any) -> Any:
     return list(value) if isinstance(value, MessageLog) else value
 
 
-def _input_state(state: State, given: Mapping[str, Any]) -> dict[str, Any]:
+def _input_state(state: ModelState, given: Mapping[str, Any]) -> dict[str, Any]:
     """Return the input state, with the message lists that a handler changed in place instead of their logs."""
     return {
         key: given[key] if isinstance(value, MessageLog) and _changed(value, given[key]) else value
@@ -78,3 +317,21 @@ def _input_state(state: State, given: Mapping[str, Any]) -> dict[str, Any]:
 
 def _changed(log: MessageLog, given: Any) -> bool:
     return len(log) != len(given) or any(one is not other for one, other in zip(log, given, strict=True))
+
+
+def lifecycle(keys: StateKeys) -> Lifecycle:
+    """Return the lifecycle of a workflow with these state keys."""
+
+    async def accept(value: Any, run: RunContext) -> Mapping[str, Any]:
+        values = input_values(value, TEXT_INPUT, "an input is text or a mapping of state keys")
+        return keys.kept(values, run.new_id)
+
+    async def update_state(value: Any, run: RunContext) -> Mapping[str, Any]:
+        if not isinstance(value, Mapping):
+            raise BadInput(f"a run is resumed with a mapping of state keys, not {describe(value)}")
+        return {**keys.dropped(value), **keys.kept(value, run.new_id)}
+
+    async def finish(state: ModelState, _run: RunContext) -> Any:
+        return dict(state)
+
+    return Lifecycle(accept=accept, update_state=update_state, finish=finish)
