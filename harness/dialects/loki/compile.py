@@ -3,27 +3,143 @@
 from __future__ import annotations
 
 import os
-from typing import Final
+from collections.abc import Iterator, Mapping
+from copy import deepcopy
+from typing import Any, Final
 
-from harness.dialects.kit.manifest import Problems, only_document, refuse_deep_nesting
+from harness.dialects.kit.manifest import Problems, input_values, only_document, refuse_deep_nesting
+from harness.dialects.loki import document as doc
 from harness.dialects.loki.agent_node import CONFIG, GRAPH, is_file_name
-from harness.dialects.loki.document import AgentNode, ApprovalNode, GraphFile, InputNode, RagNode, ScriptNode
-from harness.dialects.loki.field_rules import FieldRules
-from harness.dialects.loki.lifecycle import lifecycle
-from harness.dialects.loki.nodes import AgentContext, node_function
+from harness.dialects.loki.document import (
+    INITIAL_PROMPT,
+    AgentNode,
+    ApprovalNode,
+    GraphFile,
+    InputNode,
+    LLMNode,
+    RagNode,
+    ScriptNode,
+)
+from harness.dialects.loki.llm_node import ModelSettings
+from harness.dialects.loki.nodes import OUTPUT, AgentContext, node_function
 from harness.dialects.loki.routing import edges_and_routers
 from harness.dialects.loki.rules import Rules
-from harness.dialects.loki.schema_rules import schema_warnings
-from harness.dialects.loki.template_rules import TemplateRules
-from harness.dialects.loki.tool_universe import ToolUniverse
-from harness.dialects.loki.variables import environment_of, variable_warnings
-from harness.dialects.loki.vocabulary import vocabulary
+from harness.dialects.loki.tool_universe import ToolUniverse, UnknownTool
+from harness.dialects.loki.warnings import FieldRules, TemplateRules, schema_warnings
 from harness.dialects.request import LoadRequest
-from harness.errors import ManifestError, Problem, Span
-from harness.graph.model import Graph, Node
+from harness.engine.context import RunContext
+from harness.errors import HarnessError, ManifestError, Problem, Span
+from harness.graph.model import Graph, Lifecycle, Node, NodeEntry, State
+from harness.graph.vocabulary import Vocabulary
 from harness.source.document import Document, shown_path
 from harness.source.models import validate
 from harness.source.suggest import did_you_mean
+
+
+class VisitLimit(HarnessError):
+    """A node that is entered more often than `max_loop_iterations` allows."""
+
+    code = "visit-limit"
+
+
+def lifecycle(context: AgentContext, document: Document) -> Lifecycle:
+    """Return the lifecycle of a graph agent. Each input starts the graph from `initial_state`."""
+    graph = context.graph
+
+    async def prepare(run: RunContext) -> None:
+        if graph.settings.validate_before_run:
+            await _check_functions(context, document, run)
+
+    async def accept(value: Any, _run: RunContext) -> Mapping[str, Any]:
+        values = input_values(
+            value, INITIAL_PROMPT, "an input is text (initial_prompt) or a mapping of state keys"
+        )
+        return {**deepcopy(graph.initial_state), **values}
+
+    async def finish(_state: State, run: RunContext) -> Any:
+        return run.resources.get(OUTPUT)
+
+    return Lifecycle(prepare=prepare, accept=accept, guard=_guard(graph), finish=finish)
+
+
+def _guard(graph: GraphFile) -> Any:
+    settings = graph.settings
+
+    def guard(entry: NodeEntry) -> Exception | None:
+        most = settings.max_loop_iterations
+        if entry.nth > most:
+            return VisitLimit(f"Node '{entry.node}' visited {entry.nth} times (max_loop_iterations={most})")
+        if settings.timeout is not None and entry.elapsed_s > settings.timeout:
+            return TimeoutError(
+                f"the graph timed out before node '{entry.node}': {entry.elapsed_s:g} s have passed, and its timeout "
+                f"is {settings.timeout:g} s"
+            )
+        return None
+
+    return guard
+
+
+async def _check_functions(context: AgentContext, document: Document, run: RunContext) -> None:
+    """Check whitelist entries against the functions of the agent's MCP servers.
+
+    spec: "Each entry is validated at startup".
+
+    Raises:
+        ManifestError: an entry is neither a tool of the agent nor a function of its servers.
+    """
+    problems = []
+    for id_, node in context.graph.nodes.items():
+        for index, entry in enumerate(node.tools if isinstance(node, LLMNode) else ()):
+            if entry in context.tools.names():
+                continue
+            try:
+                await context.tools.select([entry], run)
+            except UnknownTool as error:
+                where = document.span(("nodes", id_, "tools", index))
+                hint = did_you_mean(entry, error.known, listing=False)
+                problems.append(Problem("unknown-tool", f"node '{id_}': {error}", where, hint))
+    if problems:
+        raise ManifestError(problems)
+
+
+def environment_of(graph: GraphFile, request: LoadRequest) -> dict[str, str]:
+    """Return the environment of the scripts and tools of an agent."""
+    defaults = {_env_name(each.name): each.default for each in graph.variables if each.default is not None}
+    return {**defaults, **request.env}
+
+
+def variable_warnings(graph: GraphFile, document: Document, request: LoadRequest) -> Iterator[Problem]:
+    """Yield a warning of each variable without a value. Loki asks the user for it, or does not start."""
+    given = environment_of(graph, request)
+    for index, each in enumerate(graph.variables):
+        if (name := _env_name(each.name)) not in given:
+            text = f"the variable '{each.name}' has neither a default nor a value"
+            hint = f"add {name} to the env of the scenario"
+            yield Problem("missing-variable", text, document.span(("variables", index)), hint, "warning")
+
+
+def _env_name(variable: str) -> str:
+    return f"LLM_AGENT_VAR_{variable.replace('-', '_').upper()}"
+
+
+def vocabulary(context: AgentContext) -> Vocabulary:
+    """Return the vocabulary of a graph agent, with the agent's own model, which extracts structured output."""
+    graph = context.graph
+    models = [
+        ModelSettings.of(node, graph).name for node in graph.nodes.values() if isinstance(node, doc.LLMNode)
+    ]
+    spawning = {id_: node.agent for id_, node in graph.nodes.items() if isinstance(node, doc.AgentNode)}
+    return Vocabulary(
+        names={
+            "llm": [*models, ModelSettings.of(graph).name],
+            **context.tools.names_by_kind(),
+            "agent": list(spawning.values()),
+            "script": [id_ for id_, node in graph.nodes.items() if isinstance(node, doc.ScriptNode)],
+            "retrieval": [id_ for id_, node in graph.nodes.items() if isinstance(node, doc.RagNode)],
+        },
+        inside={id_: [context.child(agent).nested_graph()] for id_, agent in spawning.items()},
+    )
+
 
 _ORDINARY: Final = "an ordinary agent, which an agent node can spawn"
 

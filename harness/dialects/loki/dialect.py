@@ -14,7 +14,7 @@ name = "loki"
 title = "Loki graph agents (a folder with graph.yaml)"
 yaml: YamlVersion = "1.2"
 prompts = lazy_function("harness.dialects.loki.prompt_list:prompts")
-tunables = lazy_function("harness.dialects.loki.tunables:tunables")
+tunables = lazy_function("harness.dialects.loki.prompt_list:tunables")
 load = lazy_function("harness.dialects.loki.compile:load")
 
 MANIFEST: Final = "graph.yaml"

@@ -2,27 +2,259 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import operator
+import re
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
-from typing import Final
+from typing import Any, Final
 
+from harness.dialects.kit.attempts import with_timeout
 from harness.dialects.loki import document as doc
 from harness.dialects.loki.agent_node import ChildAgent, Load, spawn
-from harness.dialects.loki.human_nodes import ask_approval, ask_input
+from harness.dialects.loki.document import ApprovalNode, InputNode, RagNode, ScriptNode
 from harness.dialects.loki.knowledge.provision import KnowledgeProvider
-from harness.dialects.loki.llm_node import call_llm
-from harness.dialects.loki.models import ModelSettings
-from harness.dialects.loki.rag_node import retrieve
-from harness.dialects.loki.script_node import run_script
-from harness.dialects.loki.state import apply_state_updates
-from harness.dialects.loki.templates import render
+from harness.dialects.loki.knowledge.store import context_of
+from harness.dialects.loki.llm_node import ModelSettings, call_llm
+from harness.dialects.loki.routing import (
+    FALLBACK,
+    NEXT,
+    ON_OTHER,
+    AnswerExit,
+    ScriptExit,
+    exit_after_failure,
+    exit_update,
+)
+from harness.dialects.loki.templates import (
+    apply_state_updates,
+    json_text,
+    parse_json,
+    render,
+    render_leniently,
+    text_of,
+)
 from harness.dialects.loki.tool_universe import ToolUniverse
 from harness.dialects.request import LoadRequest
 from harness.engine.context import NodeContext
+from harness.errors import HarnessError
+from harness.graph.effects import RetrievalCall, RetrievalReply, ScriptCall
 from harness.graph.model import NodeFunction, State, Update
+from harness.graph.to_json import error_text
 from harness.source.document import Document
+from harness.source.models import describe
+from harness.time.gather import Deadline
+
+_OPERATORS: Final[Mapping[str, Callable[[int, int], bool]]] = {
+    ">": operator.gt,
+    ">=": operator.ge,
+    "<": operator.lt,
+    "<=": operator.le,
+    "==": operator.eq,
+}
+_PREDICATE: Final = re.compile(r"len\(input\)\s*(>=|<=|==|>|<)\s*(\d{1,1000})", re.ASCII)
+
+PREDICATE_FORM: Final = f"len(input) <op> <integer>, where <op> is one of {' '.join(_OPERATORS)}"
+"""The grammar of a `validation`, for messages. spec: "validation"."""
+
+
+class InvalidInput(HarnessError):
+    """An answer that does not satisfy `validation`, or a `validation` that cannot be parsed."""
+
+    code = "invalid-input"
+
+
+async def ask_approval(node: ApprovalNode, state: State, ctx: NodeContext) -> Update:
+    """Ask the question, and take the route whose key equals the answer, else `on_other`."""
+    question = render(node.question, state)
+    choice = text_of(await ctx.pause({"question": question, "options": node.options}))
+    return exit_update(
+        apply_state_updates(state, node, choice), AnswerExit(choice) if choice in node.routes else ON_OTHER
+    )
+
+
+async def ask_input(node: InputNode, state: State, ctx: NodeContext) -> Update:
+    """Ask the question. An empty answer is replaced by the default, which is not validated.
+
+    Raises:
+        InvalidInput: the answer does not satisfy `validation`, or that cannot be parsed.
+    """
+    answer = text_of(await ctx.pause({"question": render(node.question, state)}))
+    if not answer and node.default is not None:
+        answer = render_leniently(node.default, state)
+    elif node.validation is not None and not satisfies(answer, node.validation):
+        text = f"the answer does not fit the validation `{node.validation}`: its length is {_length(answer)}"
+        raise InvalidInput(text)
+    return exit_update(apply_state_updates(state, node, answer))
+
+
+def is_predicate(validation: str) -> bool:
+    """True if a validation can be parsed."""
+    return _PREDICATE.fullmatch(validation.strip()) is not None
+
+
+def satisfies(answer: str, validation: str) -> bool:
+    """True if an answer satisfies a validation. spec: "validation". `len` counts bytes of UTF-8.
+
+    Raises:
+        InvalidInput: the validation cannot be parsed.
+    """
+    found = _PREDICATE.fullmatch(validation.strip())
+    if found is None:
+        raise InvalidInput(f"the validation `{validation}` cannot be read: expected {PREDICATE_FORM}")
+    return _OPERATORS[found[1]](_length(answer), int(found[2]))
+
+
+def _length(answer: str) -> int:
+    return len(answer.encode("utf-8", "surrogatepass"))
+
+
+RUNTIMES: Final[Mapping[str, tuple[str, ...]]] = {
+    ".sh": ("bash",),
+    ".py": ("python3",),
+    ".ts": ("tsx",),  # the program of `npx tsx`; npx itself would need the network, which scripts do not have
+}
+"""The command that runs a script, by its extension. spec: "Supported extensions and runtimes"."""
+
+INLINE_LIMIT: Final = 32 * 1024
+"""The size in bytes of UTF-8 up to which the state is passed in a variable and not in a file."""
+
+FAILURE: Final = "output"
+"""The state key with the description of a failure after which the run goes on to `next`.
+
+spec: "Tolerant-fail contract": "with the error description exposed in state so the next node can react". The document
+has one name for it, that of llm nodes.
+"""
+
+_NEXT: Final = "_next"
+_STATE, _STATE_FILE = "GRAPH_STATE", "GRAPH_STATE_FILE"
+"""The variables with the state: exactly one is set. spec: "script"."""
+
+
+class ScriptError(HarnessError):
+    """A script that cannot be run, or whose output is not a JSON object."""
+
+    code = "script"
+
+
+async def run_script(
+    node: ScriptNode, path: Path | None, cwd: Path, env: Mapping[str, str], state: State, ctx: NodeContext
+) -> Update:
+    """Run the script, merge its output into the state, and take the exit `_next` if it names one.
+
+    A failure merges nothing. It leads to `fallback`, else to `next`, with a warning and its description in the state.
+
+    Args:
+        node: the node.
+        path: the file of the script; None if it does not exist.
+        cwd: the folder of the agent.
+        env: the environment variables of the script, besides the state.
+        state: the state.
+        ctx: the context of the visit.
+
+    Raises:
+        Exception: the script failed, and the node has neither.
+    """
+    try:
+        effect = _effect(node, path or cwd / node.script, cwd, env, state, ctx)
+        what = f"the script {node.script}"
+        output = as_object(await with_timeout(lambda: ctx.perform(effect), ctx, node.timeout, what))
+    except Exception as error:
+        if ctx.is_fatal(error) or (node.fallback is None and node.next is None):
+            raise
+        if exit_after_failure(node) == FALLBACK:
+            return exit_update(state, FALLBACK)
+        ctx.warn(f"node '{ctx.name}' failed, and the run goes on to '{node.next}': {error_text(error)}")
+        return exit_update({**state, FAILURE: f"Script node failed: {error_text(error)}"})
+    target = output.pop(_NEXT, None)
+    if target is not None and not isinstance(target, str):
+        ctx.warn(f"the `{_NEXT}` of node '{ctx.name}' is ignored: expected text, found {describe(target)}")
+    after = apply_state_updates({**state, **output}, node)
+    return exit_update(after, ScriptExit(target) if isinstance(target, str) else NEXT)
+
+
+def _effect(
+    node: ScriptNode, path: Path, cwd: Path, env: Mapping[str, str], state: State, ctx: NodeContext
+) -> ScriptCall:
+    """Return the effect that runs the script.
+
+    Raises:
+        ScriptError: there is no runtime for its extension.
+    """
+    name = ctx.name
+    runtime = RUNTIMES.get(Path(node.script).suffix)
+    text = json_text(state)
+    inline = len(text.encode("utf-8", "surrogatepass")) <= INLINE_LIMIT
+    if runtime is None:
+        raise ScriptError(
+            f"the script {node.script} has no runtime: its extension must be one of {', '.join(RUNTIMES)}"
+        )
+    return ScriptCall(
+        name=name,
+        args=state,
+        argv=(*runtime, str(path)),
+        env={name: value for name, value in env.items() if name not in (_STATE, _STATE_FILE)},
+        inputs={_STATE: text} if inline else {},
+        files={} if inline else {_STATE_FILE: text},
+        cwd=cwd,
+        timeout_s=node.timeout,
+        read=read_output,
+    )
+
+
+def read_output(text: str) -> Any:
+    """Parse the JSON that a script printed.
+
+    Raises:
+        ScriptError: it is not JSON.
+    """
+    if not text.strip():
+        raise ScriptError("the script printed nothing: expected one JSON object on its standard output")
+    try:
+        return parse_json(text.strip())
+    except ValueError as error:
+        raise ScriptError(f"the output of the script is not one JSON object: {error}") from None
+
+
+def as_object(output: Any) -> dict[str, Any]:
+    """Return the output of a script as a mapping. spec: "Script-output JSON must be an object".
+
+    Raises:
+        ScriptError: it is not an object.
+    """
+    if not isinstance(output, Mapping):
+        raise ScriptError(f"the output of the script is not a JSON object: found {describe(output)}")
+    return {str(key): value for key, value in output.items()}
+
+
+async def retrieve(node: RagNode, knowledge: KnowledgeProvider, state: State, ctx: NodeContext) -> Update:
+    """Search the knowledge base and update the state with `{context, sources}`.
+
+    Raises:
+        Exception: the search failed or timed out.
+    """
+    query = render(node.query, state)
+    deadline = Deadline(node.timeout)
+
+    async def real() -> RetrievalReply:
+        # spec: "Knowledge base lifecycle". Loki builds the base at load, so building takes none of the timeout.
+        deadline.stop()
+        base = await knowledge.base(ctx)
+        deadline.restart()
+        return await knowledge.search(base, query, node.top_k, ctx)
+
+    effect = RetrievalCall(
+        name=ctx.name,
+        args={"query": query, **({} if node.top_k is None else {"top_k": node.top_k})},
+        real=real,
+        hint=f"or `{ctx.name}: real`, which searches its knowledge base",
+    )
+    what = f"the retrieval of node '{ctx.name}'"
+    found: RetrievalReply = await with_timeout(lambda: ctx.perform(effect), ctx, node.timeout, what, deadline)
+    context = context_of(found.passages) if found.passages else found.context
+    output = {"context": context, "sources": list(found.sources)}
+    return exit_update(apply_state_updates(state, node, output))
+
 
 OUTPUT: Final = "output"
 """The resource of a run with the output of the end node that it reached."""

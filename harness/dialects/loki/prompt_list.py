@@ -6,11 +6,11 @@ agent has `<agent>/instructions`.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 
-from harness.dialects.dialect import Prompt
-from harness.dialects.kit.manifest import only_document
+from harness.dialects.dialect import Prompt, Tunable
+from harness.dialects.kit.manifest import mappings, only_document, plain_name, temperature, tool_lists
 from harness.dialects.loki.agent_node import CONFIG, GRAPH, sibling_folder
 from harness.dialects.loki.document import AgentNode, GraphFile, LLMNode
 from harness.dialects.request import LoadRequest
@@ -55,3 +55,20 @@ def _of_child(request: LoadRequest, folder: Path, agent: str, seen: set[Path]) -
         if isinstance(document.value, dict) and isinstance(document.value.get("instructions"), str):
             span = document.span(("instructions",))
             yield Prompt(f"{agent}/instructions", "instructions", document.value["instructions"], span)
+
+
+def tunables(request: LoadRequest) -> Sequence[Tunable]:
+    """Return the tunables of the graph's own nodes. The default temperature is that of the graph.
+
+    Raises:
+        ManifestError: the file cannot be read.
+    """
+    document = only_document(request, what="a Loki graph agent", yaml="1.2")
+    graph = document.value if isinstance(document.value, dict) else {}
+    nodes = [(str(name), node) for name, node in mappings(graph.get("nodes")) if node.get("type") == "llm"]
+    default = graph.get("temperature")
+    if isinstance(default, bool) or not isinstance(default, int | float):
+        default = None
+    found = [tunable for name, node in nodes for tunable in temperature(name, node, ("nodes", name), default)]
+    lists = ((name, ("nodes", name, "tools"), node.get("tools")) for name, node in nodes)
+    return [*found, *tool_lists(lists, plain_name)]

@@ -6,14 +6,44 @@ again.
 
 from __future__ import annotations
 
+import json
+import math
 import re
 from collections.abc import Iterator, Mapping
-from typing import Any, Final
+from typing import Any, Final, NoReturn
 
 from harness.dialects.kit.templates import fill, placeholders
-from harness.dialects.loki.json_text import text_of
+from harness.dialects.loki.document import NodeSpec
 from harness.errors import HarnessError
+from harness.graph.to_json import MAX_DEPTH, compact_json
+from harness.source.display import clip
 from harness.source.suggest import nearest
+
+_EXPONENT: Final = re.compile(r"\de[+-]\d")
+_NUMBER: Final = re.compile(r'"(?:[^"\\]|\\.)*"|(\d)(?:\.(\d+))?e([+-]\d+)')
+_LOWEST_DECIMAL: Final = -5  # serde_json writes 0.00001 without an exponent, Python 1e-05
+
+
+def json_text(value: Any) -> str:
+    """Return a value as compact JSON. Only number exponents differ from Python's: `1e20`, not `1e+20`."""
+    text = compact_json(value)
+    return _NUMBER.sub(_as_serde, text) if _EXPONENT.search(text) else text
+
+
+def text_of(value: Any) -> str:
+    """Return text as it is, and any other value as compact JSON."""
+    return value if isinstance(value, str) else json_text(value)
+
+
+def _as_serde(found: re.Match[str]) -> str:
+    """Reformat a number with an exponent; return a string literal, which the pattern also matches, as it is."""
+    if found[3] is None:
+        return found[0]
+    digit, decimals, exponent = found[1], found[2] or "", int(found[3])
+    if exponent == _LOWEST_DECIMAL:
+        return f"0.{'0' * (-exponent - 1)}{digit}{decimals}"
+    return f"{digit}.{decimals}e{exponent}" if decimals else f"{digit}e{exponent}"
+
 
 TEMPLATE: Final = re.compile(r"\{\{([\w.\[\]]+)\}\}", re.ASCII)
 _PATH: Final = re.compile(r"(\w+)((?:\[\d+\])*)(?:\.(?=\w)|$)", re.ASCII)
@@ -94,3 +124,91 @@ def _missing_path_text(missing: str, state: Mapping[str, Any]) -> str:
 def _text(value: Any) -> str:
     """Render a value. spec: "Rendering rules per value type"."""
     return "" if value is _MISSING else text_of(value)
+
+
+_TOO_DEEP: Final = f"nested more than {MAX_DEPTH} levels deep"
+_SHOWN: Final = 20  # characters of a text in messages
+_INTEGERS: Final = range(-(2**63), 2**64)  # i64 and u64
+_STRICT_JSON_MAX_DIGITS: Final = 20  # characters of such an integer, the sign included
+_SURROGATE: Final = re.compile("[\ud800-\udfff]")
+
+
+def parse_json(text: str) -> Any:
+    """Parse a JSON text.
+
+    Raises:
+        ValueError: the text is not JSON, or it has `NaN` or an infinite or too large number, half of a surrogate
+            pair, or more than `MAX_DEPTH` levels of nesting. The message has the reason, and for a syntax error the
+            position.
+    """
+    try:
+        value = json.loads(text, parse_constant=_refuse, parse_float=_parse_float, parse_int=_parse_integer)
+    except json.JSONDecodeError as error:
+        raise ValueError(_error_message(text, error)) from None
+    except RecursionError:
+        raise ValueError(_TOO_DEEP) from None
+    if text.count("[") + text.count("{") > MAX_DEPTH and _is_too_deep(value):
+        raise ValueError(_TOO_DEEP)
+    if "\\u" in text and _SURROGATE.search(json.dumps(value, ensure_ascii=False)):
+        raise ValueError("half of a surrogate pair in a text")
+    return value
+
+
+def _is_too_deep(value: Any) -> bool:
+    """True if lists and mappings are nested more than `MAX_DEPTH` levels deep. Traces would cut the rest off."""
+    level: list[Any] = [[value]]
+    for _ in range(MAX_DEPTH + 1):
+        level = [
+            part
+            for held in level
+            for part in (held.values() if isinstance(held, dict) else held)
+            if isinstance(part, dict | list)
+        ]
+    return bool(level)
+
+
+def _refuse(word: str) -> NoReturn:
+    raise ValueError(f"{word} is not JSON")
+
+
+def _parse_float(written: str) -> float:
+    value = float(written)
+    if math.isinf(value):
+        raise ValueError(f"the number {clip(written, _SHOWN)} is too large")
+    return value
+
+
+def _parse_integer(written: str) -> int | float:
+    """Return an integer; as in serde_json a floating-point number if it does not fit into 64 bits."""
+    if len(written) <= _STRICT_JSON_MAX_DIGITS and (value := int(written)) in _INTEGERS:
+        return value
+    return _parse_float(written)
+
+
+def _error_message(text: str, error: json.JSONDecodeError) -> str:
+    """Describe a syntax error and its position."""
+    if text.startswith("\ufeff"):
+        return "it begins with a byte order mark"
+    rest = text[error.pos :]
+    what = f"{clip(rest, _SHOWN)!r} is unexpected" if rest else "the end is missing"
+    return f"line {error.lineno}, column {error.colno}: {what}"
+
+
+def apply_state_updates(state: Mapping[str, Any], node: NodeSpec, result: Any = None) -> dict[str, Any]:
+    """Return the state after the `state_updates` of a node. Every stored value is text.
+
+    The templates see `result` as the node's scoped variable (`output`, `choice` or `input`). A state key of that
+    name is restored afterwards.
+    """
+    after, scoped = dict(state), node.scoped
+    if not node.state_updates:
+        return after
+    if scoped is not None:
+        after[scoped] = result
+    for key, template in node.state_updates.items():
+        after[key] = render_leniently(template, after)
+    if scoped is not None:
+        del after[scoped]
+        if scoped in state:
+            after[scoped] = state[scoped]
+    return after

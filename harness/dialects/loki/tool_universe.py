@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Any, Final
 
 from harness.dialects.kit.tool_calls import ToolReportedError, mcp_texts
-from harness.dialects.loki.json_text import text_of
+from harness.dialects.loki.templates import text_of
 from harness.dialects.loki.tool_files import SUFFIXES, global_tool, tools_in
 from harness.dialects.request import LoadRequest
 from harness.engine.context import NodeContext, RunContext

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from harness.dialects.loki.document import RagNode
 from harness.dialects.loki.knowledge import store
-from harness.dialects.loki.knowledge.base import Chunk, KnowledgeBase, Vector
+from harness.dialects.loki.knowledge.store import Chunk, KnowledgeBase, Vector
 from tests.dialects.loki.knowledge.desk import Desk, error_of
 
 

@@ -1,22 +1,118 @@
-"""Warnings of templates that can never be filled, and of braces that are not templates.
+"""Warnings of fields that have no effect or make their node fail.
 
-A key that nothing in the graph sets may come with the input of the run. It is a warning only if it looks like a
-misspelling of a key that is set, and only if there are no scripts, and no schemas without `properties`, which may set
-any key. spec: "State and Template Syntax", "state_updates".
+They are not errors, because Loki notices them when the node runs, or never. spec: "Supported extensions",
+"validation", "Routing requirements per node type", "rag", `documents`.
 """
 
 from __future__ import annotations
 
+import os
 import re
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from pathlib import Path
 from typing import Any, Final, NamedTuple
 
+from harness.dialects.kit.manifest import reachable
 from harness.dialects.loki import document as doc
-from harness.dialects.loki.templates import MISSPELLING_CUTOFF, TEMPLATE, is_path
-from harness.errors import Problem
+from harness.dialects.loki.knowledge.documents import has_protocol
+from harness.dialects.loki.nodes import PREDICATE_FORM, RUNTIMES, is_predicate, satisfies
+from harness.dialects.loki.routing import declared_edges
+from harness.dialects.loki.templates import MISSPELLING_CUTOFF, TEMPLATE, is_path, paths
+from harness.dialects.request import LoadRequest
+from harness.errors import ManifestError, Problem
+from harness.matchers.schema_flaws import KEYWORDS, misspelt_keywords, schema_flaw
 from harness.source.document import Document, DocumentPath
 from harness.source.suggest import nearest
+
+_IGNORED_NEXT = {
+    doc.ApprovalNode: "it leaves by its routes and on_other",
+    doc.EndNode: "the run ends there",
+}
+_NEEDS_NEXT = (doc.AgentNode, doc.InputNode, doc.LLMNode, doc.RagNode)
+"""The node types that need a `next`. spec: "Routing requirements per node type"."""
+
+
+class FieldRules:
+    """The rules for fields, applied to one graph agent."""
+
+    def __init__(self, graph: doc.GraphFile, document: Document, request: LoadRequest) -> None:
+        self.graph, self.document, self.request = graph, document, request
+
+    def warnings(self) -> Iterator[Problem]:
+        """Yield the warnings in the order of the nodes."""
+        reached = self._nodes_that_may_run()
+        for id_, node in self.graph.nodes.items():
+            if node.next is not None and type(node) in _IGNORED_NEXT:
+                text = f"the next of the {node.type} node '{id_}' is ignored: {_IGNORED_NEXT[type(node)]}"
+                yield self._warning("unused-key", text, id_, "next", on_key=True)
+            if node.next is None and isinstance(node, _NEEDS_NEXT) and id_ in reached:
+                text = f"node '{id_}' has no `next`: the run cannot go on after it"
+                yield Problem("no-next", text, self.document.key_span(("nodes", id_)), severity="warning")
+            match node:
+                case doc.ScriptNode():
+                    yield from self._extension(id_, node)
+                case doc.InputNode():
+                    yield from self._validation(id_, node)
+                case doc.RagNode():
+                    yield from self._documents(id_, node)
+
+    def _nodes_that_may_run(self) -> set[str]:
+        """Return the nodes reachable from the start: all, if there is a script, whose `_next` may name any node."""
+        if any(isinstance(node, doc.ScriptNode) for node in self.graph.nodes.values()):
+            return set(self.graph.nodes)
+        return reachable(
+            self.graph.start, ((edge.source, edge.target) for edge in declared_edges(self.graph))
+        )
+
+    def _extension(self, id_: str, node: doc.ScriptNode) -> Iterator[Problem]:
+        if Path(node.script).suffix not in RUNTIMES:
+            text = f"the script of node '{id_}' has no runtime, so the node always fails"
+            hint = f"its extension must be one of {', '.join(RUNTIMES)}"
+            yield self._warning("no-runtime", text, id_, "script", hint=hint)
+
+    def _validation(self, id_: str, node: doc.InputNode) -> Iterator[Problem]:
+        if node.validation is None:
+            return
+        if not is_predicate(node.validation):
+            text = f"the validation of node '{id_}' cannot be read, so the node fails when it is answered"
+            yield self._warning("bad-validation", text, id_, "validation", hint=f"expected {PREDICATE_FORM}")
+            return
+        # spec: "Make sure any `default` you set would itself satisfy the `validation` predicate."
+        default = node.default
+        if default is not None and not any(paths(default)) and not satisfies(default, node.validation):
+            text = (
+                f"the default of node '{id_}' does not fit `{node.validation}`, and is not checked against it"
+            )
+            yield self._warning("bad-validation", text, id_, "default")
+
+    def _documents(self, id_: str, node: doc.RagNode) -> Iterator[Problem]:
+        """Yield the reasons why the knowledge base of a rag node, if it is not built yet, cannot be built."""
+        folder = self.request.base_path or Path()
+        if (folder / f"{id_}.yaml").is_file():
+            return
+        size, overlap = node.chunk_size, node.chunk_overlap
+        if size is not None and overlap is not None and overlap > size:
+            text = f"chunk_overlap, {overlap}, is larger than chunk_size, {size}"
+            text = f"{text}: the knowledge base of node '{id_}' cannot be built"
+            yield self._warning("knowledge-base", text, id_, "chunk_overlap")
+        for index, written in enumerate(node.documents):
+            if has_protocol(written) or os.path.isdir(folder / written):
+                continue
+            try:
+                self.request.resolve(written, self.document.span(("nodes", id_, "documents", index)))
+            except ManifestError as error:
+                for problem in error.problems:
+                    text = f"{problem.message}: the knowledge base of node '{id_}' cannot be built"
+                    yield replace(problem, message=text, severity="warning")
+
+    def _warning(
+        self, code: str, text: str, id_: str, field: str, *, on_key: bool = False, hint: str = ""
+    ) -> Problem:
+        path = ("nodes", id_, field)
+        span = self.document.key_span(path) if on_key else self.document.span(path)
+        return Problem(code, text, span, hint, "warning")
+
 
 _FIELDS: Final = ("instructions", "prompt", "question", "query", "output", "default")
 _WHERE: Final = (
@@ -184,3 +280,24 @@ def _texts(value: Any, path: DocumentPath) -> Iterator[tuple[DocumentPath, str]]
     elif isinstance(value, dict | list):
         for key, part in value.items() if isinstance(value, dict) else enumerate(value):
             yield from _texts(part, (*path, key))
+
+
+def schema_warnings(graph: doc.GraphFile, document: Document) -> Iterator[Problem]:
+    """Yield the warnings in the order of the nodes."""
+    for id_, node in graph.nodes.items():
+        schema = getattr(node, "output_schema", None)
+        if not isinstance(schema, Mapping):
+            continue
+        path = ("nodes", id_, "output_schema")
+        if schema and KEYWORDS.isdisjoint(schema):
+            text = f"the output_schema of node '{id_}' has no keyword of JSON Schema"
+            hint = "write `type: object`, with these under `properties`, each as a mapping with a `type`"
+            yield Problem("bad-schema", text, document.span(path), hint, "warning")
+            continue
+        for found in misspelt_keywords(schema):
+            text = f"node '{id_}': '{found.keyword}' is not a keyword of JSON Schema"
+            span, hint = document.key_span((*path, *found.path)), f"did you mean '{found.meant}'?"
+            yield Problem("unknown-key", text, span, hint, "warning")
+        if (flaw := schema_flaw(schema, patterns=False)) is not None:
+            text = f"the output_schema of node '{id_}' is not a JSON Schema: {flaw.message}"
+            yield Problem("bad-schema", text, document.span((*path, *flaw.path)), flaw.hint, "warning")
