@@ -2,25 +2,274 @@
 
 from __future__ import annotations
 
+import asyncio
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from functools import partial
 from typing import Any, Final
 
 from harness.dialects.kit.attempts import with_timeout
+from harness.dialects.kit.templates import fill, placeholders
 from harness.dialects.leafmesh import document as doc
-from harness.dialects.leafmesh.agent_function import RawOutput
-from harness.dialects.leafmesh.connector_agents import call_connector
-from harness.dialects.leafmesh.human_agent import ask_human
-from harness.dialects.leafmesh.integrations import integrations_run_in
+from harness.dialects.leafmesh.agency import ARRIVALS, INPUT, Arrivals, MeshParts
+from harness.dialects.leafmesh.connector_exchange import exchange, integrations_run_in
+from harness.dialects.leafmesh.decorators import RawOutput, post_process
+from harness.dialects.leafmesh.document import Channel, HumanAgent
 from harness.dialects.leafmesh.llm_agent import call_model
-from harness.dialects.leafmesh.parts import ARRIVALS, INPUT, Arrivals, MeshParts
-from harness.dialects.leafmesh.programmatic import run_function
-from harness.dialects.leafmesh.session import CALLER_OUTPUT, UPSTREAM, Call, Start, session_of
-from harness.dialects.leafmesh.user_message import user_message
-from harness.dialects.leafmesh.yields import RERUN, YieldContractFailure, fill_missing, violations
+from harness.dialects.leafmesh.session import (
+    CALLER_OUTPUT,
+    FROM_CALLER,
+    RERUN,
+    UPSTREAM,
+    Call,
+    Start,
+    YieldContractFailure,
+    fill_missing,
+    session_of,
+    user_message,
+    violations,
+)
 from harness.engine.context import NodeContext
 from harness.errors import HarnessError
+from harness.graph.effects import HTTPCall, HTTPReply, HumanCall, ScriptCall, http_call
 from harness.graph.model import NodeFunction, State, Update
+from harness.graph.to_json import as_text, error_text, to_json
+
+_ADDRESSES: Final = {
+    "slack": "https://slack.com/api/chat.postMessage",
+    "telegram": "https://api.telegram.org/bot/sendMessage",
+    "discord": "https://discord.com/api/v10/channels/{to}/messages",
+    "whatsapp": "https://graph.facebook.com/v19.0/{to}/messages",
+    "teams": "https://smba.trafficmanager.net/teams/v3/conversations/{to}/activities",
+}
+"""The public API addresses of the providers. Tokens are sent in headers only, never in an address."""
+
+_SCHEMES: Final = {"discord": "Bot"}
+
+
+def message_call(provider: str, channel: Channel, to: str, body: Mapping[str, Any]) -> HTTPCall:
+    """Return the request that posts `body` to the channel `to` of a provider."""
+    headers = {}
+    if channel.bot_token:
+        headers["Authorization"] = f"{_SCHEMES.get(provider, 'Bearer')} {channel.bot_token}"
+    json = {"channel": to, **body} if to else dict(body)
+    return http_call("POST", _ADDRESSES[provider].format(to=to), json=json, headers=headers)
+
+
+_MISSING: Final = object()
+_FIELD: Final = re.compile(r"\{\{\s*([\w.-]+)\s*\}\}")
+
+
+def template_fields(template: Any) -> list[str]:
+    """Return the fields that a template, or a mapping of templates, uses."""
+    return [found[1] for found in placeholders(template, _FIELD)]
+
+
+def fill_template(template: Any, values: Mapping[str, Any]) -> Any:
+    """Fill a template, or a mapping of templates. Placeholders of unknown fields are kept."""
+
+    def text_of(found: re.Match[str]) -> str:
+        value = _value(found[1], values)
+        return found.group() if value is _MISSING else as_text(value)
+
+    return fill(template, _FIELD, text_of)
+
+
+def missing_fields(template: Any, values: Mapping[str, Any]) -> list[str]:
+    """Return the fields that a template uses and `values` lacks, without duplicates."""
+    return [name for name in dict.fromkeys(template_fields(template)) if _value(name, values) is _MISSING]
+
+
+def _value(name: str, values: Mapping[str, Any]) -> Any:
+    value: Any = values
+    for key in name.split("."):
+        if not isinstance(value, Mapping) or key not in value:
+            return _MISSING
+        value = value[key]
+    return value
+
+
+class HumanTimeout(HarnessError):
+    """Nobody answered within `human_timeout_seconds`, and there is no fallback."""
+
+    code = "human-timeout"
+
+
+class WebhookDeliveryError(HarnessError):
+    """The request to the human could not be delivered."""
+
+    code = "webhook-delivery"
+
+
+async def ask_human(agent: HumanAgent, start: Start, ctx: NodeContext) -> RawOutput:
+    """Return the human's reply: the input if the agent was entered directly, else the answer to a request.
+
+    Raises:
+        WebhookDeliveryError, HumanTimeout: see these classes.
+    """
+    if start.is_entered:
+        reply: Any = start.input
+    else:
+        request = start.plain_input
+
+        async def deliver() -> None:
+            if agent.human_interface == "webhook":
+                await _deliver(agent, start, request, ctx)
+
+        await ctx.once("delivered", deliver)
+        reply = await _ask(agent, start, request, ctx)
+    return RawOutput(output_of(reply, ctx.name, start.caller))
+
+
+def output_of(reply: Any, name: str, caller: str) -> dict[str, Any]:
+    """Return the output of a human agent for a reply. spec: "How from_agent Routing Works"; NOTES 10.4."""
+    fields = dict(reply) if isinstance(reply, Mapping) else {"message": reply}
+    return {
+        **fields,
+        "human_message": _first_value(fields, "human_message", "message", otherwise=""),
+        "human_decision": _first_value(fields, "human_decision", "decision", otherwise=""),
+        "human_data": _first_value(fields, "human_data", "data", otherwise={}),
+        "human_initiated": True,
+        "source_agent": name,
+        "from_agent": caller,
+    }
+
+
+def _first_value(fields: Mapping[str, Any], *keys: str, otherwise: Any) -> Any:
+    """Return the value of the first key that is neither missing, null nor empty text."""
+    return next((fields[key] for key in keys if fields.get(key) not in (None, "")), otherwise)
+
+
+async def _ask(agent: HumanAgent, start: Start, request: Mapping[str, Any], ctx: NodeContext) -> Any:
+    """Ask with a `human` stub; if the scenario has none, pause the run. NOTES 10.3, 10.5, 10.6."""
+    value: dict[str, Any] = {"agent": ctx.name, "from_agent": start.caller, "input": dict(request)}
+    if agent.human_prompt_template is not None:
+        value["prompt"] = fill_template(agent.human_prompt_template, request)
+        await ctx.once("prompted", partial(_warn_of_unfilled, agent.human_prompt_template, request, ctx))
+    if start.rerun is not None:
+        value[RERUN] = start.rerun
+    effect = HumanCall(name=ctx.name, args={"value": to_json(value)})
+    # Without stubs, the answer may come from a recording or a terminal.
+    if not ctx.run.world.answers_for(effect) and not ctx.has_answer(effect):
+        return await ctx.pause(value)
+    limit, what = agent.human_timeout_seconds, f"human agent '{ctx.name}'"
+    late = HumanTimeout(f"nobody answered {what} within {limit} s")
+    try:
+        return await with_timeout(lambda: _perform(effect, ctx), ctx, limit, what, late=late)
+    except HumanTimeout:
+        if agent.fallback_on_timeout:
+            return agent.fallback_response or {}
+        raise
+
+
+async def _warn_of_unfilled(template: str, request: Mapping[str, Any], ctx: NodeContext) -> None:
+    for field in missing_fields(template, request):
+        shown = f"'{{{{{field}}}}}'"
+        ctx.warn(
+            f"human_prompt_template of '{ctx.name}': its input does not fill {shown}, which stays as it is"
+        )
+
+
+async def _perform(effect: HumanCall, ctx: NodeContext) -> Any:
+    try:
+        return await ctx.perform(effect)
+    except TimeoutError as error:
+        if ctx.is_fatal(error):
+            raise
+        await asyncio.Event().wait()  # `error: timeout` means a person who never answers
+
+
+async def _deliver(agent: HumanAgent, start: Start, request: Mapping[str, Any], ctx: NodeContext) -> None:
+    """Send the request: to the channels in order until one accepts it, else to the webhook. NOTES 10.2."""
+    body: dict[str, Any] = {
+        "session_id": start.context["session_id"],
+        "agent_name": ctx.name,
+        "from_agent": start.caller,
+        "data": to_json(request),
+    }
+    if start.rerun is not None:
+        body[RERUN] = to_json(start.rerun)
+    for provider, channel in agent.channels.items():
+        if not await _try_delivery(message_call(provider, channel, channel.post_channel or "", body), ctx):
+            return
+    webhook = agent.webhook_config
+    refusal = "no channel took it"
+    if webhook is not None and webhook.outbound_url:
+        call = http_call("POST", webhook.outbound_url, json=body, headers=webhook.outbound_headers)
+        for attempt in range(webhook.max_retries + 1):
+            if attempt:
+                await ctx.sleep(webhook.retry_delay)
+            refusal = await _try_delivery(call, ctx, webhook.outbound_timeout)
+            if not refusal:
+                return
+    raise WebhookDeliveryError(f"the request of human agent '{ctx.name}' cannot be delivered: {refusal}")
+
+
+async def _try_delivery(call: HTTPCall, ctx: NodeContext, limit_s: float | None = None) -> str:
+    """Send a request; return the reason why it was not delivered, or ""."""
+    try:
+        reply: HTTPReply = await with_timeout(lambda: ctx.perform(call), ctx, limit_s, call.name)
+    except Exception as error:
+        if ctx.is_fatal(error):
+            raise
+        return error_text(error)
+    return f"{call.name} answered with status {reply.status}" if reply.status >= 400 else ""
+
+
+async def run_function(parts: MeshParts, start: Start, ctx: NodeContext) -> RawOutput:
+    """Return the result of the agent's function, or of a stub under `scripts:`.
+
+    Raises:
+        UnscriptedCall: the agent has neither.
+        Exception: any exception of the function.
+    """
+    function = parts.agency.functions.get(ctx.name)
+    shaped: dict[str, Any] = {}
+
+    async def real() -> Any:
+        assert function is not None
+        returned = await function.run(None, start.input, start.context)
+        shaped.update(returned.shaped)
+        return returned.value
+
+    effect = ScriptCall(
+        name=ctx.name,
+        args=start.input,
+        real=real if function is not None else None,
+        hint=f"or write a function `{ctx.name}` in a file that auto_discover finds",
+    )
+    return RawOutput(await ctx.perform(effect), shaped)
+
+
+async def call_connector(agent: doc.Agent, parts: MeshParts, start: Start, ctx: NodeContext) -> RawOutput:
+    """Call the external system, and pass its response through the agent's function if there is one.
+
+    Raises:
+        ConnectorError, ConnectorTimeout, CallbackTimeout: see `exchange`.
+        Exception: any exception of the function.
+    """
+    response = await exchange(
+        parts.connectors[ctx.name],
+        ctx,
+        data=_request_data(agent, start),
+        arguments=_request_data(agent, start, rerun=False),
+        session_id=start.context["session_id"],
+    )
+    return await post_process(parts.agency.functions.get(ctx.name), response, start, response)
+
+
+def _request_data(agent: doc.Agent, start: Start, *, rerun: bool = True) -> dict[str, Any]:
+    """Return the data to send, as JSON: the input, reduced to the declared `inputs`. NOTES 9.2."""
+    data = {
+        key: value
+        for key, value in start.plain_input.items()
+        if key not in FROM_CALLER and (not agent.inputs or key in agent.inputs)
+    }
+    if rerun and start.rerun is not None:
+        data[RERUN] = start.rerun
+    return {key: to_json(value) for key, value in data.items()}
+
 
 RESULT: Final = "__settled__"
 """The key of the routing-only value that passes an agent's `AgentResult` to its router."""

@@ -8,16 +8,84 @@ from __future__ import annotations
 
 import operator
 import re
-from collections.abc import Callable, Collection, Mapping
+from collections.abc import Callable, Collection, Container, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
-from typing import Any, Final, NamedTuple
+from typing import Any, Final, NamedTuple, NoReturn
 
-from lark import Transformer, v_args
+from lark import Lark, Transformer, v_args
+from lark.exceptions import UnexpectedInput, UnexpectedToken
 
-from harness.dialects.leafmesh.syntax import MAX_SHOWN, Language, LanguageError
+from harness.errors import HarnessError
+from harness.graph.joins import AllOf, AnyOf, Member, Requirement
 from harness.source.display import clip
 from harness.units import is_number
+
+MAX_LENGTH: Final = 10_000
+MAX_DEPTH: Final = 50
+MAX_SHOWN: Final = 200
+"""The most characters of an expression that an error shows."""
+
+_BRACKETS: Final = re.compile(r"""'(?:\\.|[^'\\])*'|"(?:\\.|[^"\\])*"|(?P<open>\()|(?P<close>\))""")
+_WORD: Final = re.compile(r"[\w.]+|[=!<>]+|&+|\|+|\S")
+
+
+class LanguageError(HarnessError):
+    """A syntax error. `offset` is the index of the character in the text."""
+
+    code = "syntax"
+
+    def __init__(self, message: str, offset: int = 0) -> None:
+        self.message, self.offset = message, offset
+        super().__init__(message)
+
+
+class Language:
+    """A grammar with a transformer from its parse tree to values.
+
+    `advice` maps words of other languages to the hint shown for them.
+    """
+
+    def __init__(self, grammar: str, transformer: Transformer[Any, Any], advice: Mapping[str, str]) -> None:
+        self._advice = advice
+        self._parser = Lark(grammar, parser="lalr", transformer=transformer)
+
+    def parse(self, text: str) -> Any:
+        """Parse a text into its value.
+
+        Raises:
+            LanguageError: a syntax error; the text is longer than 10,000 characters, or nested deeper than 50.
+        """
+        if len(text) > MAX_LENGTH:
+            raise LanguageError(f"it is too long ({len(text)} characters; {MAX_LENGTH} are the most)")
+        _check_depth(text)
+        try:
+            return self._parser.parse(text)
+        except UnexpectedInput as error:
+            _refuse(text, error, self._advice)
+
+
+def _check_depth(text: str) -> None:
+    depth = 0
+    for bracket in _BRACKETS.finditer(text):
+        if bracket.lastgroup:
+            depth += 1 if bracket.lastgroup == "open" else -1
+            if depth > MAX_DEPTH:
+                raise LanguageError("it is nested too deeply", bracket.start())
+
+
+def _refuse(text: str, error: UnexpectedInput, advice: Mapping[str, str]) -> NoReturn:
+    ended = isinstance(error, UnexpectedToken) and error.token.type == "$END"
+    if ended or error.pos_in_stream is None:
+        raise LanguageError("it ends too early" if text.strip() else "it is empty", len(text)) from None
+    at = error.pos_in_stream
+    found = _WORD.match(text, at)
+    word = found.group() if found else text[at : at + 1]
+    if word in ("'", '"'):
+        raise LanguageError("a string is not closed", at) from None
+    instead = f" ({advice[word]})" if word in advice else ""
+    raise LanguageError(f"unexpected '{word}'{instead}", at) from None
+
 
 OUTPUT: Final = "calling_agent_response"
 INPUT: Final = "input_data"
@@ -215,3 +283,68 @@ def _merged_reads(parts: tuple[_Part, ...]) -> tuple[tuple[tuple[str, ...], ...]
 @cache
 def _language(of_input: bool) -> Language:
     return Language(_GRAMMAR, _Parts((OUTPUT, INPUT) if of_input else (OUTPUT,)), _ADVICE)
+
+
+_WAIT_FOR_GRAMMAR: Final = r"""
+    ?start: or_
+    ?or_: and_ (_OR and_)*
+    ?and_: item (_AND item)*
+    ?item: "(" or_ ")" | NAME "?" -> optional | NAME -> member
+
+    _OR: /or(?![\w-])/i
+    _AND: /and(?![\w-])/i
+    NAME: /(?!(?:or|and)(?![\w-]))\w[\w-]*/i
+    %import common.WS
+    %ignore WS
+"""
+
+_WAIT_FOR_ADVICE: Final = {
+    "&": "write AND",
+    "&&": "write AND",
+    ",": "write AND",
+    "|": "write OR",
+    "||": "write OR",
+}
+
+
+def parse_wait_for(written: str | Sequence[str], names: Container[str] = ()) -> Requirement | None:
+    """Parse a `wait_for` into its requirement; None if it is empty. A list is the AND of its items.
+
+    An item of a list that is in `names` is taken as that agent, whatever characters its name has.
+
+    Raises:
+        LanguageError: it has a syntax error.
+    """
+    if isinstance(written, str):
+        return _wait_for_parse(written) if written.strip() else None
+    items = [Member(item) if item in names else _wait_for_parse(item) for item in written]
+    return items[0] if len(items) == 1 else AllOf(tuple(items)) if items else None
+
+
+def _wait_for_parse(text: str) -> Requirement:
+    try:
+        requirement: Requirement = _wait_for_language().parse(text)
+    except LanguageError as error:
+        shown = clip(text, MAX_SHOWN)
+        raise LanguageError(f"the wait_for `{shown}` cannot be read: {error.message}", error.offset) from None
+    return requirement
+
+
+@v_args(inline=True)
+class _Requirements(Transformer[Any, Any]):
+    def member(self, name: str) -> Requirement:
+        return Member(str(name))
+
+    def optional(self, name: str) -> Requirement:
+        return Member(str(name), optional=True)
+
+    def and_(self, *items: Requirement) -> Requirement:
+        return AllOf(items)
+
+    def or_(self, *items: Requirement) -> Requirement:
+        return AnyOf(items)
+
+
+@cache
+def _wait_for_language() -> Language:
+    return Language(_WAIT_FOR_GRAMMAR, _Requirements(), _WAIT_FOR_ADVICE)

@@ -5,24 +5,149 @@ spec: "connector_config fields per framework".
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
+from functools import lru_cache
 from typing import Any, Final, get_args
 
 from harness.dialects.kit.manifest import Problems
-from harness.dialects.leafmesh.connector_document import (
+from harness.dialects.leafmesh.document import AGENT_TYPES, Agent
+from harness.dialects.leafmesh.fields import (
     CONNECTORS,
     MCP,
     Connector,
+    Fallback,
     Framework,
     Integration,
+    Section,
     Zapier,
+    with_fallbacks,
 )
-from harness.dialects.leafmesh.fields import Fallback, with_fallbacks
 from harness.dialects.leafmesh.path_patterns import EACH, matches
-from harness.dialects.leafmesh.unknown_keys import unknown_keys
 from harness.errors import Problem
 from harness.source.document import Document, DocumentPath
-from harness.source.models import validate
+from harness.source.keys import models_at
+from harness.source.models import keys_of, validate
+from harness.source.suggest import did_you_mean
+
+_UNIVERSAL: Final = frozenset(keys_of(Agent))
+_OF_TYPE: Final[Mapping[str, list[str]]] = {
+    name: [key for key in keys_of(model) if key not in _UNIVERSAL] for name, model in AGENT_TYPES.items()
+}
+_WEBHOOK_KEYS: Final = ("webhook_config", "channels")
+
+
+def field_problems(document: Document) -> Iterator[Problem]:
+    """Yield fields that an agent may not have, and `webhook` humans without an address."""
+    for path, agent in matches(document.value, "agents", EACH):
+        if isinstance(agent, dict) and (kind := agent_type(agent)) is not None:
+            yield from _check_agent(document, path, agent, kind)
+
+
+def agent_type(agent: Mapping[str, Any]) -> str | None:
+    """Return the type of an agent in the raw file; None if it is invalid."""
+    kind = agent.get("agent_type", "llm")
+    return kind if isinstance(kind, str) and kind in AGENT_TYPES else None
+
+
+def types_with_field(key: str) -> list[str]:
+    """Return the agent types that have a field of their own with this name."""
+    return [kind for kind, fields in _OF_TYPE.items() if key in fields]
+
+
+def _check_agent(
+    document: Document, path: DocumentPath, agent: Mapping[str, Any], kind: str
+) -> Iterator[Problem]:
+    name = path[-1]
+    for key in agent:
+        where = document.key_span((*path, key))
+        if key in _UNIVERSAL or key in _OF_TYPE[kind]:
+            continue
+        if types_with_field(key):
+            text = f"'{key}' of agent '{name}' is not a field of {kind} agents"
+            hint = f"it belongs to agent_type {' or '.join(types_with_field(key))}"
+            yield Problem("other-type", text, where, hint)
+    if kind == "human":
+        yield from _check_human(document, path, agent)
+    if kind == "programmatic" and "connector_config" in agent and not agent.get("integration"):
+        text = f"'connector_config' of agent '{name}' needs an 'integration' next to it"
+        yield Problem("no-integration", text, document.key_span((*path, "connector_config")))
+
+
+def _check_human(document: Document, path: DocumentPath, agent: Mapping[str, Any]) -> Iterator[Problem]:
+    name, interface = path[-1], agent.get("human_interface", "api")
+    if interface == "webhook":
+        webhook = agent.get("webhook_config")
+        if not (isinstance(webhook, dict) and webhook.get("outbound_url")) and not agent.get("channels"):
+            needed = "human_interface: webhook needs webhook_config.outbound_url or channels"
+            text = f"agent '{name}' has nowhere to send to: {needed}"
+            yield Problem("nowhere-to-send", text, document.span((*path, "human_interface")))
+    elif interface in ("default", "api", "custom"):
+        for key in _WEBHOOK_KEYS:
+            if agent.get(key) is not None:
+                text = f"'{key}' of agent '{name}' does nothing with human_interface: {interface}"
+                hint = "write human_interface: webhook, or leave it out"
+                yield Problem("other-interface", text, document.key_span((*path, key)), hint)
+
+
+Steps = tuple[tuple[bool, str | int], ...]
+
+
+def unknown_keys(model: type[Section], document: Document, path: DocumentPath = ()) -> Iterator[Problem]:
+    """Yield a problem for each unknown key in the section at `path` and in the sections inside it."""
+    value = document.value
+    for step in path:
+        value = value[step]
+    yield from _walk(value, [model], (), document, path)
+
+
+def _walk(
+    value: Any, sections: Sequence[type[Section]], steps: Steps, document: Document, path: DocumentPath
+) -> Iterator[Problem]:
+    """Yield the problems of a value; `steps` lead to it from one of these sections."""
+    if not isinstance(value, dict | list):
+        return
+    if isinstance(value, dict) and (found := _sections_at(value, sections, steps, path)):
+        yield from _check_section(value, found, document, path)
+        sections, steps = found, ()
+    for key, item in value.items() if isinstance(value, dict) else enumerate(value):
+        step = (True, key if isinstance(key, str) else 0)  # all items of a list have the same model
+        yield from _walk(item, sections, (*steps, step), document, (*path, key))
+
+
+def _sections_at(
+    value: dict[str, Any], sections: Sequence[type[Section]], steps: Steps, path: DocumentPath
+) -> list[type[Section]]:
+    """Return the models of a mapping; empty if it is not a section."""
+    if len(path) == 2 and path[0] == "agents":
+        kind = agent_type(value)
+        return [AGENT_TYPES[kind]] if kind else []
+    return list(dict.fromkeys(at for section in sections for at in _sections_of(section, steps)))
+
+
+@lru_cache(maxsize=1024)
+def _sections_of(section: type[Section], steps: Steps) -> list[type[Section]]:
+    return [model for model in models_at(section, steps) if issubclass(model, Section)]
+
+
+def _check_section(
+    value: dict[str, Any], models: Sequence[type[Section]], document: Document, path: DocumentPath
+) -> Iterator[Problem]:
+    if any(model.allows_any_key or model.model_config.get("extra") == "forbid" for model in models):
+        return
+    known = [key for model in models for key in keys_of(model)]
+    elsewhere: Mapping[str, str] = getattr(models[0], "elsewhere", {})
+    of_agent = models[0] in AGENT_TYPES.values()
+    for key in value:
+        if key in known or (of_agent and types_with_field(key)):
+            continue
+        text = f"unknown key '{key}' in {models[0].model_config.get('title')}"
+        where = document.key_span((*path, key))
+        hint = elsewhere.get(key) or did_you_mean(key, known, listing=False)
+        if hint and any(model.refuses_misspellings for model in models):
+            yield Problem("unknown-key", text, where, hint)
+        else:
+            yield Problem("unknown-key", f"{text}: it is ignored", where, hint, "warning")
+
 
 CONFIG: Final = "connector_config"
 

@@ -9,11 +9,17 @@ copies upward.
 from __future__ import annotations
 
 import inspect
-from collections.abc import Callable, Collection, Generator, Mapping
+from collections.abc import Awaitable, Callable, Collection, Generator, Mapping
 from contextvars import ContextVar
 from dataclasses import dataclass, field
-from functools import wraps
+from functools import cached_property, wraps
 from typing import Any, Final, NamedTuple
+
+from harness.dialects.leafmesh.session import Start
+from harness.engine.callables import call, contained
+from harness.graph.effects import ToolSpec
+from harness.graph.to_json import to_json
+from harness.interception.real_effects import within_effect
 
 Function = Callable[..., Any]
 Steps = Generator[Any, Any, Any]
@@ -253,3 +259,147 @@ def copy_containers(value: Any) -> Any:
     if isinstance(value, list | tuple):
         return [copy_containers(item) for item in value]
     return value
+
+
+Caller = Callable[..., Awaitable[Any]]
+"""Calls a function, synchronous or not: `await caller(function, *given, **named)`."""
+
+_TOOLS: Final = "__leafmesh_tools__"
+
+
+@dataclass(frozen=True)
+class RegisteredTool:
+    """A function that is registered as a tool.
+
+    given_description      the description passed to the decorator; without one, the docstring is used
+    allowed_agents         None if all agents may use it
+    timeout_s              its own time limit in virtual seconds, if any
+    requires_confirmation  has no effect: runs do not ask for confirmation
+    unknown_arguments      arguments of the decorator that have no meaning here
+    """
+
+    function: Function
+    name: str
+    given_description: str | None = None
+    category: str | None = None
+    allowed_agents: tuple[str, ...] | None = None
+    timeout_s: float | None = None
+    requires_confirmation: bool = False
+    unknown_arguments: tuple[str, ...] = ()
+    caller: Caller = call
+
+    @property
+    def description(self) -> str:
+        """The description that models see."""
+        return self.spec.description
+
+    @cached_property
+    def spec(self) -> ToolSpec:
+        """The tool as models see it, with the parameters of the function."""
+        from harness.dialects.kit.tool_calls import spec_of_function
+
+        return spec_of_function(self.function, self.name, self.given_description)
+
+    async def call(self, args: Mapping[str, Any]) -> Any:
+        """Call the function with copies of the arguments and return its result."""
+        return await self.caller(self.function, **copy_containers(dict(args)))
+
+
+def global_tool(
+    name: str | Function | None = None,
+    description: str | None = None,
+    category: str | None = None,
+    allowed_agents: str | Collection[str] | None = None,
+    timeout_seconds: float | None = None,
+    requires_confirmation: bool = False,
+    **unknown_arguments: Any,
+) -> Any:
+    """Register a function as a tool, named `name` or else as the function. Parentheses are optional."""
+    if callable(name):
+        return global_tool()(name)
+    allowed = (allowed_agents,) if isinstance(allowed_agents, str) else allowed_agents
+
+    def decorate(function: Function) -> Function:
+        check_functions("global_tool", [function])
+        tool = RegisteredTool(
+            function,
+            str(name or function.__name__),
+            description,
+            category,
+            None if allowed is None else tuple(allowed),
+            timeout_seconds,
+            requires_confirmation,
+            tuple(unknown_arguments),
+        )
+        setattr(function, _TOOLS, (*registered_tools(function), tool))
+        return function
+
+    return decorate
+
+
+def registered_tools(found: Any) -> tuple[RegisteredTool, ...]:
+    """Return the tools that an object is registered as."""
+    tools: tuple[RegisteredTool, ...] = getattr(found, "__dict__", {}).get(_TOOLS, ())
+    return tools
+
+
+@dataclass(frozen=True)
+class RawOutput:
+    """The output of an agent's own work, and the inputs that `@compose` shaped from it, by agent."""
+
+    value: Any
+    shaped: Mapping[str, Any] = field(default_factory=dict)
+
+
+@dataclass(frozen=True)
+class AgentFunction:
+    """The Python function of an agent. It gets copies, so it may change its arguments."""
+
+    name: str
+    function: Callable[..., Any]
+    agents: frozenset[str] = frozenset()
+    caller: Caller = call
+
+    @property
+    def has_processors(self) -> bool:
+        """True if the function has `@pre_compose` processors."""
+        return bool(processors_of(self.function))
+
+    async def run_processors(self, input_data: Mapping[str, Any], context: dict[str, Any]) -> dict[str, Any]:
+        """Call the `@pre_compose` processors; return their results by key of `prepared_data`.
+
+        The keys are `business_context`, `clean_user_input` and `others`. Changes that the processors make to
+        `context` are kept for the function.
+        """
+        given, own, prepared = copy_containers(input_data), copy_containers(context), {}
+        for processors in processors_of(self.function):
+            for key, processor in processors._asdict().items():
+                if processor is not None:
+                    prepared[key] = await self.caller(processor, given, own)
+        context.update(own)
+        return prepared
+
+    async def run(self, first: Any, input_data: Mapping[str, Any], context: Mapping[str, Any]) -> RawOutput:
+        """Call the function as `f(first, input_data, context)`; return its output as JSON data. NOTES 8.1.
+
+        `first` is the model's reply, the connector's response, or None for a plain programmatic agent.
+
+        Raises:
+            TypeError: the function is a generator.
+            Exception: any exception of the function itself.
+        """
+        given = (copy_containers(first), copy_containers(input_data), copy_containers(context))
+        value, shaped = await self.caller(call_with_compose, self.function, self.agents, *given)
+        if inspect.isgenerator(value) or inspect.isasyncgen(value):
+            raise TypeError(f"the function of agent '{self.name}' yields: it must return its output")
+        return RawOutput(to_json(as_mapping(value)), {agent: to_json(each) for agent, each in shaped.items()})
+
+
+async def post_process(function: AgentFunction | None, first: Any, start: Start, otherwise: Any) -> RawOutput:
+    """Pass `first` to the agent's function; without one, return `otherwise`.
+
+    HTTP requests of the function are intercepted.
+    """
+    if function is None:
+        return RawOutput(otherwise)
+    return await contained(within_effect(lambda: function.run(first, start.input, start.context)))

@@ -16,10 +16,10 @@ name = "leafmesh"
 title = "LeafMesh meshes (config.yaml)"
 yaml: YamlVersion = "templated"
 prompts = lazy_function("harness.dialects.leafmesh.prompt_list:prompts")
-tunables = lazy_function("harness.dialects.leafmesh.tunables:tunables")
+tunables = lazy_function("harness.dialects.leafmesh.prompt_list:tunables")
 load = lazy_function("harness.dialects.leafmesh.compile:load")
-scenarios = lazy_function("harness.dialects.leafmesh.evolution:scenarios")
-evolution = lazy_function("harness.dialects.leafmesh.evolution:section")
+scenarios = lazy_function("harness.dialects.leafmesh.mesh_file:scenarios")
+evolution = lazy_function("harness.dialects.leafmesh.mesh_file:section")
 
 _IN_FOLDER: Final = ("configs/config.yaml", "config.yaml")
 _OF_AGENTS: Final = frozenset(

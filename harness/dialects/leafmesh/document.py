@@ -11,20 +11,24 @@ from typing import Annotated, Any, ClassVar, Final, Literal, get_args
 from pydantic import AfterValidator, BeforeValidator, ConfigDict, Field, StrictBool
 from pydantic_core import PydanticCustomError
 
-from harness.dialects.leafmesh.connector_document import Framework, Integration
 from harness.dialects.leafmesh.fields import (
+    API,
     JSON,
     Count,
+    DataStructure,
+    Framework,
+    Integration,
     Name,
     Number,
     Positive,
+    Providers,
     Rate,
+    Redis,
     Seconds,
     Section,
     Texts,
     Whole,
 )
-from harness.dialects.leafmesh.infrastructure import API, DataStructure, Providers, Redis
 from harness.source.models import Mistake, mistaken
 from harness.source.suggest import nearest
 

@@ -3,27 +3,242 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Awaitable, Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from functools import partial
 from typing import Any, Final, NoReturn
 
 from langchain_core.messages import BaseMessage, HumanMessage, SystemMessage
 
+from harness.dialects.kit.attempts import with_timeout
 from harness.dialects.kit.templates import strip_code_fence
-from harness.dialects.leafmesh.agent_function import RawOutput, post_process
-from harness.dialects.leafmesh.document import LLMAgent
-from harness.dialects.leafmesh.knowledge import retrieve
-from harness.dialects.leafmesh.models import agent_llm_call
-from harness.dialects.leafmesh.parts import MeshParts
-from harness.dialects.leafmesh.session import Start
-from harness.dialects.leafmesh.tools import Toolbox
-from harness.dialects.leafmesh.user_message import user_message
+from harness.dialects.kit.tool_calls import RefusedCall, ToolReportedError, answer_call, refuse, to_ai_message
+from harness.dialects.leafmesh.agency import MeshParts
+from harness.dialects.leafmesh.decorators import RawOutput, RegisteredTool, post_process
+from harness.dialects.leafmesh.document import Knowledge, LLMAgent, Mesh
+from harness.dialects.leafmesh.fields import Local, Providers
+from harness.dialects.leafmesh.session import Start, user_message
 from harness.engine.callables import contained
 from harness.engine.context import NodeContext
+from harness.engine.tool_messages import Call, error_message
 from harness.errors import HarnessError
-from harness.graph.effects import LLMReply
-from harness.graph.to_json import as_text
+from harness.graph.effects import (
+    LLMCall,
+    LLMReply,
+    ModelServer,
+    RetrievalCall,
+    RetrievalReply,
+    ToolCall,
+    ToolSpec,
+)
+from harness.graph.to_json import as_text, error_text
 from harness.interception.real_effects import within_effect
 from harness.matchers.json_schema import schema_errors
+from harness.time.gather import gather
+
+
+async def retrieve(knowledge: Knowledge, text: str, ctx: NodeContext) -> str:
+    """Return the passages found for a query, as one text. NOTES 14.3."""
+    args = {"query": text, "group": knowledge.groupName}
+    found: RetrievalReply = await ctx.perform(RetrievalCall(name=knowledge.serviceName, args=args))
+    return found.context
+
+
+QUERY_KNOWLEDGE: Final = ToolSpec(
+    "query_knowledge",
+    "Search the knowledge base.",
+    {"type": "object", "properties": {"query": {"type": "string"}}, "required": ["query"]},
+)
+
+
+@dataclass(frozen=True)
+class OfferedTool:
+    """A tool offered to a model. `perform` runs it, within `limit_s` virtual seconds."""
+
+    spec: ToolSpec
+    limit_s: float
+    perform: Callable[[Mapping[str, Any]], Awaitable[Any]]
+
+
+def may_call_tools(agent: LLMAgent) -> bool:
+    """True if the settings of an agent allow tool calls."""
+    return agent.tool_choice != "none" and agent.max_tool_calls_per_message > 0
+
+
+def offered_names(name: str, agent: LLMAgent, registered: Mapping[str, RegisteredTool]) -> list[str]:
+    """Return the names of the tools offered to an agent, in order and without duplicates. NOTES 7.5.
+
+    `query_knowledge` is included only if `tools` lists it and the agent has knowledge.
+    """
+    if not may_call_tools(agent):
+        return []
+    of_categories = [tool.name for tool in registered.values() if tool.category in agent.tool_categories]
+    return [
+        tool
+        for tool in dict.fromkeys([*agent.tools, *of_categories])
+        if _may_have(name, registered.get(tool)) and (tool != QUERY_KNOWLEDGE.name or agent.enabled_knowledge)
+    ]
+
+
+def _may_have(name: str, tool: RegisteredTool | None) -> bool:
+    """True if an agent may use a tool. Tools that the agency does not register are open to all."""
+    return tool is None or tool.allowed_agents is None or name in tool.allowed_agents
+
+
+class Toolbox:
+    """The tools offered in one run of an agent."""
+
+    def __init__(self, agent: LLMAgent, parts: MeshParts, ctx: NodeContext) -> None:
+        self._agent, self._ctx = agent, ctx
+        registered = parts.agency.tools
+        self._offered = {
+            name: self._tool(name, registered.get(name))
+            for name in offered_names(ctx.name, agent, registered)
+        }
+        if (knowledge := agent.enabled_knowledge) is not None and may_call_tools(agent):
+            self._offered[QUERY_KNOWLEDGE.name] = self._query(knowledge)
+
+    @property
+    def specs(self) -> list[ToolSpec]:
+        """The tools as models see them."""
+        return [tool.spec for tool in self._offered.values()]
+
+    async def answer_calls(self, reply: LLMReply) -> list[BaseMessage]:
+        """Make the tool calls of a reply; return its message and the tool messages that answer it."""
+        agent, ctx = self._agent, self._ctx
+        message = to_ai_message(reply, ctx.new_id)
+        most = agent.max_tool_calls_per_message
+        made, excess = message.tool_calls[:most], message.tool_calls[most:]
+        if agent.allow_parallel_tool_calls:
+            answers = await gather(answer_call(call, self._offered, self._use, ctx) for call in made)
+        else:
+            answers = [await answer_call(call, self._offered, self._use, ctx) for call in made]
+        if excess:
+            ctx.warn(
+                f"agent '{ctx.name}': a message asks for {len(message.tool_calls)} tool calls, and {most} are made "
+                "(max_tool_calls_per_message)"
+            )
+        return [message, *answers, *(self._not_made(call) for call in excess)]
+
+    def _not_made(self, call: Call) -> BaseMessage:
+        text = f"not called: a message may call {self._agent.max_tool_calls_per_message} tools"
+        refuse(call, RefusedCall(text), self._ctx)
+        return error_message(call, text)
+
+    async def _use(self, tool: OfferedTool, args: Mapping[str, Any]) -> str:
+        name, ctx = tool.spec.name, self._ctx
+        try:
+            result = await with_timeout(lambda: tool.perform(args), ctx, tool.limit_s, f"tool '{name}'")
+        except Exception as error:
+            if ctx.is_fatal(error):
+                raise
+            raise ToolReportedError(error_text(error)) from error
+        return as_text(result)
+
+    def _tool(self, name: str, registered: RegisteredTool | None) -> OfferedTool:
+        spec = ToolSpec(name, "", {"type": "object"}) if registered is None else registered.spec
+        limit = self._agent.tool_call_timeout
+        if registered is not None and registered.timeout_s is not None:
+            limit = min(limit, registered.timeout_s)
+
+        async def perform(args: Mapping[str, Any]) -> Any:
+            effect = ToolCall(name=name, args=args)
+            if registered is not None:
+                hint = f"or write `tools: {{{name}: real}}`: the mesh registers it"
+                effect = replace(effect, real=partial(registered.call, args), hint=hint)
+            return await self._ctx.perform(effect)
+
+        return OfferedTool(spec, limit, perform)
+
+    def _query(self, knowledge: Knowledge) -> OfferedTool:
+        async def perform(args: Mapping[str, Any]) -> Any:
+            async def real() -> str:
+                return await retrieve(knowledge, as_text(args.get("query", "")), self._ctx)
+
+            return await self._ctx.perform(
+                ToolCall(name=QUERY_KNOWLEDGE.name, args=args, real=real, native=True)
+            )
+
+        return OfferedTool(QUERY_KNOWLEDGE, self._agent.tool_call_timeout, perform)
+
+
+_PREFIXES: Final = {
+    "gpt-": "openai",
+    "o1": "openai",
+    "o3": "openai",
+    "o4-": "openai",
+    "claude-": "anthropic",
+    "gemini-": "google",
+    "deepseek-": "deepseek",
+}
+_HOSTED: Final = ("bedrock", "vertex", "foundry")
+
+
+def provider_of(model: str, providers: Providers | None = None) -> tuple[str, str]:
+    """Return the provider of a model, and the model's name there.
+
+    A name without a known prefix belongs to the provider that the section `mesh` configures, else to a local
+    one.
+    """
+    hosted, slash, name = model.partition("/")
+    if slash and hosted in _HOSTED:
+        return hosted, name
+    found = next((provider for prefix, provider in _PREFIXES.items() if model.startswith(prefix)), None)
+    configured = (host for host in ("local", *_HOSTED) if getattr(providers, host, None) is not None)
+    return found or next(configured, "local"), model
+
+
+def agent_llm_call(
+    agent: LLMAgent, mesh: Mesh, messages: Sequence[BaseMessage], tools: Sequence[ToolSpec]
+) -> LLMCall:
+    """Return the effect of one model call of an agent."""
+    params: dict[str, Any] = {"temperature": agent.temperature}
+    if agent.max_completion_tokens is not None:
+        params["max_completion_tokens"] = agent.max_completion_tokens
+    else:
+        params["max_tokens"] = agent.max_tokens
+    if tools and agent.tool_choice != "auto":
+        params["tool_choice"] = agent.tool_choice
+    return llm_call(
+        agent.model, mesh, messages, params=params, tools=tools, response_format=agent.response_format
+    )
+
+
+def llm_call(
+    model: str,
+    mesh: Mesh,
+    messages: Sequence[BaseMessage],
+    *,
+    params: dict[str, Any] | None = None,
+    tools: Sequence[ToolSpec] = (),
+    response_format: Any = None,
+) -> LLMCall:
+    """Return the effect of one model call."""
+    provider, name = provider_of(model, mesh.mesh)
+    return LLMCall(
+        name=name,
+        provider=provider,
+        server=_local_server(mesh.mesh.local) if provider == "local" else None,
+        params=params or {},
+        messages=tuple(messages),
+        tools=tuple(tools),
+        response_format=response_format,
+    )
+
+
+def _local_server(local: Local | None) -> ModelServer:
+    """Return the server of local models. What is not written comes from variables, the address also has a default."""
+    if local is None:
+        return ModelServer()
+    written = {name: getattr(local, name) for name in local.model_fields_set}
+    return ModelServer(
+        url=written.get("endpoint"),
+        kind=written.get("server_type"),
+        headers=local.headers,
+        timeout_s=written.get("timeout"),
+        default_url=Local.model_fields["endpoint"].default,
+    )
+
 
 CONTEXT_PARTS: Final[Mapping[str, str]] = {
     "care": "EMPATHY & TONE",

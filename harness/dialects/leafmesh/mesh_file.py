@@ -5,27 +5,178 @@ Nothing is imported or compiled here.
 
 from __future__ import annotations
 
+import re
+from bisect import bisect_right
 from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, replace
-from typing import Final
+from typing import Any, Final, NamedTuple
+
+import yaml as pyyaml
 
 from harness.dialects.kit.manifest import Problems, only_document
-from harness.dialects.leafmesh.condition_warnings import condition_warnings
-from harness.dialects.leafmesh.connector_document import Connector
-from harness.dialects.leafmesh.connectors import read_connectors
+from harness.dialects.leafmesh.connectors import field_problems, read_connectors, unknown_keys
 from harness.dialects.leafmesh.document import Mesh
-from harness.dialects.leafmesh.environment import Environment
-from harness.dialects.leafmesh.fields import with_fallbacks
-from harness.dialects.leafmesh.infrastructure import Local
-from harness.dialects.leafmesh.no_effect import no_effect_notes
-from harness.dialects.leafmesh.references import References
-from harness.dialects.leafmesh.rules import rule_problems
-from harness.dialects.leafmesh.strict_fields import field_problems
-from harness.dialects.leafmesh.unknown_keys import unknown_keys
+from harness.dialects.leafmesh.fields import Connector, Local, with_fallbacks
+from harness.dialects.leafmesh.no_effect import condition_warnings, no_effect_notes
+from harness.dialects.leafmesh.rules import References, rule_problems
 from harness.dialects.request import LoadRequest
 from harness.errors import ManifestError, Problem
+from harness.graph.to_json import to_json
 from harness.source.document import Document
+from harness.source.location import Lines
 from harness.source.models import in_file_order, validate
+from harness.source.rewriting import Replacement, Rewritten
+
+_OPENING: Final = re.compile(r"\$\{([A-Za-z_][A-Za-z0-9_]*)([:}])")
+_END: Final = re.compile(r"[}\r\n]")
+_SHELL_OPERATORS: Final = ("-", "=", "?", "+")
+"""Operators after the colon of a shell default, as in `${VAR:-default}`."""
+_NUMBER: Final = re.compile(r"[-+][\d .()/-]*\d")
+_HARMLESS: Final = 3  # characters; values up to this length are not treated as secrets
+_LOADER: Final[Any] = getattr(pyyaml, "CSafeLoader", pyyaml.SafeLoader)
+
+
+class Environment:
+    """The variables that a mesh file may use. `names` are the variables found so far, in order."""
+
+    def __init__(self, values: Mapping[str, str]) -> None:
+        self._values = values
+        self.names: dict[str, None] = {}
+        self._unset: dict[str, tuple[_Reference, str, str]] = {}  # first use, message and hint of a warning
+
+    def rewrite(self, text: str) -> Rewritten:
+        """Replace each variable by its value, else its default, else nothing. Comments are left alone."""
+        found = _outside_comments(text)
+        return Rewritten(text, [Replacement(each.start, each.end, self._value(each)) for each in found])
+
+    def _value(self, found: _Reference) -> str:
+        self.names[found.name] = None
+        if found.name in self._values:
+            return self._values[found.name]
+        if (warning := _unset_warning(found)) is not None:
+            self._unset.setdefault(found.name, (found, *warning))
+        return found.default or ""
+
+    def warnings(self, document: Document) -> Iterator[Problem]:
+        """Yield a warning for each variable that is not set and has no default or a suspicious one."""
+        lines = Lines(document.text)
+        for found, text, hint in self._unset.values():
+            where = lines.span(document.file, found.start, found.end)
+            yield Problem("missing-variable", text, where, hint, "warning")
+
+    @contextmanager
+    def values_redacted(self) -> Iterator[None]:
+        """Hide values of variables, which may be secrets, in manifest errors raised inside the block."""
+        try:
+            yield
+        except ManifestError as error:
+            raise ManifestError(map(self.redacted, error.problems)) from None
+
+    def redacted(self, problem: Problem) -> Problem:
+        """Return the problem with values of variables replaced by their names, also where a value is clipped."""
+        message = problem.message
+        values = [(form, name) for name in self.names for form in _shown_forms(self._values.get(name, ""))]
+        for value, name in sorted(values, key=lambda pair: -len(pair[0])):
+            message = _redact_clipped(message.replace(value, f"${{{name}}}"), value, f"${{{name}}}")
+        return replace(problem, message=message)
+
+
+def _shown_forms(value: str) -> Iterator[str]:
+    """Yield the forms in which messages may show a value: whole, on one line, one line of it; also as repr."""
+    forms = [value, " ".join(value.split()), *(line.strip() for line in value.splitlines())]
+    for form in dict.fromkeys([*forms, *(repr(form)[1:-1] for form in forms)]):
+        if len(form.strip()) > _HARMLESS:
+            yield form
+
+
+def _redact_clipped(message: str, value: str, name: str) -> str:
+    """Replace the longest prefix of the value that an ellipsis follows by the name."""
+    for end in (found.start() for found in re.finditer("…", message)):
+        for length in range(min(len(value), end), _HARMLESS, -1):
+            if message.endswith(value[:length], 0, end):
+                return message[: end - length] + name + message[end:]
+    return message
+
+
+class _Reference(NamedTuple):
+    """A variable at `text[start:end]`; `default` is None if it has none."""
+
+    start: int
+    end: int
+    name: str
+    default: str | None
+
+
+def _unset_warning(found: _Reference) -> tuple[str, str] | None:
+    """Return message and hint of the warning about a variable that is not set; None if its default is plain."""
+    unset = f"the environment variable {found.name} is not set"
+    if found.default is None:
+        hint = (
+            "give it a value under 'env' in the scenario or in [tool.harness], or a default: ${NAME:default}"
+        )
+        return f"{unset}: it is empty", hint
+    if "${" in found.default:
+        text = f"{unset}, and its default ends at the first }}: '{found.default}'"
+        return text, "a default cannot contain a variable"
+    first, rest = found.default[:1], found.default[1:]
+    if first in _SHELL_OPERATORS and not _NUMBER.fullmatch(found.default):
+        hint = f"it begins right after the colon, unlike that of a shell: ${{{found.name}:{rest}}}"
+        return f"{unset}, and its default is '{found.default}', with the '{first}'", hint
+    return None
+
+
+def _references(text: str) -> Iterator[_Reference]:
+    """Yield the variables of a text. A default ends at the first `}` of its line."""
+    at, end = 0, None
+    while opening := _OPENING.search(text, at):
+        start, at = opening.span()
+        if opening[2] == "}":
+            yield _Reference(start, at, opening[1], None)
+            continue
+        if end is None or end.start() < at:  # otherwise the previous search still applies
+            end = _END.search(text, at)
+        if end is None:
+            return
+        if end[0] == "}":
+            yield _Reference(start, end.end(), opening[1], text[at : end.start()])
+            at = end.end()
+
+
+def _outside_comments(text: str) -> Iterator[_Reference]:
+    tokens: Sequence[tuple[int, int]] | None = None
+    after, in_doubt = 0, False
+    for found in _references(text):
+        line_start = text.rfind("\n", after, found.start) + 1
+        in_doubt = (in_doubt and not line_start) or text.find("#", line_start or after, found.start) >= 0
+        after = found.end
+        if in_doubt:  # a '#' precedes it on its line
+            tokens = _tokens(text) if tokens is None else tokens
+            at = bisect_right(tokens, (found.start, len(text))) - 1
+            if found.start >= tokens[at][1]:
+                continue
+        yield found
+
+
+def _tokens(text: str) -> list[tuple[int, int]]:
+    """Return the spans of a YAML text's tokens, in order, with variables read as plain words.
+
+    After a syntax error, the rest of the text is one token.
+    """
+    words = Rewritten(
+        text, [Replacement(each.start, each.end, "x" * (each.end - each.start)) for each in _references(text)]
+    )
+    tokens = [(0, 0)]
+    try:
+        for token in pyyaml.scan(words.text, Loader=_LOADER):
+            start, end = token.start_mark.index, token.end_mark.index
+            if getattr(token, "style", None) in ("|", ">"):  # its first line may hold a comment
+                start = max(text.find("\n", start, end), start)
+            tokens.append((start, end))
+    except pyyaml.YAMLError:
+        tokens.append((tokens[-1][1], len(text)))
+    return tokens
+
 
 _WHAT: Final = "a LeafMesh mesh"
 
@@ -120,3 +271,38 @@ def _default_entry(mesh: Mesh, document: Document) -> Iterator[Problem]:
         hint = "a scenario can name an agent to enter"
         yield Problem("no-entry-point", text, document.span(), hint, "warning")
         mesh.entry_points = []
+
+
+def scenarios(request: LoadRequest) -> Sequence[Document]:
+    """Return `evolution.test_scenarios` as scenario documents. spec: "`test_scenarios` — Scenario Dict Fields".
+
+    Raises:
+        ManifestError: the mesh is invalid, or a test scenario names an unknown entry point.
+    """
+    mesh_file = open_mesh(request)
+    nowhere = [problem for problem in mesh_file.warnings if problem.code == "unknown-entry-point"]
+    if nowhere:
+        raise ManifestError([replace(problem, severity="error") for problem in nowhere])
+    found = []
+    for number, test in enumerate(mesh_file.mesh.evolution.test_scenarios):
+        at = mesh_file.document.at(("evolution", "test_scenarios", number))
+        values = {
+            "name": test.name if test.name is not None else f"scenario_{number + 1}",
+            "entry_point": test.entry_point,
+            "input": test.input,
+            "weight": test.weight,
+            "timeout": test.timeout,
+            "expect": {"output": to_json(test.expected_outcome)},  # an output is JSON, so dates become texts
+        }
+        found.append(at.moved("expected_outcome", "expect", "output").with_value(values))
+    return found
+
+
+def section(request: LoadRequest) -> Document | None:
+    """Return the section as it is written; None if the mesh has none. spec: "EvolutionConfig".
+
+    Raises:
+        ManifestError: the mesh is invalid.
+    """
+    document = open_mesh(request).document
+    return document.at(("evolution",)) if isinstance(document.value.get("evolution"), dict) else None

@@ -6,10 +6,10 @@ not replaced.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
-from harness.dialects.dialect import Prompt
-from harness.dialects.kit.manifest import only_document
+from harness.dialects.dialect import Prompt, Tunable
+from harness.dialects.kit.manifest import mappings, only_document, plain_name, temperature, tool_lists
 from harness.dialects.leafmesh.path_patterns import EACH, Match, texts
 from harness.dialects.request import LoadRequest
 from harness.errors import ManifestError, Problem
@@ -48,3 +48,22 @@ def _prompt_matches(document: Document) -> Iterator[tuple[list[str], str, Match]
             steps = [str(step) for step in place.path]
             of_agent = pattern[0] == "agents"
             yield steps[1:] if of_agent else steps, steps[2] if of_agent else steps[1], place
+
+
+_DEFAULT = 0.1
+
+
+def tunables(request: LoadRequest) -> Sequence[Tunable]:
+    """Return the tunable values, in file order. A missing temperature has the documented default.
+
+    Raises:
+        ManifestError: the file cannot be parsed.
+    """
+    document = only_document(request, what="a LeafMesh mesh", yaml="templated")
+    written = document.value.get("agents") if isinstance(document.value, dict) else None
+    agents = [
+        (str(name), agent) for name, agent in mappings(written) if agent.get("agent_type", "llm") == "llm"
+    ]
+    found = [each for name, agent in agents for each in temperature(name, agent, ("agents", name), _DEFAULT)]
+    lists = ((name, ("agents", name, "tools"), agent.get("tools")) for name, agent in agents)
+    return [*found, *tool_lists(lists, plain_name)]

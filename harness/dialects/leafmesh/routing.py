@@ -11,20 +11,134 @@ from copy import deepcopy
 from dataclasses import dataclass
 from typing import Any, Final
 
+from langchain_core.messages import BaseMessage, HumanMessage, SystemMessage
+
+from harness.dialects.kit.templates import strip_code_fence
 from harness.dialects.leafmesh import conditions
+from harness.dialects.leafmesh.agency import Handover, MeshParts, dispatch
 from harness.dialects.leafmesh.agents import RESULT, AgentResult
 from harness.dialects.leafmesh.conditions import Condition
-from harness.dialects.leafmesh.document import EntryPoint, Mesh
-from harness.dialects.leafmesh.parts import Handover, MeshParts, dispatch
-from harness.dialects.leafmesh.rerun import incompletable_joins, rerun_dispatch
-from harness.dialects.leafmesh.session import session_of
-from harness.dialects.leafmesh.summarizer import recommended_agents
-from harness.dialects.leafmesh.yields import stored_yields
+from harness.dialects.leafmesh.document import Agent, EntryPoint, Mesh
+from harness.dialects.leafmesh.llm_agent import llm_call
+from harness.dialects.leafmesh.session import Session, session_of, stored_yields
 from harness.engine.context import RunContext
+from harness.errors import HarnessError, WorldError
+from harness.graph.effects import LLMReply
 from harness.graph.joins import Join
-from harness.graph.model import GOTO, START, Dispatch, Edge, Router, Routes, State
-from harness.graph.to_json import compact_json
+from harness.graph.model import GOTO, START, Dispatch, Edge, Rerun, Router, Routes, State
+from harness.graph.to_json import compact_json, error_text, from_json
 from harness.source.document import Document
+from harness.source.suggest import did_you_mean
+
+SUMMARIZER: Final = "summarizer"
+"""The node name of its model calls. It is not an agent of the mesh and never in `path`. NOTES 2.3."""
+
+
+def reads_narrations(mesh: Mesh) -> bool:
+    """True if narrations have an effect. NOTES 12.4."""
+    return mesh.manager.enabled and mesh.manager.can_intervene
+
+
+async def recommended_agents(
+    mesh: Mesh, name: str, output: Mapping[str, Any], state: State, run: RunContext
+) -> list[str]:
+    """Ask the Summarizer after an agent has settled; return the agents it recommends, in its order.
+
+    If the call fails or the answer is malformed, the result is empty, with a warning.
+    """
+    agent = mesh.agents[name]
+    call = llm_call(mesh.manager.model, mesh, _messages(mesh, name, agent, output))
+    try:
+        reply: LLMReply = await run.perform(call, state, SUMMARIZER)
+    except WorldError:
+        raise
+    except Exception as error:
+        run.warn(f"the Summarizer failed after agent '{name}', and calls nobody: {error_text(error)}")
+        return []
+    answer = from_json(strip_code_fence(reply.text))
+    listed = answer.get("next_agents") if isinstance(answer, Mapping) else None
+    if not isinstance(listed, list):
+        run.warn(
+            f"the Summarizer's answer after agent '{name}' has no list of next_agents, so it calls nobody"
+        )
+        return []
+    known = [each for each in dict.fromkeys(map(str, listed)) if each in mesh.agents]
+    for each in dict.fromkeys(map(str, listed)):
+        if each not in mesh.agents:
+            hint = did_you_mean(each, mesh.agents)
+            run.warn(
+                f"the Summarizer recommends '{each}' after agent '{name}', and there is no such agent"
+                + (f" ({hint})" if hint else "")
+            )
+    return known
+
+
+def _messages(mesh: Mesh, name: str, agent: Agent, output: Mapping[str, Any]) -> list[BaseMessage]:
+    manager = mesh.manager
+    parts = [
+        f"You coordinate a mesh of agents (domain: {manager.domain}). An agent has settled. Answer with JSON: "
+        '{"next_agents": [names of agents to call beside those that its conditions call]}.',
+        f"AGENTS\n{', '.join(mesh.agents)}",
+        f"NARRATION OF {name}\n{agent.narration}",
+    ]
+    if manager.prompt:
+        parts.append(f"EVALUATION CRITERIA\n{manager.prompt}")
+    return [
+        SystemMessage(content="\n\n".join(parts)),
+        HumanMessage(content=compact_json({"agent": name, "output": output})),
+    ]
+
+
+class LeafMeshError(HarnessError):
+    """An agent cannot be rerun: it has not run before, and no input is given."""
+
+    code = "no-stored-input"
+
+
+def rerun_dispatch(rerun: Rerun, session: Session) -> Dispatch:
+    """Return the call that reruns the agent. Its output is stored and routed as usual.
+
+    Raises:
+        LeafMeshError: the agent has no stored input.
+    """
+    before = session.starts.get(rerun.node)
+    if rerun.input is not None:
+        given = dict(rerun.input)
+    elif before is not None:
+        given = before.plain_input
+    else:
+        text = f"agent '{rerun.node}' has not run in this session, so it has no input to be run again with"
+        raise LeafMeshError(text)
+    review = None
+    if rerun.feedback is not None or rerun.reason:
+        previous = None if before is None else before.call.output
+        review = {"previous_output": previous, "feedback": rerun.feedback, "reason": rerun.reason}
+    return dispatch(Edge(START, rerun.node), Handover(given, previous_start=before, rerun=review))
+
+
+def incompletable_joins(name: str, called: Mapping[str, Sequence[str]], parts: MeshParts) -> frozenset[str]:
+    """Return the fan-in agents whose joins cannot be completed by the rerun of an agent.
+
+    Their joins have fired in this session, and a new join would wait in vain for the members that do not
+    rerun. `called` has the callees of each agent. None are returned if a narration may call any agent.
+    """
+    mesh, joins = parts.mesh, parts.joins
+    reached: set[str] = set()
+    more = {name}
+    while more:
+        reached |= more
+        targets = {(caller, target) for caller in reached for target in called[caller]}
+        more = {
+            target
+            for caller, target in targets
+            if target not in joins
+            or caller not in joins[target].members
+            or joins[target].missing(reached) is None
+        } - reached
+    if reads_narrations(mesh) and any(mesh.agents[each].narration for each in reached):
+        return frozenset()
+    return frozenset(joins.keys() - reached)
+
 
 _ALWAYS: Final = conditions.parse(True)
 

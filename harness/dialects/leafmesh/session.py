@@ -3,13 +3,98 @@
 from __future__ import annotations
 
 from collections import Counter, defaultdict
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from types import NoneType
 from typing import Any, Final
 
-from harness.dialects.leafmesh.yields import RERUN
+from harness.dialects.leafmesh.document import Agent, Fields, Mesh, Nested
 from harness.engine.context import RunContext
+from harness.errors import HarnessError
 from harness.graph.model import Rerun
+from harness.graph.to_json import as_text, compact_json
+from harness.source.models import describe
+from harness.units import is_number
+
+RERUN: Final = "_rerun_context"
+
+_DEFAULTS: Final[Mapping[str, Callable[[], Any]]] = {
+    "string": str,
+    "number": int,
+    "list": list,
+    "object": dict,
+    "boolean": bool,
+}
+
+
+class YieldContractFailure(HarnessError):
+    """The output of a strict agent violates its yields; `violations` are texts by (dotted) key."""
+
+    code = "yield-contract"
+
+    def __init__(self, agent: str, output: Mapping[str, Any], violations: Mapping[str, str]) -> None:
+        self.output, self.violations = output, violations
+        super().__init__(f"'{agent}' breaks the contract of its yields: {'; '.join(violations.values())}")
+
+    def rerun_context(self, attempt: int) -> dict[str, Any]:
+        """Return the `_rerun_context` of the next attempt."""
+        return {
+            "previous_output": dict(self.output),
+            "validation_errors": list(self.violations.values()),
+            "attempt": attempt,
+        }
+
+
+def violations(fields: Fields, output: Mapping[str, Any], prefix: str = "") -> Iterator[tuple[str, str]]:
+    """Yield the keys, sub-fields too, that are missing or have a wrong type, each with a message."""
+    for key, declared in fields.items():
+        name, type_ = f"{prefix}{key}", _type(declared)
+        if key not in output:
+            yield name, f"'{name}' is missing ({type_})"
+        elif not _has_type(type_, output[key]):
+            yield name, f"'{name}' is {describe(output[key])}, not of type {type_}"
+        elif isinstance(declared, Nested) and isinstance(output[key], Mapping):
+            yield from violations(declared.fields, output[key], f"{name}.")
+
+
+def fill_missing(agent: Agent, output: Mapping[str, Any]) -> tuple[dict[str, Any], list[str]]:
+    """Fill in the missing keys of an output; return it with a message per missing or mistyped key."""
+    result = dict(output)
+    notes = []
+    for key, declared in agent.yields.items():
+        type_ = _type(declared)
+        if key not in output:
+            result[key] = _DEFAULTS.get(type_, NoneType)()  # an unknown type
+            notes.append(f"yields '{key}' is missing: it is filled with {result[key]!r}")
+        elif not _has_type(type_, output[key]):
+            notes.append(f"yields '{key}' is {describe(output[key])}, not of type {type_}: it is kept")
+    return result, notes
+
+
+def stored_yields(agent: Agent, output: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the part of an output for `upstream_yields`: declared keys, or all if there are none. NOTES 3.4."""
+    return {key: output[key] for key in agent.yields if key in output} if agent.yields else dict(output)
+
+
+def _type(declared: str | Nested) -> str:
+    return declared.type if isinstance(declared, Nested) else declared
+
+
+def _has_type(type_: str, value: Any) -> bool:
+    match type_:
+        case "string":
+            return isinstance(value, str)
+        case "number":
+            return is_number(value)
+        case "boolean":
+            return isinstance(value, bool)
+        case "list":
+            return isinstance(value, list | tuple)
+        case "object":
+            return isinstance(value, Mapping)
+        case _:
+            return True  # an unknown type
+
 
 Output = Mapping[str, Any]
 
@@ -144,3 +229,44 @@ def session_of(run: RunContext) -> Session:
     """Return the session of a run."""
     session: Session = run.resources.setdefault(SESSION, Session(run.thread_id))
     return session
+
+
+def user_message(start: Start) -> str:
+    """Return the result of the `input_processor`, else the input. NOTES 7.2."""
+    prepared = start.context["prepared_data"]
+    if "clean_user_input" in prepared:
+        return as_text(prepared["clean_user_input"])
+    shown = {key: value for key, value in start.plain_input.items() if key != CALLER_OUTPUT}
+    if list(shown) == ["message"] and isinstance(shown["message"], str):
+        return shown["message"]
+    return compact_json(shown)
+
+
+def response(mesh: Mesh, task: Task, *, whole: bool = False) -> dict[str, Any] | None:
+    """Return the response of the entry agent: None if it failed, empty if nothing was started.
+
+    With `whole`, also None if an agent that the response waits for has not settled.
+    """
+    if not task.calls:
+        return {}
+    made: dict[Call, dict[str, Any] | None] = {}
+    for call in reversed(task.calls):  # callees start after their callers
+        made[call] = _response(mesh, call, made, whole)
+    first = task.calls[0]
+    return next((made[call] for call in reversed(task.calls) if call.began == first.began), None)
+
+
+def _response(
+    mesh: Mesh, call: Call, of: Mapping[Call, dict[str, Any] | None], whole: bool
+) -> dict[str, Any] | None:
+    if call.output is None:
+        return None
+    result = dict(call.output)
+    how = mesh.agents[call.agent].communication_type
+    for _, callee in sorted(call.callees.items()) if how != "dual" else ():
+        answer = of[callee]
+        if answer is None and whole:
+            return None
+        if answer is not None:
+            result.update(answer if how == "chain" else {callee.agent: answer})
+    return result

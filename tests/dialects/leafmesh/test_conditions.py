@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from harness.dialects.leafmesh import conditions
-from harness.dialects.leafmesh.syntax import LanguageError
+from harness.dialects.leafmesh.conditions import LanguageError
 
 OUTPUT: Mapping[str, Any] = {
     "a": 1,

@@ -11,8 +11,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from harness.dialects.leafmesh.agent_function import AgentFunction, RawOutput
-from harness.dialects.leafmesh.stand_in import STAND_IN
+from harness.dialects.leafmesh.agency_rules import STAND_IN
+from harness.dialects.leafmesh.decorators import AgentFunction, RawOutput
 
 leafmesh = STAND_IN["leafmesh"]
 chain, compose = leafmesh.chain, leafmesh.compose

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from harness.dialects.leafmesh.environment import Environment
+from harness.dialects.leafmesh.mesh_file import Environment
 from harness.errors import ManifestError
 from harness.source.document import parse
 from tests.dialects.leafmesh.opener import Opener

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from harness.dialects.leafmesh.escalation import TEMPLATE_FIELDS
+from harness.dialects.leafmesh.failures import TEMPLATE_FIELDS
 from tests.dialects.leafmesh.project import Project
 
 MESH = """\

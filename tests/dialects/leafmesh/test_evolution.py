@@ -9,7 +9,7 @@ import pytest
 from click.testing import CliRunner
 
 from harness.cli.main import cli
-from harness.dialects.leafmesh.evolution import scenarios
+from harness.dialects.leafmesh.mesh_file import scenarios
 from harness.dialects.request import LoadRequest
 from harness.errors import ManifestError
 from harness.scenario.load import load_file

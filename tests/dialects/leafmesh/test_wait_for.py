@@ -9,8 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from harness.dialects.leafmesh.syntax import LanguageError
-from harness.dialects.leafmesh.wait_for import parse
+from harness.dialects.leafmesh.conditions import LanguageError, parse_wait_for
 from harness.graph.joins import AllOf, AnyOf, Join, Member, Requirement
 from tests.dialects.leafmesh.project import MESH, Project
 
@@ -19,7 +18,7 @@ NAMES = ("a", "b", "c", "d")
 
 def starts(written: str | list[str], *arrived: str) -> bool:
     """True if the agent starts when these have arrived."""
-    requirement = parse(written)
+    requirement = parse_wait_for(written)
     assert requirement is not None
     return Join(requirement).missing(set(arrived)) is None
 
@@ -65,22 +64,22 @@ def test_members_that_start_the_agent(
 )  # fmt: skip
 def test_syntax_errors(text: str) -> None:
     with pytest.raises(LanguageError):
-        parse(text)
+        parse_wait_for(text)
 
 
 @pytest.mark.parametrize("written", ["", "  ", []])
 def test_an_empty_wait_for_has_no_requirement(written: str | list[str]) -> None:
-    assert parse(written) is None
+    assert parse_wait_for(written) is None
 
 
 @pytest.mark.parametrize("name", ["order", "android", "or_else", "and-then", "ORder", "ünder", "a1", "2nd"])
 def test_names_may_begin_as_keywords_do(name: str) -> None:
-    assert parse(f"{name} OR b") == AnyOf((Member(name), Member("b")))
+    assert parse_wait_for(f"{name} OR b") == AnyOf((Member(name), Member("b")))
 
 
 def test_an_item_of_a_list_may_be_any_name_of_an_agent() -> None:
     names = ["night watch", "a?", "and", "b OR c", "v1.5"]
-    assert parse(names, names) == AllOf(tuple(map(Member, names)))
+    assert parse_wait_for(names, names) == AllOf(tuple(map(Member, names)))
 
 
 def test_a_fan_in_waits_for_agents_whose_names_are_no_words(project: Project) -> None:
@@ -118,14 +117,14 @@ def evaluate(requirement: Requirement, arrived: Set[str]) -> bool | None:
 @given(requirements)
 def test_a_requirement_survives_a_round_trip_through_text(requirement: Requirement) -> None:
     text = str(requirement)
-    read = parse(text)
+    read = parse_wait_for(text)
     assert read is not None
     assert str(read) == text
 
 
 @given(requirements)
 def test_it_starts_exactly_when_the_truth_table_says_so(requirement: Requirement) -> None:
-    read = parse(str(requirement))
+    read = parse_wait_for(str(requirement))
     assert read is not None
     join = Join(read)
     for arrived in map(set, chain.from_iterable(combinations(NAMES, n) for n in range(len(NAMES) + 1))):

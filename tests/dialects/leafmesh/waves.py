@@ -9,7 +9,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from harness.dialects.leafmesh.wait_for import parse
+from harness.dialects.leafmesh.conditions import parse_wait_for
 from harness.graph.joins import Join
 
 Output = dict[str, Any]
@@ -83,7 +83,9 @@ class Waves:
 
     def __init__(self, agents: Mapping[str, Agent], entry: str, given: Output) -> None:
         self.agents = agents
-        self.joins = {name: Join(need) for name, agent in agents.items() if (need := parse(agent.wait_for))}
+        self.joins = {
+            name: Join(need) for name, agent in agents.items() if (need := parse_wait_for(agent.wait_for))
+        }
         self.now = 0
         self.path: list[str] = []
         self.inputs: list[tuple[str, Output]] = []
