@@ -17,8 +17,8 @@ from pathlib import Path
 from typing import Any, Final, NamedTuple
 
 from harness.errors import FormatError, Problem
+from harness.source.display import did_you_mean, nearest
 from harness.source.project import PYPROJECT, project_root
-from harness.source.suggest import did_you_mean, nearest
 from harness.units import parse_instant
 
 

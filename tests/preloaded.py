@@ -8,5 +8,5 @@ import importlib
 
 for module in ("celpy.evaluation", "rich.console", "rich.table", "jsonschema", "harness.scenario.run",
                "harness.dialects.sherma.compile", "harness.report.console", "harness.report.results",
-               "harness.expressions.lowering", "harness.source.excerpt", "xdist.plugin", "hypothesis"):  # fmt: skip
+               "harness.expressions.lowering", "harness.source.display", "xdist.plugin", "hypothesis"):  # fmt: skip
     importlib.import_module(module)

@@ -27,9 +27,9 @@ from harness.scenario.document_expect import JudgeKeys
 from harness.scenario.document_world import LLMStubs, WorldKeys
 from harness.scenario.field_types import LEFT_OUT, Strict
 from harness.settings import Settings
+from harness.source.display import did_you_mean
 from harness.source.document import Document, parse, read, shown_path
 from harness.source.models import describe, validate
-from harness.source.suggest import did_you_mean
 from harness.world.spec import Stub, WorldSpec
 
 COLUMNS: Final = ("name", "input", "output", "context", "tools", "tool_calls", "label")

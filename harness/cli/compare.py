@@ -10,7 +10,7 @@ import click
 
 from harness.cli.output import deliver_json, warnings_at_end
 from harness.errors import FormatError, Problem
-from harness.source.suggest import did_you_mean
+from harness.source.display import did_you_mean
 
 if TYPE_CHECKING:
     from harness.report.compare.comparison import Change, Comparison

@@ -67,7 +67,7 @@ def command(run: Path | None, otlp: str | None, file: str | None, content: bool,
     from harness.report.formatting import plural
     from harness.report.otel.encoding import batches, json_line, require_extra
     from harness.settings import load_settings
-    from harness.source.workflow_commands import escape_json_commands
+    from harness.source.display import escape_json_commands
 
     if (otlp is None) == (file is None):
         raise click.UsageError("say where the spans go: --otlp URL or --file FILE")

@@ -10,9 +10,8 @@ import click
 from harness.cli.output import deliver, deliver_json
 from harness.errors import FormatError, Problem
 from harness.judges.library import METRICS, Prompt, library_prompt, project_prompts
-from harness.source.display import printable
+from harness.source.display import did_you_mean, printable
 from harness.source.document import shown_path
-from harness.source.suggest import did_you_mean
 
 _OWN = """\b
 To use a prompt of your own, for all scenarios of a project:

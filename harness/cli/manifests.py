@@ -15,8 +15,8 @@ from harness.scenario import SUFFIXES
 from harness.scenario.manifest_scenarios import scenarios_of_manifest
 from harness.scenario.model import Scenario
 from harness.settings import Projects
-from harness.source.defects import located_defects
 from harness.source.document import read, shown_path
+from harness.source.frames import located_defects
 
 _SUFFIXES: Final = (".yaml", ".yml", ".json")
 _BEGINNING: Final = 4096

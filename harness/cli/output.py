@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Final
 import click
 
 from harness.errors import FormatError, Problem
-from harness.source.workflow_commands import escape_json_commands
+from harness.source.display import escape_json_commands
 
 if TYPE_CHECKING:
     from harness.secrets import Secrets

@@ -9,8 +9,7 @@ from typing import Any
 import click
 
 from harness.errors import Problem
-from harness.source.display import printable
-from harness.source.excerpt import render
+from harness.source.display import printable, render
 
 
 def print_problems(problems: Iterable[Problem], *, err: bool = True) -> None:

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any, Final
 
 from harness.source.document import real_path
-from harness.source.extras import import_extra
+from harness.source.imports import import_extra
 
 _SETTLE_MS: Final = 60
 """Time without another save after which the saves so far count as one change."""

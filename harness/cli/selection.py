@@ -17,8 +17,8 @@ from harness.selection.inputs import InputFinder
 from harness.selection.keywords import Expression, keywords_of, parse
 from harness.selection.shard import Shard
 from harness.settings import Projects
+from harness.source.display import did_you_mean, nearest, nearest_names
 from harness.source.document import relative_path, shown_path
-from harness.source.suggest import did_you_mean, nearest, nearest_names
 
 
 @dataclass(frozen=True)

@@ -20,8 +20,8 @@ from harness.report.results import Record, ResultsWriter, record
 from harness.report.verdicts import NOT_PASSED
 from harness.scenario.outcome import Observation, Outcome, RecordingResult
 from harness.settings import Projects
+from harness.source.display import escape_json_commands
 from harness.source.document import shown_path
-from harness.source.workflow_commands import escape_json_commands
 from harness.workers.result import ScenarioResult
 
 if TYPE_CHECKING:

@@ -16,10 +16,8 @@ from harness.report.last_whole import LAST_WHOLE
 from harness.report.reading import RESULTS, read_lines
 from harness.report.run_summary import nothing_ran
 from harness.report.verdicts import NOT_PASSED
-from harness.source.display import printable
+from harness.source.display import did_you_mean, escape_json_commands, nearest_names, printable
 from harness.source.document import shown_path
-from harness.source.suggest import did_you_mean, nearest_names
-from harness.source.workflow_commands import escape_json_commands
 
 Line = dict[str, Any]
 

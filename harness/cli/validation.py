@@ -19,8 +19,8 @@ from harness.scenario.manifest_scenarios import build_scenarios
 from harness.scenario.model import Scenario
 from harness.scenario.names import unknown_names
 from harness.scenario.request import load_request
-from harness.source.defects import located_defects
 from harness.source.document import real_path, shown_path
+from harness.source.frames import located_defects
 from harness.source.imports import ImportProblem, import_object
 from harness.source.static_lookup import look_up
 

@@ -18,8 +18,8 @@ from harness.dialects.request import LoadRequest, Stamp, stamp
 from harness.errors import ManifestError
 from harness.graph.model import Graph
 from harness.graph.names import names_of
-from harness.source.defects import located_defects
 from harness.source.document import Document
+from harness.source.frames import located_defects
 
 _MAX_CACHED_GRAPHS: Final = 128
 

@@ -16,10 +16,10 @@ from harness.dialects import DIALECTS
 from harness.dialects.dialect import BROKEN_HINT, METHODS, Dialect, checked, verify
 from harness.dialects.request import LoadRequest
 from harness.errors import ManifestError, Problem, Span
-from harness.source.defects import located_defects
+from harness.source.display import did_you_mean
 from harness.source.document import Document, read, shown_path
+from harness.source.frames import located_defects
 from harness.source.recovery import readable_part
-from harness.source.suggest import did_you_mean
 from harness.source.yaml import Version
 
 GROUP: Final = "harness.dialects"

@@ -12,11 +12,10 @@ from pathlib import Path
 from typing import Any, Final, NamedTuple, NoReturn
 
 from harness.errors import ManifestError, Problem, Span
-from harness.source.display import clip
+from harness.source.display import clip, did_you_mean
 from harness.source.document import Document, hint_for_missing, is_special, read, real_path, shown_path
+from harness.source.location import Rewrite
 from harness.source.project import marked_root
-from harness.source.rewriting import Rewrite
-from harness.source.suggest import did_you_mean
 from harness.source.yaml import Version
 
 _OPERATIONS: Final = ("add", "remove", "replace", "move", "copy", "test")

@@ -20,9 +20,9 @@ from harness.evolution.space import MUTATION_TYPES
 from harness.scenario.document_world import WorldKeys
 from harness.scenario.field_types import LEFT_OUT, Name, Share, Strict
 from harness.scenario.mutator import MUTATOR_NODE
+from harness.source.display import did_you_mean
 from harness.source.document import Document, read
 from harness.source.models import in_file_order, validate
-from harness.source.suggest import did_you_mean
 from harness.world.spec import Stub
 
 STRATEGIES: Final = ("genetic",)

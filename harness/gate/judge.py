@@ -18,8 +18,8 @@ from harness.report.last_whole import LAST_WHOLE
 from harness.report.pairing import Pairing, pair
 from harness.report.scenario_runs import Run, ScenarioRuns, read_run
 from harness.report.summary import Summary
+from harness.source.display import did_you_mean
 from harness.source.document import shown_path
-from harness.source.suggest import did_you_mean
 
 FORMAT: Final = "harness-gate/1"
 _MAX_LISTED: Final = 5

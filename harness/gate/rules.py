@@ -21,8 +21,8 @@ from harness.report.history.record import RunRecord
 from harness.report.pairing import Pair
 from harness.report.scenario_runs import Repeat, ScenarioRuns
 from harness.report.verdicts import NOT_PASSED
+from harness.source.display import nearest
 from harness.source.document import shown_path
-from harness.source.suggest import nearest
 from harness.statistics.betting import Bets
 from harness.statistics.paired_difference import ALPHA
 from harness.statistics.pass_counts import PassCounts, fewer_passes_p, significantly_fewer

@@ -13,9 +13,8 @@ from pathlib import Path
 from typing import Final
 
 from harness.errors import FormatError, Problem, Span
-from harness.source.display import clip
+from harness.source.display import clip, did_you_mean
 from harness.source.document import hint_for_missing, is_special, shown_path
-from harness.source.suggest import did_you_mean
 
 SUFFIX: Final = ".txt"
 ANSWER: Final = '"grade"'

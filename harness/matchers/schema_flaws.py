@@ -5,9 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import Any, Final, NamedTuple
 
-from harness.source.display import clip
+from harness.source.display import clip, did_you_mean, nearest
 from harness.source.models import describe
-from harness.source.suggest import did_you_mean, nearest
 
 TYPES: Final = ("null", "boolean", "string", "integer", "number", "array", "object")
 

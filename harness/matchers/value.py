@@ -27,7 +27,7 @@ from unicodedata import normalize
 from harness.errors import CannotEvaluate, FormatError, Problem
 from harness.matchers import plain
 from harness.matchers.plain import ABSENT, Test, bad_argument, kind_of, shown
-from harness.source.suggest import did_you_mean
+from harness.source.display import did_you_mean
 
 MISMATCHES_KEPT: Final = 100
 """Maximum number of mismatches that are kept; there may be millions."""

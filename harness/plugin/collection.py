@@ -55,8 +55,7 @@ class ScenarioCollector(pytest.File):
         """
         from harness.errors import SourceError
         from harness.scenario.load import load_file
-        from harness.source.display import printable
-        from harness.source.excerpt import render
+        from harness.source.display import printable, render
 
         try:
             scenarios = load_file(self.path, settings_of(self.config, self.path)).scenarios

@@ -52,7 +52,7 @@ class FailureText:
         if self.hidden:
             return
         from harness.report.wrap import wrapped
-        from harness.source.workflow_commands import escape_commands
+        from harness.source.display import escape_commands
 
         isatty = getattr(getattr(out, "_file", None), "isatty", None)
         for line in wrapped(self.text, out.fullwidth if isatty is not None and isatty() else None).split(

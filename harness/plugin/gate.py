@@ -56,8 +56,7 @@ class Gate:
         from harness.gate.judge import judge
         from harness.gate.policy import read_policy
         from harness.gate.text import lines
-        from harness.source.display import printable
-        from harness.source.excerpt import render
+        from harness.source.display import printable, render
 
         try:
             folder = self._report.finish()
@@ -79,7 +78,7 @@ class Gate:
     def pytest_terminal_summary(self, terminalreporter: Any) -> None:
         """Show the verdict after the figures of the run."""
         if self._lines:
-            from harness.source.workflow_commands import escape_commands
+            from harness.source.display import escape_commands
 
             terminalreporter.section("gate")
             for line in self._lines:

@@ -72,7 +72,7 @@ class Redaction:
 
     def _shown(self, text: str, nodeid: str) -> str:
         """Return a text that an item printed or raised, redacted, and escaped if the item is a scenario."""
-        from harness.source.workflow_commands import escape_commands
+        from harness.source.display import escape_commands
 
         if self._scrub is None:
             return text

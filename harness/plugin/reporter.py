@@ -191,7 +191,7 @@ class Reporter:
         from harness.report.github import report_to_github
         from harness.report.suite_table import suite_table
         from harness.report.summary_text import counts, figures, notes, report_paths
-        from harness.source.workflow_commands import escape_commands
+        from harness.source.display import escape_commands
 
         with _exit_if_unwritable():
             summary = self._finish(self._writer)

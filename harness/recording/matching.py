@@ -15,7 +15,7 @@ from urllib.parse import SplitResult, parse_qsl, urlsplit
 from harness.interception.messages import Request
 from harness.recording.bodies import number, read_body
 from harness.recording.ids import without_ids
-from harness.source.suggest import nearest
+from harness.source.display import nearest
 
 FIELDS: Final = ("method", "host", "path", "query", "body")
 

@@ -6,8 +6,7 @@ import re
 from collections.abc import Mapping, Sequence
 from typing import Any, Final, NamedTuple
 
-from harness.source.display import clip, printable
-from harness.source.suggest import did_you_mean
+from harness.source.display import clip, did_you_mean, printable
 
 _EXCERPT: Final = 60
 _KINDS: Final = {

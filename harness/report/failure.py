@@ -126,7 +126,7 @@ def _consequences(checks: Sequence[CheckResult]) -> str:
 
 
 def _source(span: Span) -> str:
-    from harness.source.excerpt import excerpt
+    from harness.source.display import excerpt
 
     shown = excerpt(span)
     return f"{span}\n{shown}" if shown else str(span)

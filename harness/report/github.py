@@ -13,8 +13,7 @@ from harness.report.junit import split_location
 from harness.report.reading import read_lines
 from harness.report.shorten import short_name
 from harness.report.verdicts import NOT_PASSED
-from harness.source.display import clip, printable
-from harness.source.workflow_commands import allow_command, in_actions
+from harness.source.display import allow_command, clip, in_actions, printable
 
 Line = Mapping[str, Any]
 _MAX_ANNOTATIONS: Final = 10

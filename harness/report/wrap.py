@@ -7,7 +7,7 @@ import textwrap
 from collections.abc import Iterator
 from typing import Final
 
-from harness.source.excerpt import cut_around
+from harness.source.display import cut_around
 
 _CARET: Final = re.compile(r"(\s*)(\^~*)")
 _COMMANDS: Final = ("  rerun ", "  trace ")

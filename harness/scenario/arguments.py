@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping
 from typing import Any, Final
 
 from harness.matchers.value import is_matcher
-from harness.source.suggest import did_you_mean
+from harness.source.display import did_you_mean
 
 _ARGUMENTS: Final = {
     "llm": (),

@@ -17,10 +17,9 @@ from typing import Any, Final
 
 from harness.errors import FormatError, Problem, Span
 from harness.scenario.case_rows import READERS, Row, read_list
-from harness.source.display import clip
+from harness.source.display import clip, did_you_mean
 from harness.source.document import Document, parse, shown_path
 from harness.source.models import describe
-from harness.source.suggest import did_you_mean
 from harness.units import LARGEST_FIGURE, is_number
 
 NAME, WEIGHT = "name", "weight"

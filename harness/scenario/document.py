@@ -26,9 +26,9 @@ from harness.scenario.field_types import LEFT_OUT, EnvValue, Instant, Name, Shar
 from harness.scenario.idle_stubs import idle_stubs
 from harness.scenario.mentions import RERUN, Mention, context_mentions, expectation_mentions, world_mentions
 from harness.scenario.vacuous import vacuous_expectations
+from harness.source.display import did_you_mean
 from harness.source.document import Document
 from harness.source.models import Mistake, mistaken
-from harness.source.suggest import did_you_mean
 from harness.units import LONGEST_RUN_S, parse_instant
 
 FORMAT_VERSION: Final = 1

@@ -30,10 +30,9 @@ from harness.scenario.field_types import (
 )
 from harness.scenario.judge_items import complete_judges
 from harness.scenario.model import ITEMIZED, Expectations
-from harness.source.display import clip
+from harness.source.display import clip, did_you_mean
 from harness.source.document import Document
 from harness.source.models import Mistake, describe, mistaken
-from harness.source.suggest import did_you_mean
 from harness.units import LARGEST_FIGURE
 
 NOT_CHECKS: Final = ("weights", "calls_order")

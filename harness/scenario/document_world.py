@@ -32,9 +32,9 @@ from harness.scenario.field_types import (
     by_shape,
     shape,
 )
+from harness.source.display import nearest
 from harness.source.document import Document
 from harness.source.models import Mistake, mistaken
-from harness.source.suggest import nearest
 from harness.world import spec as built
 
 LLMStubs = Annotated[

@@ -13,8 +13,8 @@ from harness.errors import ExpressionError, Problem, Span
 from harness.matchers.regex import last_part_matches
 from harness.scenario.arguments import unknown_arguments
 from harness.scenario.mentions import ENTRIES
+from harness.source.display import did_you_mean
 from harness.source.document import Document, DocumentPath
-from harness.source.suggest import did_you_mean
 
 _MATCHERS: Final = ("node", "model", "args", "when", "method", "url", "query")
 _OF_ALL: Final = ("kind", "node", "name", "args")

@@ -23,8 +23,8 @@ from harness.scenario.document import EXCLUDED, NO_DEFAULT, Head, ScenarioKeys
 from harness.scenario.manifest_scenarios import completed_by_manifest, scenarios_of_manifest
 from harness.scenario.model import Scenario, ScenarioFile
 from harness.settings import Settings
-from harness.source.defects import located_defects
 from harness.source.document import Document, DocumentPath, hint_for_missing, read, shown_path
+from harness.source.frames import located_defects
 from harness.source.models import in_file_order, validate
 
 Model = TypeVar("Model", bound=BaseModel)

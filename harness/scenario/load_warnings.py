@@ -9,7 +9,7 @@ from typing import Any, TypeAlias
 from harness.errors import Problem, Span
 from harness.graph.model import Graph
 from harness.scenario.model import Scenario
-from harness.source.suggest import did_you_mean
+from harness.source.display import did_you_mean
 
 Subject: TypeAlias = tuple[str, Span | None]
 """The code and the location of a warning, which is the same for a manifest and for one that contains it."""

@@ -23,9 +23,9 @@ from harness.scenario.document import ScenarioKeys
 from harness.scenario.model import Scenario
 from harness.scenario.request import load_request
 from harness.settings import Settings
+from harness.source.display import did_you_mean
 from harness.source.document import Document, shown_path
 from harness.source.models import in_file_order, validate
-from harness.source.suggest import did_you_mean
 from harness.units import LARGEST_FIGURE
 
 _NOT_JUDGED: Final = {"status": 0.0, "unused": 0.0}

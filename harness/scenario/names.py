@@ -29,8 +29,7 @@ from harness.scenario.mutator import MUTATOR_NODE
 from harness.scenario.request import load_request
 from harness.scenario.words import AgentWords
 from harness.settings import RecordMode, Settings
-from harness.source.display import clip
-from harness.source.suggest import did_you_mean
+from harness.source.display import clip, did_you_mean
 
 _NAME_LENGTH: Final = 60
 

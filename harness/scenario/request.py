@@ -13,8 +13,8 @@ from harness.dialects.request import Changes, LoadRequest
 from harness.errors import Problem
 from harness.scenario.model import Scenario
 from harness.settings import Settings
+from harness.source.display import did_you_mean
 from harness.source.document import real_path
-from harness.source.suggest import did_you_mean
 
 _NEAR: Final = 0.8
 """Minimum similarity at which an environment variable is suggested; a process has dozens of them."""

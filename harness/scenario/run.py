@@ -41,8 +41,8 @@ from harness.scenario.streams import preserve_streams
 from harness.scenario.turns import run_turns
 from harness.secrets import Secrets
 from harness.settings import RecordMode, Settings
-from harness.source.defects import located_defects
 from harness.source.document import relative_path
+from harness.source.frames import located_defects
 from harness.source.imports import bundled_data, repeat_environment
 from harness.time.alarms import marked_interrupts
 from harness.time.clock import VirtualTimeLoop

@@ -1,6 +1,6 @@
 """Removes secrets from all text output of this process: printed text, logs, and the output of child processes.
 
-It also makes workflow commands of GitHub Actions in the text inert (`harness.source.workflow_commands`).
+It also makes workflow commands of GitHub Actions in the text inert (`harness.source.display`).
 
 print, warnings, tracebacks ──▶ sys.stdout, sys.stderr ──▶ RedactedStream ──┐
 child processes, MCP servers, C code ──▶ descriptors 1, 2 ──▶ a pipe ──▶ a thread ──┴──▶ terminal or file
@@ -20,7 +20,7 @@ from contextlib import ExitStack, contextmanager, suppress
 from threading import Thread
 from typing import Any, Final, TextIO
 
-from harness.source.workflow_commands import CommandEscaper, in_actions
+from harness.source.display import CommandEscaper, in_actions
 
 Scrub = Callable[[str], str]
 

@@ -11,8 +11,8 @@ from pathlib import Path
 from typing import Final
 
 from harness.errors import FormatError, Problem
+from harness.source.display import did_you_mean
 from harness.source.document import real_path, shown_path
-from harness.source.suggest import did_you_mean
 
 HEAD: Final = "HEAD"
 _TIMEOUT_S: Final = 120.0

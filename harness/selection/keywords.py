@@ -22,8 +22,8 @@ from typing import Final, NoReturn
 
 from harness.errors import FormatError, Problem, Span
 from harness.scenario.model import Scenario
+from harness.source.display import nearest
 from harness.source.document import shown_path
-from harness.source.suggest import nearest
 
 _TOKEN: Final = re.compile(r"[()]|[^\s()]+")
 _WORDS: Final = ("and", "or", "not")

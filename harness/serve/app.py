@@ -12,7 +12,7 @@ from harness.graph.effects import Answer, MCPEndpoint
 from harness.serve import mcp
 from harness.serve.hosts import AllowedHosts
 from harness.serve.responder import Client, StubResponder
-from harness.source.suggest import did_you_mean
+from harness.source.display import did_you_mean
 from harness.world.wire import anthropic_messages, openai_chat, openai_responses
 from harness.world.wire.format import Refusal, WireFormat
 from harness.world.wire.http import (

@@ -9,7 +9,7 @@ from typing import Any
 from harness.errors import FormatError, Problem, UnscriptedCall
 from harness.graph.effects import MCPCall, MCPEndpoint
 from harness.serve.responder import Client, StubResponder
-from harness.source.suggest import did_you_mean
+from harness.source.display import did_you_mean
 from harness.world.mcp.fake import error_result
 from harness.world.mcp.tools import MCPFailure, MCPResult
 

@@ -19,7 +19,7 @@ from harness.serve.hosts import AllowedHosts
 from harness.serve.mcp import scripted_servers
 from harness.serve.responder import ServedRequest, StubResponder
 from harness.serve.worlds import load_scenario
-from harness.source.extras import import_extra
+from harness.source.imports import import_extra
 from harness.world.spec import WorldSpec
 
 _GRACE_S: Final = 1.0

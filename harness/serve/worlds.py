@@ -12,8 +12,8 @@ from harness.errors import FormatError, Problem
 from harness.scenario.load import load_file
 from harness.scenario.model import Scenario
 from harness.settings import load_settings
+from harness.source.display import nearest_names
 from harness.source.document import shown_path
-from harness.source.suggest import nearest_names
 from harness.world.spec import MCPServerSpec, Stub, WorldSpec
 
 _SCHEME_AND_HOST: Final = re.compile(r"[^/]*://[^/]*")

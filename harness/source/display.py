@@ -2,10 +2,18 @@
 
 from __future__ import annotations
 
+import os
 import re
 import unicodedata
-from collections.abc import Mapping
-from typing import Any
+from collections.abc import Iterable, Mapping, Sequence
+from difflib import get_close_matches
+from functools import lru_cache
+from pathlib import Path
+from stat import S_ISREG
+from typing import Any, Final
+
+from harness.errors import Problem, Span
+from harness.source.location import line, split_lines
 
 _BIDI = frozenset("\u061c\u200e\u200f\u202a\u202b\u202c\u202d\u202e\u2066\u2067\u2068\u2069")
 _UNSAFE_CATEGORIES = frozenset({"Cc", "Cs", "Cn", "Zl", "Zp"})
@@ -85,3 +93,192 @@ def _width(character: str) -> int:
     if unicodedata.combining(character):
         return 0
     return 2 if unicodedata.east_asian_width(character) in "WF" else 1
+
+
+_LISTED = 20
+_FEW = 5
+_CUTOFF = 0.6
+_SURE = 0.75
+
+
+def nearest(word: object, options: Iterable[object], *, cutoff: float = _CUTOFF) -> str | None:
+    """Return the option most similar to `word`, ignoring case, or None if none is similar enough.
+
+    All are compared as texts, since keys of YAML may be numbers. `cutoff` is the least similarity; with 1, only
+    equal words match.
+    """
+    known = sorted({str(option) for option in options})
+    by_lower = {option.lower(): option for option in reversed(known)}
+    sought = str(word).lower()
+    found = get_close_matches(sought, list(by_lower), n=_FEW, cutoff=cutoff)
+    return next((by_lower[option] for option in found if _likely(sought, option)), None)
+
+
+def _likely(word: str, option: str) -> bool:
+    """True if an option is a plausible suggestion: it has the same first letter, or is very similar."""
+    if word[:1] == option[:1] or word in option or option in word:
+        return True
+    return bool(get_close_matches(word, [option], n=1, cutoff=_SURE))
+
+
+def did_you_mean(
+    word: object,
+    options: Sequence[object] | Mapping[Any, Any],
+    *,
+    cutoff: float = _CUTOFF,
+    listing: bool = True,
+) -> str:
+    """Return a hint: `did you mean 'reply'?`, else (with `listing`) `known: a, b, c`, else "".
+
+    The list has at most 20 options, in the order given (so do not pass a set).
+    """
+    known = list(dict.fromkeys(map(str, options)))
+    found = nearest(word, known, cutoff=cutoff)
+    if found is not None:
+        return f"did you mean '{found}'?"
+    if not known or not listing:
+        return ""
+    return f"known: {', '.join(known[:_LISTED])}{', …' if len(known) > _LISTED else ''}"
+
+
+def nearest_names(word: str, names: Iterable[str]) -> str:
+    """Return a hint for long names, such as those of scenarios: the nearest, else a few, one per line."""
+    known = list(dict.fromkeys(names))
+    found = nearest(word, known)
+    if found is not None or not known:
+        return f"did you mean '{found}'?" if found is not None else ""
+    few = get_close_matches(word, known, n=_FEW, cutoff=0)
+    more = len(known) - len(few)
+    lines = ["there are:", *few, *([f"… and {more} more"] if more else [])]
+    return "\n      ".join(lines)
+
+
+_BEGINS: Final = "::"
+_ANYWHERE: Final = "##["
+_KEPT: Final = 64
+_ours: set[str] = set()
+
+
+def in_actions() -> bool:
+    """True if a runner of GitHub Actions reads the output of this process."""
+    return os.environ.get("GITHUB_ACTIONS") == "true"
+
+
+def allow_command(command: str) -> str:
+    """Register the line of a command of the harness, which is not escaped, and return it."""
+    _ours.add(command)
+    return command
+
+
+def escape_commands(text: str) -> str:
+    """Escape the commands in a text that starts at the beginning of a line."""
+    return CommandEscaper(in_actions())(text)
+
+
+def escape_json_commands(text: str) -> str:
+    """Escape the commands in a line of JSON, so that it still parses to the same value."""
+    return text.replace(_ANYWHERE, "##\\u005b") if in_actions() else text
+
+
+class CommandEscaper:
+    """Escapes the commands in the text of a stream, piece by piece. A piece may end within a line."""
+
+    def __init__(self, active: bool) -> None:
+        self._active = active
+        self._line = ""
+        """The current line so far, shortened to its beginning and end."""
+
+    def __call__(self, text: str) -> str:
+        """Return the next piece, escaped."""
+        if not self._active or not text:
+            return text
+        return "".join(map(self._piece, text.splitlines(keepends=True)))
+
+    def _piece(self, piece: str) -> str:
+        if not self._line and piece.rstrip("\r\n") in _ours:
+            return piece
+        before = len(self._line)
+        line = self._line + piece
+        begins = len(line) - len(line.lstrip())
+        if line.startswith(_BEGINS, begins):
+            line = f"{line[: begins + 1]}\\{line[begins + 1 :]}"
+        line = line.replace(_ANYWHERE, "##\\[")
+        self._line = "" if piece.endswith(("\n", "\r")) else _ends(line)
+        return line[before:]
+
+
+def _ends(line: str) -> str:
+    """Shorten a line to the parts that, with the text after it, may form a command."""
+    return line if len(line) < _KEPT else line.lstrip()[:2] + line[-2:]
+
+
+_INDENT: Final = "    "
+_WIDTH: Final = 100
+_BEFORE: Final = 40
+_LARGEST: Final = 20_000_000
+"""The size in bytes of the largest file whose lines are shown."""
+
+
+def render(problem: Problem, text: str | None = None) -> str:
+    """Render a problem: `file:line:column: message`, the source line with its caret, and the hint.
+
+    `text` is the text of the file. Without it the file is read; if that fails, the line is left out.
+    """
+    prefix = f"{problem.span}: " if problem.span else ""
+    parts = [f"{prefix}{problem.message}"]
+    shown = excerpt(problem.span, text) if problem.span else ""
+    if shown:
+        parts.append(shown)
+    if problem.hint:
+        parts.append(_INDENT + problem.hint)
+    return "\n".join(parts)
+
+
+def excerpt(span: Span, text: str | None = None) -> str:
+    """Return the line of `span`, indented, with `^~~~` under the span; "" if the line is empty or does not exist.
+
+    Long lines are cut around the span. Control characters are shown as `·`.
+    """
+    source = _line_of(span) if text is None else line(text, span.line)
+    if source is None or not source.strip():
+        return ""
+    start = min(max(span.column - 1, 0), len(source))
+    end = min(start + max(span.length, 1), max(len(source), start + 1))
+    source, start, end = cut_around(source, start, end)
+    source = "".join(c if c.isprintable() or c == "\t" else "·" for c in source)
+    before = "".join("\t" if c == "\t" else " " * columns(c) for c in source[:start])
+    marked = columns(source[start:end]) or 1
+    return f"{_INDENT}{source.rstrip()}\n{_INDENT}{before}^{'~' * (marked - 1)}"
+
+
+def cut_around(source: str, start: int, end: int, width: int = _WIDTH) -> tuple[str, int, int]:
+    """Cut a line to about `width` characters around the part from `start` to `end`; return it and the new offsets."""
+    if len(source) <= width:
+        return source, start, end
+    before = min(_BEFORE, width // 2)
+    first = max(0, start - before) if start > width - before else 0
+    last = min(len(source), first + width)
+    head, tail = "…" if first else "", "…" if last < len(source) else ""
+    shift = len(head) - first
+    return head + source[first:last] + tail, start + shift, min(end, last) + shift
+
+
+def _line_of(span: Span) -> str | None:
+    try:
+        path = Path(span.file)
+        folder = os.path.join(os.path.realpath(path.parent), "")
+        if path.is_symlink() and not os.path.realpath(path).startswith(folder):
+            return None  # a link in a stranger's project may lead to a private file
+        found = path.stat()
+        if not S_ISREG(found.st_mode) or found.st_size > _LARGEST:
+            return None
+        lines = _lines(path.absolute(), found.st_mtime_ns, found.st_size)
+    except (OSError, ValueError):
+        return None
+    return lines[span.line - 1] if 0 < span.line <= len(lines) else None
+
+
+@lru_cache(maxsize=8)
+def _lines(path: Path, _modified_ns: int, _size: int) -> list[str]:
+    """Return the lines of a file. Cached, as a file with one problem often has many."""
+    return split_lines(path.read_text(encoding="utf-8-sig"))

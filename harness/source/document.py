@@ -16,10 +16,10 @@ from pathlib import Path
 from typing import Any, Final, NoReturn
 
 from harness.errors import ManifestError, Problem, SourceError, Span
-from harness.source import json, toml, yaml
-from harness.source.location import Flaw, Lines, Location, Unreadable, split_lines
-from harness.source.rewriting import Rewrite, Rewritten
-from harness.source.suggest import nearest
+from harness.source import json, yaml
+from harness.source import json as toml
+from harness.source.display import nearest
+from harness.source.location import Flaw, Lines, Location, Rewrite, Rewritten, Unreadable, split_lines
 from harness.source.yaml import Version
 
 DocumentPath = tuple[str | int, ...]
@@ -270,7 +270,7 @@ def parse(
     return Document(file, value, text, read_as.location(location))
 
 
-_load_json, _load_toml, _load_yaml = json.load, toml.load, yaml.load
+_load_json, _load_toml, _load_yaml = json.load, toml.load_toml, yaml.load
 
 
 def read(

@@ -12,7 +12,7 @@ from typing import Any
 
 from harness.errors import SourceError
 from harness.source.document import Document, DocumentPath
-from harness.source.rewriting import Replacement
+from harness.source.location import Replacement
 
 Parse = Callable[[str], Document]
 

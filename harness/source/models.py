@@ -26,11 +26,9 @@ from pydantic import BaseModel, ValidationError
 from pydantic_core import ErrorDetails, PydanticCustomError
 
 from harness.errors import ManifestError, Problem, SourceError
-from harness.source.alternatives import Step, ValidationIssue, without_alternatives
-from harness.source.display import clip
+from harness.source.display import clip, did_you_mean, nearest
 from harness.source.document import Document, DocumentPath
-from harness.source.keys import hint_where_known, models_at
-from harness.source.suggest import did_you_mean, nearest
+from harness.source.keys import Step, ValidationIssue, hint_where_known, models_at, without_alternatives
 from harness.source.yaml import noun
 
 Model = TypeVar("Model", bound=BaseModel)

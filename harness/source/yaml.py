@@ -26,10 +26,9 @@ from yaml.events import (
     SequenceStartEvent,
 )
 
-from harness.source.display import clip
+from harness.source.display import clip, did_you_mean
 from harness.source.location import MAX_DEPTH, MAX_NODES, Children, Flaw, Location, Unreadable
 from harness.source.scalars import PREFIX, Resolve, resolve_1_1, resolve_1_2, resolve_vcr, tagged
-from harness.source.suggest import did_you_mean
 from harness.source.yaml_syntax import syntax_flaw
 
 Version = Literal["1.1", "1.2", "vcr", "templated", "numbered", "scalar-keys"]

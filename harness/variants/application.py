@@ -23,9 +23,9 @@ from harness.graph.names import names_of
 from harness.scenario.model import Scenario, Variation
 from harness.scenario.request import load_request
 from harness.settings import Projects
+from harness.source.display import did_you_mean
 from harness.source.document import Document, read, real_path, shown_path
 from harness.source.models import in_file_order
-from harness.source.suggest import did_you_mean
 from harness.variants.document import Variant
 
 

@@ -18,7 +18,7 @@ from harness.scenario.model import Scenario
 from harness.scenario.request import load_request
 from harness.scenario.words import AgentWords
 from harness.settings import Projects
-from harness.source.suggest import did_you_mean
+from harness.source.display import did_you_mean
 from harness.variants.document import Variant
 from harness.world.providers.parameters import KNOWN_PARAMETERS
 

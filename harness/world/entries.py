@@ -13,8 +13,8 @@ from harness.graph.effects import Answer, Effect, HandlerCall, ScriptCall, ToolC
 from harness.graph.model import State
 from harness.interception.real_effects import within_effect
 from harness.secrets.given import given_to_this_process
+from harness.source.display import did_you_mean
 from harness.source.imports import ImportProblem, import_object
-from harness.source.suggest import did_you_mean
 from harness.world.scripts import Scripts
 from harness.world.spec import Entry, WorldSpec
 from harness.world.stubs import StubList, can_answer

@@ -8,7 +8,7 @@ import pytest
 
 import harness
 from harness.errors import ExtraMissing
-from harness.source.extras import import_extra
+from harness.source.imports import import_extra
 
 ROOT = Path(__file__).parents[2]
 PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
@@ -35,7 +35,7 @@ def test_install_commands_are_found() -> None:
     assert {place for _, place in installs()} >= {
         "README.md",
         "docs/serve.md",
-        "harness/source/extras.py",
+        "harness/source/imports.py",
         "Makefile",
     }
 

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 
 from harness.errors import FormatError
 from harness.scenario.load import load_file
-from harness.source.excerpt import render
+from harness.source.display import render
 
 SEED = """\
 harness: 1

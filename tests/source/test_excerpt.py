@@ -7,8 +7,7 @@ from pathlib import Path
 import pytest
 
 from harness.errors import Problem, Span
-from harness.source.excerpt import excerpt, render
-from harness.source.suggest import did_you_mean, nearest
+from harness.source.display import did_you_mean, excerpt, nearest, render
 
 
 def test_a_problem_shows_its_line_a_caret_and_the_hint() -> None:

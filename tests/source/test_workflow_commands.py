@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from harness.source.workflow_commands import (
+from harness.source.display import (
     CommandEscaper,
     allow_command,
     escape_commands,

@@ -41,13 +41,12 @@ from harness.dialects.agentspec.references import (
     UnreadableValue,
 )
 from harness.dialects.agentspec.tables import REFERENCE, TABLE, TYPE, VERSION, table_entries
-from harness.dialects.kit.manifest import Problems
+from harness.dialects.kit.manifest import Problems, sexagesimals
 from harness.dialects.request import LoadRequest
 from harness.errors import ManifestError, Problem, Span
+from harness.source.display import did_you_mean
 from harness.source.document import Document
 from harness.source.models import describe, keys_of, validate
-from harness.source.sexagesimal import sexagesimals
-from harness.source.suggest import did_you_mean
 
 _OMITTED: Final = object()
 

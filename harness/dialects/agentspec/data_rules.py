@@ -16,7 +16,7 @@ from harness.dialects.agentspec.types import castable, same_type
 from harness.dialects.kit.manifest import reachable
 from harness.errors import Problem, Span
 from harness.graph.to_json import from_json
-from harness.source.suggest import did_you_mean, nearest
+from harness.source.display import did_you_mean, nearest
 
 
 def quoted_list(names: Iterable[str]) -> str:

@@ -21,9 +21,9 @@ from harness.dialects.agentspec.data_flow import is_single_string
 from harness.dialects.agentspec.tables import REFERENCE, TABLE, TYPE, VERSION, missing_root_problem
 from harness.dialects.kit.manifest import Problems
 from harness.errors import Problem
+from harness.source.display import nearest
 from harness.source.document import Document
 from harness.source.models import describe, validate
-from harness.source.suggest import nearest
 
 PLUGIN: Final = "component_plugin_name"
 PLUGIN_KEYS: Final = "component_plugin_"

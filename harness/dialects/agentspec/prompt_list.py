@@ -13,9 +13,9 @@ from harness.dialects.agentspec.tables import REFERENCE, TYPE, mapped_entries, t
 from harness.dialects.dialect import Prompt, Tunable
 from harness.dialects.kit.manifest import Problems, temperature, tool_lists
 from harness.dialects.request import LoadRequest
+from harness.source.display import did_you_mean
 from harness.source.document import Document, DocumentPath
 from harness.source.models import describe
-from harness.source.suggest import did_you_mean
 
 _KEYS: Final = ("system_prompt", "prompt_template")
 

@@ -16,9 +16,9 @@ from harness.dialects.agentspec.document import version_problems
 from harness.dialects.agentspec.tables import REFERENCE, TABLE, TYPE, VERSION, mapped_entries, table_entries
 from harness.dialects.kit.manifest import Problems
 from harness.errors import Problem, Span
+from harness.source.display import did_you_mean, nearest
 from harness.source.document import Document, DocumentPath
 from harness.source.models import describe
-from harness.source.suggest import did_you_mean, nearest
 
 MAX_NODES: Final = 100_000
 """The maximum number of nodes in a component's values, and in a referenced value, with all references expanded."""

@@ -36,7 +36,7 @@ from harness.dialects.agentspec.properties import Property
 from harness.dialects.agentspec.types import castable, same_type, type_of
 from harness.errors import Problem
 from harness.matchers.schema_flaws import misspelt_keywords
-from harness.source.suggest import did_you_mean
+from harness.source.display import did_you_mean
 
 
 def node_names_are_unique(flow: Flow) -> Iterator[Problem]:

@@ -2,23 +2,24 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from inspect import isclass
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any, Final, TypeVar
 
 from harness.dialects.dialect import Tunable
 from harness.dialects.request import LoadRequest
 from harness.engine.context import RunContext
 from harness.errors import HarnessError, ManifestError, Problem, Span
+from harness.source.display import did_you_mean
 from harness.source.document import Document, DocumentPath, parse, shown_path
 from harness.source.imports import ImportProblem, import_object
+from harness.source.location import Rewrite
 from harness.source.models import describe, in_file_order
-from harness.source.rewriting import Rewrite
 from harness.source.static_lookup import is_plain_class, is_plain_function, look_up, name_of_tool
-from harness.source.suggest import did_you_mean
 from harness.source.yaml import Version
 
 
@@ -244,3 +245,28 @@ def tool_lists(
 def plain_name(tool: Any) -> str | None:
     """Return the name of a tool that is written as its name."""
     return tool if isinstance(tool, str) and tool else None
+
+
+_LIKELY: Final = re.compile(r"\d:[0-5]?\d")
+
+
+def sexagesimals(document: Document) -> Iterator[Problem]:
+    """Yield a warning for each sexagesimal number in a document, except in `metadata`, which has no effect."""
+    if _LIKELY.search(document.text):
+        yield from _below(document, (), document.value)
+
+
+def _below(document: Document, path: DocumentPath, value: Any) -> Iterator[Problem]:
+    if isinstance(value, dict):
+        for key, item in value.items():
+            if key != "metadata":
+                yield from _below(document, (*path, key), item)
+    elif isinstance(value, list):
+        for at, item in enumerate(value):
+            yield from _below(document, (*path, at), item)
+    elif type(value) in (int, float):
+        start, end = document.extent_of(path)
+        written = document.text[start:end]
+        if ":" in written and "*" not in written:
+            text = f"{written} is read as the number {value:g}, to the base of 60 (YAML 1.1)"
+            yield Problem("sexagesimal", text, document.span(path), "quote it to make it text", "warning")

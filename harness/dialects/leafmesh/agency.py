@@ -50,11 +50,10 @@ from harness.errors import Problem, Span
 from harness.graph.events import Arrival
 from harness.graph.joins import Join
 from harness.graph.model import Dispatch, Edge, State
+from harness.source.display import did_you_mean
 from harness.source.document import Document, shown_path
-from harness.source.import_scope import ImportScope
-from harness.source.imports import recording_environment
+from harness.source.imports import ImportScope, recording_environment
 from harness.source.static_lookup import Function
-from harness.source.suggest import did_you_mean
 from harness.time.frozen import preserve_clocks
 
 _IMPORT: Final = (ast.Import, ast.ImportFrom)

@@ -17,8 +17,8 @@ from harness.dialects.leafmesh.decorators import Function as DecoratorsFunction
 from harness.dialects.leafmesh.decorators import RegisteredTool, global_tool, register
 from harness.dialects.leafmesh.document import AnyAgent, HumanAgent
 from harness.errors import HarnessError, Problem
+from harness.source.display import did_you_mean, nearest
 from harness.source.static_lookup import Function
-from harness.source.suggest import did_you_mean, nearest
 
 
 class NotInStandIn(HarnessError):

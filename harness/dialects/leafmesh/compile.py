@@ -34,7 +34,7 @@ from harness.graph.events import ConcurrencyLimit, EventGraph
 from harness.graph.joins import Join
 from harness.graph.model import START, Channel, Edge, Entry, Lifecycle, Node, Rerun, State
 from harness.graph.vocabulary import Vocabulary
-from harness.source.suggest import did_you_mean
+from harness.source.display import did_you_mean
 
 
 def unused_parts(

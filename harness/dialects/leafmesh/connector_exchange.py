@@ -20,8 +20,8 @@ from harness.engine.context import NodeContext
 from harness.errors import HarnessError
 from harness.graph.effects import AgentCall, HTTPReply, MCPCall, MCPEndpoint, http_call
 from harness.graph.to_json import error_text, from_json, to_json
+from harness.source.display import did_you_mean
 from harness.source.models import keys_of
-from harness.source.suggest import did_you_mean
 
 CALLBACK_BASE: Final = "http://127.0.0.1:18820/callback/"
 """The URL prefix to which the external system posts its result. spec: "Sync vs Callback Mode"."""

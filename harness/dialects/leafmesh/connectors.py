@@ -24,10 +24,10 @@ from harness.dialects.leafmesh.fields import (
 )
 from harness.dialects.leafmesh.path_patterns import EACH, matches
 from harness.errors import Problem
+from harness.source.display import did_you_mean
 from harness.source.document import Document, DocumentPath
 from harness.source.keys import models_at
 from harness.source.models import keys_of, validate
-from harness.source.suggest import did_you_mean
 
 _UNIVERSAL: Final = frozenset(keys_of(Agent))
 _OF_TYPE: Final[Mapping[str, list[str]]] = {

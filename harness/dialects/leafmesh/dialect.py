@@ -9,8 +9,8 @@ from typing import Any, Final
 
 from harness.dialects.dialect import YamlVersion, lazy_function
 from harness.dialects.leafmesh.path_patterns import EACH, texts
+from harness.source.display import nearest
 from harness.source.document import Document
-from harness.source.suggest import nearest
 
 name = "leafmesh"
 title = "LeafMesh meshes (config.yaml)"

@@ -29,8 +29,8 @@ from harness.dialects.leafmesh.fields import (
     Texts,
     Whole,
 )
+from harness.source.display import nearest
 from harness.source.models import Mistake, mistaken
-from harness.source.suggest import nearest
 
 TYPES: Final = ("string", "number", "boolean", "list", "object")
 """The types of fields. spec: "`yields` and `inputs` Type Strings"."""

@@ -24,9 +24,8 @@ from harness.dialects.request import LoadRequest
 from harness.errors import ManifestError, Problem
 from harness.graph.to_json import to_json
 from harness.source.document import Document
-from harness.source.location import Lines
+from harness.source.location import Lines, Replacement, Rewritten
 from harness.source.models import in_file_order, validate
-from harness.source.rewriting import Replacement, Rewritten
 
 _OPENING: Final = re.compile(r"\$\{([A-Za-z_][A-Za-z0-9_]*)([:}])")
 _END: Final = re.compile(r"[}\r\n]")

@@ -13,8 +13,8 @@ from harness.dialects.leafmesh.llm_agent import schema_of
 from harness.dialects.leafmesh.path_patterns import EACH, Match, matches
 from harness.dialects.leafmesh.routing import reads_narrations
 from harness.errors import Problem, Span
+from harness.source.display import nearest
 from harness.source.document import Document, DocumentPath
-from harness.source.suggest import nearest
 
 _FIELDS: Final[Mapping[Sequence[Any], Sequence[str]]] = {
     (): ("debug", "log_level", "environment", "redis", "api", "mesh", "data_structures"),

@@ -27,8 +27,8 @@ from harness.graph.effects import LLMReply
 from harness.graph.joins import Join
 from harness.graph.model import GOTO, START, Dispatch, Edge, Rerun, Router, Routes, State
 from harness.graph.to_json import compact_json, error_text, from_json
+from harness.source.display import did_you_mean
 from harness.source.document import Document
-from harness.source.suggest import did_you_mean
 
 SUMMARIZER: Final = "summarizer"
 """The node name of its model calls. It is not an agent of the mesh and never in `path`. NOTES 2.3."""

@@ -26,8 +26,8 @@ from harness.matchers.schema_flaws import (
     schema_flaw,
     unresolved_references,
 )
+from harness.source.display import did_you_mean
 from harness.source.document import Document, DocumentPath
-from harness.source.suggest import did_you_mean
 
 
 def response_format_problems(document: Document) -> Iterator[Problem]:

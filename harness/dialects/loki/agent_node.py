@@ -27,9 +27,9 @@ from harness.errors import ManifestError, Problem
 from harness.graph.effects import AgentCall
 from harness.graph.model import END, START, Edge, Graph, Lifecycle, Node, State, Update
 from harness.graph.vocabulary import NestedGraph, Vocabulary
+from harness.source.display import nearest
 from harness.source.document import Document
 from harness.source.models import keys_of, validate
-from harness.source.suggest import nearest
 
 MAX_MODEL_CALLS: Final = 1000
 """The maximum number of model calls in one run. Loki has no limit."""

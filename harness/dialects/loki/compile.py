@@ -31,9 +31,9 @@ from harness.engine.context import RunContext
 from harness.errors import HarnessError, ManifestError, Problem, Span
 from harness.graph.model import Graph, Lifecycle, Node, NodeEntry, State
 from harness.graph.vocabulary import Vocabulary
+from harness.source.display import did_you_mean
 from harness.source.document import Document, shown_path
 from harness.source.models import validate
-from harness.source.suggest import did_you_mean
 
 
 class VisitLimit(HarnessError):

@@ -12,9 +12,9 @@ from typing import Annotated, Any, ClassVar, Final, Literal, Self, get_args
 from pydantic import BaseModel, ConfigDict, Field, model_validator
 
 from harness.graph.model import END, START
+from harness.source.display import did_you_mean
 from harness.source.document import DocumentPath
 from harness.source.models import Mistake, mistaken
-from harness.source.suggest import did_you_mean
 
 Seconds = Annotated[float, Field(ge=0, allow_inf_nan=False)]
 Finite = Annotated[float, Field(allow_inf_nan=False)]

@@ -13,8 +13,8 @@ from harness.dialects.loki.document import ApprovalNode, EndNode, GraphFile, Nod
 from harness.engine.context import RunContext
 from harness.errors import HarnessError
 from harness.graph.model import END, GOTO, START, Edge, Router, Routes, State, Update
+from harness.source.display import did_you_mean
 from harness.source.document import Document, DocumentPath
-from harness.source.suggest import did_you_mean
 
 NEXT: Final = "next"
 FALLBACK: Final = "fallback"

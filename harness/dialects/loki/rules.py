@@ -21,9 +21,9 @@ from harness.dialects.loki.templates import MISSPELLING_CUTOFF
 from harness.dialects.loki.tool_universe import SERVER, Functions, ToolUniverse, shared_file
 from harness.dialects.request import LoadRequest
 from harness.errors import ManifestError, Problem
+from harness.source.display import did_you_mean, nearest
 from harness.source.document import Document
 from harness.source.models import keys_of
-from harness.source.suggest import did_you_mean, nearest
 
 _MANIFESTS: Final = tuple(Path(name).stem for name in (GRAPH, CONFIG))
 

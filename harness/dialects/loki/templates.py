@@ -16,8 +16,7 @@ from harness.dialects.kit.templates import fill, placeholders
 from harness.dialects.loki.document import NodeSpec
 from harness.errors import HarnessError
 from harness.graph.to_json import MAX_DEPTH, compact_json
-from harness.source.display import clip
-from harness.source.suggest import nearest
+from harness.source.display import clip, nearest
 
 _EXPONENT: Final = re.compile(r"\de[+-]\d")
 _NUMBER: Final = re.compile(r'"(?:[^"\\]|\\.)*"|(\d)(?:\.(\d+))?e([+-]\d+)')

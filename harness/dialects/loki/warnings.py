@@ -22,8 +22,8 @@ from harness.dialects.loki.templates import MISSPELLING_CUTOFF, TEMPLATE, is_pat
 from harness.dialects.request import LoadRequest
 from harness.errors import ManifestError, Problem
 from harness.matchers.schema_flaws import KEYWORDS, misspelt_keywords, schema_flaw
+from harness.source.display import nearest
 from harness.source.document import Document, DocumentPath
-from harness.source.suggest import nearest
 
 _IGNORED_NEXT = {
     doc.ApprovalNode: "it leaves by its routes and on_other",

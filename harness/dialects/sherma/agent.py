@@ -32,9 +32,9 @@ from harness.graph.effects import MCPEndpoint
 from harness.graph.messages import MessageLog
 from harness.graph.model import Node, State
 from harness.graph.vocabulary import KINDS, NODE, NestedGraph, Vocabulary
+from harness.source.display import did_you_mean
 from harness.source.document import Document, DocumentPath, parse, read
 from harness.source.models import validate
-from harness.source.suggest import did_you_mean
 
 
 class SkillNotFound(HarnessError):

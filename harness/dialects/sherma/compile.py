@@ -45,10 +45,10 @@ from harness.errors import ManifestError, Problem, Span
 from harness.graph.effects import MCPEndpoint
 from harness.graph.messages import MessageLog, append_messages, to_messages
 from harness.graph.model import Channel, Graph, Node
+from harness.source.display import did_you_mean
 from harness.source.document import Document, DocumentPath
 from harness.source.environment import substitute
 from harness.source.models import validate
-from harness.source.suggest import did_you_mean
 
 
 class ManifestCompiler:

@@ -17,8 +17,8 @@ from harness.dialects.kit.manifest import UnimportedObject
 from harness.engine.callables import call, contained
 from harness.engine.context import RunContext
 from harness.errors import ManifestError, Problem, Span
+from harness.source.display import did_you_mean, nearest
 from harness.source.models import describe
-from harness.source.suggest import did_you_mean, nearest
 
 Context = TypeVar("Context")
 

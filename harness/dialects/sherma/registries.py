@@ -25,7 +25,7 @@ from harness.dialects.sherma.tools import Tool, resolve_version
 from harness.engine.context import NodeContext
 from harness.errors import HarnessError
 from harness.graph.effects import ToolSpec
-from harness.source.suggest import did_you_mean
+from harness.source.display import did_you_mean
 
 if TYPE_CHECKING:
     from langchain_core.language_models import BaseChatModel

@@ -12,8 +12,8 @@ from harness.dialects.sherma.tools import find_version
 from harness.errors import Problem
 from harness.graph.model import END, START
 from harness.matchers.schema_flaws import schema_flaw
+from harness.source.display import did_you_mean
 from harness.source.document import Document, DocumentPath
-from harness.source.suggest import did_you_mean
 
 FALLBACK_TYPES = ("call_llm", "tool_node", "call_agent", "custom")
 

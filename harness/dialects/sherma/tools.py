@@ -25,8 +25,8 @@ from harness.engine.context import NodeContext
 from harness.errors import HarnessError, ManifestError, Problem, Span
 from harness.graph.effects import MCPCall, MCPEndpoint, ToolCall, ToolSpec
 from harness.graph.to_json import to_json
+from harness.source.display import did_you_mean
 from harness.source.models import describe
-from harness.source.suggest import did_you_mean
 
 _PLAIN: Final = re.compile(r"\d+(\.\d+)*")
 

@@ -17,9 +17,9 @@ from harness.expressions.cel import Expression, written_keys
 from harness.expressions.cel import compile as compile_cel
 from harness.graph.model import START
 from harness.graph.model import Graph as ModelGraph
+from harness.source.display import did_you_mean
 from harness.source.document import Document, DocumentPath
 from harness.source.models import validate
-from harness.source.suggest import did_you_mean
 
 _RESPONSE: Final = "llm_response"
 _WORDS: Final = re.compile(r"[A-Za-z][\w ,.;:!?'’-]{0,60}")

@@ -11,7 +11,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Final
 
-from harness.dialects.kit.manifest import Problems, only_document, refuse_deep_nesting
+from harness.dialects.kit.manifest import Problems, only_document, refuse_deep_nesting, sexagesimals
 from harness.dialects.request import LoadRequest
 from harness.dialects.yagra.document import SUBGRAPH, TEXT_INPUT, NodeSpec, Workflow
 from harness.dialects.yagra.nodes import BUILT_IN, StateKeys, handler_node, lifecycle, subgraph_node
@@ -28,10 +28,9 @@ from harness.dialects.yagra.warnings import (
 from harness.errors import ManifestError, Problem, Span
 from harness.graph.model import Graph, Node
 from harness.graph.vocabulary import NestedGraph, Vocabulary
+from harness.source.display import nearest
 from harness.source.document import Document, real_path, shown_path
 from harness.source.models import describe, validate
-from harness.source.sexagesimal import sexagesimals
-from harness.source.suggest import nearest
 
 Load = Callable[[LoadRequest, "Subgraphs"], Graph]
 

@@ -9,8 +9,8 @@ from typing import Annotated, Any, ClassVar, Final, Literal
 
 from pydantic import BaseModel, BeforeValidator, Field, field_validator, model_validator
 
+from harness.source.display import did_you_mean
 from harness.source.models import Mistake, mistaken
-from harness.source.suggest import did_you_mean
 
 FIELD_TYPES: Final = ("str", "int", "float", "bool", "list", "dict", "messages")
 REDUCERS: Final = ("add",)

@@ -21,9 +21,9 @@ from harness.engine.context import NodeContext
 from harness.errors import FormatError, HarnessError
 from harness.graph.effects import LLMCall, LLMReply
 from harness.graph.to_json import error_text
+from harness.source.display import did_you_mean
 from harness.source.document import parse
 from harness.source.models import describe
-from harness.source.suggest import did_you_mean
 
 ATTEMPTS: Final = 3
 """The number of attempts for a node without `retry`, with delays of 1 s and 2 s."""

@@ -34,8 +34,8 @@ from harness.graph.messages import MessageLog, append_messages
 from harness.graph.model import Channel, Graph, Lifecycle, NodeFunction, Update
 from harness.graph.model import State as ModelState
 from harness.graph.to_json import error_text
+from harness.source.display import nearest
 from harness.source.models import describe
-from harness.source.suggest import nearest
 
 Params = Mapping[str, Any]
 State = Mapping[str, Any]

@@ -17,9 +17,9 @@ from harness.dialects.kit.manifest import mappings, only_document, temperature
 from harness.dialects.request import LoadRequest
 from harness.dialects.yagra.document import SUBGRAPH
 from harness.errors import ManifestError, Problem, Span
+from harness.source.display import did_you_mean
 from harness.source.document import Document, DocumentPath, real_path, relative_path
 from harness.source.models import describe
-from harness.source.suggest import did_you_mean
 
 PROMPT: Final = "prompt"
 PROMPT_REF: Final = "prompt_ref"

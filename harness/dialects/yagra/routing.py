@@ -12,9 +12,9 @@ from harness.engine.context import RunContext
 from harness.errors import HarnessError
 from harness.graph.messages import MessageLog
 from harness.graph.model import END, START, Dispatch, Edge, Router, State
+from harness.source.display import did_you_mean
 from harness.source.document import Document
 from harness.source.models import describe
-from harness.source.suggest import did_you_mean
 
 
 class NoRoute(HarnessError):

@@ -13,8 +13,8 @@ from typing import Final
 from harness.dialects.yagra.document import EdgeSpec, Workflow
 from harness.errors import Problem
 from harness.graph.model import END, START
+from harness.source.display import did_you_mean, nearest
 from harness.source.document import Document
-from harness.source.suggest import did_you_mean, nearest
 
 HANDLERS_WITHOUT_LABEL: Final = ("structured_llm", "streaming_llm")
 """Built-in handlers that never return `__next__`."""

@@ -25,8 +25,8 @@ from harness.dialects.yagra.nodes import BUILT_IN, unless_replaced
 from harness.dialects.yagra.prompts import PROMPT_REF, Params, ResolvedPrompt, first_stray_brace
 from harness.errors import Problem, Span, Unless
 from harness.graph.model import Graph
+from harness.source.display import did_you_mean, nearest
 from harness.source.document import Document, DocumentPath
-from harness.source.suggest import did_you_mean, nearest
 
 _MODEL: Final = "model"
 _PARAMS_OF_MODELS: Final = (PROMPT_REF, _MODEL, OUTPUT_KEY)

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, Final
 from harness import __version__
 from harness.report.encoding import encode
 from harness.report.otel.spans import RunSpans, Span
-from harness.source.extras import import_extra
+from harness.source.imports import import_extra
 
 if TYPE_CHECKING:
     from opentelemetry.sdk.resources import Resource

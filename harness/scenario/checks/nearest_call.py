@@ -7,7 +7,7 @@ from typing import Any
 
 from harness.matchers.value import leaf_score
 from harness.scenario.diff import one_line, readable_diff
-from harness.source.suggest import nearest
+from harness.source.display import nearest
 
 Call = Mapping[str, Any]
 

@@ -12,7 +12,7 @@ from typing import Any
 from harness.errors import Span, UnscriptedCall
 from harness.graph.effects import Answer, Effect, MCPCall, MCPEndpoint, ToolSpec
 from harness.graph.model import State
-from harness.source.suggest import did_you_mean
+from harness.source.display import did_you_mean
 from harness.world.backend import Backend
 from harness.world.mcp.connect import connect
 from harness.world.mcp.fake import fake_session

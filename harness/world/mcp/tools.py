@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from typing import Any, Protocol
 
 from harness.errors import WorldError
-from harness.source.suggest import did_you_mean
+from harness.source.display import did_you_mean
 
 INVALID_PARAMS = -32602
 INTERNAL_ERROR = -32603

@@ -13,7 +13,7 @@ from urllib.parse import urljoin, urlsplit
 
 from harness.errors import KeyMissing, ProviderError
 from harness.graph.effects import LLMCall, ModelServer
-from harness.source.suggest import did_you_mean
+from harness.source.display import did_you_mean
 
 Protocol = Literal["openai", "anthropic", "ollama"]
 

@@ -16,7 +16,7 @@ from langchain_core.language_models import BaseChatModel
 from pydantic import ValidationError
 
 from harness.errors import ProviderError
-from harness.source.extras import import_extra
+from harness.source.imports import import_extra
 from harness.world.providers.access import Address, Protocol
 from harness.world.providers.model_request import ModelRequest
 

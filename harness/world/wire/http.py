@@ -14,7 +14,7 @@ from harness.graph.effects import Answer, Effect, HTTPCall, HTTPReply, LLMCall, 
 from harness.graph.to_json import from_json
 from harness.interception.patches import kept_request_headers
 from harness.secrets import placeholder, secret_header
-from harness.source.extras import import_extra
+from harness.source.imports import import_extra
 from harness.world.answers import ScriptedAnswer
 from harness.world.spec import ErrorAnswer
 from harness.world.wire.format import Json, Refusal, WireFormat

@@ -15,7 +15,7 @@ from harness.dialects.request import LoadRequest
 from harness.engine.context import NodeContext
 from harness.errors import ManifestError, Problem, Span
 from harness.graph.effects import HTTPCall, HTTPReply, http_call
-from harness.source.extras import import_extra
+from harness.source.imports import import_extra
 
 _PURPOSE = "to read documents"
 

@@ -20,7 +20,7 @@ from harness.errors import HarnessError, ManifestError, Problem
 from harness.graph.effects import HTTPReply, RetrievalReply, http_call
 from harness.source.display import clip
 from harness.source.document import Document
-from harness.source.extras import import_extra
+from harness.source.imports import import_extra
 
 
 def split_documents(sources: Iterable[Source], size: int, overlap: int) -> list[Chunk]:

@@ -32,7 +32,7 @@ from harness.dialects.loki.document import RagNode
 from harness.dialects.request import Stamp, stamp
 from harness.errors import ManifestError, Problem
 from harness.source.document import Document, read
-from harness.source.extras import import_extra
+from harness.source.imports import import_extra
 from harness.source.models import validate
 
 RANK_CONSTANT: Final = 60
