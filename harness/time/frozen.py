@@ -34,10 +34,13 @@ def restore_clocks(saved: list[Any]) -> None:
     """Put back the functions and classes of `read_clocks` wherever others have replaced them."""
     replaced: Bindings = {}
     libraries = set()
+    genuine = {id(value) for value in saved}
     for (module, name), value in zip(_CLOCKS, saved, strict=True):
         found = getattr(module, name, None)
         if found is not value:
             setattr(module, name, value)
+            if id(found) in genuine:  # another clock, which keeps its own names
+                continue
             replaced[id(found)] = found, value
             if (module, name) != _WAITS:
                 libraries.add(sys.modules.get(getattr(found, "__module__", None) or ""))

@@ -22,7 +22,9 @@ class Frozen(datetime.datetime):
         return frozen[-1]
 def fake():
     return frozen[-1].timestamp()
-fakes = {"datetime": Frozen, "time": fake, "monotonic": fake}
+def fake_monotonic():
+    return frozen[-1].timestamp()
+fakes = {"datetime": Frozen, "time": fake, "monotonic": fake_monotonic}
 def bind(old, new):
     for module in [m for m in list(sys.modules.values()) if m.__name__ != __name__]:
         for name, value in list(vars(module).items()):
@@ -77,4 +79,11 @@ def test_time_travel_that_is_never_ended_ends_with_its_run(run: Run, body: str) 
     head = f"import time_machine\n{HEAD}\ntravel = time_machine.travel(0, tick=False)"
     assert read(run(f"{body}\n{NOW}", head=head))["time"] == 0
     assert read(run(NOW, name="next", head=HEAD))["time"] == 1767225600
+    assert abs(time.time_ns() / 1e9 - real.time_ns() / 1e9) < 60
+
+
+def test_a_clock_in_the_place_of_another_changes_only_its_own_run(run: Run) -> None:
+    before = time.monotonic_ns
+    run("time.time = time.monotonic_ns\nreturn {}", head=HEAD)
+    assert time.monotonic_ns is before
     assert abs(time.time_ns() / 1e9 - real.time_ns() / 1e9) < 60
