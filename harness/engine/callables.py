@@ -10,10 +10,12 @@ from __future__ import annotations
 import asyncio
 import inspect
 import traceback
-from collections.abc import Awaitable, Iterator, Mapping
+from collections.abc import Awaitable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from contextvars import ContextVar
 from typing import Any, Final, TypeVar
+
+from langchain_core.messages import ToolMessage
 
 from harness.graph.to_json import error_text
 
@@ -103,3 +105,31 @@ def _description(error: BaseException) -> str:
         return f"it called sys.exit({error.code!r})"
     text = error_text(error)
     return f"it raised {type(error).__name__}{f': {text}' if text else ''}"
+
+
+Call = Mapping[str, Any]
+"""A tool call of an ai message: {name, args, id}."""
+
+
+def result_message(call: Call, content: str | list[Any]) -> ToolMessage:
+    """Return the message with a tool's result."""
+    return ToolMessage(content=content, name=call["name"], tool_call_id=call["id"], status="success")
+
+
+def error_message(call: Call, content: str | list[Any]) -> ToolMessage:
+    """Return the message with the error that a tool reported."""
+    return ToolMessage(content=content, name=call["name"], tool_call_id=call["id"], status="error")
+
+
+def unknown_tool(call: Call, names: Iterable[str]) -> ToolMessage:
+    """Return the error message for a tool that the model does not have. `names` are the tools it has."""
+    from langgraph.prebuilt.tool_node import INVALID_TOOL_NAME_ERROR_TEMPLATE as TEMPLATE
+
+    return error_message(call, TEMPLATE.format(requested_tool=call["name"], available_tools=", ".join(names)))
+
+
+def bad_arguments(call: Call, why: object) -> ToolMessage:
+    """Return the error message for arguments that the tool does not accept."""
+    from langgraph.prebuilt.tool_node import TOOL_INVOCATION_ERROR_TEMPLATE as TEMPLATE
+
+    return error_message(call, TEMPLATE.format(tool_name=call["name"], tool_kwargs=call["args"], error=why))

@@ -1,7 +1,7 @@
 """The interface between a graph and the engine: effects, waiting, pauses, warnings and ids.
 
 `RunContext` belongs to one running graph, `NodeContext` to one visit of a node. Graphs that run inside a visit are
-in `harness.engine.nested`.
+in `harness.engine.conversation`.
 """
 
 from __future__ import annotations
@@ -14,8 +14,7 @@ from functools import cached_property
 from typing import Any, TypeVar
 
 from harness.engine.pauses import Paused, Pauses, Replay
-from harness.engine.simulation import EffectType, Simulation
-from harness.engine.standstill import LoopDetector
+from harness.engine.standstill import EffectType, LoopDetector, Simulation
 from harness.errors import WorldError
 from harness.graph.effects import Effect, World
 from harness.graph.model import Edge, Graph, NodeEntry, State

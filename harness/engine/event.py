@@ -44,12 +44,10 @@ from contextlib import contextmanager
 from dataclasses import replace
 from typing import Any, NamedTuple, TypeVar
 
-from harness.engine.activations import Activation, Limits, TooManyStarts
 from harness.engine.context import NodeContext, RunContext
-from harness.engine.joins import Joins, OpenJoin
+from harness.engine.joins import Activation, Joins, Limits, OpenJoin, TooManyStarts
 from harness.engine.pauses import Paused, Question
-from harness.engine.people import People
-from harness.engine.state import initial_state, merged, with_partial_updates
+from harness.engine.scheduler import People, initial_state, merged, with_partial_updates
 from harness.engine.visit import next_edges, visit
 from harness.graph.events import Arrival, Detour, EventGraph, NodeFailure, Restart
 from harness.graph.model import END, START, Dispatch, Edge, Routes, State, Update

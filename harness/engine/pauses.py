@@ -47,7 +47,7 @@ class Replay:
     Attributes:
         node: the name of the node.
         answers: by pause point and id in the nested run.
-        nested: the runs inside the visit (`harness.engine.nested`), by pause point.
+        nested: the runs inside the visit (`harness.engine.conversation`), by pause point.
         kept: results of `NodeContext.once`, by key.
         open_calls: effects in which a nested run paused, by kind and name, each with its number in the trace and the
             virtual time when it began.

@@ -19,12 +19,51 @@ scheduler when no node can run and every question has an answer, the event sched
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from typing import Any, Protocol
 
+from harness.engine.context import RunContext
 from harness.engine.pauses import Question
-from harness.engine.people import People
-from harness.graph.model import State
+from harness.graph.effects import HumanCall
+from harness.graph.model import Graph, State
+from harness.graph.to_json import to_json
+
+
+class People:
+    """Asks the world's people the questions of a run. The scheduler decides when."""
+
+    def __init__(self, run: RunContext) -> None:
+        self._run = run
+
+    def can_answer(self, questions: Iterable[Question], state: State) -> bool:
+        """True if there are questions and the world has an answer to each. None may be a static breakpoint."""
+        calls = [self._call(question) for question in questions]
+        return bool(calls) and self._run.world.has_answers(calls, state)
+
+    async def answer(self, question: Question, state: State) -> Any:
+        """Return the answer of a person, in the form that the paused node receives (`Lifecycle.answer`).
+
+        Raises:
+            Exception: the world's answer is an error. It is recorded in `RunContext.failure`.
+        """
+        run = self._run
+        try:
+            reply = await run.perform(self._call(question), state, question.node)
+        except Exception as error:
+            run.failure = (error, question.node)
+            raise
+        return await run.graph.lifecycle.answer(reply, run)
+
+    def _call(self, question: Question) -> HumanCall:
+        run, node = self._run, question.node
+        name = run.caller.name if run.caller and run.caller.attribute_to_caller else node
+        value = to_json(question.value)
+        # `{question, options}` if the pause has a question, else `{value}`.
+        if isinstance(value, dict) and "question" in value:
+            args = {key: value[key] for key in ("question", "options") if key in value}
+        else:
+            args = {"value": value}
+        return HumanCall(node=run.effect_node(node), name=name, args=args)
 
 
 class Scheduler(Protocol):
@@ -51,3 +90,38 @@ class Scheduler(Protocol):
     async def update_state(self, update: Mapping[str, Any], people: People | None) -> None:
         """Continue after static breakpoints with an update of the state, written as if by the last node that ran."""
         ...
+
+
+def initial_state(graph: Graph, update: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the first state of a thread: the channels' initial values, updated with the first input."""
+    defaults = {channel.name: channel.initial() for channel in graph.channels if channel.initial}
+    return merged(graph, defaults, update)
+
+
+def merged(graph: Graph, state: State, update: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the state with an update: reduced, if the channel has a reducer and a value. Unknown keys are dropped.
+
+    With an open state, the update is the whole new state.
+    """
+    if graph.open_state:
+        return dict(update)
+    result = dict(state)
+    for channel in graph.channels:
+        if channel.name in update:
+            old, new = result.get(channel.name), update[channel.name]
+            result[channel.name] = channel.reducer(old, new) if channel.reducer and old is not None else new
+    return result
+
+
+def with_partial_updates(graph: Graph, state: State, questions: Iterable[Question]) -> State:
+    """Return the state with the partial updates of paused visits, applied in the order of the graph's nodes."""
+    order = {node.name: rank for rank, node in enumerate(graph.nodes)}
+    paused = {id(question.replay): question.replay for question in questions}
+    partial = [
+        (order[replay.node], replay.pause.partial_update)
+        for replay in paused.values()
+        if replay.pause is not None and replay.pause.partial_update is not None
+    ]
+    for _, update in sorted(partial, key=lambda item: item[0]):
+        state = merged(graph, state, update)
+    return state

@@ -6,27 +6,96 @@ world's people are asked all pending questions, if they have an answer to each.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from contextlib import AbstractContextManager
 from typing import Any, Final
 
 from langchain_core.runnables import RunnableConfig
+from langgraph import errors
+from langgraph.checkpoint.base import ChannelVersions, Checkpoint, CheckpointMetadata, CheckpointTuple
+from langgraph.checkpoint.memory import InMemorySaver
 from langgraph.errors import GraphBubbleUp, InvalidUpdateError
 from langgraph.types import Command
 from langsmith import tracing_context
 
-from harness.engine.checkpoints import Checkpoints
-from harness.engine.collision import collision_error
 from harness.engine.context import RunContext
-from harness.engine.endless import with_last_steps
-from harness.engine.field_names import field_names
 from harness.engine.pauses import Question, Replay
-from harness.engine.people import People
-from harness.engine.state import initial_state, with_partial_updates
-from harness.engine.thread import Thread, updating_state
-from harness.engine.translation import build, node_names
+from harness.engine.scheduler import People, initial_state, with_partial_updates
+from harness.engine.standstill import LastSteps, last_steps
+from harness.engine.translation import Thread, build, collision_error, field_names, node_names, updating_state
 from harness.engine.visit import follows_all_edges
+from harness.errors import RunError
 from harness.graph.model import START, State
+
+
+class _ByReference:
+    """A LangGraph serialiser that returns values as they are."""
+
+    def dumps_typed(self, value: Any) -> tuple[str, Any]:
+        return ("reference", value)
+
+    def loads_typed(self, data: tuple[str, Any]) -> Any:
+        return data[1]
+
+
+class Checkpoints(InMemorySaver):
+    """The checkpoints of one thread. LangGraph changes its bookkeeping in place, so that part is copied."""
+
+    def __init__(self) -> None:
+        super().__init__(serde=_ByReference())
+
+    def put(
+        self,
+        config: RunnableConfig,
+        checkpoint: Checkpoint,
+        metadata: CheckpointMetadata,
+        new_versions: ChannelVersions,
+    ) -> RunnableConfig:
+        return super().put(config, _detached(checkpoint), metadata, new_versions)
+
+    def get_tuple(self, config: RunnableConfig) -> CheckpointTuple | None:
+        found = super().get_tuple(config)
+        if found is None:
+            return None
+        # The list of answers to the pauses of a task grows later.
+        writes = [
+            (task, channel, list(value) if type(value) is list else value)
+            for task, channel, value in found.pending_writes or ()
+        ]
+        return found._replace(checkpoint=_detached(found.checkpoint), pending_writes=writes)
+
+
+def _detached(checkpoint: Checkpoint) -> Checkpoint:
+    copy = checkpoint.copy()
+    copy["channel_versions"] = dict(checkpoint["channel_versions"])
+    copy["versions_seen"] = {node: dict(seen) for node, seen in checkpoint["versions_seen"].items()}
+    return copy
+
+
+class GraphRecursionError(RunError, errors.GraphRecursionError):
+    """A graph that did not end within its recursion limit.
+
+    It has the name of LangGraph's error, and is a subclass of it.
+    """
+
+    code = "too-many-steps"
+
+    def __init__(self, text: str, way: LastSteps) -> None:
+        self.way = way
+        self.span = way.closing.span if way.closing is not None else None
+        super().__init__(text)
+
+
+def with_last_steps(error: Exception, run: RunContext, supersteps: Iterable[Sequence[str]]) -> Exception:
+    """Return an error of LangGraph as it is, but a `GraphRecursionError` as one that names the last steps."""
+    if not isinstance(error, errors.GraphRecursionError) or isinstance(error, RunError):
+        return error
+    last = last_steps(list(supersteps), run.graph)
+    text = (
+        f"graph '{run.graph.name}' did not come to an end within {run.recursion_limit} steps; it last {last}"
+    )
+    return GraphRecursionError(text, last)
+
 
 BREAKPOINT: Final = "breakpoint"
 """The id of the question for a static breakpoint of this graph. Interrupts have LangGraph's ids."""

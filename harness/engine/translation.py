@@ -7,23 +7,256 @@ inside LangGraph, which appear nowhere else.
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable, Mapping
+import asyncio
+import re
+from collections import Counter
+from collections.abc import Awaitable, Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from contextvars import ContextVar
+from dataclasses import dataclass, field
 from functools import lru_cache
-from typing import Annotated, Any, NoReturn, TypedDict
+from typing import Annotated, Any, Final, NoReturn, TypedDict
 
-from langchain_core.runnables import RunnableConfig
+from langchain_core.runnables import Runnable, RunnableConfig
+from langchain_core.runnables.config import var_child_runnable_config
+from langgraph import errors
 from langgraph.errors import GraphInterrupt
 from langgraph.graph import StateGraph
+from langgraph.graph.state import CompiledStateGraph
 from langgraph.runtime import Runtime, get_runtime
 from langgraph.types import Send, interrupt
 
-from harness.engine.context import NodeContext
-from harness.engine.field_names import field_names
-from harness.engine.pauses import Paused
-from harness.engine.thread import Thread, current_state_update
-from harness.engine.untraced import Compiled, Untraced, unwrap_nodes
+from harness.engine.context import NodeContext, RunContext
+from harness.engine.pauses import Paused, Question, Replay
+from harness.engine.standstill import abbreviated
 from harness.engine.visit import follows_all_edges, next_edges, visit
+from harness.errors import RunError, Span
 from harness.graph.model import END, START, Dispatch, Edge, Graph, Node, State, Update
+
+Write = tuple[str, Collection[str]]
+"""The name of a node that ended, and the fields in its update."""
+
+_WHOLE_STATE: Final = ""
+
+
+class InvalidUpdateError(RunError, errors.InvalidUpdateError):
+    """Several writes to a field without a reducer in one superstep.
+
+    It has the name of LangGraph's error, and is a subclass of it.
+    """
+
+    code = "invalid-update"
+
+    def __init__(self, text: str, span: Span | None) -> None:
+        self.span = span
+        super().__init__(text)
+
+
+def collision_error(graph: Graph, writes: Iterable[Write]) -> InvalidUpdateError | None:
+    """Return the error for conflicting writes of one superstep, located at the last writer, or None."""
+    writers = _writers(graph, writes)
+    fields = [field for field, nodes in writers.items() if len(nodes) > 1]
+    if not fields:
+        return None
+    more = abbreviated([f"'{field}'" for field in fields[1:]], ", ")
+    nodes = writers[fields[0]]
+    what = "the whole state" if graph.open_state else f"field '{fields[0]}', which has no reducer"
+    text = f"{_quoted(nodes)} wrote in one superstep {what}" + (f" (nor has {more})" if more else "")
+    text += f"; {graph.collision_hint}" if graph.collision_hint else ""
+    return InvalidUpdateError(text, next((n.span for n in graph.nodes if n.name == nodes[-1]), None))
+
+
+def _writers(graph: Graph, writes: Iterable[Write]) -> Mapping[str, Sequence[str]]:
+    """Map each field without a reducer to the nodes that wrote it, in the order of names that LangGraph uses."""
+    plain = [_WHOLE_STATE] if graph.open_state else [c.name for c in graph.channels if c.reducer is None]
+    ordered = sorted(writes, key=lambda write: write[0])
+    return {
+        field: [node for node, written in ordered if graph.open_state or field in written] for field in plain
+    }
+
+
+def _quoted(nodes: Iterable[str]) -> str:
+    times = Counter(nodes)
+    return abbreviated(
+        [f"'{node}'" + (f" ({n} times)" if n > 1 else "") for node, n in times.items()], " and "
+    )
+
+
+@dataclass
+class Superstep:
+    """The last superstep of a thread: its nodes, their writes, and the chosen routes that were not followed yet."""
+
+    number: int | None = None
+    nodes: list[str] = field(default_factory=list)
+    writes: list[Write] = field(default_factory=list)
+    routes: list[Edge] = field(default_factory=list)
+    ended: bool = False
+
+    def enter(self, number: int | None, *nodes: str) -> None:
+        """Add nodes that start or resume in a superstep. The number None begins a new input, before any superstep."""
+        if number is None or number != self.number:
+            self.number, self.nodes, self.writes, self.routes, self.ended = number, [], [], [], False
+        self.nodes.extend(nodes)
+
+    def stops_at_end(self, breakpoints: frozenset[str]) -> bool:
+        """True if a run that has ended stops at a breakpoint after one of its last nodes. True only once."""
+        stops_here = not self.ended and not breakpoints.isdisjoint(self.nodes)
+        self.ended = True
+        return stops_here
+
+
+@dataclass
+class Thread:
+    """A thread of a run.
+
+    Attributes:
+        run: the context of the run.
+        invocation: the number of LangGraph invocations so far, this one included.
+        replays: the saved states of paused visits, by LangGraph's task id.
+        pending: the questions without an answer, by LangGraph's interrupt id.
+        updates: the updates of nodes whose router was not asked yet, by LangGraph's task id.
+        steps: the nodes of each superstep of this invocation.
+        last: the last superstep.
+    """
+
+    run: RunContext
+    invocation: int = 0
+    replays: dict[str, Replay] = field(default_factory=dict)
+    pending: dict[str, Question] = field(default_factory=dict)
+    updates: dict[str, Update] = field(default_factory=dict)
+    steps: dict[int, list[str]] = field(default_factory=dict)
+    last: Superstep = field(default_factory=Superstep)
+
+    def record_routes(self, edges: Sequence[Edge]) -> None:
+        """Record the transitions that are taken after the last superstep."""
+        self.last.routes += edges
+        self.run.record_routes(edges)
+
+
+@dataclass
+class StateUpdate:
+    """An update of the state of a thread, and the routes that the router chose for it."""
+
+    thread: Thread
+    routes: list[Edge] = field(default_factory=list)
+
+
+_UPDATE: ContextVar[StateUpdate | None] = ContextVar("_UPDATE", default=None)
+
+
+def current_state_update() -> StateUpdate | None:
+    """Return the state update for which a router is being asked, or None if it is asked after its node."""
+    return _UPDATE.get()
+
+
+@contextmanager
+def updating_state(thread: Thread) -> Iterator[None]:
+    """Make an update of the thread's state available to its router, and record the new routes afterwards.
+
+    If they differ from those chosen before, they replace them in the trace (`reroute`).
+    """
+    update = StateUpdate(thread)
+    token = _UPDATE.set(update)
+    try:
+        yield
+    finally:
+        _UPDATE.reset(token)
+    last = thread.last
+    if not update.routes or update.routes == last.routes:
+        return
+    if last.routes:
+        thread.run.record("reroute", instead_of=len(last.routes))
+    last.routes = []
+    thread.record_routes(update.routes)
+
+
+Compiled = CompiledStateGraph[Any, Any, Any, Any]
+
+
+class _Awaited(Runnable[Any, Any]):
+    """A runnable that LangGraph awaits with the state and its configuration."""
+
+    name = None
+
+    def invoke(self, input: Any, config: RunnableConfig | None = None, **_: Any) -> NoReturn:
+        """Not supported: the engine calls LangGraph asynchronously only."""
+        raise NotImplementedError
+
+
+class Untraced(_Awaited):
+    """A node or a router: a coroutine function of the state and LangGraph's configuration."""
+
+    def __init__(self, function: Callable[[Any, RunnableConfig], Awaitable[Any]]) -> None:
+        self._function = function
+
+    async def ainvoke(self, input: Any, config: RunnableConfig | None = None, **_: Any) -> Any:
+        """Await the function, with the configuration set for LangGraph's `get_runtime` and `interrupt`."""
+        config = config or {}
+        token = var_child_runnable_config.set(config)
+        try:
+            await asyncio.sleep(0)
+            return await self._function(input, config)
+        finally:
+            var_child_runnable_config.reset(token)
+
+
+class _Sequence(_Awaited):
+    """A node, followed by its writers."""
+
+    def __init__(self, *steps: Runnable[Any, Any]) -> None:
+        self._steps = steps
+
+    async def ainvoke(self, input: Any, config: RunnableConfig | None = None, **_: Any) -> Any:
+        """Await the steps in order, each with the result of the one before."""
+        for step in self._steps:
+            input = await step.ainvoke(input, config)
+        await asyncio.sleep(0)
+        return input
+
+
+def unwrap_nodes(compiled: Compiled) -> None:
+    """Make LangGraph await each `Untraced` node and its writers in the task that it starts for the node."""
+    for node in compiled.nodes.values():
+        if isinstance(node.bound, Untraced):
+            node.node = _Sequence(node.bound, *node.flat_writers)
+
+
+_RESERVED: Final = re.compile(
+    r"__(start|error|error_source_node|input|interrupt|resume|no_writes|snapshot_bumps)__|__pregel_.*"
+    r"|configurable|checkpoint_(id|map|ns)|langsmith:hidden|[:|]"
+)
+
+
+class FieldNames:
+    """The translation of a graph's field names to LangGraph's and back."""
+
+    def __init__(self, graph: Graph) -> None:
+        reserved = [channel.name for channel in graph.channels if _RESERVED.fullmatch(channel.name)]
+        self._inner = {name: f"field {name}" for name in reserved}
+        self._outer = {inner: name for name, inner in self._inner.items()}
+
+    def inner_name(self, name: str) -> str:
+        """Return the name of a field in LangGraph."""
+        return self._inner.get(name, name)
+
+    def to_langgraph(self, values: Mapping[str, Any]) -> Mapping[str, Any]:
+        """Return values by field, with LangGraph's names."""
+        return _renamed(values, self._inner) if self._inner else values
+
+    def from_langgraph(self, values: Mapping[str, Any]) -> Mapping[str, Any]:
+        """Return values by field, with the graph's own names."""
+        return _renamed(values, self._outer) if self._outer else values
+
+
+@lru_cache(maxsize=256)
+def field_names(graph: Graph) -> FieldNames:
+    """Return the field names of a graph, cached. With an open state, LangGraph sees no fields."""
+    return FieldNames(graph)
+
+
+def _renamed(values: Mapping[str, Any], names: Mapping[str, str]) -> dict[str, Any]:
+    return {names.get(name, name): value for name, value in values.items()}
+
 
 Builder = StateGraph[Any, Any, Any, Any]
 

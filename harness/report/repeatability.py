@@ -22,7 +22,7 @@ from typing import Any, Final, NamedTuple
 from msgspec import DecodeError, Struct
 from msgspec.json import Decoder
 
-from harness.engine.simulation import THREAD
+from harness.engine.standstill import THREAD
 from harness.errors import FormatError, Problem
 from harness.report.atomic_write import replace
 from harness.report.encoding import encode

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Final
 
 from harness.engine.callables import collect_exceptions
 from harness.engine.conversation import Conversation, Ending
-from harness.engine.simulation import Simulation
+from harness.engine.standstill import Simulation
 from harness.errors import ManifestError
 from harness.graph import observe
 from harness.graph.events import EventGraph

@@ -52,7 +52,7 @@ from harness.world.wire.http import (
 from harness.world.wire.reply import ReplyFactory
 
 if TYPE_CHECKING:
-    from harness.engine.simulation import Simulation
+    from harness.engine.standstill import Simulation
 
 T = TypeVar("T")
 

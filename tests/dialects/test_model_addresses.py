@@ -11,7 +11,7 @@ import pytest
 from harness.dialects.load import load_graph
 from harness.dialects.request import LoadRequest
 from harness.engine.conversation import Conversation
-from harness.engine.simulation import Simulation
+from harness.engine.standstill import Simulation
 from harness.graph.effects import Answer, Effect, LLMCall
 from harness.world.providers import Access, Providers
 from harness.world.scripted import ScriptedWorld

@@ -24,7 +24,7 @@ from typing import Any
 
 from harness.engine.context import NodeContext, RunContext
 from harness.engine.conversation import Conversation, Ending
-from harness.engine.simulation import Simulation
+from harness.engine.standstill import Simulation
 from harness.graph import observe
 from harness.graph.effects import ToolCall
 from harness.graph.events import Arrival, ConcurrencyLimit, EventGraph, FailureHandler, NodeFailure, Restart

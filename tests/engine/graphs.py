@@ -4,7 +4,7 @@ import asyncio
 from typing import Any
 
 from harness.engine.conversation import Conversation
-from harness.engine.simulation import Simulation
+from harness.engine.standstill import Simulation
 from harness.graph.effects import ToolCall
 from harness.graph.model import Channel, Edge, Graph, Node, Update
 from harness.time.clock import VirtualTimeLoop

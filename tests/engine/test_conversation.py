@@ -6,8 +6,7 @@ from typing import Any
 
 import pytest
 
-from harness.engine.conversation import Conversation
-from harness.engine.nested import run_nested
+from harness.engine.conversation import Conversation, run_nested
 from harness.errors import UnscriptedCall
 from harness.graph import observe
 from harness.graph.effects import ToolCall

@@ -5,8 +5,7 @@ from typing import Any
 
 import pytest
 
-from harness.engine.conversation import Conversation
-from harness.engine.nested import run_inside
+from harness.engine.conversation import Conversation, run_inside
 from harness.errors import RunError
 from harness.graph.model import START, Lifecycle, Update
 from tests.engine.graphs import ADDED, COUNT, asks, graph, send, simulate, writes

@@ -9,7 +9,7 @@ import pytest
 
 from harness.engine.context import NodeContext, RunContext
 from harness.engine.conversation import Conversation, Ending, NotInterrupted
-from harness.engine.simulation import Simulation
+from harness.engine.standstill import Simulation
 from harness.errors import UnscriptedCall
 from harness.graph import observe
 from harness.graph.effects import ToolCall

@@ -5,9 +5,8 @@ from typing import Any
 import pytest
 
 from harness.engine.context import NodeContext
-from harness.engine.conversation import Conversation
-from harness.engine.nested import run_inside, run_nested
-from harness.engine.simulation import Simulation
+from harness.engine.conversation import Conversation, run_inside, run_nested
+from harness.engine.standstill import Simulation
 from harness.graph import observe
 from harness.graph.model import START, Graph, NodeFunction, State, Update
 from harness.world.spec import Stub, WorldSpec

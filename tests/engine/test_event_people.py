@@ -6,7 +6,7 @@ import pytest
 
 from harness.engine.context import NodeContext
 from harness.engine.conversation import Conversation
-from harness.engine.simulation import Simulation
+from harness.engine.standstill import Simulation
 from harness.graph import observe
 from harness.graph.events import NodeFailure
 from harness.graph.model import State, Update

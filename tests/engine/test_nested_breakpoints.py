@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from harness.engine.nested import run_inside
+from harness.engine.conversation import run_inside
 from harness.graph.model import START, Update
 from tests.engine.breakpoints import ANYBODY, Talk, chain, logs, pauses
 from tests.engine.graphs import ADDED, asks, graph

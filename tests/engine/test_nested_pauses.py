@@ -5,8 +5,7 @@ from typing import Any
 
 import pytest
 
-from harness.engine.conversation import Conversation
-from harness.engine.nested import run_inside, run_nested
+from harness.engine.conversation import Conversation, run_inside, run_nested
 from harness.graph import observe
 from harness.graph.effects import ToolCall
 from harness.graph.model import END, START, Lifecycle, Update

@@ -4,8 +4,7 @@ from typing import Any
 
 import pytest
 
-from harness.engine.conversation import Conversation
-from harness.engine.nested import run_inside
+from harness.engine.conversation import Conversation, run_inside
 from harness.graph import observe
 from harness.graph.model import START, Dispatch, Edge, Update
 from tests.engine.graphs import graph, send, simulate, writes

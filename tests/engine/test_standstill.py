@@ -8,7 +8,7 @@ import pytest
 from langchain_core.messages import HumanMessage
 
 from harness.engine import standstill
-from harness.engine.nested import run_inside
+from harness.engine.conversation import run_inside
 from harness.engine.standstill import EndlessLoop
 from harness.errors import Span
 from harness.graph.messages import MessageLog

@@ -33,8 +33,8 @@ from harness.dialects.agentspec.data_flow import (
 )
 from harness.dialects.agentspec.properties import as_text, render
 from harness.dialects.kit.tool_calls import BadArguments, answer_call, answer_calls, refuse_all, to_ai_message
+from harness.engine.callables import unknown_tool
 from harness.engine.context import NodeContext, RunContext
-from harness.engine.tool_messages import unknown_tool
 from harness.errors import HarnessError
 from harness.graph.effects import AgentCall, HumanCall, LLMReply
 from harness.graph.messages import MessageLog, append_messages, message_text

@@ -17,7 +17,7 @@ from harness.dialects.agentspec.flows import NEXT, EndNode, Flow, Node
 from harness.dialects.agentspec.properties import CastError, Property, as_text
 from harness.dialects.kit.manifest import input_values, warn_dropped_inputs
 from harness.engine.context import NodeContext, RunContext
-from harness.engine.nested import run_inside
+from harness.engine.conversation import run_inside
 from harness.errors import HarnessError
 from harness.graph.messages import message_text, to_message, to_messages
 from harness.graph.model import END, START, DataEdge, Graph, State

@@ -17,8 +17,8 @@ from langchain_core.messages.ai import UsageMetadata
 from langchain_core.tools import BaseTool, StructuredTool
 from langchain_core.utils.function_calling import convert_to_openai_tool
 
+from harness.engine.callables import Call, bad_arguments, error_message, result_message, unknown_tool
 from harness.engine.context import NodeContext
-from harness.engine.tool_messages import Call, bad_arguments, error_message, result_message, unknown_tool
 from harness.graph.effects import Effect, LLMReply, ToolCall, ToolSpec
 from harness.source.display import did_you_mean
 from harness.time.gather import gather

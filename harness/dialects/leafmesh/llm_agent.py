@@ -18,9 +18,8 @@ from harness.dialects.leafmesh.decorators import RawOutput, RegisteredTool, post
 from harness.dialects.leafmesh.document import Knowledge, LLMAgent, Mesh
 from harness.dialects.leafmesh.fields import Local, Providers
 from harness.dialects.leafmesh.session import Start, user_message
-from harness.engine.callables import contained
+from harness.engine.callables import Call, contained, error_message
 from harness.engine.context import NodeContext
-from harness.engine.tool_messages import Call, error_message
 from harness.errors import HarnessError
 from harness.graph.effects import (
     LLMCall,

@@ -22,7 +22,7 @@ from harness.dialects.loki.templates import apply_state_updates, render, text_of
 from harness.dialects.loki.tool_universe import ToolUniverse, warn_once
 from harness.dialects.request import LoadRequest
 from harness.engine.context import NodeContext, RunContext
-from harness.engine.nested import run_inside
+from harness.engine.conversation import run_inside
 from harness.errors import ManifestError, Problem
 from harness.graph.effects import AgentCall
 from harness.graph.model import END, START, Edge, Graph, Lifecycle, Node, State, Update

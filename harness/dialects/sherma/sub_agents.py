@@ -23,7 +23,7 @@ from harness.dialects.sherma.agent import SubAgent
 from harness.dialects.sherma.tools import Arguments, Origin, Tool
 from harness.engine.callables import call, contained
 from harness.engine.context import NodeContext
-from harness.engine.nested import run_nested
+from harness.engine.conversation import run_nested
 from harness.errors import HarnessError, ManifestError, Problem, Span
 from harness.graph.effects import AgentCall, HTTPCall, ToolSpec, http_call
 from harness.graph.messages import message_text

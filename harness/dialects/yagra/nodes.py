@@ -27,7 +27,7 @@ from harness.dialects.yagra.document import (
 from harness.dialects.yagra.model_nodes import llm, streaming_llm, structured_llm
 from harness.engine.callables import call, contained
 from harness.engine.context import NodeContext, RunContext
-from harness.engine.nested import run_inside
+from harness.engine.conversation import run_inside
 from harness.errors import HarnessError, Unless
 from harness.graph.effects import HandlerCall
 from harness.graph.messages import MessageLog, append_messages

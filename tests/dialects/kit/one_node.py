@@ -6,7 +6,7 @@ from typing import Any
 
 from harness.engine.context import NodeContext
 from harness.engine.conversation import Conversation, Ending
-from harness.engine.simulation import Simulation
+from harness.engine.standstill import Simulation
 from harness.graph import observe
 from harness.graph.model import START, Channel, Edge, Graph, Node, State, Update
 from harness.world.spec import WorldSpec

@@ -12,7 +12,7 @@ from typing import Any
 from harness.dialects.load import load_graph
 from harness.dialects.request import LoadRequest
 from harness.engine.conversation import Conversation, Ending
-from harness.engine.simulation import Simulation
+from harness.engine.standstill import Simulation
 from harness.graph import observe
 from harness.graph.trace import Event
 from harness.time.clock import VirtualTimeLoop
