@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from typing import Final
 
-from harness.evolution.holdout import why_too_few
+from harness.evolution.confirmation import why_too_few
 from harness.evolution.lineage import Individual
 from harness.evolution.patch import PATCH
 from harness.evolution.search import PATIENCE

@@ -15,8 +15,8 @@ from typing import Annotated, Any, Final, Literal
 from pydantic import ConfigDict, Field
 
 from harness.errors import FormatError, Problem, Span
-from harness.evolution.selection import METHODS
-from harness.evolution.space import MUTATION_TYPES
+from harness.evolution.genome import MUTATION_TYPES
+from harness.evolution.lineage import METHODS
 from harness.scenario.document_world import WorldKeys
 from harness.scenario.field_types import LEFT_OUT, Name, Share, Strict
 from harness.scenario.mutator import MUTATOR_NODE

@@ -4,14 +4,90 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Iterator, Mapping
+import random
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any, Final
+from typing import Any, Final, Literal
 
-from harness.errors import Span
-from harness.evolution.space import Kind, Space
+from harness.dialects.dialect import Prompt as DialectPrompt
+from harness.dialects.dialect import Tunable
+from harness.errors import Problem, Span
 from harness.source.document import DocumentPath
 from harness.variants.document import BASELINE, Prompt, Variant
+
+Kind = Literal["prompt", "temperature", "tools"]
+MUTATION_TYPES: Final[Mapping[str, Kind]] = {
+    "prompt_variation": "prompt",
+    "temperature_adjustment": "temperature",
+    "tool_selection": "tools",
+}
+
+
+@dataclass(frozen=True)
+class Space:
+    """The genes of a manifest: prompts by id, temperatures and tools by agent or node.
+
+    `places` are the locations of temperatures and tools in the manifest. Only genes of these `kinds` mutate.
+    """
+
+    prompts: Mapping[str, str]
+    temperatures: Mapping[str, float | None] = field(default_factory=dict)
+    tools: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
+    places: Mapping[tuple[Kind, str], Tunable] = field(default_factory=dict)
+    kinds: Sequence[Kind] = ("prompt", "temperature", "tools")
+
+    @property
+    def genes(self) -> list[tuple[Kind, str]]:
+        """The genes that may mutate, in a fixed order."""
+        names: Mapping[Kind, Mapping[str, Any]] = {
+            "prompt": self.prompts,
+            "temperature": self.temperatures,
+            "tools": self.tools,
+        }
+        return [(kind, name) for kind in self.kinds for name in names[kind]]
+
+    def pool(self, name: str) -> Mapping[str, Any]:
+        """Return the tools that an agent or node can have, by name, in the order of the manifest."""
+        return self.places["tools", name].pool
+
+
+def space_of(
+    prompts: Sequence[DialectPrompt], tunables: Sequence[Tunable], mutation_types: Sequence[str]
+) -> tuple[Space, list[Problem]]:
+    """Return the genes of a manifest with these prompts and tunables, and warnings about those left out.
+
+    An id shared by different prompts is left out, since a variant would give all of them one text.
+    """
+    texts: dict[str, str] = {}
+    problems = []
+    for prompt in prompts:
+        if texts.setdefault(prompt.id, prompt.text) != prompt.text:
+            text = f"the prompt '{prompt.id}' is not varied: several prompts have this id"
+            problems.append(Problem("ambiguous-prompt", text, prompt.where, severity="warning"))
+    for problem in problems:
+        texts.pop(problem.message.split("'")[1], None)
+    kinds = [MUTATION_TYPES[each] for each in mutation_types]
+    found = Space(
+        {id_: text for id_, text in texts.items() if text.strip()},
+        {each.owner: each.value for each in tunables if each.kind == "temperature"},
+        {each.owner: tuple(each.value) for each in tunables if each.kind == "tools"},
+        {(each.kind, each.owner): each for each in tunables},
+        kinds,
+    )
+    has = {kind for kind, _ in found.genes}
+    for name in mutation_types:
+        if MUTATION_TYPES[name] not in has:
+            text = f"{name} has nothing to change: the manifest has no {_NOUNS[MUTATION_TYPES[name]]}"
+            problems.append(Problem("nothing-to-vary", text, severity="note"))
+    return found, problems
+
+
+_NOUNS: Final[Mapping[Kind, str]] = {
+    "prompt": "prompts",
+    "temperature": "temperatures that can be varied",
+    "tools": "lists of tools that can be varied",
+}
+
 
 _NOWHERE: Final = Span("genomes.jsonl", 1, 1)
 
@@ -87,3 +163,77 @@ class Genome:
 def _pointer(path: DocumentPath) -> str:
     """Return a path as a JSON Pointer (RFC 6901)."""
     return "".join(f"/{str(step).replace('~', '~0').replace('/', '~1')}" for step in path)
+
+
+def crossover(first: Genome, second: Genome, space: Space, draw: random.Random) -> Genome:
+    """Return a genome whose genes are each drawn from the first or the second parent."""
+    child = first
+    for kind, name in space.genes:
+        if draw.random() < 0.5:
+            child = child.with_gene(space, kind, name, second.gene(space, kind, name))
+    return child
+
+
+MAX_TEMPERATURE: Final = 2.0
+_DEFAULT_TEMPERATURE: Final = 1.0
+"""The assumed temperature of a model for which none is set."""
+_STEP_SIZE: Final = 0.3
+
+Rewrite = Callable[[str, str, Sequence[str], random.Random], str | None]
+"""Returns a new text for a prompt, or None, from its id, its text, the failures with it, and a random generator."""
+
+
+@dataclass(frozen=True)
+class Mutation:
+    """A mutation operator that changes each gene with probability `rate`."""
+
+    space: Space
+    rate: float
+    rewrite: Rewrite
+
+    def mutate(self, genome: Genome, failures: Sequence[str], draw: random.Random) -> Genome:
+        """Return the genome with each gene mutated with probability `rate`; `failures` are those of its parent."""
+        for kind, name in self.space.genes:
+            if draw.random() < self.rate:
+                genome = self._mutate_gene(genome, kind, name, failures, draw)
+        return genome
+
+    def mutate_one(self, genome: Genome, failures: Sequence[str], draw: random.Random) -> Genome:
+        """Return the genome with one random gene mutated."""
+        return self._mutate_gene(genome, *draw.choice(self.space.genes), failures, draw)
+
+    def _mutate_gene(
+        self, genome: Genome, kind: Kind, name: str, failures: Sequence[str], draw: random.Random
+    ) -> Genome:
+        value: Any = genome.gene(self.space, kind, name)
+        if kind == "prompt":
+            found = self.rewrite(name, value, failures, draw)
+            value = value if found is None else found
+        elif kind == "temperature":
+            value = _mutate_temperature(value, draw)
+        else:
+            value = _mutate_tools(value, list(self.space.pool(name)), draw)
+        return genome.with_gene(self.space, kind, name, value)
+
+
+def _mutate_temperature(value: float | None, draw: random.Random) -> float:
+    """Return another temperature, rounded to tenths."""
+    before = _DEFAULT_TEMPERATURE if value is None else value
+    after = round(min(max(before + draw.gauss(0, _STEP_SIZE), 0.0), MAX_TEMPERATURE), 1)
+    if after == before:
+        after = round(before + _random_tenth(before, draw), 1)
+    return after
+
+
+def _random_tenth(before: float, draw: random.Random) -> float:
+    if before >= MAX_TEMPERATURE:
+        return -0.1
+    return 0.1 if before < 0.1 or draw.random() < 0.5 else -0.1
+
+
+def _mutate_tools(tools: tuple[str, ...], pool: Sequence[str], draw: random.Random) -> tuple[str, ...]:
+    """Return the tools, in the order of the pool, with one random tool of the pool removed or added."""
+    drawn = draw.choice(pool)
+    if drawn in tools:
+        return tuple(name for name in tools if name != drawn)
+    return tuple(sorted([*tools, drawn], key=pool.index))

@@ -11,15 +11,15 @@ from __future__ import annotations
 import hashlib
 import json
 import random
+import re
 from collections import Counter
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any, Final
 
 from harness.budget import Expense
 from harness.errors import FormatError, HarnessError, Problem
 from harness.evolution.lineage import Log
-from harness.evolution.placeholders import placeholder_difference, placeholders
 from harness.graph.effects import LLMCall
 from harness.graph.messages import to_messages
 from harness.graph.model import END, START, Edge, Graph, Lifecycle, Node, NodeContext, State, Update
@@ -31,6 +31,28 @@ from harness.settings import Settings
 from harness.source.display import clip
 from harness.world.spec import Stub, WorldSpec
 from harness.world.stubs import StubList
+
+_PLACEHOLDER: Final = re.compile(
+    r"\$\{[^{}\n]+\}"  # ${VAR}
+    r"|\{\{[^{}\n]+\}\}"  # {{name}}
+    r"|\{%[^\n]*?%\}"  # {% if … %}
+    r"|(?<!\{)\{[A-Za-z_][\w.\[\]]*\}(?!\})"  # {name}
+)
+
+
+def placeholders(text: str) -> set[str]:
+    """Return the placeholders of a text, without spaces."""
+    return {re.sub(r"\s+", "", found) for found in _PLACEHOLDER.findall(text)}
+
+
+def placeholder_difference(before: str, after: str) -> str:
+    """Return the placeholders that a new text lost or added, in words; "" if they are the same."""
+    old, new = placeholders(before), placeholders(after)
+    lost, added = sorted(old - new), sorted(new - old)
+    parts = [f"it lost {', '.join(lost)}"] if lost else []
+    parts += [f"it has {', '.join(added)}, which nothing fills"] if added else []
+    return "; ".join(parts)
+
 
 INSTRUCTIONS: Final = """\
 You improve a prompt of a program that calls language models.
@@ -252,3 +274,64 @@ def mutator_scenario(first: Scenario, cassette: str) -> Scenario:
         timeout_s=_TIMEOUT_S,
         cassette=cassette,
     )
+
+
+_PIECE: Final = re.compile(r"\n+|(?<=[.!?…])[ \t]+")
+_TRIES: Final = 8
+
+
+def split_sentences(text: str) -> list[tuple[str, str]]:
+    """Split a text into sentences and lines, each with the whitespace that follows it."""
+    found, start = [], 0
+    for gap in _PIECE.finditer(text):
+        found.append((text[start : gap.start()], gap[0]))
+        start = gap.end()
+    found.append((text[start:], ""))
+    return [(piece, gap) for piece, gap in found if piece.strip()]
+
+
+def recombine(text: str, others: Iterable[str], draw: random.Random) -> str | None:
+    """Return the text with one sentence dropped, moved, inserted or replaced; None if no change was found.
+
+    Sentences are taken from the texts `others`. Placeholders are kept.
+    """
+    own = split_sentences(text)
+    known = {piece for piece, _ in own}
+    material = list(
+        dict.fromkeys(
+            piece
+            for other in others
+            for piece, _ in split_sentences(other)
+            if piece not in known and not placeholders(piece)
+        )
+    )
+    for _ in range(_TRIES):
+        made = _joined(_recombine_once(own, material, draw))
+        if made.strip() and made != text and not placeholder_difference(text, made):
+            return made
+    return None
+
+
+def _recombine_once(
+    own: Sequence[tuple[str, str]], material: Sequence[str], draw: random.Random
+) -> list[tuple[str, str]]:
+    found = list(own)
+    operations = ["insert", "insert", "replace"] if material else []
+    operations += ["drop", "move"] if len(found) > 1 else []
+    operation = draw.choice(operations) if operations else ""
+    at = draw.randrange(len(found)) if found else 0
+    if operation == "insert":
+        at = draw.randint(0, len(found))
+        found.insert(at, (draw.choice(material), " "))
+    elif operation == "replace" and found:
+        found[at] = (draw.choice(material), found[at][1])
+    elif operation == "drop":
+        del found[at]
+    elif operation == "move":
+        found.insert(draw.randrange(len(found)), found.pop(at))
+    return found
+
+
+def _joined(parts: Sequence[tuple[str, str]]) -> str:
+    texts = [piece + (gap or " ") for piece, gap in parts[:-1]]
+    return "".join([*texts, *(piece + (gap if gap.startswith("\n") else "") for piece, gap in parts[-1:])])

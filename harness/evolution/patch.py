@@ -12,8 +12,7 @@ from typing import Final
 
 from harness.dialects.dialect import Prompt
 from harness.errors import SourceError
-from harness.evolution.genome import Genome
-from harness.evolution.space import Space
+from harness.evolution.genome import Genome, Space
 from harness.source.document import Document, parse, real_path, relative_path
 from harness.source.editing import replace_text, replace_value
 from harness.source.yaml import Version

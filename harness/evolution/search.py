@@ -23,13 +23,9 @@ from typing import Any, Final, Literal
 from harness.budget import Budget, Expense
 from harness.errors import FormatError, Problem
 from harness.evolution.config import Config
-from harness.evolution.crossover import crossover
-from harness.evolution.genome import Genome
-from harness.evolution.lineage import Individual, Log, Origin, Score
-from harness.evolution.mutation import Mutation
+from harness.evolution.genome import Genome, Mutation, Space, crossover
+from harness.evolution.lineage import METHODS, Individual, Log, Origin, Score, ranked
 from harness.evolution.mutator import Mutator
-from harness.evolution.selection import METHODS, ranked
-from harness.evolution.space import Space
 
 PATIENCE: Final = 5
 """Number of generations without a better genome after which a search stops."""
