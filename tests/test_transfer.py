@@ -9,8 +9,7 @@ import execnet
 import pytest
 
 import tests.preloaded  # noqa: F401
-from harness.plugin.failure_text import FailureText, restore
-from harness.plugin.item import RECORDS
+from harness.plugin.item import RECORDS, FailureText, restore
 from tests.test_plugin import MANIFEST, scenario
 
 

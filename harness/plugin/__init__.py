@@ -8,12 +8,15 @@ Every run of pytest loads this package if it is installed, so heavy modules are 
 from __future__ import annotations
 
 from harness.plugin.collection import pytest_collect_file, pytest_collection, pytest_collection_modifyitems
-from harness.plugin.forced_exit import pytest_sessionfinish, pytest_unconfigure
-from harness.plugin.item import pytest_runtest_makereport, pytest_runtest_protocol
+from harness.plugin.item import (
+    pytest_report_from_serializable,
+    pytest_report_to_serializable,
+    pytest_runtest_makereport,
+    pytest_runtest_protocol,
+)
 from harness.plugin.options import pytest_addoption
-from harness.plugin.reporter import pytest_configure
+from harness.plugin.reporter import pytest_configure, pytest_sessionfinish, pytest_unconfigure
 from harness.plugin.selection import pytest_add_selection_options, pytest_report_collectionfinish
-from harness.plugin.transfer import pytest_report_from_serializable, pytest_report_to_serializable
 
 __all__ = [
     "pytest_add_selection_options",

@@ -2,24 +2,151 @@
 
 from __future__ import annotations
 
-from collections.abc import Generator, Iterator, Mapping, Sequence
-from dataclasses import replace
+import marshal
+import os
+from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
 import pytest
 
-from harness.plugin.asking import ask_past_capture
-from harness.plugin.failure_text import FAILURE, Crash, FailureText
-from harness.plugin.options import projects_of, settings_of
+from harness.plugin.options import projects_of, record_mode, settings_of
 from harness.report.properties import measured, properties
 from harness.workers.garbage import reduce_gc, reduced_gc
 
 if TYPE_CHECKING:
+    from harness.recording.human import Ask
     from harness.report.failure import Detail
     from harness.report.results import Record
     from harness.scenario.model import Scenario
     from harness.scenario.outcome import Outcome
+
+
+def ask_past_capture(config: pytest.Config) -> Ask | None:
+    """Return a function that asks a person at the terminal, bypassing pytest's capture.
+
+    None in a worker of xdist, if standard input is no terminal, and in replays, which ask nobody.
+    """
+    if hasattr(config, "workerinput") or record_mode(config) == "none":
+        return None
+    with _uncaptured(config):
+        if not os.isatty(0):
+            return None
+
+    def ask(node: str, args: Mapping[str, Any]) -> str:
+        from harness.report.terminal_prompt import prompt
+
+        with _uncaptured(config):
+            return prompt(node, args)
+
+    return ask
+
+
+@contextmanager
+def _uncaptured(config: pytest.Config) -> Iterator[None]:
+    """Connect standard input and output to the terminal inside."""
+    capture = config.pluginmanager.getplugin("capturemanager")
+    if capture is None:  # -p no:capture
+        yield
+        return
+    capture.suspend(in_=True)
+    try:
+        yield
+    finally:
+        capture.resume()
+
+
+FAILURE: Final = "harness_failure"
+"""The attribute of a report that holds a `FailureText` as JSON."""
+_MOST_NAMES: Final = 30
+
+
+@dataclass(frozen=True)
+class Crash:
+    """The failure in one line, for pytest's short summary, `--tb=line`, and the message in JUnit files."""
+
+    message: str
+    path: str
+    lineno: int
+
+    def __str__(self) -> str:
+        return f"{self.path}:{self.lineno}: {self.message}"
+
+
+@dataclass(frozen=True)
+class FailureText:
+    """A failure as pytest prints it.
+
+    Attributes:
+        text: the full text.
+        reprcrash: the failure in one line.
+        fault: identifies the reason, so that failures with the same one can be merged; "" for none.
+        trace: the command that shows the trace; "" if no trace is kept.
+        hidden: the text is not printed (`--tb=line`).
+    """
+
+    text: str
+    reprcrash: Crash
+    fault: str = ""
+    trace: str = ""
+    hidden: bool = False
+
+    def toterminal(self, out: Any) -> None:
+        """Write the text to pytest's terminal."""
+        if self.hidden:
+            return
+        from harness.report.wrap import wrapped
+        from harness.source.display import escape_commands
+
+        isatty = getattr(getattr(out, "_file", None), "isatty", None)
+        for line in wrapped(self.text, out.fullwidth if isatty is not None and isatty() else None).split(
+            "\n"
+        ):
+            out.line(escape_commands(line))
+
+    def __str__(self) -> str:
+        return self.text
+
+    def as_json(self) -> dict[str, Any]:
+        """Return the parts as JSON, to be sent with a report."""
+        return asdict(self)
+
+
+def restore(report: Any) -> None:
+    """Restore the representation of a failure on a report that a worker sent."""
+    sent = getattr(report, FAILURE, None)
+    if sent is not None and isinstance(report.longrepr, str):
+        report.longrepr = FailureText(**{**sent, "reprcrash": Crash(**sent["reprcrash"])})
+
+
+def merge_same_faults(reports: Sequence[Any], trace_command: Callable[[str, str], str]) -> list[Any]:
+    """Return the reports of failures, but of those with the same fault only the first, which lists the others.
+
+    `trace_command` returns the command to show, given a node id and the command in `FailureText.trace`.
+    """
+    kept: list[Any] = []
+    by_fault: dict[str, list[Any]] = {}
+    for report in reports:
+        text = report.longrepr
+        reason = text.fault if isinstance(text, FailureText) else ""
+        same_fault = by_fault.setdefault(reason, []) if reason else []
+        same_fault.append(report)
+        if len(same_fault) == 1:
+            kept.append(report)
+            if isinstance(text, FailureText) and text.trace:
+                line = f"  trace  {trace_command(report.nodeid, text.trace)}"
+                report.longrepr = replace(text, text=f"{text.text}\n{line}")
+    for first, *others in by_fault.values():
+        if others:
+            names = [f"    {report.nodeid}" for report in others[:_MOST_NAMES]]
+            if len(others) > _MOST_NAMES:
+                names.append(f"    … and {len(others) - _MOST_NAMES} more")
+            more = [f"  the same in {len(others)} more:", *names]
+            first.longrepr = replace(first.longrepr, text="\n".join([first.longrepr.text, "", *more]))
+    return kept
+
 
 RECORDS: Final = "harness_records"
 """The attribute of the reports of a scenario that holds the records of its runs: text and bytes."""
@@ -158,3 +285,28 @@ def pytest_runtest_makereport(item: pytest.Item, call: pytest.CallInfo[None]) ->
         skipped = replace(item.scenario, skip=item.scenario.skip or reason)
         made = map(record, run_scenario(skipped, settings_of(item.config, item.path)))
         setattr(report, RECORDS, [*map(tuple, made)])
+
+
+_PACKED: Final = "harness_packed"
+_MARSHAL_VERSION: Final = 2
+"""A version of marshal's format that all Pythons read: a worker may have another version than its controller."""
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_report_to_serializable() -> Generator[None, Any, Any]:
+    """Pack the data of a scenario's report, unless another plugin has added something that marshal cannot handle."""
+    data = yield
+    if not isinstance(data, dict) or RECORDS not in data:
+        return data
+    try:
+        return {_PACKED: marshal.dumps(data, _MARSHAL_VERSION)}
+    except ValueError:
+        return data
+
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_report_from_serializable(data: dict[str, Any]) -> None:
+    """Unpack the data in place. pytest then makes the report from it."""
+    packed = data.pop(_PACKED, None)
+    if packed is not None:
+        data.update(marshal.loads(packed))

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 import pytest
 
-from harness.plugin.failure_text import FAILURE, FailureText
+from harness.plugin.item import FAILURE, FailureText
 from harness.plugin.options import projects_of
 
 if TYPE_CHECKING:

@@ -4,26 +4,25 @@ from __future__ import annotations
 
 import gc
 import os
-from collections.abc import Generator, Iterator
+import sys
+from collections.abc import Generator, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any, Final, Protocol
 
 import pytest
 
-from harness.plugin.completeness import (
+from harness.plugin.item import RECORDS, merge_same_faults, restore
+from harness.plugin.options import projects_of, settings_of
+from harness.plugin.redaction import Redaction
+from harness.plugin.selection import (
     CollectionCounts,
     counts_of,
     may_have_scenarios,
     scenario_files,
     why_incomplete,
 )
-from harness.plugin.failure_text import merge_same_faults, restore
-from harness.plugin.gate import OPTION, Gate
-from harness.plugin.item import RECORDS
-from harness.plugin.options import projects_of, settings_of
-from harness.plugin.redaction import Redaction
 from harness.time.real import real
 from harness.workers.garbage import reduce_gc, restore_gc, skip_gc_at_exit
 
@@ -32,6 +31,79 @@ if TYPE_CHECKING:
     from harness.report.results import Record, ResultsWriter
     from harness.scenario.model import Scenario
     from harness.settings import Settings
+
+
+OPTION: Final = "harness_gate"
+_PASSED: Final = (pytest.ExitCode.OK, pytest.ExitCode.NO_TESTS_COLLECTED)
+
+
+class Report(Protocol):
+    """The report of a session, as the gate uses it."""
+
+    @property
+    def settings(self) -> Settings:
+        """The settings of the project of its scenarios."""
+        ...
+
+    def finish(self) -> Path | None:
+        """Finish the report and return its folder; None if no scenario ran."""
+        ...
+
+
+class Gate:
+    """Judges a session when its report is written. A session without a verdict fails."""
+
+    def __init__(self, config: pytest.Config, report: Report) -> None:
+        self._config, self._report = config, report
+        self._lines: Sequence[str] = ()
+
+    def pytest_sessionstart(self) -> None:
+        """Refuse an invalid policy before anything runs."""
+        from harness.errors import FormatError
+        from harness.gate.policy import read_policy
+
+        try:
+            read_policy(None, projects_of(self._config).around(self._config.invocation_params.dir).project)
+        except FormatError as error:
+            raise pytest.UsageError(str(error)) from None
+
+    @pytest.hookimpl(trylast=True)
+    def pytest_sessionfinish(self, session: pytest.Session) -> None:
+        """Judge the run. If a rule fails, the session fails; without a verdict, it ends with a usage error."""
+        if self._config.option.collectonly or session.exitstatus == pytest.ExitCode.USAGE_ERROR:
+            return
+        from harness.errors import FormatError, Problem
+        from harness.gate.judge import judge
+        from harness.gate.policy import read_policy
+        from harness.gate.text import lines
+        from harness.source.display import printable, render
+
+        try:
+            folder = self._report.finish()
+            if folder is None:
+                raise FormatError(Problem("no-runs", "no scenario ran, so there is nothing to judge"))
+            settings = self._report.settings
+            verdict = judge(folder, read_policy(None, settings.project), history=settings.history)
+        except FormatError as error:
+            refused = [printable(render(problem), keep_newlines=True) for problem in error.problems]
+            self._lines = [*refused, "gate failed: it could not be judged"]
+            if session.exitstatus in _PASSED:
+                session.exitstatus = pytest.ExitCode.USAGE_ERROR
+            return
+        self._lines = [*lines(verdict)]
+        if not verdict.passed and session.exitstatus in _PASSED:
+            session.exitstatus = pytest.ExitCode.TESTS_FAILED
+
+    @pytest.hookimpl(trylast=True)
+    def pytest_terminal_summary(self, terminalreporter: Any) -> None:
+        """Show the verdict after the figures of the run."""
+        if self._lines:
+            from harness.source.display import escape_commands
+
+            terminalreporter.section("gate")
+            for line in self._lines:
+                terminalreporter.write_line(escape_commands(line))
+
 
 CRASHED: Final = "???"
 """The phase (`when`) of a report that xdist makes itself because the worker that ran the item has died."""
@@ -260,3 +332,29 @@ def _crash_records(config: pytest.Config, report: Any) -> list[Record]:
 
         report.longrepr = failure(outcomes, "auto")
     return [*map(record, outcomes)]
+
+
+_session_key = pytest.StashKey[pytest.Session]()
+
+
+def pytest_sessionfinish(session: pytest.Session) -> None:
+    """Keep the session, as its exit status may still change."""
+    session.config.stash[_session_key] = session
+
+
+@pytest.hookimpl(trylast=True)
+def pytest_unconfigure(config: pytest.Config) -> None:
+    """Exit at once if threads are left. Workers of xdist are ended by their controller."""
+    limit = sys.modules.get("harness.scenario.real_limit")
+    session = config.stash.get(_session_key, None)
+    if (
+        limit is None
+        or session is None
+        or hasattr(config, "workerinput")
+        or not limit.has_abandoned_threads()
+    ):
+        return
+    terminal = config.pluginmanager.get_plugin("terminalreporter")
+    if terminal is not None:
+        terminal.flush()
+    os._exit(session.exitstatus)
