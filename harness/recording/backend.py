@@ -24,15 +24,13 @@ from harness.interception.intercept import intercepted
 from harness.interception.interceptor import Interceptor
 from harness.interception.messages import Request
 from harness.recording.human import Ask, HumanRecorder
-from harness.recording.interaction_index import InteractionIndex
-from harness.recording.interactions import Interaction, Recording, RecordingMetadata
+from harness.recording.interactions import Interaction, Recording, RecordingMetadata, Traffic, traffic_of
 from harness.recording.matching import Matcher
-from harness.recording.mcp.recorder import MCPRecorder
+from harness.recording.mcp.proxy import MCPRecorder
 from harness.recording.mismatch import mismatch_error
-from harness.recording.recorder import HTTPRecorder
+from harness.recording.recorder import HTTPRecorder, InteractionIndex
 from harness.recording.scrubber import Scrubber
 from harness.recording.spending import current_spending
-from harness.recording.traffic import Traffic, traffic_of
 from harness.source.document import shown_path
 from harness.world.backend import LiveBackend
 from harness.world.mcp.tools import MCPSession

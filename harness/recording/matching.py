@@ -7,15 +7,199 @@ the spelling of numbers and ids that differ from run to run (`harness.recording.
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping, Sequence
+import re
+from collections.abc import Callable, Mapping, Sequence
 from hashlib import blake2b
 from typing import Any, Final
-from urllib.parse import SplitResult, parse_qsl, urlsplit
+from urllib.parse import SplitResult, parse_qs, parse_qsl, urlsplit
 
 from harness.interception.messages import Request
-from harness.recording.bodies import number, read_body
-from harness.recording.ids import without_ids
 from harness.source.display import nearest
+
+
+def read_body(body: bytes) -> tuple[str, Any]:
+    """Return the kind of a body and its parsed value.
+
+    The kinds are `empty`, `json`, `form` (a mapping), `multipart` (a list of parts), `text`, and `bytes` (the value
+    is a text with their number and hash).
+    """
+    readings = ((kind, read(body)) for kind, read in _READERS)
+    return next(found for found in readings if found[1] is not None)
+
+
+def _empty(body: bytes) -> str | None:
+    return None if body else ""
+
+
+def _json(body: bytes) -> Any:
+    if body.lstrip()[:1] not in (b"{", b"["):
+        return None
+    try:
+        return json.loads(body, parse_float=number)
+    except (ValueError, RecursionError):
+        return None
+
+
+def number(text: str) -> int | float:
+    """Parse a JSON number, so that `1`, `1.0` and `1e0` are equal."""
+    number = float(text)
+    return int(number) if number.is_integer() else number
+
+
+_BOUNDARY: Final = re.compile(rb"--([!-~][ -~]{0,69})\r\n")
+
+
+def _multipart(body: bytes) -> list[dict[str, Any]] | None:
+    """Return the parts with their headers and contents; None if the body is not multipart."""
+    found = _BOUNDARY.match(body)
+    if found is None or not body.rstrip(b"\r\n").endswith(b"\r\n--" + found[1] + b"--"):
+        return None
+    parts = (b"\r\n" + body).split(b"\r\n--" + found[1])[1:-1]
+    return [_part(part.removeprefix(b"\r\n")) for part in parts]
+
+
+def _part(part: bytes) -> dict[str, Any]:
+    head, _, content = (b"\r\n" + part).partition(b"\r\n\r\n")
+    lines = head.decode("latin-1").split("\r\n")[1:]
+    pairs = (line.partition(":") for line in lines)
+    headers = sorted([name.strip().lower(), value.strip()] for name, _, value in pairs)
+    text = _text(content)
+    return {"headers": headers, "content": _digest(content) if text is None else text}
+
+
+_FORM: Final = re.compile(
+    rb"[\w.*+%~!$'(),;:@/?\[\]-]+=[\w.*+%~!$'(),;:@/?\[\]=-]*(?:&[\w.*+%~!$'(),;:@/?\[\]=-]*)*"
+)
+
+
+def _form(body: bytes) -> dict[str, Any] | None:
+    if not _FORM.fullmatch(body):
+        return None
+    try:
+        form = parse_qs(body.decode("ascii"), keep_blank_values=True)
+    except ValueError:
+        return None
+    return {name: values[0] if len(values) == 1 else values for name, values in form.items()}
+
+
+def _text(body: bytes) -> str | None:
+    try:
+        return body.decode("utf-8")
+    except UnicodeDecodeError:
+        return None
+
+
+def _digest(body: bytes) -> str:
+    return f"{len(body)} bytes, BLAKE2 {blake2b(body, digest_size=16).hexdigest()}"
+
+
+_READERS: Final[Sequence[tuple[str, Callable[[bytes], Any]]]] = (
+    ("empty", _empty),
+    ("json", _json),
+    ("multipart", _multipart),
+    ("form", _form),
+    ("text", _text),
+    ("bytes", _digest),
+)
+
+
+_MAX_DEPTH: Final = 200  # deeper JSON is compared as text
+
+_HEX: Final = "[0-9a-fA-F]"
+_UUID: Final = re.compile(rf"(?<![0-9A-Za-z]){_HEX}{{8}}(?:-{_HEX}{{4}}){{3}}-{_HEX}{{12}}(?![0-9A-Za-z])")
+_LIKE_UUID: Final = re.compile(rf"-{_HEX}{{4}}-{_HEX}{{4}}-{_HEX}{{4}}-{_HEX}{{12}}")
+_LIKE_UUID_BYTES: Final = re.compile(_LIKE_UUID.pattern.encode())
+
+_WORDS: Final = ("tool_call", "call", "tool_use", "request", "client_request", "trace", "span", "message")
+_ALWAYS: Final = frozenset(
+    [f"{word}_id" for word in _WORDS]
+    + ["toolCallId", "callId", "toolUseId", "requestId", "traceId", "spanId", "messageId"]
+)
+_GENERATED: Final = re.compile(r"(?:call|toolu|chatcmpl|msg|resp|fc|rs|run|lc_run)[_-][\w-]{6,}")
+_CONVERSATION: Final = re.compile("function|tool|call|message|reasoning|item", re.IGNORECASE)
+
+
+# Top-level keys that only conversations and JSON-RPC have.
+_CONVERSATION_KEYS: Final = frozenset({"messages", "input", "contents", "prompt", "jsonrpc"})
+_TRACE_KEYS: Final = frozenset(
+    ["request_id", "client_request_id", "trace_id", "span_id", "requestId", "traceId", "spanId"]
+)
+
+
+def without_ids(value: Any, body: bytes) -> Any:
+    """Return parsed JSON with its variable ids replaced. Lists and mappings are changed in place.
+
+    Args:
+        value: the parsed JSON.
+        body: its text.
+
+    Raises:
+        RecursionError: nested more than 200 levels deep.
+    """
+    if isinstance(value, dict) and _CONVERSATION_KEYS.intersection(value):
+        return _IdReplacer(_is_id, has_uuids=_LIKE_UUID_BYTES.search(body) is not None).replace(value)
+    return _IdReplacer(lambda key, item, _: key in _TRACE_KEYS and isinstance(item, str)).replace(value)
+
+
+class _IdReplacer:
+    """Replaces ids by `<id 1>`, `<id 2>` …, in the order of appearance with keys sorted."""
+
+    def __init__(self, is_id: Callable[[str, Any, dict[str, Any]], bool], *, has_uuids: bool = False) -> None:
+        self._is_id = is_id
+        self._seen: dict[Any, str] = {}
+        self._has_uuids = has_uuids
+
+    def replace(self, value: Any, depth: int = 0) -> Any:
+        """Return the value with its ids replaced. Lists and mappings are changed in place."""
+        if depth > _MAX_DEPTH:
+            raise RecursionError
+        if isinstance(value, str):
+            return self._without_uuids(value) if self._has_uuids and len(value) >= 36 else value
+        if isinstance(value, list):
+            for at, item in enumerate(value):
+                if not isinstance(item, int):
+                    value[at] = self.replace(item, depth + 1)
+        elif isinstance(value, dict):
+            for key in sorted(value):
+                item = value[key]
+                if self._is_id(key, item, value):
+                    value[key] = self._ordinal(item)
+                else:
+                    value[key] = self.replace(item, depth + 1)
+        return value
+
+    def _ordinal(self, given: Any) -> str:
+        return self._seen.setdefault(given, f"<id {len(self._seen) + 1}>")
+
+    def _without_uuids(self, text: str) -> str:
+        if _LIKE_UUID.search(text) is None:  # much faster than the substitution
+            return text
+        return _UUID.sub(lambda found: self._ordinal(found[0].lower()), text)
+
+
+def _is_id(key: str, value: Any, holder: dict[str, Any]) -> bool:
+    """Return True if `holder[key]` is an id that may differ from run to run.
+
+    A value under `id` may also be part of the question, as in `{"id": 42}` for a customer. It is an id if the other
+    keys are those of a message or of JSON-RPC, or if it looks generated.
+    """
+    if key in _ALWAYS:
+        return isinstance(value, str) and bool(value)
+    if key != "id":
+        return False
+    if "jsonrpc" in holder:
+        return isinstance(value, str | int)
+    if not isinstance(value, str) or not value:
+        return False
+    kind = holder.get("type", holder.get("kind"))
+    return (
+        "role" in holder
+        or "function" in holder
+        or (isinstance(kind, str) and _CONVERSATION.search(kind) is not None)
+        or _GENERATED.fullmatch(value) is not None
+        or _UUID.fullmatch(value) is not None
+    )
+
 
 FIELDS: Final = ("method", "host", "path", "query", "body")
 

@@ -19,8 +19,7 @@ from typing import Final
 from harness.budget import Budget, Expense
 from harness.errors import BudgetSpent
 from harness.interception.messages import Request
-from harness.recording.interactions import Interaction
-from harness.recording.traffic import tokens_of
+from harness.recording.interactions import Interaction, tokens_of
 
 Price = Callable[[str, int, int], float | None]
 """A function that returns the cost of a call in US dollars, from the model and its input and output tokens.

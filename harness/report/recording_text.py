@@ -9,7 +9,7 @@ from harness.report.formatting import plural
 from harness.source.document import shown_path
 
 if TYPE_CHECKING:
-    from harness.recording.traffic import Traffic
+    from harness.recording.interactions import Traffic
     from harness.scenario.outcome import RecordingResult
 
 

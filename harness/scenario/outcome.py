@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, Literal
 from harness.errors import Span
 
 if TYPE_CHECKING:
-    from harness.recording.traffic import Traffic
+    from harness.recording.interactions import Traffic
 
 Status = Literal["completed", "interrupted", "failed", "timeout", "invalid", "skipped"]
 Verdict = Literal["passed", "failed", "error", "skipped"]

@@ -18,10 +18,9 @@ from harness.graph.model import Graph
 from harness.recording.backend import BackendOptions, RecordedBackend
 from harness.recording.folder import CassetteFolder
 from harness.recording.human import Ask
-from harness.recording.interactions import Recording, RecordingMetadata
+from harness.recording.interactions import Recording, RecordingMetadata, Traffic
 from harness.recording.mcp.replay import message_key
 from harness.recording.scrubber import Scrubber
-from harness.recording.traffic import Traffic
 from harness.scenario.cassette import (
     WRITING,
     cassette_name,

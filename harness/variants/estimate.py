@@ -17,9 +17,8 @@ from typing import Any
 
 from harness.errors import CassetteError
 from harness.recording.folder import CassetteFolder, cassette_names
-from harness.recording.interactions import Recording
+from harness.recording.interactions import Recording, tokens_of
 from harness.recording.spending import Price, model_of
-from harness.recording.traffic import tokens_of
 from harness.report.formatting import cost, plural
 from harness.scenario.cassette import (
     ONLY_MISSING,

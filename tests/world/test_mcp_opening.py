@@ -12,7 +12,7 @@ import pytest
 
 from harness.errors import WorldError
 from harness.graph.effects import MCPEndpoint
-from harness.recording.mcp.recorder import MCPRecorder
+from harness.recording.mcp.proxy import MCPRecorder
 from harness.time.clock import VirtualTimeLoop
 from harness.time.paced import PacedTimeLoop
 from harness.world.mcp.connect import connect

@@ -377,7 +377,7 @@ def test_all_pages_of_tools_are_listed() -> None:
 
 def test_importing_the_adapter_does_not_import_the_sdk() -> None:
     heavy = ["mcp", "anyio", "jsonschema", "pydantic"]
-    imports = "import sys, harness.world.mcp.fake, harness.recording.mcp.recorder"
+    imports = "import sys, harness.world.mcp.fake, harness.recording.mcp.proxy"
     code = f"{imports}; print([m for m in {heavy} if m in sys.modules])"
     done = subprocess.run(
         [sys.executable, "-c", code], cwd=ROOT, capture_output=True, text=True, check=True, timeout=60

@@ -4,9 +4,9 @@ import json
 from typing import Any
 
 from harness.interception.messages import Request
-from harness.recording.interaction_index import InteractionIndex
 from harness.recording.interactions import Interaction
 from harness.recording.matching import Matcher
+from harness.recording.recorder import InteractionIndex
 from harness.recording.scrubber import Scrubber
 
 UUIDS = ("1b4e28ba-2fa1-11d2-883f-0016d3cca427", "6fa459ea-ee8a-3ca4-894e-db77e160355e")

@@ -12,7 +12,7 @@ from typing import Any
 
 from harness.graph.effects import MCPEndpoint
 from harness.recording.interactions import Exchange
-from harness.recording.mcp.recorder import MCPRecorder
+from harness.recording.mcp.proxy import MCPRecorder
 from harness.time.clock import VirtualTimeLoop
 from harness.time.paced import PacedTimeLoop
 from harness.world.mcp.tools import MCPFailure, MCPSession

@@ -9,7 +9,7 @@ import pytest
 
 from harness.graph.effects import MCPEndpoint
 from harness.recording.interactions import Exchange
-from harness.recording.mcp.recorder import MCPRecorder
+from harness.recording.mcp.proxy import MCPRecorder
 from harness.time.paced import PacedTimeLoop
 from harness.world.mcp.tools import MCPFailure, MCPSession
 from tests.recording.mcp.sessions import (

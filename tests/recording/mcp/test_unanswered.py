@@ -10,7 +10,7 @@ import pytest
 
 from harness.errors import WorldError
 from harness.graph.effects import MCPEndpoint
-from harness.recording.mcp.recorder import MCPRecorder
+from harness.recording.mcp.proxy import MCPRecorder
 from harness.time.paced import PacedTimeLoop
 from harness.world.mcp.tools import MCPFailure, MCPSession
 from tests.recording.mcp.sessions import (

@@ -12,7 +12,7 @@ from harness.errors import CassetteMismatch
 from harness.graph.effects import MCPCall, MCPEndpoint
 from harness.interception.real_effects import not_intercepted
 from harness.recording.interactions import Exchange
-from harness.recording.mcp.recorder import MCPRecorder
+from harness.recording.mcp.proxy import MCPRecorder
 from harness.time.clock import VirtualTimeLoop
 from harness.world.mcp.servers import MCPServers
 from harness.world.spec import MCPServerSpec, MCPToolSpec, Stub, WorldSpec
