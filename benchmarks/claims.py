@@ -19,8 +19,7 @@ from harness.calibration.measure import best_threshold
 from harness.gate.rules import drift_p
 from harness.report.history.record import Entry, RunRecord
 from harness.report.history.trends import Trends
-from harness.report.pairing import Pair
-from harness.report.scenario_runs import Repeat, Run, ScenarioRuns
+from harness.report.scenario_runs import Pair, Repeat, Run, ScenarioRuns
 from harness.scenario.score import clustered_wilson
 from harness.statistics.paired_difference import greater_risk, holm, paired_difference, sign_flip_p
 from harness.statistics.pass_counts import PassCounts, fewer_passes_p, significantly_fewer

@@ -14,7 +14,7 @@ from benchmarks.measure import Figure, measure_in_rounds, seconds
 from harness.report.html.page import page
 from harness.report.reading import RESULTS
 from harness.report.results import ResultsWriter
-from harness.report.run_summary import summary_of
+from harness.report.summary import summary_of
 from harness.scenario.load import load_file
 from harness.scenario.run import run_scenario
 

@@ -27,8 +27,7 @@ def save(file: Path, runs: tuple[Path, ...]) -> None:
     runs of the same agents the baseline has the means. The same runs always give the same file, so a diff of
     the commit shows what changed. `harness gate --baseline FILE` reads it.
     """
-    from harness.report.baseline_file import baseline_text
-    from harness.report.baseline_of_runs import baseline_of
+    from harness.report.baseline_file import baseline_of, baseline_text
     from harness.report.formatting import plural
     from harness.report.scenario_runs import read_run
     from harness.settings import load_settings

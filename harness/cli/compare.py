@@ -158,8 +158,7 @@ def _group_key(found: Explanation) -> Any:
 
 def _full_lines(comparison: Comparison, change: Change, verbose: bool) -> Iterator[Line]:
     from harness.report.compare.explanation import explain, trace_of
-    from harness.report.compare.full_text import whole_lines
-    from harness.report.compare.text import heading
+    from harness.report.compare.text import heading, whole_lines
 
     yield from [*heading(comparison)][:1]
     found = next(explain(comparison, [change]))
@@ -178,7 +177,7 @@ def _print(lines: Iterable[Line]) -> None:
     from rich.text import Text
 
     from harness.report.console import open_console, terminal_width
-    from harness.report.wrap import hanging
+    from harness.report.formatting import hanging
 
     console = open_console()
     width = terminal_width(console)

@@ -65,7 +65,7 @@ def command(run: Path | None, otlp: str | None, file: str | None, content: bool,
     anywhere unless --otlp is given. Needs: pip install "agent-scenarios[otel]"
     """
     from harness.report.formatting import plural
-    from harness.report.otel.encoding import batches, json_line, require_extra
+    from harness.report.otel.collector import batches, json_line, require_extra
     from harness.settings import load_settings
     from harness.source.display import escape_json_commands
 
@@ -121,7 +121,7 @@ class _Export:
         """
         from harness.report.otel.spans import run_spans
         from harness.report.reading import read_lines
-        from harness.report.trace_reader import read_trace
+        from harness.report.traces import read_trace
 
         folder = self.report if self.report.is_dir() else self.report.parent
         for line in read_lines(self.report):

@@ -69,7 +69,7 @@ def _read(runs: tuple[Path, ...], file: Path | None, last: int) -> Trends:
         FormatError: there is no history, it cannot be read, or it has no runs.
     """
     from harness.report.history.file import read_history
-    from harness.report.history.folder import record_of
+    from harness.report.history.record import record_of
     from harness.report.history.trends import Trends
     from harness.settings import load_settings
     from harness.source.document import shown_path

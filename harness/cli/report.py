@@ -52,10 +52,10 @@ def command(
     RUN is a folder of results, or a results.jsonl (default: the last run of this project). A run writes its page and
     its summary.md itself; this command writes them again, compared with a baseline or to another file.
     """
-    from harness.report.baseline import Baseline
     from harness.report.history.file import read_history
+    from harness.report.html.overview import Baseline
     from harness.report.html.page import PAGE, page
-    from harness.report.run_summary import summary_of
+    from harness.report.summary import summary_of
     from harness.settings import load_settings
 
     settings = load_settings()
@@ -80,8 +80,7 @@ def command(
 
 
 def _markdown(run: Path, summary: Mapping[str, Any], baseline: Path | None) -> str:
-    from harness.report.markdown import markdown
-    from harness.report.markdown_changes import since_baseline
+    from harness.report.markdown import markdown, since_baseline
 
     if baseline is None:
         return markdown(summary)

@@ -61,13 +61,11 @@ def run_selection(
         FormatError: results cannot be written, or two scenarios would write one cassette.
     """
     from harness.cli.session import Session
-    from harness.report.console import ProgressReporter, RunReporter, open_console
+    from harness.report.console import ProgressReporter, RunReporter, open_console, terminal_asker
     from harness.report.github import report_to_github
     from harness.report.history.file import writer_of
-    from harness.report.recording_text import recorded_lines
     from harness.report.repeatability import Repeatability
-    from harness.report.summary_text import report_paths
-    from harness.report.terminal_prompt import terminal_asker
+    from harness.report.summary_text import recorded_lines, report_paths
     from harness.scenario.redaction import secrets_of_process
     from harness.secrets.output import redacted_process
     from harness.selection.unchanged import UnchangedInputs

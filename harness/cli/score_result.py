@@ -14,10 +14,10 @@ from harness.cli import exit_code
 from harness.cli.output import deliver_json, stdout_to_stderr
 from harness.cli.run_selection import FinishedRun
 from harness.cli.score_plan import over_budget_lines, spending_line
-from harness.report.atomic_write import replace as replace_file
+from harness.report.encoding import replace as replace_file
 from harness.report.formatting import plural
+from harness.report.html.evolution_files import SCORE
 from harness.report.html.page import write_page
-from harness.report.html.score_file import SCORE
 from harness.report.reading import RESULTS, read_lines
 from harness.report.scenario_runs import is_unanswered, read_run
 from harness.report.summary import Summary

@@ -16,8 +16,8 @@ from harness.cli.selection import Selection
 from harness.errors import FormatError
 from harness.report.console import RunReporter
 from harness.report.formatting import plural
+from harness.report.repeats import NOT_PASSED
 from harness.report.results import Record, ResultsWriter, record
-from harness.report.verdicts import NOT_PASSED
 from harness.scenario.outcome import Observation, Outcome, RecordingResult
 from harness.settings import Projects
 from harness.source.display import escape_json_commands

@@ -12,10 +12,10 @@ import click
 from harness.cli.options import PATH
 from harness.errors import FormatError, Problem
 from harness.report.formatting import plural, seconds
-from harness.report.last_whole import LAST_WHOLE
 from harness.report.reading import RESULTS, read_lines
-from harness.report.run_summary import nothing_ran
-from harness.report.verdicts import NOT_PASSED
+from harness.report.repeats import NOT_PASSED
+from harness.report.summary import nothing_ran
+from harness.report.traces import LAST_WHOLE
 from harness.source.display import did_you_mean, escape_json_commands, nearest_names, printable
 from harness.source.document import shown_path
 
@@ -51,7 +51,7 @@ def command(
     from harness.report.console import open_console, terminal_width
     from harness.report.conversation import print_rows, rows
     from harness.report.encoding import encode
-    from harness.report.trace_reader import read_trace
+    from harness.report.traces import read_trace
 
     if "::" not in scenario and (scenario.endswith(".jsonl") or Path(scenario).is_dir()):
         hint = f"the scenario comes before the run: harness trace FILE::NAME {scenario}"
@@ -77,7 +77,7 @@ def command(
 
 def _folder(scenario: str, run: Path | None) -> Path:
     """Return the folder of the run."""
-    from harness.report.commands import default_report
+    from harness.report.failure import default_report
 
     if run is not None:
         return run.parent if run.name == RESULTS else run

@@ -24,7 +24,7 @@ from harness.cli.selection import Selection
 from harness.errors import SourceError
 from harness.report.formatting import plural, some_of
 from harness.report.reading import read_lines
-from harness.report.verdicts import NOT_PASSED, worst
+from harness.report.repeats import NOT_PASSED, worst
 from harness.selection.changes import Changes
 from harness.selection.inputs import InputFinder
 from harness.settings import Projects

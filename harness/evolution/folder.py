@@ -14,7 +14,7 @@ from harness.errors import FormatError, Problem
 from harness.evolution.genome import Genome, Space
 from harness.evolution.lineage import EVOLUTION, FORMAT, GENOMES, MUTATIONS, write_json
 from harness.evolution.patch import PATCH
-from harness.report.atomic_write import replace, unwritable
+from harness.report.encoding import replace, unwritable
 from harness.scenario.document import FORMAT_VERSION
 from harness.scenario.model import Scenario
 from harness.selection.changes import Changes

@@ -17,7 +17,7 @@ from typing import Any, Final, Generic, Literal, TypeVar
 
 from harness.errors import FormatError, Problem, Span
 from harness.evolution.genome import Genome
-from harness.report.atomic_write import replace
+from harness.report.encoding import replace
 from harness.source.document import shown_path
 
 GENOMES: Final = "genomes.jsonl"

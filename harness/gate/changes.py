@@ -15,8 +15,7 @@ from typing import Any, Final
 from harness.gate.rules import TOLERANCE, NothingToJudge
 from harness.gate.ruling import AffectedScenario, Part, Ruling
 from harness.report.formatting import plural
-from harness.report.pairing import Pair
-from harness.report.scenario_runs import ScenarioRuns
+from harness.report.scenario_runs import Pair, ScenarioRuns
 from harness.statistics.ratio_interval import Change, PairedValues, relative_change
 
 DEFAULT_CONFIDENCE: Final = 0.95

@@ -14,10 +14,9 @@ from harness.gate.rules import RUN_RULES, NothingToJudge, allow_removed, max_err
 from harness.gate.ruling import Part, Ruling, ScopedCoverage, part_of
 from harness.report.baseline_file import read_baseline
 from harness.report.formatting import plural, some_of
-from harness.report.last_whole import LAST_WHOLE
-from harness.report.pairing import Pairing, pair
-from harness.report.scenario_runs import Run, ScenarioRuns, read_run
+from harness.report.scenario_runs import Pairing, Run, ScenarioRuns, pair, read_run
 from harness.report.summary import Summary
+from harness.report.traces import LAST_WHOLE
 from harness.source.display import did_you_mean
 from harness.source.document import shown_path
 

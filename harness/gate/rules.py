@@ -18,9 +18,8 @@ from harness.gate.ruling import AffectedScenario, Part, Ruling
 from harness.report.formatting import percent, plural, some_of, unpriced
 from harness.report.history.file import read_history
 from harness.report.history.record import RunRecord
-from harness.report.pairing import Pair
-from harness.report.scenario_runs import Repeat, ScenarioRuns
-from harness.report.verdicts import NOT_PASSED
+from harness.report.repeats import NOT_PASSED
+from harness.report.scenario_runs import Pair, Repeat, ScenarioRuns
 from harness.source.display import nearest
 from harness.source.document import shown_path
 from harness.statistics.betting import Bets

@@ -8,10 +8,9 @@ from math import isfinite
 from typing import Any
 
 from harness.gate.policy import Scope
-from harness.report.coverage import GraphCoverage
-from harness.report.pairing import Pair, Pairing
+from harness.report.group import GraphCoverage
 from harness.report.repeats import Key, Line, label
-from harness.report.scenario_runs import Run, ScenarioRuns
+from harness.report.scenario_runs import Pair, Pairing, Run, ScenarioRuns
 
 
 @dataclass(frozen=True, slots=True)

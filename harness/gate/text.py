@@ -11,7 +11,7 @@ from harness.gate.changes import CHANGES, PROVABLE
 from harness.gate.judge import Verdict
 from harness.gate.ruling import AffectedScenario, Ruling
 from harness.report.formatting import cost, p_value, percent, plural, seconds
-from harness.report.markdown_text import bounded, code, escape
+from harness.report.markdown import bounded, code, escape
 from harness.source.display import clip, printable
 
 _SECONDS = ("max_p50_latency", "max_p95_latency")

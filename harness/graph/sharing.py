@@ -6,7 +6,7 @@ each long list or text, becomes an event of its own, before the first event that
     shared       number, value
 
 Events then contain `{"$shared": number}` in its place; in a list, `{"$shared": [first, last]}` stands for values with
-consecutive numbers. `harness.report.trace_reader` restores the values.
+consecutive numbers. `harness.report.traces` restores the values.
 """
 
 from __future__ import annotations

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, Final
 import pytest
 
 from harness.plugin.options import projects_of, record_mode, settings_of
-from harness.report.properties import measured, properties
+from harness.report.junit import measured, properties
 from harness.workers.garbage import reduce_gc, reduced_gc
 
 if TYPE_CHECKING:
@@ -36,7 +36,7 @@ def ask_past_capture(config: pytest.Config) -> Ask | None:
             return None
 
     def ask(node: str, args: Mapping[str, Any]) -> str:
-        from harness.report.terminal_prompt import prompt
+        from harness.report.console import prompt
 
         with _uncaptured(config):
             return prompt(node, args)
@@ -97,7 +97,7 @@ class FailureText:
         """Write the text to pytest's terminal."""
         if self.hidden:
             return
-        from harness.report.wrap import wrapped
+        from harness.report.formatting import wrapped
         from harness.source.display import escape_commands
 
         isatty = getattr(getattr(out, "_file", None), "isatty", None)
@@ -218,8 +218,7 @@ class ScenarioItem(pytest.Item):
 def failure(failed: Sequence[Outcome], tbstyle: str) -> FailureText:
     """Return the text for the failed repeats of a scenario. `tbstyle` is the value of `--tb`."""
     from harness.report.cause import fault
-    from harness.report.commands import trace_command
-    from harness.report.failure import failed_checks, failure_text, title
+    from harness.report.failure import failed_checks, failure_text, title, trace_command
 
     worst = min(failed, key=lambda outcome: outcome.score)
     message = f"score {worst.score:.2f}, {worst.verdict}: {failed_checks(worst)}"

@@ -245,7 +245,7 @@ class Reporter:
 
     def _trace_command(self, nodeid: str, command: str) -> str:
         """Return the command that shows a trace, with the folder of this report if it is not the default one."""
-        from harness.report.commands import report_argument
+        from harness.report.failure import report_argument
 
         file = self._config.rootpath / nodeid.partition("::")[0]
         return command + (report_argument(file, self._writer.folder) if self._writer is not None else "")
@@ -261,8 +261,7 @@ class Reporter:
                 _warn_of_misspelt_variables(terminalreporter)
             return
         from harness.report.github import report_to_github
-        from harness.report.suite_table import suite_table
-        from harness.report.summary_text import counts, figures, notes, report_paths
+        from harness.report.summary_text import counts, figures, notes, report_paths, suite_table
         from harness.source.display import escape_commands
 
         with _exit_if_unwritable():

@@ -16,7 +16,7 @@ from dataclasses import dataclass
 from typing import Any, Final
 
 from harness.report.encoding import encode
-from harness.report.verdicts import NOT_PASSED
+from harness.report.repeats import NOT_PASSED
 from harness.scenario.outcome import CheckResult, Outcome
 from harness.scenario.verdict import could_not_be_judged
 

@@ -13,8 +13,7 @@ from typing import TYPE_CHECKING, Any, Final, NamedTuple
 from harness.graph.narration import role_of, route_text, sentence, status_text
 from harness.graph.trace import Event
 from harness.report.encoding import encode
-from harness.report.formatting import plural, seconds
-from harness.report.wrap import hanging
+from harness.report.formatting import hanging, plural, seconds
 from harness.source.display import columns, printable
 
 if TYPE_CHECKING:

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+import re
+import textwrap
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from math import isfinite
-from typing import Any, Final
+from typing import Any, Final, NamedTuple
 
-from harness.source.display import printable
+from harness.graph.periods import split_cycles
+from harness.source.display import clip, cut_around, printable
 
 _MAX_NAMES: Final = 5
 _ANSWERS: Final = {
@@ -135,3 +138,146 @@ def answers(counted: Mapping[str, int]) -> str:
     """
     found = [f"{plural(count, 'run')} {_ANSWERS.get(kind, kind)}" for kind, count in counted.items() if count]
     return ", ".join(found) or "no runs"
+
+
+NAME_LENGTH: Final = 60
+_WORD_LENGTH: Final = 200
+
+_LONG_WORD: Final = re.compile(rf"\S{{{_WORD_LENGTH + 1},}}")
+
+
+def short_name(name: Any) -> str:
+    """Return at most 60 characters of the name of a node, a tool or a check, on one line."""
+    return printable(clip(str(name), NAME_LENGTH))
+
+
+def short_words(text: str) -> str:
+    """Return the text with each word cut to 200 characters.
+
+    >>> short_words(f"known: a, {'b' * 10_000}")[-5:]
+    'bbbb…'
+    """
+    return _LONG_WORD.sub(lambda found: clip(found[0], _WORD_LENGTH), text)
+
+
+_MAX_STEPS: Final = 30
+
+
+def path_text(path: Sequence[Any]) -> str:
+    """Return the steps in order. Cycles are shown once with their count; of a long path only the end is shown.
+
+    >>> path_text(["a", "b", "b", "b", "b"])
+    'a → b → b × 3'
+    >>> path_text(["a", "b", "c", "b", "c", "b", "c", "d"])
+    'a → (b → c → b) × 2 → c → d'
+    """
+    if not path:
+        return "(no node ran)"
+    steps: list[str] = []
+    for found in split_cycles(path):
+        part = [_step(step) for step in path[found.start : found.end]]
+        if found.period:
+            cycle = " → ".join(part[: found.period + 1])
+            steps.append(f"{cycle if found.period == 1 else f'({cycle})'} × {found.rounds}")
+            part = part[found.rounds * found.period + 1 :]
+        steps += part
+    if len(steps) > _MAX_STEPS:
+        steps = [f"… {plural(len(steps) - _MAX_STEPS, 'step')}", *steps[-_MAX_STEPS:]]
+    return " → ".join(steps)
+
+
+def _step(step: Any) -> str:
+    return f"({' | '.join(map(short_name, step))})" if isinstance(step, list) else short_name(step)
+
+
+_CARET: Final = re.compile(r"(\s*)(\^~*)")
+_COMMANDS: Final = ("  rerun ", "  trace ")
+_FURTHER: Final = 2
+"""Additional indentation of continuation lines."""
+_LAST_PART: Final = re.compile(r"(?<=::)|(?<=[/\s])")
+
+
+def wrapped(text: str, width: int | None) -> str:
+    """Wrap text to lines of at most `width` characters; None returns it unchanged.
+
+    Words are never broken: one that is too long exceeds the width. A source line with a caret below it is cut around
+    the caret. Commands to be copied (`rerun`, `trace`) are left as they are.
+    """
+    return text if width is None else "\n".join(_wrapped(text.split("\n"), width))
+
+
+def _wrapped(lines: list[str], width: int) -> Iterator[str]:
+    skip = False
+    for line, following in zip(lines, [*lines[1:], ""], strict=True):
+        caret = _CARET.fullmatch(following)
+        if skip:
+            skip = False
+        elif (len(line) <= width and len(following if caret else "") <= width) or line.startswith(_COMMANDS):
+            yield line
+        elif caret:
+            indent = re.match(r" *", line)
+            blanks = min(len(indent[0]) if indent else 0, 4)
+            source, start, end = cut_around(
+                line[blanks:], len(caret[1]) - blanks, caret.end() - blanks, width - blanks - 1
+            )
+            yield " " * blanks + source.rstrip()
+            yield " " * (blanks + start) + "^" + "~" * (end - start - 1)
+            skip = True
+        else:
+            yield from hanging(line, width)
+
+
+def hanging(line: str, width: int) -> list[str]:
+    """Wrap one line between words, with continuation lines indented a little more."""
+    own = len(line) - len(line.lstrip(" "))
+    return textwrap.wrap(
+        line[own:],
+        width,
+        initial_indent=line[:own],
+        subsequent_indent=" " * min(own + _FURTHER, width // 2),
+        break_long_words=False,
+        break_on_hyphens=False,
+        replace_whitespace=False,
+        drop_whitespace=True,
+    ) or [""]
+
+
+def keep_end(name: str, width: int) -> str:
+    """Return the end of a name that is longer than `width`, from the beginning of a word where possible.
+
+    >>> keep_end("triage.scenario.yaml::a double charge goes to billing", 30)
+    '…charge goes to billing'
+    >>> keep_end("triage.scenario.yaml::pays", 12)
+    '….yaml::pays'
+    """
+    if len(name) <= width:
+        return name
+    tail = name[len(name) - max(width - 1, 1) :]
+    begins = [found.start() for found in _LAST_PART.finditer(tail) if found.start() > 0]
+    at = begins[0] if begins and begins[0] <= len(tail) // 2 else 0
+    return "…" + tail[at:]
+
+
+class Figure(NamedTuple):
+    """A figure of a run.
+
+    label           its name
+    of              reads it from a group of summary.json
+    text            formats it
+    more_is_better  True if a larger value is an improvement
+    """
+
+    label: str
+    of: Callable[[Mapping[str, Any]], float | None]
+    text: Callable[[float], str]
+    more_is_better: bool
+
+
+FIGURES: Final = (
+    Figure("pass rate", lambda total: total["pass_rate"], percent, True),
+    Figure("fitness", lambda total: total["fitness"], score, True),
+    Figure("p50", lambda total: total["latency"]["p50"], seconds, False),
+    Figure("p95", lambda total: total["latency"]["p95"], seconds, False),
+    Figure("tokens", lambda total: total["tokens"]["total"], lambda value: f"{value:,.0f}", False),
+    Figure("cost", lambda total: total["cost"], cost, False),
+)

@@ -8,11 +8,10 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Any, Final
 
-from harness.report.formatting import plural
+from harness.report.formatting import plural, short_name
 from harness.report.junit import split_location
 from harness.report.reading import read_lines
-from harness.report.shorten import short_name
-from harness.report.verdicts import NOT_PASSED
+from harness.report.repeats import NOT_PASSED
 from harness.source.display import allow_command, clip, in_actions, printable
 
 Line = Mapping[str, Any]

@@ -6,14 +6,80 @@ are neither markup nor links nor mentions.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from typing import Any, Final
+import re
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from itertools import islice
+from typing import TYPE_CHECKING, Any, Final
 
-from harness.report.formatting import cost_of, distinct, percent, plural, score, seconds
-from harness.report.markdown_text import bounded, code, escape, listed
-from harness.report.suite_table import worst_first
+from harness.report.formatting import FIGURES, cost_of, distinct, percent, plural, score, seconds
 from harness.report.summary import GROUPS
+from harness.report.summary_text import worst_first
 from harness.source.display import clip, printable
+
+if TYPE_CHECKING:
+    from harness.report.compare.comparison import Change, Comparison
+
+
+_HTML: Final = re.compile(r"[<>&]")
+_ENTITIES: Final = {"<": "&lt;", ">": "&gt;", "&": "&amp;"}
+_SPECIAL: Final = re.compile(
+    r"[\\`*\[\]|~$]"
+    r"|(?<![a-z0-9])_|_(?![a-z0-9])"  # an underscore inside a word is no markup
+    r"|(?<=http):|(?<=https):|(?<=ftp):|(?<=www)\.",  # GitHub turns these into links
+    re.IGNORECASE,
+)
+_FIRST: Final = re.compile(r"\A(\d*)([.)](?=\s|\Z)|#(?=[#\s]|\Z)|[-+](?=[-\s]|\Z))")
+"""Starts of lines that make a list or a heading."""
+_REFERENCE: Final = re.compile(r"@|#(?=\d)|\bGH-(?=\d)", re.IGNORECASE)
+"""Mentions (`@name`) and references to issues (`#12`, `GH-12`)."""
+_NOTHING: Final = "&#8203;"
+"""A zero-width space, in the form that GitHub's own bots use."""
+_MAX_NAME: Final = 300
+_MAX_NAMES: Final = 30
+_MAX_PAGE: Final = 60_000
+
+
+def escape(text: str) -> str:
+    r"""Escape prose so that Markdown shows it literally, on one line, also in a table cell.
+
+    >>> escape("a|b <i> never_calls __init__")
+    'a\\|b &lt;i&gt; never_calls \\_\\_init\\_\\_'
+    >>> escape("@octocat broke #12")
+    '@&#8203;octocat broke #&#8203;12'
+    """
+    return _REFERENCE.sub(lambda found: found[0] + _NOTHING, _FIRST.sub(r"\1\\\2", _literal(text)))
+
+
+def code(text: str) -> str:
+    r"""Format a name as inline code on one line, also in a table cell. Copying yields the name; it mentions nobody.
+
+    >>> code("a.scenario.yaml::@octocat broke #12"), code("a|b `c`")
+    ('`a.scenario.yaml::@octocat broke #12`', '<code>a\\|b \\`c\\`</code>')
+    """
+    name = clip(printable(text), _MAX_NAME)
+    plain = name.strip() == name != "" and not {"`", "|"} & set(name)
+    return f"`{name}`" if plain else f"<code>{_literal(name)}</code>"
+
+
+def _literal(text: str) -> str:
+    safe = _HTML.sub(lambda found: _ENTITIES[found[0]], printable(text))
+    return _SPECIAL.sub(lambda found: "\\" + found[0], safe)
+
+
+def listed(items: Iterable[str], most: int = _MAX_NAMES, left_out: int = 0) -> str:
+    """Join at most `most` items, and append the number of the others plus `left_out`."""
+    rest = iter(items)
+    shown = [*islice(rest, most)]
+    left = sum(1 for _ in rest) + left_out
+    return ", ".join([*shown, *([f"… and {left} more"] if left else [])])
+
+
+def bounded(page: str) -> str:
+    """Return the page cut to the length of a GitHub comment, at the end of a line and with a note."""
+    if len(page) <= _MAX_PAGE:
+        return page
+    return page[: page.rindex("\n", 0, _MAX_PAGE)] + "\n\nThe rest is in report.html and summary.json.\n"
+
 
 _MAX_FAILURES: Final = 25
 _MAX_ROWS: Final = 50
@@ -206,3 +272,79 @@ def _untaken(graphs: Mapping[str, Any]) -> list[str]:
 def _branch(branch: Any, place: str | None) -> str:
     line = (place or "").rpartition(":")[2]
     return code(str(branch)) + (f" (line {line})" if line else "")
+
+
+_MARKDOWN_CHANGES_MAX_NAMES: Final = 25
+_WORDS: Final = {
+    "worse": "got worse",
+    "gone": "gone",
+    "new": "new",
+    "changed": "did something else",
+    "better": "got better",
+}
+
+
+def since_last_whole(summary: Mapping[str, Any], before: Mapping[str, Any] | None) -> list[str]:
+    """List new failures; of a complete run also those that are fixed, and the change of the pass rate.
+
+    `before` is the summary of the last complete run; without one the result is empty.
+    """
+    if before is None:
+        return []
+    failing, failed = (
+        {(each["id"], each["variant"]): {**each, "repeat": 0} for each in of["failures"]}
+        for of in (summary, before)
+    )
+    new = [name_of(failing[key]) for key in failing if key not in failed]
+    lines = [f"{plural(len(new), 'new failure')}{': ' if new else ''}{listed(new)}"]
+    if summary["complete"]:
+        mended = [name_of(failed[key]) for key in failed if key not in failing]
+        lines += [f"{len(mended)} no longer failing: {listed(mended)}"] if mended else []
+        rates = [percent(of["total"]["pass_rate"]) for of in (before, summary)]
+        lines += [f"pass rate {' → '.join(rates)}"] if rates[0] != rates[1] else []
+    return ["### Since the last whole run", "\n".join(f"- {line}" for line in lines)]
+
+
+def since_baseline(comparison: Comparison) -> list[str]:
+    """List the scenarios that differ from those of a baseline, and the figures that changed."""
+    lines = [f"- {line}" for line in _scenarios(comparison)]
+    figures = [*_figures(comparison)]
+    table = "\n".join(["| | baseline | this run |\n|---|--:|--:|", *figures])
+    return [
+        f"### Against {code(comparison.before.run.name)}",
+        "\n".join(lines or ["- every scenario did the same"]),
+        *([table] if figures else []),
+    ]
+
+
+def _scenarios(comparison: Comparison) -> Iterator[str]:
+    if why := comparison.before.run.incomplete:
+        yield f"the baseline is not a whole run: {escape(why)}"
+    for kind, words in _WORDS.items():
+        changes = comparison.of(kind)
+        if kind == "gone" and comparison.after.run.incomplete:
+            words = "not in this run, which is not whole"
+        if changes:
+            count = f"**{len(changes)} {words}**" if kind in ("worse", "gone") else f"{len(changes)} {words}"
+            yield f"{count}: {listed(map(_change, changes), _MARKDOWN_CHANGES_MAX_NAMES)}"
+
+
+def _change(change: Change) -> str:
+    name, before, after = code(change.scenario.label), change.before, change.after
+    if before is None or after is None:
+        verdict = (after or before or change.scenario).verdict
+        return name if verdict == "passed" else f"{name} ({verdict})"
+    if before.verdict != after.verdict:
+        return f"{name} ({before.verdict} → {after.verdict})"
+    if round(before.score, 2) != round(after.score, 2):
+        return f"{name} (score {before.score:.2f} → {after.score:.2f})"
+    return name
+
+
+def _figures(comparison: Comparison) -> Iterator[str]:
+    """Yield a table row for each figure whose formatted value changed."""
+    for figure in FIGURES:
+        values = [figure.of(side.total) for side in (comparison.before, comparison.after)]
+        before, after = ("–" if value is None else figure.text(value) for value in values)
+        if before != after:
+            yield f"| {figure.label} | {before} | {after} |"

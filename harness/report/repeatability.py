@@ -24,11 +24,9 @@ from msgspec.json import Decoder
 
 from harness.engine.standstill import THREAD
 from harness.errors import FormatError, Problem
-from harness.report.atomic_write import replace
-from harness.report.encoding import encode
-from harness.report.last_whole import LAST_WHOLE
+from harness.report.encoding import encode, replace
 from harness.report.reading import RESULTS
-from harness.report.traces import move_traces, remove_traces
+from harness.report.traces import LAST_WHOLE, move_traces, remove_traces
 from harness.time.real import real
 
 SESSION: Final = "session.json"
@@ -180,7 +178,7 @@ def _first_difference(before: _Known, after: _Known) -> str:
     if before.trace is None or after.trace is None:
         return "its digest is another (traces, which would show more, were not kept)"
     from harness.report.compare.first_difference import first_difference
-    from harness.report.trace_reader import read_trace
+    from harness.report.traces import read_trace
 
     try:
         texts = [encode(read_trace(each.trace).events) for each in (before, after) if each.trace]

@@ -17,18 +17,22 @@ from typing import TYPE_CHECKING, Any, BinaryIO, Final, NamedTuple, Self
 from msgspec.json import decode
 
 from harness.errors import FormatError, Problem
-from harness.report.atomic_write import replace, replace_in_chunks, unwritable
 from harness.report.cause import fault
-from harness.report.encoding import encode, fits
+from harness.report.encoding import encode, fits, replace, replace_in_chunks, unwritable
 from harness.report.failure import failed_checks
 from harness.report.junit import JUNIT, junit
-from harness.report.last_whole import keep_last_whole, last_whole_summary, remove_last_whole
-from harness.report.markdown import markdown
-from harness.report.markdown_changes import since_last_whole
+from harness.report.markdown import markdown, since_last_whole
 from harness.report.reading import FORMAT, RESULTS, read_lines
+from harness.report.repeats import NOT_PASSED
 from harness.report.summary import Summary
-from harness.report.traces import TraceFolder, pack_trace, remove_traces
-from harness.report.verdicts import NOT_PASSED
+from harness.report.traces import (
+    TraceFolder,
+    keep_last_whole,
+    last_whole_summary,
+    pack_trace,
+    remove_last_whole,
+    remove_traces,
+)
 from harness.scenario.checks.finding import LONGEST_TEXT, trim
 from harness.scenario.outcome import JSON, CheckResult, Outcome
 from harness.source.display import clip, truncated
@@ -148,7 +152,7 @@ class ResultsWriter:
     """Writes a results folder: a line as soon as a scenario run has ended, and the summaries at the end.
 
     Use as a context manager. On entry it removes the files of an earlier run, except that the last complete run is
-    kept (`harness.report.last_whole`). Each line is flushed at once, so that killing the process loses no run that
+    kept (`harness.report.traces`). Each line is flushed at once, so that killing the process loses no run that
     has ended. If an exception leaves the block, the summaries cover the runs so far. At the end the run is appended
     to `history`.
 

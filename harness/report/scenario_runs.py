@@ -6,18 +6,17 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Final, NamedTuple
 
 from harness.errors import CassetteError, FormatError, Problem, ProviderError, Span
-from harness.report.coverage import GraphCoverage
 from harness.report.formatting import percent, plural
+from harness.report.group import GraphCoverage
 from harness.report.reading import read_lines, results_file
-from harness.report.repeats import Key, Line, label
-from harness.report.run_summary import nothing_ran, summary_of, why_incomplete
-from harness.report.verdicts import NOT_PASSED, worst
+from harness.report.repeats import NOT_PASSED, Key, Line, label, worst
+from harness.report.summary import nothing_ran, summary_of, why_incomplete
 from harness.source.display import clip
 from harness.source.document import shown_path
 
@@ -221,3 +220,76 @@ def _repeat(line: Line) -> Repeat:
         (usage["input_tokens"] or 0) + (usage["output_tokens"] or 0),
         None if None in costs else usage["cost"] or 0.0,
     )
+
+
+@dataclass(frozen=True, slots=True)
+class Pair:
+    """A scenario that both runs have."""
+
+    before: ScenarioRuns
+    after: ScenarioRuns
+
+    @property
+    def repeats(self) -> list[tuple[Repeat, Repeat]]:
+        """The repeats that both runs have and judged, in pairs."""
+        both = sorted(self.before.repeats.keys() & self.after.repeats.keys())
+        found = [(self.before.repeats[number], self.after.repeats[number]) for number in both]
+        return [pair for pair in found if "skipped" not in (pair[0].verdict, pair[1].verdict)]
+
+    @property
+    def unpaired(self) -> int:
+        """The number of repeats that only one of the runs has."""
+        return len(self.before.repeats.keys() ^ self.after.repeats.keys())
+
+    @property
+    def expects_other(self) -> bool:
+        """True if the scenario's expectations changed. False if a run does not record them."""
+        return "" != self.before.expectations != self.after.expectations != ""
+
+    @property
+    def changed_checks(self) -> list[str]:
+        """`name: message` of each check that fails now and did not before.
+
+        If no other checks fail than before, all that fail; if none fails, the cause of the failure.
+        """
+        failed = self.after.failed
+        changed = [name for name in failed if name not in self.before.failed] or list(failed)
+        lines = [f"{name}: {failed[name]}" if failed[name] else name for name in changed]
+        return lines or ([self.after.cause] if self.after.cause else [])
+
+
+@dataclass(frozen=True)
+class Pairing:
+    """The scenarios of two runs.
+
+    pairs   scenarios of both, in the order of the later run
+    gone    those of the earlier run that the later one lacks, or skipped although they were judged before
+    added   those of the later run only
+    """
+
+    pairs: Sequence[Pair]
+    gone: Sequence[ScenarioRuns]
+    added: Sequence[ScenarioRuns]
+
+    @property
+    def by_key(self) -> Mapping[Key, Pair]:
+        """The pairs by scenario."""
+        return {pair.after.key: pair for pair in self.pairs}
+
+
+def pair(before: Run, after: Run) -> Pairing:
+    """Pair the scenarios of two runs. Entries for files that could not be read are ignored."""
+    old = {key: scenario for key, scenario in before.scenarios.items() if not scenario.is_file}
+    new = {key: scenario for key, scenario in after.scenarios.items() if not scenario.is_file}
+    gone = [
+        scenario for key, scenario in old.items() if key not in new or _is_newly_skipped(scenario, new[key])
+    ]
+    return Pairing(
+        pairs=[Pair(old[key], scenario) for key, scenario in new.items() if key in old],
+        gone=sorted(gone, key=lambda scenario: scenario.key),
+        added=[scenario for key, scenario in new.items() if key not in old],
+    )
+
+
+def _is_newly_skipped(before: ScenarioRuns, after: ScenarioRuns) -> bool:
+    return after.verdict == "skipped" != before.verdict

@@ -4,15 +4,30 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import Any, Final
+from typing import TYPE_CHECKING, Any, Final
 
 from harness.report.encoding import encode
-from harness.report.formatting import cost_of, distinct, percent, plural, seconds
+from harness.report.formatting import (
+    cost_of,
+    distinct,
+    hanging,
+    keep_end,
+    percent,
+    plural,
+    score,
+    seconds,
+    short_name,
+    short_words,
+    wrapped,
+)
 from harness.report.repeats import label
-from harness.report.shorten import short_name, short_words
-from harness.report.wrap import hanging, wrapped
 from harness.source.display import clip, printable
 from harness.source.document import shown_path
+
+if TYPE_CHECKING:
+    from harness.recording.interactions import Traffic
+    from harness.scenario.outcome import RecordingResult
+
 
 _MAX_NAMES: Final = 3
 _MAX_LISTED: Final = 20
@@ -202,3 +217,111 @@ def _coverage(graphs: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
 
 def _item(item: Any) -> str:
     return " → ".join(map(short_name, item)) if isinstance(item, list) else printable(short_words(str(item)))
+
+
+_MAX_SUITES: Final = 10
+_GAP: Final = "  "
+_HEAD: Final = ("passed", "fitness", "p95")
+_SUFFIX: Final = ".scenario.yaml"
+_MIN_WIDTH: Final = 12
+"""Minimum columns for the name of a group."""
+
+
+def suite_table(suites: Mapping[str, Mapping[str, Any]], width: int | None = None) -> list[str]:
+    """Return a line for each suite, in the form of `group_table`; nothing if there is only one suite."""
+    return group_table("suite", suites, width, _MAX_SUITES) if len(suites) > 1 else []
+
+
+def group_table(
+    word: str, groups: Mapping[str, Mapping[str, Any]], width: int | None = None, most: int | None = None
+) -> list[str]:
+    """Return a line for each group of runs, followed by an empty line.
+
+    Args:
+        word: the noun for one group, such as "suite".
+        groups: the figures of each group, by name.
+        width: the columns to align values in; None pads nothing, for output that is no terminal.
+        most: the most groups to list; None lists all.
+    """
+    ordered = sorted(groups.items(), key=worst_first)
+    shown = ordered[:most]
+    rows = [_row(name, group) for name, group in shown]
+    lines = [_plain_row(row) for row in rows] if width is None else _columns([(word, *_HEAD), *rows], width)
+    return [*lines, *_left_out(word, [group for _, group in ordered[len(shown) :]]), ""]
+
+
+def worst_first(named: tuple[str, Mapping[str, Any]]) -> tuple[bool, float, str]:
+    """Sort key for (name, figures): groups with failures first, then by fitness, the lowest first."""
+    name, group = named
+    return not _suite_table_not_passed(group), 1.0 if group["fitness"] is None else group["fitness"], name
+
+
+def _suite_table_not_passed(group: Mapping[str, Any]) -> int:
+    return int(group["failed"] + group["errors"])
+
+
+def _row(name: str, group: Mapping[str, Any]) -> tuple[str, ...]:
+    passed = f"{group['passed']}/{group['runs'] - group['skipped']}"
+    return printable(name), passed, score(group["fitness"]), seconds(group["latency"]["p95"])
+
+
+def _plain_row(row: tuple[str, ...]) -> str:
+    name, passed, fitness, p95 = row
+    return _GAP.join((name, f"{passed} passed", f"fitness {fitness}", f"p95 {p95}"))
+
+
+def _columns(rows: list[tuple[str, ...]], width: int) -> list[str]:
+    widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
+    figures = sum(widths[1:]) + len(_GAP) * len(widths[1:])
+    if widths[0] > width - figures:
+        rows = [(row[0].removesuffix(_SUFFIX), *row[1:]) for row in rows]
+        widths[0] = max(map(len, next(zip(*rows, strict=True))))
+    widths[0] = max(min(widths[0], width - figures), _MIN_WIDTH)
+    return [
+        _GAP.join(
+            [keep_end(row[0], widths[0]).ljust(widths[0])]
+            + [value.rjust(column) for value, column in zip(row[1:], widths[1:], strict=True)]
+        )
+        for row in rows
+    ]
+
+
+def _left_out(word: str, groups: list[Mapping[str, Any]]) -> list[str]:
+    if not groups:
+        return []
+    failing = sum(_suite_table_not_passed(group) > 0 for group in groups)
+    rest = f"{failing} of them with failures" if failing else "none with failures"
+    return [f"… and {plural(len(groups), f'more {word}')}, {rest}"]
+
+
+def recorded_lines(recorded: Sequence[RecordingResult], *, quiet: bool) -> Iterator[str]:
+    """Yield a line for all cassettes, and unless `quiet` one for each; nothing if nothing was to be recorded."""
+    if not recorded:
+        return
+    whole = recorded[0].traffic
+    for each in recorded[1:]:
+        whole += each.traffic
+    files = sum(len(each.files) for each in recorded)
+    yield ""
+    yield f"recorded: {_described(whole)}; {plural(files, 'file')} written"
+    for each in () if quiet else recorded:
+        yield f"  {shown_path(each.folder)}  {_cassette(each)}"
+
+
+def _cassette(one: RecordingResult) -> str:
+    asked = _described(one.traffic)
+    if one.problem:
+        return f"stays as it was: {one.problem.splitlines()[0]} ({asked})"
+    left = f"; {one.unused} recorded before and not used now, which --rewrite drops" if one.unused else ""
+    if not one.traffic:
+        return f"nothing was missing{left}"
+    return f"{asked} → {', '.join(one.files) or 'the same as before, nothing is written'}{left}"
+
+
+def _described(traffic: Traffic) -> str:
+    if not traffic:
+        return "nothing asked"
+    parts = [plural(traffic.requests, "request")] if traffic.requests else []
+    parts += [plural(traffic.people, "question") + " to a person"] if traffic.people else []
+    tokens = f"{traffic.input_tokens:,} tokens in, {traffic.output_tokens:,} out"
+    return ", ".join([*parts, *([tokens] if traffic.input_tokens or traffic.output_tokens else [])])

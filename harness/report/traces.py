@@ -12,16 +12,23 @@ event lists the places, such as `["update.pages"]`.
 
 from __future__ import annotations
 
+import json
 import os
 import re
+import shutil
 import zlib
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final
 
+from harness.errors import FormatError, Problem, Span
+from harness.graph.sharing import DATA, SHARED
 from harness.report.encoding import encode, encode_each
+from harness.report.summary import FORMAT as SUMMARY_FORMAT
 from harness.scenario.outcome import Outcome
+from harness.source.document import shown_path
 
 FORMAT: Final = "harness-trace/1"
 FOLDER: Final = "traces"
@@ -180,3 +187,194 @@ def move_traces(report: Path, other: Path) -> None:
 def _traces_in(report: Path) -> list[Path]:
     folder = report / FOLDER
     return [file for file in folder.iterdir() if _OURS.fullmatch(file.name)] if folder.is_dir() else []
+
+
+_PIECE: Final = 1 << 16
+
+
+@dataclass(frozen=True)
+class RunTrace:
+    """The trace of a run.
+
+    head     identifies the run: id, repeat, seed, verdict, digest, …
+    events   its events in order, with shared values restored
+    damage   why its end is missing; None if the file is complete
+    """
+
+    head: Mapping[str, Any]
+    events: list[dict[str, Any]]
+    damage: FormatError | None = None
+
+
+def read_trace(path: Path) -> RunTrace:
+    """Read a trace file. Of a damaged file, everything before the damage is returned.
+
+    Raises:
+        FormatError: there is no such file (`trace-missing`), or it is no trace (`trace-damaged`).
+    """
+    lines = _lines(path)
+    try:
+        head = next(lines, None)
+    except FormatError as error:
+        raise error from None
+    if head is None or head.get("format") != FORMAT:
+        found = "nothing" if head is None else f"{str(head.get('format', head))[:60]!r}"
+        raise _damaged(path, 1, f"this is not a trace of the format {FORMAT}: found {found}")
+    events: list[dict[str, Any]] = []
+    shared = _Shared()
+    damage = None
+    try:
+        for event in lines:
+            if event.get("event") == "shared":
+                shared.add(event)
+            else:
+                events.append(shared.restore(event))
+    except FormatError as error:
+        damage = error
+    return RunTrace(head, events, damage)
+
+
+class _Shared:
+    """Values that several events share, by number."""
+
+    def __init__(self) -> None:
+        self._values: dict[int, Any] = {}
+        self._cut: set[int] = set()
+
+    def add(self, event: Mapping[str, Any]) -> None:
+        number = event.get("number", 0)
+        self._values[number] = event.get("value")
+        if "cut" in event:
+            self._cut.add(number)
+
+    def restore(self, event: dict[str, Any]) -> dict[str, Any]:
+        """Restore the shared values of an event. `cut` of the result lists the places where a value was cut."""
+        cut: list[str] = []
+        whole = {
+            key: self._restore_value(item, key, cut) if key in DATA else item for key, item in event.items()
+        }
+        return {**whole, "cut": [*event.get("cut", ()), *cut]} if cut else whole
+
+    def _restore_value(self, value: Any, place: str, cut: list[str]) -> Any:
+        if isinstance(value, list):
+            items: list[Any] = []
+            for item in value:
+                numbers = item.get(SHARED) if isinstance(item, dict) and len(item) == 1 else None
+                if isinstance(numbers, list) and all(number in self._values for number in numbers):
+                    followers = range(numbers[0], numbers[-1] + 1)
+                    items += [self._value(number, place, cut) for number in followers]
+                else:
+                    items.append(self._restore_value(item, f"{place}.{len(items)}", cut))
+            return items
+        if isinstance(value, dict):
+            if len(value) == 1 and isinstance(number := value.get(SHARED), int):
+                return self._value(number, place, cut)
+            return {key: self._restore_value(item, f"{place}.{key}", cut) for key, item in value.items()}
+        return value
+
+    def _value(self, number: int, place: str, cut: list[str]) -> Any:
+        if number in self._cut:
+            cut.append(place)
+        return self._values.get(number)
+
+
+def _lines(path: Path) -> Iterator[dict[str, Any]]:
+    number = 0
+    for number, raw in enumerate(_raw_lines(path), start=1):
+        try:
+            event = json.loads(raw)
+        except (ValueError, RecursionError):
+            event = None
+        if not isinstance(event, dict):
+            raise _damaged(path, number, f"this is not an event: {raw[:60].decode(errors='replace')!r}")
+        yield event
+
+
+def _raw_lines(path: Path) -> Iterator[bytes]:
+    """Yield the lines of a gzip file.
+
+    Raises:
+        FormatError: it cannot be read, is no gzip file, or ends too early.
+    """
+    try:
+        content = path.read_bytes()
+    except OSError as error:
+        message = f"cannot read the trace {shown_path(path)}: {error.strerror or error}"
+        raise FormatError(Problem("trace-missing", message)) from None
+    gzip = zlib.decompressobj(_GZIP)
+    number, rest = 1, b""
+    for at in range(0, len(content), _PIECE):
+        try:
+            rest += gzip.decompress(content[at : at + _PIECE])
+        except zlib.error:
+            what = "the rest of the file is damaged" if number > 1 or at else "this is not a gzip file"
+            raise _damaged(path, number, what) from None
+        *lines, rest = rest.split(b"\n")
+        number += len(lines)
+        yield from lines
+    if not gzip.eof or rest:
+        raise _damaged(path, number, "the file is cut off here")
+
+
+def _damaged(path: Path, line: int, message: str) -> FormatError:
+    return FormatError(Problem("trace-damaged", message, Span(shown_path(path), line, 1)))
+
+
+LAST_WHOLE: Final = "last-whole"
+_SUMMARY: Final = "summary.json"
+
+
+def last_whole_run(folder: Path) -> Path | None:
+    """Return the folder of the last complete run: this one, or the one kept in it; None if there is none."""
+    return next((at for at in (folder, folder / LAST_WHOLE) if _is_whole(at)), None)
+
+
+def keep_last_whole(folder: Path, files: Sequence[str]) -> None:
+    """Move the run with these files, and its traces, to `last-whole`, if it is complete.
+
+    The summary is moved last, since a folder without it does not count as a complete run.
+
+    Raises:
+        OSError: a file cannot be moved.
+    """
+    if not _is_whole(folder):
+        return
+    kept = folder / LAST_WHOLE
+    kept.mkdir(exist_ok=True)
+    (kept / _SUMMARY).unlink(missing_ok=True)
+    remove_traces(kept)
+    move_traces(folder, kept)
+    for name in files:
+        # Copied and not moved, since one of them is open, and not every system can move an open file.
+        if name != _SUMMARY and (folder / name).exists():
+            shutil.copyfile(folder / name, kept / name)
+    os.replace(folder / _SUMMARY, kept / _SUMMARY)
+
+
+def remove_last_whole(folder: Path, files: Sequence[str]) -> None:
+    """Remove the run in `last-whole`, after a complete run."""
+    # OSError: nothing was kept, or the folder has other files. `last_whole_run` copes with both.
+    with suppress(OSError):
+        for name in files:
+            (folder / LAST_WHOLE / name).unlink(missing_ok=True)
+        remove_traces(folder / LAST_WHOLE)
+        (folder / LAST_WHOLE).rmdir()
+
+
+def last_whole_summary(folder: Path) -> dict[str, Any] | None:
+    """Return the summary of the last complete run; None if there is none or it has another format."""
+    run = last_whole_run(folder)
+    summary = _summary(run) if run else None
+    return summary if summary and summary.get("format") == SUMMARY_FORMAT else None
+
+
+def _is_whole(folder: Path) -> bool:
+    return (_summary(folder) or {}).get("complete") is True
+
+
+def _summary(folder: Path) -> dict[str, Any] | None:
+    try:
+        summary = json.loads((folder / _SUMMARY).read_text(encoding="utf-8"))
+    except (OSError, ValueError, RecursionError):
+        return None
+    return summary if isinstance(summary, dict) else None

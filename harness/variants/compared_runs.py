@@ -9,8 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
-from harness.report.pairing import Pair
-from harness.report.scenario_runs import Repeat, Run, ScenarioRuns
+from harness.report.scenario_runs import Pair, Repeat, Run, ScenarioRuns
 
 RunKey = tuple[str, str | None, int]
 """The scenario, the variant and the repeat of a run."""

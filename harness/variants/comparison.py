@@ -16,8 +16,7 @@ from typing import Any, Final, Literal
 
 from harness.report.formatting import plural
 from harness.report.group import figures
-from harness.report.pairing import Pair
-from harness.report.scenario_runs import Run
+from harness.report.scenario_runs import Pair, Run
 from harness.statistics.paired_difference import (
     ALPHA,
     Difference,

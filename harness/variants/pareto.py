@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Final
 
-from harness.report.pairing import Pair
+from harness.report.scenario_runs import Pair
 from harness.statistics.ratio_interval import PairedValues, relative_change
 from harness.variants.compared_runs import counting_repeats
 

@@ -21,9 +21,8 @@ from pathlib import Path
 from typing import Any, Final, NamedTuple
 
 from harness.errors import FormatError, Problem
-from harness.report.atomic_write import replace as replace_file
-from harness.report.atomic_write import unwritable
-from harness.report.encoding import encode
+from harness.report.encoding import encode, unwritable
+from harness.report.encoding import replace as replace_file
 from harness.report.reading import RESULTS, read_lines
 from harness.report.results import Record, open_locked
 from harness.report.traces import FOLDER, move_traces

@@ -12,7 +12,7 @@ from typing import Any
 
 import pytest
 
-from harness.report.trace_reader import read_trace
+from harness.report.traces import read_trace
 from tests.cli.fixtures import Invoke, RunCommand, WriteFile, WriteSuite
 from tests.forked import Process, run, workers
 

@@ -7,8 +7,7 @@ import pytest
 from harness.errors import FormatError
 from harness.gate.judge import judge
 from harness.gate.policy import Policy, Rules
-from harness.report.baseline_file import baseline_text, read_baseline
-from harness.report.baseline_of_runs import baseline_of
+from harness.report.baseline_file import baseline_of, baseline_text, read_baseline
 from harness.report.scenario_runs import read_run
 from tests.gate.runs import RunSpec, write_run
 

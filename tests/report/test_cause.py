@@ -6,7 +6,7 @@ import pytest
 
 from harness.report.cause import fault, reasons
 from harness.report.failure import failure_text
-from harness.report.steps import path_text
+from harness.report.formatting import path_text
 from tests.report.fixtures import MakeCheck, MakeOutcome
 
 UNSCRIPTED = {"type": "UnscriptedCall", "code": "unscripted-call", "message": "nothing answers", "node": "b"}

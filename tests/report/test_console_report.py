@@ -5,9 +5,9 @@ import pytest
 from rich.console import Console
 
 from harness.report.console import RunReporter, open_console, print_summary
+from harness.report.formatting import wrapped
 from harness.report.results import line
 from harness.report.summary import summarise
-from harness.report.wrap import wrapped
 from tests.report.fixtures import MakeCheck, MakeOutcome
 
 

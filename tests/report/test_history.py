@@ -16,8 +16,7 @@ from hypothesis import strategies as st
 
 from harness.errors import FormatError
 from harness.report.history.file import HistoryWriter, read_history
-from harness.report.history.record import Entry, RunRecord, Verdicts
-from harness.report.history.revision import Revision, revision_of
+from harness.report.history.record import Entry, Revision, RunRecord, Verdicts, revision_of
 from harness.report.history.text import history_lines
 from harness.report.history.trends import Trends
 from harness.report.results import line

@@ -2,9 +2,9 @@
 
 from pathlib import Path
 
-from harness.report.last_whole import last_whole_run
 from harness.report.reading import read_lines
 from harness.report.results import ResultsWriter
+from harness.report.traces import last_whole_run
 from tests.report.fixtures import MakeOutcome
 
 

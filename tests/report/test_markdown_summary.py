@@ -8,8 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from markdown_it import MarkdownIt
 
-from harness.report.markdown import markdown
-from harness.report.markdown_text import code, escape
+from harness.report.markdown import code, escape, markdown
 from harness.report.results import ResultsWriter, line
 from harness.report.summary import summarise
 from harness.source.display import printable

@@ -4,9 +4,8 @@ from pathlib import Path
 import pytest
 
 from harness.errors import FormatError
-from harness.report.pairing import pair
 from harness.report.reading import RESULTS
-from harness.report.scenario_runs import read_run
+from harness.report.scenario_runs import pair, read_run
 from tests.gate.runs import RunSpec, write_run
 
 

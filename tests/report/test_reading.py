@@ -9,8 +9,7 @@ from typing import Any
 import pytest
 
 from harness.errors import FormatError
-from harness.report.line import Line
-from harness.report.reading import read_lines
+from harness.report.reading import Line, read_lines
 from harness.report.results import line
 from tests.report.fixtures import MakeCheck, MakeOutcome
 

@@ -2,7 +2,7 @@
 
 import pytest
 
-from harness.report.shards import are_all_shards
+from harness.report.runs import are_all_shards
 
 THIRDS = [f"2 of 6 scenarios selected (shard {number}/3)" for number in (1, 2, 3)]
 

@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from harness.report.suite_table import suite_table
+from harness.report.summary_text import suite_table
 
 
 def _group(

@@ -7,8 +7,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from harness.report.arithmetic import ExactSum, total
 from harness.report.markdown import markdown
+from harness.report.repeats import ExactSum, total
 from harness.report.results import line
 from harness.report.summary import Entries, Summary, Warnings, summarise
 from harness.scenario.outcome import Observation, Outcome

@@ -17,7 +17,7 @@ from harness.graph.sharing import with_shared
 from harness.graph.trace import Trace
 from harness.report.reading import read_lines
 from harness.report.results import ResultsWriter
-from harness.report.trace_reader import RunTrace, read_trace
+from harness.report.traces import RunTrace, read_trace
 from tests.report.fixtures import MakeOutcome
 
 END = {"event": "end", "at": 0.0, "graph": "", "status": "completed", "output": "bye"}

@@ -1,6 +1,6 @@
 """Sort the scenarios of two runs by how they changed.
 
-The repeats that both runs have are compared (`harness.report.pairing`). A scenario got worse or better if fewer or
+The repeats that both runs have are compared (`harness.report.scenario_runs`). A scenario got worse or better if fewer or
 more of them passed, more or fewer could not be judged, or their mean score changed. It is `changed` if none of that
 changed, but the digest or a figure of a repeat did.
 """
@@ -14,9 +14,8 @@ from pathlib import Path
 from typing import Any, Final
 
 from harness.report.baseline_file import is_baseline_file, read_baseline
-from harness.report.pairing import Pair, pair
 from harness.report.repeats import Key
-from harness.report.scenario_runs import Repeat, Run, ScenarioRuns, read_run
+from harness.report.scenario_runs import Pair, Repeat, Run, ScenarioRuns, pair, read_run
 from harness.report.summary import Summary
 
 KINDS: Final = ("worse", "gone", "new", "changed", "better", "same")

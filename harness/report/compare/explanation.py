@@ -12,9 +12,8 @@ from harness.errors import FormatError
 from harness.report.compare.comparison import Change, Comparison
 from harness.report.compare.first_difference import Difference, first_difference
 from harness.report.reading import read_lines
-from harness.report.repeats import Key
-from harness.report.trace_reader import RunTrace, read_trace
-from harness.report.verdicts import NOT_PASSED
+from harness.report.repeats import NOT_PASSED, Key
+from harness.report.traces import RunTrace, read_trace
 
 Line = Mapping[str, Any]
 

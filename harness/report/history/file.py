@@ -13,8 +13,7 @@ from typing import Any, BinaryIO, Final
 
 from harness.errors import FormatError, Problem, Span
 from harness.report.encoding import encode
-from harness.report.history.record import FORMAT, RunRecord, Verdicts
-from harness.report.history.revision import revision_of
+from harness.report.history.record import FORMAT, RunRecord, Verdicts, revision_of
 from harness.settings import Settings
 from harness.source.document import shown_path
 from harness.time.real import real

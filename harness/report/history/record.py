@@ -15,14 +15,76 @@ inputs     for each of the scenarios, in their order: the first digits of a dige
 from __future__ import annotations
 
 import math
+import re
 from collections.abc import Iterable, Mapping
 from functools import lru_cache
+from pathlib import Path
 from typing import Any, Final, NamedTuple
 
-from harness.report.history.revision import Revision
+from harness.report.repeats import WORST_FIRST, worst
 from harness.report.repeats import label as label_of
-from harness.report.verdicts import WORST_FIRST, worst
+from harness.report.scenario_runs import read_run
+from harness.report.summary import Summary
 from harness.units import is_number
+
+_COMMIT: Final = re.compile(r"[0-9a-f]{40}([0-9a-f]{24})?")
+_HEADS: Final = "refs/heads/"
+_MAX_BYTES: Final = 50_000_000
+"""The most bytes read of a file of `.git`; packed-refs has a line for each branch and tag."""
+
+
+class Revision(NamedTuple):
+    """The commit that is checked out, and its branch; None if unknown."""
+
+    commit: str | None = None
+    branch: str | None = None
+
+
+def revision_of(folder: Path) -> Revision:
+    """Return the revision of the repository that contains a folder; a detached HEAD has no branch."""
+    for at in (folder.resolve(), *folder.resolve().parents):
+        if (at / ".git").exists():
+            return _revision(_git_folder(at / ".git"))
+    return Revision()
+
+
+def _git_folder(git: Path) -> Path:
+    """Return the folder with HEAD. In a work tree or submodule `.git` is a file that names it."""
+    named = _text(git).partition("gitdir:")[2].strip() if git.is_file() else ""
+    return git.parent / named if named else git
+
+
+def _revision(git: Path) -> Revision:
+    head = _text(git / "HEAD").strip()
+    if not head.startswith("ref:"):
+        return Revision(_commit(head))
+    name = head.removeprefix("ref:").strip()
+    if not name.startswith(_HEADS) or ".." in name:
+        return Revision()
+    shared = git / (_text(git / "commondir").strip() or ".")  # work trees share the branches of the main one
+    commit = _commit(_text(shared / name).strip()) or _packed(shared, name)
+    return Revision(commit, name.removeprefix(_HEADS))
+
+
+def _packed(git: Path, name: str) -> str | None:
+    for line in _text(git / "packed-refs").splitlines():
+        commit, _, packed = line.partition(" ")
+        if packed == name:
+            return _commit(commit)
+    return None
+
+
+def _commit(text: str) -> str | None:
+    return text if _COMMIT.fullmatch(text) else None
+
+
+def _text(file: Path) -> str:
+    try:
+        with file.open("rb") as opened:
+            return opened.read(_MAX_BYTES).decode(errors="replace")
+    except OSError:
+        return ""
+
 
 FORMAT: Final = "harness-history/1"
 _DIGITS: Final = 10
@@ -212,3 +274,14 @@ def _total(total: Any) -> Mapping[str, Any]:
 
 def _is_number(value: Any) -> bool:
     return is_number(value) and math.isfinite(value)
+
+
+def record_of(path: Path) -> RunRecord:
+    """Return the record of the run in a results folder or results file.
+
+    Raises:
+        FormatError: its results cannot be read.
+    """
+    sums, verdicts = Summary(), Verdicts()
+    run = read_run(path, [sums.add, verdicts.add])
+    return RunRecord.of(sums.as_json(run.incomplete), verdicts, None, Revision())

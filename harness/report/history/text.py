@@ -5,10 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from typing import Final
 
-from harness.report.formatting import plural, some_of
-from harness.report.headline_figures import FIGURES
+from harness.report.formatting import FIGURES, hanging, plural, some_of
 from harness.report.history.trends import Run, ScenarioTrend, Trends
-from harness.report.wrap import hanging
 from harness.source.display import clip, columns, printable
 
 _MAX_SCENARIOS: Final = 20

@@ -2,17 +2,19 @@
 
 from __future__ import annotations
 
+import base64
 import difflib
 import json
 import math
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import Any, Final
 
-from harness.report.commands import rerun_text, trace_text
-from harness.report.failure import difference
-from harness.report.repeats import Key, Line
-from harness.report.verdicts import NOT_PASSED, worst
+from harness.report.encoding import encode
+from harness.report.failure import difference, rerun_text, trace_text
+from harness.report.repeats import NOT_PASSED, Key, worst
+from harness.report.repeats import Line as RepeatsLine
 
 _ELSEWHERE: Final = frozenset(
     {
@@ -47,7 +49,7 @@ class Run:
     cost: float
 
     @classmethod
-    def of(cls, number: int, line: Line) -> Run:
+    def of(cls, number: int, line: RepeatsLine) -> Run:
         """Return the run of a line."""
         usage = line["usage"]
         return cls(
@@ -97,7 +99,7 @@ class Row:
         """The longest latency of its runs, in virtual seconds."""
         return max(run.latency for run in self.runs)
 
-    def add(self, number: int, line: Line) -> None:
+    def add(self, number: int, line: RepeatsLine) -> None:
         """Add a run. Cause and path are of the first run that did not pass, or else of the first run."""
         if line["verdict"] in NOT_PASSED and not self.cause:
             self.cause = _cause(line)
@@ -127,7 +129,7 @@ class Row:
         }
 
 
-def _cause(line: Line) -> str:
+def _cause(line: RepeatsLine) -> str:
     """Return the cause on one line. It is derived for old results, whose lines have none."""
     if line.get("cause"):
         return str(line["cause"])
@@ -154,7 +156,7 @@ class Rows:
         """Return the row with this id and variant."""
         return self._rows.get(key)
 
-    def add(self, number: int, line: Line) -> Row:
+    def add(self, number: int, line: RepeatsLine) -> Row:
         """Add the run of a line, and return its row."""
         key = line["id"], line["variant"] or ""
         row = self._rows.get(key)
@@ -167,7 +169,7 @@ class Rows:
         return row
 
     @classmethod
-    def of(cls, lines: Iterable[Line]) -> Rows:
+    def of(cls, lines: Iterable[RepeatsLine]) -> Rows:
         """Return the rows of these lines."""
         rows = cls()
         for number, line in enumerate(lines):
@@ -175,7 +177,7 @@ class Rows:
         return rows
 
 
-def details(line: Line) -> dict[str, Any]:
+def details(line: RepeatsLine) -> dict[str, Any]:
     """Return the details of a run that the row lacks: the rest of its line, with diffs of the failed checks.
 
     `rerun` and `tell` are the commands that run it again and that print its trace ("" if it has none).
@@ -210,3 +212,104 @@ def _lines(value: Any) -> list[str]:
     if isinstance(value, str):
         return value.splitlines()
     return json.dumps(value, ensure_ascii=False, indent=2, sort_keys=True).splitlines()
+
+
+CausesRow = Mapping[str, Any]
+
+_MAX_CHECKS: Final = 3
+_MAX_MEMBERS: Final = 12
+
+
+def by_cause(rows: Sequence[CausesRow]) -> list[list[CausesRow]]:
+    """Group the scenarios that did not pass by their fault: new failures first, then the largest groups."""
+    groups: dict[str, list[CausesRow]] = {}
+    for at, row in enumerate(rows):
+        if row["verdict"] in NOT_PASSED:
+            groups.setdefault(row["fault"] or str(at), []).append(row)
+    return sorted(groups.values(), key=lambda group: (not _new(group), -len(group)))
+
+
+def cause(group: Sequence[CausesRow], texts: Mapping[int, str]) -> dict[str, Any]:
+    """Return a cause in the form of the page.
+
+    {rows: some of the scenarios, count, more, first, new: number of new failures, error, where, rerun, tell, checks,
+    more_checks}. `texts` are the details of runs, as JSON.
+    """
+    first = group[0]
+    number = next(run[0] for run in first["runs"] if run[2] in NOT_PASSED)
+    found = json.loads(texts.get(number, "{}"))
+    failed = [check for check in found.get("checks", ()) if not check["passed"]]
+    checks = [] if first["fault"] else failed[:_MAX_CHECKS]
+    return {
+        "rows": group[:_MAX_MEMBERS],
+        "count": len(group),
+        "more": max(0, len(group) - _MAX_MEMBERS),
+        "first": first,
+        "new": _new(group),
+        "error": found.get("error"),
+        "where": found.get("where"),
+        "rerun": found.get("rerun"),
+        "tell": found.get("tell"),
+        "checks": checks,
+        "more_checks": 0 if first["fault"] else len(failed) - len(checks),
+    }
+
+
+def _new(group: Sequence[CausesRow]) -> int:
+    return sum(row.get("change") == "new" for row in group)
+
+
+Line = Mapping[str, Any]
+
+
+def details_of(line: Line) -> str:
+    """Return the details of a run, as JSON."""
+    return encode(details(line))
+
+
+def trace_of(report: Path, line: Line) -> str:
+    """Return the trace file of a run (gzip) in base64; "" if there is none."""
+    if not line.get("trace"):
+        return ""
+    try:
+        return base64.b64encode((report / line["trace"]).read_bytes()).decode()
+    except OSError:
+        return ""
+
+
+class EmbeddedTexts:
+    """Texts of runs up to a total length; those of runs that did not pass have priority.
+
+    At most twice the limit is held in memory.
+    """
+
+    def __init__(self, most: int, text_of: Callable[[Line], str]) -> None:
+        self._most, self._text_of = most, text_of
+        self._kept: dict[bool, dict[int, str]] = {True: {}, False: {}}
+        self._size = {True: 0, False: 0}
+        self._full = {True: False, False: False}
+        self.left_out = 0
+
+    def add(self, number: int, line: Line, *, first: bool) -> None:
+        """Keep the text of a line if there is room. `first` gives it priority."""
+        if not self._full[first]:
+            text = self._text_of(line)
+            if not text:
+                return
+            self._size[first] += len(text)
+            self._full[first] = self._size[first] > self._most
+        if self._full[first]:
+            self.left_out += 1
+        else:
+            self._kept[first][number] = text
+
+    def texts(self) -> dict[int, str]:
+        """Return the texts that fit, by line number."""
+        chosen, size = dict(self._kept[True]), sum(map(len, self._kept[True].values()))
+        for number, text in self._kept[False].items():
+            size += len(text)
+            if size > self._most:
+                self.left_out += len(self._kept[True]) + len(self._kept[False]) - len(chosen)
+                break
+            chosen[number] = text
+        return dict(sorted(chosen.items()))

@@ -7,9 +7,9 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any, Final
 
 from harness.report.formatting import answers, p_value, percent, plural, score, seconds, with_interval
+from harness.report.html.evolution_files import ScenarioChange, Score, Variant
 from harness.report.html.overview import dollars
-from harness.report.html.plot import Scale, labels
-from harness.report.html.score_file import ScenarioChange, Score, Variant
+from harness.report.html.template import Scale, labels
 from harness.report.repeats import Key
 from harness.source.display import clip
 

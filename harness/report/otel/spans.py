@@ -12,9 +12,8 @@ from datetime import UTC, datetime
 from typing import Any, Final
 
 from harness.graph.observe import ENDS_OF_VISITS
-from harness.report.otel.effects import Event, describe, provider_name
-from harness.report.otel.messages import plain_message
-from harness.report.trace_reader import RunTrace
+from harness.report.otel.effects import Event, describe, plain_message, provider_name
+from harness.report.traces import RunTrace
 from harness.units import parse_instant
 
 _UNKNOWN_BEGINNING: Final = datetime(2000, 1, 1, tzinfo=UTC)

@@ -5,13 +5,12 @@ from typing import Any
 
 import pytest
 
-from harness.report.baseline import Baseline
 from harness.report.encoding import encode
 from harness.report.history.file import HistoryWriter
+from harness.report.html.overview import Baseline
 from harness.report.html.page import page as page_of
 from harness.report.results import line
-from harness.report.run_summary import summary_of
-from harness.report.summary import summarise
+from harness.report.summary import summarise, summary_of
 from harness.time.real import real
 from tests.report.html.conftest import (
     HOSTILE,

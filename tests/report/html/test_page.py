@@ -7,10 +7,10 @@ from typing import Any
 
 import pytest
 
-from harness.report.baseline import Baseline
 from harness.report.html import page as module
+from harness.report.html.overview import Baseline
 from harness.report.html.page import page
-from harness.report.run_summary import summary_of
+from harness.report.summary import summary_of
 from harness.scenario.outcome import Outcome
 from tests.report.html.conftest import HOSTILE, TURNED, MakeRun, outcome, wrong_path
 

@@ -6,7 +6,7 @@ import pytest
 from opentelemetry.semconv._incubating.attributes import gen_ai_attributes, test_attributes
 
 from harness.report.otel.spans import RunSpans, run_spans
-from harness.report.trace_reader import RunTrace
+from harness.report.traces import RunTrace
 
 HEAD = {
     "suite": "a.scenario.yaml", "scenario": "one", "id": "a.scenario.yaml::one", "manifest": "a.yaml",
