@@ -11,7 +11,7 @@ from harness.cli.manifests import agents_of, agents_to_load, manifests_below, mi
 from harness.dialects.load import load_graph, load_scenarios
 from harness.errors import FormatError, ManifestError, Problem, SourceError
 from harness.graph.model import Graph
-from harness.graph.nested import inner_graphs, nested_problems
+from harness.graph.names import inner_graphs, nested_problems
 from harness.scenario import SUFFIXES
 from harness.scenario.load import discover, load_file
 from harness.scenario.load_warnings import Subject, subject, warnings_alone, warnings_in

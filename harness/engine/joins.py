@@ -11,8 +11,7 @@ from typing import Any
 from harness.engine.pauses import Replay
 from harness.engine.standstill import last_steps
 from harness.errors import RunError
-from harness.graph.events import Arrival, ConcurrencyLimit
-from harness.graph.joins import Join
+from harness.graph.events import Arrival, ConcurrencyLimit, Join
 from harness.graph.model import Graph, Node, State
 
 

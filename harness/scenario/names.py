@@ -17,9 +17,8 @@ from typing import Final
 
 from harness.dialects.load import load_graph
 from harness.errors import ManifestError, Problem, SourceError, Span
-from harness.graph.model import END, START, Graph
+from harness.graph.model import END, KINDS, NODE, START, Graph
 from harness.graph.names import Names, names_of
-from harness.graph.vocabulary import KINDS, NODE
 from harness.matchers.regex import last_part_matches, name_matches
 from harness.scenario.judge import JUDGE_NODE
 from harness.scenario.load import load_file

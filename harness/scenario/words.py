@@ -16,8 +16,7 @@ from typing import Any, Final
 
 from harness import dialects
 from harness.graph.model import Graph
-from harness.graph.names import names_of
-from harness.graph.nested import inner_graphs
+from harness.graph.names import inner_graphs, names_of
 from harness.scenario.model import Scenario
 from harness.scenario.request import import_folders
 from harness.settings import Settings

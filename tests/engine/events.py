@@ -27,8 +27,19 @@ from harness.engine.conversation import Conversation, Ending
 from harness.engine.standstill import Simulation
 from harness.graph import observe
 from harness.graph.effects import ToolCall
-from harness.graph.events import Arrival, ConcurrencyLimit, EventGraph, FailureHandler, NodeFailure, Restart
-from harness.graph.joins import AllOf, AnyOf, Join, Member, Requirement
+from harness.graph.events import (
+    AllOf,
+    AnyOf,
+    Arrival,
+    ConcurrencyLimit,
+    EventGraph,
+    FailureHandler,
+    Join,
+    Member,
+    NodeFailure,
+    Requirement,
+    Restart,
+)
 from harness.graph.model import START, Channel, Dispatch, Edge, Node, NodeFunction, Router, State, Update
 from harness.graph.trace import Event
 from harness.world.spec import WorldSpec

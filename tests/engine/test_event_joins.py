@@ -6,8 +6,7 @@ from typing import Any
 import pytest
 
 from harness.engine.context import NodeContext, RunContext
-from harness.graph.events import merged_input
-from harness.graph.joins import Join, JoinTimeout
+from harness.graph.events import Join, JoinTimeout, merged_input
 from harness.graph.model import Dispatch, Edge, Router, State, Update
 from tests.engine.events import Agent, compiled, requirement, run
 

@@ -10,7 +10,7 @@ from typing import Any
 from hypothesis import given
 from hypothesis import strategies as st
 
-from harness.graph.joins import Join
+from harness.graph.events import Join
 from harness.world.spec import Stub, WorldSpec
 from tests.engine.events import Agent, compiled, requirement, run
 

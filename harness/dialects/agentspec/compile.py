@@ -37,8 +37,7 @@ from harness.dialects.agentspec.tables import VERSION
 from harness.dialects.kit.manifest import UnimportedObject, load_hook, refuse_deep_nesting
 from harness.dialects.request import LoadRequest
 from harness.errors import ManifestError, Problem
-from harness.graph.model import Graph
-from harness.graph.vocabulary import KINDS, NODE, NestedGraph, Vocabulary
+from harness.graph.model import KINDS, NODE, Graph, NestedGraph, Vocabulary
 from harness.source.document import Document
 from harness.source.location import MAX_DEPTH
 from harness.source.models import in_file_order

@@ -47,8 +47,7 @@ from harness.dialects.leafmesh.session import Call, Output, Start
 from harness.dialects.request import LoadRequest
 from harness.engine.callables import call
 from harness.errors import Problem, Span
-from harness.graph.events import Arrival
-from harness.graph.joins import Join
+from harness.graph.events import Arrival, Join
 from harness.graph.model import Dispatch, Edge, State
 from harness.source.display import did_you_mean
 from harness.source.document import Document, shown_path

@@ -30,10 +30,8 @@ from harness.dialects.leafmesh.session import Task, response, session_of
 from harness.dialects.request import LoadRequest
 from harness.engine.context import RunContext
 from harness.errors import ManifestError, Problem
-from harness.graph.events import ConcurrencyLimit, EventGraph
-from harness.graph.joins import Join
-from harness.graph.model import START, Channel, Edge, Entry, Lifecycle, Node, Rerun, State
-from harness.graph.vocabulary import Vocabulary
+from harness.graph.events import ConcurrencyLimit, EventGraph, Join
+from harness.graph.model import START, Channel, Edge, Entry, Lifecycle, Node, Rerun, State, Vocabulary
 from harness.source.display import did_you_mean
 
 

@@ -17,7 +17,7 @@ from lark import Lark, Transformer, v_args
 from lark.exceptions import UnexpectedInput, UnexpectedToken
 
 from harness.errors import HarnessError
-from harness.graph.joins import AllOf, AnyOf, Member, Requirement
+from harness.graph.events import AllOf, AnyOf, Member, Requirement
 from harness.source.display import clip
 from harness.units import is_number
 

@@ -24,7 +24,7 @@ from harness.dialects.leafmesh.session import Session, session_of, stored_yields
 from harness.engine.context import RunContext
 from harness.errors import HarnessError, WorldError
 from harness.graph.effects import LLMReply
-from harness.graph.joins import Join
+from harness.graph.events import Join
 from harness.graph.model import GOTO, START, Dispatch, Edge, Rerun, Router, Routes, State
 from harness.graph.to_json import compact_json, error_text, from_json
 from harness.source.display import did_you_mean

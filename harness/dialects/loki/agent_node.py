@@ -25,8 +25,18 @@ from harness.engine.context import NodeContext, RunContext
 from harness.engine.conversation import run_inside
 from harness.errors import ManifestError, Problem
 from harness.graph.effects import AgentCall
-from harness.graph.model import END, START, Edge, Graph, Lifecycle, Node, State, Update
-from harness.graph.vocabulary import NestedGraph, Vocabulary
+from harness.graph.model import (
+    END,
+    START,
+    Edge,
+    Graph,
+    Lifecycle,
+    NestedGraph,
+    Node,
+    State,
+    Update,
+    Vocabulary,
+)
 from harness.source.display import nearest
 from harness.source.document import Document
 from harness.source.models import keys_of, validate

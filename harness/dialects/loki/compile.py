@@ -29,8 +29,7 @@ from harness.dialects.loki.warnings import FieldRules, TemplateRules, schema_war
 from harness.dialects.request import LoadRequest
 from harness.engine.context import RunContext
 from harness.errors import HarnessError, ManifestError, Problem, Span
-from harness.graph.model import Graph, Lifecycle, Node, NodeEntry, State
-from harness.graph.vocabulary import Vocabulary
+from harness.graph.model import Graph, Lifecycle, Node, NodeEntry, State, Vocabulary
 from harness.source.display import did_you_mean
 from harness.source.document import Document, shown_path
 from harness.source.models import validate

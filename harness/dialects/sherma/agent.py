@@ -30,8 +30,7 @@ from harness.errors import ExpressionError, HarnessError, ManifestError, Problem
 from harness.expressions.cel import compile as compile_cel
 from harness.graph.effects import MCPEndpoint
 from harness.graph.messages import MessageLog
-from harness.graph.model import Node, State
-from harness.graph.vocabulary import KINDS, NODE, NestedGraph, Vocabulary
+from harness.graph.model import KINDS, NODE, NestedGraph, Node, State, Vocabulary
 from harness.source.display import did_you_mean
 from harness.source.document import Document, DocumentPath, parse, read
 from harness.source.models import validate

@@ -27,8 +27,7 @@ from harness.engine.conversation import run_nested
 from harness.errors import HarnessError, ManifestError, Problem, Span
 from harness.graph.effects import AgentCall, HTTPCall, ToolSpec, http_call
 from harness.graph.messages import message_text
-from harness.graph.model import Graph
-from harness.graph.vocabulary import NestedGraph
+from harness.graph.model import Graph, NestedGraph
 
 _CARD: Final = "/.well-known/agent-card.json"
 

@@ -26,8 +26,7 @@ from harness.dialects.yagra.warnings import (
     state_warnings,
 )
 from harness.errors import ManifestError, Problem, Span
-from harness.graph.model import Graph, Node
-from harness.graph.vocabulary import NestedGraph, Vocabulary
+from harness.graph.model import Graph, NestedGraph, Node, Vocabulary
 from harness.source.display import nearest
 from harness.source.document import Document, real_path, shown_path
 from harness.source.models import describe, validate

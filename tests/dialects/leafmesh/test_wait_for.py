@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from harness.dialects.leafmesh.conditions import LanguageError, parse_wait_for
-from harness.graph.joins import AllOf, AnyOf, Join, Member, Requirement
+from harness.graph.events import AllOf, AnyOf, Join, Member, Requirement
 from tests.dialects.leafmesh.project import MESH, Project
 
 NAMES = ("a", "b", "c", "d")

@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from harness.dialects.leafmesh.conditions import parse_wait_for
-from harness.graph.joins import Join
+from harness.graph.events import Join
 
 Output = dict[str, Any]
 
