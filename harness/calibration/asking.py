@@ -22,7 +22,7 @@ from harness.recording.matching import Matcher
 from harness.recording.scrubber import Scrubber
 from harness.scenario.cassette import WRITING, effective_record_mode
 from harness.scenario.judge import JUDGE_NODE
-from harness.scenario.provenance import versions
+from harness.scenario.recording import versions
 from harness.secrets import Secrets
 from harness.settings import RecordMode, Settings
 from harness.source.document import shown_path

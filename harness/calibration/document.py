@@ -20,8 +20,7 @@ from pydantic import ConfigDict, Field
 from harness.errors import FormatError, Problem, Span
 from harness.judges.library import METRICS, library_prompt, project_prompts, read_prompt
 from harness.judges.request import Messages, metric_messages, rubric_messages
-from harness.scenario.case_rows import READERS, Row, read_list
-from harness.scenario.case_table import Case
+from harness.scenario.case_table import READERS, Case, Row, read_list
 from harness.scenario.checks.conditions import DEFAULT_THRESHOLD
 from harness.scenario.document_expect import JudgeKeys
 from harness.scenario.document_world import LLMStubs, WorldKeys

@@ -227,7 +227,7 @@ def _config(
 ) -> Config:
     from harness.dialects.load import load_evolution
     from harness.evolution.config import section_config, with_file, with_options
-    from harness.scenario.request import load_request
+    from harness.scenario.model import load_request
 
     section = load_evolution(load_request(first, projects.of(first.file)), first.dialect)
     config = section_config(section)

@@ -18,7 +18,7 @@ from harness.recording.spending import Spending
 from harness.report.formatting import cost, plural
 from harness.report.reading import RESULTS, read_lines
 from harness.scenario.model import Scenario
-from harness.scenario.prices import PriceList
+from harness.scenario.outcome import PriceList
 from harness.settings import Projects, RecordMode, is_ci_machine
 from harness.variants.estimate import estimate
 from harness.variants.fingerprint import fingerprints

@@ -140,7 +140,7 @@ class Session:
             in_order = self.exit_first or self.lines is not None
             yield from self.workers.run(scenarios, in_order=in_order)
             return
-        from harness.scenario.process_exit import refuse_os_exit
+        from harness.scenario.process_state import refuse_os_exit
         from harness.scenario.run import outcomes
 
         with refuse_os_exit():

@@ -16,9 +16,8 @@ from harness.scenario import SUFFIXES
 from harness.scenario.load import discover, load_file
 from harness.scenario.load_warnings import Subject, subject, warnings_alone, warnings_in
 from harness.scenario.manifest_scenarios import build_scenarios
-from harness.scenario.model import Scenario
+from harness.scenario.model import Scenario, load_request
 from harness.scenario.names import unknown_names
-from harness.scenario.request import load_request
 from harness.source.document import real_path, shown_path
 from harness.source.frames import located_defects
 from harness.source.imports import ImportProblem, import_object

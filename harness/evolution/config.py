@@ -19,7 +19,7 @@ from harness.evolution.genome import MUTATION_TYPES
 from harness.evolution.lineage import METHODS
 from harness.scenario.document_world import WorldKeys
 from harness.scenario.field_types import LEFT_OUT, Name, Share, Strict
-from harness.scenario.mutator import MUTATOR_NODE
+from harness.scenario.model import MUTATOR_NODE
 from harness.source.display import did_you_mean
 from harness.source.document import Document, read
 from harness.source.models import in_file_order, validate

@@ -23,8 +23,7 @@ from harness.evolution.lineage import Log
 from harness.graph.effects import LLMCall
 from harness.graph.messages import to_messages
 from harness.graph.model import END, START, Edge, Graph, Lifecycle, Node, NodeContext, State, Update
-from harness.scenario.model import Scenario
-from harness.scenario.mutator import MUTATOR_NODE
+from harness.scenario.model import MUTATOR_NODE, Scenario
 from harness.scenario.outcome import Outcome
 from harness.scenario.run import outcomes
 from harness.settings import Settings

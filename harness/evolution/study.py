@@ -27,9 +27,7 @@ from harness.evolution.lineage import FORMAT, GENOMES, MUTATIONS, Individual, Lo
 from harness.evolution.mutator import MODEL, Mutator, limit_failures, mutator_scenario, read_answer, recombine
 from harness.evolution.patch import Patch, patch_of
 from harness.evolution.search import Search
-from harness.scenario.model import Scenario
-from harness.scenario.mutator import mutator_stubs
-from harness.scenario.request import load_request
+from harness.scenario.model import Scenario, load_request, mutator_stubs
 from harness.scenario.score import suite_fitness
 from harness.settings import Projects
 from harness.source.document import real_path

@@ -196,7 +196,7 @@ class ScenarioItem(pytest.Item):
             yield from isolated_runs(self.scenario, self.config)
             return
         from harness.report.results import record
-        from harness.scenario.process_exit import refuse_os_exit
+        from harness.scenario.process_state import refuse_os_exit
         from harness.scenario.run import outcomes
 
         with refuse_os_exit():

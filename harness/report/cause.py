@@ -18,7 +18,7 @@ from typing import Any, Final
 from harness.report.encoding import encode
 from harness.report.repeats import NOT_PASSED
 from harness.scenario.outcome import CheckResult, Outcome
-from harness.scenario.verdict import could_not_be_judged
+from harness.scenario.score import could_not_be_judged
 
 _ENDS_EARLY: Final = ("failed", "timeout", "invalid", "interrupted")
 _UPPER_BOUNDS: Final = ("never", "max_visits", "never_calls", "latency", "usage", "never_warnings")

@@ -152,7 +152,7 @@ def _check(check: CheckResult, detail: Detail) -> str:
 def difference(expected: Any, actual: Any) -> str:
     """Describe the difference between two values, for a check without a message."""
     from harness.errors import HarnessError
-    from harness.scenario.diff import one_line, readable_diff
+    from harness.scenario.checks.finding import one_line, readable_diff
 
     try:
         found = readable_diff(expected, actual)
@@ -279,7 +279,7 @@ def _shortened(text: str) -> str:
 
 def _call(call: dict[str, Any], shown: Sequence[str]) -> str:
     """Describe a call and its result. The reason of a failure is left out if it is in one of the `shown` texts."""
-    from harness.scenario.diff import one_line
+    from harness.scenario.checks.finding import one_line
 
     parts = [f"{call.get('kind')} {short_name(call.get('name'))}"]
     if call.get("node") and call["node"] != call.get("name"):

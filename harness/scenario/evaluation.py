@@ -2,23 +2,79 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+import json
+from collections.abc import Callable, Iterator
 from dataclasses import replace
-from typing import Any
+from functools import lru_cache
+from hashlib import sha256
+from typing import Any, Final
 
 from harness.dialects.registry import dialect_of
+from harness.draw.diagram import captions
 from harness.errors import HarnessError, Problem, SourceError, Span
 from harness.graph import observe
-from harness.graph.model import Graph
+from harness.graph.model import ANY_NODE, GOTO, Graph
 from harness.graph.narration import kinds_of
+from harness.graph.to_json import to_json
 from harness.scenario.checks.run import run_checks
-from harness.scenario.expectations import expectations_digest
-from harness.scenario.graph_shape import graph_shape
 from harness.scenario.model import MISSING, Expectations, Scenario
-from harness.scenario.outcome import CheckResult, Observation, Outcome
-from harness.scenario.run_result import RunResult, error_json
-from harness.scenario.verdict import judgement_of
+from harness.scenario.outcome import CheckResult, Observation, Outcome, RunResult, error_json
+from harness.scenario.score import judgement_of
 from harness.source.document import shown_path
+
+
+def expectations_digest(scenario: Scenario, without_secrets: Callable[[Any], Any] | None) -> str:
+    """Return 12 hexadecimal digits that change when anything expected changes, in any turn, or the `pass_score`.
+
+    Secrets are removed first, so that the digest is the same on every machine.
+    """
+    expected = [
+        scenario.pass_score,
+        scenario.timeout_s,
+        scenario.allow_unused,
+        *map(_canonical_expectations, scenario.expectations),
+    ]
+    clean = without_secrets(expected) if without_secrets else expected
+    return sha256(_canonical(clean).encode()).hexdigest()[:12]
+
+
+_canonical: Final = json.JSONEncoder(sort_keys=True, default=to_json).encode
+
+
+def _canonical_expectations(expect: Expectations) -> list[Any]:
+    return [dict(expect.values), dict(expect.weights), {str(at): text for at, text in expect.prompts.items()}]
+
+
+@lru_cache(maxsize=256)
+def graph_shape(graph: Graph, manifest: str) -> dict[str, Any]:
+    """Return {nodes, edges, branches, kinds, lines} of a graph. The result is cached and must not be modified.
+
+    `kinds` is the caption of each node in pictures. `lines` has the location of each node, edge and branch: the
+    number of the line in the manifest, `file:line` in another file, or None.
+    """
+    shape = {part: sorted(found, key=repr) for part, found in observe.possible_coverage(graph).items()}
+    kinds = captions(graph)
+    edges = [*graph.edges, *observe.implied_ends(graph)]
+    places: dict[str, dict[Any, Span | None]] = {
+        "nodes": {node.name: node.span for node in graph.nodes},
+        "edges": {(edge.source, edge.target): edge.span for edge in reversed(edges)},
+        "branches": {
+            **{observe.branch(node.name, ANY_NODE, GOTO): node.span for node in graph.nodes},
+            **{observe.branch(e.source, e.target, e.label): e.span for e in reversed(edges)},
+        },
+    }
+    lines = {
+        part: [_place(places[part].get(tuple(item) if part == "edges" else item), manifest) for item in items]
+        for part, items in shape.items()
+    }
+    return {**shape, "kinds": [kinds[name] for name in shape["nodes"]], "lines": lines}
+
+
+def _place(span: Span | None, manifest: str) -> int | str | None:
+    if span is None:
+        return None
+    file = shown_path(span.file)
+    return span.line if file == manifest else f"{file}:{span.line}"
 
 
 def skipped_outcome(scenario: Scenario) -> Outcome:

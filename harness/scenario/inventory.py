@@ -12,12 +12,10 @@ from harness.errors import CassetteError
 from harness.recording.folder import CassetteFolder, cassette_names
 from harness.scenario.cassette import baseline_cassette, cassette_name
 from harness.scenario.model import Scenario
-from harness.scenario.provenance import fingerprints
-from harness.scenario.recording import recording_session
-from harness.scenario.recording_age import age_days, is_too_old
+from harness.scenario.recording import age_days, fingerprints, is_too_old, recording_session
 from harness.scenario.redaction import redacted_output, secrets_of
 from harness.scenario.run import run_once
-from harness.scenario.verdict import could_not_be_judged
+from harness.scenario.score import could_not_be_judged
 from harness.settings import Projects, Settings
 
 

@@ -24,8 +24,7 @@ from harness.judges.request import (
     rubric_messages,
 )
 from harness.scenario.model import Expectations
-from harness.scenario.outcome import Observation
-from harness.scenario.run_result import error_json
+from harness.scenario.outcome import Observation, error_json
 
 if TYPE_CHECKING:
     from harness.engine.context import RunContext

@@ -20,8 +20,7 @@ from harness.dialects.registry import dialect_of
 from harness.dialects.request import LoadRequest
 from harness.errors import FormatError, ManifestError, Problem, Span
 from harness.scenario.document import ScenarioKeys
-from harness.scenario.model import Scenario
-from harness.scenario.request import load_request
+from harness.scenario.model import Scenario, load_request
 from harness.settings import Settings
 from harness.source.display import did_you_mean
 from harness.source.document import Document, shown_path

@@ -23,9 +23,7 @@ from harness.matchers.regex import last_part_matches, name_matches
 from harness.scenario.judge import JUDGE_NODE
 from harness.scenario.load import load_file
 from harness.scenario.mentions import CONDITIONS, ENTRIES, RERUN, Mention
-from harness.scenario.model import Scenario
-from harness.scenario.mutator import MUTATOR_NODE
-from harness.scenario.request import load_request
+from harness.scenario.model import MUTATOR_NODE, Scenario, load_request
 from harness.scenario.words import AgentWords
 from harness.settings import RecordMode, Settings
 from harness.source.display import clip, did_you_mean

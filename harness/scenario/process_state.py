@@ -26,7 +26,7 @@ import time
 import warnings
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
-from typing import Any, Final, NamedTuple
+from typing import Any, Final, NamedTuple, NoReturn
 
 from harness.time.alarms import get_handler, set_handler
 from harness.time.frozen import read_clocks, restore_clocks
@@ -240,3 +240,76 @@ PROCESS_STATE: Final = (
     StateItem("clocks", read_clocks, restore_clocks),
     StateItem("functions that pickle", copyreg.dispatch_table.copy, _restore_pickling),
 )
+
+
+@contextmanager
+def refuse_os_exit() -> Iterator[None]:
+    """Make `os._exit` raise a RuntimeError in this process. In forked child processes it still exits."""
+    real, process = os._exit, os.getpid()
+
+    def refuse(status: int) -> NoReturn:
+        if os.getpid() != process:
+            real(status)
+        raise RuntimeError(
+            f"it called os._exit({status}), which would have ended the process of all scenarios"
+        )
+
+    os._exit = refuse
+    try:
+        yield
+    finally:
+        os._exit = real
+
+
+_DESCRIPTORS: Final = (1, 2)
+
+
+class _UncloseableStream:
+    """A stream that can be used but not closed."""
+
+    def __init__(self, stream: Any) -> None:
+        self._stream = stream
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._stream, name)
+
+    def __iter__(self) -> Any:
+        return iter(self._stream)
+
+    def __enter__(self) -> _UncloseableStream:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.flush()
+
+    def close(self) -> None:
+        """Flush the stream and leave it open."""
+        self.flush()
+
+
+@contextmanager
+def preserve_streams() -> Iterator[None]:
+    """Restore standard output and error on exit, even if their descriptors were closed or redirected."""
+    streams = sys.stdout, sys.stderr
+    descriptors = {number: copy for number in _DESCRIPTORS if (copy := _copy(number)) is not None}
+    sys.stdout, sys.stderr = (stream and _UncloseableStream(stream) for stream in streams)
+    try:
+        yield
+    finally:
+        sys.stdout, sys.stderr = streams
+        for number, copy in descriptors.items():
+            if not _same(number, copy):
+                os.dup2(copy, number)
+            os.close(copy)
+
+
+def _copy(descriptor: int) -> int | None:
+    with suppress(OSError):
+        return os.dup(descriptor)
+    return None
+
+
+def _same(one: int, other: int) -> bool:
+    with suppress(OSError):
+        return os.path.samestat(os.fstat(one), os.fstat(other))
+    return False

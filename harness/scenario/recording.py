@@ -7,13 +7,20 @@ Nothing is written while the scenario runs, nor if one of its repeats did not co
 
 from __future__ import annotations
 
+import hashlib
+import math
 import os
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import replace
+from datetime import date
+from functools import cache
+from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
+from typing import Final
 
-from harness.errors import CassetteBroken
+from harness import DISTRIBUTION, __version__
+from harness.errors import CassetteBroken, CassetteTooOld
 from harness.graph.model import Graph
 from harness.recording.backend import BackendOptions, RecordedBackend
 from harness.recording.folder import CassetteFolder
@@ -30,11 +37,73 @@ from harness.scenario.cassette import (
 )
 from harness.scenario.model import Scenario
 from harness.scenario.outcome import Outcome, RecordingResult
-from harness.scenario.provenance import fingerprints, versions
-from harness.scenario.recording_age import age_warning
 from harness.secrets import Secrets
 from harness.settings import RecordMode, Settings
+from harness.source.document import relative_path
 from harness.time.real import real
+
+CLIENTS: Final = (
+    "anthropic",
+    "langchain-anthropic",
+    "langchain-openai",
+    "mcp",
+    "openai",
+    "vcrpy",
+)
+
+
+def fingerprints(files: Sequence[Path], base: Path) -> dict[str, str]:
+    """Return the SHA-256 of each file by its path relative to `base`; "" for a file that cannot be read."""
+    found = {}
+    for file in dict.fromkeys(path.resolve() for path in files):
+        try:
+            digest = hashlib.sha256(file.read_bytes()).hexdigest()
+        except OSError:
+            digest = ""
+        found[relative_path(file, base.resolve())] = digest
+    return found
+
+
+@cache  # the look-up takes several milliseconds
+def versions() -> Mapping[str, str]:
+    """Return the installed versions of this package and of the clients of providers."""
+    found = {DISTRIBUTION: __version__}
+    for package in CLIENTS:
+        try:
+            found[package] = version(package)
+        except PackageNotFoundError:
+            continue
+    return found
+
+
+def age_days(metadata: RecordingMetadata) -> int | None:
+    """Return the age of a recording in days, or None if it has no date."""
+    return (real.now().date() - date.fromisoformat(metadata.recorded)).days if metadata.recorded else None
+
+
+def is_too_old(age: int | None, settings: Settings) -> bool:
+    """True if the age exceeds the limit, or is unknown although there is a limit."""
+    return settings.max_age_days < math.inf and (age is None or age > settings.max_age_days)
+
+
+def age_warning(name: str, metadata: RecordingMetadata, settings: Settings, again: str) -> str:
+    """Return the warning for a recording of cassette `name` that is too old, or "".
+
+    It contains the date and not the age, so that the text is the same every day.
+
+    Raises:
+        CassetteTooOld: the recording is too old, and the settings make that an error.
+    """
+    if not is_too_old(age_days(metadata), settings):
+        return ""
+    limit = f"{settings.max_age_days:g} days (max_age_days)"
+    recorded = (
+        f"was recorded on {metadata.recorded}" if metadata.recorded else "does not say when it was recorded"
+    )
+    text = f"cassette '{name}' {recorded}, and {limit} is the limit; record it again: {again}"
+    if settings.stale_cassettes == "fail":
+        raise CassetteTooOld(text)
+    return text
 
 
 @contextmanager

@@ -26,18 +26,12 @@ from harness.graph.model import Graph
 from harness.graph.narration import narration
 from harness.interception.intercept import intercepted_from_first_effect
 from harness.scenario.evaluation import outcome_of, skipped_outcome, unjudged_outcome
-from harness.scenario.model import Scenario
-from harness.scenario.mutator import without_mutator
+from harness.scenario.model import Scenario, absent_variables, import_folders, load_request, without_mutator
 from harness.scenario.names import unknown_names
-from harness.scenario.outcome import Outcome
-from harness.scenario.prices import PriceList
-from harness.scenario.process_state import preserve_process_state
-from harness.scenario.progress import progress
-from harness.scenario.real_limit import RealTimeExceeded, real_limit
+from harness.scenario.outcome import Outcome, PriceList, RunResult, failed_result, refused_result
+from harness.scenario.process_state import preserve_process_state, preserve_streams
+from harness.scenario.real_limit import RealTimeExceeded, progress, real_limit
 from harness.scenario.redaction import redacted, redacted_events, redacted_output, secrets_of
-from harness.scenario.request import absent_variables, import_folders, load_request
-from harness.scenario.run_result import RunResult, failed_result, refused_result
-from harness.scenario.streams import preserve_streams
 from harness.scenario.turns import run_turns
 from harness.secrets import Secrets
 from harness.settings import RecordMode, Settings

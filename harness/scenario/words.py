@@ -17,8 +17,7 @@ from typing import Any, Final
 from harness import dialects
 from harness.graph.model import Graph
 from harness.graph.names import inner_graphs, names_of
-from harness.scenario.model import Scenario
-from harness.scenario.request import import_folders
+from harness.scenario.model import Scenario, import_folders
 from harness.settings import Settings
 from harness.world.scripts import INHERITED, LOCALE
 from harness.world.spec import WorldSpec

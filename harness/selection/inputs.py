@@ -22,8 +22,7 @@ from harness.dialects.load import FilesRead, files_read
 from harness.errors import FormatError
 from harness.scenario import SUFFIXES
 from harness.scenario.cassette import cassette_name
-from harness.scenario.model import Scenario
-from harness.scenario.request import load_request
+from harness.scenario.model import Scenario, load_request
 from harness.selection.changes import Changes
 from harness.selection.modules import Modules, ModuleSearch
 from harness.settings import Projects, Settings

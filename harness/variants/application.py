@@ -20,8 +20,7 @@ from harness.dialects.load import load_graph, load_prompts
 from harness.dialects.request import Changes, LoadRequest, TextReplacement
 from harness.errors import FormatError, ManifestError, Problem, SourceError
 from harness.graph.names import names_of
-from harness.scenario.model import Scenario, Variation
-from harness.scenario.request import load_request
+from harness.scenario.model import Scenario, Variation, load_request
 from harness.settings import Projects
 from harness.source.display import did_you_mean
 from harness.source.document import Document, read, real_path, shown_path

@@ -15,9 +15,7 @@ from harness.errors import ManifestError
 from harness.graph.names import has_caller
 from harness.scenario.cassette import cassette_name
 from harness.scenario.judge import JUDGE_NODE
-from harness.scenario.model import Scenario
-from harness.scenario.mutator import MUTATOR_NODE
-from harness.scenario.request import load_request
+from harness.scenario.model import MUTATOR_NODE, Scenario, load_request
 from harness.settings import Projects, RecordMode, Settings
 from harness.world.spec import Stub
 

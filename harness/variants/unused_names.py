@@ -14,8 +14,7 @@ from typing import Final
 
 from harness.dialects.load import load_graph
 from harness.errors import ManifestError, Problem
-from harness.scenario.model import Scenario
-from harness.scenario.request import load_request
+from harness.scenario.model import Scenario, load_request
 from harness.scenario.words import AgentWords
 from harness.settings import Projects
 from harness.source.display import did_you_mean

@@ -43,7 +43,7 @@ def worker_main(
         only_one: end after one scenario.
     """
     from harness.report.results import record
-    from harness.scenario.progress import progress
+    from harness.scenario.real_limit import progress
     from harness.scenario.redaction import secrets_of_process
     from harness.scenario.run import outcomes
     from harness.secrets.output import redacted_process

@@ -13,7 +13,7 @@ from click.testing import CliRunner
 
 from harness.cli.main import cli
 from harness.scenario.load import load_file
-from harness.scenario.progress import progress
+from harness.scenario.real_limit import progress
 from harness.scenario.run import run_scenario
 from harness.time import alarms
 from harness.time.alarms import Alarm

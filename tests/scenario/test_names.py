@@ -8,8 +8,8 @@ import pytest
 
 from harness.dialects.load import load_graph
 from harness.scenario.load import load_file
+from harness.scenario.model import load_request
 from harness.scenario.names import unknown_names
-from harness.scenario.request import load_request
 from harness.scenario.run import run_scenario
 from harness.settings import Settings
 

@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from harness.scenario.diff import readable_diff
+from harness.scenario.checks.finding import readable_diff
 
 LONG = "Dear customer, thank you for writing. We looked at your order and at all that came with it; "
 

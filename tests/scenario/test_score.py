@@ -11,6 +11,9 @@ from harness.scenario.checks import run_checks
 from harness.scenario.model import Expectations
 from harness.scenario.outcome import CheckResult, Observation
 from harness.scenario.score import (
+    UNJUDGED,
+    Judgement,
+    judgement_of,
     latency_penalty,
     pass_at_k,
     pass_hat_k,
@@ -18,7 +21,6 @@ from harness.scenario.score import (
     suite_fitness,
     wilson,
 )
-from harness.scenario.verdict import UNJUDGED, Judgement, judgement_of
 
 
 def check(score: Any, weight: Any = 1.0) -> Any:

@@ -11,9 +11,8 @@ import pytest
 from harness.dialects.load import load_prompts
 from harness.errors import FormatError
 from harness.scenario.load import load_file
-from harness.scenario.model import Scenario
+from harness.scenario.model import Scenario, load_request
 from harness.scenario.outcome import Outcome
-from harness.scenario.request import load_request
 from harness.scenario.run import run_scenario
 from harness.settings import Projects, Settings
 from harness.variants.application import apply_variants

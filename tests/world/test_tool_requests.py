@@ -11,8 +11,8 @@ import pytest
 from harness.interception.interceptor import Interceptor, Place
 from harness.interception.messages import PreparedReply, Request, SendResult
 from harness.scenario.load import load_file
+from harness.scenario.outcome import RunResult
 from harness.scenario.run import run_once
-from harness.scenario.run_result import RunResult
 from harness.settings import Settings
 from harness.world.scripted import ScriptedWorld
 from harness.world.spec import WorldSpec

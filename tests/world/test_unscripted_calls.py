@@ -16,7 +16,7 @@ from harness.graph.effects import (
     http_call,
 )
 from harness.scenario.load import load_file
-from harness.scenario.run_result import error_json
+from harness.scenario.outcome import error_json
 from harness.world.scripted import ScriptedWorld
 from harness.world.spec import Entry, WorldSpec
 from tests.world.stubs import ask, llm, replies, reply

@@ -8,8 +8,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from harness.errors import CannotEvaluate, ExpressionError
 from harness.matchers.plain import ABSENT
-from harness.scenario.checks.finding import Finding, pass_or_fail
-from harness.scenario.diff import one_line
+from harness.scenario.checks.finding import Finding, one_line, pass_or_fail
 from harness.scenario.outcome import JSON, Observation
 
 if TYPE_CHECKING:

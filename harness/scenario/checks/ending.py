@@ -7,13 +7,22 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any, Final
 
+from harness.matchers.json_schema import schema_errors
 from harness.matchers.plain import ABSENT
 from harness.matchers.regex import last_part_matches
-from harness.matchers.value import is_matcher, matches
-from harness.scenario.checks.finding import Finding, as_list, partial_credit, pass_or_fail
-from harness.scenario.diff import one_line, readable_diff
-from harness.scenario.outcome import Observation
+from harness.matchers.value import compare, is_matcher, matches
+from harness.scenario.checks.finding import (
+    Finding,
+    as_list,
+    difference_text,
+    one_line,
+    partial_credit,
+    pass_or_fail,
+    readable_diff,
+)
+from harness.scenario.outcome import JSON, Observation
 from harness.source.display import clip
+from harness.source.project import PYPROJECT
 
 _NAME_LENGTH: Final = 60
 _MOST_NAMED: Final = 5
@@ -150,3 +159,77 @@ def _failure_text(failure: Mapping[str, Any]) -> str:
     where = f" (node {failure['node']})" if failure.get("node") else ""
     first, _, rest = str(failure.get("message")).partition("\n")
     return f"{failure.get('type')}: {first}{' …' if rest else ''}{where}"
+
+
+def state(expected: Any, observed: Observation) -> Finding:
+    """The final state matches (mappings as subsets); else the share of leaf keys that match."""
+    return _value(expected, observed.state)
+
+
+def output(expected: Any, observed: Observation) -> Finding:
+    """The result matches (mappings as subsets); else the share of leaf keys that match."""
+    return _value(expected, observed.output)
+
+
+def state_schema(expected: Any, observed: Observation) -> Finding:
+    """The final state is valid under this JSON Schema (2020-12); else 0."""
+    return _valid(expected, observed.state)
+
+
+def output_schema(expected: Any, observed: Observation) -> Finding:
+    """The result is valid under this JSON Schema (2020-12); else 0."""
+    return _valid(expected, observed.output)
+
+
+def _value(expected: Any, actual: JSON) -> Finding:
+    compared = compare(expected, actual)
+    return Finding(compared.score, _expected_part(expected, actual), difference_text(compared))
+
+
+def _valid(schema: Any, actual: JSON) -> Finding:
+    errors = schema_errors(schema, actual)
+    return pass_or_fail(not errors, actual, "\n".join(errors))
+
+
+def _expected_part(expected: Any, actual: JSON) -> JSON:
+    """Return the part of `actual` whose keys `expected` names."""
+    if not (isinstance(expected, Mapping) and isinstance(actual, Mapping)) or is_matcher(expected):
+        return actual
+    return {key: _expected_part(wanted, actual[key]) for key, wanted in expected.items() if key in actual}
+
+
+TOLERANCE: Final = 1e-9
+"""Allowed excess over a bound, since sums of floats are inexact: 0.1 + 0.2 is within 0.3."""
+
+
+def latency(expected: Mapping[str, Any], observed: Observation) -> Finding | None:
+    """Upper bounds in virtual seconds by node; else the share that hold.
+
+    `total` is not a check: it only determines the latency penalty. None if there is no other bound.
+    """
+    bounds = expected.get("nodes") or {}
+    return _bounded(bounds, observed.latency.get("nodes", {}), " s") if bounds else None
+
+
+def usage(expected: Mapping[str, Any], observed: Observation) -> Finding:
+    """Upper bounds: `{input_tokens, output_tokens, llm_calls, cost}`; else the share that hold.
+
+    A bound on the cost cannot be evaluated if tokens were reported and none of their models has a price.
+    """
+    reported = {name: each for name, each in observed.usage.get("by_model", {}).items() if each["cost"] != 0}
+    if "cost" in expected and reported and all(each["cost"] is None for each in reported.values()):
+        names = ", ".join(f"'{name}'" for name in reported)
+        message = f"cost: no price is known of {names}; add it to [tool.harness.prices] in {PYPROJECT}"
+        return Finding(0.0, None, message, broken=True)
+    return _bounded(expected, observed.usage, "")
+
+
+def _bounded(bounds: Mapping[str, Any], amounts: Mapping[str, Any], unit: str) -> Finding:
+    actual = {key: amounts.get(key) or 0 for key in bounds}
+    faults = [
+        None
+        if actual[key] <= most + TOLERANCE
+        else f"{key}: expected at most {most:.10g}{unit}, was {actual[key]:.10g}{unit}"
+        for key, most in bounds.items()
+    ]
+    return partial_credit(faults, actual)

@@ -7,9 +7,8 @@ from operator import eq
 from typing import Any, Final
 
 from harness.matchers.value import matches
-from harness.scenario.checks.finding import Finding, as_list, partial_credit, pass_or_fail
-from harness.scenario.checks.sequence import common_subsequence
-from harness.scenario.diff import one_line
+from harness.scenario.checks.calls import common_subsequence
+from harness.scenario.checks.finding import Finding, as_list, one_line, partial_credit, pass_or_fail
 from harness.scenario.outcome import Observation
 
 NEARBY: Final = 8

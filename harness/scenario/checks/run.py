@@ -7,11 +7,13 @@ from dataclasses import dataclass
 from typing import Any, Final
 
 from harness.errors import CannotEvaluate, SourceError
-from harness.scenario.checks import bounds, calls, conditions, ending, path, values
+from harness.scenario.checks import calls, conditions, ending, path
+from harness.scenario.checks import ending as bounds
+from harness.scenario.checks import ending as values
 from harness.scenario.checks.finding import Finding, trim
 from harness.scenario.model import ITEMIZED, Expectations
 from harness.scenario.outcome import CheckResult, Observation, Status
-from harness.scenario.progress import progress
+from harness.scenario.real_limit import progress
 
 Check = Callable[..., Finding | None]
 """A function of (expected, observed), and for some of an option; returns None if there is nothing to check."""

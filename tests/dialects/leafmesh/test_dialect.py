@@ -13,7 +13,7 @@ from harness.dialects.registry import dialect_of
 from harness.dialects.request import LoadRequest
 from harness.errors import ManifestError
 from harness.scenario.load import load_file
-from harness.scenario.request import load_request
+from harness.scenario.model import load_request
 from harness.settings import Settings
 from harness.source.document import parse
 
