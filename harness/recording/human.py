@@ -14,7 +14,7 @@ from harness.errors import UnscriptedCall
 from harness.graph.effects import Answer, Effect, HumanCall
 from harness.graph.to_json import to_json
 from harness.recording.interactions import HumanReply
-from harness.secrets.placeholders import match_placeholders
+from harness.secrets.encodings import match_placeholders
 from harness.time.clock import real_wait
 
 Ask = Callable[[str, Mapping[str, Any]], str]

@@ -22,7 +22,7 @@ from harness.interception.real_effects import current_effects, raise_unanswerabl
 from harness.recording.interactions import Interaction
 from harness.recording.matching import Matcher
 from harness.recording.scrubber import Scrubber
-from harness.secrets.placeholders import has_placeholder, match_placeholders
+from harness.secrets.encodings import has_placeholder, match_placeholders
 
 Place = tuple[int, int]
 """The position of an interaction in the log: the number of its effect, and its own number."""

@@ -11,7 +11,7 @@ from harness.interception.patches import kept_request_headers
 from harness.recording.interactions import Exchange, HumanReply, Interaction, Recording
 from harness.secrets import Secrets
 from harness.secrets.bodies import decompressed
-from harness.secrets.placeholders import placeholders_in
+from harness.secrets.encodings import placeholders_in
 
 
 class Scrubber:

@@ -12,9 +12,9 @@ the name alone, so that a request with another key, or none, is still the same r
 
 from __future__ import annotations
 
-from harness.secrets.placeholders import placeholder
+from harness.secrets.encodings import placeholder
+from harness.secrets.known_values import bare_url, bare_urls
 from harness.secrets.policy import secret_header
 from harness.secrets.secrets import Secrets
-from harness.secrets.urls import bare_url, bare_urls
 
 __all__ = ["Secrets", "bare_url", "bare_urls", "placeholder", "secret_header"]

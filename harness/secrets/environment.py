@@ -16,9 +16,8 @@ from typing import Any, Final
 from urllib.parse import unquote
 
 from harness.secrets.json_fields import Location, parse_json, rewrite
-from harness.secrets.known_values import KnownValues, credentials
+from harness.secrets.known_values import URL, WHOLE_URL, KnownValues, credentials
 from harness.secrets.policy import Kind, is_common, kind_of_variable, looks_random, secret_field
-from harness.secrets.urls import URL, WHOLE_URL
 
 _LOGIN: Final = re.compile(r"[\w+.-]+://[^/?#@:]*:(?!\d+/)(.*)@[^@]*", re.DOTALL)
 _VERSION: Final = re.compile(r"(?<![^/])v\d+(?![^/])")

@@ -6,12 +6,62 @@ import re
 from base64 import b64decode
 from bisect import bisect_right
 from collections.abc import Callable, Collection, Iterator, Sequence
-from typing import Final
+from typing import Any, Final
+from urllib.parse import quote_plus, unquote, unquote_plus
 
-from harness.secrets.encodings import Edit, Encoding, apply_edits, encodings, unescaped, utf8
-from harness.secrets.placeholders import PLACEHOLDER, has_placeholder, placeholder
-from harness.secrets.policy import secret_name, words, worth_learning
-from harness.secrets.probes import Probes
+from harness.secrets.encodings import (
+    PLACEHOLDER,
+    Edit,
+    Encoding,
+    apply_edits,
+    encodings,
+    has_placeholder,
+    placeholder,
+    quoted_placeholder,
+    quoted_placeholders,
+    unescaped,
+    utf8,
+)
+from harness.secrets.policy import looks_random, secret_name, secret_parameter, words, worth_learning
+
+_FEW: Final = 16
+_MEMORY: Final = 256 << 20
+
+
+class Probes:
+    """A set of plain ASCII texts to search for. The last added are searched for one by one until they are many."""
+
+    def __init__(self) -> None:
+        self._compiled: list[str] = []
+        self._added: list[str] = []
+        self._set: Any = None
+
+    def add(self, probe: str) -> None:
+        """Add a text to search for."""
+        self._added.append(probe)
+
+    def found_in(self, text: str) -> Collection[str]:
+        """Return the probes that occur in a text."""
+        if len(self._added) > _FEW + len(self._compiled) // 4:
+            self._compile()
+        found = [probe for probe in self._added if probe in text]
+        if self._set is not None:
+            found += [self._compiled[number] for number in self._set.Match(utf8(text)) or ()]
+        return found
+
+    def _compile(self) -> None:
+        import re2  # type: ignore[import-untyped]
+
+        options = re2.Options()
+        options.literal, options.max_mem = True, _MEMORY
+        options.encoding = re2.Options.Encoding.LATIN1  # compare bytes
+        automaton = re2.Set.SearchSet(options)
+        compiled = self._compiled + self._added
+        for probe in compiled:
+            automaton.Add(probe)
+        automaton.Compile()
+        self._compiled, self._added, self._set = compiled, [], automaton
+
 
 _NUMBER: Final = re.compile(r"[-+.\deE]+")
 _SCHEME: Final = re.compile(r"\s*([A-Za-z][\w-]*)\s+(\S+)\s*")
@@ -209,3 +259,88 @@ def credentials(name: str, value: str) -> list[str]:
         return [b64decode(scheme.group(2) + "==").decode().partition(":")[2]]
     except ValueError:
         return [scheme.group(2)]
+
+
+URL: Final = re.compile(r"(?:([^:/?#]+):)?(?://([^/?#]*))?([^?#]*)(?:\?([^#]*))?(?:#(.*))?", re.DOTALL)
+WHOLE_URL: Final = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*://\S+")
+# Punctuation that ends a sentence or a quotation does not belong to a URL's query.
+_IN_TEXT: Final = re.compile(
+    r"(\w[\w+.-]*://)(?:[^\s/?#]*@)?([^\s?#]*)(?:[?#]\S*?(?=[\"')\].,;:>]*(?:\s|$)))?"
+)
+# The maximal nesting of URLs in parameters of URLs.
+_DEPTH: Final = 10
+
+IsSecret = Callable[[str], bool]
+
+
+class URLScrubber:
+    """Scrubs URLs and forms. `inside` scrubs the decoded value of a parameter, which may be JSON or a URL."""
+
+    def __init__(self, known: KnownValues, inside: Callable[[str], str]) -> None:
+        self._known, self._inside = known, inside
+        self._depth = 0
+
+    def url(self, url: str, secret: IsSecret = secret_parameter) -> str:
+        """Scrub a URL. `secret` returns True for the name of a parameter that holds a secret."""
+        split = URL.fullmatch(url)
+        if split is None:
+            return self._known.scrub(url)
+        scheme, authority, path, query, fragment = split.groups()
+        userinfo, at, host = (authority or "").rpartition("@")
+        if at and (":" in userinfo or looks_random(userinfo)):
+            self._known.learn("userinfo", unquote(userinfo.partition(":")[2] or userinfo))
+            authority = f"{quoted_placeholder('userinfo')}@{host}"
+        if query:
+            query = self._query(query, secret)
+        if fragment and "=" in fragment:
+            fragment = self._query(fragment, secret)
+        parts = (
+            "" if scheme is None else f"{scheme}:",
+            "" if authority is None else f"//{authority}",
+            path,
+            "" if query is None else f"?{query}",
+            "" if fragment is None else f"#{fragment}",
+        )
+        # Each part first: if the URL as a whole is a secret, its host may remain.
+        scrubbed = "".join(self._known.scrub(part, quoted_placeholder) for part in parts)
+        return quoted_placeholders(self._known.scrub(scrubbed, quoted_placeholder))
+
+    def form(self, text: str) -> str:
+        """Scrub a body of `application/x-www-form-urlencoded`."""
+        return self._known.scrub(quoted_placeholders(self._query(text, secret_parameter)), quoted_placeholder)
+
+    def _query(self, query: str, secret: IsSecret) -> str:
+        return "&".join(self._parameter(pair, secret) for pair in query.split("&"))
+
+    def _parameter(self, pair: str, secret: IsSecret) -> str:
+        name, equals, value = pair.partition("=")
+        plain = unquote_plus(name)
+        if value and secret(plain):
+            self._known.learn(plain, unquote_plus(value))
+            return self._known.scrub(name, quoted_placeholder) + equals + quoted_placeholder(plain)
+        scrubbed = self._known.scrub(pair, quoted_placeholder)
+        if self._depth == _DEPTH:
+            return scrubbed
+        name, equals, value = scrubbed.partition("=")
+        decoded = unquote_plus(value, errors="surrogateescape")
+        self._depth += 1
+        try:
+            inside = self._inside(decoded)
+        finally:
+            self._depth -= 1
+        return scrubbed if inside == decoded else name + equals + quote_plus(utf8(inside))
+
+
+def bare_url(url: str) -> str:
+    """Return a URL without user, password, query and fragment, which may hold unknown secrets."""
+    split = URL.fullmatch(url)
+    if split is None:
+        return ""
+    scheme, authority, path = split.group(1, 2, 3)
+    start = "" if scheme is None else f"{scheme}:"
+    return start + ("" if authority is None else f"//{authority.rpartition('@')[2]}") + path
+
+
+def bare_urls(text: str) -> str:
+    """Return a text with its URLs reduced as by `bare_url`."""
+    return _IN_TEXT.sub(r"\1\2", text)

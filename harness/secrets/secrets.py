@@ -10,15 +10,20 @@ from typing import Any, Final, TypeVar
 
 import orjson
 
-from harness.secrets import event_stream
-from harness.secrets.bodies import decode_body, encode_body
-from harness.secrets.cut_values import without_cut_values
-from harness.secrets.encodings import apply_edits
+from harness.secrets import bodies as event_stream
+from harness.secrets.bodies import Part, decode_body, encode_body, parts
+from harness.secrets.encodings import apply_edits, placeholder, placeholders_in
 from harness.secrets.environment import Variables
-from harness.secrets.json_fields import Location, format_like, parse_json, rewrite, strings
-from harness.secrets.known_values import KnownValues
-from harness.secrets.multipart import Part, parts
-from harness.secrets.placeholders import placeholder, placeholders_in
+from harness.secrets.json_fields import (
+    Location,
+    format_like,
+    parse_json,
+    rewrite,
+    secrets_in,
+    strings,
+    without_cut_values,
+)
+from harness.secrets.known_values import WHOLE_URL, KnownValues, URLScrubber
 from harness.secrets.policy import (
     is_secret_variable,
     looks_random,
@@ -27,8 +32,6 @@ from harness.secrets.policy import (
     secret_header,
     secret_parameter,
 )
-from harness.secrets.text_fields import secrets_in
-from harness.secrets.urls import WHOLE_URL, URLScrubber
 
 JSON = Any
 T = TypeVar("T")

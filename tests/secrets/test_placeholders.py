@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from harness.secrets.placeholders import match_placeholders
+from harness.secrets.encodings import match_placeholders
 
 
 @pytest.mark.parametrize(

@@ -11,7 +11,7 @@ from harness.errors import CassetteError, CassetteMismatch, CassetteMissing
 from harness.recording.difference import differences, similarity
 from harness.recording.interactions import Exchange
 from harness.recording.matching import Matcher
-from harness.secrets.placeholders import match_placeholders
+from harness.secrets.encodings import match_placeholders
 from harness.world.mcp.wire import Message, handshake_versions, is_request, is_response
 
 # Versions of the SDK differ in how often they send these requests.
