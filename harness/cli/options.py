@@ -11,7 +11,7 @@ import click
 
 from harness.budget import parse as parse_budget
 from harness.errors import FormatError
-from harness.selection.shard import Shard
+from harness.selection.keywords import Shard
 from harness.settings import RecordMode, parse_variables
 
 T = TypeVar("T")

@@ -30,7 +30,7 @@ from harness.settings import RecordMode, Traces
 
 if TYPE_CHECKING:
     from harness.cli.selection import Selection
-    from harness.selection.shard import Shard
+    from harness.selection.keywords import Shard
     from harness.settings import Projects
     from harness.workers.pool import WorkerPool
 

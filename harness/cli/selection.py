@@ -14,8 +14,7 @@ from harness.scenario.load import discover, load_file
 from harness.scenario.model import Scenario
 from harness.selection.changes import changes
 from harness.selection.inputs import InputFinder
-from harness.selection.keywords import Expression, keywords_of, parse
-from harness.selection.shard import Shard
+from harness.selection.keywords import Expression, Shard, keywords_of, parse
 from harness.settings import Projects
 from harness.source.display import did_you_mean, nearest, nearest_names
 from harness.source.document import relative_path, shown_path

@@ -14,7 +14,7 @@ from harness.plugin.options import projects_of
 from harness.scenario import SUFFIXES, YAML
 
 if TYPE_CHECKING:
-    from harness.selection.shard import Shard
+    from harness.selection.keywords import Shard
 
 
 _reasons_key = pytest.StashKey[list[str]]()
@@ -110,7 +110,7 @@ def _shard(text: str) -> str:
 
 
 def _parsed(text: str) -> Shard:
-    from harness.selection.shard import Shard
+    from harness.selection.keywords import Shard
 
     return Shard.parse(text)
 

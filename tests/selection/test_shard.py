@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from harness.selection.shard import Shard
+from harness.selection.keywords import Shard
 
 IDS = st.lists(st.text(max_size=4), unique=True, max_size=30)
 COUNTS = st.integers(1, 12)
