@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, Mapping
 from contextlib import asynccontextmanager
+from ipaddress import ip_address
 from typing import TYPE_CHECKING, Any, Final
+from urllib.parse import urlsplit
 
 from harness.errors import UnscriptedCall, WorldError
 from harness.graph.effects import Answer, MCPEndpoint
 from harness.serve import mcp
-from harness.serve.hosts import AllowedHosts
 from harness.serve.responder import Client, StubResponder
 from harness.source.display import did_you_mean
 from harness.world.wire import anthropic_messages, openai_chat, openai_responses
@@ -31,6 +32,51 @@ if TYPE_CHECKING:
     from starlette.requests import Request
     from starlette.responses import Response
     from starlette.types import ASGIApp, Receive, Scope, Send
+
+
+ANY: Final = "*"
+_LOCAL: Final = "localhost"
+
+
+class AllowedHosts:
+    """The names that are allowed: those of this machine, the address of the connection, and `more`; `*` is any."""
+
+    def __init__(self, more: Iterable[str] = ()) -> None:
+        self._more = {_plain(name) for name in more}
+
+    def disallowed(self, headers: Iterable[tuple[str, str]], address: str) -> str | None:
+        """Return the first host in `Host` or `Origin` that is not allowed; None if all are.
+
+        `address` is the local address of the connection. A missing or invalid `Host` is returned as "".
+        """
+        if ANY in self._more:
+            return None
+        hosts = [value for name, value in headers if name == "host"]
+        origins = [value for name, value in headers if name == "origin"]
+        named = [*(_host_of(f"//{host}") for host in hosts or [""]), *map(_host_of, origins)]
+        return next((host for host in named if not self._allows(host, address)), None)
+
+    def _allows(self, host: str, address: str) -> bool:
+        if host in self._more or host == _LOCAL or host.endswith(f".{_LOCAL}"):
+            return True
+        try:
+            ip = ip_address(host)
+            return ip.is_loopback or ip == ip_address(address)
+        except ValueError:  # a name, or an address of another kind
+            return False
+
+
+def _host_of(url: str) -> str:
+    """Return the host in a URL; "" if there is none, as in the origin `null`."""
+    try:
+        return _plain(urlsplit(url).hostname or "") if "@" not in url else ""
+    except ValueError:
+        return ""
+
+
+def _plain(name: str) -> str:
+    return name.lower().rstrip(".")
+
 
 WIRES: Final[Mapping[str, WireFormat]] = {
     "/v1/chat/completions": openai_chat,

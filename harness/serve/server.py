@@ -15,10 +15,9 @@ from typing import Any, Final
 from urllib.parse import quote
 
 from harness.errors import FormatError, Problem
-from harness.serve.hosts import AllowedHosts
+from harness.serve.app import AllowedHosts
 from harness.serve.mcp import scripted_servers
-from harness.serve.responder import ServedRequest, StubResponder
-from harness.serve.worlds import load_scenario
+from harness.serve.responder import ServedRequest, StubResponder, load_scenario
 from harness.source.imports import import_extra
 from harness.world.spec import WorldSpec
 
@@ -192,8 +191,7 @@ def _server(
 ) -> Any:
     import uvicorn
 
-    from harness.serve.connections import BoundedConnection
-    from harness.serve.immediate_server import ImmediateServer
+    from harness.serve.connections import BoundedConnection, ImmediateServer
 
     class Server(ImmediateServer):
         """Calls `ready` when it is started, and closes connections after a grace period on shutdown."""

@@ -64,7 +64,7 @@ async def http_server(app: Any) -> AsyncIterator[str]:
     """Serve an ASGI app on loopback, and return its address, which accepts connections immediately."""
     import uvicorn
 
-    from harness.serve.immediate_server import ImmediateServer
+    from harness.serve.connections import ImmediateServer
 
     listener = socket.create_server(("127.0.0.1", 0))
     config = uvicorn.Config(app, log_config=None, lifespan="off", ws="none")

@@ -88,7 +88,7 @@ def over_http() -> Iterator[MCPEndpoint]:
     import uvicorn
     from mcp.server.streamable_http_manager import StreamableHTTPSessionManager
 
-    from harness.serve.immediate_server import ImmediateServer
+    from harness.serve.connections import ImmediateServer
 
     sys.path.insert(0, str(SERVER.parent))
     try:
