@@ -25,8 +25,7 @@ from harness.statistics.paired_difference import greater_risk, holm, paired_diff
 from harness.statistics.pass_counts import PassCounts, fewer_passes_p, significantly_fewer
 from harness.statistics.ratio_interval import PairedValues, relative_change
 from harness.statistics.sample_size import new_sample
-from harness.variants.comparison import compare
-from harness.variants.pareto import latency_is_noise
+from harness.variants.comparison import compare, latency_is_noise
 
 CASES = 1_000
 Draw = np.random.Generator

@@ -99,9 +99,8 @@ def command(
     from harness.cli.selection import select
     from harness.errors import FormatError
     from harness.recording.spending import count_spending
-    from harness.variants.application import apply_variants
+    from harness.variants.application import apply_variants, unused_names
     from harness.variants.document import read_variants, select_variants
-    from harness.variants.unused_names import unused_names
 
     check_writable(json_)
     variants = select_variants(read_variants(file), (*names, *([require] if require and names else [])))

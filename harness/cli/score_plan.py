@@ -24,8 +24,7 @@ from harness.variants.estimate import estimate
 from harness.variants.fingerprint import fingerprints
 from harness.variants.independence import SAME_AS_BASELINE, no_difference_reasons
 from harness.variants.race import Race
-from harness.variants.resume import ResumeState, discard, run_key
-from harness.variants.schedule import Schedule
+from harness.variants.schedule import ResumeState, Schedule, discard, run_key
 
 
 class Plan(NamedTuple):

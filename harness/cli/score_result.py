@@ -24,13 +24,11 @@ from harness.report.summary import Summary
 from harness.report.summary_text import report_paths
 from harness.settings import Projects, RecordMode
 from harness.source.display import printable
-from harness.variants.compared_runs import uncompared
-from harness.variants.comparison import Score, compare
+from harness.variants.comparison import Score, compare, uncompared
 from harness.variants.document import Variant
 from harness.variants.independence import no_difference_reasons
 from harness.variants.schedule import Schedule
-from harness.variants.score_json import score_json
-from harness.variants.table import table
+from harness.variants.table import score_json, table
 
 _MAX_REFUSALS: Final = 10
 _MAX_LINES: Final = 6

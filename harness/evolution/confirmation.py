@@ -8,10 +8,9 @@ from typing import Any, Final, NamedTuple, TypeVar
 
 from harness.report.scenario_runs import Run, ScenarioCollector
 from harness.report.summary import summarise
-from harness.variants.compared_runs import uncompared
-from harness.variants.comparison import compare
+from harness.variants.comparison import compare, uncompared
 from harness.variants.document import BASELINE
-from harness.variants.score_json import score_json
+from harness.variants.table import score_json
 
 
 def confirmation(lines: Sequence[Mapping[str, Any]], winner: str, no_difference: str) -> dict[str, Any]:

@@ -71,8 +71,7 @@ def check_all_apply(config: pytest.Config, items: Sequence[ScenarioItem]) -> Non
         return
     from dataclasses import replace
 
-    from harness.variants.application import check_applied
-    from harness.variants.unused_names import unused_names
+    from harness.variants.application import check_applied, unused_names
 
     check_applied(applications)
     variants = [application.variant for application in applications]

@@ -10,13 +10,13 @@ All of them are of the same runs (`harness.variants.compared_runs`). Source: doc
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, Final, Literal
 
 from harness.report.formatting import plural
 from harness.report.group import figures
-from harness.report.scenario_runs import Pair, Run
+from harness.report.scenario_runs import Pair, Repeat, Run, ScenarioRuns
 from harness.statistics.paired_difference import (
     ALPHA,
     Difference,
@@ -27,12 +27,92 @@ from harness.statistics.paired_difference import (
     paired_difference,
     tipping_point,
 )
-from harness.statistics.ratio_interval import PairedValues
+from harness.statistics.ratio_interval import PairedValues, relative_change
 from harness.statistics.sample_size import NewSample, new_sample
-from harness.variants.compared_runs import counting_repeats, is_left_out, pairs
 from harness.variants.independence import SAME_AS_BASELINE
-from harness.variants.pareto import latency_is_noise, pareto_front
 from harness.variants.race import LEVEL, EarlyStop, Race
+
+RunKey = tuple[str, str | None, int]
+"""The scenario, the variant and the repeat of a run."""
+
+
+def pairs(run: Run, baseline: str, name: str) -> list[Pair]:
+    """Return the scenarios that ran with the baseline and with a variant."""
+    runs: dict[str, dict[str, ScenarioRuns]] = {}
+    for scenario in run.scenarios.values():
+        runs.setdefault(scenario.id, {})[scenario.variant or ""] = scenario
+    return [Pair(of[baseline], of[name]) for of in runs.values() if baseline in of and name in of]
+
+
+def counting_repeats(pair: Pair) -> dict[int, tuple[Repeat, Repeat]]:
+    """Return the repeats of a pair that count, by number."""
+    numbers = sorted(pair.before.repeats.keys() & pair.after.repeats.keys())
+    found = {number: (pair.before.repeats[number], pair.after.repeats[number]) for number in numbers}
+    without_answer = pair.before.unanswered | pair.after.unanswered
+    return {
+        number: both
+        for number, both in found.items()
+        if number not in without_answer
+        and "skipped" not in (both[0].verdict, both[1].verdict)
+        and not both[0].verdict == both[1].verdict == "error"
+    }
+
+
+def is_left_out(pair: Pair) -> bool:
+    """True if a scenario ran with both, and none of its repeats counts."""
+    return bool(pair.repeats) and not counting_repeats(pair)
+
+
+def uncompared(run: Run, names: Sequence[str]) -> set[RunKey]:
+    """Return the runs that are in no pair that counts; `names` has the baseline first.
+
+    Runs of the baseline count if they do with any variant, or if there is no variant.
+    """
+    baseline, *others = names
+    everything = {
+        (scenario.id, scenario.variant, number)
+        for scenario in run.scenarios.values()
+        for number in scenario.repeats
+        if others
+    }
+    return everything - {key for name in others for key in _compared_runs_counted(run, baseline, name)}
+
+
+def _compared_runs_counted(run: Run, baseline: str, name: str) -> Iterator[RunKey]:
+    for pair in pairs(run, baseline, name):
+        for number in counting_repeats(pair):
+            yield pair.after.id, pair.before.variant, number
+            yield pair.after.id, pair.after.variant, number
+
+
+def pareto_front(aims: Mapping[str, Sequence[float]]) -> list[str]:
+    """Return the names whose aims, figures to minimize, are on the front."""
+    rounded = {name: tuple(round(figure, _DIGITS) for figure in aim) for name, aim in aims.items()}
+    return [
+        name
+        for name, aim in rounded.items()
+        if not any(
+            other != aim and all(theirs <= ours for theirs, ours in zip(other, aim, strict=True))
+            for other in rounded.values()
+        )
+    ]
+
+
+def latency_is_noise(pairs: Sequence[Pair]) -> bool:
+    """True if latencies vary from run to run, and their difference is not significant."""
+    found = []
+    for pair in pairs:
+        values = [
+            (before.latency, after.latency)
+            for before, after in counting_repeats(pair).values()
+            if before.latency is not None and after.latency is not None
+        ]
+        found += [(pair.before.varies or pair.after.varies, PairedValues(values))] if values else []
+    if not any(varies for varies, _ in found):
+        return False
+    change = relative_change([values for _, values in found])
+    return change.low <= 0 <= change.high
+
 
 MAX_LEFT_OUT: Final = 0.2
 """Largest share of scenarios that may be left out because they could not be compared, for a verdict."""

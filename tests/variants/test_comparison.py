@@ -11,8 +11,7 @@ import pytest
 from harness.report.reading import read_lines
 from harness.report.scenario_runs import Run, ScenarioCollector, read_run
 from harness.report.summary import Summary
-from harness.variants.compared_runs import uncompared
-from harness.variants.comparison import Score, VariantScore, compare
+from harness.variants.comparison import Score, VariantScore, compare, uncompared
 from harness.variants.table import table
 from tests.gate.runs import RunSpec, write_lines
 
