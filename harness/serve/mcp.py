@@ -25,7 +25,7 @@ def tool_server(responder: StubResponder, name: str) -> Any:
     Raises:
         WorldError: a tool's schema is not a valid JSON Schema.
     """
-    from harness.world.mcp.build import build_server
+    from harness.world.mcp.fake import build_server
 
     endpoint = MCPEndpoint(id=name, transport="streamable_http")
 

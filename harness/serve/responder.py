@@ -17,15 +17,12 @@ from harness.scenario.model import Scenario
 from harness.settings import load_settings
 from harness.source.display import clip, nearest_names, printable
 from harness.source.document import shown_path
-from harness.world.answers import ScriptedAnswer
-from harness.world.faults import Faults
-from harness.world.mcp.stubs import MCPStubs
-from harness.world.responder import Responders
-from harness.world.spec import MCPServerSpec, Stub, WorldSpec
-from harness.world.stub_lists import StubLists
-from harness.world.unscripted import unscripted, without_headers
+from harness.world.entries import StubLists, unscripted, without_headers
+from harness.world.mcp.servers import MCPStubs
+from harness.world.responder import Faults, Responders
+from harness.world.spec import MCPServerSpec, ScriptedAnswer, Stub, WorldSpec
+from harness.world.wire.format import ReplyFactory
 from harness.world.wire.http import without_keys
-from harness.world.wire.reply import ReplyFactory
 
 _SCHEME_AND_HOST: Final = re.compile(r"[^/]*://[^/]*")
 _HOST: Final = re.compile(r"[^/]*[.:][^/]*(?=/)")

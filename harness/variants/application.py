@@ -30,7 +30,7 @@ from harness.source.display import did_you_mean
 from harness.source.document import Document, read, real_path, shown_path
 from harness.source.models import in_file_order
 from harness.variants.document import Variant
-from harness.world.providers.parameters import KNOWN_PARAMETERS
+from harness.world.providers.access import KNOWN_PARAMETERS
 
 
 def apply_variants(

@@ -9,15 +9,20 @@ Such a list has three callers: the effects of an agent (`scripted`), the HTTP cl
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import TYPE_CHECKING, Protocol
+import random
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
+from threading import Lock
+from typing import TYPE_CHECKING, Final, Protocol
 
 from harness.errors import Span, UnscriptedCall
-from harness.graph.effects import Answer, Effect
+from harness.graph.effects import Answer, Effect, HTTPReply, LLMReply
 from harness.graph.model import State
+from harness.matchers.regex import last_part_matches, name_matches
+from harness.world.mcp.tools import MCPResult
+from harness.world.spec import FaultSpec, ScriptedAnswer, to_exception
 
 if TYPE_CHECKING:
-    from harness.world.faults import Faults
     from harness.world.spec import WorldSpec
 
 
@@ -92,3 +97,104 @@ class Responders:
                 break
             left = [e for e, found in zip(left, responder.can_answer(left, state), strict=True) if not found]
         return not left
+
+
+@dataclass
+class _Fault:
+    """The state of a fault: its random numbers, the number of effects that match it, and whether it hit one."""
+
+    spec: FaultSpec
+    random: random.Random
+    matched: int = 0
+    has_hit: bool = False
+
+    def hits(self, effect: Effect) -> bool:
+        """Count the effect if it matches, and return True if it is hit."""
+        spec = self.spec
+        if spec.effect != effect.kind:
+            return False
+        if spec.node is not None and not last_part_matches(spec.node, effect.node):
+            return False
+        if spec.name is not None and not name_matches(effect.kind, spec.name, effect.name):
+            return False
+        self.matched += 1
+        hit = self._is_hit()
+        self.has_hit = self.has_hit or hit
+        return hit
+
+    def _is_hit(self) -> bool:
+        """Return True if the last matching effect is hit."""
+        if self.spec.nth is not None:
+            return self.matched == self.spec.nth
+        if self.spec.every is not None:
+            return self.matched % self.spec.every == 0
+        return self.random.random() < (1.0 if self.spec.rate is None else self.spec.rate)
+
+
+class Faults:
+    """The faults of one run. Each counts the effects that match it."""
+
+    def __init__(self, seed: int) -> None:
+        self._seed = seed
+        self._faults: list[_Fault] = []
+        self._lock = Lock()  # real tools make calls from threads
+
+    def add(self, faults: Sequence[FaultSpec]) -> None:
+        """Add the faults of a turn; they count effects from now on."""
+        for spec in faults:
+            self._faults.append(_Fault(spec, random.Random(f"{self._seed}/{len(self._faults)}")))
+
+    def unused_faults(self) -> Iterator[tuple[FaultSpec, int]]:
+        """Return the faults that hit nothing, each with the number of matching effects."""
+        return ((fault.spec, fault.matched) for fault in self._faults if not fault.has_hit)
+
+    def draw(self, effect: Effect) -> ActiveFaults:
+        """Return the faults that hit this effect. Each fault that matches counts the effect, hit or not."""
+        if not self._faults:
+            return _NO_FAULTS
+        with self._lock:
+            return ActiveFaults([fault.spec for fault in self._faults if fault.hits(effect)])
+
+
+class ActiveFaults:
+    """The faults that hit one effect. They are the first responder of the list."""
+
+    def __init__(self, faults: Sequence[FaultSpec]) -> None:
+        self._faults = faults
+
+    async def answer(self, effect: Effect, state: State) -> Answer | None:
+        """Return the error of the first fault that has one, so that no other responder is asked."""
+        for fault in self._faults:
+            if fault.error is not None:
+                title = f"fault: error {fault.error.kind}"
+                return ScriptedAnswer(error=to_exception(fault.error), source=fault, title=title)
+        return None
+
+    def can_answer(self, effects: Sequence[Effect], state: State) -> Sequence[bool]:
+        """Return False for each effect: faults are drawn only for effects that are performed."""
+        return [False] * len(effects)
+
+    def apply(self, answer: Answer) -> Answer:
+        """Return the answer, delayed and truncated. `truncate` is the number of characters that remain."""
+        for fault in self._faults:
+            if fault.latency_s is not None:
+                answer = replace(answer, latency_s=answer.latency_s + fault.latency_s)
+            if fault.truncate is not None and answer.error is None:
+                answer = replace(answer, value=_truncate(answer.value, fault.truncate))
+        return answer
+
+
+_NO_FAULTS: Final = ActiveFaults(())
+
+
+def _truncate(value: object, length: int) -> object:
+    if isinstance(value, str):
+        return value[:length]
+    if isinstance(value, LLMReply):
+        return replace(value, text=value.text[:length], chunks=())
+    if isinstance(value, MCPResult):
+        blocks = [{**b, "text": b["text"][:length]} if "text" in b else b for b in value.content]
+        return replace(value, content=blocks, structured=None)
+    if isinstance(value, HTTPReply):
+        return replace(value, text=value.text[:length], json=None)
+    return value

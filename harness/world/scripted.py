@@ -9,13 +9,11 @@ from typing import TYPE_CHECKING
 from harness.errors import Span, UnscriptedCall
 from harness.graph.effects import Answer, Effect, MCPEndpoint, ToolSpec
 from harness.graph.model import State
-from harness.world.entries import Entries
-from harness.world.faults import Faults
+from harness.world.entries import Entries, StubLists
 from harness.world.mcp.servers import MCPServers
-from harness.world.responder import Responder, Responders, ScriptedResponder
+from harness.world.responder import Faults, Responder, Responders, ScriptedResponder
 from harness.world.scripts import Scripts
 from harness.world.spec import FaultSpec, WorldSpec
-from harness.world.stub_lists import StubLists
 
 if TYPE_CHECKING:
     from harness.world.backend import Backend

@@ -12,8 +12,7 @@ from harness.errors import CannotEvaluate, ExpressionError, Nearest, Span
 from harness.graph.effects import Effect
 from harness.graph.model import State
 from harness.matchers.regex import glob_matches, last_part_matches
-from harness.world.answers import ScriptedAnswer, answer_of, describe
-from harness.world.spec import Stub
+from harness.world.spec import ScriptedAnswer, Stub, answer_of, describe
 
 _COMPARED: Final = (str, int, float)
 

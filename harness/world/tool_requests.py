@@ -16,10 +16,10 @@ from __future__ import annotations
 
 import asyncio
 import threading
-from collections.abc import Coroutine, Mapping
+from collections.abc import Coroutine, Iterator, Mapping
 from dataclasses import dataclass, replace
 from http import HTTPStatus
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, Any, Final, TypeVar
 
 from harness.errors import WorldError
 from harness.graph.effects import Answer, Effect
@@ -34,11 +34,11 @@ from harness.interception.real_effects import (
     raise_unanswerable,
 )
 from harness.units import PRECISION
+from harness.world.entries import without_headers
+from harness.world.providers.access import base_urls
 from harness.world.scripted import ScriptedWorld
-from harness.world.unscripted import without_headers
-from harness.world.wire import openai_chat
-from harness.world.wire.endpoints import format_at
-from harness.world.wire.format import Refusal
+from harness.world.wire import anthropic_messages, openai_chat, openai_responses
+from harness.world.wire.format import Refusal, ReplyFactory, WireFormat
 from harness.world.wire.http import (
     WireResponse,
     call_of,
@@ -49,10 +49,31 @@ from harness.world.wire.http import (
     model_response,
     without_keys,
 )
-from harness.world.wire.reply import ReplyFactory
 
 if TYPE_CHECKING:
     from harness.engine.standstill import Simulation
+
+
+PATHS: Final[Mapping[str, Mapping[str, WireFormat]]] = {
+    "openai": {"/chat/completions": openai_chat, "/responses": openai_responses},
+    "anthropic": {"/v1/messages": anthropic_messages},
+}
+
+
+def format_at(url: str, environment: Mapping[str, str]) -> WireFormat | None:
+    """Return the wire format of the models at a URL; None if it is not the URL of a model provider.
+
+    `environment` has the variables with addresses of providers, such as OPENAI_BASE_URL.
+    """
+    address = url.partition("?")[0]
+    return next((wire for known, wire in _addresses(environment) if known == address), None)
+
+
+def _addresses(environment: Mapping[str, str]) -> Iterator[tuple[str, WireFormat]]:
+    for protocol, base_url in base_urls(environment):
+        for path, wire in PATHS[protocol].items():
+            yield f"{base_url.rstrip('/')}{path}", wire
+
 
 T = TypeVar("T")
 

@@ -5,8 +5,7 @@ from typing import Any
 import pytest
 
 from harness.graph.effects import HTTPCall, HumanCall
-from harness.world.failures import KINDS, to_exception
-from harness.world.spec import ErrorAnswer, Stub, WorldSpec
+from harness.world.spec import KINDS, ErrorAnswer, Stub, WorldSpec, to_exception
 from tests.world.stubs import answers, llm, replies
 
 

@@ -8,7 +8,7 @@ from typing import Any
 import httpx
 import pytest
 
-from harness.world.mcp.broken_answers import end_with_broken_answers
+from harness.world.mcp.session import end_with_broken_answers
 
 ANSWER = b'data: {"jsonrpc": "2.0", "id": 1, "result": {}}\n\n'
 

@@ -5,7 +5,7 @@ import threading
 from typing import Any
 
 from harness.graph.effects import ToolCall
-from harness.world.faults import Faults
+from harness.world.responder import Faults
 from harness.world.scripted import ScriptedWorld
 from harness.world.spec import ErrorAnswer, FaultSpec, WorldSpec
 from tests.world.stubs import ask, llm, reply

@@ -16,7 +16,7 @@ from harness.recording.mcp.proxy import MCPRecorder
 from harness.time.clock import VirtualTimeLoop
 from harness.time.paced import PacedTimeLoop
 from harness.world.mcp.connect import connect
-from harness.world.mcp.opening import CONNECT_LIMIT_S
+from harness.world.mcp.session import CONNECT_LIMIT_S
 from harness.world.mcp.tools import MCPFailure
 from harness.world.network import closed_network
 

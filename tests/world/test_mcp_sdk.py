@@ -16,8 +16,8 @@ from typing import Any
 import pytest
 
 from harness.graph.effects import MCPEndpoint
-from harness.world.mcp.build import build_server
 from harness.world.mcp.connect import connect, connect_memory
+from harness.world.mcp.fake import build_server
 from harness.world.mcp.session import SDKSession
 from harness.world.mcp.tools import INVALID_PARAMS, MCPFailure, MCPResult, MCPSession, MCPTool
 

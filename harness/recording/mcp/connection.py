@@ -11,7 +11,7 @@ from typing import Any
 from harness.interception.real_effects import not_intercepted
 from harness.time.paced import real_timers
 from harness.world.mcp.connect import failure_reason
-from harness.world.mcp.opening import CONNECT_LIMIT_S, after_real_seconds
+from harness.world.mcp.session import CONNECT_LIMIT_S, after_real_seconds
 from harness.world.mcp.tools import MCPFailure
 from harness.world.mcp.wire import Message, is_request, is_response, message_json
 

@@ -16,8 +16,15 @@ from typing import Any
 from harness.errors import HarnessError, WorldError
 from harness.graph.effects import MCPEndpoint
 from harness.secrets import bare_url, bare_urls
-from harness.world.mcp.opening import CONNECT_LIMIT_S, Opening, http_streams, opened_in_time, sse_streams
-from harness.world.mcp.session import SDKSession, SessionOptions
+from harness.world.mcp.session import (
+    CONNECT_LIMIT_S,
+    Opening,
+    SDKSession,
+    SessionOptions,
+    http_streams,
+    opened_in_time,
+    sse_streams,
+)
 from harness.world.mcp.tools import MCPFailure
 from harness.world.network import network_is_closed
 

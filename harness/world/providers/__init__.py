@@ -1,7 +1,6 @@
 """Language models, called through their providers' own clients."""
 
 from harness.world.providers.access import Access
-from harness.world.providers.failures import is_down
-from harness.world.providers.providers import Providers
+from harness.world.providers.providers import Providers, is_down
 
 __all__ = ["Access", "Providers", "is_down"]

@@ -15,10 +15,8 @@ from harness.graph.to_json import from_json
 from harness.interception.patches import kept_request_headers
 from harness.secrets import placeholder, secret_header
 from harness.source.imports import import_extra
-from harness.world.answers import ScriptedAnswer
-from harness.world.spec import ErrorAnswer
-from harness.world.wire.format import Json, Refusal, WireFormat
-from harness.world.wire.reply import ReplyFactory, compact
+from harness.world.spec import ErrorAnswer, ScriptedAnswer
+from harness.world.wire.format import Json, Refusal, ReplyFactory, WireFormat, compact
 
 _NAME: Final = re.compile(r"[!#$%&'*+.^_`|~0-9A-Za-z-]+")
 _CONNECTION_HEADERS: Final = frozenset(

@@ -13,16 +13,19 @@ from harness.graph.effects import LLMCall
 from harness.world.wire import openai_chat
 from harness.world.wire.format import (
     Json,
+    Reply,
     ai_message,
     content_of,
+    event,
     list_of,
     message,
     openai_message,
     params_of,
+    slices,
     text_of,
+    to_wire,
     tool_spec,
 )
-from harness.world.wire.reply import Reply, event, slices, to_wire
 
 if TYPE_CHECKING:
     from langchain_core.messages import BaseMessage
