@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING
 
 import click
 
-from harness.cli import exit_code
-from harness.cli.problems import print_problems
+from harness.cli import output as exit_code
+from harness.cli.output import print_problems
 from harness.source.document import shown_path
 
 if TYPE_CHECKING:
@@ -34,8 +34,7 @@ def command(paths: tuple[str, ...], prune: bool, as_json: bool) -> int:
     replayed, offline, to see which recorded calls they use. With PATH, only cassettes that these scenarios
     name are listed. A cassette is orphaned if no scenario of the project names it.
     """
-    from harness.cli.manifests import scenarios_below
-    from harness.cli.selection import select
+    from harness.cli.selection import scenarios_below, select
     from harness.recording.folder import CassetteFolder
     from harness.scenario.inventory import inventory
     from harness.settings import Projects

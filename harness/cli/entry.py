@@ -7,7 +7,7 @@ import sys
 
 from harness.ctrl_c import is_interrupt
 
-_INTERRUPTED = 3  # NOT_JUDGED of `harness.cli.exit_code`, which imports click
+_INTERRUPTED = 3  # NOT_JUDGED of `harness.cli.output`, which imports click
 
 
 def main() -> None:

@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
+import io
+import json
+import tempfile
 from collections.abc import Sequence
+from dataclasses import dataclass, field
 from functools import cache
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any, Self
 
 import click
 
-from harness.cli import exit_code
+from harness.cli import output as exit_code
 from harness.cli.options import (
     PATH,
     budget_option,
@@ -20,8 +24,13 @@ from harness.cli.options import (
     tags_option,
     words_option,
 )
-from harness.cli.problems import print_problems
-from harness.settings import RecordMode
+from harness.cli.output import print_problems
+from harness.cli.selection import Selection
+from harness.cli.session import Session
+from harness.report.console import ProgressReporter, open_console
+from harness.scenario.model import Scenario
+from harness.settings import Projects, RecordMode
+from harness.workers.pool import WorkerPool
 
 if TYPE_CHECKING:
     from harness.budget import Budget
@@ -29,6 +38,7 @@ if TYPE_CHECKING:
     from harness.evolution.study import Study
     from harness.scenario.model import Scenario
     from harness.settings import Projects
+
 
 _EXIT_CODES = """\b
 Exit codes, the first that applies:
@@ -105,7 +115,6 @@ def command(
 
     from harness.budget import Budget
     from harness.cli.evolution_report import Report
-    from harness.cli.evolution_runs import ScenarioRuns
     from harness.cli.selection import select
     from harness.errors import FormatError
     from harness.evolution.mutator import MutatorFailed
@@ -240,3 +249,60 @@ def _write_page(study: Study) -> None:
     from harness.report.html.evolution import write_evolution
 
     write_evolution(study.folder)
+
+
+class _PersistentPool(WorkerPool):
+    """A worker pool that several sessions share: `close` does nothing, `end` ends the processes."""
+
+    def close(self) -> None:
+        """Do nothing: the next session uses the same processes."""
+
+    def end(self) -> None:
+        """End the processes."""
+        super().close()
+
+
+@dataclass
+class ScenarioRuns:
+    """A callable that runs scenarios, in this process or in `jobs` others. Use it as a context manager."""
+
+    projects: Projects
+    jobs: int = 1
+    _workers: _PersistentPool | None = None
+    _folder: tempfile.TemporaryDirectory[str] = field(default_factory=tempfile.TemporaryDirectory)
+
+    def __enter__(self) -> Self:
+        if self.jobs > 1 and self.projects.record_mode is RecordMode.NONE:
+            self._workers = _PersistentPool(self.jobs, self.projects, one_by_one=True)
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        if self._workers is not None:
+            self._workers.end()
+        self._folder.cleanup()
+
+    def __call__(self, scenarios: Sequence[Scenario], folder: Path | None) -> Sequence[dict[str, Any]]:
+        """Run scenarios and return their lines of results, in order. With `folder`, also write the results there.
+
+        Raises:
+            KeyboardInterrupt: the run was asked to end.
+            FormatError: results cannot be written, or two scenarios would write one cassette.
+        """
+        if self.projects.record_mode is not RecordMode.NONE:
+            from harness.scenario.cassette import check_cassettes
+
+            check_cassettes(scenarios, self.projects)
+        lines = io.BytesIO()
+        session = Session(
+            self.projects,
+            folder or Path(self._folder.name),
+            ProgressReporter(open_console()),  # shows nothing unless it is started
+            lines,
+            quiet=True,
+            workers=self._workers,
+        )
+        files = tuple(dict.fromkeys(each.file for each in scenarios))
+        session.run(Selection(tuple(scenarios), {}, files))
+        if session.interrupted:
+            raise KeyboardInterrupt
+        return [json.loads(line) for line in lines.getvalue().splitlines()]

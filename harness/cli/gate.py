@@ -7,9 +7,8 @@ from typing import Any
 
 import click
 
-from harness.cli.exit_code import FAILED, NOT_JUDGED, OK
 from harness.cli.options import PATH, run_argument
-from harness.cli.output import deliver, warnings_at_end
+from harness.cli.output import FAILED, NOT_JUDGED, OK, deliver, warnings_at_end
 from harness.errors import FormatError
 
 _EXIT_CODES = """\b

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from harness.cli import exit_code
+from harness.cli import output as exit_code
 from harness.cli.options import PATH, record_mode_option
 from harness.cli.output import check_writable, deliver_json
 from harness.settings import RecordMode

@@ -10,7 +10,7 @@ from typing import Any, TextIO
 import click
 
 from harness import __version__
-from harness.cli.exit_code import interrupted, run_guarded
+from harness.cli.output import interrupted, run_guarded
 from harness.workers.garbage import reduce_gc
 
 COMMANDS = {

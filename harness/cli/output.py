@@ -6,18 +6,21 @@ import errno
 import os
 import sys
 import warnings
-from collections.abc import Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager, redirect_stdout, suppress
+from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Any, Final
 
 import click
 
-from harness.errors import FormatError, Problem
-from harness.source.display import escape_json_commands
+from harness.ctrl_c import is_interrupt
+from harness.errors import FormatError, HarnessError, Problem, SourceError
+from harness.source.display import escape_json_commands, printable, render
 
 if TYPE_CHECKING:
     from harness.secrets import Secrets
+
 
 _SECRETS: Final = "harness.secrets"
 
@@ -136,3 +139,109 @@ def unwritable(file: Path, error: OSError | UnicodeDecodeError) -> FormatError:
     if getattr(error, "errno", None) == errno.ENXIO:
         reason = "nobody reads from this pipe"
     return FormatError(Problem("cannot-write", f"{file} cannot be written: {reason}"))
+
+
+OK: Final = 0
+FAILED: Final = 1  # a scenario failed
+BAD_INPUT: Final = 2  # a file or an argument is wrong
+NOT_JUDGED: Final = 3  # a call that nothing answers, an interrupted run, or a defect of the harness
+
+
+def run_guarded(command: Callable[[], int | None], *, debug: bool = False) -> int:
+    """Run a command and return its exit code; print what it raises. A closed pipe (`| head`) ends it silently.
+
+    Click's own exceptions (usage errors, `--help`) are left to click.
+    """
+    try:
+        return command() or OK
+    except SourceError as error:
+        print_problems(error.problems)
+        return BAD_INPUT
+    except (click.ClickException, click.exceptions.Exit, click.Abort):
+        raise
+    except KeyboardInterrupt:
+        return interrupted()
+    except (BrokenPipeError, SystemExit):  # rich raises SystemExit when its output is a closed pipe
+        _drop_output()
+        return NOT_JUDGED
+    except OSError as error:
+        if isinstance(error, HarnessError) or debug:
+            _report_defect(error, debug)
+            return NOT_JUDGED
+        _report_os_error(error)
+        return BAD_INPUT
+    except Exception as error:
+        if is_interrupt(error):
+            return interrupted()
+        _report_defect(error, debug)
+        return NOT_JUDGED
+
+
+def interrupted() -> int:
+    """Print that the command was interrupted, and return its exit code."""
+    click.echo("interrupted", err=True)
+    return NOT_JUDGED
+
+
+def _drop_output() -> None:
+    """Redirect the output streams to devnull: flushing a closed pipe at exit would print an error."""
+    devnull = os.open(os.devnull, os.O_WRONLY)
+    for stream in (sys.stdout, sys.stderr):
+        os.dup2(devnull, stream.fileno())
+
+
+def _report_os_error(error: OSError) -> None:
+    """Print an error of the operating system, such as a full disk; without a file name, one of standard output."""
+    from harness.errors import Problem
+
+    where = error.filename if error.filename is not None else "standard output"
+    with suppress(OSError):
+        print_problems([Problem("system", f"{where}: {error.strerror or error}")])
+    if error.filename is None:
+        _drop_output()
+
+
+def _report_defect(error: Exception, debug: bool) -> None:
+    """Print an unexpected exception: a defect of the harness, or of its reading of some file."""
+    if debug:
+        import traceback
+
+        traceback.print_exception(error)
+    if isinstance(error, ImportError):
+        from harness.installation import why_not_importable
+
+        if why := why_not_importable(error):
+            click.echo(f"cannot continue: {why}", err=True)
+            return
+    what = str(error) if isinstance(error, HarnessError) else f"{type(error).__name__}: {error}"
+    hint = "" if debug else "\n    HARNESS_DEBUG=1 shows the traceback"
+    click.echo(f"harness broke: {what}{hint}", err=True)
+
+
+def print_problems(problems: Iterable[Problem], *, err: bool = True) -> None:
+    """Print problems, on standard error unless `err` is false."""
+    for problem in problems:
+        click.echo(shown(problem), err=err)
+
+
+def shown(problem: Problem) -> str:
+    """Return `file:line:column: error: message [code]`, the source line with a caret, and the hint.
+
+    A note is one line.
+    """
+    titled = replace(problem, message=f"{problem.severity}: {problem.message} [{problem.code}]")
+    return printable(titled.one_line if problem.severity == "note" else render(titled), keep_newlines=True)
+
+
+def as_json(problem: Problem, file: str) -> dict[str, Any]:
+    """Return {severity, code, message, hint, file, line, column}; line and column are null for a whole file."""
+    span = problem.span
+    return {
+        "severity": problem.severity,
+        "code": problem.code,
+        "message": problem.message,
+        "hint": problem.hint,
+        "file": span.file if span else file,
+        "line": span.line if span else None,
+        "column": span.column if span else None,
+    }

@@ -10,9 +10,9 @@ from textwrap import indent
 import click
 
 from harness.cli.load_options import LoadOptions, load_options
-from harness.cli.manifests import check_not_a_scenario
 from harness.cli.options import PATH
-from harness.cli.problems import print_problems
+from harness.cli.output import print_problems
+from harness.cli.selection import check_not_a_scenario
 from harness.dialects.dialect import Prompt
 from harness.dialects.load import load_prompts
 from harness.errors import Problem

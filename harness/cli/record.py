@@ -64,8 +64,8 @@ def command(
     cassettes/NAME without secrets. Keys are read from the environment, such as OPENAI_API_KEY. If the agent asks a
     person and there is a terminal, you are asked. A summary at the end lists the calls made and the files written.
     """
-    from harness.cli.run_selection import run_selection
     from harness.cli.selection import select
+    from harness.cli.session import run_selection
     from harness.errors import FormatError, Problem
     from harness.report.formatting import plural
     from harness.scenario.cassette import cassette_name

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 import click
 
-from harness.cli.fail_under import fail_under, parse_share
+from harness.cli import output as exit_code
 from harness.cli.options import (
     PATH,
     Parsed,
@@ -33,6 +33,45 @@ if TYPE_CHECKING:
     from harness.selection.keywords import Shard
     from harness.settings import Projects
     from harness.workers.pool import WorkerPool
+
+
+OPTION: Final = "--fail-under"
+
+
+def parse_share(text: str) -> float:
+    """Parse a share from 0 to 1.
+
+    Raises:
+        ValueError: the text is not one.
+    """
+    text = text.strip()
+    try:
+        number = float(text.removesuffix("%"))
+    except ValueError:
+        raise ValueError(f"'{text}' is not a number from 0 to 1") from None
+    if not text.endswith("%") and 0 <= number <= 1:
+        return number
+    meant = f"; did you mean {number / 100:g}?" if 0 <= number <= 100 else ""
+    raise ValueError(f"'{text}' is not a share from 0 to 1{meant}")
+
+
+def fail_under(report: Path, bound: float, *, to_stderr: bool = False) -> int:
+    """Compare the fitness of the run in a folder with `bound`, print the verdict and return the exit code.
+
+    The run may be incomplete.
+
+    Raises:
+        FormatError: the run has no scenario that can be judged.
+    """
+    from harness.gate.judge import judge
+    from harness.gate.policy import Policy, Rules
+    from harness.gate.text import lines
+
+    verdict = judge(report, Policy(Rules(min_fitness=bound), source=OPTION), partial=True)
+    for line in lines(verdict):
+        click.echo(line, err=to_stderr)
+    return exit_code.OK if verdict.passed else exit_code.FAILED
+
 
 _EXIT_CODES = """\b
 Exit codes, the first that applies:
@@ -142,10 +181,9 @@ def command(
         )
     in_parallel = start_workers(jobs, mode)
 
-    from harness.cli.manifests import misnamed
-    from harness.cli.problems import print_problems
-    from harness.cli.run_selection import FinishedRun, run_selection
-    from harness.cli.selection import select
+    from harness.cli.output import print_problems
+    from harness.cli.selection import misnamed, select
+    from harness.cli.session import FinishedRun, run_selection
     from harness.settings import Projects
 
     paths, changed = paths_and_ref(paths, changed)

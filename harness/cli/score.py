@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from harness.cli import exit_code
+from harness.cli import output as exit_code
 from harness.cli.options import (
     PATH,
     budget_option,
@@ -92,11 +92,10 @@ def command(
     start_workers(jobs, RecordMode(record_mode))
 
     from harness.budget import Budget
-    from harness.cli.problems import print_problems
-    from harness.cli.run_selection import run_selection
-    from harness.cli.score_plan import confirm, plan
-    from harness.cli.score_result import conclude
+    from harness.cli.output import print_problems
+    from harness.cli.score_plan import conclude, confirm, plan
     from harness.cli.selection import select
+    from harness.cli.session import run_selection
     from harness.errors import FormatError
     from harness.recording.spending import count_spending
     from harness.variants.application import apply_variants, unused_names
@@ -154,7 +153,7 @@ def _applicable(
     Raises:
         FormatError: one of those is `needed`, or is the baseline.
     """
-    from harness.cli.problems import print_problems
+    from harness.cli.output import print_problems
     from harness.errors import FormatError, Problem
     from harness.variants.application import matches_only
 

@@ -9,10 +9,9 @@ from typing import Final
 import click
 
 from harness.cli.load_options import LoadOptions, agent_option, load_options, with_env_option
-from harness.cli.manifests import agents_of, agents_to_load, check_not_a_scenario
 from harness.cli.options import PATH
-from harness.cli.output import deliver
-from harness.cli.problems import print_problems
+from harness.cli.output import deliver, print_problems
+from harness.cli.selection import agents_of, agents_to_load, check_not_a_scenario
 from harness.dialects.load import load_graph
 from harness.draw.diagram import Form, picture
 from harness.errors import FormatError, ManifestError, Problem

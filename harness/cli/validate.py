@@ -4,21 +4,211 @@ from __future__ import annotations
 
 import json
 from collections import Counter
-from collections.abc import Sequence
-from dataclasses import replace
+from collections.abc import Iterable, Iterator, Sequence, Set
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 import click
 
-from harness.cli import exit_code
-from harness.cli.load_options import LoadOptions, agent_option, load_options
+from harness.cli import output as exit_code
+from harness.cli.load_options import LoadOptions, agent_option, load_options, with_env_option
 from harness.cli.options import PATH
-from harness.cli.output import stdout_to_stderr
-from harness.cli.problems import as_json, print_problems
-from harness.cli.validation import Files, collect, problems
-from harness.errors import Problem
+from harness.cli.output import as_json, print_problems, stdout_to_stderr
+from harness.cli.selection import agents_of, agents_to_load, manifests_below, misnamed
+from harness.dialects.load import load_graph, load_scenarios
+from harness.errors import FormatError, ManifestError, Problem, SourceError
+from harness.graph.model import Graph
+from harness.graph.names import inner_graphs, nested_problems
 from harness.report.formatting import plural
-from harness.source.document import shown_path
+from harness.scenario import SUFFIXES
+from harness.scenario.load import discover, load_file
+from harness.scenario.load_warnings import Subject, subject, warnings_alone, warnings_in
+from harness.scenario.manifest_scenarios import build_scenarios
+from harness.scenario.model import Scenario, load_request
+from harness.scenario.names import unknown_names
+from harness.source.document import real_path, shown_path
+from harness.source.frames import located_defects
+from harness.source.imports import ImportProblem, import_object
+from harness.source.static_lookup import look_up
+
+
+@dataclass
+class Files:
+    """The files found at the paths of a command line, each once.
+
+    unreadable  the problems of other files in folders that cannot be read: templates and data, it seems
+    misnamed    warnings about scenario files with the name of another file
+    """
+
+    scenarios: dict[Path, None] = field(default_factory=dict)
+    manifests: dict[Path, None] = field(default_factory=dict)
+    unreadable: dict[Path, Problem] = field(default_factory=dict)
+    misnamed: list[Problem] = field(default_factory=list)
+
+
+def collect(paths: Sequence[Path], dialect: str | None) -> Files:
+    """Collect the files: scenario files by name, manifests in folders by content; any other file must be a manifest.
+
+    So must a file in a folder that cannot be read, if the folder has neither manifests nor scenario files.
+
+    Raises:
+        FormatError: a path does not exist, or there is nothing to check (code `nothing-to-validate`).
+        ManifestError: there is no such dialect.
+    """
+    files = Files()
+    for path in discover(paths):
+        (files.scenarios if path.name.endswith(SUFFIXES) else files.manifests)[path] = None
+    for folder in (path for path in paths if path.is_dir()):
+        found = manifests_below(folder, dialect)
+        if found.manifests or discover([folder]):
+            files.manifests |= dict.fromkeys(found.manifests)
+            files.unreadable |= found.unreadable
+        else:
+            files.manifests |= dict.fromkeys(found.unreadable)
+        files.misnamed += misnamed([folder])
+    if not files.scenarios and not files.manifests and not files.misnamed:
+        where = ", ".join(shown_path(path) for path in paths)
+        message = f"neither a manifest nor a scenario file (*{SUFFIXES[0]}) in {where}"
+        raise FormatError(Problem("nothing-to-validate", message))
+    return files
+
+
+def problems(files: Files, options: LoadOptions) -> Iterator[tuple[Path | None, Problem]]:
+    """Yield all problems of the files, each once, with the file that was checked.
+
+    If a problem is both an error and a warning, the error is kept.
+    """
+    found: dict[tuple[str, object, str], tuple[Path | None, Problem]] = {}
+    for path, problem in _all_problems(files, options):
+        same = (problem.code, problem.span, problem.message)
+        if same not in found or found[same][1].severity != "error":
+            found[same] = path, problem
+    yield from found.values()
+    told = {(problem.code, problem.span) for _, problem in found.values()}
+    for path, problem in files.unreadable.items():
+        if (problem.code, problem.span) not in told:  # a scenario may name the file
+            text = f"{shown_path(path)} is left out, as it cannot be read: {problem.message}"
+            yield path, replace(problem, message=text, severity="warning")
+
+
+def _all_problems(files: Files, options: LoadOptions) -> Iterator[tuple[Path | None, Problem]]:
+    ruled_out: set[Subject] = set()
+    for path in files.scenarios:
+        yield from _located(path, scenario_file_problems(path, options, ruled_out))
+    for path in files.manifests:
+        yield from _located(path, manifest_problems(path, options, ruled_out))
+    yield from ((None, problem) for problem in files.misnamed)
+
+
+def _located(path: Path, problems: Iterator[Problem]) -> Iterator[tuple[Path, Problem]]:
+    """Yield the problems of a file, then those that end their search."""
+    try:
+        with located_defects(path):
+            yield from ((path, problem) for problem in problems)
+    except SourceError as error:
+        yield from ((path, problem) for problem in error.problems)
+
+
+def scenario_file_problems(path: Path, options: LoadOptions, ruled_out: set[Subject]) -> Iterator[Problem]:
+    """Yield the problems of a scenario file, and of the manifests that its scenarios run.
+
+    Load warnings of the manifests that do not apply in a scenario are added to `ruled_out`.
+
+    Raises:
+        FormatError: with the problems of the file itself.
+    """
+    found: dict[Problem, None] = {}
+    for each in load_file(path, options.projects.of(path)).scenarios:
+        try:
+            scenario = each.whole()
+        except FormatError as error:
+            found |= dict.fromkeys(error.problems)
+            continue
+        options.add_user(scenario)
+        found |= dict.fromkeys(scenario.warnings)
+        graph = None
+        if scenario.expect.values.get("status") != "invalid":
+            try:
+                graph = _graph(scenario, options)
+            except ManifestError as error:
+                found |= dict.fromkeys(error.problems)
+        # After the graph is loaded, since a manifest may make modules importable.
+        found |= dict.fromkeys(_not_importable(scenario, options))
+        if graph is None:
+            continue
+        settings = options.projects.of(scenario.file)
+        names = unknown_names(scenario, graph, settings, lambda other: _graph(other, options))
+        warnings = warnings_in(scenario, graph)
+        ruled_out |= set(map(subject, graph.warnings)).difference(map(subject, warnings))
+        found |= dict.fromkeys([*warnings, *graph.notes, *names, *nested_problems(graph)])
+        found |= dict.fromkeys(_tool_problems(graph, [scenario]))
+    yield from (with_env_option(problem) for problem in found)
+
+
+def _tool_problems(graph: Graph, scenarios: Iterable[Scenario]) -> Iterator[Problem]:
+    """Yield the problems of tools, given the functions of the MCP servers that these scenarios script."""
+    functions: dict[str, list[str]] = {}
+    for name, server in (each for one in scenarios for world in one.worlds for each in world.mcp.items()):
+        if not server.real and server.error is None:
+            functions.setdefault(name, []).extend(tool.name for tool in server.tools)
+    yield from graph.tool_problems(functions)
+    for inner in inner_graphs(graph):  # a scenario may answer in place of a nested graph
+        if isinstance(inner, Graph):
+            yield from (replace(each, severity="warning") for each in inner.tool_problems(functions))
+
+
+def _not_importable(scenario: Scenario, options: LoadOptions) -> Iterator[Problem]:
+    """Yield a problem for each import path of a tool, handler or custom check that cannot be resolved."""
+    folders = load_request(scenario, options.projects.of(scenario.file)).folders
+    entries = (*scenario.world.tools.values(), *scenario.world.handlers.values())
+    for dotted, span in [
+        *((entry.real, entry.span) for entry in entries if isinstance(entry.real, str)),
+        *(
+            (item["call"], each.spans[f"custom[{index}]"])
+            for each in scenario.expectations
+            for index, item in enumerate(each.values.get("custom", ()))
+        ),
+    ]:
+        try:
+            (import_object if options.imports else look_up)(dotted, folders)
+        except ImportProblem as error:
+            yield Problem("import", error.message, span, error.hint)
+
+
+def _graph(scenario: Scenario, options: LoadOptions) -> Graph:
+    """Load the manifest of a scenario, with its settings."""
+    request = load_request(scenario, options.projects.of(scenario.file))
+    request = replace(request, env={**request.env, **options.env}, imports=options.imports)
+    return load_graph(request, scenario.dialect)
+
+
+def manifest_problems(path: Path, options: LoadOptions, ruled_out: Set[Subject]) -> Iterator[Problem]:
+    """Yield the problems of a manifest, its agents (or the chosen one), and the scenarios inside it.
+
+    Load warnings that do not apply in a scenario are left out: where they do, its scenarios have them.
+    A manifest that can only not be run by itself, such as a single tool, has no problems.
+
+    Raises:
+        ManifestError: the file cannot be read, or is not a manifest.
+    """
+    found: dict[Problem, None] = {}
+    dialect, agents = agents_of(path, options.dialect)
+    for agent in agents_to_load(agents, options.agent):
+        try:
+            graph = load_graph(options.request(path, agent), dialect.name)
+            warnings = warnings_alone(graph, ruled_out)
+            found |= dict.fromkeys([*warnings, *graph.notes, *nested_problems(graph)])
+            of_tools = _tool_problems(graph, options.users.get(real_path(path), ()))
+            # What is certain is an error of the scenario, unless it expects that its manifest is refused.
+            found |= dict.fromkeys(each for each in of_tools if each.severity != "error")
+        except ManifestError as error:
+            found |= dict.fromkeys(problem for problem in error.problems if problem.code != "not-runnable")
+    try:
+        own = load_scenarios(options.request(path, None), dialect.name)
+        build_scenarios(own or (), path, dialect.name)
+    except ManifestError as error:
+        found |= dict.fromkeys(error.problems)
+    yield from (with_env_option(problem) for problem in found)
 
 
 @click.command("validate")

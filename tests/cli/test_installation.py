@@ -5,7 +5,7 @@ from importlib.metadata import PackageNotFoundError
 
 import pytest
 
-from harness.cli.exit_code import run_guarded
+from harness.cli.output import run_guarded
 from harness.installation import why_not_importable
 
 

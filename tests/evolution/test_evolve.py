@@ -15,7 +15,7 @@ from typing import Any
 import pytest
 from click.testing import CliRunner, Result
 
-from harness.cli.evolution_runs import ScenarioRuns
+from harness.cli.evolve import ScenarioRuns
 from harness.cli.main import cli
 from harness.variants.document import read_variants
 from tests.forked import Process
