@@ -178,8 +178,7 @@ def test_dialects_do_not_import_each_other() -> None:
 
 def test_only_the_superstep_scheduler_and_its_parts_call_langgraph() -> None:
     callers = {i.module.removeprefix("harness.engine.") for i in imports() if within(i.imported, "langgraph")}
-    parts = {"translation", "checkpoints", "collision", "endless", "tool_messages", "untraced"}
-    assert callers == {"superstep", *parts}
+    assert callers == {"superstep", "translation", "callables"}
 
 
 ENTRY_POINTS = ["harness", "harness.plugin", "harness.cli.main"]

@@ -246,7 +246,7 @@ def _load_all(
 ) -> tuple[list[Scenario], dict[Path, FormatError]]:
     scenarios: list[Scenario] = []
     refused: dict[Path, FormatError] = {}
-    for file, names in requested.items():
+    for file, wanted in requested.items():
         settings = projects.of(file)
         try:
             found = load_file(file, settings).scenarios
@@ -257,7 +257,7 @@ def _load_all(
             refused[file] = FormatError(error.problems)
             continue
         known = [scenario.name for scenario in found]
-        for name in sorted(names.difference(known)):
+        for name in sorted(wanted.difference(known)):
             message = f"no scenario '{name}' in {shown_path(file)}"
             raise FormatError(Problem("unknown-scenario", message, hint=nearest_names(name, known)))
         scenarios += found

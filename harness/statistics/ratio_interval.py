@@ -173,13 +173,6 @@ def least_number(holds: Callable[[int], bool]) -> int:
     return min(high, MOST)
 
 
-if TYPE_CHECKING:
-    import numpy as np
-    from numpy.typing import NDArray
-
-    Values = NDArray[np.float64]
-
-
 @dataclass(frozen=True, slots=True)
 class PairedValues:
     """A scenario in two runs: its figure in each repeat, before and after, and its weight."""

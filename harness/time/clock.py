@@ -4,8 +4,8 @@ A sleep of 100,000 virtual seconds takes microseconds, time-outs fire exactly, a
 as the longest of them. Work that really waits (a subprocess, a live provider, a worker thread) must hold the
 clock: enter `VirtualTimeLoop.hold()` around it. This is trio's `MockClock` with an autojump threshold of zero.
 
-The loop holds its clock itself for the threads and subprocesses that are started through it, and `harness.time.readings`
-for those of other libraries. `harness.time.readings` lets all code of a run read this clock.
+The loop holds its clock itself for the threads and subprocesses that are started through it, and
+`harness.time.readings` for those of other libraries, and lets all code of a run read this clock.
 
 `harness.time.paced` has the loop for runs that are live or being recorded.
 """

@@ -20,8 +20,8 @@ INVALID = {
 
 BROKEN = ("scenarios", "sherma", "agentspec", "yagra", "leafmesh")
 """Archives of files with a mistake each: `broken_NAME`."""
-SLOW = ("scenarios", "agentspec")
-"""Those with more than a hundred."""
+SLOW = ("scenarios", "agentspec", "leafmesh")
+"""Those with many."""
 
 
 def report(folder: str = "reports/latest") -> tuple[str, ...]:
@@ -100,7 +100,6 @@ TWO_RUNS = (
     "harness run desk.scenario.yaml -k 'song and'",
     "harness run desk.scenario.yaml -k sonnet --report nothing",
     "harness run 'desk.scenario.yaml::a sog'",
-    "harness run desk.scenario.yaml -j 2 --report two_jobs -q",
 )
 
 REFUSED = (
@@ -185,7 +184,7 @@ SCORES = (
 )
 
 SEARCHES = (
-    "harness score tutorial_variants/customers.scenario.yaml --variants tutorial_variants/variants.yaml -j 2",
+    "harness score tutorial_variants/customers.scenario.yaml --variants tutorial_variants/variants.yaml",
     "harness evolve tutorial_variants/agents/desk.yaml tutorial_variants/customers.scenario.yaml"
     " --config tutorial_variants/evolve.yaml --population 3 --generations 2",
     "harness evolve tutorial_variants/agents/desk.yaml tutorial_variants/customers.scenario.yaml"
@@ -245,8 +244,8 @@ CASES = (
     Case(
         "unanswered",
         (
-            "- harness init loki --dialect loki",
-            "- harness init leafmesh --dialect leafmesh",
+            "harness init loki --dialect loki",
+            "harness init leafmesh --dialect leafmesh",
             "harness run " + " ".join(f"{name}.scenario.yaml" for name in (*DIALECTS, "remote")),
         ),
         ("unanswered",),
@@ -298,5 +297,14 @@ CASES = (
     *(
         Case(f"broken_{name}", ("harness validate . --imports",), (f"broken_{name}",), slow=name in SLOW)
         for name in BROKEN
+    ),
+    *(
+        Case(
+            f"cases_{dialect}",
+            ("harness validate cases --imports",),
+            copies=(f"tests/dialects/{dialect}/cases",),
+            slow=True,
+        )
+        for dialect in DIALECTS
     ),
 )

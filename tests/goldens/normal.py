@@ -27,11 +27,17 @@ RULES: tuple[tuple[str, str | Callable[[re.Match[str]], str], str], ...] = (
     (r"(^real time +)[0-9.]+ (?:m?s|min)\b.*", r"\g<1>0 s", "real seconds, on the terminal"),
     (r"(?<=<dt>real time</dt><dd><b>)[^<]*", "0 s", "real seconds, in report.html"),
     (r"[0-9.]+ (?:m?s|min)(?= of real time)", "0 s", "real seconds, in Markdown"),
+    (r"^progress  \d+ of \d+ .*\n", "", "how far a run is after some real seconds"),
     (r"at most [0-9.]+ (?:m?s|min|h)(?= left$)", "at most 0 s", "real seconds, of a search"),
     (r"(?<= in )[0-9.]+s(?: \([0-9:]+\))?(?= ?=*$)", "0s", "real seconds of pytest"),
     (r'("time": ?")20\d\d-[^"]*', r"\g<1>2000-01-01T00:00:00Z", "the date of today, in a history"),
     (r"\b20\d\d-\d\d-\d\d \d\d:\d\d\b", "2000-01-01 00:00", "the date of today, on the terminal"),
     (r'("age_days": )\d+', r"\g<1>0", "days since a recording"),
+    (
+        r"^ *(?:ROOT/harness|VENV)/\S+:\d+ in .+\n",
+        "",
+        "frames of the harness and of libraries, which move with their code",
+    ),
     (r"(?<= at )0x[0-9a-f]+", "0x0", "addresses in memory, in messages of libraries"),
     (
         r'(?<=": )(?:0\.0000\d+|[0-9.]+e-\d+)|(?<=":)(?:0\.0000\d+|[0-9.]+e-\d+)',

@@ -11,6 +11,7 @@ import shlex
 import shutil
 import subprocess
 from collections.abc import Iterator, Mapping, Sequence
+from itertools import groupby
 from pathlib import Path
 from typing import NamedTuple
 
@@ -27,8 +28,7 @@ class Case(NamedTuple):
 
     Attributes:
         name: the name of the file in `expected/`.
-        commands: command lines, `harness …`, `pytest …` or `cp FROM TO`. The output of one that begins with `-` does
-            not count.
+        commands: command lines, `harness …`, `pytest …` or `cp FROM TO`.
         archives: archives of `data/` with the files of the folder.
         copies: files and folders of the project that are copied into it.
         keeps: files whose text counts, as globs.
@@ -83,11 +83,9 @@ def environment(folder: Path, env: Mapping[str, str]) -> dict[str, str]:
     }
 
 
-def run(line: str, folder: Path, env: Mapping[str, str]) -> subprocess.CompletedProcess[str]:
-    """Run a command line in a folder. What is after a `<` is the file of its standard input."""
-    command, _, given = line.lstrip("- ").partition(" < ")
-    stdin = folder / given if given else Path(os.devnull)
-    return warm.run(shlex.split(command), folder=folder, env=environment(folder, env), stdin=stdin)
+def run(lines: Sequence[str], folder: Path, env: Mapping[str, str]) -> list[subprocess.CompletedProcess[str]]:
+    """Run command lines in a folder, one after the other in one process."""
+    return warm.run([shlex.split(line) for line in lines], folder=folder, env=environment(folder, env))
 
 
 def transcript(case: Case, folder: Path) -> str:
@@ -95,13 +93,14 @@ def transcript(case: Case, folder: Path) -> str:
     prepare(case, folder)
     folders = {folder: "FOLDER", folder.resolve(): "FOLDER"}
     written = []
-    for line in case.commands:
-        if line.startswith("cp "):
-            copy(*(folder / path for path in line.split()[1:]))
-            continue
-        done = run(line, folder, case.env)
-        if not line.startswith("-"):
-            written.append(f"$ {line}\n{output(done)}")
+    for copies, lines in groupby(case.commands, lambda line: line.startswith("cp ")):
+        batch = list(lines)
+        if copies:
+            for line in batch:
+                copy(*(folder / path for path in line.split()[1:]))
+        else:
+            ended = zip(batch, run(batch, folder, case.env), strict=True)
+            written += [f"$ {line}\n{output(done)}" for line, done in ended]
     written += [part(path, content(folder / path, folders)) for path in found(folder, case.keeps)]
     written += [
         f"==== {path}  {sha256(content(folder / path, folders))}\n" for path in found(folder, case.hashes)

@@ -1,7 +1,7 @@
-"""A process that has run each kind of command once, and forks for each further one: that takes a tenth of the time.
+"""A process that has run each kind of command once, and forks for each session: that takes a tenth of the time.
 
-Parsers, models and tables that the first run builds are there already. The forks are processes as those of
-`tests/forked.py`, each with its own streams, environment and folder.
+Parsers, models and tables that the first run builds are there already. A fork is a process as those of
+`tests/forked.py`, with its own environment and folder. It runs the commands of its session one after the other.
 """
 
 from __future__ import annotations
@@ -9,6 +9,7 @@ from __future__ import annotations
 import gc
 import json
 import os
+import runpy
 import subprocess
 import sys
 from collections.abc import Mapping, Sequence
@@ -22,6 +23,7 @@ if __name__ == "__main__":
 
 from tests import forked
 
+STREAMS = ("stdout", "stderr")
 WARM_UP = (
     "validate scenarios --imports",
     "run scenarios -v --history history.jsonl",
@@ -38,20 +40,26 @@ def _process() -> subprocess.Popen[str]:
 
 
 def run(
-    args: Sequence[str], *, folder: Path, env: Mapping[str, str], stdin: Path
-) -> subprocess.CompletedProcess[str]:
-    """Run an installed command to its end and return its exit code and output."""
+    commands: Sequence[Sequence[str]], *, folder: Path, env: Mapping[str, str]
+) -> list[subprocess.CompletedProcess[str]]:
+    """Run installed commands one after the other, and return the exit code and output of each."""
     process = _process()
     assert process.stdin is not None
     assert process.stdout is not None
     with TemporaryDirectory() as temporary:
-        streams = [str(stdin), f"{temporary}/stdout", f"{temporary}/stderr"]
-        request = [[str(forked.BIN / args[0]), *args[1:]], str(folder), dict(env), streams]
+        request = [commands, str(folder), dict(env), temporary]
         process.stdin.write(f"{json.dumps(request)}\n")
         process.stdin.flush()
-        code = int(process.stdout.readline())
-        out, err = (Path(stream).read_text(encoding="utf-8", errors="replace") for stream in streams[1:])
-        return subprocess.CompletedProcess(args, code, out, err)
+        codes = json.loads(process.stdout.readline())
+        assert len(codes) == len(commands), f"the process ended in {commands[len(codes)]}"
+        return [
+            subprocess.CompletedProcess(args, code, *(_read(temporary, number, name) for name in STREAMS))
+            for number, (args, code) in enumerate(zip(commands, codes, strict=True))
+        ]
+
+
+def _read(folder: str, number: int, stream: str) -> str:
+    return Path(folder, f"{number}.{stream}").read_text(encoding="utf-8", errors="replace")
 
 
 def _warm_up() -> None:
@@ -73,17 +81,36 @@ def _warm_up() -> None:
 
 
 def _serve() -> None:
-    """Fork a process for each request on standard input, and print its exit code. Returns in a fork that is ready."""
+    """Fork a process for each request on standard input, and print the exit codes of its commands."""
     for line in sys.stdin:
-        args, folder, env, streams = json.loads(line)
+        commands, folder, env, temporary = json.loads(line)
+        codes = Path(temporary, "codes")
+        codes.touch()
         pid = os.fork()
         if pid == 0:
-            flags = os.O_WRONLY | os.O_CREAT | os.O_TRUNC
-            opened = [os.open(streams[0], os.O_RDONLY), *(os.open(path, flags) for path in streams[1:])]
-            forked.become(forked.Start(args, folder, env, False, False), opened)
-            return forked.run_script()
-        print(os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1]), flush=True)
+            for number, args in enumerate(commands):
+                code = _run(args, folder, env, [f"{temporary}/{number}.{stream}" for stream in STREAMS])
+                with codes.open("a") as file:
+                    file.write(f"{code}\n")
+            os._exit(0)
+        os.waitpid(pid, 0)
+        print(json.dumps([int(code) for code in codes.read_text().split()]), flush=True)
     os._exit(0)
+
+
+def _run(args: Sequence[str], folder: str, env: Mapping[str, str], streams: Sequence[str]) -> int:
+    """Run a command in this process, and return its exit code."""
+    opened = [os.open(path, os.O_WRONLY | os.O_CREAT | os.O_TRUNC) for path in streams]
+    start = forked.Start([str(forked.BIN / args[0]), *args[1:]], folder, env, False, False)
+    forked.become(start, [os.open(os.devnull, os.O_RDONLY), *opened])
+    try:
+        runpy.run_path(sys.argv[0], run_name="__main__")
+        status: object = 0
+    except SystemExit as end:
+        status = end.code or 0
+    sys.stdout.flush()
+    sys.stderr.flush()
+    return status if isinstance(status, int) else 1
 
 
 if __name__ == "__main__":

@@ -8,7 +8,7 @@ from __future__ import annotations
 import json
 import shlex
 import shutil
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
@@ -78,22 +78,22 @@ def texts_of(suite: Path) -> dict[str, str]:
         (project / "pyproject.toml").write_text("[tool.harness]\n", encoding="utf-8")
         folders = {project: "PROJECT", project.resolve(): "PROJECT"}
 
-        def told(line: str) -> str:
-            done = run(line, project, {})
-            return normal(f"$ {line}\n{output(done)}", folders)
+        def told(lines: Iterable[str]) -> str:
+            ended = [(line, run([line], project, {})[0]) for line in lines]
+            return normal("".join(f"$ {line}\n{output(done)}" for line, done in ended), folders)
 
-        texts = {"run.txt": told(f"harness run {name} -v -j 2 --report reports")}
+        texts = {"run.txt": told([f"harness run {name} -v --report reports"])}
         report = [path for path in sorted((project / "reports").iterdir()) if path.is_file()]
         texts |= {path.name: content(path, folders) for path in report}
         traces = sorted((project / "reports/traces").iterdir())
         texts["traces.txt"] = "".join(part(path.name, content(path, folders)) for path in traces)
-        texts["validate.txt"] = told(f"harness validate {name} --imports")
-        texts["cassettes.txt"] = told(f"harness cassettes {name}")
+        texts["validate.txt"] = told([f"harness validate {name} --imports"])
+        texts["cassettes.txt"] = told([f"harness cassettes {name}"])
         lines = [json.loads(line) for line in texts["results.jsonl"].splitlines()]
         texts["messages.txt"] = messages(lines)
-        texts |= {file: told(line) for file, line in OF_A_RUN.items()}
-        texts["conversations.txt"] = "".join(map(told, conversations(lines)))
-        texts["manifests.txt"] = "".join(map(told, manifests(lines)))
+        texts |= {file: told([line]) for file, line in OF_A_RUN.items()}
+        texts["conversations.txt"] = told(conversations(lines))
+        texts["manifests.txt"] = told(manifests(lines))
         texts |= {
             f"written_{path}": content(project / path, folders)
             for path in WRITTEN

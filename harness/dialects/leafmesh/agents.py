@@ -164,8 +164,8 @@ async def _ask(agent: HumanAgent, start: Start, request: Mapping[str, Any], ctx:
 
 
 async def _warn_of_unfilled(template: str, request: Mapping[str, Any], ctx: NodeContext) -> None:
-    for field in missing_fields(template, request):
-        shown = f"'{{{{{field}}}}}'"
+    for missing in missing_fields(template, request):
+        shown = f"'{{{{{missing}}}}}'"
         ctx.warn(
             f"human_prompt_template of '{ctx.name}': its input does not fill {shown}, which stays as it is"
         )

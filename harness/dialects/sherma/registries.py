@@ -105,7 +105,6 @@ class RegistryBundle:
 
 def registries(session: AgentSession, ctx: NodeContext) -> RegistryBundle:
     """Return the registries of a run for a hook; calls are made by the node of `ctx`."""
-
     agent, manifest = session.agent, session.agent.manifest
     tools = [RegisteredTool(tool, ctx) for tool in session.tools.all()]
     return RegistryBundle(

@@ -1,8 +1,8 @@
 """Sort the scenarios of two runs by how they changed.
 
-The repeats that both runs have are compared (`harness.report.scenario_runs`). A scenario got worse or better if fewer or
-more of them passed, more or fewer could not be judged, or their mean score changed. It is `changed` if none of that
-changed, but the digest or a figure of a repeat did.
+The repeats that both runs have are compared (`harness.report.scenario_runs`). A scenario got worse or better if fewer
+or more of them passed, more or fewer could not be judged, or their mean score changed. It is `changed` if none of
+that changed, but the digest or a figure of a repeat did.
 """
 
 from __future__ import annotations
