@@ -10,6 +10,7 @@ imported once for all runs.
 
 from __future__ import annotations
 
+import importlib
 import itertools
 import os
 import random
@@ -17,9 +18,9 @@ import sys
 import tempfile
 import time
 import uuid
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
-from functools import cache
+from functools import cache, cached_property
 from types import FrameType, ModuleType
 from typing import Any, Final
 from weakref import WeakKeyDictionary
@@ -28,6 +29,10 @@ from harness.time.rebinding import Origin, current_visit, origin, rebind, when_i
 
 _IMPORTS: Final[WeakKeyDictionary[ModuleType, dict[Any, Any]]] = WeakKeyDictionary()
 """The streams of modules that draw while they are imported."""
+_IMPORTS_IN_PROGRESS: Final[Mapping[str, object]] = getattr(
+    importlib._bootstrap, "_module_locks", {"?": None}
+)
+"""By name, the modules that are being imported. Where Python does not tell, each draw looks for one."""
 _FOR_CALLERS: Final = frozenset({"pydantic", "numpy"})
 """Libraries that draw for their callers alone, as Python does: `Field(default_factory=uuid4)`."""
 _RESEEDING: Final = ("seed", "setstate", "set_state")
@@ -58,15 +63,18 @@ class Chance:
     def generator(self, kind: Callable[[str], Any], owner: str, *, shared: bool = False) -> Any:
         """Return the generator of a kind for a package, in the current visit or, after `shared`, in all visits."""
         visit = current_visit.get()
-        self.drawn |= not owner
-        self.used |= not owner or bool(visit)
+        if not owner:
+            self.drawn = self.used = True
+        elif visit:
+            self.used = True
         everywhere = (kind, owner)
         if shared or everywhere in self._streams:
             return self._streams.setdefault(everywhere, kind(f"{self._root}/{owner}"))
         key = (kind, owner, visit)
-        if key not in self._streams:
-            self._streams[key] = kind(f"{self._root}/{visit}/{owner}")
-        return self._streams[key]
+        stream = self._streams.get(key)
+        if stream is None:
+            stream = self._streams[key] = kind(f"{self._root}/{visit}/{owner}")
+        return stream
 
 
 _current: Chance | None = None
@@ -91,6 +99,8 @@ def _owner(caller: FrameType | None) -> str:
 
 def _imported(caller: FrameType | None) -> ModuleType | None:
     """Return the module whose import the code belongs to, if it runs in one."""
+    if not _IMPORTS_IN_PROGRESS:
+        return None
     while caller is not None and origin(caller.f_code.co_filename) is not Origin.HARNESS:
         above = caller.f_back
         if caller.f_code.co_name != "<module>" or above is None:
@@ -216,15 +226,30 @@ def replace_sources() -> None:
         when_imported(name, _uuid_utils)
 
 
+class _TemporaryNames(tempfile._RandomNameSequence):  # type: ignore[name-defined, misc]
+    """The names of temporary files, from a seed. Few runs need one."""
+
+    def __init__(self, seed: str) -> None:
+        self._seed, self._process = seed, os.getpid()
+
+    @cached_property
+    def _seeded(self) -> random.Random:
+        return random.Random(self._seed)
+
+    @property
+    def rng(self) -> random.Random:
+        """The generator; that of a forked process is another one."""
+        return self._seeded if os.getpid() == self._process else super().rng
+
+
 @contextmanager
 def seeded_chance(seed: int, scenario: str) -> Iterator[Chance]:
     """Let the code of a run draw from streams of a seed and of the name of the scenario."""
     global _current
     replace_sources()
     before, _current = _current, Chance(f"{seed}/{scenario}")
-    names = tempfile._RandomNameSequence()  # type: ignore[attr-defined]
-    names._rng, names._rng_pid = random.Random(f"{seed}/{scenario}/tempfile"), os.getpid()
-    names_before, tempfile._name_sequence = tempfile._name_sequence, names  # type: ignore[attr-defined]
+    names_before = tempfile._name_sequence  # type: ignore[attr-defined]
+    tempfile._name_sequence = _TemporaryNames(f"{seed}/{scenario}/tempfile")  # type: ignore[attr-defined]
     try:
         yield _current
     finally:

@@ -16,7 +16,8 @@ from collections import ChainMap
 from collections.abc import Iterator, Sequence
 from contextlib import AbstractContextManager, nullcontext
 from datetime import datetime
-from functools import cache
+from functools import cache, lru_cache
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 from harness.chance import replace_sources, seeded_chance
@@ -214,7 +215,7 @@ def run_once(
         begun as readings,
         preserve_streams(),
         bundled_data(),
-        seeded_chance(seed, _place(scenario, settings)) as chance,
+        seeded_chance(seed, _place(scenario.file, scenario.name, settings.project)) as chance,
     ):
         recorded = backend.metadata.environment if backend is not None and not is_real else {}
         try:
@@ -263,9 +264,10 @@ def run_once(
         return result
 
 
-def _place(scenario: Scenario, settings: Settings) -> str:
+@lru_cache(1024)
+def _place(file: Path, name: str, project: Path) -> str:
     """Return the name of a scenario in its project, which is the same on every machine."""
-    return f"{relative_path(scenario.file, settings.project)}::{scenario.name}"
+    return f"{relative_path(file, project)}::{name}"
 
 
 def _intercepted(

@@ -34,6 +34,7 @@ _CALLING: Final = (
     *(os.path.dirname(str(package.__file__)) for package in (asyncio, concurrent.futures)),
 )
 """Modules that call the functions they are given, and never sleep for themselves."""
+_UTC: Final = ("UTC", "UTC")
 _CLOCKS: Final = ("monotonic", "perf_counter", "process_time", "thread_time")
 
 
@@ -51,6 +52,7 @@ class Readings:
         self._thread = threading.get_ident()
         self._loop: VirtualTimeLoop | None = None
         self._slept = 0.0  # before the loop
+        self._read = 0.0, self._start_ns
 
     def follow(self, loop: asyncio.AbstractEventLoop) -> None:
         """Add the time of a loop in virtual time."""
@@ -63,7 +65,10 @@ class Readings:
 
     def time_ns(self) -> int:
         """Return the virtual nanoseconds since 1970."""
-        return self._start_ns + round(self.elapsed() * _NANO)
+        elapsed = self.elapsed()
+        if elapsed != self._read[0]:  # many readings share one time
+            self._read = elapsed, self._start_ns + round(elapsed * _NANO)
+        return self._read[1]
 
     def sleep(self, seconds: float) -> None:
         """Let the current thread sleep in virtual time."""
@@ -144,16 +149,22 @@ def clock_readings(start: datetime) -> Iterator[Readings]:
     replace_clocks()
     before, _current = _current, Readings(start)
     machine = _time_machine()
-    travel = machine.travel(start, tick=False)
+    # With a destination that has a time zone, time-machine makes the process read its zone again, which is slow.
+    travel = machine.travel(start.timestamp() if time.tzname == _UTC else start, tick=False)
+    zone = os.environ.get("TZ")
     traveller = travel.start()
     traveller.time_ns = _current.time_ns
+    os.environ["TZ"] = "UTC"
     try:
         yield _current
     finally:
         _current = before
         while traveller in machine.traveller_stack:  # above it are those that a tool did not stop
-            os.environ.setdefault("TZ", "UTC")  # a tool may have removed it, and time-machine fails then
+            os.environ["TZ"] = "UTC"  # a tool may have removed it, and time-machine fails then
             travel.stop()
+        os.environ.pop("TZ", None)
+        if zone is not None:
+            os.environ["TZ"] = zone
 
 
 @cache
