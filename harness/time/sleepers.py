@@ -13,6 +13,7 @@ know, is `restless` from then on: it holds the clock until it sleeps again, ends
 from __future__ import annotations
 
 import concurrent.futures.thread
+import gc
 import heapq
 import itertools
 import queue
@@ -42,6 +43,17 @@ _WAITING: Final = frozenset(
 """The modules in which a thread waits for another one."""
 
 
+def _current_frames() -> dict[int, FrameType]:
+    """Return the frame of each thread. A garbage collection meanwhile may wait for ever (python/cpython#106883)."""
+    collects = gc.isenabled()
+    gc.disable()
+    try:
+        return sys._current_frames()
+    finally:
+        if collects:
+            gc.enable()
+
+
 class _Sleeper(NamedTuple):
     wake: float
     number: int
@@ -63,7 +75,7 @@ class Sleepers:
         self.yielded = 0
         self.wake_loop: Callable[[], object] = lambda: None
         self.loop = threading.get_ident()
-        self._outside = {ident: _thread(ident) for ident in sys._current_frames() if ident != self.loop}
+        self._outside = {ident: _thread(ident) for ident in _current_frames() if ident != self.loop}
         self._heap: list[_Sleeper] = []
         self._restless: set[int] = set()
         self._waking: set[int] = set()
@@ -199,13 +211,13 @@ class Sleepers:
     def _frames(self) -> Iterator[tuple[int, FrameType]]:
         """Yield the innermost frame of each thread of the run that does not sleep, except the caller."""
         without = {threading.get_ident(), *(sleeper.ident for sleeper in self._heap)}
-        for ident, frame in sys._current_frames().items():
+        for ident, frame in _current_frames().items():
             if ident not in without and self.concerns(ident):
                 yield ident, frame
 
     def settled(self) -> bool:
         """True if no thread is restless. Called by the loop; between two calls time passes."""
-        self._restless.intersection_update(sys._current_frames())
+        self._restless.intersection_update(_current_frames())
         if self._restless and self.all_wait(self._restless):
             self._restless.clear()
         return not self._restless
