@@ -257,7 +257,7 @@ def run_once(
         # Refused connections are reported, since the agent's code may have caught the error.
         result.observed.warnings += connections
         result.varies = is_real or scenario.draws or chance.drawn
-        result.seeded |= result.varies or chance.used
+        result.seeded |= scenario.draws or chance.used
         result.now = instant_text(readings.start)
         if settings.narrate and result.trace is not None:
             result.narration = [*narration(result.trace.events, graph)]
