@@ -150,7 +150,8 @@ def clock_readings(start: datetime) -> Iterator[Readings]:
     before, _current = _current, Readings(start)
     machine = _time_machine()
     # With a destination that has a time zone, time-machine makes the process read its zone again, which is slow.
-    travel = machine.travel(start.timestamp() if time.tzname == _UTC else start, tick=False)
+    is_utc = time.tzname == _UTC
+    travel = machine.travel(start.timestamp() if is_utc else start, tick=False)
     zone = os.environ.get("TZ")
     traveller = travel.start()
     traveller.time_ns = _current.time_ns
@@ -165,6 +166,8 @@ def clock_readings(start: datetime) -> Iterator[Readings]:
         os.environ.pop("TZ", None)
         if zone is not None:
             os.environ["TZ"] = zone
+        if is_utc and time.tzname != _UTC:  # a tool set another one
+            time.tzset()
 
 
 @cache

@@ -120,5 +120,10 @@ def part(name: str, text: str) -> str:
 
 def found(folder: Path, globs: Sequence[str]) -> list[str]:
     """Return the files of a folder that globs match, sorted, relative to the folder."""
-    files = {path for glob in globs for path in folder.glob(glob) if path.is_file()}
+    files = {
+        path
+        for glob in globs
+        for path in folder.glob(glob)
+        if path.is_file() and path.parent.name != "__pycache__"
+    }
     return sorted(str(path.relative_to(folder)) for path in files)
