@@ -187,22 +187,24 @@ class RecordedBackend:
             )
             recorder.turn = self._turn
             self._mcp[endpoint.id] = recorder
-        if not options.sends:
-            return recorder.replaying(endpoint)
-        return recorder.extending(endpoint) if options.replays else recorder.recording(endpoint)
+        return recorder.session(endpoint, replays=options.replays, sends=options.sends)
 
     def recording(self) -> Recording:
         """Return the calls of this run and their answers, without secrets."""
         mcp = {name: recorder.exchanges() for name, recorder in self._mcp.items()}
         recording = Recording(
-            self._http.interactions(), {k: v for k, v in mcp.items() if v}, self._human.replies()
+            self._http.interactions(), {k: v for k, v in mcp.items() if v}, tuple(self._human.replies)
         )
         return self._options.scrubber.recording(recording)
 
     @property
     def added(self) -> bool:
         """True if a real system or a person was called."""
-        return self._http.added or self._human.added or any(recorder.added for recorder in self._mcp.values())
+        return (
+            self._http.added
+            or bool(self._human.asked)
+            or any(recorder.added for recorder in self._mcp.values())
+        )
 
     def traffic(self) -> Traffic:
         """Return the counts of the calls that were really made, replayed ones excluded."""
@@ -214,7 +216,7 @@ class RecordedBackend:
         mcp = {name: tuple(recorder.unused()) for name, recorder in self._mcp.items()}
         others = {name: of for name, of in self._playable.mcp.items() if name not in self._mcp}
         left = {name: of for name, of in {**others, **mcp}.items() if of}
-        return Recording(tuple(self._http.unused()), left, tuple(self._human.unused()))
+        return Recording(tuple(self._http.unused()), left, tuple(self._human.unused))
 
     def unused_warnings(self, *, named: bool = True) -> list[str]:
         """Return a warning for the unused part of the recording; empty unless the run only replays.

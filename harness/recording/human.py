@@ -5,7 +5,8 @@ from __future__ import annotations
 import asyncio
 import json
 from collections.abc import Callable, Mapping, Sequence
-from contextlib import suppress
+from concurrent.futures import Future
+from dataclasses import InitVar, dataclass, field
 from functools import partial
 from threading import Lock, Thread
 from typing import Any
@@ -25,6 +26,7 @@ thinks.
 """
 
 
+@dataclass
 class HumanRecorder:
     """Replays the replies of one recording, and asks for those that are missing.
 
@@ -34,41 +36,33 @@ class HumanRecorder:
         comparable: converts the `args` of a question to the form in which questions are compared.
     """
 
-    def __init__(
-        self, recorded: Sequence[HumanReply], ask: Ask | None, comparable: Callable[[Any], Any] = to_json
-    ) -> None:
-        self.turn = 1
-        self.asks = True  # False in a turn whose missing replies come with the next input
-        self._comparable = comparable
-        self._recorded = list(recorded)
-        self._ask = ask
-        self._replies: list[HumanReply] = []
-        self.asked = 0  # number of questions put to a person
-        self._one_at_a_time = Lock()
+    recorded: InitVar[Sequence[HumanReply]]
+    ask: Ask | None
+    comparable: Callable[[Any], Any]
+    turn: int = 1
+    asks: bool = True
+    """False in a turn whose missing replies come with the next input."""
+    asked: int = 0
+    """The number of questions put to a person."""
+    replies: list[HumanReply] = field(default_factory=list)
+    """The replies of this run, in order, replayed ones included."""
+    unused: list[HumanReply] = field(default_factory=list)
+    """The recorded replies that were not replayed."""
+    _one_at_a_time: Lock = field(default_factory=Lock)
 
-    def replies(self) -> tuple[HumanReply, ...]:
-        """Return the replies of this run, in order, replayed ones included."""
-        return tuple(self._replies)
-
-    @property
-    def added(self) -> bool:
-        """True if a person was asked."""
-        return bool(self.asked)
-
-    def unused(self) -> list[HumanReply]:
-        """Return the recorded replies that were not replayed."""
-        return list(self._recorded)
+    def __post_init__(self, recorded: Sequence[HumanReply]) -> None:
+        self.unused = list(recorded)
 
     def has_answers(self, effects: Sequence[Effect]) -> bool:
         """Return True if every question has a recorded reply, or a person can be asked for it. Consumes nothing."""
         if not all(isinstance(effect, HumanCall) for effect in effects):
             return False
-        left = list(self._recorded)
+        left = list(self.unused)
         for effect in effects:
             found = self._find(effect, left)
             if found is not None:
                 left.remove(found)
-            elif self._ask is None or not self.asks:
+            elif self.ask is None or not self.asks:
                 return False
         return True
 
@@ -78,51 +72,40 @@ class HumanRecorder:
         Raises:
             UnscriptedCall: the person did not answer.
         """
-        found = self._find(effect, self._recorded)
+        found = self._find(effect, self.unused)
         if found is not None:
-            self._recorded.remove(found)
-        elif self._ask is not None and self.asks:
+            self.unused.remove(found)
+        elif self.ask is not None and self.asks:
             self.asked += 1
             try:
-                typed = await self._ask_in_thread(partial(self._ask, effect.node, effect.args))
+                typed = await self._ask_in_thread(partial(self.ask, effect.node, effect.args))
             except EOFError:
                 hint = "nobody answered at the terminal"
                 raise UnscriptedCall(f"the question of node {effect.node!r}", None, hint) from None
             found = HumanReply(effect.node, to_json(effect.args), _read(typed), self.turn)
-            self._comparable(found.reply)  # the scrubber behind it learns the secrets in the reply
+            self.comparable(found.reply)  # the scrubber behind it learns the secrets in the reply
         else:
             return None
-        self._replies.append(found)
+        self.replies.append(found)
         return Answer(value=found.reply)
 
     async def _ask_in_thread(self, ask: Callable[[], str]) -> str:
-        loop = asyncio.get_running_loop()
-        answered: asyncio.Future[str] = loop.create_future()
-
-        def resolve(typed: str, error: BaseException | None) -> None:
-            if answered.done():
-                return
-            if error is None:
-                answered.set_result(typed)
-            else:
-                answered.set_exception(error)
+        answered: Future[str] = Future()
+        answered.set_running_or_notify_cancel()  # the end of the run does not cancel the question
 
         def work() -> None:
-            typed, error = "", None
             try:
                 with self._one_at_a_time:
-                    typed = ask()
-            except BaseException as raised:
-                error = raised
-            with suppress(RuntimeError):  # the run has ended and its loop is closed
-                loop.call_soon_threadsafe(resolve, typed, error)
+                    answered.set_result(ask())
+            except BaseException as error:
+                answered.set_exception(error)
 
         with real_wait(no_timeout=True):
             Thread(target=work, name="asks a person", daemon=True).start()
-            return await answered
+            return await asyncio.wrap_future(answered)
 
     def _find(self, effect: Effect, replies: Sequence[HumanReply]) -> HumanReply | None:
-        asked = self._comparable(to_json(effect.args))
+        asked = self.comparable(to_json(effect.args))
         return next(
             (
                 reply
@@ -130,7 +113,7 @@ class HumanRecorder:
                 if reply.node == effect.node
                 and reply.turn in (None, self.turn)
                 and (
-                    self._comparable(reply.asked) == asked
+                    self.comparable(reply.asked) == asked
                     or match_placeholders(reply.asked, asked) is not None
                 )
             ),

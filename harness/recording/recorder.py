@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Container, Iterator, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from itertools import count
 from threading import Lock
@@ -28,6 +28,7 @@ Place = tuple[int, int]
 """The position of an interaction in the log: the number of its effect, and its own number."""
 
 
+@dataclass
 class HTTPRecorder(Interceptor):
     """Replays the HTTP interactions of one recording, and records new ones.
 
@@ -42,29 +43,18 @@ class HTTPRecorder(Interceptor):
         budget_error: returns the error for a request that exceeds the budget; None if it may be sent.
     """
 
-    def __init__(
-        self,
-        recorded: Sequence[Interaction],
-        find: Callable[[Request, int, Container[int]], int | None],
-        *,
-        sends: bool,
-        mismatch_error: Callable[[Request, set[int]], CassetteError],
-        on_recorded: Callable[[Interaction], object] = lambda _: None,
-        buffers_streams: bool = True,
-        budget_error: Callable[[Request], CassetteError | None] = lambda _: None,
-    ) -> None:
-        self.turn = 1
-        self.buffers_streams = buffers_streams
-        self._recorded = tuple(recorded)
-        self._find = find
-        self._sends = sends
-        self._mismatch_error = mismatch_error
-        self._on_recorded = on_recorded
-        self._budget_error = budget_error
-        self._used: set[int] = set()
-        self._places = count()
-        self._log: dict[Place, Interaction] = {}
-        self._lock = Lock()  # tools make requests from threads
+    recorded: Sequence[Interaction]
+    find: Callable[[Request, int, Container[int]], int | None]
+    sends: bool
+    mismatch_error: Callable[[Request, set[int]], CassetteError]
+    on_recorded: Callable[[Interaction], object] = lambda _: None
+    buffers_streams: bool = True
+    budget_error: Callable[[Request], CassetteError | None] = lambda _: None
+    turn: int = 1
+    _used: set[int] = field(default_factory=set)
+    _places: Iterator[int] = field(default_factory=count)
+    _log: dict[Place, Interaction] = field(default_factory=dict)
+    _lock: Lock = field(default_factory=Lock)  # tools make requests from threads
 
     def interactions(self) -> tuple[Interaction, ...]:
         """Return the interactions of this run, ordered by effect and then by request.
@@ -80,12 +70,12 @@ class HTTPRecorder(Interceptor):
 
     def asked(self) -> list[Interaction]:
         """Return the interactions that were really sent."""
-        played = {id(interaction) for interaction in self._recorded}
+        played = {id(interaction) for interaction in self.recorded}
         return [interaction for interaction in self._log.values() if id(interaction) not in played]
 
     def unused(self) -> list[Interaction]:
         """Return the recorded interactions that were not replayed."""
-        return [interaction for index, interaction in enumerate(self._recorded) if index not in self._used]
+        return [interaction for index, interaction in enumerate(self.recorded) if index not in self._used]
 
     def claim(self, request: Request) -> Interaction | None:
         """Consume and return the recorded interaction that answers; None if the request is to be sent.
@@ -94,12 +84,12 @@ class HTTPRecorder(Interceptor):
             Unanswerable: no recorded interaction answers, and the request may not be sent or exceeds the budget.
         """
         with self._lock:
-            index = self._find(request, self.turn, self._used)
+            index = self.find(request, self.turn, self._used)
             if index is not None:
                 self._used.add(index)
-                self._log[self._next_place()] = self._recorded[index]
-                return self._recorded[index]
-            error = self._budget_error(request) if self._sends else self._mismatch_error(request, self._used)
+                self._log[self._next_place()] = self.recorded[index]
+                return self.recorded[index]
+            error = self.budget_error(request) if self.sends else self.mismatch_error(request, self._used)
             if error is None:
                 return None
         raise_unanswerable(error)
@@ -128,7 +118,7 @@ class HTTPRecorder(Interceptor):
                 chunks_s=sent.chunks_s,
                 failure=sent.failure,
             )
-            self._on_recorded(self._log[place])
+            self.on_recorded(self._log[place])
 
     def drop(self, place: Place) -> None:
         """Remove a request from the log: it was not made, or its result is unknown."""
@@ -136,6 +126,7 @@ class HTTPRecorder(Interceptor):
             del self._log[place]
 
 
+@dataclass
 class InteractionIndex:
     """Finds the first unused recorded interaction of the current turn that matches a request.
 
@@ -143,62 +134,57 @@ class InteractionIndex:
     placeholder of a secret in a recorded request may match any text in this one; the text is learnt as a secret.
     """
 
-    def __init__(self, recorded: Sequence[Interaction], matcher: Matcher, scrubber: Scrubber) -> None:
-        self._recorded = recorded
-        self._matcher = matcher
-        self._scrubber = scrubber
+    recorded: Sequence[Interaction]
+    matcher: Matcher
+    scrubber: Scrubber
 
     def find(self, request: Request, turn: int, used: Container[int]) -> int | None:
         """Return the index of the interaction that answers a request in this turn; None if there is none.
 
         Interactions whose index is in `used`, or that were recorded in another turn, do not answer.
         """
-        if not self._recorded:
+        if not self.recorded:
             return None
-        asked = self._scrubber.request(request)
-        matches = self._by_key.get(self._matcher.key(asked), ())
+        asked = self.scrubber.request(request)
+        matches = self._by_key.get(self.matcher.key(asked), ())
         free = [index for index in matches if self._is_free(index, turn, used)]
         if len(free) > 1:
             exact = _exact_key(asked)
-            free.sort(key=lambda index: _exact_key(self._recorded[index].request) != exact)
+            free.sort(key=lambda index: _exact_key(self.recorded[index].request) != exact)
         return free[0] if free else self._find_by_placeholders(asked, turn, used)
 
     def _find_by_placeholders(self, asked: Request, turn: int, used: Container[int]) -> int | None:
         canonical: Any = None
         for index in self._with_placeholders:
             if self._is_free(index, turn, used):
-                canonical = canonical or self._matcher.canonical(asked)
-                secrets = match_placeholders(
-                    self._matcher.canonical(self._recorded[index].request), canonical
-                )
+                canonical = canonical or self.matcher.canonical(asked)
+                secrets = match_placeholders(self.matcher.canonical(self.recorded[index].request), canonical)
                 if secrets is not None:
                     for name, value in secrets.items():
-                        self._scrubber.learn(name, value)
+                        self.scrubber.learn(name, value)
                     return index
         return None
 
     def _is_free(self, index: int, turn: int, used: Container[int]) -> bool:
-        return index not in used and self._recorded[index].turn in (None, turn)
+        return index not in used and self.recorded[index].turn in (None, turn)
 
     @cached_property
     def _by_key(self) -> dict[str, list[int]]:
         by_key: dict[str, list[int]] = {}
-        for index, interaction in enumerate(self._recorded):
+        for index, interaction in enumerate(self.recorded):
             # Scrub again: a text that is a secret here need not have been one where it was recorded.
-            by_key.setdefault(self._matcher.key(self._scrubber.request(interaction.request)), []).append(
-                index
-            )
+            key = self.matcher.key(self.scrubber.request(interaction.request))
+            by_key.setdefault(key, []).append(index)
         return by_key
 
     @cached_property
     def _with_placeholders(self) -> list[int]:
-        return list(self._indices_with_placeholders())
-
-    def _indices_with_placeholders(self) -> Iterator[int]:
-        for index, interaction in enumerate(self._recorded):
-            request = interaction.request
-            if has_placeholder(request.url) or has_placeholder(request.body.decode("latin-1")):
-                yield index
+        requests = ((index, one.request) for index, one in enumerate(self.recorded))
+        return [
+            index
+            for index, request in requests
+            if has_placeholder(request.url) or has_placeholder(request.body.decode("latin-1"))
+        ]
 
 
 def _exact_key(request: Request) -> tuple[str, Any]:

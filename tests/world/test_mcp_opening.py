@@ -181,7 +181,9 @@ def test_a_child_process_that_does_not_connect_is_given_up_with_the_reason(does:
 def test_a_server_that_breaks_off_is_given_up_in_a_recording_too() -> None:
     with serving(says(IN_CHUNKS)) as url:
         endpoint = MCPEndpoint("weather", "sse", url=url)
-        why = why_not(MCPRecorder(server="weather").recording(endpoint), PacedTimeLoop)
+        why = why_not(
+            MCPRecorder(server="weather").session(endpoint, replays=False, sends=True), PacedTimeLoop
+        )
     assert why.startswith(f"cannot connect to {url}: {BROKEN_OFF}; check that server 'weather' runs there")
 
 

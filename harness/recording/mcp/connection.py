@@ -6,7 +6,8 @@ import asyncio
 import math
 from collections.abc import Callable, Sequence
 from contextlib import AbstractAsyncContextManager
-from typing import Any
+from dataclasses import dataclass, field
+from typing import Any, Literal
 
 from harness.interception.real_effects import not_intercepted
 from harness.time.paced import real_timers
@@ -16,6 +17,7 @@ from harness.world.mcp.tools import MCPFailure
 from harness.world.mcp.wire import Message, is_request, is_response, message_json
 
 
+@dataclass
 class MCPConnection:
     """Transports messages of the SDK to and from a server until it is closed.
 
@@ -26,27 +28,21 @@ class MCPConnection:
         on_close: called once with the reason if the connection ends before `close` is called.
     """
 
-    def __init__(
-        self,
-        streams: AbstractAsyncContextManager[Any],
-        handshake: Sequence[Any] = (),
-        *,
-        on_message: Callable[[Any], None],
-        on_close: Callable[[str], None],
-    ) -> None:
+    streams: AbstractAsyncContextManager[Any]
+    handshake: Sequence[Any]
+    on_message: Callable[[Any], None]
+    on_close: Callable[[str], None]
+    _ready: asyncio.Event = field(default_factory=asyncio.Event)
+    _closing: asyncio.Event = field(default_factory=asyncio.Event)
+    _ended: asyncio.Event = field(default_factory=asyncio.Event)
+    _state: Literal["new", "connecting", "connected"] = "new"
+    _is_closed: bool = False
+
+    def __post_init__(self) -> None:
         import anyio
 
-        self._streams = streams
-        self._handshake = handshake
-        self._on_message = on_message
-        self._on_close = on_close
-        self._ready = asyncio.Event()
-        self._closing = asyncio.Event()
-        self._ended = asyncio.Event()
         self._connecting = anyio.CancelScope()
-        self._state = "new"  # then connecting, connected
         self._to_send, self._sending = anyio.create_memory_object_stream[Any](math.inf)
-        self._is_closed = False
 
     def send(self, item: Any) -> None:
         """Send a message, after all earlier ones. A message sent after the end of the connection is lost."""
@@ -62,7 +58,7 @@ class MCPConnection:
         try:
             with real_timers(), self._connecting:
                 async with (
-                    self._streams as (reads, writes, *_),
+                    self.streams as (reads, writes, *_),
                     reads,
                     writes,
                     anyio.create_task_group() as tasks,
@@ -91,10 +87,10 @@ class MCPConnection:
         self._sending.close()
 
     async def _receive(self, reads: Any, writes: Any) -> None:
-        await self._replay_handshake_in_time(reads, writes)
+        await self._replay_handshake(reads, writes)
         self._ready.set()
         async for item in reads:
-            self._on_message(item)
+            self.on_message(item)
         self._closed("Connection closed")
 
     async def _transmit(self, writes: Any) -> None:
@@ -107,27 +103,24 @@ class MCPConnection:
         except (anyio.BrokenResourceError, anyio.ClosedResourceError):
             self._closed("Connection closed")
 
-    async def _replay_handshake_in_time(self, reads: Any, writes: Any) -> None:
+    async def _replay_handshake(self, reads: Any, writes: Any) -> None:
         import anyio
 
         with anyio.CancelScope() as waiting, after_real_seconds(CONNECT_LIMIT_S, waiting.cancel):
-            await self._replay_handshake(reads, writes)
+            for item in self.handshake:
+                await writes.send(item)
+                message = message_json(item)
+                if is_request(message):
+                    answer = await _answer_to(message, reads)
+                    if "error" in answer:
+                        raise MCPFailure(str(answer["error"]["message"]))
             return
         raise MCPFailure(f"the MCP server did not answer within {CONNECT_LIMIT_S:g} s")
-
-    async def _replay_handshake(self, reads: Any, writes: Any) -> None:
-        for item in self._handshake:
-            await writes.send(item)
-            message = message_json(item)
-            if is_request(message):
-                answer = await _answer_to(message, reads)
-                if "error" in answer:
-                    raise MCPFailure(str(answer["error"]["message"]))
 
     def _closed(self, why: str) -> None:
         if not self._is_closed and not self._closing.is_set():
             self._is_closed = True
-            self._on_close(why)
+            self.on_close(why)
 
 
 async def _answer_to(request: Message, reads: Any) -> Message:

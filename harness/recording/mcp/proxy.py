@@ -11,7 +11,8 @@ import math
 from collections.abc import AsyncIterator, Callable, Sequence
 from contextlib import AbstractAsyncContextManager, asynccontextmanager, suppress
 from dataclasses import dataclass, field, replace
-from typing import Any, Protocol
+from functools import partial
+from typing import Any
 
 from harness.errors import CassetteBroken, CassetteError, HarnessError
 from harness.graph.effects import MCPEndpoint
@@ -49,30 +50,6 @@ class OpenExchange:
         return Exchange(self.sent, tuple(self.received), self.turn, self.duration_s)
 
 
-class Recorder(Protocol):
-    """Supplies recorded exchanges to a proxy, and stores new ones."""
-
-    def consume(self, message: Message) -> Exchange | None:
-        """Consume and return the recorded exchange that answers a message of the client; None if none does."""
-        ...
-
-    def mismatch_error(self, request: Message) -> CassetteError:
-        """Return the error for a request that no recorded exchange answers."""
-        ...
-
-    def begin(self, message: Message) -> OpenExchange:
-        """Begin an exchange with a message that is sent to the server."""
-        ...
-
-    def last(self) -> OpenExchange | None:
-        """Return the exchange that was begun last; None if there is none."""
-        ...
-
-    def on_message(self, message: Message) -> None:
-        """Handle a message of the server as soon as it arrives."""
-        ...
-
-
 @dataclass
 class _PendingRequest:
     """A request that the server has not answered, or whose answer has not been delivered to the client."""
@@ -82,6 +59,7 @@ class _PendingRequest:
     held: list[Message] = field(default_factory=list)  # messages to deliver together with the answer
 
 
+@dataclass
 class Proxy:
     """The server end of one session.
 
@@ -92,23 +70,16 @@ class Proxy:
             the real server must not be called.
     """
 
-    def __init__(
-        self,
-        recorder: Recorder,
-        *,
-        replays: bool,
-        reach: Callable[[], AbstractAsyncContextManager[Any]] | None,
-    ) -> None:
-        self._recorder = recorder
-        self._replays = replays
-        self._reach = reach
-        self._connection: MCPConnection | None = None
-        self._handshake: list[Any] = []
-        self._pending: dict[str, _PendingRequest] = {}  # not answered by the server, by id
-        self._answering: list[_PendingRequest] = []  # answered, but not delivered to the client
-        self._server_requests: set[str] = set()  # ids of the server's own requests
-        self._to_client: Any
-        self._tasks: Any
+    recorder: MCPRecorder
+    replays: bool
+    reach: Callable[[], AbstractAsyncContextManager[Any]] | None
+    _connection: MCPConnection | None = None
+    _handshake: list[Any] = field(default_factory=list)
+    _pending: dict[str, _PendingRequest] = field(default_factory=dict)  # not answered by the server, by id
+    _answering: list[_PendingRequest] = field(
+        default_factory=list
+    )  # answered, but not delivered to the client
+    _server_requests: set[str] = field(default_factory=set)  # ids of the server's own requests
 
     @asynccontextmanager
     async def streams(self) -> AsyncIterator[Any]:
@@ -132,13 +103,13 @@ class Proxy:
             message = message_json(item)
             if is_response(message) and str(message.get("id")) in self._server_requests:
                 self._send(item, message)
-            elif self._replays and (exchange := self._recorder.consume(message)) is not None:
+            elif self.replays and (exchange := self.recorder.consume(message)) is not None:
                 if message.get("method") in ("initialize", "notifications/initialized"):
                     self._handshake.append(item)
                 self._tasks.start_soon(self._replay, exchange, message)
-            elif self._reach is None:
+            elif self.reach is None:
                 if is_request(message):
-                    self._send_error(message, self._recorder.mismatch_error(message))
+                    self._send_error(message, self.recorder.mismatch_error(message))
             elif is_request(message) or self._connection is not None:
                 self._send(item, message)
 
@@ -157,17 +128,16 @@ class Proxy:
     def _send(self, item: Any, message: Message) -> None:
         """Forward a message to the real server, and record it. The first message opens the connection."""
         if self._connection is None:
-            assert self._reach is not None
+            assert self.reach is not None
             try:
-                streams = self._reach()
+                streams = self.reach()
             except HarnessError as error:
                 self._send_error(message, error)
                 return
-            self._connection = MCPConnection(
-                streams, tuple(self._handshake), on_message=self._on_message, on_close=self._on_close
-            )
+            handshake = tuple(self._handshake)
+            self._connection = MCPConnection(streams, handshake, self._on_message, self._on_close)
             self._tasks.start_soon(self._connection.run)
-        exchange = self._recorder.begin(message)
+        exchange = self.recorder.begin(message)
         if is_request(message):
             self._pending[str(message["id"])] = _PendingRequest(exchange, RealWork())
         elif message.get("method") == "notifications/cancelled":
@@ -182,14 +152,14 @@ class Proxy:
             self._put(item)
             return
         message = message_json(item)
-        self._recorder.on_message(message)
+        self.recorder.on_message(message)
         if is_response(message):
             request = self._pending.pop(str(message.get("id")), None)
             if request is not None:  # None: the client has cancelled it
                 self._answer_with(request, message)
             return
         request = self._related_request(message)
-        exchange = self._recorder.last() if request is None else request.exchange
+        exchange = self.recorder.last() if request is None else request.exchange
         if exchange is not None:
             exchange.received.append(message)
         if is_request(message):
@@ -233,7 +203,7 @@ class Proxy:
             request.exchange.received.append(_CLOSED)
             request.held.append(_CLOSED)
             return
-        if (exchange := self._recorder.last()) is not None:
+        if (exchange := self.recorder.last()) is not None:
             exchange.received.append(_CLOSED)
         self._deliver(_CLOSED)
 
@@ -296,27 +266,23 @@ class MCPRecorder:
         self._learn = learn
         # Scrub again: a text that is a secret here need not have been one where it was recorded.
         exchanges = [replace(each, sent=comparable(each.sent)) for each in exchanges]
-        self._recorded = RecordedExchanges(
-            exchanges, server=server, hint=hint, file=file, matcher=matcher or Matcher()
-        )
+        self._recorded = RecordedExchanges(exchanges, server, hint, file, matcher or Matcher())
         self._log: list[Exchange | OpenExchange] = []
 
-    def replaying(self, endpoint: MCPEndpoint) -> AbstractAsyncContextManager[MCPSession]:
-        """Return a session that recorded exchanges answer; no process and no socket is opened."""
-        return self._session(endpoint, replays=True, reach=None)
+    def session(
+        self, endpoint: MCPEndpoint, *, replays: bool = True, sends: bool = False
+    ) -> AbstractAsyncContextManager[MCPSession]:
+        """Return a session that recorded exchanges answer (`replays`) or the real server (`sends`), or either.
 
-    def recording(self, endpoint: MCPEndpoint) -> AbstractAsyncContextManager[MCPSession]:
-        """Return a session with the real server, which is recorded.
+        Without `sends`, no process and no socket is opened. What the real server answers is recorded.
 
-        Raises (on entering):
+        Raises (on entering, with `sends`):
             WorldError: the server wants a client certificate.
             MCPFailure: the process or address does not exist, or does not speak MCP.
         """
-        return self._session(endpoint, replays=False, reach=lambda: streams_to(endpoint))
-
-    def extending(self, endpoint: MCPEndpoint) -> AbstractAsyncContextManager[MCPSession]:
-        """Return a session that recorded exchanges answer; for all other requests the real server is called."""
-        return self._session(endpoint, replays=True, reach=lambda: streams_to(endpoint))
+        proxy = Proxy(self, replays, partial(streams_to, endpoint) if sends else None)
+        # is_external=False: the proxy itself advances the loop's clock by the time the server takes.
+        return connected(proxy.streams(), options_for(endpoint, is_external=False))
 
     def exchanges(self) -> tuple[Exchange, ...]:
         """Return the exchanges of this run, in order, replayed ones included."""
@@ -335,30 +301,13 @@ class MCPRecorder:
         """Return the recorded requests that were not replayed."""
         return self._recorded.unused()
 
-    def _session(
-        self,
-        endpoint: MCPEndpoint,
-        *,
-        replays: bool,
-        reach: Callable[[], AbstractAsyncContextManager[Any]] | None,
-    ) -> AbstractAsyncContextManager[MCPSession]:
-        # is_external=False: the proxy itself advances the loop's clock by the time the server takes.
-        options = options_for(endpoint, is_external=False)
-        return connected(Proxy(self, replays=replays, reach=reach).streams(), options)
-
     # ------------------------------------------------------------------ for the proxy
 
     def consume(self, message: Message) -> Exchange | None:
         """Consume and return the recorded exchange that answers a message of the client; None if none does."""
-        asked = self._comparable(message)
-        exchange = self._recorded.consume(asked, self.turn)
-        if (
-            exchange is None
-            and (found := self._recorded.consume_by_placeholders(asked, self.turn)) is not None
-        ):
-            exchange, secrets = found
-            for name, value in secrets.items():
-                self._learn(name, value)
+        exchange, secrets = self._recorded.consume(self._comparable(message), self.turn)
+        for name, value in secrets.items():
+            self._learn(name, value)
         if exchange is not None:
             self._log.append(exchange)
         return exchange

@@ -22,7 +22,7 @@ class RecordedExchanges:
     """The recorded exchanges with a server. Each answers once, except handshakes and lists of tools."""
 
     def __init__(
-        self, exchanges: Sequence[Exchange], *, server: str, hint: str, file: str, matcher: Matcher
+        self, exchanges: Sequence[Exchange], server: str, hint: str, file: str, matcher: Matcher
     ) -> None:
         self._exchanges = tuple(exchanges)
         self._matcher = matcher
@@ -34,31 +34,31 @@ class RecordedExchanges:
         for index, exchange in enumerate(self._exchanges):
             self._by_key[message_key(exchange.sent, matcher)].append(index)
 
-    def consume(self, message: Message, turn: int) -> Exchange | None:
-        """Consume and return the exchange of this turn that answers a message; None if there is none."""
+    def consume(self, message: Message, turn: int) -> tuple[Exchange | None, dict[str, str]]:
+        """Consume the exchange of this turn that answers a message, if placeholders of secrets match any text.
+
+        Returns:
+            The exchange, None if there is none, and the texts at its placeholders by the names of the secrets.
+        """
+        index, secrets = self._find(message, turn)
+        if index is None:
+            return None, {}
+        self._used.add(index)
+        return self._exchanges[index], secrets
+
+    def _find(self, message: Message, turn: int) -> tuple[int | None, dict[str, str]]:
         matches = self._by_key.get(message_key(message, self._matcher), [])
         for index in matches:
             if self._is_free(index, turn):
-                self._used.add(index)
-                return self._exchanges[index]
+                return index, {}
         if matches and message.get("method") in _REPEATABLE:
-            self._used.add(matches[-1])
-            return self._exchanges[matches[-1]]
-        return None
-
-    def consume_by_placeholders(self, message: Message, turn: int) -> tuple[Exchange, dict[str, str]] | None:
-        """Consume the exchange that answers if its placeholders of secrets match any text.
-
-        Returns:
-            The exchange, and the texts at its placeholders by the names of the secrets; None if there is no match.
-        """
+            return matches[-1], {}
         for index, exchange in enumerate(self._exchanges):
             if self._is_free(index, turn) and exchange.sent.get("method") == message.get("method"):
                 found = match_placeholders(_params(exchange.sent), _params(message))
                 if found is not None:
-                    self._used.add(index)
-                    return exchange, found
-        return None
+                    return index, found
+        return None, {}
 
     def _is_free(self, index: int, turn: int) -> bool:
         return index not in self._used and self._exchanges[index].turn in (None, turn)

@@ -35,7 +35,7 @@ def recording(use: Use, endpoint: MCPEndpoint | None = None) -> tuple[tuple[Exch
     recorder = MCPRecorder(server="harbour", hint=AGAIN)
 
     async def main() -> Any:
-        async with recorder.recording(endpoint or harbour()) as session:
+        async with recorder.session(endpoint or harbour(), replays=False, sends=True) as session:
             return await use(session)
 
     with asyncio.Runner(loop_factory=PacedTimeLoop) as runner:
@@ -51,7 +51,7 @@ def replaying(
     recorder.turn = turn
 
     async def main() -> Any:
-        async with recorder.replaying(
+        async with recorder.session(
             MCPEndpoint("harbour", "stdio", command="/no/such/server", **more)
         ) as session:
             return await use(session)

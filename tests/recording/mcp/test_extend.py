@@ -29,7 +29,7 @@ def extending(
     recorder = MCPRecorder(exchanges, server="harbour", hint=AGAIN)
 
     async def main() -> Any:
-        async with recorder.extending(endpoint) as session:
+        async with recorder.session(endpoint, sends=True) as session:
             return await use(session)
 
     with asyncio.Runner(loop_factory=PacedTimeLoop) as runner:

@@ -63,7 +63,7 @@ def test_a_server_that_cannot_be_started_cannot_be_when_it_is_replayed() -> None
     recorder = MCPRecorder(server="harbour")
 
     async def main() -> None:
-        async with recorder.recording(endpoint):
+        async with recorder.session(endpoint, replays=False, sends=True):
             pytest.fail("it is not there")
 
     with asyncio.Runner(loop_factory=PacedTimeLoop) as runner, pytest.raises(MCPFailure) as recorded:
@@ -82,7 +82,10 @@ def test_giving_up_on_a_server_while_it_is_connected_to_leaves_nothing_behind(tr
             deaf = ("-c", "import sys; sys.stdin.read()")
             endpoint = MCPEndpoint("harbour", transport, url=url, command=sys.executable, args=deaf)
             with pytest.raises(TimeoutError):
-                async with asyncio.timeout(0.3), MCPRecorder(server="harbour").recording(endpoint):
+                async with (
+                    asyncio.timeout(0.3),
+                    MCPRecorder(server="harbour").session(endpoint, replays=False, sends=True),
+                ):
                     pytest.fail("a server that says nothing is not connected")
         return len(asyncio.all_tasks())
 

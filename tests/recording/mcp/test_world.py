@@ -51,7 +51,7 @@ class Replayed:
         self.recorder = MCPRecorder(exchanges, server="harbour")
 
     def session(self, endpoint: MCPEndpoint) -> Any:
-        return self.recorder.replaying(endpoint) if endpoint.id == "harbour" else None
+        return self.recorder.session(endpoint) if endpoint.id == "harbour" else None
 
 
 @pytest.mark.parametrize("said", [{}, {"harbour": MCPServerSpec(real=True)}])
