@@ -22,7 +22,7 @@ from harness.judges.library import METRICS, library_prompt, project_prompts, rea
 from harness.judges.request import Messages, metric_messages, rubric_messages
 from harness.scenario.case_table import READERS, Case, Row, read_list
 from harness.scenario.checks.conditions import DEFAULT_THRESHOLD
-from harness.scenario.document_expect import JudgeKeys
+from harness.scenario.document_judge import JudgeKeys
 from harness.scenario.document_world import LLMStubs, WorldKeys
 from harness.scenario.field_types import LEFT_OUT, Strict
 from harness.settings import Settings

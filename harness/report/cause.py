@@ -17,20 +17,15 @@ from typing import Any, Final
 
 from harness.report.encoding import encode
 from harness.report.repeats import NOT_PASSED
-from harness.scenario.outcome import CheckResult, Outcome
+from harness.scenario.outcome import CheckResult, Origin, Outcome
 from harness.scenario.score import could_not_be_judged
 
 _ENDS_EARLY: Final = ("failed", "timeout", "invalid", "interrupted")
-_UPPER_BOUNDS: Final = ("never", "max_visits", "never_calls", "latency", "usage", "never_warnings")
-"""Checks that fail because of something that happened; an early end cannot cause them."""
-_OF_THE_PATH: Final = ("path_includes", "visits", "routes", "unused")
-"""Checks whose failure only restates that the path was not the expected one."""
 _BY_ITS_CODE: Final = ("cassette-missing",)
 """Codes of faults that are the same fault whatever their message."""
 _EACH_ITS_OWN: Final = ("worker-died",)
 _LOOPS: Final = ("too-many-steps", "too-many-starts", "endless-loop")
 """Codes of endless loops: the path and the visit counts are consequences of the loop, not faults of their own."""
-_OF_A_LOOP: Final = ("path", "max_visits", "usage")
 
 _OF_AN_EARLIER_TURN: Final = ("not-interrupted",)
 """Codes of a turn that could not begin because the turn before it did not pause: that turn's status is the cause."""
@@ -69,12 +64,14 @@ def reasons(outcome: Outcome) -> Reasons:
         kept = [
             check
             for check in failed
-            if not (_follows(check, since) or (loops and _key(check) in _OF_A_LOOP and _turn(check) >= since))
+            if not (
+                _follows(check, since) or (loops and Origin.LOOP in check.origin and _turn(check) >= since)
+            )
         ]
         kept += [] if is_error else ends
     else:
         astray = {_turn(check) for check in failed if _key(check) == "path"}
-        kept = [check for check in failed if not (_key(check) in _OF_THE_PATH and _turn(check) in astray)]
+        kept = [check for check in failed if not (Origin.PATH in check.origin and _turn(check) in astray)]
     kept.sort(key=_order)
     cause = next((check for check in kept if _key(check) in ("status", "path")), None)
     consequences = [check for check in failed if check not in kept]
@@ -107,7 +104,7 @@ def _without_names(message: str, outcome: Outcome) -> str:
 def _follows(check: CheckResult, since: int) -> bool:
     """True if an early end explains the failed check. `since` is the turn it ended in; 0 for a run without turns."""
     turn, key = _turn(check), _key(check)
-    if key in _UPPER_BOUNDS or 0 < turn < since:
+    if Origin.EXCESS in check.origin or 0 < turn < since:
         return False
     return key != "path" or _begins_with(check.expected, check.actual)
 

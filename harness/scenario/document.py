@@ -20,10 +20,10 @@ from harness.errors import Span
 from harness.graph.model import Rerun
 from harness.recording.names import name_error
 from harness.scenario import model
-from harness.scenario.document_expect import Expect
+from harness.scenario.document_expect import Expect, expectation_mentions
 from harness.scenario.document_world import WorldKeys
 from harness.scenario.field_types import LEFT_OUT, EnvValue, Instant, Name, Share, Strict, Weight, by_shape
-from harness.scenario.mentions import RERUN, Mention, context_mentions, expectation_mentions, world_mentions
+from harness.scenario.mentions import RERUN, Mention, context_mentions, world_mentions
 from harness.scenario.vacuous import idle_stubs, vacuous_expectations
 from harness.source.display import did_you_mean
 from harness.source.document import Document

@@ -5,14 +5,19 @@ Source: docs/scenario-format.md, "Expectations".
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Annotated, Any, Final, Literal, Self
 
 from pydantic import AfterValidator, ConfigDict, Field, Tag, WithJsonSchema, model_validator
 
-from harness.errors import FormatError, Problem, Span
-from harness.judges.library import METRICS, project_prompts, read_prompt
+from harness.errors import Span
+from harness.scenario.checks import calls as call_checks
+from harness.scenario.checks import conditions as own_checks
+from harness.scenario.checks import ending as end_checks
+from harness.scenario.checks import path as path_checks
+from harness.scenario.checks.check import Check, checks_of
+from harness.scenario.document_judge import CheckWeight, Judge, complete_judges
 from harness.scenario.field_types import (
     LEFT_OUT,
     Count,
@@ -21,72 +26,22 @@ from harness.scenario.field_types import (
     Matcher,
     MatcherMapping,
     Name,
-    PromptFile,
     Seconds,
-    Share,
     Strict,
     by_shape,
     cel,
 )
-from harness.scenario.model import ITEMIZED, Expectations
-from harness.settings import Settings, load_settings
-from harness.source.display import clip, did_you_mean
+from harness.scenario.mentions import Mention
+from harness.scenario.model import Expectations
+from harness.source.display import did_you_mean
 from harness.source.document import Document
 from harness.source.models import Mistake, describe, mistaken
-from harness.units import LARGEST_FIGURE
 
-
-def complete_judges(
-    items: Sequence[Document], folder: Path
-) -> tuple[list[Mapping[str, Any]], dict[int, str]]:
-    """Return the judges written at `items`, each with a model, and by index the prompts that replace the library's.
-
-    `folder` is the folder of the scenario file.
-
-    Raises:
-        FormatError: a judge has no model, or a prompt that cannot be used.
-    """
-    if all("rubric" in item.value and "model" in item.value for item in items):
-        return [item.value for item in items], {}
-    settings = load_settings(folder)
-    prompts: dict[int, str] = {}
-    problems: list[Problem] = []
-    for index, item in enumerate(items):
-        try:
-            found = _prompt(item, folder, settings)
-        except FormatError as error:
-            problems += error.problems
-        else:
-            prompts |= {index: found} if found is not None else {}
-        if "model" not in item.value and not settings.judge_model:
-            hint = "or set judge_model in [tool.harness]"
-            problems.append(Problem("missing-key", "missing key 'model' in a judge", item.span(), hint))
-    if problems:
-        raise FormatError(problems)
-    return [_with_model(item.value, settings.judge_model) for item in items], prompts
-
-
-def _with_model(item: Mapping[str, Any], default: str) -> Mapping[str, Any]:
-    return item if "model" in item else {**item, "model": default}
-
-
-def _prompt(item: Document, folder: Path, settings: Settings) -> str | None:
-    """Return the prompt that replaces the library's; None if there is none, or the judge has a rubric."""
-    if "metric" not in item.value:
-        return None
-    if "prompt" in item.value:
-        return read_prompt(folder / item.value["prompt"]["file"], item.span(("prompt", "file"))).text
-    own = project_prompts(settings.judge_prompts).get(item.value["metric"])
-    return own.text if own is not None else None
-
-
-NOT_CHECKS: Final = ("weights", "calls_order")
 SEEN: Final = ("state", "output", "path", "calls", "visits", "latency", "usage", "error")
 """Variables that the conditions of `checks` can read."""
 CALL_KINDS: Final = ("llm", "tool", "mcp", "http", "agent", "script", "human", "retrieval")
 
 Bound = Annotated[float, Field(ge=0)]
-CheckWeight = Annotated[float, Field(ge=0, le=LARGEST_FIGURE)]
 Step = Annotated[
     Annotated[str, Tag("text")] | Annotated[list[str], Tag("list")],
     by_shape("a node, or a list of the nodes of one superstep"),
@@ -219,57 +174,11 @@ class Custom(Strict):
     weight: CheckWeight = Field(1.0, description="Its weight in the score.")
 
 
-def _metric(name: str) -> str:
-    if name not in METRICS:
-        raise mistaken(Mistake(f"unknown metric '{clip(name, 60)}'", hint=did_you_mean(name, METRICS)))
-    return name
-
-
-MetricName = Annotated[
-    str, AfterValidator(_metric), WithJsonSchema({"anyOf": [{"enum": list(METRICS)}, {"type": "string"}]})
-]
-
-
-class JudgeKeys(Strict):
-    """A question to a judge, and the grade that passes."""
-
-    model_config = ConfigDict(title="a judge")
-
-    metric: MetricName = Field(LEFT_OUT, description="A predefined judge (`harness judges` lists them).")
-    rubric: Name = Field(LEFT_OUT, description="Description of a good output, instead of a metric.")
-    model: Name = Field(
-        LEFT_OUT, description="The model that grades; by default `judge_model` of the settings."
-    )
-    prompt: PromptFile = Field(LEFT_OUT, description="A prompt that replaces the metric's own.")
-    threshold: Share = Field(LEFT_OUT, description="The lowest grade that passes.")
-
-    @model_validator(mode="after")
-    def _one_question(self) -> Self:
-        given = self.written("metric", "rubric")
-        if not given:
-            hint = "metrics are listed by `harness judges`"
-            raise mistaken(Mistake("a judge needs a metric or a rubric", code="missing-key", hint=hint))
-        if len(given) > 1:
-            message = "a judge has a metric or a rubric: 'rubric' cannot be combined with 'metric'"
-            raise mistaken(Mistake(message, ("rubric",), True, code="conflicting-keys"))
-        if self.written("prompt") and given == ["rubric"]:
-            message = "'prompt' replaces the prompt of a metric, so it needs 'metric'"
-            raise mistaken(Mistake(message, ("prompt",), True, code="conflicting-keys"))
-        return self
-
-
-class Judge(JudgeKeys):
-    """A grade that a model gives to the output."""
-
-    weight: CheckWeight = Field(1.0, description="Its weight in the score.")
-
-
 def _weights(weights: dict[str, float]) -> dict[str, float]:
-    checks = [key for key in Expect.model_fields if key not in NOT_CHECKS]
     wrong = [
-        Mistake(f"'{key}' is not a check", (key,), True, code="unknown-key", hint=did_you_mean(key, checks))
+        Mistake(f"'{key}' is not a check", (key,), True, code="unknown-key", hint=did_you_mean(key, CHECKS))
         for key in weights
-        if key not in checks
+        if key not in CHECKS
     ]
     if wrong:
         raise mistaken(*wrong)
@@ -277,67 +186,83 @@ def _weights(weights: dict[str, float]) -> dict[str, float]:
 
 
 class Expect(Strict):
-    """The expectations of a run. Each key is a check."""
+    """The expectations of a run. Each key is annotated with its check."""
 
     model_config = ConfigDict(title="'expect'")
 
-    status: Literal["completed", "interrupted", "failed", "timeout", "invalid"] = Field(
+    status: Annotated[
+        Literal["completed", "interrupted", "failed", "timeout", "invalid"], end_checks.status
+    ] = Field(
         "completed", description="The status at the end of the run; `invalid`: the manifest is refused."
     )
-    path: list[Step] = Field(
+    path: Annotated[list[Step], path_checks.path] = Field(
         LEFT_OUT, examples=["path: [classify, answer]"], description="The nodes ran in exactly this order."
     )
-    path_includes: list[str] = Field(
+    path_includes: Annotated[list[str], path_checks.path_includes] = Field(
         LEFT_OUT,
         examples=["path_includes: [classify, answer]"],
         description="These nodes ran, in this order.",
     )
-    visits: dict[str, Counted] = Field(
+    visits: Annotated[dict[str, Counted], path_checks.visits] = Field(
         LEFT_OUT, examples=["visits: {answer: 2}"], description="Number of runs of each node."
     )
-    max_visits: dict[str, Count] = Field(LEFT_OUT, description="Maximum number of runs of each node.")
-    never: list[str] = Field(LEFT_OUT, examples=["never: [answer]"], description="None of these nodes ran.")
-    routes: list[Route] = Field(
+    max_visits: Annotated[dict[str, Count], path_checks.max_visits] = Field(
+        LEFT_OUT, description="Maximum number of runs of each node."
+    )
+    never: Annotated[list[str], path_checks.never] = Field(
+        LEFT_OUT, examples=["never: [answer]"], description="None of these nodes ran."
+    )
+    routes: Annotated[list[Route], path_checks.routes] = Field(
         LEFT_OUT,
         examples=["routes: [{from: classify, to: answer}]"],
         description="These transitions were taken.",
     )
-    state: Matcher = Field(LEFT_OUT, description="The final state matches.")
-    output: Matcher = Field(LEFT_OUT, description="The result matches.")
-    state_schema: JSONSchema = Field(LEFT_OUT, description="The final state is valid under this JSON Schema.")
-    output_schema: JSONSchema = Field(LEFT_OUT, description="The result is valid under this JSON Schema.")
-    calls: list[Call] = Field(
+    state: Annotated[Matcher, end_checks.state] = Field(LEFT_OUT, description="The final state matches.")
+    output: Annotated[Matcher, end_checks.output] = Field(LEFT_OUT, description="The result matches.")
+    state_schema: Annotated[JSONSchema, end_checks.state_schema] = Field(
+        LEFT_OUT, description="The final state is valid under this JSON Schema."
+    )
+    output_schema: Annotated[JSONSchema, end_checks.output_schema] = Field(
+        LEFT_OUT, description="The result is valid under this JSON Schema."
+    )
+    calls: Annotated[list[Call], call_checks.calls] = Field(
         LEFT_OUT, examples=["calls: [{tool: find_order}]"], description="These calls were made."
     )
     calls_order: Literal["in_order", "any", "exact"] = Field(
         "in_order", description="`calls` are a subsequence of all calls, in any order, or all calls."
     )
-    never_calls: list[Call] = Field(
+    never_calls: Annotated[list[Call], call_checks.never_calls] = Field(
         LEFT_OUT, examples=["never_calls: [{tool: find_order}]"], description="No call matches any of these."
     )
-    call_counts: Annotated[dict[str, Counted], AfterValidator(_call_counts)] = Field(
+    call_counts: Annotated[dict[str, Counted], AfterValidator(_call_counts), call_checks.call_counts] = Field(
         LEFT_OUT,
         examples=["call_counts: {llm: 3}"],
         description="Number of calls, by kind or by `kind:name`.",
     )
-    error: ExpectedError = Field(
+    error: Annotated[ExpectedError, end_checks.error] = Field(
         LEFT_OUT, examples=["error: {message: {$contains: timed out}}"], description="The failure."
     )
-    interrupt: Matcher = Field(LEFT_OUT, description="The values with which the run paused, in order.")
-    latency: Latency = Field(
+    interrupt: Annotated[Matcher, end_checks.interrupt] = Field(
+        LEFT_OUT, description="The values with which the run paused, in order."
+    )
+    latency: Annotated[Latency, end_checks.latency] = Field(
         LEFT_OUT, examples=["latency: {total: 2}"], description="Upper bounds in virtual seconds."
     )
-    usage: UsageBounds = Field(
+    usage: Annotated[UsageBounds, end_checks.usage] = Field(
         LEFT_OUT,
         examples=["usage: {llm_calls: 2}"],
         description="Upper bounds on tokens, calls and cost of models.",
     )
-    warnings: list[Matcher] = Field(LEFT_OUT, description="These warnings were raised.")
-    never_warnings: list[Matcher] = Field(LEFT_OUT, description="No such warning was raised.")
-    checks: list[Condition] = Field(
+    warnings: Annotated[list[Matcher], end_checks.warnings] = Field(
+        LEFT_OUT, description="These warnings were raised."
+    )
+    never_warnings: Annotated[list[Matcher], end_checks.never_warnings] = Field(
+        LEFT_OUT, description="No such warning was raised."
+    )
+    checks: Annotated[list[Condition], own_checks.condition] = Field(
         LEFT_OUT, examples=["checks: [{that: 'state.count > 2'}]"], description="CEL conditions."
     )
-    custom: list[Custom] = Field(
+    custom: Annotated[list[Custom], own_checks.custom] = Field(
         LEFT_OUT,
         examples=["custom: [{call: my_checks.polite}]"],
         description="Python functions that score the run.",
@@ -345,12 +270,13 @@ class Expect(Strict):
     judge: Annotated[
         Annotated[list[Judge], Tag("list")] | Annotated[Judge, Tag("mapping")],
         by_shape("a judge, or a list of judges"),
+        own_checks.judge,
     ] = Field(
         LEFT_OUT,
         examples=["judge: [{rubric: It is polite., model: gpt-4o}]"],
         description="Models that grade the output: one judge, or a list.",
     )
-    unused: Annotated[bool, AfterValidator(_unused)] = Field(
+    unused: Annotated[bool, AfterValidator(_unused), end_checks.unused] = Field(
         LEFT_OUT, description="All stubs are used up; always checked."
     )
     weights: Annotated[dict[str, CheckWeight], AfterValidator(_weights)] = Field(
@@ -373,6 +299,20 @@ class Expect(Strict):
         return Expectations(values, self.weights or {}, dict(_spans(at)), prompts)
 
 
+CHECKS: Final = checks_of(Expect.model_fields, apart=("weights",))
+"""The checks by key, in the order of the format's documentation."""
+
+
+def checks_in(expect: Mapping[str, Any]) -> Iterator[tuple[str, Check]]:
+    """Yield the checks that are written in an `expect` mapping, in its order."""
+    return ((key, CHECKS[key]) for key in expect if key in CHECKS)
+
+
+def expectation_mentions(at: Document) -> Iterator[Mention]:
+    """Yield the names in the `expect` mapping at `at`."""
+    return (each for key, check in checks_in(at.value) for rule in check.names for each in rule(key, at))
+
+
 def check_items(at: Document, key: str) -> list[Document]:
     """Return the items of a check whose items are checks themselves; a single item is a list of one."""
     below = at.at((key,))
@@ -387,5 +327,5 @@ def _spans(at: Document) -> Iterator[tuple[str, Span]]:
     """Yield the locations of the checks: by key, and by `key[index]` where each item is a check."""
     for key in at.value:
         yield key, at.span((key,))
-        if key in ITEMIZED:
+        if key in CHECKS and CHECKS[key].items:
             yield from ((f"{key}[{index}]", item.span()) for index, item in enumerate(check_items(at, key)))

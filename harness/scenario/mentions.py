@@ -10,7 +10,6 @@ from dataclasses import dataclass
 from typing import Any, Final, Literal
 
 from harness.errors import Span
-from harness.expressions.cel import ITEM, Path
 from harness.matchers.value import is_matcher
 from harness.source.display import did_you_mean
 from harness.source.document import Document, DocumentPath
@@ -74,8 +73,6 @@ ENTRIES: Final = {
 }
 """The keys of a world that are mappings by name, each with the kind of call that it answers."""
 WORLD_KEYS: Final = frozenset({"llm", "human", "http", "mcp", "faults", "hooks", "env", *ENTRIES})
-_OF_ONE: Final = ("$all", "$some", "$json", "$exact")
-"""Matchers whose argument is compared with the same value, or with a part of it."""
 NAMED_BY_NODE: Final = "human"
 """The kind of calls that are named by the node that makes them."""
 RERUN: Final = "rerun"
@@ -84,18 +81,6 @@ NAMED_BY_URL: Final = "http"
 """The kind of calls whose names are URLs, which are not checked."""
 CONDITIONS: Final = "checks"
 """The key of CEL conditions."""
-_LOOKUP_ROLES: Final[Mapping[tuple[Path, bool], Role]] = {
-    (("path",), False): "node",
-    (("path", ITEM), True): "node",
-    (("visits",), False): "node",
-    (("latency", "nodes"), False): "timed",
-    (("state",), False): "absent",
-    (("output",), False): "absent",
-    (("calls", ITEM, "kind"), True): "kind",
-    (("calls", ITEM, "name"), True): "anything",
-    (("calls", ITEM, "node"), True): "caller",
-}
-"""The role of a name that a CEL condition looks up, by (path, is_value); see `NameLookup`."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -114,80 +99,25 @@ class Mention:
         return self.key in WORLD_KEYS
 
 
-def expectation_mentions(at: Document) -> Iterator[Mention]:
-    """Yield the names in the `expect` mapping at `at`."""
-    values = at.value
-    for key in ("path", "path_includes", "never"):
-        for path, name in _texts(values.get(key, ()), (key,)):
-            yield Mention(key, "node", name, at.span(path))
-    for key in ("visits", "max_visits"):
-        for name in values.get(key, ()):
-            yield Mention(key, "node", name, at.key_span((key, name)))
-    for index, route in enumerate(values.get("routes", ())):
-        yield Mention("routes", "source", route["from"], at.span(("routes", index, "from")))
-        yield Mention("routes", "target", route["to"], at.span(("routes", index, "to")))
-    for name in (values.get("latency") or {}).get("nodes", ()):
-        yield Mention("latency.nodes", "timed", name, at.key_span(("latency", "nodes", name)))
-    yield from _in_calls(values, at)
-    node = (values.get("error") or {}).get("node")
-    if isinstance(node, str):
-        yield Mention("error.node", "caller", node, at.span(("error", "node")))
-    for path, name in _texts(values.get("interrupt", ()), ("interrupt",)):
-        yield Mention("interrupt", "pause", name, at.span(path))
-    yield from _in_values(at)
-    for index, item in enumerate(values.get(CONDITIONS, ())):
-        yield from _in_condition(item["that"], at.span((CONDITIONS, index, "that")))
+def nodes_listed(key: str, at: Document) -> Iterator[Mention]:
+    """Yield the nodes in the list at `key`, which may contain lists."""
+    for path, name in written_texts(at.value[key], (key,)):
+        yield Mention(key, "node", name, at.span(path))
 
 
-def _in_values(at: Document) -> Iterator[Mention]:
-    """Yield the keys of the state and of the output that these expectations allow to be missing."""
-    for key in ("state", "output"):
-        for path in _absent(at.value.get(key), (key,)):
-            yield Mention(key, "absent", str(path[-1]), at.key_span(path))
-    for name in _optional(at.value.get("state_schema")):
-        where = at.key_span(("state_schema", "properties", name))
-        yield Mention("state_schema", "absent", name, where)
+def nodes_as_keys(key: str, at: Document) -> Iterator[Mention]:
+    """Yield the nodes that are the keys of the mapping at `key`."""
+    for name in at.value[key]:
+        yield Mention(key, "node", name, at.key_span((key, name)))
 
 
-def _absent(value: Any, path: DocumentPath, *, negated: bool = False) -> Iterator[DocumentPath]:
-    """Yield the paths of keys that match if they are missing: `$missing: true`, and keys under `$not`."""
-    if isinstance(value, list):
+def written_texts(value: Any, path: DocumentPath) -> Iterator[tuple[DocumentPath, str]]:
+    """Yield the texts in a list, at any depth, or the single text that stands in its place."""
+    if isinstance(value, str):
+        yield path, value
+    elif isinstance(value, list):
         for index, item in enumerate(value):
-            yield from _absent(item, (*path, index), negated=negated)
-    elif isinstance(value, Mapping):
-        for key, item in value.items():
-            is_matcher = str(key).startswith("$")
-            if key in _OF_ONE or (key == "$not" and not negated):
-                yield from _absent(item, (*path, key), negated=key == "$not")
-            elif not is_matcher and (negated or item == {"$missing": True}):
-                yield *path, key
-            elif not is_matcher:
-                yield from _absent(item, (*path, key))
-
-
-def _optional(schema: Any) -> list[str]:
-    """Return the properties that a schema lists but does not require."""
-    if not isinstance(schema, Mapping) or not isinstance(schema.get("properties"), Mapping):
-        return []
-    return [name for name in schema["properties"] if name not in schema.get("required", ())]
-
-
-def _in_condition(that: str, span: Span) -> Iterator[Mention]:
-    from harness.expressions.inspection import looked_up_names
-
-    for lookup in looked_up_names(that):
-        if role := _LOOKUP_ROLES.get((lookup.path, lookup.is_value)):
-            yield Mention(CONDITIONS, role, lookup.name, span)
-
-
-def _in_calls(values: Mapping[str, Any], at: Document) -> Iterator[Mention]:
-    for key in ("calls", "never_calls"):
-        for index, call in enumerate(values.get(key, ())):
-            yield from _in_call(key, call, at, (key, index))
-    for name in values.get("call_counts", ()):
-        kind, _, pattern = name.partition(":")
-        if pattern:
-            yield from _called("call_counts", kind, pattern, at.key_span(("call_counts", name)))
+            yield from written_texts(item, (*path, index))
 
 
 def world_mentions(at: Document) -> Iterator[Mention]:
@@ -214,7 +144,9 @@ def world_mentions(at: Document) -> Iterator[Mention]:
         if "node" in fault:
             yield Mention("faults", "caller", fault["node"], at.span(("faults", index, "node")))
         if "name" in fault:
-            yield from _called("faults", fault["effect"], fault["name"], at.span(("faults", index, "name")))
+            yield from target_mentions(
+                "faults", fault["effect"], fault["name"], at.span(("faults", index, "name"))
+            )
 
 
 def context_mentions(at: Document) -> Iterator[Mention]:
@@ -231,24 +163,15 @@ def context_mentions(at: Document) -> Iterator[Mention]:
         yield Mention("hooks", "hook", hook, at.span(("hooks", index)))
 
 
-def _in_call(key: str, call: Mapping[str, Any], at: Document, path: DocumentPath) -> Iterator[Mention]:
-    for kind, name in call.items():
-        if kind == "node":
-            yield Mention(f"{key}.node", "caller", name, at.span((*path, kind)))
-        elif kind not in ("args", "ok"):
-            yield from _called(key, kind, name, at.span((*path, kind)))
-            if key == "never_calls":
-                yield from _arguments(key, kind, at, (*path, "args"))
-
-
-def _arguments(key: str, kind: str, at: Document, path: DocumentPath) -> Iterator[Mention]:
+def argument_mentions(key: str, kind: str, at: Document, path: DocumentPath) -> Iterator[Mention]:
     """Yield the arguments at `path`, if there are any, of calls with arbitrary arguments."""
     args = at.at(path[:-1]).value.get("args")
     for name in written_arguments(args) if has_own_arguments(kind) else ():
         yield Mention(key, "argument", name, at.key_span((*path, name)), kind)
 
 
-def _called(key: str, kind: str, name: str, span: Span) -> Iterator[Mention]:
+def target_mentions(key: str, kind: str, name: str, span: Span) -> Iterator[Mention]:
+    """Yield the name of what is called, by the kind of the call."""
     if kind == NAMED_BY_NODE:
         yield Mention(key, "caller", name, span)
     elif kind != NAMED_BY_URL:
@@ -265,13 +188,4 @@ def _in_stubs(key: str, stubs: Any, at: Document, path: DocumentPath) -> Iterato
             yield Mention(key, "caller", stubs["node"], at.span((*path, "node")))
         if key == "llm" and "model" in stubs:
             yield Mention(key, "called", stubs["model"], at.span((*path, "model")), "llm")
-        yield from _arguments(key, ENTRIES.get(key, key), at, (*path, "args"))
-
-
-def _texts(value: Any, path: DocumentPath) -> Iterator[tuple[DocumentPath, str]]:
-    """Yield the texts in a list, at any depth, or the single text that stands in its place."""
-    if isinstance(value, str):
-        yield path, value
-    elif isinstance(value, list):
-        for index, item in enumerate(value):
-            yield from _texts(item, (*path, index))
+        yield from argument_mentions(key, ENTRIES.get(key, key), at, (*path, "args"))

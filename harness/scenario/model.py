@@ -41,10 +41,6 @@ class _Missing:
 MISSING: Final = _Missing()
 
 
-ITEMIZED: Final = ("checks", "custom", "judge")
-"""Keys of `expect` whose items are checks of their own."""
-
-
 @dataclass(frozen=True)
 class Expectations:
     """The `expect` mapping of a scenario or turn.
@@ -52,7 +48,7 @@ class Expectations:
     Attributes:
         values: the expected value of each check, as written.
         weights: the weights by check.
-        spans: the locations by key, and by `key[index]` for the keys in `ITEMIZED`.
+        spans: the locations by key, and by `key[index]` for each item that is a check of its own.
         prompts: by index of the judge, the prompts of the scenario or project that replace the library's.
     """
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
+from enum import Flag, auto
 from functools import lru_cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, Literal
@@ -92,6 +93,21 @@ class Observation:
         ]
 
 
+class Origin(Flag):
+    """What the failure of a check comes from, by which `harness.report.cause` tells causes from consequences.
+
+    RESULT  what the run came to; an early end explains it
+    EXCESS  something happened that should not have; an early end cannot explain it
+    PATH    the path, whatever else it says: it fails where the path is not the expected one
+    LOOP    an endless loop explains it
+    """
+
+    RESULT = 0
+    EXCESS = auto()
+    PATH = auto()
+    LOOP = auto()
+
+
 @dataclass
 class CheckResult:
     """The result of one check. `score` and `weight` are those of docs/scenario-format.md.
@@ -108,6 +124,12 @@ class CheckResult:
     message: str = ""
     span: Span | None = None
     broken: bool = False
+    origin: Origin = Origin.RESULT
+
+
+@dataclass
+class Gate(CheckResult):
+    """A check that sets the score to 0 if it fails, and does not count (weight 0) while it holds."""
 
 
 @dataclass(frozen=True)

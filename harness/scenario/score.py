@@ -8,10 +8,9 @@ from typing import Any, Final, NamedTuple
 
 from harness.errors import CannotEvaluate, FormatError
 from harness.matchers.value import matches
-from harness.scenario.checks.ending import TOLERANCE
-from harness.scenario.checks.run import Gate
+from harness.scenario.checks.finding import TOLERANCE
 from harness.scenario.model import Expectations
-from harness.scenario.outcome import JSON, CheckResult, Observation, Verdict
+from harness.scenario.outcome import JSON, CheckResult, Gate, Observation, Verdict
 from harness.statistics.ratio_interval import student_quantile
 
 Turns = Sequence[tuple[Observation, Expectations]]

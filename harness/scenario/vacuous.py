@@ -6,40 +6,16 @@ that never answer are in `harness.scenario.idle_stubs`, warnings that need a run
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, Final
 
 from harness.errors import ExpressionError, Problem, Span
 from harness.matchers.regex import last_part_matches
-from harness.matchers.vacuous import (
-    VacuousPart,
-    matches_anything,
-    matches_every_count,
-    vacuous_parts,
-    vacuous_schema,
-)
-from harness.scenario.document_expect import check_items
+from harness.scenario.document_expect import CHECKS, check_items, checks_in
 from harness.scenario.mentions import ENTRIES, unknown_arguments
-from harness.scenario.model import ITEMIZED
 from harness.source.display import did_you_mean
 from harness.source.document import Document, DocumentPath
 
-EMPTY_HOLDS: Final = frozenset(
-    {
-        *("path_includes", "visits", "max_visits", "never", "routes", "calls", "never_calls", "call_counts"),
-        *("latency", "usage", "warnings", "never_warnings", "checks", "judge", "custom"),
-    }
-)
-"""Checks that hold if they list nothing."""
-_ALWAYS_THERE: Final = ("state", "output", "interrupt")
-"""Values that every run has, though they may be null."""
-_MATCHED: Final = (*_ALWAYS_THERE, "warnings", "error")
-_COUNTED: Final = ("visits", "call_counts")
-_SCHEMAS: Final = ("state_schema", "output_schema")
-_MILLISECONDS: Final = 100
-"""A latency bound of at least this many seconds looks like milliseconds."""
-_GATES: Final = ("status", "unused")
-_OPTIONS: Final = ("calls_order", "weights")
 _COUNTS_NOTHING: Final = "a check of weight 0 counts nothing: it cannot fail the scenario"
 
 
@@ -69,81 +45,18 @@ def _in_expectations(at: Document, timeout_s: float) -> Iterator[Problem]:
     if not values:
         text = "'expect' lists nothing: it has no effect"
         yield _warning(text, at.span())
-    for key, value in values.items():
-        is_bound = key == "calls" and values.get("calls_order") == "exact"
-        if key in EMPTY_HOLDS and not value and not is_bound:
-            yield _warning(f"'{key}' lists nothing, so it cannot fail", at.key_span((key,)))
-    yield from _in_latency(at, timeout_s)
-    yield from _in_values(at)
-    yield from _in_calls(at)
-    yield from _in_items(at)
-    yield from _in_weights(at)
-
-
-def _in_latency(at: Document, timeout_s: float) -> Iterator[Problem]:
-    bounds = at.value.get("latency") or {}
-    places = [("latency", "total"), *(("latency", "nodes", name) for name in bounds.get("nodes") or ())]
-    for place in places:
-        bound = bounds.get("total") if place[1] == "total" else bounds["nodes"][place[-1]]
-        if bound is not None and bound >= timeout_s:
-            text = f"this bound cannot be exceeded: a run ends at its timeout of {timeout_s:g} s"
-            hint = "it is in seconds" if bound >= _MILLISECONDS else ""
-            yield _warning(text, at.span(place), hint)
-    if bounds.get("nodes") == {}:
-        text = "'latency.nodes' lists nothing, so it cannot fail"
-        yield _warning(text, at.key_span(("latency", "nodes")))
-
-
-def _in_values(at: Document) -> Iterator[Problem]:
-    """Warn of matchers and schemas that every value matches."""
-    values = at.value
-    for key in _ALWAYS_THERE:
-        if key in values and matches_anything(values[key]):
-            yield _warning(f"'{key}' is present in every run, so this cannot fail", at.span((key,)))
-    for key in _MATCHED:
-        if key in values and not (key == "error" and not values[key]):  # `error: {}`: there is one
-            yield from _located(vacuous_parts(values[key]), at.at((key,)))
-    for key in _SCHEMAS:
-        if key in values:
-            yield from _located(vacuous_schema(values[key]), at.at((key,)))
-    for key in _COUNTED:
-        for name, count in (values.get(key) or {}).items():
-            if matches_every_count(count):
-                yield _warning("every count matches, so this cannot fail", at.span((key, name)))
-
-
-def _in_calls(at: Document) -> Iterator[Problem]:
-    """Warn of expected arguments that every call has.
-
-    In `never_calls`, `args: {}` forbids the call with any arguments.
-    """
-    for index, call in enumerate(at.value.get("calls") or ()):
-        if "args" in call:
-            yield from _located(vacuous_parts(call["args"]), at.at(("calls", index, "args")))
-    for index, call in enumerate(at.value.get("never_calls") or ()):
-        kind = next(iter(call.keys() - {"node", "args", "ok"}), "")
-        for name, hint in unknown_arguments(kind, call.get("args")):
-            text = f"no call of kind '{kind}' has an argument '{name}', so this cannot fail"
-            yield _warning(text, at.key_span(("never_calls", index, "args", name)), hint)
-    if "calls_order" in at.value and "calls" not in at.value:
-        text = "'calls_order' does nothing without 'calls'"
-        yield _warning(text, at.key_span(("calls_order",)))
-
-
-def _in_items(at: Document) -> Iterator[Problem]:
-    for index, item in enumerate(at.value.get("checks") or ()):
-        from harness.expressions.inspection import always_true_reason
-
-        if why := always_true_reason(item["that"]):
-            text = f"'{item['that']}' {why}, so it cannot fail"
-            yield _warning(text, at.span(("checks", index, "that")))
-    for key in ITEMIZED:
-        for item in check_items(at, key) if at.value.get(key) else ():
-            if key == "judge" and item.value.get("threshold") == 0:
-                text = "every grade reaches a threshold of 0, so this judge cannot fail"
-                yield _warning(text, item.span(("threshold",)))
+    for key, check in checks_in(values):
+        for part in (part for rule in check.vacuous for part in rule(key, values, timeout_s)):
+            path = (key, *part.path)
+            yield _warning(part.message, at.key_span(path) if part.on_key else at.span(path), part.hint)
+        for item in check_items(at, key) if check.items and values[key] else ():
             if item.value.get("weight") == 0:
                 yield _warning(_COUNTS_NOTHING, item.span(("weight",)))
+    for key, check in CHECKS.items():
+        if check.option in values and key not in values:
+            text = f"'{check.option}' does nothing without '{key}'"
+            yield _warning(text, at.key_span((check.option,)))
+    yield from _in_weights(at)
 
 
 def _in_weights(at: Document) -> Iterator[Problem]:
@@ -156,7 +69,7 @@ def _in_weights(at: Document) -> Iterator[Problem]:
         text = "the weight of every check is 0, so none of them counts"
         yield _warning(text, at.key_span(("weights",)))
     for key, weight in weights.items():
-        if key in _GATES:
+        if CHECKS[key].gate:
             continue
         if key not in values:
             if at.holds(("weights", key)):
@@ -164,7 +77,7 @@ def _in_weights(at: Document) -> Iterator[Problem]:
                     f"this weight has no effect: there is no check '{key}' here",
                     at.key_span(("weights", key)),
                 )
-        elif weight == 0 and one_counts and not (key in ITEMIZED and _have_weights(values[key])):
+        elif weight == 0 and one_counts and not (CHECKS[key].items and _have_weights(values[key])):
             yield _warning(_COUNTS_NOTHING, at.span(("weights", key)))
 
 
@@ -173,21 +86,15 @@ def _have_weights(items: Any) -> bool:
     return all("weight" in item for item in ([items] if isinstance(items, Mapping) else items))
 
 
-def _located(found: Iterable[VacuousPart], at: Document) -> Iterator[Problem]:
-    for part in found:
-        span = at.key_span(part.path) if part.on_key else at.span(part.path)
-        yield _warning(part.message, span, part.hint)
-
-
 def _weights(values: Mapping[str, Any], weights: Mapping[str, float]) -> Iterator[float]:
     """Yield the weights of all checks. A gate without a weight yields 1, since it can set the score to 0."""
-    for key, value in values.items():
-        if key in ("checks", "judge"):
-            items = [value] if isinstance(value, Mapping) else value
+    for key, check in checks_in(values):
+        if check.items:
+            items = [values[key]] if isinstance(values[key], Mapping) else values[key]
             yield from (item.get("weight", weights.get(key, 1)) for item in items)
-        elif key not in _OPTIONS:
+        else:
             yield weights.get(key, 1)
-    yield from (weights.get(key, 1) for key in _GATES if key not in values)
+    yield from (weights.get(key, 1) for key, check in CHECKS.items() if check.gate and key not in values)
 
 
 def _warning(text: str, span: Span, hint: str = "") -> Problem:

@@ -6,11 +6,11 @@ from typing import Any
 
 import pytest
 
-from harness.scenario.checks.path import path
 from harness.scenario.load import load_file
 from harness.scenario.outcome import Observation, Outcome
 from harness.scenario.run import run_scenario
 from tests.engine.events_dialect import known
+from tests.scenario.observed import checked
 
 
 @pytest.fixture(autouse=True)
@@ -108,4 +108,4 @@ def test_coverage_lists_what_was_taken_and_what_is_possible(outcomes: list[Outco
 )
 def test_a_path_without_supersteps_is_compared_start_by_start(expected: list[Any], score: float) -> None:
     observed = Observation(path=["a", "b", "c", "d"], has_supersteps=False)
-    assert path(expected, observed).score == score
+    assert checked("path", expected, observed).score == score

@@ -1,6 +1,7 @@
 import pytest
 
-from harness.scenario.outcome import CheckResult, Observation, Outcome
+from harness.scenario.document_expect import CHECKS
+from harness.scenario.outcome import CheckResult, Observation, Origin, Outcome
 from tests.report.fixtures import MakeCheck, MakeOutcome
 
 NODES = ["classify", "billing", "tech"]
@@ -36,6 +37,8 @@ def outcome() -> MakeOutcome:
 def failed_check() -> MakeCheck:
     def make(name: str = "path", message: str = "expected b, was c", **fields: object) -> CheckResult:
         values = {"passed": False, "score": 0.0, "weight": 1.0, "expected": ["b"], "actual": ["c"]} | fields
-        return CheckResult(name=name, message=message, **values)  # type: ignore[arg-type]
+        check = CHECKS.get(name.rpartition(": ")[2])
+        origin = check.origin if check is not None else Origin.RESULT
+        return CheckResult(name=name, message=message, origin=origin, **values)  # type: ignore[arg-type]
 
     return make

@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from harness.scenario.checks import run_checks
+from harness.scenario.checks.run import run_checks
 from harness.scenario.model import Expectations
 from harness.scenario.outcome import Observation
 

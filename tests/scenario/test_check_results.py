@@ -5,9 +5,9 @@ from typing import Any
 import pytest
 
 from harness.errors import Span
-from harness.scenario.checks import Gate, run_checks
+from harness.scenario.checks.run import run_checks
 from harness.scenario.model import Expectations
-from harness.scenario.outcome import Observation
+from harness.scenario.outcome import Gate, Observation
 from tests.scenario.observed import WEATHER, checked
 
 

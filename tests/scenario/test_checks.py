@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from harness.scenario.checks import CHECKS
+from harness.scenario.document_expect import CHECKS
 from harness.scenario.outcome import CustomVerdict, Observation
 from tests.scenario.observed import REFUSED, WEATHER, call, checked, ran
 

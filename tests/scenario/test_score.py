@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from harness.scenario.checks import run_checks
+from harness.scenario.checks.run import run_checks
 from harness.scenario.model import Expectations
 from harness.scenario.outcome import CheckResult, Observation
 from harness.scenario.score import (

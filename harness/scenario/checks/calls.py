@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import Any, Final, Literal, TypeVar
 
 from harness.errors import CannotEvaluate
 from harness.matchers.regex import last_part_matches, name_matches
+from harness.matchers.vacuous import VacuousPart, vacuous_parts
 from harness.matchers.value import leaf_score, matches
+from harness.scenario.checks.check import check, empty, every_count
 from harness.scenario.checks.finding import (
     Finding,
     as_list,
@@ -16,8 +18,10 @@ from harness.scenario.checks.finding import (
     pass_or_fail,
     readable_diff,
 )
-from harness.scenario.outcome import Observation
+from harness.scenario.mentions import Mention, argument_mentions, target_mentions, unknown_arguments
+from harness.scenario.outcome import Observation, Origin
 from harness.source.display import nearest
+from harness.source.document import Document
 
 
 def nearest_call(
@@ -159,6 +163,34 @@ ALIGNMENTS: Final[Mapping[Order, Callable[..., Pairs]]] = {
 }
 
 
+def _targets(key: str, at: Document) -> Iterator[Mention]:
+    for index, call in enumerate(at.value[key]):
+        for kind, name in call.items():
+            if kind == "node":
+                yield Mention(f"{key}.node", "caller", name, at.span((key, index, kind)))
+            elif kind not in OTHER_KEYS:
+                yield from target_mentions(key, kind, name, at.span((key, index, kind)))
+
+
+def _no_calls(key: str, expect: Mapping[str, Any], timeout_s: float) -> Iterator[VacuousPart]:
+    if expect.get("calls_order") != "exact":
+        yield from empty(key, expect, timeout_s)
+
+
+def _any_arguments(key: str, expect: Mapping[str, Any], _: float) -> Iterator[VacuousPart]:
+    """Tell of expected arguments that every call has."""
+    for index, call in enumerate(expect[key]):
+        if "args" in call:
+            yield from vacuous_parts(call["args"], (index, "args"))
+
+
+@check(
+    names=(_targets,),
+    vacuous=(_no_calls, _any_arguments),
+    untried=(),
+    origin=Origin.RESULT,
+    option="calls_order",
+)
 def calls(expected: Any, observed: Observation, order: Order = "in_order") -> Finding:
     """These calls were made; else the share found, or F1 for `exact`.
 
@@ -192,6 +224,22 @@ def calls(expected: Any, observed: Observation, order: Order = "in_order") -> Fi
     return Finding(2 * len(pairs) / total if total else 1.0, _summaries(seen), "\n".join(notes))
 
 
+def _arguments(key: str, at: Document) -> Iterator[Mention]:
+    for index, call in enumerate(at.value[key]):
+        for kind in call.keys() - set(OTHER_KEYS):
+            yield from argument_mentions(key, kind, at, (key, index, "args"))
+
+
+def _arguments_of_no_call(key: str, expect: Mapping[str, Any], _: float) -> Iterator[VacuousPart]:
+    """Tell of arguments that no call of their kind has. `args: {}` forbids the call with any arguments."""
+    for index, call in enumerate(expect[key]):
+        kind = next(iter(call.keys() - set(OTHER_KEYS)), "")
+        for name, hint in unknown_arguments(kind, call.get("args")):
+            text = f"no call of kind '{kind}' has an argument '{name}', so this cannot fail"
+            yield VacuousPart((index, "args", name), text, hint, on_key=True)
+
+
+@check(names=(_targets, _arguments), vacuous=(empty, _arguments_of_no_call), untried=(), origin=Origin.EXCESS)
 def never_calls(expected: Any, observed: Observation) -> Finding:
     """No call matches any of these, made or refused; else 0."""
     wrong = [call for call in observed.calls if any(call_matches(item, call) for item in as_list(expected))]
@@ -200,6 +248,14 @@ def never_calls(expected: Any, observed: Observation) -> Finding:
     )
 
 
+def _counted_targets(key: str, at: Document) -> Iterator[Mention]:
+    for name in at.value[key]:
+        kind, _, pattern = name.partition(":")
+        if pattern:
+            yield from target_mentions(key, kind, pattern, at.key_span((key, name)))
+
+
+@check(names=(_counted_targets,), vacuous=(empty, every_count), untried=(), origin=Origin.RESULT)
 def call_counts(expected: Mapping[str, Any], observed: Observation) -> Finding:
     """`{kind: count}` or `{"kind:name": count}`, the name a glob; else the share that hold.
 

@@ -3,21 +3,56 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from typing import TYPE_CHECKING, Any, Final
 
 from harness.errors import CannotEvaluate, ExpressionError
+from harness.expressions.cel import ITEM, Path
 from harness.matchers.plain import ABSENT
+from harness.matchers.vacuous import VacuousPart
+from harness.scenario.checks.check import check, empty
 from harness.scenario.checks.finding import Finding, one_line, pass_or_fail
-from harness.scenario.outcome import JSON, Observation
+from harness.scenario.mentions import Mention, Role
+from harness.scenario.outcome import JSON, Observation, Origin
+from harness.source.document import Document
 
 if TYPE_CHECKING:
     from harness.expressions.cel import Expression
 
 DEFAULT_THRESHOLD: Final = 0.5
+_LOOKUP_ROLES: Final[Mapping[tuple[Path, bool], Role]] = {
+    (("path",), False): "node",
+    (("path", ITEM), True): "node",
+    (("visits",), False): "node",
+    (("latency", "nodes"), False): "timed",
+    (("state",), False): "absent",
+    (("output",), False): "absent",
+    (("calls", ITEM, "kind"), True): "kind",
+    (("calls", ITEM, "name"), True): "anything",
+    (("calls", ITEM, "node"), True): "caller",
+}
+"""The role of a name that a CEL condition looks up, by (path, is_value); see `NameLookup`."""
 
 
-def condition(expected: Mapping[str, Any], observed: Observation) -> Finding:
+def _looked_up(key: str, at: Document) -> Iterator[Mention]:
+    from harness.expressions.inspection import looked_up_names
+
+    for index, item in enumerate(at.value[key]):
+        for lookup in looked_up_names(item["that"]):
+            if role := _LOOKUP_ROLES.get((lookup.path, lookup.is_value)):
+                yield Mention(key, role, lookup.name, at.span((key, index, "that")))
+
+
+def _always_true(key: str, expect: Mapping[str, Any], _: float) -> Iterator[VacuousPart]:
+    from harness.expressions.inspection import always_true_reason
+
+    for index, item in enumerate(expect[key]):
+        if why := always_true_reason(item["that"]):
+            yield VacuousPart((index, "that"), f"'{item['that']}' {why}, so it cannot fail")
+
+
+@check(names=(_looked_up,), vacuous=(empty, _always_true), untried=(), origin=Origin.RESULT, items=True)
+def condition(expected: Mapping[str, Any], observed: Observation, _: int) -> Finding:
     """One item of `checks`: the CEL expression `that` is true; else 0.
 
     Raises:
@@ -39,6 +74,7 @@ def condition(expected: Mapping[str, Any], observed: Observation) -> Finding:
     return pass_or_fail(result, result, f"{source} is false{values}")
 
 
+@check(names=(), vacuous=(empty,), untried=(), origin=Origin.RESULT, items=True)
 def custom(expected: Mapping[str, Any], observed: Observation, index: int) -> Finding:
     """One item of `custom`: the score that the function returned.
 
@@ -51,12 +87,21 @@ def custom(expected: Mapping[str, Any], observed: Observation, index: int) -> Fi
     return Finding(found.score, found.score, reason, broken=found.broken)
 
 
-def judge(expected: Mapping[str, Any], observed: Observation, grade: str) -> Finding:
+def _any_grade(key: str, expect: Mapping[str, Any], _: float) -> Iterator[VacuousPart]:
+    one = isinstance(expect[key], Mapping)
+    for index, item in enumerate([expect[key]] if one else expect[key]):
+        if item.get("threshold") == 0:
+            text = "every grade reaches a threshold of 0, so this judge cannot fail"
+            yield VacuousPart(("threshold",) if one else (index, "threshold"), text)
+
+
+@check(names=(), vacuous=(empty, _any_grade), untried=(), origin=Origin.RESULT, items=True)
+def judge(expected: Mapping[str, Any], observed: Observation, index: int) -> Finding:
     """One item of `judge`: a model's grade is at least `threshold` (default 0.5); else its grade.
 
-    Broken if the run lacks the material that the metric requires. `grade` is the item's key in
-    `observed.grades`: its index as text.
+    Broken if the run lacks the material that the metric requires.
     """
+    grade = str(index)
     metric = f"{expected['metric']}: " if "metric" in expected else ""
     if grade in observed.ungraded:
         return Finding(0.0, None, f"{metric}cannot be judged: {observed.ungraded[grade]}", broken=True)

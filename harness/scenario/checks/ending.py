@@ -3,15 +3,19 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import Any, Final
 
 from harness.matchers.json_schema import schema_errors
-from harness.matchers.plain import ABSENT
+from harness.matchers.plain import ABSENT, kind_of
 from harness.matchers.regex import last_part_matches
+from harness.matchers.schema_flaws import keywords_of_other_types
+from harness.matchers.vacuous import VacuousPart, matches_anything, vacuous_parts, vacuous_schema
 from harness.matchers.value import compare, is_matcher, matches
+from harness.scenario.checks.check import check, empty
 from harness.scenario.checks.finding import (
+    TOLERANCE,
     Finding,
     as_list,
     difference_text,
@@ -20,15 +24,24 @@ from harness.scenario.checks.finding import (
     pass_or_fail,
     readable_diff,
 )
-from harness.scenario.outcome import JSON, Observation
+from harness.scenario.mentions import Mention, written_texts
+from harness.scenario.outcome import JSON, Observation, Origin
 from harness.source.display import clip
+from harness.source.document import Document, DocumentPath
 from harness.source.project import PYPROJECT
 
 _NAME_LENGTH: Final = 60
 _MOST_NAMED: Final = 5
+_MILLISECONDS: Final = 100
+"""A latency bound of at least this many seconds looks like milliseconds."""
+_TYPED: Final = "say which `type` it has to be; of JSON in a text: {$json: {$schema: …}}"
+_TOKENS: Final = ("input_tokens", "output_tokens", "cost")
+_OF_ONE: Final = ("$all", "$some", "$json", "$exact")
+"""Matchers whose argument is compared with the same value, or with a part of it."""
 _PLACE: Final = re.compile(r"\A[^\n]*?:\d+:\d+: ")
 
 
+@check(names=(), vacuous=(), untried=(), origin=Origin.RESULT, gate=True)
 def status(expected: Any, observed: Observation) -> Finding:
     """`completed` (default), `interrupted`, `failed`, `timeout` or `invalid`; else 0."""
     if matches(expected, observed.status):
@@ -53,6 +66,24 @@ def _timeout_text(observed: Observation) -> str:
     return text + (f"; called and never started: {', '.join(list(waiting)[:_MOST_NAMED])}" if waiting else "")
 
 
+def _any_value(key: str, expect: Mapping[str, Any], _: float) -> Iterator[VacuousPart]:
+    """Tell of a matcher that every value matches, though it may be null."""
+    if matches_anything(expect[key]):
+        yield VacuousPart((), f"'{key}' is present in every run, so this cannot fail")
+
+
+def _vacuous_parts(key: str, expect: Mapping[str, Any], _: float) -> Iterator[VacuousPart]:
+    if expect[key] or key != "error":  # `error: {}`: there is one
+        yield from vacuous_parts(expect[key])
+
+
+def _failing_node(key: str, at: Document) -> Iterator[Mention]:
+    node = (at.value[key] or {}).get("node")
+    if isinstance(node, str):
+        yield Mention("error.node", "caller", node, at.span((key, "node")))
+
+
+@check(names=(_failing_node,), vacuous=(_vacuous_parts,), untried=(), origin=Origin.RESULT)
 def error(expected: Any, observed: Observation) -> Finding:
     """`{type?, message?, node?}` of the failure; else the share that hold. `null`: there was none."""
     actual = observed.error
@@ -64,6 +95,12 @@ def error(expected: Any, observed: Observation) -> Finding:
     return partial_credit(faults, actual)
 
 
+def _pauses(key: str, at: Document) -> Iterator[Mention]:
+    for path, name in written_texts(at.value[key], (key,)):
+        yield Mention(key, "pause", name, at.span(path))
+
+
+@check(names=(_pauses,), vacuous=(_any_value, _vacuous_parts), untried=(), origin=Origin.RESULT)
 def interrupt(expected: Any, observed: Observation) -> Finding:
     """The values with which the run paused, in order; else the share that match, of the longer of both lists.
 
@@ -81,6 +118,7 @@ def interrupt(expected: Any, observed: Observation) -> Finding:
     return partial_credit(faults, actual)
 
 
+@check(names=(), vacuous=(empty, _vacuous_parts), untried=(), origin=Origin.RESULT)
 def warnings(expected: Any, observed: Observation) -> Finding:
     """Each of these is the text of a warning (a plain text must be equal); else the share found."""
     raised = "; ".join(map(one_line, observed.warnings)) or "none"
@@ -93,6 +131,19 @@ def warnings(expected: Any, observed: Observation) -> Finding:
     return finding if finding.score == 1 else replace(finding, message=message)
 
 
+def _near_misses(key: str, expect: Mapping[str, Any], observed: Observation) -> Iterator[tuple[str, str]]:
+    """Tell of texts that are only a part of a warning, since a text must be equal."""
+    for wanted in expect[key]:
+        if isinstance(wanted, str) and any(_is_part(wanted, text) for text in observed.warnings):
+            text = f"'{wanted}' is only a part of a warning, but plain text must equal the whole warning"
+            yield text, "write {$contains: …} for a part"
+
+
+def _is_part(wanted: str, text: str) -> bool:
+    return wanted != text and wanted.lower() in text.lower()
+
+
+@check(names=(), vacuous=(empty,), untried=(_near_misses,), origin=Origin.EXCESS)
 def never_warnings(expected: Any, observed: Observation) -> Finding:
     """None of these is the text of a warning; else 0."""
     raised = [text for text in observed.warnings if any(_fits(text, wanted) for wanted in as_list(expected))]
@@ -104,6 +155,7 @@ def _fits(text: str, wanted: Any) -> bool:
     return matches(wanted, text) or matches(wanted, _PLACE.sub("", text))
 
 
+@check(names=(), vacuous=(), untried=(), origin=Origin.PATH, gate=True)
 def unused(_: Any, observed: Observation) -> Finding:
     """No stub is left over; else 0."""
     return pass_or_fail(
@@ -161,21 +213,68 @@ def _failure_text(failure: Mapping[str, Any]) -> str:
     return f"{failure.get('type')}: {first}{' …' if rest else ''}{where}"
 
 
+def _missing_keys(key: str, at: Document) -> Iterator[Mention]:
+    """Yield the keys that are allowed to be missing: with a typo, they always are."""
+    for path in _absent(at.value[key], (key,)):
+        yield Mention(key, "absent", str(path[-1]), at.key_span(path))
+
+
+def _absent(value: Any, path: DocumentPath, *, negated: bool = False) -> Iterator[DocumentPath]:
+    """Yield the paths of keys that match if they are missing: `$missing: true`, and keys under `$not`."""
+    if isinstance(value, list):
+        for index, item in enumerate(value):
+            yield from _absent(item, (*path, index), negated=negated)
+    elif isinstance(value, Mapping):
+        for key, item in value.items():
+            is_matcher = str(key).startswith("$")
+            if key in _OF_ONE or (key == "$not" and not negated):
+                yield from _absent(item, (*path, key), negated=key == "$not")
+            elif not is_matcher and (negated or item == {"$missing": True}):
+                yield *path, key
+            elif not is_matcher:
+                yield from _absent(item, (*path, key))
+
+
+@check(names=(_missing_keys,), vacuous=(_any_value, _vacuous_parts), untried=(), origin=Origin.RESULT)
 def state(expected: Any, observed: Observation) -> Finding:
     """The final state matches (mappings as subsets); else the share of leaf keys that match."""
     return _value(expected, observed.state)
 
 
+@check(names=(_missing_keys,), vacuous=(_any_value, _vacuous_parts), untried=(), origin=Origin.RESULT)
 def output(expected: Any, observed: Observation) -> Finding:
     """The result matches (mappings as subsets); else the share of leaf keys that match."""
     return _value(expected, observed.output)
 
 
+def _optional(key: str, at: Document) -> Iterator[Mention]:
+    """Yield the properties that a schema lists but does not require."""
+    schema = at.value[key]
+    if isinstance(schema, Mapping) and isinstance(schema.get("properties"), Mapping):
+        for name in schema["properties"]:
+            if name not in schema.get("required", ()):
+                yield Mention(key, "absent", name, at.key_span((key, "properties", name)))
+
+
+def _vacuous_schema(key: str, expect: Mapping[str, Any], _: float) -> Iterator[VacuousPart]:
+    yield from vacuous_schema(expect[key])
+
+
+def _silent_schema(key: str, expect: Mapping[str, Any], observed: Observation) -> Iterator[tuple[str, str]]:
+    """Tell of a schema whose keywords all apply to other types: any text is valid under `properties`."""
+    value = observed.state if key == "state_schema" else observed.output
+    if keywords := keywords_of_other_types(expect[key], value):
+        what = f"{key} does not constrain {kind_of(value)}"
+        yield f"{what}: '{keywords[0]}' applies to values of another type", _TYPED
+
+
+@check(names=(_optional,), vacuous=(_vacuous_schema,), untried=(_silent_schema,), origin=Origin.RESULT)
 def state_schema(expected: Any, observed: Observation) -> Finding:
     """The final state is valid under this JSON Schema (2020-12); else 0."""
     return _valid(expected, observed.state)
 
 
+@check(names=(), vacuous=(_vacuous_schema,), untried=(_silent_schema,), origin=Origin.RESULT)
 def output_schema(expected: Any, observed: Observation) -> Finding:
     """The result is valid under this JSON Schema (2020-12); else 0."""
     return _valid(expected, observed.output)
@@ -198,10 +297,24 @@ def _expected_part(expected: Any, actual: JSON) -> JSON:
     return {key: _expected_part(wanted, actual[key]) for key, wanted in expected.items() if key in actual}
 
 
-TOLERANCE: Final = 1e-9
-"""Allowed excess over a bound, since sums of floats are inexact: 0.1 + 0.2 is within 0.3."""
+def _timed(key: str, at: Document) -> Iterator[Mention]:
+    for name in at.value[key].get("nodes", ()):
+        yield Mention("latency.nodes", "timed", name, at.key_span((key, "nodes", name)))
 
 
+def _beyond_timeout(key: str, expect: Mapping[str, Any], timeout_s: float) -> Iterator[VacuousPart]:
+    bounds = expect[key]
+    nodes = bounds.get("nodes", {})
+    total = [(("total",), bounds["total"])] if "total" in bounds else []
+    for path, bound in (*total, *((("nodes", name), most) for name, most in nodes.items())):
+        if bound >= timeout_s:
+            text = f"this bound cannot be exceeded: a run ends at its timeout of {timeout_s:g} s"
+            yield VacuousPart(path, text, "it is in seconds" if bound >= _MILLISECONDS else "")
+    if "nodes" in bounds and not nodes:
+        yield VacuousPart(("nodes",), "'latency.nodes' lists nothing, so it cannot fail", on_key=True)
+
+
+@check(names=(_timed,), vacuous=(empty, _beyond_timeout), untried=(), origin=Origin.EXCESS)
 def latency(expected: Mapping[str, Any], observed: Observation) -> Finding | None:
     """Upper bounds in virtual seconds by node; else the share that hold.
 
@@ -211,6 +324,16 @@ def latency(expected: Mapping[str, Any], observed: Observation) -> Finding | Non
     return _bounded(bounds, observed.latency.get("nodes", {}), " s") if bounds else None
 
 
+def _no_tokens(key: str, expect: Mapping[str, Any], observed: Observation) -> Iterator[tuple[str, str]]:
+    """Tell of bounds on tokens and cost if models were called but reported no tokens."""
+    usage = observed.usage
+    bounds = [name for name in _TOKENS if name in expect[key]]
+    if bounds and usage["llm_calls"] and not usage["input_tokens"] and not usage["output_tokens"]:
+        text = f"no model reported tokens, so the bound of {', '.join(bounds)} was not checked"
+        yield text, "a stub reports them by `usage`"
+
+
+@check(names=(), vacuous=(empty,), untried=(_no_tokens,), origin=Origin.EXCESS | Origin.LOOP)
 def usage(expected: Mapping[str, Any], observed: Observation) -> Finding:
     """Upper bounds: `{input_tokens, output_tokens, llm_calls, cost}`; else the share that hold.
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Final
 
 import yaml
 
@@ -14,6 +14,8 @@ from harness.matchers.value import Comparison, Mismatch, compare, is_matcher
 from harness.scenario.outcome import JSON
 from harness.source.display import clip, truncated
 
+TOLERANCE: Final = 1e-9
+"""Allowed excess over a bound, since sums of floats are inexact: 0.1 + 0.2 is within 0.3."""
 LONGEST_TEXT = 500
 MOST_ITEMS = 50
 _SCALARS = frozenset({int, bool, float, type(None)})

@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from operator import eq
 from typing import Any, Final
 
 from harness.matchers.value import matches
 from harness.scenario.checks.calls import common_subsequence
+from harness.scenario.checks.check import check, empty, every_count
 from harness.scenario.checks.finding import Finding, as_list, one_line, partial_credit, pass_or_fail
-from harness.scenario.outcome import Observation
+from harness.scenario.mentions import Mention, nodes_as_keys, nodes_listed
+from harness.scenario.outcome import Observation, Origin
+from harness.source.document import Document
 
 NEARBY: Final = 8
 """Number of steps shown on either side of the first difference."""
@@ -18,6 +21,7 @@ Step = tuple[str, ...]
 """The nodes of one superstep, sorted: they have no order."""
 
 
+@check(names=(nodes_listed,), vacuous=(), untried=(), origin=Origin.LOOP)
 def path(expected: Any, observed: Observation) -> Finding:
     """The nodes ran in exactly this order; else longest common subsequence / longer length.
 
@@ -34,6 +38,7 @@ def path(expected: Any, observed: Observation) -> Finding:
     return Finding(common / max(len(wanted), len(ran)), observed.path, _divergence(wanted, ran))
 
 
+@check(names=(nodes_listed,), vacuous=(empty,), untried=(), origin=Origin.PATH)
 def path_includes(expected: Any, observed: Observation) -> Finding:
     """These nodes ran, in this order, whatever ran between; else longest common subsequence / expected length.
 
@@ -52,16 +57,19 @@ def path_includes(expected: Any, observed: Observation) -> Finding:
     return Finding(score, observed.path, message)
 
 
+@check(names=(nodes_as_keys,), vacuous=(empty, every_count), untried=(), origin=Origin.PATH)
 def visits(expected: Mapping[str, Any], observed: Observation) -> Finding:
     """`{node: count}`: how often each node ran; else the share that hold."""
     return _counted(expected, observed, lambda wanted, count: matches(wanted, count), "")
 
 
+@check(names=(nodes_as_keys,), vacuous=(empty,), untried=(), origin=Origin.EXCESS | Origin.LOOP)
 def max_visits(expected: Mapping[str, Any], observed: Observation) -> Finding:
     """`{node: count}`: how often each node ran at most; else the share that hold."""
     return _counted(expected, observed, lambda most, count: bool(count <= most), "at most ")
 
 
+@check(names=(nodes_listed,), vacuous=(empty,), untried=(), origin=Origin.EXCESS)
 def never(expected: Any, observed: Observation) -> Finding:
     """None of these nodes ran; else 0."""
     ran = _names(observed.path)
@@ -69,6 +77,13 @@ def never(expected: Any, observed: Observation) -> Finding:
     return pass_or_fail(not wrong, observed.path, f"ran: {', '.join(wrong)}")
 
 
+def _ends_of_routes(key: str, at: Document) -> Iterator[Mention]:
+    for index, route in enumerate(at.value[key]):
+        yield Mention(key, "source", route["from"], at.span((key, index, "from")))
+        yield Mention(key, "target", route["to"], at.span((key, index, "to")))
+
+
+@check(names=(_ends_of_routes,), vacuous=(empty,), untried=(), origin=Origin.PATH)
 def routes(expected: Any, observed: Observation) -> Finding:
     """These `{from, to}` transitions were taken; else the share that hold."""
     faults = []

@@ -2,66 +2,42 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any, Final
 
 from harness.errors import CannotEvaluate, SourceError
-from harness.scenario.checks import calls, conditions, ending, path
-from harness.scenario.checks import ending as bounds
-from harness.scenario.checks import ending as values
 from harness.scenario.checks.finding import Finding, trim
-from harness.scenario.model import ITEMIZED, Expectations
-from harness.scenario.outcome import CheckResult, Observation, Status
+from harness.scenario.document_expect import CHECKS
+from harness.scenario.model import Expectations
+from harness.scenario.outcome import CheckResult, Gate, Observation, Origin, Status
 from harness.scenario.real_limit import progress
 
-Check = Callable[..., Finding | None]
-"""A function of (expected, observed), and for some of an option; returns None if there is nothing to check."""
-
-CHECKS: Final[Mapping[str, Check]] = {
-    "status": ending.status,
-    "unused": ending.unused,
-    "error": ending.error,
-    "interrupt": ending.interrupt,
-    "path": path.path,
-    "path_includes": path.path_includes,
-    "visits": path.visits,
-    "max_visits": path.max_visits,
-    "never": path.never,
-    "routes": path.routes,
-    "state": values.state,
-    "output": values.output,
-    "state_schema": values.state_schema,
-    "output_schema": values.output_schema,
-    "calls": calls.calls,
-    "never_calls": calls.never_calls,
-    "call_counts": calls.call_counts,
-    "latency": bounds.latency,
-    "usage": bounds.usage,
-    "warnings": ending.warnings,
-    "never_warnings": ending.never_warnings,
-    "checks": conditions.condition,
-    "custom": conditions.custom,
-    "judge": conditions.judge,
-}
-
-
-GATES: Final = ("status", "unused")
-OPTIONS: Final = ("calls_order",)
-
-
-@dataclass
-class Gate(CheckResult):
-    """A check that sets the score to 0 if it fails, and does not count (weight 0) while it holds."""
+_FIRST: Final = ("status", "unused", "error", "interrupt")
+"""How the run ended explains most of what follows."""
+_ORDER: Final = (*_FIRST, *(key for key in CHECKS if key not in _FIRST))
 
 
 @dataclass(frozen=True)
-class _Check:
-    """One check to run. `item` is its index in an itemized key."""
+class _Part:
+    """One check to run. `item` is its index in a list of checks."""
 
     key: str
     expected: Any
     item: int | None = None
+
+    @property
+    def name(self) -> str:
+        if self.item is None:
+            return self.key
+        named = self.expected.get("name") if isinstance(self.expected, Mapping) else None
+        return str(named) if named else f"{self.key}[{self.item}]"
+
+    def weight(self, expect: Expectations) -> float:
+        weight = expect.weights.get(self.key, 1.0)
+        if self.item is not None and isinstance(self.expected, Mapping):
+            weight = self.expected.get("weight", weight)
+        return float(weight)
 
 
 def run_checks(
@@ -71,66 +47,61 @@ def run_checks(
     allow_unused: bool = False,
     default_status: Status = "completed",
 ) -> list[CheckResult]:
-    """Return the results of all checks, in the order of `CHECKS`.
+    """Return the results of all checks: first of how the run ended, then in the order of `CHECKS`.
 
     Each item of `checks`, `custom` and `judge` is a check of its own. `status` (`default_status` if it is not
     written) and `unused` (unless `allow_unused`) are always checked. They are `Gate`s unless `expect.weights`
     gives them a weight. The weight of an item has priority over that of its key. A check that cannot be
     evaluated is `broken` and has a message; nothing is raised.
     """
-    return [
-        result
-        for check in _checks(expect, allow_unused, default_status)
-        for result in _results(check, expect, observed)
-    ]
-
-
-def _checks(expect: Expectations, allow_unused: bool, default_status: Status) -> Iterator[_Check]:
     values = {"status": default_status, **expect.values, "unused": []}
     if allow_unused:
         del values["unused"]
-    for key in CHECKS:
-        if key in ITEMIZED:
-            yield from (_Check(key, item, index) for index, item in enumerate(values.get(key, ())))
+    return [result for part in _parts(values) for result in _results(part, expect, observed)]
+
+
+def _parts(values: Mapping[str, Any]) -> Iterator[_Part]:
+    for key in _ORDER:
+        if CHECKS[key].items:
+            yield from (_Part(key, item, index) for index, item in enumerate(values.get(key, ())))
         elif key in values:
-            yield _Check(key, values[key])
+            yield _Part(key, values[key])
+    options = {check.option for check in CHECKS.values()}
     yield from (
-        _Check(key, value) for key, value in values.items() if key not in CHECKS and key not in OPTIONS
+        _Part(key, value) for key, value in values.items() if key not in CHECKS and key not in options
     )
 
 
-def _results(check: _Check, expect: Expectations, observed: Observation) -> Iterator[CheckResult]:
-    finding = _finding(check, expect, observed)
+def _results(part: _Part, expect: Expectations, observed: Observation) -> Iterator[CheckResult]:
+    finding = _finding(part, expect, observed)
     if finding is None:
         return
-    gate = check.key in GATES and check.key not in expect.weights
-    kind = Gate if gate else CheckResult
-    yield kind(
-        name=_name(check),
+    check = CHECKS.get(part.key)
+    gate = check is not None and check.gate and part.key not in expect.weights
+    yield (Gate if gate else CheckResult)(
+        name=part.name,
         passed=finding.score == 1,
         score=finding.score,
-        weight=0.0 if gate else _weight(check, expect),
-        expected=check.expected,
+        weight=0.0 if gate else part.weight(expect),
+        expected=part.expected,
         actual=trim(finding.actual),
         message=finding.message,
         broken=finding.broken,
-        span=expect.spans.get(f"{check.key}[{check.item}]", expect.spans.get(check.key)),
+        span=expect.spans.get(f"{part.key}[{part.item}]", expect.spans.get(part.key)),
+        origin=check.origin if check is not None else Origin.RESULT,
     )
 
 
-def _finding(check: _Check, expect: Expectations, observed: Observation) -> Finding | None:
-    if check.key not in CHECKS:
-        return Finding(0.0, None, f"there is no check {check.key}", broken=True)
-    options: dict[str, Any] = {}
-    if check.key == "calls" and "calls_order" in expect.values:
-        options["order"] = expect.values["calls_order"]
-    if check.key == "judge":
-        options["grade"] = str(check.item)
-    if check.key == "custom":
-        options["index"] = check.item
-    progress.check(_name(check))
+def _finding(part: _Part, expect: Expectations, observed: Observation) -> Finding | None:
+    if part.key not in CHECKS:
+        return Finding(0.0, None, f"there is no check {part.key}", broken=True)
+    check = CHECKS[part.key]
+    more = (
+        [part.item] if check.items else [expect.values[key] for key in [check.option] if key in expect.values]
+    )
+    progress.check(part.name)
     try:
-        finding = CHECKS[check.key](check.expected, observed, **options)
+        finding = check(part.expected, observed, *more)
         if finding is not None and not 0 <= finding.score <= 1:
             raise ValueError(f"its score is {finding.score}")
     except CannotEvaluate as error:
@@ -140,17 +111,3 @@ def _finding(check: _Check, expect: Expectations, observed: Observation) -> Find
     except Exception as error:  # an exception in a check must not end the suite
         return Finding(0.0, None, f"check broke: {type(error).__name__}: {error}", broken=True)
     return finding
-
-
-def _name(check: _Check) -> str:
-    if check.item is None:
-        return check.key
-    named = check.expected.get("name") if isinstance(check.expected, Mapping) else None
-    return str(named) if named else f"{check.key}[{check.item}]"
-
-
-def _weight(check: _Check, expect: Expectations) -> float:
-    weight = expect.weights.get(check.key, 1.0)
-    if check.item is not None and isinstance(check.expected, Mapping):
-        weight = check.expected.get("weight", weight)
-    return float(weight)
