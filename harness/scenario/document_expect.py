@@ -186,7 +186,7 @@ def _weights(weights: dict[str, float]) -> dict[str, float]:
 
 
 class Expect(Strict):
-    """The expectations of a run. Each key is annotated with its check."""
+    """The expectations of a run. Each key is a check."""
 
     model_config = ConfigDict(title="'expect'")
 
@@ -304,8 +304,8 @@ CHECKS: Final = checks_of(Expect.model_fields, apart=("weights",))
 
 
 def checks_in(expect: Mapping[str, Any]) -> Iterator[tuple[str, Check]]:
-    """Yield the checks that are written in an `expect` mapping, in its order."""
-    return ((key, CHECKS[key]) for key in expect if key in CHECKS)
+    """Yield the checks that are written in an `expect` mapping, in the order of `CHECKS`."""
+    return ((key, check) for key, check in CHECKS.items() if key in expect)
 
 
 def expectation_mentions(at: Document) -> Iterator[Mention]:

@@ -94,7 +94,7 @@ class Observation:
 
 
 class Origin(Flag):
-    """What the failure of a check comes from, by which `harness.report.cause` tells causes from consequences.
+    """The origin of the failure of a check, by which `harness.report.cause` tells causes from consequences.
 
     RESULT  what the run came to; an early end explains it
     EXCESS  something happened that should not have; an early end cannot explain it

@@ -14,7 +14,7 @@ from harness.scenario.outcome import CheckResult, Gate, Observation, Origin, Sta
 from harness.scenario.real_limit import progress
 
 _FIRST: Final = ("status", "unused", "error", "interrupt")
-"""How the run ended explains most of what follows."""
+"""Checks of the end of the run, which explains most of what follows."""
 _ORDER: Final = (*_FIRST, *(key for key in CHECKS if key not in _FIRST))
 
 
