@@ -1,11 +1,14 @@
 """A genetic search for a better agent: its prompts, temperatures and tool lists.
 
-config      the settings of the search          lineage    the files it writes, and continues from
-space       the genes of a manifest             search     the genetic algorithm
-genome      one variation of the manifest       selection  parents of the next generation
-mutation    changes to single genes             crossover  one genome from two
-mutator     prompts rewritten by a model        holdout    scenarios that only confirm the winner
-    study       the whole search, from arguments to files
+config        the settings of the search
+genome        the genes of a manifest, one variation of it, crossover and mutation
+mutator       prompts rewritten by a model, or recombined from their sentences
+lineage       scored genomes and their files; how parents are selected
+search        the genetic algorithm
+confirmation  the scenarios that only confirm the winner
+patch         the winner as a patch of the manifest
+folder        the files of a search, and what it continues from
+study         the whole search, from arguments to files
 
 Source: docs/evolution.md.
 """

@@ -12,7 +12,7 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Annotated, Any, Final, Literal
 
-from pydantic import ConfigDict, Field
+from pydantic import Field
 
 from harness.errors import FormatError, Problem, Span
 from harness.evolution.genome import MUTATION_TYPES
@@ -34,10 +34,8 @@ _Whole = Annotated[int, Field(ge=1)]
 _Mutation = Literal["prompt_variation", "temperature_adjustment", "tool_selection"]
 
 
-class EvolutionKeys(Strict):
+class EvolutionKeys(Strict, title="an evolution section"):
     """The keys of an `evolution` section."""
-
-    model_config = ConfigDict(title="an evolution section")
 
     enabled: bool = LEFT_OUT
     strategy: str = LEFT_OUT
@@ -52,10 +50,8 @@ class EvolutionKeys(Strict):
     test_scenarios: list[Any] = LEFT_OUT
 
 
-class ConfigFile(EvolutionKeys):
+class ConfigFile(EvolutionKeys, title="a configuration of a search"):
     """A file with the keys of the section, and the model that rewrites prompts."""
-
-    model_config = ConfigDict(title="a configuration of a search")
 
     mutator: Name = LEFT_OUT
     llm: dict[str, list[Any]] = LEFT_OUT

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import random
-from collections.abc import Iterable, Mapping, Sequence
-from typing import Any, Final, NamedTuple, TypeVar
+from collections.abc import Mapping, Sequence
+from typing import Any, Final, TypeVar
 
 from harness.report.scenario_runs import Run, ScenarioCollector
 from harness.report.summary import summarise
@@ -40,12 +40,11 @@ def confirmation(lines: Sequence[Mapping[str, Any]], winner: str, no_difference:
         "difference": difference,
         "verdict": difference["verdict"] if difference else None,
         "note": after.get("note"),
-        "spent": {"calls": _calls(lines), "cost": sum(line["usage"]["cost"] or 0.0 for line in lines)},
+        "spent": {
+            "calls": sum(line["usage"]["llm_calls"] or 0 for line in lines),
+            "cost": sum(line["usage"]["cost"] or 0.0 for line in lines),
+        },
     }
-
-
-def _calls(lines: Iterable[Mapping[str, Any]]) -> int:
-    return sum(line["usage"]["llm_calls"] or 0 for line in lines)
 
 
 MIN_HELD_OUT: Final = 6
@@ -54,26 +53,18 @@ MIN_HELD_OUT: Final = 6
 Item = TypeVar("Item")
 
 
-class Split(NamedTuple):
-    """The indices of the scenarios for the search (training), and of those held out."""
+def split(items: Sequence[Item], share: float, seed: int) -> tuple[list[Item], list[Item]]:
+    """Split scenarios at random into those to search with (training) and those held out, `share` of them.
 
-    training: tuple[int, ...]
-    holdout: tuple[int, ...]
-
-
-def split(count: int, share: float, seed: int) -> Split:
-    """Split `count` scenarios at random, with `share` of them held out. At least one remains for training."""
+    At least one remains for training.
+    """
+    count = len(items)
     held = min(round(count * share), count - 1) if count else 0
     if share > 0 and count > 1:
         held = max(held, 1)
     drawn = set(random.Random(f"{seed}/holdout").sample(range(count), held))
-    indices = range(count)
-    return Split(tuple(at for at in indices if at not in drawn), tuple(at for at in indices if at in drawn))
-
-
-def items_at(items: Sequence[Item], indices: Sequence[int]) -> list[Item]:
-    """Return the items at these indices."""
-    return [items[at] for at in indices]
+    training = [item for at, item in enumerate(items) if at not in drawn]
+    return training, [item for at, item in enumerate(items) if at in drawn]
 
 
 def why_too_few(count: int, held: int, share: float) -> str:

@@ -12,7 +12,7 @@ import yaml
 
 from harness.errors import FormatError, Problem
 from harness.evolution.genome import Genome, Space
-from harness.evolution.lineage import EVOLUTION, FORMAT, GENOMES, MUTATIONS, write_json
+from harness.evolution.lineage import ANEW, EVOLUTION, FORMAT, GENOMES, MUTATIONS, damaged, write_json
 from harness.evolution.patch import PATCH
 from harness.report.encoding import replace, unwritable
 from harness.scenario.document import FORMAT_VERSION
@@ -21,8 +21,6 @@ from harness.selection.changes import Changes
 from harness.selection.inputs import InputFinder
 from harness.settings import Projects
 from harness.source.document import real_path, relative_path, shown_path
-
-_ANEW = "start anew with --fresh, or in another folder (--out DIR)"
 
 
 def fingerprints(
@@ -38,12 +36,11 @@ def fingerprints(
         inputs = finder.inputs(scenario)
         files |= {real_path(path) for path in (*inputs.files, *inputs.modules.files)}
     root = real_path(projects.common(each.file for each in scenarios).project)
-    found = {
+    return {
         relative_path(file, root): hashlib.sha256(file.read_bytes()).hexdigest()
         for file in sorted(files)
         if file.is_file()
     }
-    return found
 
 
 def read_earlier_search(folder: Path) -> dict[str, Any] | None:
@@ -58,11 +55,9 @@ def read_earlier_search(folder: Path) -> dict[str, Any] | None:
     try:
         found = json.loads(path.read_text(encoding="utf-8"))
     except (OSError, ValueError, RecursionError) as error:
-        text = f"{shown_path(path)} cannot be read: {error}"
-        raise FormatError(Problem("evolution-damaged", text, hint=_ANEW)) from None
+        raise damaged(f"{shown_path(path)} cannot be read: {error}") from None
     if not isinstance(found, dict) or found.get("format") != FORMAT:
-        text = f"{shown_path(path)} is not from a search of this version ({FORMAT})"
-        raise FormatError(Problem("evolution-damaged", text, hint=_ANEW))
+        raise damaged(f"{shown_path(path)} is not from a search of this version ({FORMAT})")
     return found
 
 
@@ -76,7 +71,7 @@ def check_same(folder: Path, before: Mapping[str, Any], now: Mapping[str, Any]) 
     if differences:
         shown = "; ".join(differences[:5]) + (" …" if len(differences) > 5 else "")
         text = f"the search in {shown_path(folder)} was started with other arguments: {shown}"
-        raise FormatError(Problem("other-search", text, hint=_ANEW))
+        raise FormatError(Problem("other-search", text, hint=ANEW))
 
 
 def _differences(before: Mapping[str, Any], now: Mapping[str, Any]) -> Iterator[str]:
@@ -161,9 +156,9 @@ class SearchFolder:
         if not any(_has_content(self.path / name) for name in (GENOMES, MUTATIONS)):
             return {}
         if earlier is None:
-            text = f"{shown_path(self.path)} has a {GENOMES} but no {EVOLUTION}: its search is unknown"
-            hint = "start anew with --fresh, or in another folder (--out DIR)"
-            raise FormatError(Problem("evolution-damaged", text, hint=hint))
+            raise damaged(
+                f"{shown_path(self.path)} has a {GENOMES} but no {EVOLUTION}: its search is unknown"
+            )
         check_same(self.path, earlier, arguments)
         return earlier
 

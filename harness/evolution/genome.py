@@ -6,7 +6,7 @@ import hashlib
 import json
 import random
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any, Final, Literal
 
 from harness.dialects.dialect import Prompt as DialectPrompt
@@ -21,6 +21,9 @@ MUTATION_TYPES: Final[Mapping[str, Kind]] = {
     "temperature_adjustment": "temperature",
     "tool_selection": "tools",
 }
+
+_FIELDS: Final[Mapping[Kind, str]] = {"prompt": "prompts", "temperature": "temperatures", "tools": "tools"}
+"""The field of `Space` and `Genome` with the genes of each kind."""
 
 
 @dataclass(frozen=True)
@@ -39,12 +42,7 @@ class Space:
     @property
     def genes(self) -> list[tuple[Kind, str]]:
         """The genes that may mutate, in a fixed order."""
-        names: Mapping[Kind, Mapping[str, Any]] = {
-            "prompt": self.prompts,
-            "temperature": self.temperatures,
-            "tools": self.tools,
-        }
-        return [(kind, name) for kind in self.kinds for name in names[kind]]
+        return [(kind, name) for kind in self.kinds for name in getattr(self, _FIELDS[kind])]
 
     def pool(self, name: str) -> Mapping[str, Any]:
         """Return the tools that an agent or node can have, by name, in the order of the manifest."""
@@ -120,23 +118,16 @@ class Genome:
 
     def gene(self, space: Space, kind: Kind, name: str) -> Any:
         """Return the value of a gene, from the manifest if the genome does not change it."""
-        own, manifests = self._parts(space)[kind]
+        own, manifests = getattr(self, _FIELDS[kind]), getattr(space, _FIELDS[kind])
         return own[name] if name in own else manifests[name]
 
     def with_gene(self, space: Space, kind: Kind, name: str, value: Any) -> Genome:
         """Return this genome with another value of a gene. A value equal to the manifest's is no difference."""
-        parts = {each: dict(own) for each, (own, _) in self._parts(space).items()}
-        parts[kind].pop(name, None)
-        if value != self._parts(space)[kind][1][name]:
-            parts[kind][name] = value
-        return Genome(parts["prompt"], parts["temperature"], parts["tools"])
-
-    def _parts(self, space: Space) -> Mapping[Kind, tuple[Mapping[str, Any], Mapping[str, Any]]]:
-        return {
-            "prompt": (self.prompts, space.prompts),
-            "temperature": (self.temperatures, space.temperatures),
-            "tools": (self.tools, space.tools),
-        }
+        part = _FIELDS[kind]
+        own = {each: given for each, given in getattr(self, part).items() if each != name}
+        if value != getattr(space, part)[name]:
+            own[name] = value
+        return replace(self, **{part: own})
 
     def variant(self, space: Space, name: str = "") -> Variant:
         """Return the genome as a variant. Without `name`, it is named by a hash that equal genomes share."""

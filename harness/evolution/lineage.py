@@ -11,7 +11,7 @@ from __future__ import annotations
 import json
 import random
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final, Generic, Literal, TypeVar
 
@@ -24,6 +24,14 @@ GENOMES: Final = "genomes.jsonl"
 EVOLUTION: Final = "evolution.json"
 MUTATIONS: Final = "mutations.jsonl"
 FORMAT: Final = "harness-evolution/1"
+
+ANEW: Final = "start anew with --fresh, or in another folder (--out DIR)"
+
+
+def damaged(text: str, where: Span | None = None) -> FormatError:
+    """Return the error for files of an earlier search that cannot be continued."""
+    return FormatError(Problem("evolution-damaged", text, where, ANEW))
+
 
 Origin = Literal["baseline", "mutation", "crossover", "crossover+mutation"]
 Line = TypeVar("Line")
@@ -41,9 +49,9 @@ class Score:
     fitness: float
     scores: Mapping[str, float]
     failures: tuple[str, ...] = ()
+    unjudged: tuple[str, ...] = ()
     calls: int = 0
     cost: float = 0.0
-    unjudged: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -56,7 +64,7 @@ class Individual:
     origin: Origin
     changes: tuple[str, ...]
     genome: Genome
-    score: Score = field(default_factory=lambda: Score(0.0, {}))
+    score: Score
 
     @property
     def id(self) -> str:
@@ -70,20 +78,14 @@ class Individual:
 
     def as_json(self) -> dict[str, Any]:
         """Return the line of genomes.jsonl."""
-        score = self.score
         return {
             "id": self.id,
             "generation": self.generation,
-            "parents": list(self.parents),
+            "parents": self.parents,
             "origin": self.origin,
-            "changes": list(self.changes),
+            "changes": self.changes,
             **self.genome.as_json(),
-            "fitness": score.fitness,
-            "scores": dict(score.scores),
-            "failures": list(score.failures),
-            "unjudged": list(score.unjudged),
-            "calls": score.calls,
-            "cost": score.cost,
+            **vars(self.score),
         }
 
 
@@ -102,9 +104,9 @@ def read_individual(line: Mapping[str, Any]) -> Individual:
         float(line["fitness"]),
         dict(line["scores"]),
         tuple(line["failures"]),
+        tuple(line["unjudged"]),
         int(line["calls"]),
         float(line["cost"]),
-        tuple(line["unjudged"]),
     )
     return Individual(
         int(line["id"].removeprefix("g")),
@@ -155,10 +157,7 @@ class Log(Generic[Line]):
                 yield read(json.loads(line))
             except (ValueError, KeyError, TypeError, AttributeError) as error:
                 text = f"this line cannot be read: {type(error).__name__} {error}"
-                hint = "start anew with --fresh, or in another folder (--out DIR)"
-                raise FormatError(
-                    Problem("evolution-damaged", text, Span(shown_path(self._path), number, 1), hint)
-                ) from None
+                raise damaged(text, Span(shown_path(self._path), number, 1)) from None
 
 
 def write_json(path: Path, value: Mapping[str, Any]) -> None:

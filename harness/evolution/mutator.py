@@ -18,8 +18,8 @@ from dataclasses import dataclass, field, replace
 from typing import Any, Final
 
 from harness.budget import Expense
-from harness.errors import FormatError, HarnessError, Problem
-from harness.evolution.lineage import Log
+from harness.errors import HarnessError
+from harness.evolution.lineage import Log, damaged
 from harness.graph.effects import LLMCall
 from harness.graph.messages import to_messages
 from harness.graph.model import END, START, Edge, Graph, Lifecycle, Node, NodeContext, State, Update
@@ -79,7 +79,10 @@ class MutatorFailed(HarnessError):
 
 @dataclass(frozen=True)
 class MutatorAnswer:
-    """An answer of the mutator. `question` is the hash of the question; `refused` says why the answer is not used."""
+    """An answer of the mutator: a line of mutations.jsonl.
+
+    `question` is the hash of the question; `refused` says why the answer is not used.
+    """
 
     question: str
     prompt: str
@@ -88,15 +91,6 @@ class MutatorAnswer:
     calls: int = 1
     cost: float = 0.0
     scripted: bool = False
-
-    def as_json(self) -> dict[str, Any]:
-        """Return the line of mutations.jsonl."""
-        return {field: getattr(self, field) for field in self.__dataclass_fields__}
-
-
-def read_answer(line: Mapping[str, Any]) -> MutatorAnswer:
-    """Return the answer of a line of mutations.jsonl."""
-    return MutatorAnswer(**line)
 
 
 @dataclass
@@ -136,17 +130,18 @@ class Mutator:
         """
         messages = question_messages(id_, text, failures)
         self.before_asking()
-        stub = self._stub(messages)
+        call = LLMCall(name=self.model, node=MUTATOR_NODE, messages=tuple(to_messages([*messages])))
+        stub = self._stubs.consume(call, {})  # the stub list spans the whole search
         hash_ = self._hash(messages)
         answer = self.log.next()
         if answer is not None and answer.question != hash_:
-            text = f"question {self.asked + 1} to the mutator differs from the one that this search asks"
-            hint = "start anew with --fresh, or in another folder (--out DIR)"
-            raise FormatError(Problem("evolution-damaged", text, hint=hint))
+            raise damaged(
+                f"question {self.asked + 1} to the mutator differs from the one that this search asks"
+            )
         if answer is None:
             answer = self._ask(id_, messages, hash_, stub)
             answer = replace(answer, refused=_refusal(text, answer.reply))
-            self.log.append(answer.as_json())
+            self.log.append(vars(answer))
         cost = Expense(answer.calls, answer.cost)
         self.spent += cost
         self.costliest = Expense(max(self.costliest.calls, cost.calls), max(self.costliest.cost, cost.cost))
@@ -154,11 +149,6 @@ class Mutator:
         if answer.refused:
             self.refusals[answer.refused] += 1
         return None if answer.refused else _text_of(answer.reply, text)
-
-    def _stub(self, messages: Sequence[Mapping[str, str]]) -> Stub | None:
-        """Consume the stub that answers next. The stub list spans the whole search."""
-        call = LLMCall(name=self.model, node=MUTATOR_NODE, messages=tuple(to_messages([*messages])))
-        return self._stubs.consume(call, {})
 
     def _hash(self, messages: Sequence[Mapping[str, str]]) -> str:
         """Return a hash of the question and the number of times it was asked."""

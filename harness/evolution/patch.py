@@ -94,23 +94,23 @@ class _EditedFiles:
 
     def write_text(self, file: Path, prompt: Prompt, new: str) -> bool:
         """Replace the text of a prompt; return False if that is not possible."""
-        file_format, before, text = self._read(file)
         place = prompt.where.line, prompt.where.column
-        after: str | None
-        if place == (1, 1) and text == prompt.text and file.suffix not in _DOCUMENTS:
-            after = new
-        else:
-            document = self._document(file, text)
-            after = replace_text(document, *place, new, partial(self._parsed, file)) if document else None
-        if after is not None:
-            self.texts[file] = (file_format, before, after)
-        return after is not None
+        if place == (1, 1) and self._read(file)[2] == prompt.text and file.suffix not in _DOCUMENTS:
+            return self._write(file, new)
+        document = self._document(file)
+        return document is not None and self._write(
+            file, replace_text(document, *place, new, partial(self._parsed, file))
+        )
 
     def write_value(self, file: Path, path: Sequence[str | int], value: object) -> bool:
         """Replace the value at a path of a document; return False if that is not possible."""
-        file_format, before, text = self._read(file)
-        document = self._document(file, text)
-        after = replace_value(document, tuple(path), value, partial(self._parsed, file)) if document else None
+        document = self._document(file)
+        return document is not None and self._write(
+            file, replace_value(document, tuple(path), value, partial(self._parsed, file))
+        )
+
+    def _write(self, file: Path, after: str | None) -> bool:
+        file_format, before, _ = self._read(file)
         if after is not None:
             self.texts[file] = (file_format, before, after)
         return after is not None
@@ -124,9 +124,9 @@ class _EditedFiles:
             self.texts[file] = (file_format, text, text)
         return self.texts[file]
 
-    def _document(self, file: Path, text: str) -> Document | None:
+    def _document(self, file: Path) -> Document | None:
         try:
-            return self._parsed(file, text)
+            return self._parsed(file, self._read(file)[2])
         except SourceError:
             return None
 

@@ -21,10 +21,9 @@ from dataclasses import dataclass, field
 from typing import Any, Final, Literal
 
 from harness.budget import Budget, Expense
-from harness.errors import FormatError, Problem
 from harness.evolution.config import Config
 from harness.evolution.genome import Genome, Mutation, Space, crossover
-from harness.evolution.lineage import METHODS, Individual, Log, Origin, Score, ranked
+from harness.evolution.lineage import METHODS, Individual, Log, Origin, Score, damaged, ranked
 from harness.evolution.mutator import Mutator
 
 PATIENCE: Final = 5
@@ -198,17 +197,14 @@ class Search:
             return known
         changes = tuple(self._changes(parents[0].genome, genome)) if parents else ()
         ids = tuple(each.id for each in parents)
-        made = Individual(len(self.individuals), number, ids, origin, changes, genome)
         logged = self.log.next()
         if logged is not None and logged.genome.key != genome.key:
-            text = f"genome {logged.id} of this search differs from the one to be scored"
-            hint = "start anew with --fresh, or in another folder (--out DIR)"
-            raise FormatError(Problem("evolution-damaged", text, hint=hint))
-        if logged is None:
-            made = Individual(**{**vars(made), "score": self.score(genome)})
+            raise damaged(f"genome {logged.id} of this search differs from the one to be scored")
+        made = logged
+        if made is None:
+            place = len(self.individuals)
+            made = Individual(place, number, ids, origin, changes, genome, self.score(genome))
             self.log.append(made.as_json())
-        else:
-            made = logged
         self.individuals.append(made)
         self._known[genome.key] = made
         return made
@@ -226,11 +222,8 @@ class Search:
             elif kind == "temperature":
                 changes.append(f"temperature of {name}: {'not set' if old is None else f'{old:g}'} → {new:g}")
             else:
-                lost, added = (
-                    [each for each in old if each not in new],
-                    [each for each in new if each not in old],
-                )
-                words = [*(f"without {each}" for each in lost), *(f"with {each}" for each in added)]
+                words = [f"without {each}" for each in old if each not in new]
+                words += [f"with {each}" for each in new if each not in old]
                 changes.append(f"tools of {name}: {', '.join(words)}")
         return changes
 
@@ -242,8 +235,8 @@ class Search:
             max(each.score.calls for each in self.individuals),
             max(each.score.cost for each in self.individuals),
         )
-        asked = self.mutator.costliest if self.mutator is not None else Expense()
-        if self.mutator is not None and not self.mutator.asked:
-            asked = Expense(1)
+        asked = Expense()
+        if self.mutator is not None:
+            asked = self.mutator.costliest if self.mutator.asked else Expense(1)
         if not self.budget.allows(self.spent + costliest + asked + costliest.times(self.reserved)):
             raise _OutOfBudget

@@ -20,11 +20,18 @@ from harness.dialects.load import load_prompts, load_tunables
 from harness.dialects.registry import dialect_named, dialect_of
 from harness.errors import FormatError, HarnessError, Problem
 from harness.evolution.config import Config
-from harness.evolution.confirmation import Split, confirmation, items_at, split
+from harness.evolution.confirmation import confirmation, split
 from harness.evolution.folder import CONFIRMATION, SearchFolder, fingerprints, variants_file
 from harness.evolution.genome import Genome, Mutation, space_of
 from harness.evolution.lineage import FORMAT, GENOMES, MUTATIONS, Individual, Log, Score, read_individual
-from harness.evolution.mutator import MODEL, Mutator, limit_failures, mutator_scenario, read_answer, recombine
+from harness.evolution.mutator import (
+    MODEL,
+    Mutator,
+    MutatorAnswer,
+    limit_failures,
+    mutator_scenario,
+    recombine,
+)
 from harness.evolution.patch import Patch, patch_of
 from harness.evolution.search import Search
 from harness.scenario.model import Scenario, load_request, mutator_stubs
@@ -71,9 +78,9 @@ def score_of(lines: Iterable[Mapping[str, Any]], fitness_function: str) -> Score
         suite_fitness((weights[id_], mean) for id_, mean in means.items()),
         means,
         limit_failures(failures),
+        tuple(unjudged),
         calls,
         math.fsum(costs),
-        tuple(unjudged),
     )
 
 
@@ -156,9 +163,7 @@ class Study:
         if not self.space.genes:
             text = f"there is nothing to vary in {self.manifest}"
             raise FormatError([Problem("nothing-to-vary", text), *self.warnings])
-        self.split: Split = split(len(self.scenarios), self.share, self.seed)
-        self.training = items_at(self.scenarios, self.split.training)
-        self.held_out = items_at(self.scenarios, self.split.holdout)
+        self.training, self.held_out = split(self.scenarios, self.share, self.seed)
         self._check_dependence()
         stubs = self.config.stubs or _mutator_stubs(self.scenarios)
         self.arguments = self._arguments()
@@ -204,7 +209,7 @@ class Study:
             return None
         first = self.scenarios[0]
         name = f"evolution/{first.manifests[0].stem.lower()}"
-        log = Log(self.folder / MUTATIONS, read_answer)
+        log = Log(self.folder / MUTATIONS, lambda line: MutatorAnswer(**line))
         settings = self.projects.of(first.file)
         return Mutator(mutator_scenario(first, name), settings, stubs, log, self.config.model or MODEL)
 

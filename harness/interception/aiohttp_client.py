@@ -6,7 +6,7 @@ import asyncio
 import builtins
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import replace
+from dataclasses import dataclass, field, replace
 from importlib import import_module
 from typing import Any, Final
 
@@ -42,9 +42,8 @@ def patched_aiohttp(interceptor: Interceptor) -> Iterator[None]:
             with real_timers():
                 response = await vcr_request(cassette, request_really)(session, method, url, **options)
         except _NoResponse as none:
-            failure = (
-                to_exception(none.failure, [aiohttp, builtins], failures, _OWN) if none.failure else None
-            )
+            text = str(none)
+            failure = to_exception(text, [aiohttp, builtins], failures, _OWN) if text else None
         except failures as error:
             failure = error
         except BaseException as error:
@@ -114,25 +113,20 @@ class _Written:
 
 
 class _NoResponse(Exception):
-    """No response arrived when the request was recorded."""
-
-    def __init__(self, failure: str) -> None:
-        super().__init__(failure)
-        self.failure = failure
+    """No response arrived when the request was recorded. Its text is the failure, "" if nothing ever arrives."""
 
 
+@dataclass
 class _Cassette:
     """A request and its redirects, in the form of a vcrpy cassette."""
 
-    write_protected = False
-
-    def __init__(self, interceptor: Interceptor, base_url: Any, timeout_s: float | None) -> None:
-        self.played: list[PreparedReply] = []
-        self._interceptor = interceptor
-        self._base_url = base_url
-        self._timeout_s = timeout_s
-        self._place: Place | None = None
-        self._results: list[tuple[Request, SendResult]] = []
+    interceptor: Interceptor
+    base_url: Any
+    timeout_s: float | None
+    played: list[PreparedReply] = field(default_factory=list)
+    write_protected: bool = False  # vcrpy asks
+    _place: Place | None = None
+    _results: list[tuple[Request, SendResult]] = field(default_factory=list)
 
     # ------------------------------------------------------------ what vcrpy calls
 
@@ -143,14 +137,14 @@ class _Cassette:
         return [(request,)]
 
     def can_play_response_for(self, request: Any) -> bool:
-        if self._base_url is not None:
-            request.uri = str(self._base_url.join(type(self._base_url)(request.uri)))
-        message = replace(from_vcr_request(request), timeout_s=self._timeout_s)
-        found = self._interceptor.claim(message)
+        if self.base_url is not None:
+            request.uri = str(self.base_url.join(type(self.base_url)(request.uri)))
+        message = replace(from_vcr_request(request), timeout_s=self.timeout_s)
+        found = self.interceptor.claim(message)
         if found is not None:
             self.played.append(found)
         else:
-            self._place = self._interceptor.begin(message)
+            self._place = self.interceptor.begin(message)
         return found is not None
 
     def play_response(self, request: Any) -> Any:
@@ -167,12 +161,12 @@ class _Cassette:
     def end(self, seconds: float, failure: Exception | None) -> None:
         """Report the results of the request and its redirects, after so many seconds."""
         if not self._results and failure is not None and self._place is not None:
-            self._interceptor.end(self._place, SendResult(None, failure=failure_text(failure)), seconds)
+            self.interceptor.end(self._place, SendResult(None, failure=failure_text(failure)), seconds)
         for number, (request, sent) in enumerate(self._results):
-            place = self._interceptor.begin(request) if number or self._place is None else self._place
-            self._interceptor.end(place, sent, 0.0 if number else seconds)
+            place = self.interceptor.begin(request) if number or self._place is None else self._place
+            self.interceptor.end(place, sent, 0.0 if number else seconds)
 
     def abort(self, *, is_cancelled: bool) -> None:
         """Report that the client stopped waiting (`is_cancelled`), or that the result is unknown."""
         if self._place is not None and not is_cancelled:
-            self._interceptor.drop(self._place)
+            self.interceptor.drop(self._place)

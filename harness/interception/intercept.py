@@ -9,7 +9,7 @@ from __future__ import annotations
 import sys
 from collections.abc import Callable, Iterator, MutableMapping
 from contextlib import AbstractContextManager, ExitStack, contextmanager
-from functools import partial
+from dataclasses import dataclass
 from importlib.abc import MetaPathFinder
 from types import ModuleType
 from typing import Any, Final
@@ -23,7 +23,6 @@ from harness.interception.urllib3_clients import patched_urllib3
 from harness.interception.vcrpy_clients import patched_vcrpy
 
 Patch = Callable[[Interceptor], AbstractContextManager[None]]
-Patching = Callable[[], AbstractContextManager[None]]
 
 
 def _httpx(name: str) -> Patch:
@@ -54,13 +53,10 @@ def intercepted_from_first_effect(interceptor: Interceptor) -> Iterator[None]:
 def intercepted(interceptor: Interceptor) -> Iterator[None]:
     """Pass every HTTP request of this process to `interceptor`, within the context."""
     with ExitStack() as patches:
-        pending: dict[str, Patching] = {}
-        for name, patch in FAMILIES.items():
-            if name in sys.modules:
-                patches.enter_context(patch(interceptor))
-            else:
-                pending[name] = partial(patch, interceptor)
-        importer = _PatchOnImport(pending, patches)
+        pending = dict(FAMILIES)
+        for name in [name for name in FAMILIES if name in sys.modules]:
+            patches.enter_context(pending.pop(name)(interceptor))
+        importer = _PatchOnImport(pending, interceptor, patches)
         sys.meta_path.insert(0, importer)
         try:
             yield
@@ -69,15 +65,16 @@ def intercepted(interceptor: Interceptor) -> Iterator[None]:
             pending.clear()  # a module that was found within the context may be imported later
 
 
+@dataclass
 class _PatchOnImport(MetaPathFinder):
     """Patches a module after its import. The module is found by the other finders."""
 
-    def __init__(self, pending: MutableMapping[str, Patching], patches: ExitStack) -> None:
-        self._pending = pending
-        self._patches = patches
+    pending: MutableMapping[str, Patch]
+    interceptor: Interceptor
+    patches: ExitStack
 
     def find_spec(self, fullname: str, path: Any = None, target: ModuleType | None = None) -> Any:
-        if fullname not in self._pending:
+        if fullname not in self.pending:
             return None
         others = (finder for finder in sys.meta_path if finder is not self)
         spec = next(filter(None, (finder.find_spec(fullname, path, target) for finder in others)), None)
@@ -88,9 +85,9 @@ class _PatchOnImport(MetaPathFinder):
         def exec_module(module: ModuleType) -> None:
             execute(module)
             # Not in `find_spec`: many modules only check whether this one exists.
-            patch = self._pending.pop(fullname, None)
+            patch = self.pending.pop(fullname, None)
             if patch is not None:
-                self._patches.enter_context(patch())
+                self.patches.enter_context(patch(self.interceptor))
 
         spec.loader.exec_module = exec_module  # type: ignore[method-assign]
         return spec

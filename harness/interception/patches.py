@@ -7,6 +7,8 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from typing import Any, Final, Literal
 
+from harness.interception.messages import Response
+
 
 @contextmanager
 def patched(owner: Any, **functions: Any) -> Iterator[None]:
@@ -29,6 +31,20 @@ def is_stream(headers: Mapping[str, str]) -> bool:
 def headers_of(headers: Any) -> dict[str, str]:
     """Return headers by name in lower case; of a repeated header, the first value."""
     return {_text(name).lower(): _text(_first(value)) for name, value in dict(headers).items()}
+
+
+def response_of(response: Any, body: bytes) -> Response:
+    """Return the response of http.client or urllib3 with this body, decoded."""
+    headers = kept_response_headers(response.headers.items())
+    return Response(response.status, response.reason or "", headers, body)
+
+
+def grouped(pairs: Iterable[tuple[str, str]]) -> dict[str, list[str]]:
+    """Return the values of headers, or of a query, by name in the order given."""
+    values: dict[str, list[str]] = {}
+    for name, value in pairs:
+        values.setdefault(name, []).append(value)
+    return values
 
 
 def body_of(body: Any) -> bytes:

@@ -21,8 +21,8 @@ from harness.interception.patches import (
     failure_text,
     headers_of,
     is_stream,
-    kept_response_headers,
     patched,
+    response_of,
     to_exception,
 )
 from harness.interception.real_effects import not_intercepted
@@ -115,8 +115,8 @@ def _sender(interceptor: Interceptor, send: Callable[[], Any]) -> Callable[[], S
         try:
             response = send()
             if not interceptor.buffers_streams and is_stream(response.headers):
-                return SendResult(_response(response, b""), passed_through=response)
-            return SendResult(_response(response, response.read()))
+                return SendResult(response_of(response, b""), passed_through=response)
+            return SendResult(response_of(response, _decompressed(response, response.read())))
         except _FAILURES as error:
             return SendResult(None, failure=failure_text(error))
         finally:
@@ -162,19 +162,12 @@ def _timeout_s(timeout: Any) -> float | None:
     return timeout if isinstance(timeout, (int, float)) else None
 
 
-def _response(response: Any, body: bytes) -> Response:
-    headers = response.headers.items()
-    return Response(
-        response.status, response.reason or "", kept_response_headers(headers), _decompressed(headers, body)
-    )
-
-
-def _decompressed(headers: list[tuple[str, str]], body: bytes) -> bytes:
+def _decompressed(response: Any, body: bytes) -> bytes:
     """Decompress a body; return it unchanged if that is not possible."""
     import httpx
 
     try:
-        return httpx.Response(200, headers=headers, content=body).content
+        return httpx.Response(200, headers=response.headers.items(), content=body).content
     except httpx.DecodingError:
         return body
 

@@ -18,8 +18,8 @@ from harness.interception.patches import (
     headers_of,
     is_in_body,
     is_stream,
-    kept_response_headers,
     patched,
+    response_of,
     to_exception,
 )
 from harness.interception.real_effects import not_intercepted
@@ -56,24 +56,16 @@ def patched_urllib3(interceptor: Interceptor) -> Iterator[None]:
         def send() -> SendResult:
             token = sending.set(True)
             try:
-                response = urlopen_really(
-                    pool,
-                    method,
-                    url,
-                    content,
-                    headers,
-                    *args,
-                    **{**waiting, "preload_content": False},
-                    **options,
-                )
+                unread = waiting | {"preload_content": False} | options
+                response = urlopen_really(pool, method, url, content, headers, *args, **unread)
             except HTTPError as error:
                 return SendResult(None, failure=failure_text(error))
             finally:
                 sending.reset(token)
             if not interceptor.buffers_streams and is_stream(response.headers):
-                return SendResult(_response(response, b""), passed_through=response)
+                return SendResult(response_of(response, b""), passed_through=response)
             try:
-                return SendResult(_response(response, response.read(decode_content=True)))
+                return SendResult(response_of(response, response.read(decode_content=True)))
             except HTTPError as error:
                 return SendResult(None, failure=failure_text(error, in_body=True))
             finally:
@@ -108,27 +100,19 @@ def _url(pool: Any, url: str) -> str:
     return f"{pool.scheme}://{host}{port}/{url.removeprefix('/')}"
 
 
-def _response(response: Any, body: bytes) -> Response:
-    headers = kept_response_headers(response.headers.items())
-    return Response(response.status, response.reason or "", headers, body)
-
-
 def _to_client_response(message: Request, sent: SendResult, waiting: dict[str, Any]) -> Any:
     """Return the answer as a pool returns it; it is the same live and replayed."""
     from urllib3 import HTTPHeaderDict, HTTPResponse, exceptions
 
     if sent.passed_through is not None:
         return sent.passed_through
-    body: Any
+    response = sent.response or Response(200)
+    body = original = as_http_client(response, message.method)
     if sent.response is None:
         error = to_exception(sent.failure, [exceptions, builtins], (exceptions.HTTPError,), _OWN)
         if not is_in_body(sent.failure):
             raise error
-        response, body = Response(200), _Broken(error)
-        original = as_http_client(response, message.method)
-    else:
-        response = sent.response
-        body = original = as_http_client(response, message.method)
+        body = _Broken(error)
     return HTTPResponse(
         body=body,
         headers=HTTPHeaderDict(original.headers.items()),

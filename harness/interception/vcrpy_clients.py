@@ -10,7 +10,7 @@ from typing import Any, Final
 
 from harness.interception.interceptor import Interceptor
 from harness.interception.messages import PreparedReply, Request, Response
-from harness.interception.patches import body_of, headers_of, kept_response_headers, patched
+from harness.interception.patches import body_of, grouped, headers_of, kept_response_headers, patched
 from harness.interception.real_effects import not_intercepted
 from harness.time.real import real
 
@@ -104,8 +104,5 @@ def from_vcr_response(response: Any) -> Response:
 
 def to_vcr_response(response: Response) -> dict[str, Any]:
     """Convert a response to vcrpy's form."""
-    headers: dict[str, list[str]] = {}
-    for name, value in response.headers:
-        headers.setdefault(name, []).append(value)
     status = {"code": response.status, "message": response.reason}
-    return {"status": status, "headers": headers, "body": {"string": response.body}}
+    return {"status": status, "headers": grouped(response.headers), "body": {"string": response.body}}

@@ -84,7 +84,7 @@ class RecordedBackend:
             budget_error=self._spending.refusal if self._spending is not None else lambda _: None,
         )
         self._human = HumanRecorder(
-            self._playable.human, options.ask if options.sends else None, options.scrubber.data
+            self._playable.human, options.ask if options.sends else None, options.scrubber.secrets.data
         )
         self._mcp: dict[str, MCPRecorder] = {}
         self._turn = 1
@@ -119,7 +119,7 @@ class RecordedBackend:
     @property
     def address_variables(self) -> dict[str, str]:
         """The environment variables with provider addresses that were used, by name, without secrets."""
-        url = self._options.scrubber.url
+        url = self._options.scrubber.secrets.url
         return {name: url(value) for name, value in sorted(self._live.address_variables.items())}
 
     @property
@@ -182,7 +182,7 @@ class RecordedBackend:
                 hint=f"record it{' again' * bool(recorded)}: {options.record_command}",
                 file=shown_path(options.folder / "mcp.yaml"),
                 matcher=options.matcher,
-                comparable=options.scrubber.data,
+                comparable=options.scrubber.secrets.data,
                 learn=options.scrubber.learn,
             )
             recorder.turn = self._turn
@@ -270,7 +270,9 @@ class RecordedBackend:
     def _refusal(self, request: Request, used: set[int]) -> CassetteError:
         options = self._options
         if not self._playable:
-            return CassetteMissing(self._missing(f"{request.method} {options.scrubber.url(request.url)}"))
+            return CassetteMissing(
+                self._missing(f"{request.method} {options.scrubber.secrets.url(request.url)}")
+            )
         return mismatch_error(
             options.scrubber.request(request),
             [replace(one, request=options.scrubber.request(one.request)) for one in self._playable.http],

@@ -11,6 +11,7 @@ import re
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from difflib import SequenceMatcher
+from functools import partial
 from itertools import islice
 from typing import Any, Final
 
@@ -71,19 +72,15 @@ def _mapping_differences(
     for key in [*recorded, *(key for key in asked if key not in recorded)]:
         below = _below(path, key)
         if key not in asked:
-            yield below, _only_recorded(recorded[key])
+            yield below, partial(_only, "only in the recording", recorded[key])
         elif key not in recorded:
-            yield below, _only_asked(asked[key])
+            yield below, partial(_only, "not in the recording", asked[key])
         else:
             yield from _differences(recorded[key], asked[key], below, depth + 1)
 
 
-def _only_recorded(value: Any) -> Callable[[], str]:
-    return lambda: f"only in the recording: {brief(value)}"
-
-
-def _only_asked(value: Any) -> Callable[[], str]:
-    return lambda: f"not in the recording: {brief(value)}"
+def _only(where: str, value: Any) -> str:
+    return f"{where}: {brief(value)}"
 
 
 def _changed(recorded: Any, asked: Any) -> str:
@@ -111,9 +108,12 @@ def _list_differences(recorded: list[Any], asked: list[Any], path: str, depth: i
         return
     for first, second in _align(recorded, asked):
         if second is None and first is not None:
-            yield _item(path, first, recorded[first]), _only_recorded(recorded[first])
+            yield (
+                _item(path, first, recorded[first]),
+                partial(_only, "only in the recording", recorded[first]),
+            )
         elif first is None and second is not None:
-            yield _item(path, second, asked[second]), _only_asked(asked[second])
+            yield _item(path, second, asked[second]), partial(_only, "not in the recording", asked[second])
         elif first is not None and second is not None:
             below = _item(path, second, asked[second], recorded[first])
             yield from _differences(recorded[first], asked[second], below, depth + 1)
@@ -222,17 +222,19 @@ def word_diff(recorded: str, asked: str) -> str:
         one, other, after = one[:_MAX_WORDS], other[:_MAX_WORDS], "…"
     matcher = SequenceMatcher(str.isspace, one, other, autojunk=False)
     if matcher.ratio() < _MIN_SIMILARITY:  # marking word by word would only confuse
-        return _ending(before) + _mark("".join(one), "".join(other)) + _beginning(after)
-    pieces = [_ending(before)]
+        return (
+            _excerpt(before, tail=_CONTEXT) + _mark("".join(one), "".join(other)) + _excerpt(after, _CONTEXT)
+        )
+    pieces = [_excerpt(before, tail=_CONTEXT)]
     opcodes = matcher.get_opcodes()
     for number, (kind, from_one, to_one, from_other, to_other) in enumerate(opcodes):
         if kind == "equal":
-            pieces.append(_middle("".join(one[from_one:to_one])))
+            pieces.append(_excerpt("".join(one[from_one:to_one]), _CONTEXT, _CONTEXT))
         else:
             pieces.append(_mark("".join(one[from_one:to_one]), "".join(other[from_other:to_other])))
         if sum(map(len, pieces)) > _LINE and number + 1 < len(opcodes):
             return "".join(pieces) + " …"
-    return "".join(pieces) + _beginning(after)
+    return "".join(pieces) + _excerpt(after, _CONTEXT)
 
 
 def _mark(recorded: str, asked: str) -> str:
@@ -247,20 +249,11 @@ def _cut(text: str) -> str:
     return _visible(text if len(text) <= _CHANGED else f"{text[:_CHANGED]}…")
 
 
-def _beginning(text: str) -> str:
-    return _visible(text) if len(text) <= 2 * _CONTEXT else _visible(text[:_CONTEXT]) + "…"
-
-
-def _ending(text: str) -> str:
-    return _visible(text) if len(text) <= 2 * _CONTEXT else "…" + _visible(text[-_CONTEXT:])
-
-
-def _middle(text: str) -> str:
-    return (
-        _visible(text)
-        if len(text) <= 3 * _CONTEXT
-        else f"{_visible(text[:_CONTEXT])}…{_visible(text[-_CONTEXT:])}"
-    )
+def _excerpt(text: str, head: int = 0, tail: int = 0) -> str:
+    """Return the first and the last characters of an unchanged text; all of it if that is little longer."""
+    if len(text) <= head + tail + _CONTEXT:
+        return _visible(text)
+    return f"{_visible(text[:head])}…{_visible(text[len(text) - tail :])}"
 
 
 _BLANK: Final = re.compile("[\n\r\t\xa0\u1680\u2000-\u200d\u202f\u205f\u3000]")

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from typing import Any, Final, Literal
 
 import yaml
@@ -16,7 +16,7 @@ from yaml.emitter import ScalarAnalysis
 
 from harness.errors import CassetteError
 from harness.interception.messages import Request, Response
-from harness.interception.patches import kept_request_headers, kept_response_headers
+from harness.interception.patches import grouped, kept_request_headers, kept_response_headers
 from harness.recording.interactions import Exchange, Interaction, Recording
 from harness.source.location import MAX_DEPTH
 
@@ -79,7 +79,7 @@ class _Dumper(yaml.SafeDumper):
         return super().analyze_scalar(scalar)
 
 
-def _yaml_text_text(dumper: _Dumper, text: str) -> yaml.Node:
+def _represent_text(dumper: _Dumper, text: str) -> yaml.Node:
     if _SURROGATE.search(text):
         text = text.encode("utf-16", "surrogatepass").decode("utf-16", "replace")
     style = None if "\n" not in text and not isinstance(text, Block) else "|"
@@ -88,8 +88,8 @@ def _yaml_text_text(dumper: _Dumper, text: str) -> yaml.Node:
     return dumper.represent_scalar("tag:yaml.org,2002:str", str(text), style=style)
 
 
-_Dumper.add_representer(str, _yaml_text_text)
-_Dumper.add_representer(Block, _yaml_text_text)
+_Dumper.add_representer(str, _represent_text)
+_Dumper.add_representer(Block, _represent_text)
 _Dumper.add_representer(
     FlowSequence,
     lambda dumper, numbers: dumper.represent_sequence("tag:yaml.org,2002:seq", numbers, flow_style=True),
@@ -116,7 +116,10 @@ def write(recording: Recording) -> dict[str, bytes]:
     if answered:
         files[HTTP] = {"interactions": [_interaction(one) for one in answered], "version": 1}
     if servers:
-        entries = {name: [_exchange(one) for one in exchanges] for name, exchanges in servers.items()}
+        entries = {
+            name: [{"sent": one.sent, "received": list(one.received)} for one in exchanges]
+            for name, exchanges in servers.items()
+        }
         files[MCP] = {"servers": entries, "version": 1}
     files[META] = _meta(recording, servers)
     try:
@@ -135,7 +138,7 @@ def _interaction(one: Interaction) -> dict[str, Any]:
         "request": _request(request) | {"headers": {name: [value] for name, value in headers.items()}},
         "response": {
             "status": {"code": response.status, "message": response.reason},
-            "headers": _grouped(kept_response_headers(response.headers)),
+            "headers": grouped(kept_response_headers(response.headers)),
             "body": {"string": _text(response.body)},
         },
     }
@@ -143,13 +146,6 @@ def _interaction(one: Interaction) -> dict[str, Any]:
 
 def _request(request: Request) -> dict[str, Any]:
     return {"method": request.method, "uri": request.url, "body": _indented(_text(request.body))}
-
-
-def _grouped(headers: Iterable[tuple[str, str]]) -> dict[str, list[str]]:
-    grouped: dict[str, list[str]] = {}
-    for name, value in headers:
-        grouped.setdefault(name, []).append(value)
-    return grouped
 
 
 def _text(body: bytes) -> Block | bytes:
@@ -181,13 +177,6 @@ def _unique(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
     return found
 
 
-# ---------------------------------------------------------------- mcp.yaml
-
-
-def _exchange(one: Exchange) -> dict[str, Any]:
-    return {"sent": one.sent, "received": list(one.received)}
-
-
 # ---------------------------------------------------------------- meta.yaml
 
 
@@ -198,9 +187,9 @@ def _meta(recording: Recording, servers: Mapping[str, list[Exchange]]) -> dict[s
         "scenario": metadata.scenario,
         "recorded": metadata.recorded,
         **({"now": metadata.now} if metadata.now else {}),
-        "manifests": _sorted(metadata.manifests),
-        "versions": _sorted(metadata.versions),
-        "environment": _sorted(metadata.environment),
+        "manifests": dict(sorted(metadata.manifests.items())),
+        "versions": dict(sorted(metadata.versions.items())),
+        "environment": dict(sorted(metadata.environment.items())),
         "http": [_entry(one) for one in recording.http],
         "mcp": {name: [_timed(one) for one in exchanges] for name, exchanges in servers.items()},
         "human": [
@@ -228,7 +217,3 @@ def _timed(one: Interaction | Exchange) -> dict[str, Any]:
 
 def _turn(turn: int | None) -> dict[str, Any]:
     return {} if turn is None else {"turn": turn}
-
-
-def _sorted(texts: Mapping[str, str]) -> dict[str, str]:
-    return {key: texts[key] for key in sorted(texts)}

@@ -19,7 +19,6 @@ from pathlib import Path
 from typing import Final
 
 from harness.errors import CassetteBroken, CassetteError, SourceError, Span
-from harness.interception.patches import kept_request_headers, kept_response_headers
 from harness.recording import files, journal
 from harness.recording.interactions import Recording
 from harness.recording.names import name_error
@@ -27,8 +26,6 @@ from harness.recording.reading import MAX_BYTES, broken, read
 from harness.source.display import clip, printable
 from harness.source.document import Document, shown_path
 from harness.source.document import read as read_document
-
-__all__ = ["CassetteFolder", "cassette_names", "kept_request_headers", "kept_response_headers"]
 
 
 @contextmanager

@@ -7,8 +7,9 @@ cassettes recorded by vcrpy, matches any turn. Durations are in seconds: real wh
 from __future__ import annotations
 
 import json
+import operator
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import astuple, dataclass, field
 from typing import Any, Final
 
 from harness.interception.messages import Request, Response
@@ -105,18 +106,15 @@ class Traffic:
     output_tokens: int = 0
 
     def __add__(self, other: Traffic) -> Traffic:
-        return Traffic(*(mine + theirs for mine, theirs in zip(self._all(), other._all(), strict=True)))
+        return Traffic(*map(operator.add, astuple(self), astuple(other)))
 
     def __bool__(self) -> bool:
-        return any(self._all())
+        return any(astuple(self))
 
     @property
     def requests(self) -> int:
         """The number of HTTP and MCP requests."""
         return self.http + self.mcp
-
-    def _all(self) -> tuple[int, ...]:
-        return self.http, self.mcp, self.people, self.input_tokens, self.output_tokens
 
 
 def traffic_of(http: Iterable[Interaction], mcp: Iterable[Exchange], people: int) -> Traffic:
@@ -125,7 +123,7 @@ def traffic_of(http: Iterable[Interaction], mcp: Iterable[Exchange], people: int
     Notifications do not count as requests.
     """
     sent = [*http]
-    tokens = [usage for interaction in sent for usage in _usage(interaction)]
+    tokens = [tokens_of(interaction) for interaction in sent]
     return Traffic(
         http=len(sent),
         mcp=sum("id" in exchange.sent for exchange in mcp),
@@ -136,15 +134,9 @@ def traffic_of(http: Iterable[Interaction], mcp: Iterable[Exchange], people: int
 
 
 def tokens_of(interaction: Interaction) -> tuple[int, int]:
-    """Return the input and output tokens that a response reports; 0 for each that it does not report."""
-    return next(_usage(interaction), (0, 0))
-
-
-def _usage(interaction: Interaction) -> Iterator[tuple[int, int]]:
-    """Yield the input and output tokens of a response, if it is JSON; of a stream, the largest of its events."""
+    """Return the input and output tokens that a response reports, of a stream the largest; 0 if it reports none."""
     found = [_tokens(event) for event in _bodies(interaction)]
-    if found:
-        yield max(used for used, _ in found), max(used for _, used in found)
+    return max((used for used, _ in found), default=0), max((used for _, used in found), default=0)
 
 
 def _bodies(interaction: Interaction) -> Iterator[Any]:

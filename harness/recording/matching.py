@@ -1,7 +1,7 @@
 """Matches requests with recorded ones: two requests match if they have the same canonical form.
 
 Method, host, path, query and body are compared; headers, scheme and port are not. In a JSON body, the order of keys,
-the spelling of numbers and ids that differ from run to run (`harness.recording.ids`) are ignored.
+the spelling of numbers and ids that differ from run to run are ignored.
 """
 
 from __future__ import annotations
@@ -25,10 +25,6 @@ def read_body(body: bytes) -> tuple[str, Any]:
     """
     readings = ((kind, read(body)) for kind, read in _READERS)
     return next(found for found in readings if found[1] is not None)
-
-
-def _empty(body: bytes) -> str | None:
-    return None if body else ""
 
 
 def _json(body: bytes) -> Any:
@@ -94,7 +90,7 @@ def _digest(body: bytes) -> str:
 
 
 _READERS: Final[Sequence[tuple[str, Callable[[bytes], Any]]]] = (
-    ("empty", _empty),
+    ("empty", lambda body: None if body else ""),
     ("json", _json),
     ("multipart", _multipart),
     ("form", _form),
@@ -162,10 +158,8 @@ class _IdReplacer:
         elif isinstance(value, dict):
             for key in sorted(value):
                 item = value[key]
-                if self._is_id(key, item, value):
-                    value[key] = self._ordinal(item)
-                else:
-                    value[key] = self.replace(item, depth + 1)
+                is_id = self._is_id(key, item, value)
+                value[key] = self._ordinal(item) if is_id else self.replace(item, depth + 1)
         return value
 
     def _ordinal(self, given: Any) -> str:
@@ -255,7 +249,7 @@ class Matcher:
         kind, body = ("", None) if "body" in self._whole else self._read(request.body)
         canonical = {
             "method": request.method.upper(),
-            "host": _host(url),
+            "host": (url.hostname or "").lower(),
             "path": url.path or "/",
             "query": [pair for pair in query if pair[0] not in self._query],
             "body": body,
@@ -278,17 +272,7 @@ class Matcher:
 
 # ---------------------------------------------------------------- ignored parts
 
-_IGNORABLE: Final = (
-    "method",
-    "host",
-    "path",
-    "query",
-    "query.NAME",
-    "body",
-    "body.KEY",
-    "body.LIST.*.KEY",
-    "mcp.KEY",
-)
+_IGNORABLE: Final = "method, host, path, query, query.NAME, body, body.KEY, body.LIST.*.KEY, mcp.KEY"
 
 
 def _ignored(text: str) -> tuple[str, ...]:
@@ -299,7 +283,7 @@ def _ignored(text: str) -> tuple[str, ...]:
     known = (*FIELDS, "mcp")
     if field not in known or not all(path) or (field not in ("body", "mcp") and dot) or path == ("mcp",):
         meant = nearest(field, known) if field not in known else None
-        hint = f"did you mean '{meant}'?" if meant else f"known: {', '.join(_IGNORABLE)}"
+        hint = f"did you mean '{meant}'?" if meant else f"known: {_IGNORABLE}"
         if field in ("header", "headers"):
             hint = "headers are never compared"
         raise ValueError(f"'{text}' is not a part of a request that can be ignored; {hint}")
@@ -337,7 +321,3 @@ def _split(url: str) -> SplitResult:
         return urlsplit(url)
     except ValueError:  # such as a bracket that is not closed
         return SplitResult("", "", url, "", "")
-
-
-def _host(url: SplitResult) -> str:
-    return (url.hostname or "").lower()

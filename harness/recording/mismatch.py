@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Container, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final
 
 from harness.errors import CassetteMismatch
 from harness.interception.messages import Request
+from harness.interception.patches import grouped
 from harness.recording.difference import differences, distance, similarity
 from harness.recording.interactions import Interaction
 from harness.recording.matching import Matcher
@@ -46,12 +48,13 @@ def mismatch_error(
         turn: turn of the request; None if the recording has no turns.
     """
     lines = [f"nothing recorded in cassette '{printable(cassette)}' answers {_shown(request)}"]
+    recording = _Recorded(recorded, used, folder)
     key = matcher.key(request)
     equal = [number for number, one in enumerate(recorded) if matcher.key(one.request) == key]
     if equal:
-        lines += _explain_equal(equal, recorded, used, folder, turn)
+        lines.append(recording.reason_of_equal(equal, turn))
     elif recorded:
-        lines += _explain_nearest(request, recorded, used, matcher, folder)
+        lines += recording.nearest(request, matcher)
     else:
         lines.append("  no HTTP request is recorded in it")
     if record_command:
@@ -64,28 +67,6 @@ def _shown(request: Request) -> str:
     return printable(clip(f"{request.method} {bare_url(request.url)}", _URL))
 
 
-# ---------------------------------------------------------------- the same request
-
-
-def _explain_equal(
-    equal: Sequence[int],
-    recorded: Sequence[Interaction],
-    used: Container[int],
-    folder: Path,
-    turn: int | None,
-) -> list[str]:
-    """Return the reason why interactions with an equal request do not answer."""
-    left = [number for number in equal if number not in used]
-    if not left:
-        times = f"{len(equal)} time{'s' * (len(equal) > 1)}"
-        text = f"recorded {times}, asked for {_ordinal(len(equal) + 1)} time"
-        return [f"  {text}; last: {_location(equal[-1], recorded, folder)}"]
-    where = _location(left[0], recorded, folder)
-    other = recorded[left[0]].turn
-    now = "another one" if turn is None else f"turn {turn}"
-    return [f"  it was recorded in turn {other}, and asked in {now}: {where}"]
-
-
 def _ordinal(number: int) -> str:
     words = {2: "a second", 3: "a third", 4: "a fourth", 5: "a fifth"}
     if number in words:
@@ -94,44 +75,51 @@ def _ordinal(number: int) -> str:
     return f"the {number}{ending}"
 
 
-def _location(number: int, recorded: Sequence[Interaction], folder: Path) -> str:
-    line = recorded[number].line
-    where = f" ({printable(shown_path(folder / 'http.yaml'))}:{line})" if line else ""
-    return f"interaction {number + 1} of {len(recorded)}{where}"
+@dataclass(frozen=True)
+class _Recorded:
+    """The interactions of a recording, the indices of those in use, and the folder of their file."""
 
+    interactions: Sequence[Interaction]
+    used: Container[int]
+    folder: Path
 
-# ---------------------------------------------------------------- the nearest other request
+    def reason_of_equal(self, equal: Sequence[int], turn: int | None) -> str:
+        """Return the reason why interactions with an equal request do not answer."""
+        left = [number for number in equal if number not in self.used]
+        if not left:
+            times = f"{len(equal)} time{'s' * (len(equal) > 1)}"
+            text = f"recorded {times}, asked for {_ordinal(len(equal) + 1)} time"
+            return f"  {text}; last: {self._location(equal[-1])}"
+        other = self.interactions[left[0]].turn
+        now = "another one" if turn is None else f"turn {turn}"
+        return f"  it was recorded in turn {other}, and asked in {now}: {self._location(left[0])}"
 
+    def nearest(self, request: Request, matcher: Matcher) -> list[str]:
+        """Return lines about the most similar interaction: where it is, and how it differs."""
+        asked = _Parts(matcher.canonical(request))
+        others = [_Parts(matcher.canonical(one.request)) for one in self.interactions]
+        targets = [asked.target_distance(other) for other in others]
+        least = min(targets)
+        nearest = [number for number, target in enumerate(targets) if target == least]
+        compared = sorted(nearest, key=lambda number: number in self.used)[:_COMPARED]
 
-def _explain_nearest(
-    request: Request,
-    recorded: Sequence[Interaction],
-    used: Container[int],
-    matcher: Matcher,
-    folder: Path,
-) -> list[str]:
-    asked = _Parts(matcher.canonical(request))
-    others = [_Parts(matcher.canonical(one.request)) for one in recorded]
+        def rank(number: int) -> tuple[int, bool, float, int]:
+            other = others[number]
+            return asked.distance(other), number in self.used, -asked.body_similarity(other), number
 
-    def target_distance(number: int) -> int:
-        return asked.target_distance(others[number])
+        best = min(compared, key=rank)
+        found = asked.differences(others[best])
+        lines = [f"  nearest: {self._location(best)}{', which was used already' * (best in self.used)}"]
+        lines += [f"    {difference}" for difference in found[:_SHOWN]]
+        more = len(found) - _SHOWN
+        if more > 0:
+            lines.append(f"    … and {more}{' or more' * (len(found) == _LIMIT)} more")
+        return lines
 
-    order = sorted(range(len(recorded)), key=lambda number: (target_distance(number), number in used))
-    least = target_distance(order[0])
-    compared = [number for number in order if target_distance(number) == least][:_COMPARED]
-
-    def rank(number: int) -> tuple[int, bool, float, int]:
-        other = others[number]
-        return asked.distance(other), number in used, -asked.body_similarity(other), number
-
-    best = min(compared, key=rank)
-    found = asked.differences(others[best])
-    lines = [f"  nearest: {_location(best, recorded, folder)}{', which was used already' * (best in used)}"]
-    lines += [f"    {difference}" for difference in found[:_SHOWN]]
-    more = len(found) - _SHOWN
-    if more > 0:
-        lines.append(f"    … and {more}{' or more' * (len(found) == _LIMIT)} more")
-    return lines
+    def _location(self, number: int) -> str:
+        line = self.interactions[number].line
+        where = f" ({printable(shown_path(self.folder / 'http.yaml'))}:{line})" if line else ""
+        return f"interaction {number + 1} of {len(self.interactions)}{where}"
 
 
 class _Parts:
@@ -139,9 +127,7 @@ class _Parts:
 
     def __init__(self, canonical: dict[str, Any]) -> None:
         self._target = tuple(canonical[field] for field in ("path", "host", "method"))
-        query: dict[str, Any] = {}
-        for name, value in canonical["query"] or ():
-            query.setdefault(name, []).append(value)
+        query = grouped(canonical["query"] or ())
         self._head = {field: canonical[field] for field in ("method", "host", "path")} | {
             "query": {name: values[0] if len(values) == 1 else values for name, values in query.items()}
         }

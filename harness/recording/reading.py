@@ -1,4 +1,4 @@
-"""Reads the files of a recording (`file_models`) into a `Recording`. Errors have the location in the file.
+"""Reads the files of a recording into a `Recording`: their models first. Errors have the location in the file.
 
 http.yaml may also be a cassette of plain vcrpy, without meta.yaml: its interactions then take no time and answer in
 any turn.
@@ -13,7 +13,7 @@ from dataclasses import replace
 from datetime import date
 from typing import Annotated, Any, Final, NoReturn, TypeVar
 
-from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Field, JsonValue, model_validator
+from pydantic import AfterValidator, BaseModel, BeforeValidator, Field, JsonValue, model_validator
 
 from harness.errors import CassetteBroken, SourceError
 from harness.interception.messages import Request, Response
@@ -34,8 +34,8 @@ from harness.units import parse_instant
 MAX_BYTES: Final = 100 * 1024 * 1024
 
 
-class _Entry(BaseModel):
-    model_config = ConfigDict(extra="forbid", defer_build=True)
+class _Entry(BaseModel, extra="forbid", defer_build=True):
+    """The base of the models of files."""
 
 
 def _as_text(value: Any) -> Any:
@@ -82,10 +82,9 @@ def _known_version(version: int | None) -> int | None:
 _Version = Annotated[int | None, AfterValidator(_known_version)]
 
 
-class _Body(_Entry):
+class _Body(_Entry, title="a body"):
     """A body as vcrpy writes it (`string`), as VCR for Ruby does (`base64_string`), or as the bare value."""
 
-    model_config = ConfigDict(title="a body")
     string: str | bytes | None = None
     base64_string: Annotated[bytes, BeforeValidator(_from_base64)] | None = None
     encoding: str = "utf-8"
@@ -108,10 +107,9 @@ class _Body(_Entry):
         return (self.string or "").encode("latin-1" if is_latin else "utf-8", "replace")
 
 
-class RequestEntry(_Entry):
+class RequestEntry(_Entry, title="a request"):
     """A request in http.yaml or meta.yaml."""
 
-    model_config = ConfigDict(title="a request")
     method: _Text
     uri: _Text
     body: _Body = _Body()
@@ -128,10 +126,9 @@ class _Status(BaseModel):
     message: _Text | None = None
 
 
-class ResponseEntry(_Entry):
+class ResponseEntry(_Entry, title="a response"):
     """A response in http.yaml."""
 
-    model_config = ConfigDict(title="a response")
     status: _Status
     headers: _Headers
     body: _Body = _Body()
@@ -161,72 +158,64 @@ class ResponseEntry(_Entry):
         return Response(self.status.code, self.status.message or "", kept_response_headers(headers), content)
 
 
-class InteractionEntry(_Entry):
+class InteractionEntry(_Entry, title="an interaction"):
     """An answered request in http.yaml."""
 
-    model_config = ConfigDict(title="an interaction")
     request: RequestEntry
     response: ResponseEntry
     recorded_at: Any = None
 
 
-class HTTPFile(_Entry):
+class HTTPFile(_Entry, title="http.yaml"):
     """http.yaml, a cassette of vcrpy. One without `version` was truncated, or written by hand."""
 
-    model_config = ConfigDict(title="http.yaml")
     interactions: list[InteractionEntry]
     version: _Version = None
     metadata: Any = None
     recorded_with: Any = None
 
 
-class ExchangeEntry(_Entry):
+class ExchangeEntry(_Entry, title="an exchange"):
     """A message to an MCP server in mcp.yaml, and the messages received for it."""
 
-    model_config = ConfigDict(title="an exchange")
     sent: dict[str, JsonValue]
     received: list[dict[str, JsonValue]] = []
 
 
-class MCPFile(_Entry):
+class MCPFile(_Entry, title="mcp.yaml"):
     """mcp.yaml: exchanges by server."""
 
-    model_config = ConfigDict(title="mcp.yaml")
     servers: dict[str, list[ExchangeEntry]]
     version: _Version = None
 
 
-class TimedEntry(_Entry):
+class TimedEntry(_Entry, title="an entry of mcp"):
     """Turn and duration, in seconds, of an exchange in mcp.yaml; an entry of meta.yaml."""
 
-    model_config = ConfigDict(title="an entry of mcp")
     duration_s: _Seconds
     turn: _Turn = None
 
 
-class TimedHTTPEntry(TimedEntry):
+class TimedHTTPEntry(TimedEntry, title="an entry of http"):
     """Timing of an interaction in http.yaml, or with `request` an interaction without a response."""
 
-    model_config = ConfigDict(title="an entry of http")
     chunks_s: list[_Seconds] = []
     failure: str = ""
     request: RequestEntry | None = None
 
 
-class ReplyEntry(_Entry):
+class ReplyEntry(_Entry, title="an entry of human"):
     """A person's reply in meta.yaml."""
 
-    model_config = ConfigDict(title="an entry of human")
     node: _Text
     asked: JsonValue
     reply: JsonValue
     turn: _Turn = None
 
 
-class MetaFile(_Entry):
+class MetaFile(_Entry, title="meta.yaml"):
     """meta.yaml: the data that vcrpy's format has no fields for."""
 
-    model_config = ConfigDict(title="meta.yaml")
     format: Format
     scenario: str = ""
     recorded: Annotated[str, AfterValidator(_day)] = ""

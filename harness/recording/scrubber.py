@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import replace
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 from harness.interception.messages import Request, Response
@@ -14,28 +14,16 @@ from harness.secrets.bodies import decompressed
 from harness.secrets.encodings import placeholders_in
 
 
+@dataclass
 class Scrubber:
     """Replaces the secrets in the interactions of one run by placeholders: known ones, and those it finds there."""
 
-    def __init__(self, secrets: Secrets | None = None) -> None:
-        self._secrets = secrets or Secrets({})
+    secrets: Secrets = field(default_factory=lambda: Secrets({}))
 
     def learn(self, name: str, value: str | None) -> None:
         """Treat this value as a secret from now on. `name` is the name in its placeholder."""
         if value:
-            self._secrets.learn(name, value)
-
-    def text(self, text: str) -> str:
-        """Return a text without secrets."""
-        return self._secrets.text(text)
-
-    def url(self, url: str) -> str:
-        """Return a URL without secrets."""
-        return self._secrets.url(url)
-
-    def data(self, value: Any) -> Any:
-        """Return JSON without secrets."""
-        return self._secrets.data(value)
+            self.secrets.learn(name, value)
 
     def request(self, request: Request) -> Request:
         """Return a request as it is saved."""
@@ -45,9 +33,9 @@ class Scrubber:
             kept.pop("content-encoding", None)
         return Request(
             request.method,
-            self._secrets.url(request.url),
-            dict(self._secrets.headers(kept.items())),
-            self._secrets.body(body, kept.get("content-type", "")),
+            self.secrets.url(request.url),
+            dict(self.secrets.headers(kept.items())),
+            self.secrets.body(body, kept.get("content-type", "")),
         )
 
     def limited(self, recording: Recording) -> Callable[[Any], Any]:
@@ -59,7 +47,7 @@ class Scrubber:
         http = (part for one in recording.http for part in _texts(one))
         mcp = (str((one.sent, one.received)) for of in recording.mcp.values() for one in of)
         names = placeholders_in("\n".join([*http, *mcp, *map(str, recording.human)]))
-        return self._secrets.limited(names).data
+        return self.secrets.limited(names).data
 
     def recording(self, recording: Recording) -> Recording:
         """Return a recording as it is saved. Secrets that are found late in it are replaced from its beginning on."""
@@ -81,26 +69,26 @@ class Scrubber:
             interaction,
             request=self.request(interaction.request),
             response=None if response is None else self._response(response),
-            failure=self.text(interaction.failure),
+            failure=self.secrets.text(interaction.failure),
         )
 
     def _response(self, response: Response) -> Response:
         content_type = next((value for name, value in response.headers if name == "content-type"), "")
         return replace(
             response,
-            headers=tuple(self._secrets.headers(response.headers)),
-            body=self._secrets.body(response.body, content_type),
+            headers=tuple(self.secrets.headers(response.headers)),
+            body=self.secrets.body(response.body, content_type),
         )
 
     def _exchange(self, exchange: Exchange) -> Exchange:
         return replace(
             exchange,
-            sent=self.data(exchange.sent),
-            received=tuple(self.data(message) for message in exchange.received),
+            sent=self.secrets.data(exchange.sent),
+            received=tuple(self.secrets.data(message) for message in exchange.received),
         )
 
     def _human(self, reply: HumanReply) -> HumanReply:
-        return replace(reply, asked=self.data(reply.asked), reply=self.data(reply.reply))
+        return replace(reply, asked=self.secrets.data(reply.asked), reply=self.secrets.data(reply.reply))
 
 
 def _texts(interaction: Interaction) -> list[str]:

@@ -96,19 +96,13 @@ class Application:
             return
         before = scenario
         if variant.manifest is not None:
-            scenario = replace(
-                scenario,
-                manifests=(variant.manifest, *scenario.manifests[1:]),
-                manifest_span=variant.spans["manifest"],
-            )
+            manifests = (variant.manifest, *scenario.manifests[1:])
+            scenario = replace(scenario, manifests=manifests, manifest_span=variant.spans["manifest"])
         scenario = replace(scenario, env={**scenario.env, **variant.env})
         changes, differ = self._changes(scenario)
         models = self._models(scenario)
-        applies = (
-            changes.texts or changes.patch or models or variant.params or variant.env or variant.manifest
-        )
-        if applies:
-            graph = bool(changes.patch or variant.manifest or variant.env)
+        graph = bool(changes.patch or variant.manifest or variant.env)
+        if graph or changes.texts or models or variant.params:
             same = not (differ or variant.params) and self._is_same(before, scenario, models)
             variation = Variation(
                 variant.name, changes, models, variant.params, changes_graph=graph, is_same=same
@@ -124,26 +118,17 @@ class Application:
         variant = self.variant
         if variant.only and not self.matched:
             yield self._unmatched()
-        for id_ in variant.prompts:
-            if f"prompts.{id_}" not in self.used:
-                text = f"no manifest that the scenarios run has a prompt '{id_}'"
-                yield Problem(
-                    "unknown-prompt", text, variant.spans[f"prompts.{id_}"], did_you_mean(id_, self.prompts)
-                )
-        for model in variant.models:
-            if f"models.{model}" not in self.used:
-                text = f"no manifest that the scenarios run uses a model '{model}'"
-                yield Problem(
-                    "unknown-model", text, variant.spans[f"models.{model}"], did_you_mean(model, self.models)
-                )
+        for kind, has, names, known in (
+            ("prompt", "has", variant.prompts, self.prompts),
+            ("model", "uses", variant.models, self.models),
+        ):
+            for name in names:
+                if (key := f"{kind}s.{name}") not in self.used:
+                    text = f"no manifest that the scenarios run {has} a {kind} '{name}'"
+                    yield Problem(f"unknown-{kind}", text, variant.spans[key], did_you_mean(name, known))
         if variant.edit and "edit" not in self.used:
-            yield from self.refused[:1] or [
-                Problem(
-                    "bad-patch",
-                    "no manifest of the scenarios is the one that this patch changes",
-                    variant.spans["edit"],
-                )
-            ]
+            text = "no manifest of the scenarios is the one that this patch changes"
+            yield from self.refused[:1] or [Problem("bad-patch", text, variant.spans["edit"])]
 
     def _unmatched(self) -> Problem:
         variant = self.variant

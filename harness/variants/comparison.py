@@ -5,12 +5,12 @@
                                          │   many scenarios would undo it, or how large a new sample one would need
                                          └─▶ the Pareto front over fitness, latency and cost
 
-All of them are of the same runs (`harness.variants.compared_runs`). Source: docs/variants.md, "The table".
+All of them are of the same runs (`uncompared` has the others). Source: docs/variants.md, "The table".
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, Final, Literal
 
@@ -75,14 +75,13 @@ def uncompared(run: Run, names: Sequence[str]) -> set[RunKey]:
         for number in scenario.repeats
         if others
     }
-    return everything - {key for name in others for key in _compared_runs_counted(run, baseline, name)}
-
-
-def _compared_runs_counted(run: Run, baseline: str, name: str) -> Iterator[RunKey]:
-    for pair in pairs(run, baseline, name):
-        for number in counting_repeats(pair):
-            yield pair.after.id, pair.before.variant, number
-            yield pair.after.id, pair.after.variant, number
+    return everything - {
+        (pair.after.id, each.variant, number)
+        for name in others
+        for pair in pairs(run, baseline, name)
+        for number in counting_repeats(pair)
+        for each in (pair.before, pair.after)
+    }
 
 
 def pareto_front(aims: Mapping[str, Sequence[float]]) -> list[str]:
@@ -219,7 +218,7 @@ def compare(
 
     Args:
         run: the results of all runs.
-        groups: the figures of each variant, by name, without the runs of `compared_runs.uncompared`.
+        groups: the figures of each variant, by name, without the runs of `uncompared`.
         names: the variants, the baseline first.
         answers: number of runs of each variant by kind of answers.
         no_difference: by name, the reason why a variant cannot differ from the baseline; "" if it can.

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field, replace
 from itertools import product
 from pathlib import Path
 from typing import Annotated, Any, Final
 
-from pydantic import AfterValidator, ConfigDict, Field, Tag
+from pydantic import AfterValidator, Field, Tag
 
 from harness.dialects.request import faulty_operations
 from harness.errors import FormatError, Problem, Span
@@ -22,7 +22,8 @@ from harness.source.models import Mistake, in_file_order, mistaken, validate
 
 BASELINE: Final = "baseline"
 _SEPARATOR: Final = "+"
-_CHANGES: Final = ("prompts", "models", "params", "env", "manifest", "edit")
+_MAPPINGS: Final = ("prompts", "models", "params", "env")
+_CHANGES: Final = (*_MAPPINGS, "manifest", "edit")
 
 
 @dataclass(frozen=True)
@@ -74,10 +75,8 @@ def _check_patch(value: list[dict[str, Any]]) -> list[dict[str, Any]]:
     return value
 
 
-class VariantKeys(Strict):
+class VariantKeys(Strict, title="a variant"):
     """A variant, as written in the file."""
-
-    model_config = ConfigDict(title="a variant")
 
     name: Annotated[str, AfterValidator(_check_name)]
     prompts: dict[
@@ -95,10 +94,8 @@ class VariantKeys(Strict):
     only: list[str] = LEFT_OUT
 
 
-class VariantsFile(Strict):
+class VariantsFile(Strict, title="a variants file"):
     """A variants file, as written."""
-
-    model_config = ConfigDict(title="a variants file")
 
     harness: Annotated[int, AfterValidator(supported_version)]
     variants: Annotated[list[VariantKeys], Field(min_length=1)]
@@ -135,16 +132,21 @@ def select_variants(variants: list[Variant], names: tuple[str, ...]) -> list[Var
     known = [variant.name for variant in variants]
     for name in names:
         if name not in known:
-            raise FormatError(
-                Problem("unknown-variant", f"no variant '{name}'", None, did_you_mean(name, known))
-            )
+            raise FormatError(_unknown(name, None, known))
     return [each for each in variants if not names or each.is_baseline or each.name in names]
+
+
+def _unknown(name: str, place: Span | None, known: Iterable[str]) -> Problem:
+    return Problem("unknown-variant", f"no variant '{name}'", place, did_you_mean(name, [*known]))
 
 
 def _variant(keys: VariantKeys, at: Document, folder: Path, problems: list[Problem]) -> Variant:
     spans = {key: at.span((key,)) for key in at.value}
-    for key in ("prompts", "models", "params", "env"):
+    for key in _MAPPINGS:
         spans |= {f"{key}.{name}": at.key_span((key, name)) for name in at.value.get(key) or {}}
+    manifest = folder / keys.manifest if keys.manifest else None
+    if manifest is not None and not os.path.exists(manifest):
+        problems.append(_missing(manifest, spans["manifest"]))
     prompts = {}
     for id_, written in (keys.prompts or {}).items():
         place = at.span(("prompts", id_))
@@ -157,27 +159,22 @@ def _variant(keys: VariantKeys, at: Document, folder: Path, problems: list[Probl
         models=keys.models or {},
         params=keys.params or {},
         env=keys.env or {},
-        manifest=_existing(folder / keys.manifest, spans["manifest"], problems) if keys.manifest else None,
+        manifest=manifest,
         edit=tuple(keys.edit or ()),
         only=(tuple(keys.only),) if keys.only else (),
         spans=spans,
     )
 
 
-def _existing(file: Path, place: Span, problems: list[Problem]) -> Path:
-    if not os.path.exists(file):
-        problems.append(
-            Problem("missing-file", f"{shown_path(file)}: no such file", place, hint_for_missing(file))
-        )
-    return file
+def _missing(file: Path, place: Span) -> Problem:
+    return Problem("missing-file", f"{shown_path(file)}: no such file", place, hint_for_missing(file))
 
 
 def _read_text(file: Path, place: Span, problems: list[Problem]) -> str:
     try:
         return file.read_text(encoding="utf-8")
     except FileNotFoundError:
-        text = f"{shown_path(file)}: no such file"
-        problems.append(Problem("missing-file", text, place, hint_for_missing(file)))
+        problems.append(_missing(file, place))
     except (OSError, UnicodeDecodeError) as error:
         problems.append(Problem("unreadable-file", f"{shown_path(file)}: cannot be read: {error}", place))
     return ""
@@ -198,12 +195,8 @@ def _name_problems(variants: list[Variant]) -> Iterator[Problem]:
             empty = variant
     if empty is None and BASELINE in first:
         text = f"the variant '{BASELINE}' changes something"
-        yield Problem(
-            "conflicting-keys",
-            text,
-            first[BASELINE].span,
-            "choose another name: the baseline changes nothing",
-        )
+        hint = "choose another name: the baseline changes nothing"
+        yield Problem("conflicting-keys", text, first[BASELINE].span, hint)
 
 
 def _combinations(
@@ -211,17 +204,12 @@ def _combinations(
 ) -> Iterator[Variant]:
     """Yield one variant for each combination of one name per axis; the baseline adds nothing to a combination."""
     known = {variant.name: variant for variant in variants}
-    known.setdefault(
-        next((each.name for each in variants if each.is_baseline), BASELINE),
-        Variant(BASELINE, document.span()),
-    )
+    if not any(each.is_baseline for each in variants):
+        known.setdefault(BASELINE, Variant(BASELINE, document.span()))
     for axis, names in matrix.items():
         for number, name in enumerate(names):
             if name not in known:
-                place = document.span(("matrix", axis, number))
-                problems.append(
-                    Problem("unknown-variant", f"no variant '{name}'", place, did_you_mean(name, known))
-                )
+                problems.append(_unknown(name, document.span(("matrix", axis, number)), known))
     if problems:
         return
     for choice in product(*matrix.values()):
@@ -235,7 +223,7 @@ def _merge(parts: list[Variant], span: Span, problems: list[Problem]) -> Variant
     for part in parts:
         both = [
             f"{key}.{name}"
-            for key in ("prompts", "models", "params", "env")
+            for key in _MAPPINGS
             for name in getattr(part, key)
             if name in getattr(combined, key)
         ]
@@ -247,13 +235,9 @@ def _merge(parts: list[Variant], span: Span, problems: list[Problem]) -> Variant
             problems.append(Problem("conflicting-keys", text, span))
         combined = replace(
             combined,
-            prompts={**combined.prompts, **part.prompts},
-            models={**combined.models, **part.models},
-            params={**combined.params, **part.params},
-            env={**combined.env, **part.env},
             manifest=part.manifest or combined.manifest,
             edit=(*combined.edit, *part.edit),
             only=(*combined.only, *part.only),
-            spans={**combined.spans, **part.spans},
+            **{key: getattr(combined, key) | getattr(part, key) for key in (*_MAPPINGS, "spans")},
         )
     return combined

@@ -54,7 +54,7 @@ def _input_files(
         real_path(settings.cassettes / name) if name and effective_record_mode(settings) in WRITING else None
     )
     inputs = finder.inputs(scenario)
-    folders = sorted(inputs.folders - {own}) if own else sorted(inputs.folders)
+    folders = inputs.folders - {own} if own else inputs.folders
     files = {*inputs.files, *inputs.modules.files, *(file for folder in folders for file in _below(folder))}
     project = real_path(settings.project)
     return [f"{os.path.relpath(file, project)} {hashed(file)}" for file in sorted(files)]

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator, Sequence
+from dataclasses import asdict
 from typing import Any, Final
 
 from harness.report.formatting import answers, cost, p_value, percent, plural, score, seconds, with_interval
@@ -105,9 +106,8 @@ def _change_lines(name: str, changed: Sequence[ScenarioChange]) -> Iterator[str]
     yield ""
     yield f"{plural(len(changed), 'scenario')} with another score as {printable(name)}:"
     for each in changed[:_MAX_CHANGED]:
-        verdicts = (
-            "" if each.verdicts[0] == each.verdicts[1] else f"  ({each.verdicts[0]} → {each.verdicts[1]})"
-        )
+        before, after = each.verdicts
+        verdicts = "" if before == after else f"  ({before} → {after})"
         yield f"  {each.before:.3f} → {each.after:.3f}  {printable(each.id)}{verdicts}"
         for check in each.checks[:2]:
             yield from (f"    {line}" for line in _message_lines(check))
@@ -133,17 +133,7 @@ def score_json(score: Score) -> dict[str, Any]:
         "format": FORMAT,
         "baseline": score.baseline,
         "variants": [_variant(each) for each in score.variants],
-        "changed": [
-            {
-                "id": each.id,
-                "variant": each.variant,
-                "before": each.before,
-                "after": each.after,
-                "verdicts": list(each.verdicts),
-                "checks": list(each.checks),
-            }
-            for each in score.changed
-        ],
+        "changed": [asdict(each) for each in score.changed],
         "pareto": list(score.pareto),
     }
 
@@ -174,6 +164,7 @@ def _variant(scored: VariantScore) -> dict[str, Any]:
 
 def _difference(scored: VariantScore) -> dict[str, Any] | None:
     difference, (low, high) = scored.difference, scored.interval or (math.inf, math.inf)
+    needed = scored.needed
     if difference is None:
         return None
     return {
@@ -183,16 +174,9 @@ def _difference(scored: VariantScore) -> dict[str, Any] | None:
         "p": difference.p if scored.corrected is None else scored.corrected,
         "verdict": scored.verdict,
         "scenarios": difference.scenarios,
-        "needed": _more_scenarios(scored),
-        "needed_repeats": scored.needed.repeats if scored.needed else None,
+        "needed": needed.scenarios if needed else 0 if scored.verdict in ("better", "worse") else None,
+        "needed_repeats": needed.repeats if needed else None,
     }
-
-
-def _more_scenarios(scored: VariantScore) -> int | None:
-    """Return the number of new scenarios that the verdict needs; 0 if there is a verdict."""
-    if scored.needed is not None:
-        return scored.needed.scenarios
-    return 0 if scored.verdict in ("better", "worse") else None
 
 
 def _finite(value: float) -> float | None:

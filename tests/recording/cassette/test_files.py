@@ -12,11 +12,8 @@ import yaml
 
 from harness.errors import CassetteBroken
 from harness.interception.messages import Request, Response
-from harness.recording.folder import (
-    CassetteFolder,
-    kept_request_headers,
-    kept_response_headers,
-)
+from harness.interception.patches import kept_request_headers, kept_response_headers
+from harness.recording.folder import CassetteFolder
 from harness.recording.interactions import Exchange, Interaction, Recording
 from tests.recording.cassette.sample import (
     ABOUT,

@@ -13,7 +13,8 @@ from hypothesis import strategies as st
 
 from harness.errors import CassetteBroken
 from harness.interception.messages import Request, Response
-from harness.recording.folder import CassetteFolder, kept_request_headers, kept_response_headers
+from harness.interception.patches import kept_request_headers, kept_response_headers
+from harness.recording.folder import CassetteFolder
 from harness.recording.interactions import Exchange, HumanReply, Interaction, Recording, RecordingMetadata
 from harness.recording.matching import Matcher
 from tests.fuzz.mutations import mutated

@@ -53,5 +53,5 @@ def test_a_placeholder_matches_any_text_which_is_a_secret_from_then_on() -> None
     recorded = [Interaction(asked("My password is <secret:password>."), None, 1)]
     find = InteractionIndex(recorded, Matcher(), scrubber).find
     assert find(asked("My password is hunter2-4711-x."), 1, set()) == 0
-    assert scrubber.text("it was hunter2-4711-x") == "it was <secret:password>"
+    assert scrubber.secrets.text("it was hunter2-4711-x") == "it was <secret:password>"
     assert find(asked("Your password is hunter2-4711-x."), 1, set()) is None
