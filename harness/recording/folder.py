@@ -115,14 +115,6 @@ class CassetteFolder:
             raise ValueError(f"recordings are counted from 1, not {number}")
         return self.path if number == 1 else self.path / f"recording-{number}"
 
-    def exists(self) -> bool:
-        """Return True if the cassette has a recording.
-
-        Raises:
-            CassetteBroken: an interrupted change cannot be finished.
-        """
-        return bool(self.numbers())
-
     def numbers(self) -> list[int]:
         """Return the numbers of the recordings, in ascending order. The first is 1.
 

@@ -46,16 +46,14 @@ def pairs(run: Run, baseline: str, name: str) -> list[Pair]:
 
 def counting_repeats(pair: Pair) -> dict[int, tuple[Repeat, Repeat]]:
     """Return the repeats of a pair that count, by number."""
-    numbers = sorted(pair.before.repeats.keys() & pair.after.repeats.keys())
-    found = {number: (pair.before.repeats[number], pair.after.repeats[number]) for number in numbers}
-    without_answer = pair.before.unanswered | pair.after.unanswered
-    return {
-        number: both
-        for number, both in found.items()
-        if number not in without_answer
-        and "skipped" not in (both[0].verdict, both[1].verdict)
-        and not both[0].verdict == both[1].verdict == "error"
-    }
+    before, after = pair.before.repeats, pair.after.repeats
+    answered = (before.keys() & after.keys()) - pair.before.unanswered - pair.after.unanswered
+    found = {number: (before[number], after[number]) for number in sorted(answered)}
+    return {number: both for number, both in found.items() if _counts({one.verdict for one in both})}
+
+
+def _counts(verdicts: set[str]) -> bool:
+    return "skipped" not in verdicts and verdicts != {"error"}
 
 
 def is_left_out(pair: Pair) -> bool:
@@ -285,12 +283,8 @@ def _aims(
 
 def _counted(run: Run, scored: VariantScore) -> VariantScore:
     """Add the number of runs, and of those that could not be judged."""
-    verdicts = [
-        repeat.verdict
-        for scenario in run.scenarios.values()
-        if scenario.variant == scored.name
-        for repeat in scenario.repeats.values()
-    ]
+    scenarios = [each for each in run.scenarios.values() if each.variant == scored.name]
+    verdicts = [repeat.verdict for each in scenarios for repeat in each.repeats.values()]
     return replace(scored, runs=len(verdicts), not_judged=verdicts.count("error"))
 
 

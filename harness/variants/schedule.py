@@ -75,7 +75,10 @@ class ResumeState:
             FormatError: the results of the folder are damaged, are being written, or cannot be moved.
         """
         if (self._folder / RESULTS).is_file():
-            self._check_alone()
+            try:
+                open_locked(self._folder / RESULTS).close()
+            except OSError as error:
+                raise unwritable(self._folder, error) from error
         kept = self._folder / TAKEN_OVER
         before = self._read(kept if (kept / UNFINISHED).is_file() else self._folder)
         same = {key for key, made_of in self._fingerprints.items() if before.get(key) == made_of}
@@ -86,9 +89,7 @@ class ResumeState:
         try:
             found = _runs_of(kept)
         except FormatError as error:
-            raise FormatError(
-                [replace(each, hint="--fresh starts anew") for each in error.problems]
-            ) from None
+            raise FormatError([replace(one, hint="--fresh starts anew") for one in error.problems]) from None
         return {
             key: sorted(runs, key=lambda run: run.line["repeat"])
             for key, runs in found.items()
@@ -115,12 +116,6 @@ class ResumeState:
     def end(self) -> None:
         """Remove the state: the scoring has ended as planned."""
         discard(self._folder)
-
-    def _check_alone(self) -> None:
-        try:
-            open_locked(self._folder / RESULTS).close()
-        except OSError as error:
-            raise unwritable(self._folder, error) from error
 
     def _read(self, folder: Path) -> dict[str, str]:
         """Return the fingerprints of an interrupted scoring in the folder; none if there is none."""

@@ -76,9 +76,8 @@ class RecordedExchanges:
         if near is None:
             return CassetteMismatch(self._text(asked, [self._known_methods(request)]))
         exchange = self._exchanges[near]
-        place = ""
-        if exchange.line:
-            place = f" ({self._file}:{exchange.line})" if self._file else f", line {exchange.line}"
+        line, file = exchange.line, self._file
+        place = "" if not line else f" ({file}:{line})" if file else f", line {line}"
         recorded = f"nearest recorded: {_describe(exchange.sent)}{place}"
         reasons = differences(_params(exchange.sent), _params(request)) or [self._unavailable_reason(near)]
         return CassetteMismatch(self._text(asked, [recorded, *(f"  - {reason}" for reason in reasons)]))

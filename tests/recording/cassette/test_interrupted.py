@@ -65,7 +65,7 @@ def test_a_journal_that_is_none_is_refused_and_nothing_is_touched(tmp_path: Path
     (tmp_path / "a/README.md").write_text("mine")
     (tmp_path / "a/cassette.journal").write_text(plan)
     before = files(tmp_path)
-    for use in (folder.load, folder.numbers, folder.exists, lambda: folder.save({1: Recording()})):
+    for use in (folder.load, folder.numbers, lambda: folder.save({1: Recording()})):
         with pytest.raises(
             CassetteBroken, match=r"cassette\.journal:1:1: this is not a journal of an interrupted recording"
         ):
