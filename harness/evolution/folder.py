@@ -12,7 +12,7 @@ import yaml
 
 from harness.errors import FormatError, Problem
 from harness.evolution.genome import Genome, Space
-from harness.evolution.lineage import ANEW, EVOLUTION, FORMAT, GENOMES, MUTATIONS, damaged, write_json
+from harness.evolution.lineage import ANEW, EVOLUTION, FORMAT, GENOMES, MUTATIONS, damaged
 from harness.evolution.patch import PATCH
 from harness.report.encoding import replace, unwritable
 from harness.scenario.document import FORMAT_VERSION
@@ -164,8 +164,8 @@ class SearchFolder:
 
     def write(self, document: Mapping[str, Any], *, variants: str = "", patch: str = "") -> None:
         """Write evolution.json, and the winner as a variants file and as a patch, if there is one."""
-        write_json(self.path / EVOLUTION, document)
-        for name, text in ((VARIANTS, variants), (PATCH, patch)):
+        written = f"{json.dumps(document, indent=2, ensure_ascii=False)}\n"
+        for name, text in ((EVOLUTION, written), (VARIANTS, variants), (PATCH, patch)):
             if text:
                 replace(self.path / name, text.encode())
             else:

@@ -57,16 +57,15 @@ def space_of(
     An id shared by different prompts is left out, since a variant would give all of them one text.
     """
     texts: dict[str, str] = {}
+    ambiguous = [each for each in prompts if texts.setdefault(each.id, each.text) != each.text]
+    ids = {each.id for each in ambiguous}
     problems = []
-    for prompt in prompts:
-        if texts.setdefault(prompt.id, prompt.text) != prompt.text:
-            text = f"the prompt '{prompt.id}' is not varied: several prompts have this id"
-            problems.append(Problem("ambiguous-prompt", text, prompt.where, severity="warning"))
-    for problem in problems:
-        texts.pop(problem.message.split("'")[1], None)
+    for prompt in ambiguous:
+        text = f"the prompt '{prompt.id}' is not varied: several prompts have this id"
+        problems.append(Problem("ambiguous-prompt", text, prompt.where, severity="warning"))
     kinds = [MUTATION_TYPES[each] for each in mutation_types]
     found = Space(
-        {id_: text for id_, text in texts.items() if text.strip()},
+        {id_: text for id_, text in texts.items() if text.strip() and id_ not in ids},
         {each.owner: each.value for each in tunables if each.kind == "temperature"},
         {each.owner: tuple(each.value) for each in tunables if each.kind == "tools"},
         {(each.kind, each.owner): each for each in tunables},

@@ -17,7 +17,6 @@ from typing import Any, Final, Generic, Literal, TypeVar
 
 from harness.errors import FormatError, Problem, Span
 from harness.evolution.genome import Genome
-from harness.report.encoding import replace
 from harness.source.document import shown_path
 
 GENOMES: Final = "genomes.jsonl"
@@ -158,15 +157,6 @@ class Log(Generic[Line]):
             except (ValueError, KeyError, TypeError, AttributeError) as error:
                 text = f"this line cannot be read: {type(error).__name__} {error}"
                 raise damaged(text, Span(shown_path(self._path), number, 1)) from None
-
-
-def write_json(path: Path, value: Mapping[str, Any]) -> None:
-    """Replace a JSON file atomically.
-
-    Raises:
-        FormatError: it cannot be written.
-    """
-    replace(path, f"{json.dumps(value, indent=2, ensure_ascii=False)}\n".encode())
 
 
 TOURNAMENT: Final = 3

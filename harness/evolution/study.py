@@ -96,13 +96,8 @@ def environment_failure(lines: Iterable[Mapping[str, Any]]) -> str:
 
 def unpriced(lines: Iterable[Mapping[str, Any]]) -> list[str]:
     """Return the models that were called and have no known price."""
-    found = {
-        model: None
-        for line in lines
-        for model, usage in line["usage"]["by_model"].items()
-        if usage.get("cost", 0.0) is None
-    }
-    return list(found)
+    usages = (each for line in lines for each in line["usage"]["by_model"].items())
+    return list(dict.fromkeys(model for model, usage in usages if usage.get("cost", 0.0) is None))
 
 
 Line = Mapping[str, Any]

@@ -8,7 +8,7 @@ from collections.abc import Awaitable, Callable
 from functools import partial
 from typing import Any
 
-from harness.interception.messages import PreparedReply, Request, Response, SendResult
+from harness.interception.messages import PreparedReply, Request, SendResult
 from harness.interception.real_effects import charge_since, owe
 from harness.time.paced import RealWork, real_timers
 from harness.time.real import real
@@ -96,10 +96,6 @@ class Interceptor(ABC):
             raise TimeoutError("nobody waited for the answer when this was recorded")
         owe(reply.duration_s)
         return SendResult(reply.response, reply.chunks_s, reply.failure)
-
-    def report(self, request: Request, response: Response, began: float) -> None:
-        """Report a request that a client without an event loop has sent at `began` (`real.monotonic()`)."""
-        self.end(self.begin(request), SendResult(response), charge_since(began))
 
     async def wait_for(self, reply: PreparedReply) -> None:
         """Wait until a claimed answer is due: for ever if it has neither response nor failure."""

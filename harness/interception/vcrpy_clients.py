@@ -9,9 +9,9 @@ from importlib.util import find_spec
 from typing import Any, Final
 
 from harness.interception.interceptor import Interceptor
-from harness.interception.messages import PreparedReply, Request, Response
+from harness.interception.messages import PreparedReply, Request, Response, SendResult
 from harness.interception.patches import body_of, grouped, headers_of, kept_response_headers, patched
-from harness.interception.real_effects import not_intercepted
+from harness.interception.real_effects import charge_since, not_intercepted
 from harness.time.real import real
 
 _PATCHED_ELSEWHERE: Final = ("httplib", "requests", "boto3", "urllib3", "aiohttp", "httpx", "httpx2")
@@ -58,9 +58,11 @@ def _cassette(interceptor: Interceptor) -> Any:
 
         def append(self, request: Any, response: Any) -> None:
             if not not_intercepted.get():
-                interceptor.report(
-                    from_vcr_request(request), from_vcr_response(response), request.harness_began
+                place, seconds = (
+                    interceptor.begin(from_vcr_request(request)),
+                    charge_since(request.harness_began),
                 )
+                interceptor.end(place, SendResult(from_vcr_response(response)), seconds)
 
     return Bridge(
         "",

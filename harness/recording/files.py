@@ -186,7 +186,7 @@ def _meta(recording: Recording, servers: Mapping[str, list[Exchange]]) -> dict[s
         "format": FORMAT,
         "scenario": metadata.scenario,
         "recorded": metadata.recorded,
-        **({"now": metadata.now} if metadata.now else {}),
+        "now": metadata.now,
         "manifests": dict(sorted(metadata.manifests.items())),
         "versions": dict(sorted(metadata.versions.items())),
         "environment": dict(sorted(metadata.environment.items())),

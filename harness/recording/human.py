@@ -106,19 +106,12 @@ class HumanRecorder:
 
     def _find(self, effect: Effect, replies: Sequence[HumanReply]) -> HumanReply | None:
         asked = self.comparable(to_json(effect.args))
-        return next(
-            (
-                reply
-                for reply in replies
-                if reply.node == effect.node
-                and reply.turn in (None, self.turn)
-                and (
-                    self.comparable(reply.asked) == asked
-                    or match_placeholders(reply.asked, asked) is not None
-                )
-            ),
-            None,
-        )
+        for reply in replies:
+            if reply.node == effect.node and reply.turn in (None, self.turn):
+                same = self.comparable(reply.asked) == asked
+                if same or match_placeholders(reply.asked, asked) is not None:
+                    return reply
+        return None
 
 
 def _read(typed: str) -> Any:
