@@ -29,7 +29,7 @@ from harness.settings import Settings
 from harness.source.display import did_you_mean
 from harness.source.document import Document, parse, read, shown_path
 from harness.source.models import describe, validate
-from harness.world.spec import Stub, WorldSpec
+from harness.world.spec import Stub
 
 COLUMNS: Final = ("name", "input", "output", "context", "tools", "tool_calls", "label")
 _WORDS: Final = {"pass": 1.0, "true": 1.0, "fail": 0.0, "false": 0.0}
@@ -101,22 +101,19 @@ def read_labels(path: Path, options: Mapping[str, Any], settings: Settings) -> L
     reader = READERS.get(path.suffix.lower())
     if reader is None:
         text = f"{shown_path(path)}: its name must end in one of {', '.join(READERS)}"
-        raise FormatError(Problem("bad-value", text))
+        raise _refused("bad-value", text)
     at, found = _read_header(path, reader)
     head = validate(Header, at, error=FormatError) if at is not None else None
     question = _question(head, at, options, path, settings)
     rows = _rows(found, question)
     if not rows:
-        raise FormatError(Problem("no-cases", f"no rows in {shown_path(path)}"))
-    stubs: tuple[Stub, ...] = ()
-    if at is not None and "llm" in at.value:
-        stubs = _world(at).llm
-    return LabelFile(path, question, rows, stubs)
+        raise _refused("no-cases", f"no rows in {shown_path(path)}")
+    return LabelFile(path, question, rows, _stubs(at) if at is not None and "llm" in at.value else ())
 
 
-def _world(at: Document) -> WorldSpec:
+def _stubs(at: Document) -> tuple[Stub, ...]:
     only = at.without(*(key for key in at.value if key != "llm"))
-    return validate(WorldKeys, only, error=FormatError).world(only)
+    return validate(WorldKeys, only, error=FormatError).world(only).llm
 
 
 def _read_header(
@@ -130,9 +127,7 @@ def _read_header(
             return None, read_list(document)
         if "rows" not in document.value:
             validate(Header, document, error=FormatError)
-            raise FormatError(
-                Problem("missing-key", "missing key 'rows' in a file of labels", document.span())
-            )
+            raise _refused("missing-key", "missing key 'rows' in a file of labels", document.span())
         return document, read_list(document.at(("rows",)))
     rows = reader(path, start)
     first = next(rows, None)
@@ -154,48 +149,39 @@ def _question(
     head: Header | None, at: Document | None, options: Mapping[str, Any], path: Path, settings: Settings
 ) -> Question:
     judge = head.judge if head is not None else None
-    asks = {"metric", "rubric"} & {key for key, value in options.items() if value is not None}
-    if len(asks) > 1:
-        raise FormatError(
-            Problem(
-                "conflicting-keys", "--metric and --rubric are mutually exclusive: a judge has one of them"
-            )
+    if options["metric"] is not None and options["rubric"] is not None:
+        raise _refused(
+            "conflicting-keys", "--metric and --rubric are mutually exclusive: a judge has one of them"
         )
     metric, rubric, prompt = options["metric"], options["rubric"], options["prompt"]
     prompt_at: Span | None = None
-    if not asks and judge is not None and at is not None:
+    if metric is None and rubric is None and judge is not None and at is not None:
         metric, rubric = judge.metric, judge.rubric
         if prompt is None and judge.prompt is not None:
             prompt, prompt_at = path.parent / judge.prompt.file, at.span(("judge", "prompt", "file"))
     if metric is None and rubric is None:
-        hint = "name the judge with --metric or --rubric" + (
-            "" if path.suffix.lower() == ".csv" else ", or with 'judge' in the file"
-        )
-        raise FormatError(
-            Problem("missing-key", f"{shown_path(path)}: which judge is to be measured?", None, hint)
-        )
+        in_file = "" if path.suffix.lower() == ".csv" else ", or with 'judge' in the file"
+        hint = f"name the judge with --metric or --rubric{in_file}"
+        raise _refused("missing-key", f"{shown_path(path)}: which judge is to be measured?", None, hint)
     if metric is not None and metric not in METRICS:
-        raise FormatError(
-            Problem("unknown-metric", f"no metric '{metric}'", None, did_you_mean(metric, METRICS))
-        )
+        raise _refused("unknown-metric", f"no metric '{metric}'", None, did_you_mean(metric, METRICS))
     if prompt is not None and metric is None:
-        raise FormatError(
-            Problem("conflicting-keys", "--prompt replaces the prompt of a metric, so it needs a metric")
-        )
+        raise _refused("conflicting-keys", "--prompt replaces the prompt of a metric, so it needs a metric")
     model = options["model"] or (judge.model if judge is not None else None) or settings.judge_model
     if not model:
         hint = "name it with --model, with 'model' in the file, or as judge_model in [tool.harness]"
-        raise FormatError(Problem("missing-key", "which model is the judge?", None, hint))
-    threshold = options["threshold"]
-    if threshold is None:
-        written = judge.threshold if judge is not None else None
-        threshold = DEFAULT_THRESHOLD if written is None else written
+        raise _refused("missing-key", "which model is the judge?", None, hint)
+    written = judge.threshold if judge is not None else None
+    given = (each for each in (options["threshold"], written) if each is not None)
+    threshold = next(given, DEFAULT_THRESHOLD)
     if not threshold:
         text = "every grade reaches a threshold of 0, so there is nothing to measure"
-        raise FormatError(
-            Problem("bad-value", text, at.span(("judge", "threshold")) if at is not None else None)
-        )
+        raise _refused("bad-value", text, at.span(("judge", "threshold")) if at is not None else None)
     return Question(model, threshold, metric, rubric, _prompt(metric, prompt, prompt_at, settings))
+
+
+def _refused(code: str, text: str, span: Span | None = None, hint: str = "") -> FormatError:
+    return FormatError(Problem(code, text, span, hint))
 
 
 def _prompt(metric: str | None, file: Path | None, named_at: Span | None, settings: Settings) -> str:
@@ -230,14 +216,14 @@ def _labelled_row(number: int, row: Row, question: Question) -> LabelledRow:
         if column not in row.values and (column == "label" or question.metric != "tool_choice"):
             others = [each for each in row.values if each not in COLUMNS]
             meant = did_you_mean(column, others, listing=False)
-            raise FormatError(Problem("missing-key", f"row {number} has no '{column}'", row.span, meant))
+            raise _refused("missing-key", f"row {number} has no '{column}'", row.span, meant)
     material = _material(cells)
     if question.metric is not None:
         metric = METRICS[question.metric]
         absent = [key for key in metric.needs if key not in material]
         if absent:
             text = f"row {number} has no '{absent[0]}', which {metric.name} needs"
-            raise FormatError(Problem("missing-key", text, row.span))
+            raise _refused("missing-key", text, row.span)
     name = cells.text("name") if "name" in row.values else ""
     return LabelledRow(number, name, material, _label(cells.value("label"), number, row.span), row.span)
 
@@ -267,4 +253,4 @@ def _label(value: Any, number: int, span: Span) -> float:
     if isinstance(value, int | float) and math.isfinite(value) and 0 <= value <= 1:
         return float(value)
     text = f"the label of row {number} is pass or fail, or a grade from 0 to 1, found {describe(value)}"
-    raise FormatError(Problem("bad-value", text, span))
+    raise _refused("bad-value", text, span)

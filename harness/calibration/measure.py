@@ -124,10 +124,9 @@ def measure(labels: LabelFile, graded: Sequence[GradedRow]) -> Figures:
     pairs = [(each.row.label, float(each.grade or 0.0)) for each in judged]
     ratings = _ratings(pairs, threshold, threshold)
     silent = _why_no_kappa(ratings)
-    judge_fails, people_fail = (
-        ratings.first_passes + ratings.both_fail,
-        ratings.second_passes + ratings.both_fail,
-    )
+    judge_fails = ratings.first_passes + ratings.both_fail
+    people_fail = ratings.second_passes + ratings.both_fail
+    apart = [abs(label - grade) for label, grade in pairs] if labels.graded else []
     return Figures(
         labels=labels,
         graded=judged,
@@ -139,9 +138,7 @@ def measure(labels: LabelFile, graded: Sequence[GradedRow]) -> Figures:
         precision=ratings.both_fail / judge_fails if judge_fails else None,
         recall=ratings.both_fail / people_fail if people_fail else None,
         correlation=_correlation(pairs) if labels.graded else None,
-        error=statistics.fmean(abs(label - grade) for label, grade in pairs)
-        if labels.graded and pairs
-        else None,
+        error=statistics.fmean(apart) if apart else None,
         best=best_threshold(pairs, threshold),
     )
 

@@ -21,8 +21,6 @@ from lark import Token
 
 from harness.errors import ExpressionError
 from harness.expressions import operators
-from harness.expressions import operators as literals
-from harness.expressions import operators as reading
 from harness.expressions.functions import FUNCTIONS, Budget, Function, TooLarge
 from harness.expressions.macros import MACROS, default, has, reduction
 from harness.expressions.operators import Code, Frame
@@ -172,11 +170,9 @@ class _Lowering:
         while node.data == rule:
             right_to_left.append(child(node, 1))
             node = core(child(node, 0))
-        operands = [self.lower(operand) for operand in (node, *reversed(right_to_left))]
-        return (
-            operators.either(operands, fragment)
-            if rule == "conditionalor"
-            else operators.both(operands, fragment)
+        symbol = "||" if rule == "conditionalor" else "&&"
+        return operators.logic(
+            symbol, [self.lower(each) for each in (node, *reversed(right_to_left))], fragment
         )
 
     def binary(self, node: Node) -> Code:
@@ -199,22 +195,22 @@ class _Lowering:
         name = token(node, 0)
         slot = self.scope.get(name) if node.data == "ident" else None
         if slot is not None:
-            return reading.variable(slot)
+            return operators.variable(slot)
         if name not in TYPES:
             self.names.setdefault(name, self.fragment(node))
-        return reading.name(name, self.fragment(node), self.null)
+        return operators.name(name, self.fragment(node), self.null)
 
     def field(self, node: Node) -> Code:
         self.note_read(node)
-        return reading.field(self.lower(child(node, 0)), token(node, 1), self.fragment(node))
+        return operators.field(self.lower(child(node, 0)), token(node, 1), self.fragment(node))
 
     def element(self, node: Node) -> Code:
         self.note_read(node)
         key = self.string(child(node, 1))
         container, fragment = self.lower(child(node, 0)), self.fragment(node)
         if key is not None:
-            return reading.element(container, literals.always(key), fragment)
-        return reading.element(container, self.lower(child(node, 1)), fragment)
+            return operators.element(container, operators.always(key), fragment)
+        return operators.element(container, self.lower(child(node, 1)), fragment)
 
     def note_read(self, node: Node) -> None:
         base = core(child(node, 0))
@@ -225,22 +221,22 @@ class _Lowering:
     # Literals
 
     def literal(self, node: Node) -> Code:
-        return literals.always(self.constant(node))
+        return operators.always(self.constant(node))
 
     def constant(self, node: Node) -> Any:
         token = node.children[0]
         assert isinstance(token, Token)
         try:
-            return literals.constant(token)
+            return operators.constant(token)
         except (ValueError, TypeError, OverflowError) as error:
             raise self.refusal(node, f"not a literal: {token[:40]} ({error})") from None
 
     def list_literal(self, node: Node) -> Code:
-        return literals.list_of([self.lower(item) for item in operands(node, 0)])
+        return operators.list_of([self.lower(item) for item in operands(node, 0)])
 
     def map_literal(self, node: Node) -> Code:
         parts = [self.lower(part) for part in operands(node, 0)]
-        return literals.map_of(list(zip(parts[0::2], parts[1::2], strict=True)), self.fragment(node))
+        return operators.map_of(list(zip(parts[0::2], parts[1::2], strict=True)), self.fragment(node))
 
     def message(self, node: Node) -> Code:
         raise self.refusal(node, 'message types cannot be constructed; a map is written {"key": value}')

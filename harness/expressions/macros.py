@@ -45,34 +45,18 @@ def _iterate(items: Code, frame: Frame, fragment: Fragment) -> Iterator[Any]:
 
 
 def _map(items: Code, slot: int, body: Code, fragment: Fragment) -> Code:
-    def run(frame: Frame) -> Any:
-        results = ListType()
-        for element in _iterate(items, frame, fragment):
-            frame[slot] = element
-            results.append(body(frame))
-        return results
-
-    return run
+    return lambda frame: ListType([body(frame) for frame[slot] in _iterate(items, frame, fragment)])
 
 
 def _filter(items: Code, slot: int, body: Code, fragment: Fragment) -> Code:
-    def run(frame: Frame) -> Any:
-        kept = ListType()
-        for item in _iterate(items, frame, fragment):
-            frame[slot] = item
-            if body(frame):
-                kept.append(item)
-        return kept
-
-    return run
+    return lambda frame: ListType(
+        [frame[slot] for frame[slot] in _iterate(items, frame, fragment) if body(frame)]
+    )
 
 
 def _exists_one(items: Code, slot: int, body: Code, fragment: Fragment) -> Code:
     def run(frame: Frame) -> Any:
-        found = 0
-        for element in _iterate(items, frame, fragment):
-            frame[slot] = element
-            found += bool(body(frame))
+        found = sum(bool(body(frame)) for frame[slot] in _iterate(items, frame, fragment))
         return TRUE if found == 1 else FALSE
 
     return run
@@ -105,8 +89,7 @@ def reduction(items: Code, slots: tuple[int, int], start: Code, body: Code, frag
     def run(frame: Frame) -> Any:
         result = start(frame)
         for element in _iterate(items, frame, fragment):
-            frame[item] = element
-            frame[total] = result
+            frame[item], frame[total] = element, result
             result = body(frame)
         return result
 

@@ -7,9 +7,9 @@ files: by the CEL specification, nulls and numbers of different types can be com
 
 from __future__ import annotations
 
+import itertools
 import operator
 from collections.abc import Callable, Sequence
-from itertools import chain as chain_itertools
 from typing import Any
 
 from celpy.celtypes import (
@@ -242,21 +242,9 @@ def attempt(code: Code, frame: Frame) -> Any:
         return failure
 
 
-def either(operands: list[Code], fragment: Fragment) -> Code:
-    """Return code for `a || b || …`: true as soon as one operand is true, even if others fail."""
-    return _decided("||", operands, fragment)
-
-
-def both(operands: list[Code], fragment: Fragment) -> Code:
-    """Return code for `a && b && …`: false as soon as one operand is false, even if others fail."""
-    return _decided("&&", operands, fragment)
-
-
-def _decided(symbol: str, operands: list[Code], fragment: Fragment) -> Code:
-    def run(frame: Frame) -> Any:
-        return reduce_logic(symbol, (attempt(operand, frame) for operand in operands), fragment)
-
-    return run
+def logic(symbol: str, operands: list[Code], fragment: Fragment) -> Code:
+    """Return code for `a || b || …` or `a && b && …`, which one operand may decide even if others fail."""
+    return lambda frame: reduce_logic(symbol, (attempt(operand, frame) for operand in operands), fragment)
 
 
 def reduce_logic(symbol: str, values: Any, fragment: Fragment) -> Any:
@@ -291,7 +279,7 @@ def name(text: str, fragment: Fragment, null: Null) -> Code:
             return _viewed(bindings[text], null, fragment)
         if text in TYPES:
             return TYPES[text]
-        raise Failure(f"undeclared name {text!r}", fragment, text, chain_itertools(bindings, LITERALS))
+        raise Failure(f"undeclared name {text!r}", fragment, text, itertools.chain(bindings, LITERALS))
 
     return run
 

@@ -38,43 +38,27 @@ class Metric:
     needs: tuple[str, ...]
 
 
+_METRICS: Final = (
+    ("faithfulness", "the context supports all that the output states", "context output", "context output"),
+    (
+        "answer_relevance",
+        "the output answers what was asked, and nothing else",
+        "input output",
+        "input output",
+    ),
+    ("task_completion", "what was asked for is done", "input tool_calls context output", "input output"),
+    (
+        "tool_choice",
+        "the right tools were called with the right arguments, and no others",
+        "input tools tool_calls",
+        "input tools",
+    ),
+    ("refusal", "the output declines to do what was asked", "input output", "input output"),
+    ("tone", "the output is courteous, calm and fits who is spoken to", "input output", "output"),
+)
 METRICS: Final[Mapping[str, Metric]] = {
-    metric.name: metric
-    for metric in (
-        Metric(
-            "faithfulness",
-            "the context supports all that the output states",
-            ("context", "output"),
-            ("context", "output"),
-        ),
-        Metric(
-            "answer_relevance",
-            "the output answers what was asked, and nothing else",
-            ("input", "output"),
-            ("input", "output"),
-        ),
-        Metric(
-            "task_completion",
-            "what was asked for is done",
-            ("input", "tool_calls", "context", "output"),
-            ("input", "output"),
-        ),
-        Metric(
-            "tool_choice",
-            "the right tools were called with the right arguments, and no others",
-            ("input", "tools", "tool_calls"),
-            ("input", "tools"),
-        ),
-        Metric(
-            "refusal", "the output declines to do what was asked", ("input", "output"), ("input", "output")
-        ),
-        Metric(
-            "tone",
-            "the output is courteous, calm and fits who is spoken to",
-            ("input", "output"),
-            ("output",),
-        ),
-    )
+    name: Metric(name, high, tuple(sees.split()), tuple(needs.split()))
+    for name, high, sees, needs in _METRICS
 }
 
 

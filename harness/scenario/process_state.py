@@ -26,6 +26,7 @@ import time
 import warnings
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
+from functools import partial
 from typing import Any, Final, NamedTuple, NoReturn
 
 from harness.time.alarms import get_handler, set_handler
@@ -52,12 +53,14 @@ def preserve_process_state() -> Iterator[None]:
                 item.restore(value)
 
 
-def _set_if_changed(read: Callable[[], Any], write: Callable[[Any], Any]) -> Callable[[Any], None]:
+def _value(name: str, read: Callable[[], Any], write: Callable[[Any], Any]) -> StateItem:
+    """Return the item for a value that is written only if it has changed."""
+
     def restore(value: Any) -> None:
         if read() != value:
             write(value)
 
-    return restore
+    return StateItem(name, read, restore)
 
 
 def _attributes(owner: Any, *names: str) -> StateItem:
@@ -203,35 +206,17 @@ def _restore_logging(saved: _Logging) -> None:
 PROCESS_STATE: Final = (
     StateItem("environment variables", _environment, _restore_environment),
     StateItem("working directory", _folder, _restore_folder),
-    StateItem("umask", _umask, _set_if_changed(_umask, os.umask)),
+    _value("umask", _umask, os.umask),
     StateItem("signal handlers", _handlers, _restore_handlers),
     StateItem("warning filters", _save_warnings, lambda filters: filters.__exit__(None, None, None)),
     StateItem("logging", _logging, _restore_logging),
     StateItem("random", random.getstate, random.setstate),
     StateItem("numpy's random", _numpy_random, _restore_numpy_random),
     StateItem("decimal context", lambda: decimal.getcontext().copy(), decimal.setcontext),
-    StateItem(
-        "locale",
-        lambda: locale.setlocale(locale.LC_ALL),
-        _set_if_changed(
-            lambda: locale.setlocale(locale.LC_ALL), lambda saved: locale.setlocale(locale.LC_ALL, saved)
-        ),
-    ),
-    StateItem(
-        "time-out of sockets",
-        socket.getdefaulttimeout,
-        _set_if_changed(socket.getdefaulttimeout, socket.setdefaulttimeout),
-    ),
-    StateItem(
-        "recursion limit",
-        sys.getrecursionlimit,
-        _set_if_changed(sys.getrecursionlimit, sys.setrecursionlimit),
-    ),
-    StateItem(
-        "switch interval",
-        sys.getswitchinterval,
-        _set_if_changed(sys.getswitchinterval, sys.setswitchinterval),
-    ),
+    _value("locale", lambda: locale.setlocale(locale.LC_ALL), partial(locale.setlocale, locale.LC_ALL)),
+    _value("time-out of sockets", socket.getdefaulttimeout, socket.setdefaulttimeout),
+    _value("recursion limit", sys.getrecursionlimit, sys.setrecursionlimit),
+    _value("switch interval", sys.getswitchinterval, sys.setswitchinterval),
     StateItem("garbage collection", gc.isenabled, lambda on: gc.enable() if on else gc.disable()),
     _list("path"),
     _list("argv"),

@@ -209,7 +209,7 @@ class _Run:
         if whole.error is None:
             found = untried(expected, self.world.unused_faults(), stubs, self.world.undecided())
             whole.warnings += [problem.one_line for problem in found]
-        for observed, expect in [*self.turns, (whole, self.scenario.expect)]:
+        for observed, expect in expected:
             await run_custom_checks(observed, expect, self.scenario, self.seed, self.world.folders)
         result = RunResult(whole, turns, self.graph, self.simulation.trace)
         result.seeded = self.simulation.drawn
