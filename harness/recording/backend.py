@@ -200,11 +200,7 @@ class RecordedBackend:
     @property
     def added(self) -> bool:
         """True if a real system or a person was called."""
-        return (
-            self._http.added
-            or bool(self._human.asked)
-            or any(recorder.added for recorder in self._mcp.values())
-        )
+        return self._human.asked > 0 or self._http.added or any(each.added for each in self._mcp.values())
 
     def traffic(self) -> Traffic:
         """Return the counts of the calls that were really made, replayed ones excluded."""

@@ -64,16 +64,17 @@ class Spending:
             return None
         with self._lock:
             if self.is_spent:
-                self.refused = True
-                return BudgetSpent(f"the budget of {self.budget} is spent: {model} is not asked")
-            if self.budget.cost is not None and self.price(model, 1, 1) is None:
-                self.refused = True
-                return BudgetSpent(
+                why = f"the budget of {self.budget} is spent: {model} is not asked"
+            elif self.budget.cost is not None and self.price(model, 1, 1) is None:
+                why = (
                     f"the price of '{model}' is not known, so the budget of {self.budget} cannot be enforced: "
                     "set it in [tool.harness.prices], or give a budget of calls"
                 )
-            self.calls += 1
-        return None
+            else:
+                self.calls += 1
+                return None
+            self.refused = True
+        return BudgetSpent(why)
 
     def add(self, interaction: Interaction) -> None:
         """Add the tokens and the cost of a completed request."""

@@ -118,14 +118,14 @@ class Application:
         variant = self.variant
         if variant.only and not self.matched:
             yield self._unmatched()
-        for kind, has, names, known in (
-            ("prompt", "has", variant.prompts, self.prompts),
-            ("model", "uses", variant.models, self.models),
+        for code, has, part, names, known in (
+            ("unknown-prompt", "has a prompt", "prompts", variant.prompts, self.prompts),
+            ("unknown-model", "uses a model", "models", variant.models, self.models),
         ):
             for name in names:
-                if (key := f"{kind}s.{name}") not in self.used:
-                    text = f"no manifest that the scenarios run {has} a {kind} '{name}'"
-                    yield Problem(f"unknown-{kind}", text, variant.spans[key], did_you_mean(name, known))
+                if (key := f"{part}.{name}") not in self.used:
+                    text = f"no manifest that the scenarios run {has} '{name}'"
+                    yield Problem(code, text, variant.spans[key], did_you_mean(name, known))
         if variant.edit and "edit" not in self.used:
             text = "no manifest of the scenarios is the one that this patch changes"
             yield from self.refused[:1] or [Problem("bad-patch", text, variant.spans["edit"])]

@@ -5,6 +5,8 @@ from __future__ import annotations
 import json
 from collections import defaultdict
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import cached_property
 from typing import Any
 
 from harness.errors import CassetteError, CassetteMismatch, CassetteMissing
@@ -18,21 +20,23 @@ from harness.world.mcp.wire import Message, handshake_versions, is_request, is_r
 _REPEATABLE = frozenset({"initialize", "tools/list"})
 
 
+@dataclass
 class RecordedExchanges:
     """The recorded exchanges with a server. Each answers once, except handshakes and lists of tools."""
 
-    def __init__(
-        self, exchanges: Sequence[Exchange], server: str, hint: str, file: str, matcher: Matcher
-    ) -> None:
-        self._exchanges = tuple(exchanges)
-        self._matcher = matcher
-        self._server = server
-        self._hint = hint
-        self._file = file
-        self._used: set[int] = set()
-        self._by_key: defaultdict[str, list[int]] = defaultdict(list)
-        for index, exchange in enumerate(self._exchanges):
-            self._by_key[message_key(exchange.sent, matcher)].append(index)
+    exchanges: Sequence[Exchange]
+    server: str
+    hint: str
+    file: str
+    matcher: Matcher
+    _used: set[int] = field(default_factory=set)
+
+    @cached_property
+    def _by_key(self) -> Mapping[str, list[int]]:
+        by_key: defaultdict[str, list[int]] = defaultdict(list)
+        for index, exchange in enumerate(self.exchanges):
+            by_key[message_key(exchange.sent, self.matcher)].append(index)
+        return by_key
 
     def consume(self, message: Message, turn: int) -> tuple[Exchange | None, dict[str, str]]:
         """Consume the exchange of this turn that answers a message, if placeholders of secrets match any text.
@@ -44,16 +48,16 @@ class RecordedExchanges:
         if index is None:
             return None, {}
         self._used.add(index)
-        return self._exchanges[index], secrets
+        return self.exchanges[index], secrets
 
     def _find(self, message: Message, turn: int) -> tuple[int | None, dict[str, str]]:
-        matches = self._by_key.get(message_key(message, self._matcher), [])
+        matches = self._by_key.get(message_key(message, self.matcher), [])
         for index in matches:
             if self._is_free(index, turn):
                 return index, {}
         if matches and message.get("method") in _REPEATABLE:
             return matches[-1], {}
-        for index, exchange in enumerate(self._exchanges):
+        for index, exchange in enumerate(self.exchanges):
             if self._is_free(index, turn) and exchange.sent.get("method") == message.get("method"):
                 found = match_placeholders(_params(exchange.sent), _params(message))
                 if found is not None:
@@ -61,56 +65,56 @@ class RecordedExchanges:
         return None, {}
 
     def _is_free(self, index: int, turn: int) -> bool:
-        return index not in self._used and self._exchanges[index].turn in (None, turn)
+        return index not in self._used and self.exchanges[index].turn in (None, turn)
 
     def unused(self) -> list[Exchange]:
         """Return the recorded requests that were not replayed."""
-        return [e for i, e in enumerate(self._exchanges) if i not in self._used and is_request(e.sent)]
+        return [e for i, e in enumerate(self.exchanges) if i not in self._used and is_request(e.sent)]
 
     def mismatch_error(self, request: Message, turn: int) -> CassetteError:
         """Return the error for a request that no exchange answers, with the nearest one and the differences."""
-        if not self._exchanges:
-            return CassetteMissing(self._text(f"nothing was recorded of MCP server {self._server!r}", []))
-        asked = f"nothing recorded of MCP server {self._server!r} answers {_describe(request)} in turn {turn}"
+        if not self.exchanges:
+            return CassetteMissing(self._text(f"nothing was recorded of MCP server {self.server!r}", []))
+        asked = f"nothing recorded of MCP server {self.server!r} answers {_describe(request)} in turn {turn}"
         near = self._nearest(request, turn)
         if near is None:
             return CassetteMismatch(self._text(asked, [self._known_methods(request)]))
-        exchange = self._exchanges[near]
-        line, file = exchange.line, self._file
+        exchange = self.exchanges[near]
+        line, file = exchange.line, self.file
         place = "" if not line else f" ({file}:{line})" if file else f", line {line}"
         recorded = f"nearest recorded: {_describe(exchange.sent)}{place}"
         reasons = differences(_params(exchange.sent), _params(request)) or [self._unavailable_reason(near)]
         return CassetteMismatch(self._text(asked, [recorded, *(f"  - {reason}" for reason in reasons)]))
 
     def _text(self, asked: str, lines: list[str]) -> str:
-        return "\n".join([asked, *(f"  {line}" for line in [*lines, self._hint] if line)])
+        return "\n".join([asked, *(f"  {line}" for line in [*lines, self.hint] if line)])
 
     def _nearest(self, request: Message, turn: int) -> int | None:
         """Return the index of the most similar recorded request of this method, of the same tool if there is one."""
         asked = self._params_text(request)
 
         def rank(index: int) -> tuple[bool, float, bool, bool]:
-            exchange = self._exchanges[index]
+            exchange = self.exchanges[index]
             alike = similarity(self._params_text(exchange.sent), asked)
             is_of_turn = exchange.turn in (None, turn)
             return _tool(exchange.sent) == _tool(request), alike, is_of_turn, index not in self._used
 
-        requests = ((index, e.sent) for index, e in enumerate(self._exchanges) if is_request(e.sent))
+        requests = ((index, e.sent) for index, e in enumerate(self.exchanges) if is_request(e.sent))
         candidates = [index for index, sent in requests if sent["method"] == request["method"]]
         return max(candidates, key=rank, default=None)
 
     def _unavailable_reason(self, index: int) -> str:
         """Return the reason why an exchange with an equal request does not answer."""
         if index in self._used:
-            times = len(self._by_key[message_key(self._exchanges[index].sent, self._matcher)])
+            times = len(self._by_key[message_key(self.exchanges[index].sent, self.matcher)])
             return f"it was recorded {'once' if times == 1 else f'{times} times'}, and is asked once more"
-        return f"it was recorded in turn {self._exchanges[index].turn}"
+        return f"it was recorded in turn {self.exchanges[index].turn}"
 
     def _params_text(self, request: Message) -> str:
-        return _sorted_json(self._matcher.params(_params(request)))
+        return _sorted_json(self.matcher.params(_params(request)))
 
     def _known_methods(self, request: Message) -> str:
-        methods = dict.fromkeys(str(e.sent["method"]) for e in self._exchanges if is_request(e.sent))
+        methods = dict.fromkeys(str(e.sent["method"]) for e in self.exchanges if is_request(e.sent))
         return f"no {request['method']} was recorded, but {', '.join(methods)}"
 
 
