@@ -61,11 +61,6 @@ class Cassette:
             )
         )
 
-    @property
-    def is_empty(self) -> bool:
-        """True if it has no answers and records none."""
-        return not self.backend.is_available
-
     def save(self, *, whole: bool) -> bool:
         """Save the new answers and the old ones that are still valid; return False if there is nothing to save.
 
@@ -149,7 +144,7 @@ def ask(labels: LabelFile, cassette: Cassette, answers: Answers, on_row: Callabl
     Raises:
         KeyboardInterrupt: interrupted; `answers` has the grades so far.
     """
-    backend = None if cassette.is_empty and labels.stubs else cassette.backend
+    backend = cassette.backend if cassette.backend.is_available or not labels.stubs else None
     is_real = backend is not None and backend.is_real
     intercepted: AbstractContextManager[None] = (
         backend.intercepted() if backend is not None else nullcontext()

@@ -8,13 +8,11 @@ over both. The models of `harness.scenario.document` validate the result and bui
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
-from typing import Any, Final, TypeVar
-
-from pydantic import BaseModel
+from typing import Any, Final
 
 from harness.errors import FormatError, ManifestError, Problem, SourceError, Span
 from harness.scenario import SUFFIXES
@@ -26,8 +24,6 @@ from harness.settings import Settings
 from harness.source.document import Document, DocumentPath, hint_for_missing, read, shown_path
 from harness.source.frames import located_defects
 from harness.source.models import in_file_order, validate
-
-Model = TypeVar("Model", bound=BaseModel)
 
 _SHARED_KEYS: Final = ("manifest", "dialect", "agent", "entry_point", "components", "env")
 """Keys of a file that apply to all its scenarios."""
@@ -59,8 +55,11 @@ def _loaded(path: Path, settings: Settings) -> ScenarioFile:
         return ScenarioFile(path, own)
     document = read(path, yaml="1.2", error=FormatError)
     problems: list[Problem] = []
-    head = _validated(Head, document, problems)
-    names = (head.env_passthrough or ()) if head is not None else ()
+    names: Sequence[str] = ()
+    try:
+        names = validate(Head, document, error=FormatError).env_passthrough or ()
+    except FormatError as error:
+        problems += error.problems
     passthrough = {name: document.span(("env_passthrough", at)) for at, name in enumerate(names)}
     merged = _merged(document)
     scenarios = []
@@ -147,14 +146,6 @@ def _files_below(folder: Path) -> list[Path]:
 
 
 # ---------------------------------------------------------------- checking
-
-
-def _validated(model: type[Model], document: Document, problems: list[Problem]) -> Model | None:
-    try:
-        return validate(model, document, error=FormatError)
-    except FormatError as error:
-        problems += error.problems
-        return None
 
 
 def _mapping_indexes(value: Any) -> list[int]:

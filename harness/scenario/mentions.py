@@ -1,5 +1,6 @@
-"""Extracts the names that a scenario uses, each with its location, from its expectations, stubs and inputs.
+"""Extracts the names that a scenario uses, each with its location, from its stubs and inputs.
 
+Those in expectations are found by the rules of each check, the general ones of which are here.
 `harness.scenario.names` checks if they can exist.
 """
 

@@ -279,20 +279,15 @@ def recovered_exceptions(
     return [error for error in found if error["traceback"] and error["traceback"][-1] not in at_the_end]
 
 
-def failure_observation(error: BaseException, status: Status) -> Observation:
-    """Return the observation of a run that could not start because of an error."""
-    return Observation(status=status, error=error_json(error), frames=frames(error))
-
-
-def failed_result(error: BaseException) -> RunResult:
+def failed_result(error: BaseException, status: Status = "failed") -> RunResult:
     """Return the result of a run that could not start because of an error."""
-    return RunResult(failure_observation(error, "failed"))
+    return RunResult(Observation(status=status, error=error_json(error), frames=frames(error)))
 
 
 def refused_result(error: SourceError) -> RunResult:
     """Return the result of a run whose manifest is refused, or cannot be judged because its front end is broken."""
     broken = error.code in ("broken-dialect", "harness-broke")
-    return RunResult(failure_observation(error, "failed" if broken else "invalid"))
+    return failed_result(error, "failed" if broken else "invalid")
 
 
 _MILLION: Final = 1_000_000

@@ -169,22 +169,25 @@ _SHOWN: Final = 3
 
 
 class Progress:
-    """The current position of a run. `listener` is called with a text when a node, a call or a check begins."""
+    """The current position of a run. `listener` is called with a text when a node, a call or a check begins.
+
+    `trace` is that of the run, complete or so far; None if no graph has run.
+    """
 
     def __init__(self) -> None:
         self.listener: Callable[[str], None] | None = None
-        self._trace: Trace | None = None
+        self.trace: Trace | None = None
         self._check = ""
 
     def begin(self) -> None:
         """Start a run. Its manifest is loaded first."""
-        self._trace, self._check = None, ""
+        self.trace, self._check = None, ""
         if self.listener is not None:
             self.listener("")
 
     def watch(self, trace: Trace) -> None:
         """Follow the run in this trace."""
-        self._trace = trace
+        self.trace = trace
         if self.listener is not None:
             trace.listener = self._tell
 
@@ -194,20 +197,15 @@ class Progress:
         if self.listener is not None:
             self.listener(self._check)
 
-    @property
-    def trace(self) -> Trace | None:
-        """The trace of the run, complete or so far; None if no graph has run."""
-        return self._trace
-
     def doing(self) -> tuple[str, str | None]:
         """Return a text that describes the current activity, and the node it is in, if any."""
         if self._check:
             return self._check, None
-        if self._trace is None:
+        if self.trace is None:
             return "loading the manifest", None
         calls: dict[int, Event] = {}
         visits: dict[tuple[str, str], Event] = {}
-        for event in self._trace.events:
+        for event in self.trace.events:
             kind = event["event"]
             if kind == "call":
                 calls[event["call"]] = event

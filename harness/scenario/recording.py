@@ -144,8 +144,7 @@ class RecordingSession:
     ) -> None:
         self._scenario, self._mode, self._folder, self._ask = scenario, mode, folder, ask
         self._matcher = request_matcher(settings)
-        environment = {**os.environ, **scenario.env}
-        self._environment = environment
+        self._environment = {**os.environ, **scenario.env}
         self._secrets = secrets
         self._known = folder.numbers() if folder is not None else []
         self._made: dict[int, Recording] = {}

@@ -35,7 +35,7 @@ _RULES: Final = ("names", "vacuous", "untried")
 
 @dataclass(frozen=True)
 class Check:
-    """A check of `expect`. It is called as its function is.
+    """A check of `expect`.
 
     Attributes:
         function: compares the expected value with the observation.
@@ -62,9 +62,6 @@ class Check:
         for rules in _RULES:
             if not (isinstance(found := getattr(self, rules), tuple) and all(map(callable, found))):
                 raise TypeError(f"`{rules}` of check '{self.function.__name__}' is no tuple of functions")
-
-    def __call__(self, expected: Any, observed: Observation, *more: Any) -> Finding | None:
-        return self.function(expected, observed, *more)
 
 
 def check(**facts: Any) -> Callable[[Function], Check]:

@@ -101,7 +101,7 @@ def _finding(part: _Part, expect: Expectations, observed: Observation) -> Findin
     )
     progress.check(part.name)
     try:
-        finding = check(part.expected, observed, *more)
+        finding = check.function(part.expected, observed, *more)
         if finding is not None and not 0 <= finding.score <= 1:
             raise ValueError(f"its score is {finding.score}")
     except CannotEvaluate as error:
