@@ -6,7 +6,7 @@ import asyncio
 import builtins
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import dataclass, field, replace
+from dataclasses import replace
 from importlib import import_module
 from typing import Any, Final
 
@@ -116,17 +116,16 @@ class _NoResponse(Exception):
     """No response arrived when the request was recorded. Its text is the failure, "" if nothing ever arrives."""
 
 
-@dataclass
 class _Cassette:
     """A request and its redirects, in the form of a vcrpy cassette."""
 
-    interceptor: Interceptor
-    base_url: Any
-    timeout_s: float | None
-    played: list[PreparedReply] = field(default_factory=list)
-    write_protected: bool = False  # vcrpy asks
-    _place: Place | None = None
-    _results: list[tuple[Request, SendResult]] = field(default_factory=list)
+    write_protected = False
+
+    def __init__(self, interceptor: Interceptor, base_url: Any, timeout_s: float | None) -> None:
+        self.interceptor, self.base_url, self.timeout_s = interceptor, base_url, timeout_s
+        self.played: list[PreparedReply] = []
+        self._place: Place | None = None
+        self._results: list[tuple[Request, SendResult]] = []
 
     # ------------------------------------------------------------ what vcrpy calls
 

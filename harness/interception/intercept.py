@@ -9,7 +9,6 @@ from __future__ import annotations
 import sys
 from collections.abc import Callable, Iterator, MutableMapping
 from contextlib import AbstractContextManager, ExitStack, contextmanager
-from dataclasses import dataclass
 from importlib.abc import MetaPathFinder
 from types import ModuleType
 from typing import Any, Final
@@ -65,16 +64,16 @@ def intercepted(interceptor: Interceptor) -> Iterator[None]:
             pending.clear()  # a module that was found within the context may be imported later
 
 
-@dataclass
 class _PatchOnImport(MetaPathFinder):
     """Patches a module after its import. The module is found by the other finders."""
 
-    pending: MutableMapping[str, Patch]
-    interceptor: Interceptor
-    patches: ExitStack
+    def __init__(
+        self, pending: MutableMapping[str, Patch], interceptor: Interceptor, patches: ExitStack
+    ) -> None:
+        self._pending, self._interceptor, self._patches = pending, interceptor, patches
 
     def find_spec(self, fullname: str, path: Any = None, target: ModuleType | None = None) -> Any:
-        if fullname not in self.pending:
+        if fullname not in self._pending:
             return None
         others = (finder for finder in sys.meta_path if finder is not self)
         spec = next(filter(None, (finder.find_spec(fullname, path, target) for finder in others)), None)
@@ -85,9 +84,9 @@ class _PatchOnImport(MetaPathFinder):
         def exec_module(module: ModuleType) -> None:
             execute(module)
             # Not in `find_spec`: many modules only check whether this one exists.
-            patch = self.pending.pop(fullname, None)
+            patch = self._pending.pop(fullname, None)
             if patch is not None:
-                self.patches.enter_context(patch(self.interceptor))
+                self._patches.enter_context(patch(self._interceptor))
 
         spec.loader.exec_module = exec_module  # type: ignore[method-assign]
         return spec

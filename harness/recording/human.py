@@ -26,7 +26,7 @@ thinks.
 """
 
 
-@dataclass
+@dataclass(eq=False, repr=False)
 class HumanRecorder:
     """Replays the replies of one recording, and asks for those that are missing.
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Container, Sequence
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final
 
@@ -75,13 +74,11 @@ def _ordinal(number: int) -> str:
     return f"the {number}{ending}"
 
 
-@dataclass(frozen=True)
 class _Recorded:
     """The interactions of a recording, the indices of those in use, and the folder of their file."""
 
-    interactions: Sequence[Interaction]
-    used: Container[int]
-    folder: Path
+    def __init__(self, interactions: Sequence[Interaction], used: Container[int], folder: Path) -> None:
+        self.interactions, self.used, self.folder = interactions, used, folder
 
     def reason_of_equal(self, equal: Sequence[int], turn: int | None) -> str:
         """Return the reason why interactions with an equal request do not answer."""

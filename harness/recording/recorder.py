@@ -28,7 +28,7 @@ Place = tuple[int, int]
 """The position of an interaction in the log: the number of its effect, and its own number."""
 
 
-@dataclass
+@dataclass(eq=False, repr=False)
 class HTTPRecorder(Interceptor):
     """Replays the HTTP interactions of one recording, and records new ones.
 
@@ -126,7 +126,6 @@ class HTTPRecorder(Interceptor):
             del self._log[place]
 
 
-@dataclass
 class InteractionIndex:
     """Finds the first unused recorded interaction of the current turn that matches a request.
 
@@ -134,9 +133,8 @@ class InteractionIndex:
     placeholder of a secret in a recorded request may match any text in this one; the text is learnt as a secret.
     """
 
-    recorded: Sequence[Interaction]
-    matcher: Matcher
-    scrubber: Scrubber
+    def __init__(self, recorded: Sequence[Interaction], matcher: Matcher, scrubber: Scrubber) -> None:
+        self.recorded, self.matcher, self.scrubber = recorded, matcher, scrubber
 
     def find(self, request: Request, turn: int, used: Container[int]) -> int | None:
         """Return the index of the interaction that answers a request in this turn; None if there is none.

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, field, replace
+from dataclasses import replace
 from typing import Any
 
 from harness.interception.messages import Request, Response
@@ -14,11 +14,11 @@ from harness.secrets.bodies import decompressed
 from harness.secrets.encodings import placeholders_in
 
 
-@dataclass
 class Scrubber:
     """Replaces the secrets in the interactions of one run by placeholders: known ones, and those it finds there."""
 
-    secrets: Secrets = field(default_factory=lambda: Secrets({}))
+    def __init__(self, secrets: Secrets | None = None) -> None:
+        self.secrets = secrets or Secrets({})
 
     def learn(self, name: str, value: str | None) -> None:
         """Treat this value as a secret from now on. `name` is the name in its placeholder."""

@@ -17,7 +17,7 @@ from harness.world.mcp.tools import MCPFailure
 from harness.world.mcp.wire import Message, is_request, is_response, message_json
 
 
-@dataclass
+@dataclass(eq=False, repr=False)
 class MCPConnection:
     """Transports messages of the SDK to and from a server until it is closed.
 

@@ -59,7 +59,7 @@ class _PendingRequest:
     held: list[Message] = field(default_factory=list)  # messages to deliver together with the answer
 
 
-@dataclass
+@dataclass(eq=False, repr=False)
 class Proxy:
     """The server end of one session.
 

@@ -5,8 +5,6 @@ from __future__ import annotations
 import json
 from collections import defaultdict
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
-from functools import cached_property
 from typing import Any
 
 from harness.errors import CassetteError, CassetteMismatch, CassetteMissing
@@ -20,23 +18,18 @@ from harness.world.mcp.wire import Message, handshake_versions, is_request, is_r
 _REPEATABLE = frozenset({"initialize", "tools/list"})
 
 
-@dataclass
 class RecordedExchanges:
     """The recorded exchanges with a server. Each answers once, except handshakes and lists of tools."""
 
-    exchanges: Sequence[Exchange]
-    server: str
-    hint: str
-    file: str
-    matcher: Matcher
-    _used: set[int] = field(default_factory=set)
-
-    @cached_property
-    def _by_key(self) -> Mapping[str, list[int]]:
-        by_key: defaultdict[str, list[int]] = defaultdict(list)
-        for index, exchange in enumerate(self.exchanges):
-            by_key[message_key(exchange.sent, self.matcher)].append(index)
-        return by_key
+    def __init__(
+        self, exchanges: Sequence[Exchange], server: str, hint: str, file: str, matcher: Matcher
+    ) -> None:
+        self.exchanges, self.matcher = exchanges, matcher
+        self.server, self.hint, self.file = server, hint, file
+        self._used: set[int] = set()
+        self._by_key: defaultdict[str, list[int]] = defaultdict(list)
+        for index, exchange in enumerate(exchanges):
+            self._by_key[message_key(exchange.sent, matcher)].append(index)
 
     def consume(self, message: Message, turn: int) -> tuple[Exchange | None, dict[str, str]]:
         """Consume the exchange of this turn that answers a message, if placeholders of secrets match any text.
