@@ -50,6 +50,11 @@ def only_document(
     return request.read(request.path, yaml=yaml, named_at=request.named_at, rewrite=rewrite)
 
 
+def warning(code: str, text: str, span: Span, hint: str = "") -> Problem:
+    """Return a problem that does not keep the manifest from running."""
+    return Problem(code, text, span, hint, "warning")
+
+
 @contextmanager
 def refuse_deep_nesting(path: Path, text: str) -> Iterator[None]:
     """Raise a ManifestError with this text instead of a RecursionError in the block."""

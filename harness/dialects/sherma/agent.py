@@ -5,6 +5,7 @@ from __future__ import annotations
 import copy
 from collections.abc import Awaitable, Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import cached_property
 from pathlib import Path
 from typing import Any, Final
 from urllib.parse import urljoin
@@ -42,19 +43,13 @@ class SkillNotFound(HarnessError):
     code = "unknown-skill"
 
 
-class LocalTool(Section, title="a tool of a skill card"):
+class LocalTool(doc.Tool, title="a tool of a skill card"):
     """A Python tool of a skill."""
 
-    id: str
-    version: str = "*"
-    import_path: str
 
-
-class CardMCPServer(Section, title="an MCP server of a skill card"):
+class CardMCPServer(doc.Declaration, title="an MCP server of a skill card"):
     """An MCP server of a skill, whose tools are listed when the skill is loaded."""
 
-    id: str
-    version: str = "*"
     url: str
     transport: str = "streamable-http"
 
@@ -78,41 +73,16 @@ Fetch = Callable[[str], Awaitable[str]]
 
 
 @dataclass(frozen=True)
-class LocalFiles:
-    """The files of a skill with a local card."""
-
-    path: Path
-
-    async def read(self, name: str, _fetch: Fetch) -> str:
-        """Return the text of a file in the folder. Paths outside are refused."""
-        path = (self.path / name).resolve()
-        if not path.is_relative_to(self.path):
-            raise SkillNotFound(f"'{name}' is outside the skill's folder")
-        try:
-            return path.read_text(encoding="utf-8-sig")
-        except (OSError, UnicodeDecodeError) as error:
-            raise SkillNotFound(f"cannot read '{name}': {error}") from None
-
-
-@dataclass(frozen=True)
-class RemoteFiles:
-    """The files of a skill whose card or `base_uri` is a URL; fetched when they are read."""
-
-    url: str
-
-    async def read(self, name: str, fetch: Fetch) -> str:
-        """Return the text at a URL relative to the skill's."""
-        return await fetch(urljoin(self.url, name))
-
-
-@dataclass(frozen=True)
 class Skill:
-    """A declared skill: id and version from the manifest, card, files and tools."""
+    """A declared skill: id and version from the manifest, its card, the place of its files, and its tools.
+
+    The files are in a folder, or below a URL if the card or its `base_uri` is one; then they are fetched when read.
+    """
 
     id: str
     version: str
     card: Card
-    files: LocalFiles | RemoteFiles
+    base: Path | str
     tools: tuple[Tool, ...] = ()
 
     @property
@@ -131,9 +101,16 @@ class Skill:
             SkillNotFound: it does not exist, is not text, or is outside the skill's folder.
         """
         try:
-            return await self.files.read(name, fetch)
+            if isinstance(self.base, str):
+                return await fetch(urljoin(self.base, name))
+            path = (self.base / name).resolve()
+            if not path.is_relative_to(self.base):
+                raise SkillNotFound(f"'{name}' is outside the skill's folder")
+            return path.read_text(encoding="utf-8-sig")
         except SkillNotFound as error:
             raise SkillNotFound(f"skill '{self.id}': {error}") from None
+        except (OSError, UnicodeDecodeError) as error:
+            raise SkillNotFound(f"skill '{self.id}': cannot read '{name}': {error}") from None
 
 
 @dataclass
@@ -165,12 +142,12 @@ class Skills:
         """Return the result of `list_skills`."""
         return [
             {
-                "id": skill.id,
-                "version": skill.version,
-                "name": skill.card.name,
-                "description": skill.card.description,
+                "id": each.id,
+                "version": each.version,
+                "name": each.card.name,
+                "description": each.card.description,
             }
-            for skill in self.skills
+            for each in self.skills
         ]
 
 
@@ -184,13 +161,13 @@ def read_skill(declared: doc.Skill, card_path: Path, request: LoadRequest) -> Sk
     card = validate(Card, document)
     tools = _card_tools(card, document, request.folders, imports=request.imports)
     if card.base_uri.startswith(("http://", "https://")):
-        return Skill(declared.id, declared.version, card, _remote_files(card.base_uri), tools)
+        return Skill(declared.id, declared.version, card, _as_folder(card.base_uri), tools)
     folder = (card_path.parent / card.base_uri).resolve()
     if not request.may_read(folder):
         text = f"base_uri '{card.base_uri}' leads out of the folders a manifest may read"
         raise ManifestError(Problem("path-outside", text, document.span(("base_uri",))))
     request.record(folder)  # its files are read during runs
-    return Skill(declared.id, declared.version, card, LocalFiles(folder), tools)
+    return Skill(declared.id, declared.version, card, folder, tools)
 
 
 def remote_skill(declared: doc.Skill, text: str, folders: Sequence[Path]) -> Skill:
@@ -202,12 +179,12 @@ def remote_skill(declared: doc.Skill, text: str, folders: Sequence[Path]) -> Ski
     url = declared.url or ""
     document = parse(text, file=url, json=True)
     card = validate(Card, document)
-    site = _remote_files(urljoin(url, card.base_uri))
-    return Skill(declared.id, declared.version, card, site, _card_tools(card, document, folders))
+    base = _as_folder(urljoin(url, card.base_uri))
+    return Skill(declared.id, declared.version, card, base, _card_tools(card, document, folders))
 
 
-def _remote_files(base: str) -> RemoteFiles:
-    return RemoteFiles(base if base.endswith("/") else f"{base}/")
+def _as_folder(url: str) -> str:
+    return url if url.endswith("/") else f"{url}/"
 
 
 def _card_tools(
@@ -293,27 +270,36 @@ class MCPDeclaration:
 class Agent:
     """A compiled agent of a manifest.
 
-    variables         the CEL variables besides `state`
-    remote_skills     skills whose cards are fetched when a run begins
-    folders           folders that modules are imported from
-    schema_places     locations of `input_schema` and `output_schema`
-    expression_place  finds the location of a failed expression of a node
+    document       the agent as it is written
+    variables      the CEL variables besides `state`
+    remote_skills  skills whose cards are fetched when a run begins
+    folders        folders that modules are imported from
     """
 
     name: str
-    definition: doc.Agent
     manifest: doc.Manifest
+    document: Document
     variables: Mapping[str, Any]
     tools: ToolRegistry
     skills: Skills
-    llms: Mapping[str, doc.LLM]
     sub_agents: tuple[SubAgent, ...]
-    hooks: tuple[InstalledHook | InstalledServer, ...] = ()
-    mcp_servers: tuple[MCPDeclaration, ...] = ()
-    remote_skills: tuple[tuple[doc.Skill, Span], ...] = ()
-    folders: tuple[Path, ...] = ()
-    schema_places: Mapping[str, Span] = field(default_factory=dict)
-    expression_place: Callable[[str, ExpressionError], Span | None] = lambda _node, _error: None
+    hooks: tuple[InstalledHook | InstalledServer, ...]
+    mcp_servers: tuple[MCPDeclaration, ...]
+    remote_skills: tuple[tuple[doc.Skill, Span], ...]
+    folders: tuple[Path, ...]
+
+    @property
+    def definition(self) -> doc.Agent:
+        """The agent in its manifest."""
+        return self.manifest.agents[self.name]
+
+    @cached_property
+    def llms(self) -> Mapping[str, doc.LLM]:
+        """The models by id. Of several versions, nodes use the first declared (observed in sherma)."""
+        found: dict[str, doc.LLM] = {}
+        for llm in self.manifest.llms:
+            found.setdefault(llm.id, llm)
+        return found
 
     def sub_agent(self, id_: str, version: str) -> SubAgent:
         """Return the sub-agent that a call_agent node names. The rules have checked that there is one."""
@@ -330,6 +316,17 @@ class Agent:
         """
         bindings = {**self.variables, **names, "state": state}
         return compile_cel(expression, null_as_false=True).evaluate(bindings)
+
+    def expression_place(self, node: str, error: ExpressionError) -> Span | None:
+        """Return the location of a failed expression of a node; None if it is not one of the manifest's.
+
+        The expression is found by its text.
+        """
+        nodes = self.definition.graph.nodes
+        for path, text in cel_expressions(self.definition):
+            if text == error.source and path[0] == "nodes" and nodes[int(path[1])].name == node:
+                return self.document.span_within(("graph", *path), error.line, error.column)
+        return None
 
 
 @dataclass
@@ -377,20 +374,6 @@ LEGACY_CONDITION: Final = "has_tool_calls"
 """A branch condition that is not CEL, from manifests older than injected tool nodes."""
 
 
-def expression_place(
-    agent: doc.Agent, document: Document, path: DocumentPath, node: str, error: ExpressionError
-) -> Span | None:
-    """Return the location of a failed expression of a node; None if it is not one of the manifest's.
-
-    `path` is that of the graph. The expression is found by its text.
-    """
-    for below, text in cel_expressions(agent):
-        section, at = below[0], below[1]
-        if text == error.source and section == "nodes" and agent.graph.nodes[int(at)].name == node:
-            return document.span_within((*path, *below), error.line, error.column)
-    return None
-
-
 def cel_expressions(agent: doc.Agent) -> Iterator[tuple[DocumentPath, str]]:
     """Yield the CEL expressions of a graph, with their paths in it."""
     for at, node in enumerate(agent.graph.nodes):
@@ -416,7 +399,8 @@ _CALLING = ("call_agent", "tool_node")
 
 def vocabulary(agent: Agent, nodes: tuple[Node, ...]) -> Vocabulary:
     """Return the names of an agent's graph."""
-    tools = list(_tools(agent))
+    # Calls of sub-agents are `agent` effects, those of MCP tools are `mcp`.
+    tools = [tool for tool in agent.tools.all() if tool.origin in (Origin.MANIFEST, Origin.SKILL)]
     cards = [skill.card for skill in agent.skills.skills]
     inside = [sub.inside for sub in agent.sub_agents if sub.inside is not None]
     calling = [node.name for node in nodes if agent.hooks or node.kind in _CALLING]
@@ -437,23 +421,16 @@ def vocabulary(agent: Agent, nodes: tuple[Node, ...]) -> Vocabulary:
     )
 
 
-def _tools(agent: Agent) -> Iterator[Tool]:
-    """Yield the tools whose calls are `tool` effects; sub-agents are `agent` effects, MCP tools `mcp`."""
-    for tool in agent.tools.all():
-        if tool.origin in (Origin.MANIFEST, Origin.SKILL):
-            yield tool
-
-
 def _open(agent: Agent) -> Iterator[tuple[str, str]]:
     if agent.hooks:
-        yield from dict.fromkeys(KINDS, "a hook may add any").items()
+        yield from ((kind, "a hook may add any") for kind in KINDS)
     if agent.remote_skills:
-        yield from dict.fromkeys(
-            ("tool", "server"), "the cards of remote skills are fetched when it runs"
-        ).items()
+        yield from (
+            (kind, "the cards of remote skills are fetched when it runs") for kind in ("tool", "server")
+        )
     if any(sub.is_python for sub in agent.sub_agents):
         yield "llm", "a sub-agent is Python code"
     if any(sub.is_unimported for sub in agent.sub_agents):
-        yield from dict.fromkeys((NODE, *KINDS), "a sub-agent is Python code that was not imported").items()
+        yield from ((kind, "a sub-agent is Python code that was not imported") for kind in (NODE, *KINDS))
     if not all(tool.has_known_name for tool in agent.tools.all()):
         yield "tool", "a tool was not imported"

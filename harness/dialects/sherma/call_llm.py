@@ -6,6 +6,7 @@ import json
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
+from types import SimpleNamespace
 from typing import Any, Final
 
 from langchain_core.exceptions import OutputParserException
@@ -18,7 +19,7 @@ from harness.dialects.sherma import document as doc
 from harness.dialects.sherma import hooks as hook
 from harness.dialects.sherma.agent import Agent, AgentSession, LoadedSkills, hook_state
 from harness.dialects.sherma.document import INTERNAL_STATE_KEY, LLM
-from harness.dialects.sherma.tools import Tool, ToolNotFound, to_tool, tool_specs, unique_by_name
+from harness.dialects.sherma.tools import Tool, ToolNotFound, to_tool, unique_by_name
 from harness.dialects.sherma.warnings import declared_fields, dropped_warning
 from harness.engine.context import NodeContext
 from harness.errors import ExpressionError
@@ -92,7 +93,9 @@ class Visit:
         return hook.NodeInfo(node, config=manifest, registries=bundle)
 
     async def fire(self, point: str, **fields: Any) -> Any:
-        """Run the hooks of a point. `fields` are the fields of its context besides node and state."""
+        """Run the hooks of a point; return its context. `fields` are those of it besides node and state."""
+        if not self.session.hooks:
+            return SimpleNamespace(**fields)
         context_class = hook.HOOK_POINTS[point]
         context = context_class(
             node_context=self.node_info(), node_name=self.node.name, state=self.hook_state, **fields
@@ -107,34 +110,24 @@ def node_function(node: Any, body: Callable[[Visit], Awaitable[Result]]) -> Call
         session = AgentSession.of(ctx.run)
         visit = Visit(node, state, ctx, session)
         try:
-            if session.hooks:
-                await visit.fire("node_enter", node_type=node.type)
-            result = await body(visit)
-            if session.hooks:
-                left = await visit.fire("node_exit", node_type=node.type, result=result)
-                result = left.result or {}
+            await visit.fire("node_enter", node_type=node.type)
+            left = await visit.fire("node_exit", node_type=node.type, result=await body(visit))
+            result = left.result or {}
             if not isinstance(result, Mapping):
-                raise TypeError(
-                    f"hooks must leave node '{node.name}' a mapping of fields, not {describe(result)}"
-                )
+                text = f"hooks must leave node '{node.name}' a mapping of fields, not {describe(result)}"
+                raise TypeError(text)
         except Exception as error:
             if ctx.is_fatal(error):
                 raise
             if isinstance(error, ExpressionError) and error.span is None:
                 error.span = session.agent.expression_place(node.name, error)
             return await _handle_error(visit, error)
-        _warn_of_dropped(result, node.name, session.agent, ctx)
+        declared = declared_fields(session.agent.definition)
+        for field in (field for field in result if field not in declared):  # sherma drops them
+            ctx.run.warn(dropped_warning(node.name, field, session.agent.definition, ctx.run.graph))
         return Update(channel_updates(result, session.agent, ctx))
 
     return run
-
-
-def _warn_of_dropped(result: Mapping[str, Any], node: str, agent: Agent, ctx: NodeContext) -> None:
-    """Warn about updates of undeclared fields, which sherma drops."""
-    declared = declared_fields(agent.definition)
-    for field in result:
-        if field not in declared:
-            ctx.run.warn(dropped_warning(node, field, agent.definition, ctx.run.graph))
 
 
 async def _handle_error(visit: Visit, error: Exception) -> Update:
@@ -149,12 +142,11 @@ async def _handle_error(visit: Visit, error: Exception) -> Update:
         }
         internal = {**(visit.state.get(INTERNAL_STATE_KEY) or {}), "last_error": last_error}
         return Update({INTERNAL_STATE_KEY: internal}, goto=on_error.fallback)
-    if visit.session.hooks:
-        seen = await visit.fire("on_node_error", node_type=visit.node.type, error=error)
-        if seen.error is None:
-            return Update()
-        if seen.error is not error:
-            raise seen.error from error
+    seen = await visit.fire("on_node_error", node_type=visit.node.type, error=error)
+    if seen.error is None:
+        return Update()
+    if seen.error is not error:
+        raise seen.error from error
     raise error
 
 
@@ -178,11 +170,11 @@ async def call_llm(visit: Visit) -> Result:
     if visit.session.hooks:
         messages, tools = await _before_llm_call(visit, messages, system, tools)
     response = await _call_model(visit, args, messages, tools)
-    if visit.session.hooks:
-        response = (await visit.fire("after_llm_call", response=response)).response
-        if not hasattr(response, "content"):
-            raise TypeError(f"hooks must leave 'response' a message, not {describe(response)}")
-    calls = _tool_calls(response)
+    response = (await visit.fire("after_llm_call", response=response)).response
+    if not hasattr(response, "content"):
+        raise TypeError(f"hooks must leave 'response' a message, not {describe(response)}")
+    asked = getattr(response, "tool_calls", None) or []
+    calls = [{"name": call["name"], "args": call["args"], "id": call["id"]} for call in asked]
     value = {"role": "ai", "content": response.content, "tool_calls": calls}
     result = {
         field: visit.evaluate(expression, llm_response=value)
@@ -208,15 +200,9 @@ def _refuse_unhandled_calls(visit: Visit, args: doc.CallLLM, calls: list[Result]
     if not graph.has_tool_node:
         refuse_all(calls, visit.ctx)
     elif "messages" not in args.state_updates:
+        why = RefusedCall("no tool node sees it: state_updates do not write 'messages'")
         for call in calls:
-            refuse(
-                call, RefusedCall("no tool node sees it: state_updates do not write 'messages'"), visit.ctx
-            )
-
-
-def _tool_calls(response: Any) -> list[Result]:
-    calls = getattr(response, "tool_calls", None) or []
-    return [{"name": call["name"], "args": call["args"], "id": call["id"]} for call in calls]
+            refuse(call, why, visit.ctx)
 
 
 def _prompt(visit: Visit, args: doc.CallLLM) -> tuple[list[BaseMessage], list[str]]:
@@ -304,7 +290,7 @@ async def _call_model(
     assert reference is not None  # checked when the manifest was compiled
     llm = visit.agent.llms[reference.id]
     wanted = args.response_format.model_dump(by_alias=True) if args.response_format else None
-    call = model_call(visit.session, llm, messages, tool_specs(tools), wanted)
+    call = model_call(visit.session, llm, messages, [tool.spec for tool in tools], wanted)
     retry = (visit.node.on_error and visit.node.on_error.retry) or doc.Retry(max_attempts=1)
     delay_s = backoff(retry.delay, exponential=retry.strategy == "exponential", most_s=retry.max_delay)
 

@@ -16,19 +16,11 @@ from harness.dialects.kit.manifest import (
     load_hook,
     load_object,
     only_document,
+    warning,
 )
 from harness.dialects.request import LoadRequest
 from harness.dialects.sherma import document as doc
-from harness.dialects.sherma import document as graph_doc
-from harness.dialects.sherma.agent import (
-    Agent,
-    MCPDeclaration,
-    Skills,
-    SubAgent,
-    expression_place,
-    read_skill,
-    vocabulary,
-)
+from harness.dialects.sherma.agent import Agent, MCPDeclaration, Skills, SubAgent, read_skill, vocabulary
 from harness.dialects.sherma.call_llm import node_function
 from harness.dialects.sherma.document import INTERNAL_STATE_KEY
 from harness.dialects.sherma.hooks import InstalledHook
@@ -40,7 +32,7 @@ from harness.dialects.sherma.server_hooks import InstalledServer
 from harness.dialects.sherma.stand_in import offer_stand_in
 from harness.dialects.sherma.sub_agents import Load, sub_agent, sub_agent_tool
 from harness.dialects.sherma.tools import Tool, ToolRegistry, imported_tool
-from harness.dialects.sherma.warnings import agent_warnings, duplicate_declarations, unknown_keys
+from harness.dialects.sherma.warnings import AgentWarnings, duplicate_declarations, unknown_keys
 from harness.errors import ManifestError, Problem, Span
 from harness.graph.effects import MCPEndpoint
 from harness.graph.messages import MessageLog, append_messages, to_messages
@@ -71,31 +63,17 @@ class ManifestCompiler:
             registry.add(sub_agent_tool(declared))
         return Agent(
             name=name,
-            definition=self.manifest.agents[name],
             manifest=self.manifest,
+            document=self.document.at(("agents", name)),
             variables=self.variables(skills),
             tools=registry,
             skills=skills,
-            llms=self.llms(),
             sub_agents=sub_agents,
             hooks=self.hooks(),
             mcp_servers=self.mcp_servers(),
             remote_skills=self.remote_skills(),
             folders=self.request.folders,
-            expression_place=partial(
-                expression_place, self.manifest.agents[name], self.document, ("agents", name, "graph")
-            ),
-            schema_places={
-                key: self.document.span(("agents", name, key)) for key in ("input_schema", "output_schema")
-            },
         )
-
-    def llms(self) -> Mapping[str, doc.LLM]:
-        """Return the models by id. Of several versions, nodes use the first declared (observed in sherma)."""
-        found: dict[str, doc.LLM] = {}
-        for llm in self.manifest.llms:
-            found.setdefault(llm.id, llm)
-        return found
 
     def variables(self, skills: Skills) -> Mapping[str, Any]:
         """Return the CEL variables besides `state`: `prompts`, `llms`, `skills`, `data`. spec: CEL."""
@@ -128,10 +106,15 @@ class ManifestCompiler:
         for at, tool in enumerate(self.manifest.tools):
             path = ("tools", at, "import_path")
             found = self._import(tool.import_path, path)
-            if found is not None:
-                self._warn_of_function(tool.import_path, found, path)
-                with self.problems.collecting():
-                    yield imported_tool(tool, found, self.document.span(path))
+            if found is None:
+                continue
+            if isfunction(found) or (isinstance(found, UnimportedObject) and found.is_function):
+                # spec: "should point to a @tool-decorated function"
+                refused = f"'{tool.import_path}' is a plain function, which sherma refuses"
+                text = f"{refused}: decorate it with LangChain's @tool"
+                self.problems.add([warning("plain-function", text, self.document.span(path))])
+            with self.problems.collecting():
+                yield imported_tool(tool, found, self.document.span(path))
 
     def skills(self) -> Skills:
         """Read the local skill cards and import their tools. spec: `skills`."""
@@ -161,27 +144,23 @@ class ManifestCompiler:
                 found = load_hook(given, self.request)
                 name = given if isinstance(given, str) else getattr(given, "__name__", type(given).__name__)
                 installed.append(InstalledHook(found, name, self.request.span_of_hook(given)))
-        names = self._names_of_hook_servers()
+        taken = {server.id for server in self.manifest.mcp_servers}
+        names = chain(["hooks"], (f"hooks-{number}" for number in count(2)))
+        free = (name for name in names if name not in taken)  # the MCP servers of hooks have no names
         for at, declared in enumerate(self.manifest.hooks):
-            path = ("hooks", at, "import_path")
+            (key,) = doc.given(declared, "import_path", "url", "mcp")
+            where = self.document.span(("hooks", at, key))
             if declared.import_path is not None:
-                found = self._import(declared.import_path, path)
+                found = self._import(declared.import_path, ("hooks", at, key))
                 if found is not None:
-                    installed.append(InstalledHook(found, declared.import_path, self.document.span(path)))
+                    installed.append(InstalledHook(found, declared.import_path, where))
             elif declared.url is not None:
-                installed.append(InstalledServer(declared.url, self.document.span(("hooks", at, "url"))))
+                installed.append(InstalledServer(declared.url, where))
             elif declared.mcp is not None:
-                endpoint = _endpoint(next(names), declared.mcp)
-                installed.append(InstalledServer(endpoint, self.document.span(("hooks", at, "mcp"))))
+                installed.append(InstalledServer(_endpoint(next(free), declared.mcp), where))
         for hook in installed:
             self.problems.add(hook.problems())
         return tuple(installed)
-
-    def _names_of_hook_servers(self) -> Iterator[str]:
-        """Yield names for the MCP servers of hooks, which have none: `hooks`, `hooks-2`, …"""
-        taken = {server.id for server in self.manifest.mcp_servers}
-        names = chain(["hooks"], (f"hooks-{number}" for number in count(2)))
-        return (name for name in names if name not in taken)
 
     def sub_agents(self) -> tuple[SubAgent, ...]:
         """Return the sub-agents. Files must exist, but are parsed at the first call. spec: `sub_agents`."""
@@ -206,11 +185,7 @@ class ManifestCompiler:
     def mcp_servers(self) -> tuple[MCPDeclaration, ...]:
         """Return the MCP servers, whose tools are listed when a run begins. spec: `mcp_servers`."""
         return tuple(
-            MCPDeclaration(
-                server,
-                _endpoint(server.id, server),
-                self.document.span(("mcp_servers", at)),
-            )
+            MCPDeclaration(server, _endpoint(server.id, server), self.document.span(("mcp_servers", at)))
             for at, server in enumerate(self.manifest.mcp_servers)
         )
 
@@ -220,28 +195,11 @@ class ManifestCompiler:
                 dotted, self.request.folders, self.document.span(path), imports=self.request.imports
             )
 
-    def _warn_of_function(self, dotted: str, found: Any, path: DocumentPath) -> None:
-        """Warn about a plain function under `tools`, which sherma refuses.
-
-        spec: "should point to a @tool-decorated function".
-        """
-        if isfunction(found) or (isinstance(found, UnimportedObject) and found.is_function):
-            text = f"'{dotted}' is a plain function, which sherma refuses: decorate it with LangChain's @tool"
-            warning = Problem("plain-function", text, self.document.span(path), severity="warning")
-            self.problems.add([warning])
-
 
 def _endpoint(name: str, server: doc.MCPServer | doc.MCPHook) -> MCPEndpoint:
     """Return the endpoint of an MCP server; one of a hook with a command is started by it."""
-    return MCPEndpoint(
-        name,
-        "stdio" if server.command else server.transport,
-        server.url,
-        server.headers,
-        server.command,
-        server.args,
-        server.env,
-    )
+    transport = "stdio" if server.command else server.transport
+    return MCPEndpoint(name, transport, server.url, server.headers, server.command, server.args, server.env)
 
 
 _COLLISION_HINT: Final = (
@@ -271,11 +229,11 @@ def _compile(request: LoadRequest, document: Document) -> Graph:
     compiler.problems.add(Rules(manifest, name, document).problems())
     compiler.problems.raise_errors()
     warnings = [*unknown_keys(document), *compiler.problems.warnings]
-    warnings += [*duplicate_declarations(manifest, document), *agent_warnings(agent, document)]
+    warnings += [*duplicate_declarations(manifest, document), *AgentWarnings(agent, document).problems()]
     if request.agent is not None and request.agent != name:
         text = f"agent '{request.agent}' is not in the manifest; its only agent '{name}' is run"
-        warnings.append(Problem("other-agent", text, document.span(("agents",)), severity="warning"))
-    return _graph(agent, document, warnings)
+        warnings.append(warning("other-agent", text, document.span(("agents",))))
+    return _graph(agent, warnings)
 
 
 def select_agent(manifest: doc.Manifest, document: Document, wanted: str | None) -> str:
@@ -295,21 +253,17 @@ def select_agent(manifest: doc.Manifest, document: Document, wanted: str | None)
     raise ManifestError(Problem("unknown-agent", text, where, did_you_mean(wanted, names)))
 
 
-def _graph(agent: Agent, document: Document, warnings: Sequence[Problem]) -> Graph:
+def _graph(agent: Agent, warnings: Sequence[Problem]) -> Graph:
     definition = agent.definition
-    places: DocumentPath = ("agents", agent.name, "graph", "nodes")
-    nodes = [
-        Node(
-            node.name, node.type, node_function(node, NODE_FUNCTIONS[node.type]), document.span((*places, at))
-        )
+    places = {
+        node.name: agent.document.span(("graph", "nodes", at))
         for at, node in enumerate(definition.graph.nodes)
-    ]
-    nodes += [
-        _injected_tool_node(definition.graph.injected[node.name], document.span((*places, at)))
-        for at, node in enumerate(definition.graph.nodes)
-        if node.name in definition.graph.injected
-    ]
-    edges, routers = edges_and_routers(agent, document)
+    }
+    nodes = [_node(node, places[node.name]) for node in definition.graph.nodes]
+    for name, tools in definition.graph.injected.items():
+        # It serves every registered tool. spec: "Auto-injected tool_node"
+        nodes.append(_node(doc.ToolNodeNode(name=tools, type="tool_node"), places[name]))
+    edges, routers = edges_and_routers(agent)
     limit = definition.langgraph_config.recursion_limit if definition.langgraph_config else None
     return Graph(
         name=agent.name,
@@ -329,10 +283,8 @@ def _graph(agent: Agent, document: Document, warnings: Sequence[Problem]) -> Gra
     )
 
 
-def _injected_tool_node(name: str, span: Span) -> Node:
-    """Return an injected tool node, which serves every registered tool. spec: "Auto-injected tool_node"."""
-    definition = graph_doc.ToolNodeNode(name=name, type="tool_node", args=graph_doc.ToolNode())
-    return Node(definition.name, "tool_node", node_function(definition, NODE_FUNCTIONS["tool_node"]), span)
+def _node(node: doc.Node, span: Span) -> Node:
+    return Node(node.name, node.type, node_function(node, NODE_FUNCTIONS[node.type]), span)
 
 
 def _channels(definition: doc.Agent) -> Iterator[Channel]:

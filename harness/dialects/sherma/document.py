@@ -1,6 +1,6 @@
-"""The models of a sherma manifest's sections, in the order of its documentation (manifest version 1).
+"""The models of a sherma manifest: the graph, its nodes and edges, then the other sections (manifest version 1).
 
-`graph_document` has the models of the graph, its nodes and edges. Unknown keys are ignored, with a warning.
+Unknown keys are ignored, with a warning.
 """
 
 from __future__ import annotations
@@ -22,13 +22,22 @@ class Section(BaseModel, extra="ignore", defer_build=True):
     """Base class of the models. Text that spells a number or boolean is accepted as one, for `${VAR}`."""
 
 
-class Ref(Section, title="a reference"):
-    """A reference into a registry. Version `*` is the latest."""
+def given(section: Section, *keys: str) -> list[str]:
+    """Return those of the keys that have a value."""
+    return [key for key in keys if getattr(section, key) is not None]
 
-    main_key: ClassVar[str] = "id"
+
+class Declaration(Section):
+    """Base class of what has an id and a version. Version `*` is the latest."""
 
     id: str
     version: str = "*"
+
+
+class Ref(Declaration, title="a reference"):
+    """A reference into a registry."""
+
+    main_key: ClassVar[str] = "id"
 
 
 def _reject_containers(written: Any) -> Any:
@@ -283,70 +292,63 @@ FIELD_TYPES: Final[Mapping[str, tuple[type, ...]]] = {
 """The types of state fields, each with the Python types of its values."""
 
 
-class Prompt(Section, title="a prompt"):
+class Prompt(Declaration, title="a prompt"):
     """spec: `prompts`. Exactly one of `instructions` and `instructions_path`."""
 
-    id: str
-    version: str = "*"
     instructions: str | None = None
     instructions_path: str | None = None
 
     @model_validator(mode="after")
     def _one_source(self) -> Prompt:
-        if (self.instructions is None) == (self.instructions_path is None):
-            both = "both" if self.instructions is not None else "neither"
+        if len(found := given(self, "instructions", "instructions_path")) != 1:
+            needed = f"prompt '{self.id}' needs exactly one of 'instructions' and 'instructions_path'"
             raise mistaken(
-                Mistake(
-                    f"prompt '{self.id}' needs exactly one of 'instructions' and 'instructions_path'; "
-                    f"it has {both}",
-                    code="prompt-source",
-                )
+                Mistake(f"{needed}; it has {'both' if found else 'neither'}", code="prompt-source")
             )
         return self
 
 
-class LLM(Section, title="an llm"):
+class LLM(Declaration, title="an llm"):
     """spec: `llms`. `provider` is openai, or (in the reference runtime) anthropic."""
 
-    id: str
-    version: str = "*"
     provider: Literal["openai", "anthropic"] = "openai"
     model_name: str
 
 
-class Tool(Section, title="a tool"):
+class Tool(Declaration, title="a tool"):
     """spec: `tools`. `import_path` names a LangChain tool, or a function that is turned into one."""
 
-    id: str
-    version: str = "*"
     import_path: str
 
 
-class Skill(Section, title="a skill"):
+class Skill(Declaration, title="a skill"):
     """spec: `skills`. The card is a local file or remote."""
 
-    id: str
-    version: str = "*"
     skill_card_path: str | None = None
     url: str | None = None
 
     @model_validator(mode="after")
     def _one_card_source(self) -> Skill:
-        if (self.skill_card_path is None) == (self.url is None):
+        if len(given(self, "skill_card_path", "url")) != 1:
             text = f"skill '{self.id}' needs exactly one of 'skill_card_path' and 'url'"
             raise mistaken(Mistake(text, code="skill-source"))
         return self
 
 
-class MCPHook(Section, title="the MCP server of a hook"):
-    """The server that runs a hook: a command (stdio) or a `url`. Undocumented, but part of sherma."""
+class _Server(Section):
+    """What connects to an MCP server."""
 
     command: str | None = None
     args: list[str] = Field(default_factory=list)
     env: dict[str, str] = Field(default_factory=dict)
     url: str | None = None
-    transport: Literal["streamable_http", "sse"] = "streamable_http"
     headers: dict[str, str] = Field(default_factory=dict)
+
+
+class MCPHook(_Server, title="the MCP server of a hook"):
+    """The server that runs a hook: a command (stdio) or a `url`. Undocumented, but part of sherma."""
+
+    transport: Literal["streamable_http", "sse"] = "streamable_http"
 
     @model_validator(mode="after")
     def _one_transport(self) -> MCPHook:
@@ -365,10 +367,9 @@ class Hook(Section, title="a hook"):
 
     @model_validator(mode="after")
     def _one_source(self) -> Hook:
-        given = [key for key in ("import_path", "url", "mcp") if getattr(self, key) is not None]
-        if len(given) != 1:
-            found = f"several: {', '.join(given)}" if given else "none"
-            text = f"a hook needs one of 'import_path', 'url' and 'mcp'; it has {found}"
+        if len(found := given(self, "import_path", "url", "mcp")) != 1:
+            sources = f"several: {', '.join(found)}" if found else "none"
+            text = f"a hook needs one of 'import_path', 'url' and 'mcp'; it has {sources}"
             raise mistaken(Mistake(text, code="hook-source"))
         return self
 
@@ -384,34 +385,26 @@ class SubAgent(Section, title="a sub-agent"):
 
     @model_validator(mode="after")
     def _one_source(self) -> SubAgent:
-        given = [key for key in ("yaml_path", "import_path", "url") if getattr(self, key) is not None]
-        if len(given) > 1:
-            text = f"sub-agent '{self.id}' has several sources: {', '.join(given)}"
+        if len(found := given(self, "yaml_path", "import_path", "url")) > 1:
+            text = f"sub-agent '{self.id}' has several sources: {', '.join(found)}"
             raise mistaken(Mistake(text, code="sub-agent-source"))
         return self
 
 
-class MCPServer(Section, title="an MCP server"):
+class MCPServer(_Server, Declaration, title="an MCP server"):
     """spec: `mcp_servers`. HTTP transports need a `url`, stdio a `command`."""
 
-    id: str
-    version: str = "*"
     transport: Literal["streamable_http", "sse", "stdio"] = "streamable_http"
-    url: str | None = None
-    headers: dict[str, str] = Field(default_factory=dict)
-    command: str | None = None
-    args: list[str] = Field(default_factory=list)
-    env: dict[str, str] = Field(default_factory=dict)
     tool_prefix: str | None = None
 
     @model_validator(mode="after")
     def _check_transport(self) -> MCPServer:
         needed, other = ("command", "url") if self.transport == "stdio" else ("url", "command")
+        what = f"MCP server '{self.id}' with transport '{self.transport}'"
         if not getattr(self, needed):
-            text = f"MCP server '{self.id}' with transport '{self.transport}' needs '{needed}'"
-            raise mistaken(Mistake(text, code="mcp-transport"))
+            raise mistaken(Mistake(f"{what} needs '{needed}'", code="mcp-transport"))
         if getattr(self, other):
-            text = f"MCP server '{self.id}' with transport '{self.transport}' takes no '{other}'"
+            text = f"{what} takes no '{other}'"
             raise mistaken(Mistake(text, (other,), on_key=True, code="mcp-transport"))
         return self
 

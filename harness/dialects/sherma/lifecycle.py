@@ -35,7 +35,7 @@ from harness.graph.effects import AgentCall
 from harness.graph.messages import to_messages
 from harness.graph.model import END, START, Dispatch, Edge, Lifecycle, Router, State
 from harness.matchers.json_schema import schema_errors
-from harness.source.document import Document, DocumentPath
+from harness.source.document import Document
 from harness.source.models import describe
 
 
@@ -51,13 +51,9 @@ class SchemaValidationError(HarnessError):
 
 def lifecycle(agent: Agent) -> Lifecycle:
     """Return the lifecycle of an agent."""
-    steps = _AgentLifecycle(agent)
+    of = _AgentLifecycle(agent)
     return Lifecycle(
-        prepare=steps.prepare,
-        accept=steps.accept,
-        answer=steps.answer,
-        rescue=steps.rescue,
-        finish=steps.finish,
+        prepare=of.prepare, accept=of.accept, answer=of.answer, rescue=of.rescue, finish=of.finish
     )
 
 
@@ -223,7 +219,7 @@ class _AgentLifecycle:
             errors = schema_errors(schema, data)
             if errors:
                 text = f"{schema.get('title', mark)}: {'; '.join(errors)}"
-                raise SchemaValidationError(text, self.agent.schema_places[key])
+                raise SchemaValidationError(text, self.agent.document.span((key,)))
 
 
 def _marked_data(messages: Any, mark: str) -> Iterator[Any]:
@@ -265,38 +261,39 @@ class Choice:
         return [*(edge for _, edge in self.branches), self.default]
 
 
-def edges_and_routers(agent: Agent, document: Document) -> tuple[list[Edge], Mapping[str, Router]]:
+def edges_and_routers(agent: Agent) -> tuple[list[Edge], Mapping[str, Router]]:
     """Return the edges of an agent's graph, and routers for the nodes that have conditional edges."""
     graph = agent.definition.graph
     edges: list[Edge] = []
     routers: dict[str, Router] = {}
-    if graph.entry_point is not None:
-        where = document.span(("agents", agent.name, "graph", "entry_point"))
-        edges.append(Edge(START, graph.entry_point, span=where))
-    for source in (START, *(node.name for node in graph.nodes)):
-        choices = _choices_after(agent, document, source)
-        edges += [edge for choice in choices for edge in choice.edges]
+
+    def follow(source: str, *first: Choice) -> None:
+        choices = [*first, *_choices_after(agent, source)]
+        edges.extend(edge for choice in choices for edge in choice.edges)
         if any(choice.branches for choice in choices):
             routers[source] = _router(choices)
+
+    if graph.entry_point is not None:
+        edges.append(Edge(START, graph.entry_point, span=agent.document.span(("graph", "entry_point"))))
+    for source in (START, *(node.name for node in graph.nodes)):
+        follow(source)
     for node in graph.nodes:
         if node.name in graph.injected:
             tools = graph.injected[node.name]
-            back = Choice((), Edge(tools, node.name))
-            choices = [back, *_choices_after(agent, document, tools)]
-            edges += [edge for choice in choices for edge in choice.edges]
-            if any(choice.branches for choice in choices):
-                routers[tools] = _router(choices)
+            follow(tools, Choice((), Edge(tools, node.name)))
         if node.on_error is not None and node.on_error.fallback is not None:
             edges.append(Edge(node.name, node.on_error.fallback, on_error=True))
     return edges, routers
 
 
-def _choices_after(agent: Agent, document: Document, source: str) -> list[Choice]:
+def _choices_after(agent: Agent, source: str) -> list[Choice]:
     """Return the choices after a node: one per edge, all of which are followed."""
     graph = agent.definition.graph
-    places: DocumentPath = ("agents", agent.name, "graph", "edges")
-    found = [(edge, (*places, at)) for at, edge in enumerate(graph.edges) if edge.source == source]
-    choices = [_choice(document, edge, path) for edge, path in found]
+    choices = [
+        _choice(agent.document.at(("graph", "edges", at)), edge)
+        for at, edge in enumerate(graph.edges)
+        if edge.source == source
+    ]
     if source not in graph.injected:
         return choices
     # spec: "Auto-injected tool_node": to the tools on tool calls, otherwise along the first edge.
@@ -310,16 +307,16 @@ def _has_tool_calls(state: State, _agent: Agent) -> bool:
     return bool(getattr(messages[-1], "tool_calls", None)) if messages else False
 
 
-def _choice(document: Document, edge: doc.Edge, path: DocumentPath) -> Choice:
+def _choice(part: Document, edge: doc.Edge) -> Choice:
     if not edge.branches:
-        return Choice((), Edge(edge.source, edge.target or END, span=document.span(path)))
+        return Choice((), Edge(edge.source, edge.target or END, span=part.span()))
     branches = []
     for number, branch in enumerate(edge.branches):
-        span = document.span((*path, "branches", number))
+        span = part.span(("branches", number))
         chosen = Edge(edge.source, branch.target, branch.condition.strip(), span=span)
-        place = partial(document.span_within, (*path, "branches", number, "condition"))
+        place = partial(part.span_within, ("branches", number, "condition"))
         branches.append((_condition(edge.source, branch.condition, place), chosen))
-    return Choice(tuple(branches), Edge(edge.source, edge.default or END, DEFAULT, span=document.span(path)))
+    return Choice(tuple(branches), Edge(edge.source, edge.default or END, DEFAULT, span=part.span()))
 
 
 def _condition(source: str, text: str, place: Callable[[int, int], Span]) -> Condition:

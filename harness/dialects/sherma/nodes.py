@@ -10,7 +10,7 @@ from langchain_core.messages import AIMessage, BaseMessage, HumanMessage, ToolMe
 from harness.dialects.kit.tool_calls import answer_calls, refuse_all
 from harness.dialects.sherma import document as doc
 from harness.dialects.sherma import hooks as hook
-from harness.dialects.sherma.agent import CardMCPServer, Fetch, LoadedSkills, Skill, SkillNotFound, Skills
+from harness.dialects.sherma.agent import Fetch, LoadedSkills, Skill, SkillNotFound, Skills
 from harness.dialects.sherma.call_llm import Result, Visit, call_llm
 from harness.dialects.sherma.document import INTERNAL_STATE_KEY
 from harness.dialects.sherma.registries import registries
@@ -36,23 +36,18 @@ async def register_tools(visit: Visit, skill: Skill) -> list[str]:
     """
     ids = skill.tool_ids
     for server in skill.card.mcps.values():
-        endpoint = _endpoint(server)
+        endpoint = MCPEndpoint(server.id, server.transport.replace("-", "_"), server.url)
         try:
             listed = await visit.ctx.run.world.mcp_tools(endpoint)
         except Exception as error:
             if visit.ctx.is_fatal(error):
                 raise
-            raise SkillNotFound(
-                f"MCP server '{server.id}' of skill '{skill.id}' cannot be used: {error}"
-            ) from error
+            text = f"MCP server '{server.id}' of skill '{skill.id}' cannot be used: {error}"
+            raise SkillNotFound(text) from error
         for tool in listed:
             visit.session.tools.add(mcp_tool(endpoint, server.version, "", tool))
             ids.append(tool.name)
     return ids
-
-
-def _endpoint(server: CardMCPServer) -> MCPEndpoint:
-    return MCPEndpoint(server.id, server.transport.replace("-", "_"), server.url)
 
 
 def skill_tools(skills: Skills) -> list[Tool]:
@@ -62,13 +57,10 @@ def skill_tools(skills: Skills) -> list[Tool]:
         raise SkillNotFound(f"nothing to fetch {url} with")
 
     def tool(name: str, function: Any) -> Tool:
-        return python_tool(
-            name,
-            "*",
-            function,
-            native=lambda ctx: _skill_functions(skills, make_fetch(ctx))[name],
-            origin=Origin.SKILL,
-        )
+        def native(ctx: NodeContext) -> Any:
+            return _skill_functions(skills, make_fetch(ctx))[name]
+
+        return python_tool(name, "*", function, native=native, origin=Origin.SKILL)
 
     return [tool(name, function) for name, function in _skill_functions(skills, no_fetch).items()]
 
@@ -77,9 +69,7 @@ def make_fetch(ctx: NodeContext) -> Fetch:
     """Return a function that fetches text over HTTP, as effects of a node."""
 
     async def fetch(url: str) -> str:
-        hint = f"or give the skill a card in a file: {url}"
-        call = http_call("GET", url, hint=hint)
-        reply = await ctx.perform(call)
+        reply = await ctx.perform(http_call("GET", url, hint=f"or give the skill a card in a file: {url}"))
         if reply.status >= 400:
             raise SkillNotFound(f"{url} answers with status {reply.status}")
         return str(reply.text)
@@ -144,25 +134,21 @@ async def tool_node(visit: Visit) -> Result:
     """Run the calls of the last ai message concurrently; tool messages are in the order of the calls."""
     args: doc.ToolNode = visit.node.args
     registry = visit.session.tools
-    refs = args.tools
+    refs, calls = args.tools, _last_calls(visit)
     tools = [registry.get(ref.id, ref.version) for ref in refs] if refs else registry.all()
     if not tools:
-        refuse_all(_last_calls(visit) or (), visit.ctx)
+        refuse_all(calls or (), visit.ctx)
         return {"messages": []}
-    calls = _last_calls(visit)
     if calls is None:
         raise ValueError(f"tool node '{visit.node.name}' finds no ai message in 'messages'")
-    if visit.session.hooks:
-        before = await visit.fire("before_tool_call", tool_calls=list(calls), tools=list(tools))
-        tools = [to_tool(tool) for tool in before.tools]
-    by_name = {tool.name: tool for tool in unique_by_name(tools)}
+    before = await visit.fire("before_tool_call", tool_calls=list(calls), tools=list(tools))
+    by_name = {tool.name: tool for tool in unique_by_name(map(to_tool, before.tools))}
 
     async def use(tool: Tool, args: Mapping[str, Any]) -> str | list[Any]:
         return as_content(await tool.call(args, visit.ctx))
 
-    result: Result = {"messages": await answer_calls(calls, by_name, use, visit.ctx)}
-    if visit.session.hooks:
-        result = (await visit.fire("after_tool_call", result=result)).result or {}
+    answers: Result = {"messages": await answer_calls(calls, by_name, use, visit.ctx)}
+    result = (await visit.fire("after_tool_call", result=answers)).result or {}
     if visit.agent.skills:
         loaded = LoadedSkills.of(visit.state)
         await _record_skills(visit, calls, loaded)
@@ -189,11 +175,8 @@ async def _record_skills(visit: Visit, calls: Sequence[Any], loaded: LoadedSkill
 
 def _last_calls(visit: Visit) -> Sequence[Any] | None:
     """Return the tool calls of the last ai message; None if there is no such message."""
-    messages = visit.state.get("messages", ())
-    for message in reversed(messages):
-        if isinstance(message, AIMessage):
-            return message.tool_calls
-    return None
+    messages = reversed(visit.state.get("messages", ()))
+    return next((message.tool_calls for message in messages if isinstance(message, AIMessage)), None)
 
 
 # ------------------------------------------------------------------ call_agent
@@ -204,12 +187,10 @@ async def call_agent(visit: Visit) -> Result:
     args: doc.CallAgent = visit.node.args
     value = visit.evaluate(args.input)
     agent = visit.agent.sub_agent(args.agent.id, args.agent.version)
-    if visit.session.hooks:
-        value = (await visit.fire("before_agent_call", input_value=value, agent=agent)).input_value
+    value = (await visit.fire("before_agent_call", input_value=value, agent=agent)).input_value
     answer = await agent.call(_input_text(value), visit.ctx)
-    result: Result = {} if answer is None else {"messages": [AIMessage(content=answer)]}
-    if visit.session.hooks:
-        result = (await visit.fire("after_agent_call", result=result)).result
+    given = {} if answer is None else {"messages": [AIMessage(content=answer)]}
+    result: Result = (await visit.fire("after_agent_call", result=given)).result
     return result
 
 
@@ -244,12 +225,9 @@ async def set_state(visit: Visit) -> Result:
 async def interrupt(visit: Visit) -> Result:
     """Pause; append the response: messages as they are, other values as a human message. spec: `interrupt`."""
     args: doc.Interrupt = visit.node.args
-    value = visit.evaluate(args.value)
-    if visit.session.hooks:
-        value = (await visit.fire("before_interrupt", value=value)).value
+    value = (await visit.fire("before_interrupt", value=visit.evaluate(args.value))).value
     response = await visit.ctx.pause(value)
-    if visit.session.hooks:
-        response = (await visit.fire("after_interrupt", value=value, response=response)).response
+    response = (await visit.fire("after_interrupt", value=value, response=response)).response
     if isinstance(response, BaseMessage):
         return {"messages": [response]}
     if isinstance(response, list) and all(isinstance(item, BaseMessage) for item in response):

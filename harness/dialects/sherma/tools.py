@@ -7,10 +7,10 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Awaitable, Callable, Collection, Iterable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Collection, Iterable, Mapping
 from dataclasses import dataclass, replace
 from enum import IntEnum
-from typing import Any, Final, Protocol
+from typing import Any, Final
 
 from langchain_core.tools import BaseTool, StructuredTool
 from langchain_core.tools import tool as as_tool
@@ -20,6 +20,7 @@ from pydantic import BaseModel, ValidationError
 
 from harness.dialects.kit.manifest import UnimportedObject, is_class
 from harness.dialects.kit.tool_calls import BadArguments, ToolReportedError, spec_of_tool
+from harness.dialects.sherma import document as doc
 from harness.engine.callables import call_with
 from harness.engine.context import NodeContext
 from harness.errors import HarnessError, ManifestError, Problem, Span
@@ -193,17 +194,7 @@ def python_tool(
     return Tool(id_, version, spec, call, origin)
 
 
-class DeclaredTool(Protocol):
-    """A tool of a manifest or of a skill card."""
-
-    id: str
-    version: str
-    import_path: str
-
-
-def imported_tool(
-    declared: DeclaredTool, found: Any, where: Span, *, origin: Origin = Origin.MANIFEST
-) -> Tool:
+def imported_tool(declared: doc.Tool, found: Any, where: Span, *, origin: Origin = Origin.MANIFEST) -> Tool:
     """Return a tool for the object that was found at its import path, which is written at `where`.
 
     Raises:
@@ -213,22 +204,18 @@ def imported_tool(
         text = f"'{declared.import_path}' is a class, not a tool"
         raise ManifestError(Problem("not-a-tool", text, where, "name an instance of it"))
     if isinstance(found, UnimportedObject):
-        return _unimported_tool(declared.id, declared.version, found, origin)
+
+        async def call(_args: Arguments, _ctx: NodeContext) -> Any:
+            raise ToolNotFound(f"tool '{declared.id}' was not imported")
+
+        name = found.tool_name
+        spec = ToolSpec(name or declared.id, "", {"type": "object"})
+        return Tool(declared.id, declared.version, spec, call, origin, has_known_name=name is not None)
     try:
         return python_tool(declared.id, declared.version, found, origin=origin)
     except Exception as error:
         text = f"this is not a tool: {type(error).__name__}: {error}"
         raise ManifestError(Problem("not-a-tool", text, where)) from None
-
-
-def _unimported_tool(id_: str, version: str, found: UnimportedObject, origin: Origin) -> Tool:
-    """Return a tool that was not imported: it can be referenced, but not called."""
-
-    async def call(_args: Arguments, _ctx: NodeContext) -> Any:
-        raise ToolNotFound(f"tool '{id_}' was not imported")
-
-    spec = ToolSpec(found.tool_name or id_, "", {"type": "object"})
-    return Tool(id_, version, spec, call, origin, has_known_name=found.tool_name is not None)
 
 
 def _validate_arguments(schema: Any, effect: ToolCall) -> ToolCall:
@@ -242,12 +229,9 @@ def _validate_arguments(schema: Any, effect: ToolCall) -> ToolCall:
     try:
         model = schema.model_validate(effect.args)
     except ValidationError as error:
-        raise BadArguments(_validation_errors(error), effect) from None
+        faults = [f"{'.'.join(map(str, item['loc']))}: {item['msg']}" for item in error.errors()]
+        raise BadArguments("\n".join(faults), effect) from None
     return replace(effect, args={name: to_json(getattr(model, name)) for name in type(model).model_fields})
-
-
-def _validation_errors(error: ValidationError) -> str:
-    return "\n".join(f"{'.'.join(str(at) for at in item['loc'])}: {item['msg']}" for item in error.errors())
 
 
 _NO_MESSAGE: Final = "The tool failed, and did not say why."
@@ -270,7 +254,18 @@ def mcp_tool(endpoint: MCPEndpoint, server_version: str, prefix: str, listed: To
             raise ToolReportedError(why, content or [{"type": "text", "text": _NO_MESSAGE}])
         return content
 
-    return Tool(name, server_version, _mcp_spec(name, listed), call, Origin.MCP_SERVER)
+    try:
+        described = StructuredTool(
+            name=name, description=listed.description, args_schema=dict(listed.schema), func=_never
+        )
+        spec = spec_of_tool(described)
+    except (LookupError, ValueError, RecursionError):  # LangChain cannot resolve a reference
+        spec = ToolSpec(name, listed.description, listed.schema)
+    return Tool(name, server_version, spec, call, Origin.MCP_SERVER)
+
+
+def _never() -> None:
+    """Never called: LangChain requires a function."""
 
 
 def _content_block(part: Mapping[str, Any]) -> Mapping[str, Any]:
@@ -290,43 +285,19 @@ def _content_block(part: Mapping[str, Any]) -> Mapping[str, Any]:
     return part
 
 
-def _mcp_spec(name: str, listed: ToolSpec) -> ToolSpec:
-    def never() -> None:
-        """Never called: LangChain requires a function."""
-
-    try:
-        return spec_of_tool(
-            StructuredTool(
-                name=name, description=listed.description, args_schema=dict(listed.schema), func=never
-            )
-        )
-    except (LookupError, ValueError, RecursionError):  # LangChain cannot resolve a reference
-        return ToolSpec(name, listed.description, listed.schema)
-
-
 # Content blocks that a tool message may have; any other list is data.
-_BLOCK_TYPES = {
-    "text",
-    "image_url",
-    "image",
-    "json",
-    "search_result",
-    "custom_tool_call_output",
-    "document",
-    "file",
-}
+_BLOCK_TYPES: Final = frozenset(
+    {"text", "image_url", "image", "json", "search_result", "custom_tool_call_output", "document", "file"}
+)
 
 
 def as_content(result: Any) -> str | list[Any]:
     """Return the content of a tool message: text and content blocks as they are, other results as JSON."""
     if isinstance(result, str):
         return result
-    if (
-        isinstance(result, list)
-        and result
-        and all(isinstance(block, dict) and block.get("type") in _BLOCK_TYPES for block in result)
-    ):
-        return result
+    blocks = result if isinstance(result, list) else ()
+    if blocks and all(isinstance(block, dict) and block.get("type") in _BLOCK_TYPES for block in blocks):
+        return list(blocks)
     try:
         return json.dumps(result, ensure_ascii=False)
     except (TypeError, ValueError):
@@ -345,8 +316,3 @@ def to_tool(tool: Any) -> Tool:
     if not callable(tool) and not isinstance(tool, BaseTool):
         raise TypeError(f"hooks must leave 'tools' a list of tools, and {describe(tool)} is not a tool")
     return python_tool(str(name), "*", tool)
-
-
-def tool_specs(tools: Sequence[Tool]) -> list[ToolSpec]:
-    """Return the tool specs for the model."""
-    return [tool.spec for tool in tools]
