@@ -13,7 +13,7 @@ from typing import Any, Final, TypeVar
 from harness.dialects.dialect import Tunable
 from harness.dialects.request import LoadRequest
 from harness.engine.context import RunContext
-from harness.errors import HarnessError, ManifestError, Problem, Span
+from harness.errors import HarnessError, ManifestError, Problem, Span, WorldError
 from harness.source.display import did_you_mean
 from harness.source.document import Document, DocumentPath, parse, shown_path
 from harness.source.imports import ImportProblem, import_object
@@ -53,6 +53,17 @@ def only_document(
 def warning(code: str, text: str, span: Span, hint: str = "") -> Problem:
     """Return a problem that does not keep the manifest from running."""
     return Problem(code, text, span, hint, "warning")
+
+
+@contextmanager
+def refusing(code: str, what: str, span: Span) -> Iterator[None]:
+    """Raise a ManifestError "`what`: the error" instead of an error in the block that is not one of ours."""
+    try:
+        yield
+    except (WorldError, ManifestError):
+        raise
+    except Exception as error:
+        raise ManifestError(Problem(code, f"{what}: {error}", span)) from None
 
 
 @contextmanager

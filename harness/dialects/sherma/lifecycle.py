@@ -12,7 +12,7 @@ from typing import Any
 
 from langchain_core.messages import BaseMessage
 
-from harness.dialects.kit.manifest import input_values, warn_dropped_inputs
+from harness.dialects.kit.manifest import input_values, refusing, warn_dropped_inputs, warning
 from harness.dialects.sherma import document as doc
 from harness.dialects.sherma import hooks as hook
 from harness.dialects.sherma import sub_agents as a2a
@@ -30,7 +30,7 @@ from harness.dialects.sherma.server_hooks import TOOL_PREFIX
 from harness.dialects.sherma.sub_agents import sub_agent_tool
 from harness.dialects.sherma.tools import mcp_tool
 from harness.engine.context import NodeContext, RunContext
-from harness.errors import ExpressionError, HarnessError, ManifestError, Problem, Span, WorldError
+from harness.errors import ExpressionError, HarnessError, Span, WorldError
 from harness.graph.effects import AgentCall
 from harness.graph.messages import to_messages
 from harness.graph.model import END, START, Dispatch, Edge, Lifecycle, Router, State
@@ -68,8 +68,7 @@ class _AgentLifecycle:
         hooks = hook.Hooks([await installed.instance(run) for installed in self.agent.hooks])
         session = AgentSession(self.agent, hooks, self.agent.tools.copy())
         run.resources["session"] = session
-        if self.agent.remote_skills:
-            await self._fetch_skills(session, run)
+        await self._fetch_skills(session, run)
         if hooks:
             session.invocation["models"] = await self._create_models(hooks)
         await self._register_mcp_tools(session, run)
@@ -79,13 +78,8 @@ class _AgentLifecycle:
         """List the tools of the MCP servers and register them. spec: `mcp_servers`, "Tool registration"."""
         for declared in self.agent.mcp_servers:
             server = declared.server
-            try:
+            with refusing("mcp-server", f"MCP server '{server.id}' cannot be used", declared.span):
                 listed = await run.world.mcp_tools(declared.endpoint)
-            except WorldError:
-                raise
-            except Exception as error:
-                text = f"MCP server '{server.id}' cannot be used: {error}"
-                raise ManifestError(Problem("mcp-server", text, declared.span)) from None
             for listed_tool in listed:
                 if listed_tool.name.startswith(TOOL_PREFIX):
                     continue
@@ -93,7 +87,7 @@ class _AgentLifecycle:
                 if tool.id in session.tools:
                     text = f"MCP server '{server.id}' provides a second tool '{tool.id}'"
                     hint = "give the server a 'tool_prefix'"
-                    run.warn(Problem("second-tool", text, declared.span, hint, "warning").one_line)
+                    run.warn(warning("second-tool", text, declared.span, hint).one_line)
                 session.tools.add(tool)
 
     async def _describe_remote_agents(self, session: AgentSession, run: RunContext) -> None:
@@ -114,16 +108,13 @@ class _AgentLifecycle:
 
     async def _fetch_skills(self, session: AgentSession, run: RunContext) -> None:
         """Fetch the cards of remote skills and add these to the local ones. spec: `skills`, url."""
+        if not self.agent.remote_skills:
+            return
         fetch = make_fetch(NodeContext(run, "__start__", {}))
         fetched = []
         for declared, span in self.agent.remote_skills:
-            try:
+            with refusing("remote-skill", f"the card of skill '{declared.id}' cannot be used", span):
                 fetched.append(remote_skill(declared, await fetch(str(declared.url)), self.agent.folders))
-            except (WorldError, ManifestError):
-                raise
-            except Exception as error:
-                text = f"the card of skill '{declared.id}' cannot be used: {error}"
-                raise ManifestError(Problem("remote-skill", text, span)) from None
         skills = Skills([*self.agent.skills.skills, *fetched])
         listed = {skill["id"]: skill for skill in skills.listed()}
         variables = {**self.agent.variables, "skills": listed}
@@ -135,9 +126,8 @@ class _AgentLifecycle:
         """Return name and parameters of each model, which hooks may set. spec: on_chat_model_create."""
         models = {}
         for llm in self.agent.llms.values():
-            context = hook.ChatModelCreateContext(
-                llm.id, llm.provider, llm.model_name, {"model": llm.model_name}
-            )
+            given = {"model": llm.model_name}
+            context = hook.ChatModelCreateContext(llm.id, llm.provider, llm.model_name, given)
             context = await hooks.run("on_chat_model_create", context)
             params = {key: value for key, value in context.kwargs.items() if key != "model"}
             name = context.model_name if context.model_name != llm.model_name else context.kwargs.get("model")
@@ -148,19 +138,16 @@ class _AgentLifecycle:
         """Return the state update of an input: text is one human message, a mapping gives initial values."""
         session = AgentSession.of(run)
         ctx = NodeContext(run, "__start__", {})
-        update = self._input_update(value, run, ctx)
+        values = input_values(value, "messages", "an input is text or a mapping of state fields")
+        fields = [field.name for field in self.agent.definition.state.fields_]
+        unknown = [name for name in values if name not in fields]
+        warn_dropped_inputs(unknown, fields, "the agent's state has no such field", run)
+        update = channel_updates(values, self.agent, ctx)
         self._validate(update.get("messages", ()), "agent_input", "input_schema")
         if not session.hooks:
             return update
         invoked = await self._before_invoke(session, run, update)
         return channel_updates(invoked.input, self.agent, ctx)
-
-    def _input_update(self, value: Any, run: RunContext, ctx: NodeContext) -> dict[str, Any]:
-        values = input_values(value, "messages", "an input is text or a mapping of state fields")
-        fields = [field.name for field in self.agent.definition.state.fields_]
-        unknown = [name for name in values if name not in fields]
-        warn_dropped_inputs(unknown, fields, "the agent's state has no such field", run)
-        return channel_updates(values, self.agent, ctx)
 
     async def _before_invoke(
         self, session: AgentSession, run: RunContext, update: Mapping[str, Any]
@@ -224,11 +211,10 @@ class _AgentLifecycle:
 
 def _marked_data(messages: Any, mark: str) -> Iterator[Any]:
     for message in messages:
-        content = message.content if isinstance(message, BaseMessage) else ()
+        content: Any = message.content if isinstance(message, BaseMessage) else ()
         for block in content if isinstance(content, list) else ():
-            if isinstance(block, dict) and block.get("type") == "data":
-                metadata = block.get("metadata")
-                if isinstance(metadata, dict) and metadata.get(mark) is True:
+            match block:
+                case {"type": "data", "metadata": dict(metadata)} if metadata.get(mark) is True:
                     yield block.get("data")
 
 
@@ -236,6 +222,7 @@ Condition = Callable[[State, Agent], bool]
 
 HAS_TOOL_CALLS = "has tool calls"
 DEFAULT = "default"
+"""The labels of edges that no condition of the manifest chooses."""
 
 
 class NotABoolean(ExpressionError):
@@ -332,14 +319,13 @@ def _condition(source: str, text: str, place: Callable[[int, int], Span]) -> Con
         try:
             value = agent.evaluate(text, state)
         except ExpressionError as error:
-            failed = ExpressionError(f"{where}: {error}", source=text)
-            failed.span = place(error.line, error.column)
-            raise failed from None
-        if not isinstance(value, bool):
-            failed = NotABoolean(f"{where} gave {describe(value)}, not a boolean", source=text)
-            failed.span = place(1, 1)
-            raise failed
-        return value
+            failed, at = ExpressionError(f"{where}: {error}", source=text), (error.line, error.column)
+        else:
+            if isinstance(value, bool):
+                return value
+            failed, at = NotABoolean(f"{where} gave {describe(value)}, not a boolean", source=text), (1, 1)
+        failed.span = place(*at)
+        raise failed
 
     return holds
 

@@ -6,30 +6,28 @@ spec: "node_execute", `NodeExecuteContext`. Models and agents are answered by th
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import TYPE_CHECKING, Any
+from operator import attrgetter
+from typing import Any
 
 from langchain_core.language_models import BaseChatModel
 from langchain_core.messages import AIMessage, BaseMessage
 from langchain_core.outputs import ChatGeneration, ChatResult
 from langchain_core.runnables import Runnable, RunnableLambda
+from langchain_core.tools import BaseTool, StructuredTool
 from langchain_core.utils.function_calling import convert_to_openai_tool
 
 from harness.dialects.kit.tool_calls import to_ai_message
-from harness.dialects.sherma.agent import Agent, AgentSession
+from harness.dialects.sherma.agent import AgentSession
 from harness.dialects.sherma.call_llm import model_call
-from harness.dialects.sherma.document import LLM, Prompt
+from harness.dialects.sherma.document import LLM
 from harness.dialects.sherma.tools import Tool, resolve_version
 from harness.engine.context import NodeContext
 from harness.errors import HarnessError
 from harness.graph.effects import ToolSpec
 from harness.source.display import did_you_mean
-
-if TYPE_CHECKING:
-    from langchain_core.language_models import BaseChatModel
-    from langchain_core.tools import BaseTool
 
 
 class NotRegistered(HarnessError):
@@ -39,13 +37,18 @@ class NotRegistered(HarnessError):
 
 
 class Registry:
-    """Items by id and version: `await registry.get(id)`, `await registry.get(id, "1.0.0")`."""
+    """Items by id and version: `await registry.get(id)`, `await registry.get(id, "1.0.0")`.
 
-    def __init__(self, kind: str, items: Iterable[tuple[str, str, Any]]) -> None:
+    Each of `given` has an id and a version; `item` returns what the registry holds for it, by default itself.
+    """
+
+    def __init__(
+        self, kind: str, given: Iterable[Any], item: Callable[[Any], Any] = lambda each: each
+    ) -> None:
         self._kind = kind
         self._items: dict[str, dict[str, Any]] = {}
-        for id_, version, item in items:
-            self._items.setdefault(id_, {})[version] = item
+        for each in given:
+            self._items.setdefault(each.id, {})[each.version] = item(each)
 
     async def get(self, id_: str, version: str = "*") -> Any:
         """Return the item with this id and version; `*` is the latest.
@@ -76,16 +79,13 @@ class RegisteredTool:
     @cached_property
     def function(self) -> BaseTool:
         """The LangChain tool. Asynchronous only."""
-        from langchain_core.tools import StructuredTool
 
         async def call(**args: Any) -> Any:
             return await self._tool.call(args, self._ctx)
 
+        schema = dict(self._tool.spec.schema)
         return StructuredTool(
-            name=self.name,
-            description=self.description,
-            args_schema=dict(self._tool.spec.schema),
-            coroutine=call,
+            name=self.name, description=self.description, args_schema=schema, coroutine=call
         )
 
 
@@ -105,27 +105,19 @@ class RegistryBundle:
 
 def registries(session: AgentSession, ctx: NodeContext) -> RegistryBundle:
     """Return the registries of a run for a hook; calls are made by the node of `ctx`."""
-    agent, manifest = session.agent, session.agent.manifest
-    tools = [RegisteredTool(tool, ctx) for tool in session.tools.all()]
+    agent, skills = session.agent, session.agent.skills.skills
+    instructions = agent.variables["prompts"]  # also those from files
     return RegistryBundle(
-        tool_registry=Registry("tool", [(tool.id, tool.version, tool) for tool in tools]),
-        llm_registry=Registry("llm", [(llm.id, llm.version, llm) for llm in manifest.llms]),
+        tool_registry=Registry("tool", session.tools.all(), lambda tool: RegisteredTool(tool, ctx)),
+        llm_registry=Registry("llm", agent.manifest.llms),
         prompt_registry=Registry(
-            "prompt",
-            [(prompt.id, prompt.version, _with_instructions(prompt, agent)) for prompt in manifest.prompts],
+            "prompt", agent.manifest.prompts, lambda prompt: prompt.model_copy(update=instructions[prompt.id])
         ),
-        skill_registry=Registry("skill", [(skill.id, skill.version, skill) for skill in agent.skills.skills]),
-        agent_registry=Registry("agent", [(sub.id, sub.version, sub) for sub in agent.sub_agents]),
-        skill_card_registry=Registry(
-            "skill card", [(skill.id, skill.version, skill.card) for skill in agent.skills.skills]
-        ),
+        skill_registry=Registry("skill", skills),
+        agent_registry=Registry("agent", agent.sub_agents),
+        skill_card_registry=Registry("skill card", skills, attrgetter("card")),
         chat_models={id_: WorldChatModel.of(session, llm, ctx) for id_, llm in agent.llms.items()},
     )
-
-
-def _with_instructions(prompt: Prompt, agent: Agent) -> Prompt:
-    """Return a prompt with its instructions, also those from a file."""
-    return prompt.model_copy(update=agent.variables["prompts"][prompt.id])
 
 
 class WorldChatModel(BaseChatModel):
@@ -167,12 +159,8 @@ class WorldChatModel(BaseChatModel):
                 return {"raw": message, "parsed": None, "parsing_error": error}
             return {"raw": message, "parsed": value, "parsing_error": None} if include_raw else value
 
-        wanted = convert_to_openai_tool(schema)["function"]
-        response_format = {
-            "name": wanted["name"],
-            "description": wanted.get("description", ""),
-            "schema": wanted["parameters"],
-        }
+        name, description, parameters = _described(convert_to_openai_tool(schema))
+        response_format = {"name": name, "description": description, "schema": parameters}
         return self.bind(response_format=response_format) | RunnableLambda(parsed)
 
     def _generate(
@@ -186,12 +174,14 @@ class WorldChatModel(BaseChatModel):
         if self._made_with is None:
             raise NotImplementedError("a model that was not created for a node cannot be called")
         session, llm, ctx = self._made_with
-        tools = [_spec(tool["function"]) for tool in kwargs.get("tools", ())]
+        tools = [ToolSpec(*_described(tool)) for tool in kwargs.get("tools", ())]
         call = model_call(session, llm, messages, tools, kwargs.get("response_format"))
         message = to_ai_message(await ctx.perform(call), ctx.new_id)
         message.id = ctx.new_id("message")  # LangChain would generate a random one
         return ChatResult(generations=[ChatGeneration(message=message)])
 
 
-def _spec(function: Mapping[str, Any]) -> ToolSpec:
-    return ToolSpec(function["name"], function.get("description", ""), function.get("parameters", {}))
+def _described(tool: Mapping[str, Any]) -> tuple[str, str, dict[str, Any]]:
+    """Return name, description and parameters of a tool in the format of OpenAI."""
+    function = tool["function"]
+    return function["name"], function.get("description", ""), function.get("parameters", {})

@@ -50,9 +50,8 @@ class Rules:
             if name in seen:
                 yield self._problem("duplicate-name", f"two nodes are called '{name}'", "nodes", at, "name")
             if name in (START, END):
-                yield self._problem(
-                    "reserved-name", f"'{name}' is not a name for a node", "nodes", at, "name"
-                )
+                text = f"'{name}' is not a name for a node"
+                yield self._problem("reserved-name", text, "nodes", at, "name")
             seen.add(name)
         for at, name in enumerate(self.names):
             tool_node = self.graph.injected.get(name)
@@ -65,43 +64,31 @@ class Rules:
 
         spec: edges, `entry_point`, `__start__`, `__end__`.
         """
-        if self.graph.entry_point is not None:
-            yield from self._check_node(self.graph.entry_point, "entry point", "entry_point")
+        yield from self._check_node(self.graph.entry_point, "entry point", "entry_point")
         for at, edge in enumerate(self.graph.edges):
             here = ("edges", at)
-            if edge.source != START:
-                yield from self._check_node(edge.source, "edge source", *here, "source", beside=START)
+            yield from self._check_node(edge.source, "edge source", *here, "source", beside=START)
             if edge.target is None and not edge.branches:
                 text = f"the edge from '{edge.source}' leads nowhere: it needs 'target' or 'branches'"
                 yield self._problem("edge-target", text, *here)
-            if edge.target is not None:
-                yield from self._check_target(edge.target, "edge target", *here, "target")
+            yield from self._check_node(edge.target, "edge target", *here, "target", beside=END)
             for number, branch in enumerate(edge.branches or ()):
-                yield from self._check_target(
-                    branch.target, "branch target", *here, "branches", number, "target"
-                )
-            if edge.default is not None:
-                yield from self._check_target(edge.default, "default target", *here, "default")
+                place = (*here, "branches", number, "target")
+                yield from self._check_node(branch.target, "branch target", *place, beside=END)
+            yield from self._check_node(edge.default, "default target", *here, "default", beside=END)
         for at, node in enumerate(self.graph.nodes):
-            if node.on_error is not None and node.on_error.fallback is not None:
-                yield from self._check_node(
-                    node.on_error.fallback, "fallback", "nodes", at, "on_error", "fallback"
-                )
-
-    def _check_target(self, name: str, what: str, *path: str | int) -> Iterator[Problem]:
-        if name != END:
-            yield from self._check_node(name, what, *path, beside=END)
+            if node.on_error is not None:
+                path = ("nodes", at, "on_error", "fallback")
+                yield from self._check_node(node.on_error.fallback, "fallback", *path)
 
     def _check_node(
-        self, name: str, what: str, *path: str | int, beside: str | None = None
+        self, name: str | None, what: str, *path: str | int, beside: str = ""
     ) -> Iterator[Problem]:
-        """Check the name of a node. `beside` is a special name that is allowed too."""
-        known = [*self.names, *self.graph.injected.values()]
-        if name not in known:
-            hint = did_you_mean(name, known if beside is None else [*known, beside])
-            yield self._problem(
-                "unknown-node", f"{what} '{name}' is not a node of agent '{self.name}'", *path, hint=hint
-            )
+        """Check the name of a node, if there is one. `beside` is a special name that is allowed too."""
+        known = [*self.names, *self.graph.injected.values(), *filter(None, [beside])]
+        if name is not None and name not in known:
+            text = f"{what} '{name}' is not a node of agent '{self.name}'"
+            yield self._problem("unknown-node", text, *path, hint=did_you_mean(name, known))
 
     def state_fields(self) -> Iterator[Problem]:
         """Field names are unique; call_llm and interrupt nodes need a field `messages`. spec: State."""
@@ -111,13 +98,10 @@ class Rules:
                 where = self.document.span(("agents", self.name, "state", "fields", at, "name"))
                 yield Problem("duplicate-name", f"state field '{field.name}' is declared twice", where)
             seen.add(field.name)
-        if "messages" in seen:
-            return
-        for node in self.graph.nodes:
-            if node.type in ("call_llm", "interrupt"):
-                text = f"{node.type} node '{node.name}' needs a state field 'messages' of type list"
-                yield Problem("no-messages", text, self.document.span(("agents", self.name, "state")))
-                return
+        writing = [node for node in self.graph.nodes if node.type in ("call_llm", "interrupt")]
+        if writing and "messages" not in seen:
+            text = f"{writing[0].type} node '{writing[0].name}' needs a state field 'messages' of type list"
+            yield Problem("no-messages", text, self.document.span(("agents", self.name, "state")))
 
     def models(self) -> Iterator[Problem]:
         """Each call_llm has an `llm` or there is a `default_llm`, and it is declared. spec: Default LLM."""
@@ -128,11 +112,11 @@ class Rules:
                 text = f"call_llm node '{node.name}' has no 'llm', and there is no 'default_llm'"
                 yield self._problem("no-llm", text, "nodes", at)
             elif reference.id not in llms:
-                path = (
-                    (*self.at, "nodes", at, "args", "llm", "id") if node.args.llm else ("default_llm", "id")
-                )
+                path = (*self.at, "nodes", at, "args", "llm") if node.args.llm else ("default_llm",)
                 text = f"llm '{reference.id}' of node '{node.name}' is not declared"
-                yield Problem("unknown-llm", text, self.document.span(path), did_you_mean(reference.id, llms))
+                yield Problem(
+                    "unknown-llm", text, self.document.span((*path, "id")), did_you_mean(reference.id, llms)
+                )
 
     def tool_binding(self) -> Iterator[Problem]:
         """The dynamic flags are mutually exclusive. spec: "Tool binding modes"."""
@@ -155,23 +139,23 @@ class Rules:
             if chosen and not declared:
                 text = f"node '{node.name}' binds sub-agents, and the manifest declares none"
                 yield self._problem("unknown-agent", text, *path)
-            elif isinstance(chosen, list):
-                for number, reference in enumerate(chosen):
-                    if reference.id not in declared:
-                        text = f"sub-agent '{reference.id}' is not declared in 'sub_agents'"
-                        hint = did_you_mean(reference.id, declared)
-                        yield self._problem("unknown-agent", text, *path, number, "id", hint=hint)
-        for at, node in self._of_type("call_agent"):
-            if node.args.agent.id not in declared:
-                text = f"agent '{node.args.agent.id}' of node '{node.name}' is not declared in 'sub_agents'"
-                hint = did_you_mean(node.args.agent.id, declared)
-                yield self._problem("unknown-agent", text, "nodes", at, "args", "agent", "id", hint=hint)
                 continue
-            versions = [sub.version for sub in self.manifest.sub_agents if sub.id == node.args.agent.id]
-            if find_version(versions, node.args.agent.version) is None:
-                text = f"agent '{node.args.agent.id}' has no version '{node.args.agent.version}'"
+            for number, reference in enumerate(chosen if isinstance(chosen, list) else ()):
+                if reference.id not in declared:
+                    text = f"sub-agent '{reference.id}' is not declared in 'sub_agents'"
+                    hint = did_you_mean(reference.id, declared)
+                    yield self._problem("unknown-agent", text, *path, number, "id", hint=hint)
+        for at, node in self._of_type("call_agent"):
+            called, path = node.args.agent, ("nodes", at, "args", "agent")
+            versions = [sub.version for sub in self.manifest.sub_agents if sub.id == called.id]
+            if not versions:
+                text = f"agent '{called.id}' of node '{node.name}' is not declared in 'sub_agents'"
+                hint = did_you_mean(called.id, declared)
+                yield self._problem("unknown-agent", text, *path, "id", hint=hint)
+            elif find_version(versions, called.version) is None:
+                text = f"agent '{called.id}' has no version '{called.version}'"
                 hint = f"it has {', '.join(versions)}"
-                yield self._problem("unknown-agent", text, "nodes", at, "args", "agent", "version", hint=hint)
+                yield self._problem("unknown-agent", text, *path, "version", hint=hint)
 
     def error_handling(self) -> Iterator[Problem]:
         """Only call_llm has `retry`, and only IO-bound nodes have `fallback`. spec: on_error."""
@@ -212,8 +196,8 @@ class Rules:
 
     def schemas(self) -> Iterator[Problem]:
         """`input_schema` and `output_schema` are JSON Schemas."""
-        schemas = {key: getattr(self.agent, key) for key in ("input_schema", "output_schema")}
-        for key, schema in schemas.items():
+        for key in ("input_schema", "output_schema"):
+            schema = getattr(self.agent, key)
             if schema is not None and (flaw := schema_flaw(schema)) is not None:
                 where = self.document.span(("agents", self.name, key, *flaw.path))
                 text = f"{key} is not a JSON Schema: {flaw.message}"

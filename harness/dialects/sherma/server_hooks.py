@@ -14,10 +14,11 @@ from functools import partial
 from typing import Any, Final
 
 from harness.dialects.kit.attempts import with_timeout
+from harness.dialects.kit.manifest import refusing
 from harness.dialects.sherma.hooks import HOOK_POINTS
 from harness.dialects.sherma.tools import to_tool
 from harness.engine.context import NodeContext, RunContext
-from harness.errors import ManifestError, Problem, Span, WorldError
+from harness.errors import Problem, Span
 from harness.graph.effects import MCPCall, MCPEndpoint, http_call
 from harness.graph.to_json import to_json
 from harness.source.models import describe
@@ -60,13 +61,8 @@ class InstalledServer:
         """
         if isinstance(self.source, str):
             return _URLHook(self.source, run)
-        try:
+        with refusing("mcp-server", f"MCP server '{self.source.id}' of this hook cannot be used", self.span):
             listed = await run.world.mcp_tools(self.source)
-        except WorldError:
-            raise
-        except Exception as error:
-            text = f"MCP server '{self.source.id}' of this hook cannot be used: {error}"
-            raise ManifestError(Problem("mcp-server", text, self.span)) from None
         return _MCPHook(self.source, frozenset(tool.name for tool in listed), run)
 
 
@@ -87,9 +83,8 @@ class _ServerHook:
         ctx = NodeContext(self._run, getattr(described, "name", "__start__"), getattr(context, "state", {}))
         sent = [field.name for field in fields(HOOK_POINTS[point]) if field.name not in _NEVER_SENT]
         try:
-            answer = await self._ask(
-                point, {name: _plain(name, getattr(context, name)) for name in sent}, ctx
-            )
+            params = {name: _plain(name, getattr(context, name)) for name in sent}
+            answer = await self._ask(point, params, ctx)
         except Exception as error:
             if ctx.is_fatal(error):
                 raise
@@ -104,9 +99,8 @@ class _ServerHook:
             if name not in sent:
                 ctx.warn(f"hook '{point}' of {self._name} answers with '{name}': it has {', '.join(sent)}")
         changed = copy.copy(context)
-        for name in sent:
-            if name in answer and name not in _READ_ONLY:
-                setattr(changed, name, answer[name])
+        for name in (answer.keys() & sent) - _READ_ONLY:
+            setattr(changed, name, answer[name])
         return changed
 
     async def _ask(self, point: str, params: Mapping[str, Any], ctx: NodeContext) -> Any:
@@ -160,9 +154,8 @@ def _plain(name: str, value: Any) -> Any:
     if name == "error" and value is not None:
         return {"type": type(value).__name__, "message": str(value)}
     if name == "tools":
-        specs = [to_tool(tool).spec for tool in value]
         return [
-            {"name": spec.name, "description": spec.description, "args_schema": to_json(spec.schema)}
-            for spec in specs
+            {"name": tool.name, "description": tool.description, "args_schema": to_json(tool.spec.schema)}
+            for tool in map(to_tool, value)
         ]
     return to_json(value)

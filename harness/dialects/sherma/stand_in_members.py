@@ -9,16 +9,16 @@ from pathlib import Path
 from typing import Any, Final
 
 from harness.dialects.sherma import document as doc
-from harness.dialects.sherma import document as graph_doc
-from harness.dialects.sherma.document import INTERNAL_STATE_KEY, Ref
+from harness.dialects.sherma.document import INTERNAL_STATE_KEY
 from harness.dialects.sherma.hooks import HOOK_POINTS, BaseHookExecutor, NodeInfo
 from harness.dialects.sherma.registries import RegistryBundle
 
 
 def implementation(module: str, name: str) -> Any:
     """Return a member of a sherma module; None if it is not implemented."""
-    if module == "sherma.langgraph.declarative.schema" and name in _SCHEMA:
-        return _SCHEMA[name]
+    if module == "sherma.langgraph.declarative.schema":
+        model = getattr(doc, _RENAMED.get(name) or name.removesuffix("Def").removesuffix("Args"), None)
+        return model if isinstance(model, type) else _MEMBERS.get(name)
     return _MEMBERS.get(name)
 
 
@@ -81,12 +81,15 @@ class RemoteEntityError(ShermaError):
 
     def __init__(self, entity_id: str, url: str, reason: str = "") -> None:
         self.entity_id, self.url = entity_id, url
-        why = f": {reason}" if reason else ""
-        super().__init__(f"Failed to fetch remote entity '{entity_id}' from '{url}'{why}")
+        text = f"Failed to fetch remote entity '{entity_id}' from '{url}'"
+        super().__init__(f"{text}: {reason}" if reason else text)
 
 
-def _error(name: str) -> type[ShermaError]:
-    return type(name, (ShermaError,), {"__module__": "sherma.exceptions"})
+_ERRORS: Final = (ShermaError, EntityNotFoundError, VersionNotFoundError, RemoteEntityError)
+_PLAIN_ERRORS: Final = (
+    *("RegistryError", "SchemaValidationError", "DeclarativeConfigError"),
+    *("CelEvaluationError", "GraphConstructionError"),
+)
 
 
 # ------------------------------------------------------------------ small things
@@ -123,38 +126,11 @@ class EntityType(StrEnum):
     AGENT = "agent"
 
 
-_SCHEMA: Final[dict[str, Any]] = {
-    "RegistryRef": Ref,
-    "StateFieldDef": doc.StateField,
-    "StateDef": doc.State,
-    "ResponseFormatDef": graph_doc.ResponseFormat,
-    "PromptMessageDef": graph_doc.PromptItem,
-    "CallLLMArgs": graph_doc.CallLLM,
-    "ToolNodeArgs": graph_doc.ToolNode,
-    "CallAgentArgs": graph_doc.CallAgent,
-    "DataTransformArgs": graph_doc.DataTransform,
-    "SetStateArgs": graph_doc.SetState,
-    "InterruptArgs": graph_doc.Interrupt,
-    "LoadSkillsArgs": graph_doc.LoadSkills,
-    "CustomArgs": graph_doc.Custom,
-    "RetryPolicy": graph_doc.Retry,
-    "OnErrorDef": graph_doc.OnError,
-    "BranchDef": graph_doc.Branch,
-    "EdgeDef": graph_doc.Edge,
-    "GraphDef": graph_doc.Graph,
-    "LangGraphConfigDef": doc.LangGraphConfig,
-    "AgentDef": doc.Agent,
-    "LLMDef": doc.LLM,
-    "ToolDef": doc.Tool,
-    "PromptDef": doc.Prompt,
-    "SkillDef": doc.Skill,
-    "HookDef": doc.Hook,
-    "MCPHookDef": doc.MCPHook,
-    "SubAgentDef": doc.SubAgent,
-    "CheckpointerDef": doc.Checkpointer,
-    "MCPServerDef": doc.MCPServer,
-}
-"""The models of a manifest, the types of `node_def` and `config` in hook contexts."""
+_RENAMED: Final = {"RegistryRef": "Ref", "PromptMessageDef": "PromptItem", "RetryPolicy": "Retry"}
+"""The models of a manifest, the types of `node_def` and `config` in hooks, whose names differ from sherma's.
+
+Sherma's other names end in `Def` or `Args`.
+"""
 
 _MEMBERS: Final[dict[str, Any]] = {
     **{context.__name__: context for context in HOOK_POINTS.values()},
@@ -166,20 +142,8 @@ _MEMBERS: Final[dict[str, Any]] = {
     "DeclarativeAgent": DeclarativeAgent,
     "DeclarativeConfig": DeclarativeConfig,
     "load_declarative_config": DeclarativeConfig,
-    "ShermaError": ShermaError,
-    "EntityNotFoundError": EntityNotFoundError,
-    "VersionNotFoundError": VersionNotFoundError,
-    "RemoteEntityError": RemoteEntityError,
-    **{
-        name: _error(name)
-        for name in (
-            "RegistryError",
-            "SchemaValidationError",
-            "DeclarativeConfigError",
-            "CelEvaluationError",
-            "GraphConstructionError",
-        )
-    },
+    **{error.__name__: error for error in _ERRORS},
+    **{name: type(name, (ShermaError,), {"__module__": "sherma.exceptions"}) for name in _PLAIN_ERRORS},
     "get_http_client": get_http_client,
     "get_logger": logging.getLogger,
     "Protocol": Protocol,
