@@ -11,6 +11,7 @@ import re
 from collections.abc import Callable, Collection, Container, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
+from itertools import chain
 from typing import Any, Final, NamedTuple, NoReturn
 
 from lark import Lark, Transformer, v_args
@@ -35,19 +36,21 @@ class LanguageError(HarnessError):
 
     code = "syntax"
 
-    def __init__(self, message: str, offset: int = 0) -> None:
-        self.message, self.offset = message, offset
+    def __init__(self, message: str, offset: int) -> None:
+        self.offset = offset
         super().__init__(message)
 
 
 class Language:
     """A grammar with a transformer from its parse tree to values.
 
-    `advice` maps words of other languages to the hint shown for them.
+    `what` names a text in it; `advice` maps words of other languages to the hint shown for them.
     """
 
-    def __init__(self, grammar: str, transformer: Transformer[Any, Any], advice: Mapping[str, str]) -> None:
-        self._advice = advice
+    def __init__(
+        self, what: str, grammar: str, transformer: Transformer[Any, Any], advice: Mapping[str, str]
+    ) -> None:
+        self._what, self._advice = what, advice
         self._parser = Lark(grammar, parser="lalr", transformer=transformer)
 
     def parse(self, text: str) -> Any:
@@ -57,34 +60,31 @@ class Language:
             LanguageError: a syntax error; the text is longer than 10,000 characters, or nested deeper than 50.
         """
         if len(text) > MAX_LENGTH:
-            raise LanguageError(f"it is too long ({len(text)} characters; {MAX_LENGTH} are the most)")
-        _check_depth(text)
+            self._refuse(text, f"it is too long ({len(text)} characters; {MAX_LENGTH} are the most)", 0)
+        depth = 0
+        for bracket in _BRACKETS.finditer(text):
+            depth += {"open": 1, "close": -1}.get(bracket.lastgroup or "", 0)
+            if depth > MAX_DEPTH:
+                self._refuse(text, "it is nested too deeply", bracket.start())
         try:
             return self._parser.parse(text)
         except UnexpectedInput as error:
-            _refuse(text, error, self._advice)
+            self._refuse(text, *self._reason(text, error))
 
+    def _refuse(self, text: str, why: str, offset: int) -> NoReturn:
+        shown = clip(text, MAX_SHOWN)
+        raise LanguageError(f"the {self._what} `{shown}` cannot be read: {why}", offset) from None
 
-def _check_depth(text: str) -> None:
-    depth = 0
-    for bracket in _BRACKETS.finditer(text):
-        if bracket.lastgroup:
-            depth += 1 if bracket.lastgroup == "open" else -1
-            if depth > MAX_DEPTH:
-                raise LanguageError("it is nested too deeply", bracket.start())
-
-
-def _refuse(text: str, error: UnexpectedInput, advice: Mapping[str, str]) -> NoReturn:
-    ended = isinstance(error, UnexpectedToken) and error.token.type == "$END"
-    if ended or error.pos_in_stream is None:
-        raise LanguageError("it ends too early" if text.strip() else "it is empty", len(text)) from None
-    at = error.pos_in_stream
-    found = _WORD.match(text, at)
-    word = found.group() if found else text[at : at + 1]
-    if word in ("'", '"'):
-        raise LanguageError("a string is not closed", at) from None
-    instead = f" ({advice[word]})" if word in advice else ""
-    raise LanguageError(f"unexpected '{word}'{instead}", at) from None
+    def _reason(self, text: str, error: UnexpectedInput) -> tuple[str, int]:
+        """Return why a text cannot be parsed, and the offset of the character."""
+        at = error.pos_in_stream
+        if at is None or (isinstance(error, UnexpectedToken) and error.token.type == "$END"):
+            return "it ends too early" if text.strip() else "it is empty", len(text)
+        found = _WORD.match(text, at)
+        word = found.group() if found else text[at : at + 1]
+        if word in ("'", '"'):
+            return "a string is not closed", at
+        return f"unexpected '{word}'" + (f" ({self._advice[word]})" if word in self._advice else ""), at
 
 
 OUTPUT: Final = "calling_agent_response"
@@ -153,7 +153,7 @@ class Condition:
 
     def holds(self, values: Mapping[str, Any]) -> bool:
         """True if the condition holds for this output or input. Never raises: a missing field is null."""
-        return is_true(self._evaluate(values))
+        return bool(self._evaluate(values))
 
 
 def parse(written: str | bool, *, of_input: bool = False) -> Condition:
@@ -173,19 +173,8 @@ def parse(written: str | bool, *, of_input: bool = False) -> Condition:
 def _parse(text: str, of_input: bool) -> Condition:
     if text.lower() in ("true", "always"):
         return Condition(None, (), (), lambda _values: True)
-    try:
-        part: _Part = _language(of_input).parse(text)
-    except LanguageError as error:
-        shown = clip(text, MAX_SHOWN)
-        raise LanguageError(
-            f"the condition `{shown}` cannot be read: {error.message}", error.offset
-        ) from None
+    part: _Part = _language(of_input).parse(text)
     return Condition(text, tuple(dict.fromkeys(part.paths)), part.words, part.value)
-
-
-def is_true(value: Any) -> bool:
-    """The truth value of an operand: null, false, 0 and empty values are false."""
-    return bool(value)
 
 
 def compare(left: Any, sign: str, right: Any) -> bool:
@@ -263,26 +252,23 @@ class _Parts(Transformer[Any, Any]):
         )
 
     def negation(self, part: _Part) -> _Part:
-        return _Part(lambda values: not is_true(part.value(values)), part.paths, part.words)
+        return _Part(lambda values: not part.value(values), part.paths, part.words)
 
     def and_(self, *parts: _Part) -> _Part:
-        return _Part(lambda values: all(is_true(part.value(values)) for part in parts), *_merged_reads(parts))
+        return _Part(lambda values: all(part.value(values) for part in parts), *_merged_reads(parts))
 
     def or_(self, *parts: _Part) -> _Part:
-        return _Part(lambda values: any(is_true(part.value(values)) for part in parts), *_merged_reads(parts))
+        return _Part(lambda values: any(part.value(values) for part in parts), *_merged_reads(parts))
 
 
 def _merged_reads(parts: tuple[_Part, ...]) -> tuple[tuple[tuple[str, ...], ...], tuple[str, ...]]:
     """Concatenate the paths and the words of several parts."""
-    return (
-        tuple(path for part in parts for path in part.paths),
-        tuple(word for part in parts for word in part.words),
-    )
+    return tuple(chain(*(part.paths for part in parts))), tuple(chain(*(part.words for part in parts)))
 
 
 @cache
 def _language(of_input: bool) -> Language:
-    return Language(_GRAMMAR, _Parts((OUTPUT, INPUT) if of_input else (OUTPUT,)), _ADVICE)
+    return Language("condition", _GRAMMAR, _Parts((OUTPUT, INPUT) if of_input else (OUTPUT,)), _ADVICE)
 
 
 _WAIT_FOR_GRAMMAR: Final = r"""
@@ -299,11 +285,8 @@ _WAIT_FOR_GRAMMAR: Final = r"""
 """
 
 _WAIT_FOR_ADVICE: Final = {
-    "&": "write AND",
-    "&&": "write AND",
-    ",": "write AND",
-    "|": "write OR",
-    "||": "write OR",
+    **dict.fromkeys(("&", "&&", ","), "write AND"),
+    **dict.fromkeys(("|", "||"), "write OR"),
 }
 
 
@@ -315,19 +298,11 @@ def parse_wait_for(written: str | Sequence[str], names: Container[str] = ()) -> 
     Raises:
         LanguageError: it has a syntax error.
     """
+    parse_text = _wait_for_language().parse
     if isinstance(written, str):
-        return _wait_for_parse(written) if written.strip() else None
-    items = [Member(item) if item in names else _wait_for_parse(item) for item in written]
+        return parse_text(written) if written.strip() else None
+    items: list[Requirement] = [Member(item) if item in names else parse_text(item) for item in written]
     return items[0] if len(items) == 1 else AllOf(tuple(items)) if items else None
-
-
-def _wait_for_parse(text: str) -> Requirement:
-    try:
-        requirement: Requirement = _wait_for_language().parse(text)
-    except LanguageError as error:
-        shown = clip(text, MAX_SHOWN)
-        raise LanguageError(f"the wait_for `{shown}` cannot be read: {error.message}", error.offset) from None
-    return requirement
 
 
 @v_args(inline=True)
@@ -347,4 +322,4 @@ class _Requirements(Transformer[Any, Any]):
 
 @cache
 def _wait_for_language() -> Language:
-    return Language(_WAIT_FOR_GRAMMAR, _Requirements(), _WAIT_FOR_ADVICE)
+    return Language("wait_for", _WAIT_FOR_GRAMMAR, _Requirements(), _WAIT_FOR_ADVICE)

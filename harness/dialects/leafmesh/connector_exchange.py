@@ -12,9 +12,21 @@ from pydantic import ValidationError
 
 from harness.dialects.kit.attempts import with_timeout
 from harness.dialects.kit.tool_calls import mcp_texts
-from harness.dialects.leafmesh import fields as connector_document
 from harness.dialects.leafmesh.connectors import required_fields
-from harness.dialects.leafmesh.fields import CONNECTORS, Connector, with_fallbacks
+from harness.dialects.leafmesh.fields import (
+    A2A,
+    CONNECTORS,
+    MCP,
+    AutoGen,
+    Composio,
+    Connector,
+    CrewAI,
+    Custom,
+    LangGraph,
+    N8n,
+    Zapier,
+    with_fallbacks,
+)
 from harness.dialects.leafmesh.session import FROM_CALLER, RERUN
 from harness.engine.context import NodeContext
 from harness.errors import HarnessError
@@ -46,7 +58,7 @@ class CallbackTimeout(HarnessError):
 
 
 async def exchange(
-    connector: connector_document.Connector,
+    connector: Connector,
     ctx: NodeContext,
     *,
     data: Mapping[str, Any],
@@ -73,7 +85,7 @@ async def exchange(
         if needs_agent_stub(connector) or ctx.run.world.answers_for(whole):
             return await _perform_stub(whole, ctx)
         with _connector_errors(ctx):
-            if isinstance(connector, connector_document.MCP | connector_document.Zapier):
+            if isinstance(connector, MCP | Zapier):
                 return await _call_mcp_tool(connector, arguments, ctx)
             reply = await _post(connector, {"data": data}, ctx)
         return _json_or_text(reply.text, reply.json)
@@ -83,24 +95,16 @@ async def exchange(
     return await with_timeout(body, ctx, limit, what, late=late)
 
 
-def needs_agent_stub(connector: connector_document.Connector) -> bool:
+def needs_agent_stub(connector: Connector) -> bool:
     """True if only an `agents:` stub can answer: the wire format is not documented. NOTES 9.1."""
-    match connector:
-        case connector_document.Composio() | connector_document.Custom():
-            return True
-        case connector_document.Zapier():
-            return not connector.prefer_mcp
-        case _:
-            return False
+    return isinstance(connector, Composio | Custom) or (
+        isinstance(connector, Zapier) and not connector.prefer_mcp
+    )
 
 
-async def _with_callback(
-    connector: connector_document.Connector, whole: AgentCall, session_id: str, ctx: NodeContext
-) -> Any:
+async def _with_callback(connector: Connector, whole: AgentCall, session_id: str, ctx: NodeContext) -> Any:
     """Return the result of the callback, which arrives after the response to the request. NOTES 9.4."""
-    if not needs_agent_stub(connector) and not isinstance(
-        connector, connector_document.MCP | connector_document.Zapier
-    ):
+    if not needs_agent_stub(connector) and not isinstance(connector, MCP | Zapier):
         body = {
             "data": whole.args["input"],
             "_leafmesh_callback_url": CALLBACK_BASE + ctx.name,
@@ -116,94 +120,69 @@ async def _with_callback(
 
 async def _perform_stub(effect: AgentCall, ctx: NodeContext) -> Any:
     """Return the answer of an `agents:` stub. Errors of stubs become ConnectorError; others keep their type."""
-    try:
+    with _connector_errors(ctx, only=lambda error: bool(getattr(error, "kind", ""))):
         return await ctx.perform(effect)
-    except Exception as error:
-        if ctx.is_fatal(error) or not getattr(error, "kind", ""):
-            raise
-        raise ConnectorError(f"agent '{ctx.name}': {error_text(error)}") from error
 
 
 @contextmanager
-def _connector_errors(ctx: NodeContext) -> Iterator[None]:
+def _connector_errors(
+    ctx: NodeContext, only: Callable[[Exception], bool] = lambda _error: True
+) -> Iterator[None]:
     """Turn failures of the transport into ConnectorError."""
     try:
         yield
     except Exception as error:
-        if ctx.is_fatal(error) or isinstance(error, ConnectorError):
+        if ctx.is_fatal(error) or isinstance(error, ConnectorError) or not only(error):
             raise
         raise ConnectorError(f"agent '{ctx.name}': {error_text(error)}") from error
 
 
-async def _post(
-    connector: connector_document.Connector, body: Mapping[str, Any], ctx: NodeContext
-) -> HTTPReply:
-    url = _address(connector)
+async def _post(connector: Connector, body: Mapping[str, Any], ctx: NodeContext) -> HTTPReply:
+    url = str(getattr(connector, connector.required[0]))
     hint = f"or answer the whole agent with `agents: {{{ctx.name}: {{return: …}}}}`"
-    reply: HTTPReply = await ctx.perform(
-        http_call("POST", url, json=dict(body), headers=_headers(connector), hint=hint)
-    )
+    call = http_call("POST", url, json=dict(body), headers=_headers(connector), hint=hint)
+    reply: HTTPReply = await ctx.perform(call)
     if reply.status >= 400:
         raise ConnectorError(f"agent '{ctx.name}': {url} answered with status {reply.status}")
     return reply
 
 
-def _address(connector: connector_document.Connector) -> str:
-    match connector:
-        case connector_document.N8n():
-            return connector.webhook_url
-        case connector_document.A2A():
-            return connector.url
-        case connector_document.CrewAI() | connector_document.LangGraph() | connector_document.AutoGen():
-            return connector.endpoint
-    raise TypeError(f"no address for {connector!r}")
-
-
-def _headers(connector: connector_document.Connector) -> dict[str, str]:
+def _headers(connector: Connector) -> dict[str, str]:
     """Return the authentication headers of a connector. spec: "connector_config fields per framework"."""
+    name, scheme, key = "Authorization", "Bearer ", ""
     match connector:
-        case connector_document.CrewAI():
+        case CrewAI():
             key = connector.user_api_key or connector.api_key
-        case connector_document.AutoGen():
+        case AutoGen():
             key = connector.api_key
-        case connector_document.N8n():
+        case N8n():
             key = connector.auth_token
-        case connector_document.A2A():
-            return (
-                {"Authorization": f"{connector.auth_scheme} {connector.auth_token}"}
-                if connector.auth_token
-                else {}
-            )
-        case connector_document.LangGraph():
-            return {"X-Api-Key": connector.api_key} if connector.api_key else {}
-        case _:
-            key = ""
-    return {"Authorization": f"Bearer {key}"} if key else {}
+        case A2A():
+            scheme, key = f"{connector.auth_scheme} ", connector.auth_token
+        case LangGraph():
+            name, scheme, key = "X-Api-Key", "", connector.api_key
+    return {name: f"{scheme}{key}"} if key else {}
 
 
-def mcp_tool(connector: connector_document.MCP | connector_document.Zapier) -> str:
+def mcp_tool(connector: MCP | Zapier) -> str:
     """Return the name of the MCP tool that a connector calls. spec: "mcp", "zapier"."""
-    if isinstance(connector, connector_document.MCP):
+    if isinstance(connector, MCP):
         return connector.tool_name
     return "_".join(filter(None, (connector.connection, connector.action)))
 
 
-def mcp_endpoint(agent: str, connector: connector_document.MCP | connector_document.Zapier) -> MCPEndpoint:
+def mcp_endpoint(agent: str, connector: MCP | Zapier) -> MCPEndpoint:
     """Return the MCP server of a connector; its id is the name of the agent. NOTES 9.1."""
-    if isinstance(connector, connector_document.Zapier):
-        return MCPEndpoint(id=agent, transport="streamable_http", url="https://mcp.zapier.com/api/mcp")
+    if isinstance(connector, Zapier):
+        return MCPEndpoint(agent, "streamable_http", "https://mcp.zapier.com/api/mcp")
     if connector.transport == "stdio":
         env = connector.env or {}
-        return MCPEndpoint(
-            id=agent, transport="stdio", command=connector.command, args=connector.args, env=env
-        )
+        return MCPEndpoint(agent, "stdio", command=connector.command, args=connector.args, env=env)
     headers = {"Authorization": f"Bearer {connector.auth_token}"} if connector.auth_token else {}
-    return MCPEndpoint(id=agent, transport="streamable_http", url=connector.url, headers=headers)
+    return MCPEndpoint(agent, "streamable_http", connector.url, headers)
 
 
-async def _call_mcp_tool(
-    connector: connector_document.MCP | connector_document.Zapier, args: Mapping[str, Any], ctx: NodeContext
-) -> Any:
+async def _call_mcp_tool(connector: MCP | Zapier, args: Mapping[str, Any], ctx: NodeContext) -> Any:
     """Call the connector's tool; return its structured content, else its text, parsed if it is JSON."""
     endpoint = mcp_endpoint(ctx.name, connector)
     result = await ctx.perform(MCPCall(name=mcp_tool(connector), endpoint=endpoint, args=args))
@@ -283,17 +262,11 @@ class Processor:
         connector = with_fallbacks(self.connector, running.env)
         for needed in required_fields(connector):
             if not any(getattr(connector, field) for field in needed):
-                raise ConnectorError(
-                    f"agent '{ctx.name}': {self.integration}(…) needs {' or '.join(map(repr, needed))}"
-                )
+                text = f"{self.integration}(…) needs {' or '.join(map(repr, needed))}"
+                raise ConnectorError(f"agent '{ctx.name}': {text}")
         data = {key: to_json(value) for key, value in input_data.items() if key not in FROM_CALLER}
-        return await exchange(
-            connector,
-            ctx,
-            data=data,
-            arguments={key: value for key, value in data.items() if key != RERUN},
-            session_id=running.session_id,
-        )
+        arguments = {key: value for key, value in data.items() if key != RERUN}
+        return await exchange(connector, ctx, data=data, arguments=arguments, session_id=running.session_id)
 
 
 def integration_helper(integration: str) -> Callable[..., Processor]:

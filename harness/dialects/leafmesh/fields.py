@@ -136,10 +136,8 @@ class Providers(Section, title="mesh"):
 
 def _origin(written: str) -> str:
     if not _ORIGIN.fullmatch(written):
-        text = (
-            f"cors_origins: expected an origin, scheme://host or scheme://host:port, found text '{written}'"
-        )
-        raise mistaken(Mistake(text))
+        wanted = "an origin, scheme://host or scheme://host:port"
+        raise mistaken(Mistake(f"cors_origins: expected {wanted}, found text '{written}'"))
     return written
 
 
@@ -165,7 +163,8 @@ Integration = Literal["zapier", "composio", "n8n", "mcp"]
 class Connector(Section, title="a connector_config"):
     """Base class: the fields of every connector. spec: "Common connector_config fields".
 
-    `limit_field` names the field that limits a synchronous exchange; `required` are the fields that must be set.
+    `limit_field` names the field that limits a synchronous exchange; `required` are the fields that must be set, its
+    address first.
     """
 
     limit_field: ClassVar[str] = "timeout"
@@ -180,35 +179,41 @@ class Connector(Section, title="a connector_config"):
         return float(getattr(self, self.limit_field))
 
 
-class CrewAI(Connector, title="a connector_config for crewai"):
+class _Polled(Connector):
+    """A system that is asked for its result. Here it answers at once: nothing is polled."""
+
+    poll_interval: Seconds = 2.0
+    max_poll_seconds: Seconds = 300.0
+
+
+class _PolledOverHTTP(_Polled):
+    limit_field = "http_timeout"
+
+    http_timeout: Seconds = 30.0
+
+
+class CrewAI(_PolledOverHTTP, title="a connector_config for crewai"):
     """spec: "crewai"."""
 
-    limit_field = "http_timeout"
     required = ("endpoint",)
 
     endpoint: Annotated[str, Fallback("CREWAI_ENDPOINT")] = ""
     api_key: Annotated[str, Fallback("CREWAI_API_KEY")] = ""
     user_api_key: Annotated[str, Fallback("CREWAI_USER_API_KEY")] = ""
-    poll_interval: Seconds = 2.0
-    max_poll_seconds: Seconds = 300.0
-    http_timeout: Seconds = 30.0
 
 
-class LangGraph(Connector, title="a connector_config for langgraph"):
+class LangGraph(_PolledOverHTTP, title="a connector_config for langgraph"):
     """spec: "langgraph"."""
 
-    limit_field = "http_timeout"
     required = ("endpoint",)
 
     endpoint: Annotated[str, Fallback("LANGGRAPH_ENDPOINT", "LANGCHAIN_ENDPOINT")] = ""
     api_key: Annotated[str, Fallback("LANGCHAIN_API_KEY", "LANGGRAPH_API_KEY")] = ""
     graph_id: str = "agent"
     poll_interval: Seconds = 1.0
-    max_poll_seconds: Seconds = 300.0
-    http_timeout: Seconds = 30.0
 
 
-class AutoGen(Connector, title="a connector_config for autogen"):
+class AutoGen(_Polled, title="a connector_config for autogen"):
     """spec: "autogen"."""
 
     required = ("endpoint",)
@@ -217,22 +222,16 @@ class AutoGen(Connector, title="a connector_config for autogen"):
     api_key: Annotated[str, Fallback("AUTOGEN_API_KEY")] = ""
     workflow_id: str = ""
     timeout: Seconds = 120.0
-    poll_interval: Seconds = 2.0
-    max_poll_seconds: Seconds = 300.0
 
 
-class A2A(Connector, title="a connector_config for a2a"):
+class A2A(_PolledOverHTTP, title="a connector_config for a2a"):
     """spec: "a2a"."""
 
-    limit_field = "http_timeout"
     required = ("url",)
 
     url: Annotated[str, Fallback("A2A_AGENT_URL")] = ""
     auth_token: Annotated[str, Fallback("A2A_AUTH_TOKEN")] = ""
     auth_scheme: str = "Bearer"
-    poll_interval: Seconds = 2.0
-    max_poll_seconds: Seconds = 300.0
-    http_timeout: Seconds = 30.0
 
 
 class MCP(Connector, title="a connector_config for mcp"):
