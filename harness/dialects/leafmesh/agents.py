@@ -14,7 +14,7 @@ from harness.dialects.kit.templates import fill, placeholders
 from harness.dialects.leafmesh import document as doc
 from harness.dialects.leafmesh.agency import ARRIVALS, INPUT, Arrivals, MeshParts
 from harness.dialects.leafmesh.connector_exchange import exchange, integrations_run_in
-from harness.dialects.leafmesh.decorators import RawOutput, post_process
+from harness.dialects.leafmesh.decorators import RawOutput, as_mapping, post_process
 from harness.dialects.leafmesh.document import Channel, HumanAgent
 from harness.dialects.leafmesh.llm_agent import call_model
 from harness.dialects.leafmesh.session import (
@@ -76,11 +76,6 @@ def fill_template(template: Any, values: Mapping[str, Any]) -> Any:
     return fill(template, _FIELD, text_of)
 
 
-def missing_fields(template: Any, values: Mapping[str, Any]) -> list[str]:
-    """Return the fields that a template uses and `values` lacks, without duplicates."""
-    return [name for name in dict.fromkeys(template_fields(template)) if _value(name, values) is _MISSING]
-
-
 def _value(name: str, values: Mapping[str, Any]) -> Any:
     value: Any = values
     for key in name.split("."):
@@ -113,11 +108,8 @@ async def ask_human(agent: HumanAgent, start: Start, ctx: NodeContext) -> RawOut
     else:
         request = start.plain_input
 
-        async def deliver() -> None:
-            if agent.human_interface == "webhook":
-                await _deliver(agent, start, request, ctx)
-
-        await ctx.once("delivered", deliver)
+        if agent.human_interface == "webhook":
+            await ctx.once("delivered", partial(_deliver, agent, start, request, ctx))
         reply = await _ask(agent, start, request, ctx)
     return RawOutput(output_of(reply, ctx.name, start.caller))
 
@@ -125,20 +117,11 @@ async def ask_human(agent: HumanAgent, start: Start, ctx: NodeContext) -> RawOut
 def output_of(reply: Any, name: str, caller: str) -> dict[str, Any]:
     """Return the output of a human agent for a reply. spec: "How from_agent Routing Works"; NOTES 10.4."""
     fields = dict(reply) if isinstance(reply, Mapping) else {"message": reply}
-    return {
-        **fields,
-        "human_message": _first_value(fields, "human_message", "message", otherwise=""),
-        "human_decision": _first_value(fields, "human_decision", "decision", otherwise=""),
-        "human_data": _first_value(fields, "human_data", "data", otherwise={}),
-        "human_initiated": True,
-        "source_agent": name,
-        "from_agent": caller,
-    }
-
-
-def _first_value(fields: Mapping[str, Any], *keys: str, otherwise: Any) -> Any:
-    """Return the value of the first key that is neither missing, null nor empty text."""
-    return next((fields[key] for key in keys if fields.get(key) not in (None, "")), otherwise)
+    defaults: dict[str, Any] = {"message": "", "decision": "", "data": {}}
+    for key, default in defaults.items():
+        given = (fields.get(each) for each in (f"human_{key}", key))
+        fields[f"human_{key}"] = next((value for value in given if value not in (None, "")), default)
+    return {**fields, "human_initiated": True, "source_agent": name, "from_agent": caller}
 
 
 async def _ask(agent: HumanAgent, start: Start, request: Mapping[str, Any], ctx: NodeContext) -> Any:
@@ -164,11 +147,10 @@ async def _ask(agent: HumanAgent, start: Start, request: Mapping[str, Any], ctx:
 
 
 async def _warn_of_unfilled(template: str, request: Mapping[str, Any], ctx: NodeContext) -> None:
-    for missing in missing_fields(template, request):
-        shown = f"'{{{{{missing}}}}}'"
-        ctx.warn(
-            f"human_prompt_template of '{ctx.name}': its input does not fill {shown}, which stays as it is"
-        )
+    for name in dict.fromkeys(template_fields(template)):
+        if _value(name, request) is _MISSING:
+            what = f"human_prompt_template of '{ctx.name}'"
+            ctx.warn(f"{what}: its input does not fill '{{{{{name}}}}}', which stays as it is")
 
 
 async def _perform(effect: HumanCall, ctx: NodeContext) -> Any:
@@ -200,8 +182,7 @@ async def _deliver(agent: HumanAgent, start: Start, request: Mapping[str, Any], 
         for attempt in range(webhook.max_retries + 1):
             if attempt:
                 await ctx.sleep(webhook.retry_delay)
-            refusal = await _try_delivery(call, ctx, webhook.outbound_timeout)
-            if not refusal:
+            if not (refusal := await _try_delivery(call, ctx, webhook.outbound_timeout)):
                 return
     raise WebhookDeliveryError(f"the request of human agent '{ctx.name}' cannot be delivered: {refusal}")
 
@@ -233,12 +214,8 @@ async def run_function(parts: MeshParts, start: Start, ctx: NodeContext) -> RawO
         shaped.update(returned.shaped)
         return returned.value
 
-    effect = ScriptCall(
-        name=ctx.name,
-        args=start.input,
-        real=real if function is not None else None,
-        hint=f"or write a function `{ctx.name}` in a file that auto_discover finds",
-    )
+    hint = f"or write a function `{ctx.name}` in a file that auto_discover finds"
+    effect = ScriptCall(name=ctx.name, args=start.input, real=real if function else None, hint=hint)
     return RawOutput(await ctx.perform(effect), shaped)
 
 
@@ -249,26 +226,15 @@ async def call_connector(agent: doc.Agent, parts: MeshParts, start: Start, ctx: 
         ConnectorError, ConnectorTimeout, CallbackTimeout: see `exchange`.
         Exception: any exception of the function.
     """
-    response = await exchange(
-        parts.connectors[ctx.name],
-        ctx,
-        data=_request_data(agent, start),
-        arguments=_request_data(agent, start, rerun=False),
-        session_id=start.context["session_id"],
-    )
-    return await post_process(parts.agency.functions.get(ctx.name), response, start, response)
-
-
-def _request_data(agent: doc.Agent, start: Start, *, rerun: bool = True) -> dict[str, Any]:
-    """Return the data to send, as JSON: the input, reduced to the declared `inputs`. NOTES 9.2."""
-    data = {
-        key: value
+    arguments = {  # the input, reduced to the declared `inputs`. NOTES 9.2
+        key: to_json(value)
         for key, value in start.plain_input.items()
         if key not in FROM_CALLER and (not agent.inputs or key in agent.inputs)
     }
-    if rerun and start.rerun is not None:
-        data[RERUN] = start.rerun
-    return {key: to_json(value) for key, value in data.items()}
+    data = arguments if start.rerun is None else {**arguments, RERUN: to_json(start.rerun)}
+    connector, session_id = parts.connectors[ctx.name], start.context["session_id"]
+    response = await exchange(connector, ctx, data=data, arguments=arguments, session_id=session_id)
+    return await post_process(parts.agency.functions.get(ctx.name), response, start, response)
 
 
 RESULT: Final = "__settled__"
@@ -297,25 +263,17 @@ def node_function(name: str, agent: doc.Agent, parts: MeshParts) -> NodeFunction
     """Return the node function of an agent."""
 
     async def run(state: State, ctx: NodeContext) -> Update:
-        async def begin() -> Start:
-            return _start(name, agent, parts, state, ctx)
-
-        start = await ctx.once("start", begin)
+        start = await ctx.once("start", partial(_start, name, agent, parts, state, ctx))
         with integrations_run_in(ctx, parts.env, start.context["session_id"]):
             raw = await _own_work(agent, parts, start, ctx)
-        output = _apply_yields(name, agent, _as_mapping(raw.value), ctx)
+        output = _apply_yields(name, agent, dict(as_mapping(raw.value)), ctx)
         result = AgentResult(start.call, output, raw.shaped, user_message(start) if agent.memory else "")
         return Update({name: output} if agent.auto_store_response else {}, routing_values={RESULT: result})
 
     return run
 
 
-def _as_mapping(value: Any) -> dict[str, Any]:
-    """Return an output as a mapping; any other value becomes `{result: value}`. NOTES 4.1."""
-    return dict(value) if isinstance(value, Mapping) else {"result": value}
-
-
-def _start(name: str, agent: doc.Agent, parts: MeshParts, state: State, ctx: NodeContext) -> Start:
+async def _start(name: str, agent: doc.Agent, parts: MeshParts, state: State, ctx: NodeContext) -> Start:
     session = session_of(ctx.run)
     arrivals: Arrivals = state[ARRIVALS]
     members = parts.joins[name].members if name in parts.joins else frozenset()
@@ -374,12 +332,10 @@ def _apply_yields(name: str, agent: doc.Agent, output: dict[str, Any], ctx: Node
     Raises:
         YieldContractFailure: the agent is strict, and its output violates its yields.
     """
-    if agent.enforce_yields:
-        broken = dict(violations(agent.yields, output))
-        if broken:
-            raise YieldContractFailure(name, output, broken)
-        return output
-    result, notes = fill_missing(agent, output)
-    for note in notes:
-        ctx.warn(f"agent '{name}': {note}")
-    return result
+    if not agent.enforce_yields:
+        output, notes = fill_missing(agent, output)
+        for note in notes:
+            ctx.warn(f"agent '{name}': {note}")
+    elif broken := dict(violations(agent.yields, output)):
+        raise YieldContractFailure(name, output, broken)
+    return output

@@ -6,15 +6,14 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from functools import partial
 from typing import Any
 
-from harness.dialects.kit.manifest import input_values, refuse_deep_nesting
-from harness.dialects.leafmesh import conditions as wait_for
-from harness.dialects.leafmesh import document as doc
-from harness.dialects.leafmesh import fields as connector_document
+from harness.dialects.kit.manifest import input_values, refuse_deep_nesting, warning
 from harness.dialects.leafmesh.agency import Agency, MeshParts, input_of
 from harness.dialects.leafmesh.agents import node_function
+from harness.dialects.leafmesh.conditions import parse_wait_for
 from harness.dialects.leafmesh.connector_exchange import mcp_tool
-from harness.dialects.leafmesh.document import EntryPoint, HumanAgent, LLMAgent, Mesh
+from harness.dialects.leafmesh.document import EntryPoint, HumanAgent, LLMAgent, Mesh, ProgrammaticAgent
 from harness.dialects.leafmesh.failures import WaitForTimeout, escalation_edges, handle_failure, run_failure
+from harness.dialects.leafmesh.fields import MCP, Zapier
 from harness.dialects.leafmesh.llm_agent import QUERY_KNOWLEDGE, may_call_tools, offered_names, provider_of
 from harness.dialects.leafmesh.mesh_file import MeshFile, open_mesh
 from harness.dialects.leafmesh.routing import (
@@ -33,6 +32,9 @@ from harness.errors import ManifestError, Problem
 from harness.graph.events import ConcurrencyLimit, EventGraph, Join
 from harness.graph.model import START, Channel, Edge, Entry, Lifecycle, Node, Rerun, State, Vocabulary
 from harness.source.display import did_you_mean
+from harness.source.document import Document
+
+LLMAgents = Mapping[str, LLMAgent]
 
 
 def unused_parts(
@@ -47,37 +49,33 @@ def unused_parts(
         if name not in reached:
             text = f"agent '{name}' can never run: no agent calls it, and no entry point leads to it"
             hint = "name it under `can_call` of an agent, or enter it by `agent` in a scenario"
-            yield Problem("unreachable-node", text, document.key_span(("agents", name)), hint, "warning")
-    yield from _check_self_waits(mesh_file, edges, joins)
-    yield from _check_tool_choices(mesh_file, agency)
-    yield from _check_query_tool(mesh_file)
+            yield warning("unreachable-node", text, document.key_span(("agents", name)), hint)
+    yield from _check_self_waits(document, edges, joins)
+    llms = {name: agent for name, agent in mesh.agents.items() if isinstance(agent, LLMAgent)}
+    yield from _check_tool_choices(llms, document, agency)
+    yield from _check_query_tool(llms, document)
     if agency.is_complete:
-        yield from _check_categories(mesh_file, agency)
+        yield from _check_categories(llms, document, agency)
     if agency.tools and agency.is_complete:
-        yield from _check_tools(mesh_file, agency)
+        yield from _check_tools(llms, document, agency)
 
 
 def _check_self_waits(
-    mesh_file: MeshFile, edges: Iterable[Edge], joins: Mapping[str, Join]
+    document: Document, edges: Iterable[Edge], joins: Mapping[str, Join]
 ) -> Iterator[Problem]:
     """Yield joins that need their own agent to run first, which does not call itself."""
     loops = {edge.source for edge in edges if edge.source == edge.target}
     for name, join in joins.items():
         if name not in loops and join.missing(join.members - {name}) is not None:
             text = f"agent '{name}' waits for itself, and does not call itself: its join never holds"
-            where = mesh_file.document.span(("agents", name, "wait_for"))
             hint = f"take '{name}' out of its wait_for, or name it under its own can_call"
-            yield Problem("unreachable-node", text, where, hint, "warning")
+            yield warning("unreachable-node", text, document.span(("agents", name, "wait_for")), hint)
 
 
-def _check_tool_choices(mesh_file: MeshFile, agency: Agency) -> Iterator[Problem]:
+def _check_tool_choices(llms: LLMAgents, document: Document, agency: Agency) -> Iterator[Problem]:
     """Yield values of `tool_choice` that name none of the agent's tools. spec: "`tool_choice`"."""
-    for name, agent in mesh_file.mesh.agents.items():
-        if (
-            not isinstance(agent, LLMAgent)
-            or agent.tool_choice in ("auto", "none")
-            or not may_call_tools(agent)
-        ):
+    for name, agent in llms.items():
+        if agent.tool_choice in ("auto", "none") or not may_call_tools(agent):
             continue
         offered = offered_names(name, agent, agency.tools)
         if agent.enabled_knowledge is not None:
@@ -85,71 +83,59 @@ def _check_tool_choices(mesh_file: MeshFile, agency: Agency) -> Iterator[Problem
         is_known = agency.is_complete or not agent.tool_categories
         if is_known and agent.tool_choice not in offered:
             text = f"the tool_choice of agent '{name}' is not one of its tools: '{agent.tool_choice}'"
-            where = mesh_file.document.span(("agents", name, "tool_choice"))
             hint = did_you_mean(agent.tool_choice, ["auto", "none", *offered])
-            yield Problem("unknown-tool", text, where, hint, "warning")
+            yield warning("unknown-tool", text, document.span(("agents", name, "tool_choice")), hint)
 
 
-def _check_query_tool(mesh_file: MeshFile) -> Iterator[Problem]:
+def _check_query_tool(llms: LLMAgents, document: Document) -> Iterator[Problem]:
     """Yield agents that list `query_knowledge` and have no knowledge."""
-    for name, agent in mesh_file.mesh.agents.items():
-        if (
-            isinstance(agent, LLMAgent)
-            and agent.enabled_knowledge is None
-            and QUERY_KNOWLEDGE.name in agent.tools
-        ):
-            where = mesh_file.document.span(
-                ("agents", name, "tools", agent.tools.index(QUERY_KNOWLEDGE.name))
-            )
-            text = f"agent '{name}' has no knowledge, so it is not offered '{QUERY_KNOWLEDGE.name}'"
-            yield Problem("unknown-tool", text, where, "give it `knowledge`, with a serviceName", "warning")
+    tool = QUERY_KNOWLEDGE.name
+    for name, agent in llms.items():
+        if agent.enabled_knowledge is None and tool in agent.tools:
+            where = document.span(("agents", name, "tools", agent.tools.index(tool)))
+            text = f"agent '{name}' has no knowledge, so it is not offered '{tool}'"
+            yield warning("unknown-tool", text, where, "give it `knowledge`, with a serviceName")
 
 
-def _check_categories(mesh_file: MeshFile, agency: Agency) -> Iterator[Problem]:
+def _check_categories(llms: LLMAgents, document: Document, agency: Agency) -> Iterator[Problem]:
     """Yield `tool_categories` that no registered tool has."""
     known = [tool.category for tool in agency.tools.values() if tool.category]
-    for name, agent in mesh_file.mesh.agents.items():
-        for index, category in enumerate(agent.tool_categories if isinstance(agent, LLMAgent) else ()):
+    for name, agent in llms.items():
+        for index, category in enumerate(agent.tool_categories):
             if category not in known:
                 text = f"no registered tool is of the category '{category}' of agent '{name}'"
-                where = mesh_file.document.span(("agents", name, "tool_categories", index))
-                yield Problem("unknown-tool", text, where, did_you_mean(category, known), "warning")
+                where = document.span(("agents", name, "tool_categories", index))
+                yield warning("unknown-tool", text, where, did_you_mean(category, known))
 
 
-def _check_tools(mesh_file: MeshFile, agency: Agency) -> Iterator[Problem]:
+def _check_tools(llms: LLMAgents, document: Document, agency: Agency) -> Iterator[Problem]:
     """Yield probably misspelt tools of agents, and registered tools that no agent uses.
 
     Other unregistered tools are not reported: a scenario answers for them.
     """
-    agents = {name: agent for name, agent in mesh_file.mesh.agents.items() if isinstance(agent, LLMAgent)}
-    for name, agent in agents.items():
+    for name, agent in llms.items():
         for index, tool in enumerate(agent.tools):
             hint = did_you_mean(tool, agency.tools, listing=False)
             if hint and tool not in agency.tools and tool != QUERY_KNOWLEDGE.name:
                 text = f"no file of the agency registers the tool '{tool}' of agent '{name}'"
-                where = mesh_file.document.span(("agents", name, "tools", index))
-                yield Problem("unknown-tool", text, where, hint, "warning")
-    had = {tool for name, agent in agents.items() for tool in offered_names(name, agent, agency.tools)}
+                yield warning("unknown-tool", text, document.span(("agents", name, "tools", index)), hint)
+    had = {tool for name, agent in llms.items() for tool in offered_names(name, agent, agency.tools)}
     for tool in agency.tools:
         if tool not in had:
             text = f"no agent has the tool '{tool}', which the agency registers"
-            yield Problem("unknown-tool", text, mesh_file.document.span(("auto_discover",)), "", "warning")
+            yield warning("unknown-tool", text, document.span(("auto_discover",)))
 
 
 def vocabulary(parts: MeshParts) -> Vocabulary:
     """Return the names of a mesh. Registered tools are included even if no agent is offered them."""
     mesh = parts.mesh
-    llms = {name: agent for name, agent in mesh.agents.items() if isinstance(agent, doc.LLMAgent)}
+    llms = {name: agent for name, agent in mesh.agents.items() if isinstance(agent, LLMAgent)}
     models = [provider_of(agent.model)[1] for agent in llms.values()]
     narrated = reads_narrations(mesh) and any(agent.narration for agent in mesh.agents.values())
     tools = [tool for agent in llms.values() for tool in agent.tools]
     knowledge = [agent.enabled_knowledge for agent in llms.values() if agent.enabled_knowledge is not None]
     asked = [*parts.connectors.items(), *((name, each.connector) for name, each in parts.agency.processors())]
-    servers = [
-        (name, mcp_tool(connector))
-        for name, connector in asked
-        if isinstance(connector, connector_document.MCP | connector_document.Zapier)
-    ]
+    servers = [(name, mcp_tool(each)) for name, each in asked if isinstance(each, MCP | Zapier)]
     may_ask = [*parts.agency.functions] if parts.agency.asks_more else []
     is_open = {} if parts.agency.is_complete else {"tool": "the files of the agency were not imported"}
     if may_ask:
@@ -164,7 +150,7 @@ def vocabulary(parts: MeshParts) -> Vocabulary:
             "script": [
                 name
                 for name, agent in mesh.agents.items()
-                if isinstance(agent, doc.ProgrammaticAgent) and name not in parts.connectors
+                if isinstance(agent, ProgrammaticAgent) and name not in parts.connectors
             ],
             "retrieval": [each.serviceName for each in knowledge],
         },
@@ -198,13 +184,10 @@ def _entry_point(mesh_file: MeshFile, request: LoadRequest) -> EntryPoint:
     if wanted is None:
         if len(by_name) == 1:
             return mesh.entry_points[0]
-        names = ", ".join(by_name)
-        text = (
-            f"this mesh has {len(by_name)} entry points, and none is named"
-            if by_name
-            else "no entry point is named"
-        )
-        hint = f"name one with `entry_point:`: {names}" if by_name else "name an agent with `agent:`"
+        text, hint = "no entry point is named", "name an agent with `agent:`"
+        if by_name:
+            text = f"this mesh has {len(by_name)} entry points, and none is named"
+            hint = f"name one with `entry_point:`: {', '.join(by_name)}"
         raise ManifestError(Problem("unknown-agent", text, where, hint))
     if (found := mesh.entry(wanted)) is not None:
         return found
@@ -223,15 +206,14 @@ def _build_graph(
     starts.setdefault(entry.name, Edge(START, entry.target))
     edges = (*starts.values(), *(each.edge for name in own for each in own[name]), *escalation_edges(mesh))
     narrated = [name for name, agent in mesh.agents.items() if agent.narration and reads_narrations(mesh)]
+    # The most concurrent calls of each agent. spec: `parallel`, `max_concurrent`; NOTES 2.4
+    at_once = {name: agent.max_concurrent if agent.parallel else 1 for name, agent in mesh.agents.items()}
     return EventGraph(
         name=mesh.name,
         dialect="leafmesh",
         nodes=tuple(
             Node(
-                name,
-                agent.agent_type,
-                node_function(name, agent, parts),
-                document.key_span(("agents", name)),
+                name, agent.agent_type, node_function(name, agent, parts), document.key_span(("agents", name))
             )
             for name, agent in mesh.agents.items()
         ),
@@ -254,7 +236,9 @@ def _build_graph(
         reruns=True,
         entries=(*(each.name for each in mesh.entry_points), *mesh.agents),
         joins=joins,
-        limits=_limits(mesh),
+        limits=tuple(
+            ConcurrencyLimit(most, frozenset({name})) for name, most in at_once.items() if most is not None
+        ),
         input_of=input_of,
         on_failure=partial(handle_failure, parts),
         run_failure=partial(run_failure, parts),
@@ -266,16 +250,8 @@ def _joins(mesh: Mesh) -> dict[str, Join]:
     return {
         name: Join(requirement, agent.wait_for_timeout, WaitForTimeout)
         for name, agent in mesh.agents.items()
-        if (requirement := wait_for.parse_wait_for(agent.wait_for, mesh.agents)) is not None
+        if (requirement := parse_wait_for(agent.wait_for, mesh.agents)) is not None
     }
-
-
-def _limits(mesh: Mesh) -> tuple[ConcurrencyLimit, ...]:
-    """Return the limits on concurrent calls of one agent. spec: `parallel`, `max_concurrent`; NOTES 2.4."""
-    at_once = {name: agent.max_concurrent if agent.parallel else 1 for name, agent in mesh.agents.items()}
-    return tuple(
-        ConcurrencyLimit(most, frozenset({name})) for name, most in at_once.items() if most is not None
-    )
 
 
 def _lifecycle(mesh: Mesh) -> Lifecycle:

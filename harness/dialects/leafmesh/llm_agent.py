@@ -113,10 +113,8 @@ class Toolbox:
         else:
             answers = [await answer_call(call, self._offered, self._use, ctx) for call in made]
         if excess:
-            ctx.warn(
-                f"agent '{ctx.name}': a message asks for {len(message.tool_calls)} tool calls, and {most} are made "
-                "(max_tool_calls_per_message)"
-            )
+            text = f"a message asks for {len(message.tool_calls)} tool calls, and {most} are made"
+            ctx.warn(f"agent '{ctx.name}': {text} (max_tool_calls_per_message)")
         return [message, *answers, *(self._not_made(call) for call in excess)]
 
     def _not_made(self, call: Call) -> BaseMessage:
@@ -154,9 +152,8 @@ class Toolbox:
             async def real() -> str:
                 return await retrieve(knowledge, as_text(args.get("query", "")), self._ctx)
 
-            return await self._ctx.perform(
-                ToolCall(name=QUERY_KNOWLEDGE.name, args=args, real=real, native=True)
-            )
+            call = ToolCall(name=QUERY_KNOWLEDGE.name, args=args, real=real, native=True)
+            return await self._ctx.perform(call)
 
         return OfferedTool(QUERY_KNOWLEDGE, self._agent.tool_call_timeout, perform)
 
@@ -192,10 +189,8 @@ def agent_llm_call(
 ) -> LLMCall:
     """Return the effect of one model call of an agent."""
     params: dict[str, Any] = {"temperature": agent.temperature}
-    if agent.max_completion_tokens is not None:
-        params["max_completion_tokens"] = agent.max_completion_tokens
-    else:
-        params["max_tokens"] = agent.max_tokens
+    limit = "max_tokens" if agent.max_completion_tokens is None else "max_completion_tokens"
+    params[limit] = getattr(agent, limit)
     if tools and agent.tool_choice != "auto":
         params["tool_choice"] = agent.tool_choice
     return llm_call(
@@ -290,10 +285,7 @@ async def call_model(agent: LLMAgent, parts: MeshParts, start: Start, ctx: NodeC
 def _system_messages(agent: LLMAgent, start: Start, retrieved: str) -> list[BaseMessage]:
     """Return the system messages, in order. NOTES 7.1."""
     given = agent.context_parts or {}
-    labels = {
-        **CONTEXT_PARTS,
-        **{key: key.replace("_", " ").upper() for key in given if key not in CONTEXT_PARTS},
-    }
+    labels = {**CONTEXT_PARTS, **{k: k.replace("_", " ").upper() for k in given if k not in CONTEXT_PARTS}}
     texts = [agent.prompt] if agent.prompt else []
     texts += [_labelled(label, given[key]) for key, label in labels.items() if key in given]
     prepared = start.context["prepared_data"]
@@ -303,18 +295,14 @@ def _system_messages(agent: LLMAgent, start: Start, retrieved: str) -> list[Base
         texts.append(_labelled("MEMORY", "\n".join(f"{post['role']}: {post['content']}" for post in posts)))
     if retrieved:
         texts.append(_labelled("KNOWLEDGE", retrieved))
-    if start.rerun is not None:
-        texts.append(_correction(start.rerun))
+    if start.rerun is not None:  # NOTES 6.4
+        failed = f"This is another attempt, after this one failed:\n{as_text(start.rerun)}"
+        texts.append(_labelled("CORRECTION", failed))
     return [SystemMessage(content=text) for text in texts]
 
 
 def _labelled(label: str, text: str) -> str:
     return f"[{label}]\n{text}"
-
-
-def _correction(rerun: Any) -> str:
-    """Return the correction note of a retry or rerun. NOTES 6.4."""
-    return _labelled("CORRECTION", f"This is another attempt, after this one failed:\n{as_text(rerun)}")
 
 
 async def _tool_loop(
@@ -326,36 +314,29 @@ async def _tool_loop(
         try:
             reply: LLMReply = await ctx.perform(call)
         except Exception as error:
-            if ctx.is_fatal(error) or not getattr(error, "kind", ""):
+            kind = getattr(error, "kind", "")
+            if ctx.is_fatal(error) or not kind:
                 raise
-            raise _error_named_by_kind(error) from error
+            # A copy whose class is named after the kind, such as `rate_limit`. NOTES 13.6
+            raise type(str(kind), (type(error),), {})(str(error)) from error
         if not reply.tool_calls:
             return reply.text
         conversation += await tools.answer_calls(reply)
     raise TooManyTurns(f"the model of agent '{ctx.name}' still asks for tools after {MOST_TURNS} calls")
 
 
-def _error_named_by_kind(error: Exception) -> Exception:
-    """Return a copy of a model error whose class is named after its kind, such as `rate_limit`. NOTES 13.6."""
-    named: Exception = type(str(getattr(error, "kind", "")), (type(error),), {})(str(error))
-    return named
-
-
 def _parse_reply(agent: LLMAgent, text: str, ctx: NodeContext) -> Any:
     """Return `llm_response`: a mapping if the reply is a JSON object, else its text. NOTES 7.3, 7.4."""
+    what = f"the reply to agent '{ctx.name}'"
     try:
         value: Any = json.loads(strip_code_fence(text), parse_constant=_reject_constant)
     except (ValueError, RecursionError):
         value = None
         if agent.response_format is not None:
-            raise ResponseFormatError(
-                f"the reply to agent '{ctx.name}' is not JSON: {text[:200]!r}"
-            ) from None
+            raise ResponseFormatError(f"{what} is not JSON: {text[:200]!r}") from None
     if agent.response_format is not None:
         for problem in schema_errors(schema_of(agent.response_format), value):
-            raise ResponseFormatError(
-                f"the reply to agent '{ctx.name}' does not match its response_format: {problem}"
-            )
+            raise ResponseFormatError(f"{what} does not match its response_format: {problem}")
     return value if isinstance(value, Mapping) else text
 
 
