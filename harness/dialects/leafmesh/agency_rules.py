@@ -10,6 +10,7 @@ from importlib.machinery import ModuleSpec
 from types import ModuleType
 from typing import Any, Final, NoReturn
 
+from harness.dialects.kit.manifest import warning
 from harness.dialects.leafmesh import decorators
 from harness.dialects.leafmesh.agency_files import PACKAGE, AgencyFiles, PythonFile
 from harness.dialects.leafmesh.connector_exchange import HELPERS, integration_helper
@@ -255,9 +256,7 @@ def agency_problems(files: AgencyFiles, agents: Mapping[str, AnyAgent]) -> Itera
         (file, name, registered_for(file, name) or [name]) for file in files.found for name in file.bindings
     ]
     bound = {agent for _, _, names in owners for agent in names}
-    without = [
-        name for name, agent in agents.items() if name not in bound and not isinstance(agent, HumanAgent)
-    ]
+    without = [each for each in agents if each not in bound and not isinstance(agents[each], HumanAgent)]
     for file, name, names in owners:
         statement = file.bindings[name]
         if not isinstance(statement, Function):
@@ -265,11 +264,16 @@ def agency_problems(files: AgencyFiles, agents: Mapping[str, AnyAgent]) -> Itera
         for agent in names:
             if isinstance(agents.get(agent), HumanAgent):
                 text = f"agent '{agent}' is human, so this function is never called"
-                yield Problem("unused-function", text, file.span(statement), "", "warning")
+                yield warning("unused-function", text, file.span(statement))
             elif agent in agents:
                 yield from _check_arguments(file, statement, agent)
-            elif agent == name and _takes_three_arguments(statement):
-                yield from _check_name(file, statement, without)
+            elif (
+                agent == name
+                and _takes_three_arguments(statement)
+                and (near := nearest(name, without, cutoff=_NEAR))
+            ):
+                text = f"there is no agent '{name}', so this function is never called"
+                yield warning("unknown-agent", text, file.span(statement), f"did you mean '{near}'?")
 
 
 def _check_imports(file: PythonFile) -> Iterator[Problem]:
@@ -302,7 +306,7 @@ def _check_decorators(file: PythonFile, agents: Collection[str]) -> Iterator[Pro
             for name, at in _named_agents(decorator, call):
                 if name not in agents and (near := nearest(name, agents, cutoff=_NEAR)) is not None:
                     text = f"@{decorator} names '{name}', which is not an agent"
-                    yield Problem("unknown-agent", text, file.span(at), f"did you mean '{near}'?", "warning")
+                    yield warning("unknown-agent", text, file.span(at), f"did you mean '{near}'?")
 
 
 def _named_agents(decorator: str, call: ast.Call | None) -> Iterator[tuple[str, ast.expr]]:
@@ -325,7 +329,7 @@ def _check_arguments(file: PythonFile, function: Function, agent: str) -> Iterat
     if has_only_own_decorators and not _takes_three_arguments(function):
         text = f"agent '{agent}' calls its function with three arguments, but it does not accept them"
         hint = f"async def {function.name}(llm_response, input_data, context):"
-        yield Problem("agent-arguments", text, file.span(function), hint, "warning")
+        yield warning("agent-arguments", text, file.span(function), hint)
 
 
 def _takes_three_arguments(function: Function) -> bool:
@@ -334,11 +338,3 @@ def _takes_three_arguments(function: Function) -> bool:
     required = len(positional) - len(given.defaults)
     enough = len(positional) >= 3 or given.vararg is not None
     return enough and required <= 3 and all(given.kw_defaults)
-
-
-def _check_name(file: PythonFile, function: Function, agents: Collection[str]) -> Iterator[Problem]:
-    """Warn about a function whose name resembles that of an agent without a function."""
-    near = nearest(function.name, agents, cutoff=_NEAR)
-    if near is not None:
-        text = f"there is no agent '{function.name}', so this function is never called"
-        yield Problem("unknown-agent", text, file.span(function), f"did you mean '{near}'?", "warning")

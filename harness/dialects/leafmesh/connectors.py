@@ -9,17 +9,17 @@ from collections.abc import Iterator, Mapping, Sequence
 from functools import lru_cache
 from typing import Any, Final, get_args
 
-from harness.dialects.kit.manifest import Problems
+from harness.dialects.kit.manifest import Problems, warning
 from harness.dialects.leafmesh.document import AGENT_TYPES, Agent
 from harness.dialects.leafmesh.fields import (
     CONNECTORS,
     MCP,
     Connector,
-    Fallback,
     Framework,
     Integration,
     Section,
     Zapier,
+    fallbacks_of,
     with_fallbacks,
 )
 from harness.dialects.leafmesh.path_patterns import EACH, matches
@@ -59,13 +59,10 @@ def _check_agent(
 ) -> Iterator[Problem]:
     name = path[-1]
     for key in agent:
-        where = document.key_span((*path, key))
-        if key in _UNIVERSAL or key in _OF_TYPE[kind]:
-            continue
-        if types_with_field(key):
+        if key not in _UNIVERSAL and key not in _OF_TYPE[kind] and (owners := types_with_field(key)):
             text = f"'{key}' of agent '{name}' is not a field of {kind} agents"
-            hint = f"it belongs to agent_type {' or '.join(types_with_field(key))}"
-            yield Problem("other-type", text, where, hint)
+            hint = f"it belongs to agent_type {' or '.join(owners)}"
+            yield Problem("other-type", text, document.key_span((*path, key)), hint)
     if kind == "human":
         yield from _check_human(document, path, agent)
     if kind == "programmatic" and "connector_config" in agent and not agent.get("integration"):
@@ -94,10 +91,7 @@ Steps = tuple[tuple[bool, str | int], ...]
 
 def unknown_keys(model: type[Section], document: Document, path: DocumentPath = ()) -> Iterator[Problem]:
     """Yield a problem for each unknown key in the section at `path` and in the sections inside it."""
-    value = document.value
-    for step in path:
-        value = value[step]
-    yield from _walk(value, [model], (), document, path)
+    yield from _walk(document.at(path).value, [model], (), document, path)
 
 
 def _walk(
@@ -146,7 +140,7 @@ def _check_section(
         if hint and any(model.refuses_misspellings for model in models):
             yield Problem("unknown-key", text, where, hint)
         else:
-            yield Problem("unknown-key", f"{text}: it is ignored", where, hint, "warning")
+            yield warning("unknown-key", f"{text}: it is ignored", where, hint)
 
 
 CONFIG: Final = "connector_config"
@@ -188,13 +182,10 @@ def _missing_fields(
     where = document.key_span((*path, CONFIG))
     for needed in required_fields(connector):
         if not any(getattr(connector, field) for field in needed):
-            variables = [f for field in needed for f in _fallbacks(type(connector), field)]
+            variables = [name for field in needed for name in fallbacks_of(type(connector), field)]
             text = f"{CONFIG} of agent '{name}' needs {' or '.join(map(repr, needed))}: it is a connector for {kind}"
-            hint = (
-                f"give it here, or as {' or '.join(variables)} under 'env' in the scenario"
-                if variables
-                else ""
-            )
+            given = f"give it here, or as {' or '.join(variables)} under 'env' in the scenario"
+            hint = given if variables else ""
             if isinstance(connector, MCP) and "command" in needed and connector.url:
                 hint = "for a server at a url write `transport: http`; the default is stdio"
             yield Problem("missing-key", text, where, hint)
@@ -202,15 +193,8 @@ def _missing_fields(
 
 def required_fields(connector: Connector) -> Iterator[tuple[str, ...]]:
     """Yield the fields that a connector needs for sending; one field of each tuple is enough."""
-    for field in connector.required:
-        yield (field,)
+    yield from ((field,) for field in connector.required)
     if isinstance(connector, MCP):
         yield ("command",) if connector.transport == "stdio" else ("url",)
     if isinstance(connector, Zapier):
         yield ("connection", "action")
-
-
-def _fallbacks(model: type[Connector], field: str) -> Iterator[str]:
-    for item in model.model_fields[field].metadata:
-        if isinstance(item, Fallback):
-            yield from item.names

@@ -61,12 +61,17 @@ Filled = TypeVar("Filled", bound=Section)
 def with_fallbacks(section: Filled, env: Mapping[str, str]) -> Filled:
     """Return the section with fields that are missing or empty filled from their fallback variables."""
     values = {}
-    for field, info in type(section).model_fields.items():
-        for fallback in (item for item in info.metadata if isinstance(item, Fallback)):
-            value = next((env[name] for name in fallback.names if env.get(name)), None)
-            if value and (field not in section.model_fields_set or not getattr(section, field)):
-                values[field] = value
+    for field in type(section).model_fields:
+        value = next((env[name] for name in fallbacks_of(type(section), field) if env.get(name)), None)
+        if value and (field not in section.model_fields_set or not getattr(section, field)):
+            values[field] = value
     return section.model_copy(update=values)
+
+
+def fallbacks_of(model: type[Section], field: str) -> list[str]:
+    """Return the fallback variables of a field."""
+    marks = model.model_fields[field].metadata
+    return [name for mark in marks if isinstance(mark, Fallback) for name in mark.names]
 
 
 _ORIGIN: Final = re.compile(r"[a-z][a-z0-9+.-]*://[^/?#\s]+", re.IGNORECASE)

@@ -8,13 +8,12 @@ from __future__ import annotations
 import re
 from bisect import bisect_right
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from typing import Any, Final, NamedTuple
 
 import yaml as pyyaml
 
-from harness.dialects.kit.manifest import Problems, only_document
+from harness.dialects.kit.manifest import Problems, only_document, warning
 from harness.dialects.leafmesh.connectors import field_problems, read_connectors, unknown_keys
 from harness.dialects.leafmesh.document import Mesh
 from harness.dialects.leafmesh.fields import Connector, Local, with_fallbacks
@@ -53,24 +52,15 @@ class Environment:
         self.names[found.name] = None
         if found.name in self._values:
             return self._values[found.name]
-        if (warning := _unset_warning(found)) is not None:
-            self._unset.setdefault(found.name, (found, *warning))
+        if (why := _unset_warning(found)) is not None:
+            self._unset.setdefault(found.name, (found, *why))
         return found.default or ""
 
     def warnings(self, document: Document) -> Iterator[Problem]:
         """Yield a warning for each variable that is not set and has no default or a suspicious one."""
         lines = Lines(document.text)
         for found, text, hint in self._unset.values():
-            where = lines.span(document.file, found.start, found.end)
-            yield Problem("missing-variable", text, where, hint, "warning")
-
-    @contextmanager
-    def values_redacted(self) -> Iterator[None]:
-        """Hide values of variables, which may be secrets, in manifest errors raised inside the block."""
-        try:
-            yield
-        except ManifestError as error:
-            raise ManifestError(map(self.redacted, error.problems)) from None
+            yield warning("missing-variable", text, lines.span(document.file, found.start, found.end), hint)
 
     def redacted(self, problem: Problem) -> Problem:
         """Return the problem with values of variables replaced by their names, also where a value is clipped."""
@@ -203,8 +193,10 @@ def open_mesh(request: LoadRequest) -> MeshFile:
         ManifestError: lists all errors, in the order of the file.
     """
     environment = Environment(request.env)
-    with environment.values_redacted():
+    try:
         return _open(request, environment)
+    except ManifestError as error:
+        raise ManifestError(map(environment.redacted, error.problems)) from None
 
 
 def _open(request: LoadRequest, environment: Environment) -> MeshFile:
@@ -229,10 +221,9 @@ def _open(request: LoadRequest, environment: Environment) -> MeshFile:
     local = with_fallbacks(mesh.mesh.local or Local(), request.env)
     if local.model_fields_set:  # setting an empty section would select this provider
         mesh.mesh.local = local
-    warnings = map(environment.redacted, in_file_order(problems.warnings))
-    return MeshFile(
-        mesh, document, found, tuple(warnings), tuple(in_file_order(no_effect_notes(mesh, document)))
-    )
+    warnings = tuple(map(environment.redacted, in_file_order(problems.warnings)))
+    notes = tuple(in_file_order(no_effect_notes(mesh, document)))
+    return MeshFile(mesh, document, found, warnings, notes)
 
 
 def _may_explain(warning: Problem, errors: Sequence[Problem]) -> bool:
@@ -268,7 +259,7 @@ def _default_entry(mesh: Mesh, document: Document) -> Iterator[Problem]:
     if "entry_points" not in mesh.model_fields_set and mesh.entry_points[0].target not in mesh.agents:
         text = f"there are no entry_points, and no agent '{mesh.entry_points[0].target}' for the default one"
         hint = "a scenario can name an agent to enter"
-        yield Problem("no-entry-point", text, document.span(), hint, "warning")
+        yield warning("no-entry-point", text, document.span(), hint)
         mesh.entry_points = []
 
 
@@ -287,10 +278,7 @@ def scenarios(request: LoadRequest) -> Sequence[Document]:
         at = mesh_file.document.at(("evolution", "test_scenarios", number))
         values = {
             "name": test.name if test.name is not None else f"scenario_{number + 1}",
-            "entry_point": test.entry_point,
-            "input": test.input,
-            "weight": test.weight,
-            "timeout": test.timeout,
+            **{key: getattr(test, key) for key in ("entry_point", "input", "weight", "timeout")},
             "expect": {"output": to_json(test.expected_outcome)},  # an output is JSON, so dates become texts
         }
         found.append(at.moved("expected_outcome", "expect", "output").with_value(values))

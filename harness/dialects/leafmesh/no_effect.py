@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from typing import Any, Final
 
+from harness.dialects.kit.manifest import warning
 from harness.dialects.leafmesh import conditions
 from harness.dialects.leafmesh.agents import output_of
 from harness.dialects.leafmesh.conditions import INPUT, OUTPUT, Condition
@@ -19,28 +20,13 @@ from harness.source.document import Document, DocumentPath
 _FIELDS: Final[Mapping[Sequence[Any], Sequence[str]]] = {
     (): ("debug", "log_level", "environment", "redis", "api", "mesh", "data_structures"),
     ("manager",): (
-        "domain",
-        "coordination_rules",
-        "chain_completion_timeout",
-        "health_check_interval",
-        "knowledge",
-        "human_input_rules",
-        "timeout_rules",
-        "workflow_pause_rules",
-        "human_response_rules",
+        *("domain", "coordination_rules", "chain_completion_timeout", "health_check_interval", "knowledge"),
+        *("human_input_rules", "timeout_rules", "workflow_pause_rules", "human_response_rules"),
     ),
     ("agents", EACH): (
-        "wake_up",
-        "reasoning",
-        "thinking",
-        "thinking_budget",
-        "enable_prompt_caching",
-        "optimization_strategy",
-        "human_context_template",
-        "require_human_confirmation",
-        "human_escalation_triggers",
-        "operator_ids",
-        "is_human_powered",
+        *("wake_up", "reasoning", "thinking", "thinking_budget", "enable_prompt_caching"),
+        *("optimization_strategy", "human_context_template", "require_human_confirmation"),
+        *("human_escalation_triggers", "operator_ids", "is_human_powered"),
     ),
     ("agents", EACH, "memory"): ("cross_session",),
     ("agents", EACH, "webhook_config"): ("inbound_endpoint", "inbound_auth_token", "response_mapping"),
@@ -135,10 +121,9 @@ def condition_warnings(mesh: Mesh, document: Document) -> Iterator[Problem]:
     """Yield a warning for each suspicious name in a condition."""
     for name, agent in mesh.agents.items():
         for at, call in enumerate(agent.can_call):
+            condition = conditions.parse(call.condition)
             where = document.span(("agents", name, "can_call", at, "condition"))
-            yield from _warnings_of(
-                conditions.parse(call.condition), (OUTPUT,), _declared_output(agent), where
-            )
+            yield from _warnings_of(condition, (OUTPUT,), _declared_output(agent), where)
     for at, entry in enumerate(mesh.entry_points):
         condition = conditions.parse(entry.condition, of_input=True)
         where = document.span(("entry_points", at, "condition"))
@@ -169,11 +154,11 @@ def _warnings_of(
         near_root = nearest(first, roots, cutoff=_NEAR) if rest else None
         if meant := near_root or nearest(first, known, cutoff=_NEAR):
             text = f"the condition reads a field '{first}', which nothing declares"
-            yield Problem("unknown-name", text, where, f"did you mean '{meant}'?", "warning")
+            yield warning("unknown-name", text, where, f"did you mean '{meant}'?")
         elif first in condition.words and (known or any(root in str(condition.text) for root in roots)):
             text = f"the condition compares with a field '{first}', which nothing declares"
-            yield Problem("unknown-name", text, where, f"text is written in quotes: '{first}'", "warning")
+            yield warning("unknown-name", text, where, f"text is written in quotes: '{first}'")
         elif condition.text in _LIKE_ELSE:
             text = f"the condition `{condition.text}` reads a field of that name, which nothing declares"
             hint = "every entry whose condition holds is called; one without a condition always is"
-            yield Problem("unknown-name", text, where, hint, "warning")
+            yield warning("unknown-name", text, where, hint)

@@ -7,10 +7,11 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from itertools import chain
 from typing import Any, Final
 
+from harness.dialects.kit.manifest import warning
 from harness.dialects.leafmesh import conditions
-from harness.dialects.leafmesh import conditions as wait_for
 from harness.dialects.leafmesh.agents import template_fields
 from harness.dialects.leafmesh.conditions import LanguageError
 from harness.dialects.leafmesh.document import TYPES
@@ -61,23 +62,18 @@ def _check_schema(schema: Mapping[str, Any], document: Document, at: DocumentPat
         yield Problem("bad-schema", text, document.span((*at, *lost.path)), hint, severity)
     for keyword in misspelt_keywords(schema):
         text = f"response_format: '{keyword.keyword}' is not a keyword of JSON Schema, and is ignored"
-        where, hint = document.key_span((*at, *keyword.path)), f"did you mean '{keyword.meant}'?"
-        yield Problem("unknown-key", text, where, hint, "warning")
+        where = document.key_span((*at, *keyword.path))
+        yield warning("unknown-key", text, where, f"did you mean '{keyword.meant}'?")
 
 
 _SUMMARIZER: Final = "summarizer"
-_TARGET_FIELDS: Final[Mapping[str, Sequence[str]]] = {
-    "human_agent": ("agent", "entry_point"),
-    "webhook": ("url", "method", "headers", "payload_template"),
-    "channel": ("provider", "channel_id", "message_template"),
+_TARGET_FIELDS: Final[Mapping[str, tuple[Sequence[Sequence[str]], Sequence[str]]]] = {
+    "human_agent": ([("agent", "entry_point")], ()),
+    "webhook": ([("url",)], ("method", "headers", "payload_template")),
+    "channel": ([("provider",), ("channel_id",)], ("message_template",)),
 }
+"""The fields of an escalation target, by its type: required ones, one of each tuple is enough, and others."""
 _TEMPLATES: Final = ("payload_template", "message_template")
-_REQUIRED_FIELDS: Final[Mapping[str, Sequence[tuple[str, ...]]]] = {
-    "human_agent": (("agent", "entry_point"),),
-    "webhook": (("url",),),
-    "channel": (("provider",), ("channel_id",)),
-}
-"""The required fields of an escalation target, by its type; one field of each tuple is enough."""
 
 
 def rule_problems(document: Document) -> Iterator[Problem]:
@@ -104,7 +100,7 @@ def _check_names(document: Document) -> Iterator[Problem]:
     if next(texts(document.value, "agents", EACH, "narration"), None):
         for path, _ in matches(document.value, "agents", _SUMMARIZER):
             text = f"an agent '{_SUMMARIZER}' has the name of the Summarizer: in a scenario, `{_SUMMARIZER}` is both"
-            yield Problem("shared-name", text, document.key_span(path), "rename the agent", "warning")
+            yield warning("shared-name", text, document.key_span(path), "rename the agent")
 
 
 def _check_escalation_targets(document: Document) -> Iterator[Problem]:
@@ -113,22 +109,26 @@ def _check_escalation_targets(document: Document) -> Iterator[Problem]:
         kind = target.get("type") if isinstance(target, dict) else None
         if not isinstance(kind, str) or kind not in _TARGET_FIELDS:
             continue
-        for needed in _REQUIRED_FIELDS[kind]:
+        for needed in _TARGET_FIELDS[kind][0]:
             if not any(target.get(field) for field in needed):
                 text = f"an escalation target of type {kind} needs {' or '.join(map(repr, needed))}"
                 yield Problem("missing-key", text, document.span(path))
         for key in target:
-            owner = next((other for other, fields in _TARGET_FIELDS.items() if key in fields), kind)
+            owners = (
+                o for o, (needed, others) in _TARGET_FIELDS.items() if key in (*chain(*needed), *others)
+            )
+            owner = next(owners, kind)
             if owner != kind:
                 text = f"'{key}' does nothing in an escalation target of type {kind}"
-                hint = f"it belongs to type {owner}"
-                yield Problem("other-type", text, document.key_span((*path, key)), hint, "warning")
+                yield warning(
+                    "other-type", text, document.key_span((*path, key)), f"it belongs to type {owner}"
+                )
         for key in _TEMPLATES:
             for name in template_fields(target.get(key)):
                 if name not in TEMPLATE_FIELDS:
                     text = f"{key}: nothing fills '{{{{{name}}}}}', which stays as it is"
                     hint = did_you_mean(name, TEMPLATE_FIELDS)
-                    yield Problem("unknown-name", text, document.span((*path, key)), hint, "warning")
+                    yield warning("unknown-name", text, document.span((*path, key)), hint)
 
 
 def _check_fields(document: Document) -> Iterator[Problem]:
@@ -136,15 +136,15 @@ def _check_fields(document: Document) -> Iterator[Problem]:
     for key in ("yields", "inputs"):
         for each in matches(document.value, "agents", EACH, key, EACH):
             for path, declared in _fields(each):
-                type_path = (*path, "type") if isinstance(declared, dict) else path
-                type_ = declared.get("type") if isinstance(declared, dict) else declared
+                is_nested = isinstance(declared, dict)
+                type_ = declared.get("type") if is_nested else declared
                 if isinstance(type_, str) and type_ not in TYPES:
                     text = f"unknown type '{type_}' in {key}: nothing is checked against it"
-                    hint = f"known: {', '.join(TYPES)}"
-                    yield Problem("unknown-name", text, document.span(type_path), hint, "warning")
-                if isinstance(declared, dict) and type_ != "object" and declared.get("fields"):
+                    where = document.span((*path, "type") if is_nested else path)
+                    yield warning("unknown-name", text, where, f"known: {', '.join(TYPES)}")
+                if is_nested and type_ != "object" and declared.get("fields"):
                     text = f"'fields' does nothing in a field of type {type_}: it is ignored"
-                    yield Problem("other-type", text, document.key_span((*path, "fields")), "", "warning")
+                    yield warning("other-type", text, document.key_span((*path, "fields")))
 
 
 def _fields(place: Match) -> Iterator[Match]:
@@ -174,7 +174,7 @@ def _check_schedules(document: Document) -> Iterator[Problem]:
         if fault := _cron_error(written):
             text = f"wake_up: '{written}' is not a cron expression: {fault}"
             hint = "minute, hour, day of the month, month, day of the week, such as `0 9 * * 1-5`"
-            yield Problem("bad-schedule", text, document.span(path), hint, "warning")
+            yield warning("bad-schedule", text, document.span(path), hint)
 
 
 def _cron_error(written: str) -> str:
@@ -238,9 +238,8 @@ class References:
             name = scenario.get("entry_point", "test") if isinstance(scenario, dict) else None
             if isinstance(name, str) and name not in self.entry_points and name not in self.agents:
                 text = f"a test scenario enters '{name}', which is neither an entry point nor an agent"
-                where = self.document.span((*path, "entry_point"))
                 hint = did_you_mean(name, self.entry_points)
-                yield Problem("unknown-entry-point", text, where, hint, "warning")
+                yield warning("unknown-entry-point", text, self.document.span((*path, "entry_point")), hint)
 
     def _check_agents(self, what: str, *pattern: Any) -> Iterator[Problem]:
         for path, name in texts(self.document.value, *pattern):
@@ -253,10 +252,12 @@ class References:
 
     def _check_waits(self) -> Iterator[Problem]:
         for place in texts(self.document.value, "agents", EACH, "wait_for"):
-            yield from list(self._check_syntax(place, wait_for.parse_wait_for)) or self._check_members(place)
+            yield from list(self._check_syntax(place, conditions.parse_wait_for)) or self._check_members(
+                place
+            )
         for place in texts(self.document.value, "agents", EACH, "wait_for", EACH):
             if place.value not in self.agents:
-                faults = list(self._check_syntax(place, lambda item: wait_for.parse_wait_for([item])))
+                faults = list(self._check_syntax(place, lambda item: conditions.parse_wait_for([item])))
                 yield from faults or self._check_members(place)
 
     def _check_members(self, place: Match) -> Iterator[Problem]:
