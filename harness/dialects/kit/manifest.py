@@ -140,6 +140,10 @@ class Problems:
         """Add an error."""
         self.errors.append(Problem(code, text, span, hint))
 
+    def warn(self, code: str, text: str, span: Span, hint: str = "") -> None:
+        """Add a warning."""
+        self.warnings.append(warning(code, text, span, hint))
+
     def add(self, problems: Iterable[Problem]) -> None:
         """Add problems to the errors or the warnings, by their severity."""
         for problem in problems:

@@ -17,13 +17,7 @@ from types import ModuleType
 from typing import Any, Final
 
 from harness.dialects.kit.manifest import Problems
-from harness.dialects.leafmesh.agency_files import (
-    DIRECTORY,
-    AgencyFiles,
-    PythonFile,
-    agency_files,
-    implied_auto_discover,
-)
+from harness.dialects.leafmesh.agency_files import DIRECTORY, AgencyFiles, PythonFile, agency_files
 from harness.dialects.leafmesh.agency_rules import (
     STAND_IN,
     agency_problems,
@@ -87,26 +81,18 @@ class Agency:
         Raises:
             ManifestError: a file cannot be found or imported, or two functions or tools have the same name.
         """
-        discover = mesh.auto_discover or implied_auto_discover(mesh, request)
-        if discover is None:
+        files = agency_files(mesh, document, request)
+        if files is None:
             return cls()
-        files = agency_files(discover, document, request)
         found = _Collector(mesh.agents, files, document)
         found.problems.add(agency_problems(files, mesh.agents))
         found.problems.raise_errors()
-        if request.imports:
-            found.import_files()
-        else:
-            found.read_source()
+        (found.import_files if request.imports else found.read_source)()
         found.problems.raise_errors()
         listed = [each and request.imports for file in files for each in called_integrations(file)]
+        warnings = found.problems.warnings
         return cls(
-            found.functions,
-            found.tools,
-            found.problems.warnings,
-            request.imports,
-            not all(listed),
-            (files.directory,),
+            found.functions, found.tools, warnings, request.imports, not all(listed), (files.directory,)
         )
 
 
@@ -140,19 +126,18 @@ class _Collector:
 
     def read_source(self) -> None:
         """Add the functions and tools that the source code defines, without importing it."""
+        functions = {
+            name for file in self._files for name, each in file.bindings.items() if isinstance(each, Function)
+        }
         for file in self._files:
             for name, statement in sorted(file.bindings.items()):
                 for agent in self._owners(file, name, registered_for(file, name)):
-                    if not isinstance(statement, _IMPORT) or self._is_defined(agent):
+                    if not isinstance(statement, _IMPORT) or agent in functions:
                         is_defined = isinstance(statement, Function)
                         self._add_function(agent, not_imported, file.span(statement), is_defined)
         for file in self._files:
             for tool, statement in tools_in(file):
                 self._add_tool(tool, file.span(statement))
-
-    def _is_defined(self, name: str) -> bool:
-        """True if a file of the project defines a function of this name."""
-        return any(isinstance(file.bindings.get(name), Function) for file in self._files)
 
     async def _call_in_scope(self, function: Callable[..., Any], *given: Any, **named: Any) -> Any:
         return await self._scope.run(call(function, *given, **named))
@@ -171,25 +156,23 @@ class _Collector:
                 if not processors_of(found) and is_decorated(file, statement, "pre_compose"):
                     text = f"@pre_compose of '{name}' is lost: a decorator above it does not keep it"
                     hint = "use functools.wraps in that decorator, or put @pre_compose above it"
-                    self._warning("lost-decorator", text, file.span(statement), hint)
+                    self.problems.warn("lost-decorator", text, file.span(statement), hint)
             for agent in registered if not is_imported else ():
                 if agent not in self._agents:
                     text = f"'{name}' is registered for '{agent}', which is not an agent"
                     hint = did_you_mean(agent, sorted(self._agents))
-                    self._warning("unknown-agent", text, file.span(statement), hint)
+                    self.problems.warn("unknown-agent", text, file.span(statement), hint)
 
     def _owners(self, file: PythonFile, name: str, registered: Sequence[str]) -> Iterator[str]:
         """Yield the agents that a function belongs to: those it is registered for, else the one of its name."""
         named = (name,) if file in self._files.found else ()
         return (agent for agent in registered or named if agent in self._agents)
 
-    def _warning(self, code: str, text: str, span: Span, hint: str = "") -> None:
-        self.problems.add([Problem(code, text, span, hint, "warning")])
-
     def _add_function(self, agent: str, function: Callable[..., Any], place: Span, is_defined: bool) -> None:
         """Add the function of an agent. A definition replaces a function that another file only imports."""
         if is_defined and agent in self._defined:
-            text = f"agent '{agent}' has two functions: here and in {_shown(self._defined[agent])}"
+            before = self._defined[agent]
+            text = f"agent '{agent}' has two functions: here and in {before.file}:{before.line}"
             self.problems.refuse("duplicate-name", text, place, "rename or remove one of them")
         elif is_defined or agent not in self.functions:
             self.functions[agent] = AgentFunction(agent, function, self._agents, self._call)
@@ -200,27 +183,20 @@ class _Collector:
         """Add a tool. A file that is imported under two names defines its tools once."""
         before = self._tool_places.setdefault(tool.name, place)
         if before != place:
-            text = f"there are two tools '{tool.name}': here and in {_shown(before)}"
+            text = f"there are two tools '{tool.name}': here and in {before.file}:{before.line}"
             self.problems.refuse("duplicate-name", text, place, "give one of them another name")
         elif tool.name not in self.tools:
             self.tools[tool.name] = replace(tool, caller=self._call)
             for argument in tool.unknown_arguments:
                 text = f"unknown argument '{argument}' of tool '{tool.name}': it has no effect"
-                self._warning("tool-argument", text, place)
+                self.problems.warn("tool-argument", text, place)
 
 
 def _location(function: Callable[..., Any], file: PythonFile) -> Span:
     """The location of a function's code; for a callable object without code, the start of its file."""
     code = getattr(inspect.unwrap(function), "__code__", None)
-    return (
-        Span(shown_path(code.co_filename), code.co_firstlineno, 1)
-        if code
-        else Span(shown_path(file.path), 1, 1)
-    )
-
-
-def _shown(span: Span) -> str:
-    return f"{span.file}:{span.line}"
+    path, line = (code.co_filename, code.co_firstlineno) if code else (file.path, 1)
+    return Span(shown_path(path), line, 1)
 
 
 INPUT: Final = "input_data"

@@ -21,6 +21,7 @@ from functools import cached_property
 from pathlib import Path
 from typing import Final
 
+from harness.dialects.kit.manifest import warning
 from harness.dialects.leafmesh.document import AutoDiscover, Mesh
 from harness.dialects.request import FolderListing, LoadRequest
 from harness.errors import ManifestError, Problem, Span
@@ -110,7 +111,7 @@ class AgencyFiles:
         return iter((*self.found, *self.imported))
 
 
-def implied_auto_discover(mesh: Mesh, request: LoadRequest) -> AutoDiscover | None:
+def _implied_auto_discover(mesh: Mesh, request: LoadRequest) -> AutoDiscover | None:
     """Return the `auto_discover` of a mesh that has none but follows the documented layout; else None.
 
     The folder `agency` is expected beside the mesh file or, if that is in a folder `configs`, beside this
@@ -127,12 +128,15 @@ def implied_auto_discover(mesh: Mesh, request: LoadRequest) -> AutoDiscover | No
     return None
 
 
-def agency_files(discover: AutoDiscover, document: Document, request: LoadRequest) -> AgencyFiles:
-    """Find and parse the Python files of a mesh.
+def agency_files(mesh: Mesh, document: Document, request: LoadRequest) -> AgencyFiles | None:
+    """Find and parse the Python files of a mesh; None without `auto_discover` and the documented layout.
 
     Raises:
         ManifestError: the directory is missing or may not be read, or a file in it cannot be parsed.
     """
+    discover = mesh.auto_discover or _implied_auto_discover(mesh, request)
+    if discover is None:
+        return None
     listing = _list_directory(discover, document, request)
     project = _project_folder(listing.path, request)
     others = (folder.resolve() for folder in request.folders)
@@ -142,13 +146,18 @@ def agency_files(discover: AutoDiscover, document: Document, request: LoadReques
         request.record(tools)
         paths[tools] = None
     reader = _Reader(document.span(DIRECTORY))
-    found = [reader.read_found(path, project) for path in paths if _is_module(path, project)]
+    modules = (path for path in paths if path.suffix == ".py" and path != project / "__init__.py")
+    found = [file for path in modules if (file := reader.read_found(path, project))]
     imported = _imported_files(found, (project, listing.path), reader)
     if reader.problems:
         raise ManifestError(reader.problems)
-    is_written = "auto_discover" in document.value
-    warnings = [] if listing.files or not is_written else [_no_match_warning(discover, document)]
-    return AgencyFiles(listing.path, [file for file in found if file], imported, folders, warnings)
+    warnings = []
+    if not listing.files and "auto_discover" in document.value:
+        text = f"no file in '{discover.directory}' matches the pattern '{discover.pattern}'"
+        why = "a pattern is compared with the names of files, without their folders"
+        hint = why if "/" in discover.pattern else ""
+        warnings.append(warning("no-agent-files", text, document.span(_PATTERN), hint))
+    return AgencyFiles(listing.path, found, imported, folders, warnings)
 
 
 def _list_directory(discover: AutoDiscover, document: Document, request: LoadRequest) -> FolderListing:
@@ -172,20 +181,6 @@ def _project_folder(directory: Path, request: LoadRequest) -> Path:
         return directory.parent
     common = Path(os.path.commonpath([directory, base]))
     return common if request.may_read(common) else directory.parent
-
-
-def _is_module(path: Path, project: Path) -> bool:
-    return path.suffix == ".py" and path != project / "__init__.py"
-
-
-def _no_match_warning(discover: AutoDiscover, document: Document) -> Problem:
-    text = f"no file in '{discover.directory}' matches the pattern '{discover.pattern}'"
-    hint = (
-        "a pattern is compared with the names of files, without their folders"
-        if "/" in discover.pattern
-        else ""
-    )
-    return Problem("no-agent-files", text, document.span(_PATTERN), hint, "warning")
 
 
 class _Reader:
@@ -215,21 +210,18 @@ class _Reader:
 
 
 def _imported_files(
-    found: Sequence[PythonFile | None], folders: Sequence[Path], reader: _Reader
+    found: Sequence[PythonFile], folders: Sequence[Path], reader: _Reader
 ) -> Sequence[PythonFile]:
     """Parse the modules of these folders that the files import, directly or through one another."""
-    known = {file.path for file in found if file}
-    queue = [file for file in found if file]
-    imported = []
-    while queue:
-        for name in _imported_names(queue.pop(0)):
+    known = {file.path for file in found}
+    files = [*found]
+    for importing in files:  # it grows
+        for name in _imported_names(importing):
             path = next((path for folder in folders if (path := _module_file(name, folder))), None)
             if path is not None and path not in known:
                 known.add(path)
-                if file := reader.read(path, name):
-                    queue.append(file)
-                    imported.append(file)
-    return imported
+                files += filter(None, [reader.read(path, name)])
+    return files[len(found) :]
 
 
 def _imported_names(file: PythonFile) -> Iterator[str]:

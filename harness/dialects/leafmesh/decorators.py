@@ -37,6 +37,12 @@ class Processors(NamedTuple):
     others: Function | None
 
 
+def _marks(found: Any, name: str) -> tuple[Any, ...]:
+    """Return what decorators of ours have stored in an attribute of an object itself, not of its class."""
+    marks: tuple[Any, ...] = getattr(found, "__dict__", {}).get(name, ())
+    return marks
+
+
 _PROCESSORS: Final = "__leafmesh_processors__"
 
 
@@ -81,8 +87,7 @@ def register(agent: str) -> Function:
 
 def registered_agents(found: Any) -> tuple[str, ...]:
     """Return the agents that an object is registered for."""
-    agents: tuple[str, ...] = getattr(found, "__dict__", {}).get(_AGENTS, ())
-    return agents
+    return _marks(found, _AGENTS)
 
 
 # ---------------------------------------------------------------- after the function
@@ -274,7 +279,6 @@ class RegisteredTool:
     given_description      the description passed to the decorator; without one, the docstring is used
     allowed_agents         None if all agents may use it
     timeout_s              its own time limit in virtual seconds, if any
-    requires_confirmation  has no effect: runs do not ask for confirmation
     unknown_arguments      arguments of the decorator that have no meaning here
     """
 
@@ -284,14 +288,8 @@ class RegisteredTool:
     category: str | None = None
     allowed_agents: tuple[str, ...] | None = None
     timeout_s: float | None = None
-    requires_confirmation: bool = False
     unknown_arguments: tuple[str, ...] = ()
     caller: Caller = call
-
-    @property
-    def description(self) -> str:
-        """The description that models see."""
-        return self.spec.description
 
     @cached_property
     def spec(self) -> ToolSpec:
@@ -314,7 +312,10 @@ def global_tool(
     requires_confirmation: bool = False,
     **unknown_arguments: Any,
 ) -> Any:
-    """Register a function as a tool, named `name` or else as the function. Parentheses are optional."""
+    """Register a function as a tool, named `name` or else as the function. Parentheses are optional.
+
+    `requires_confirmation` has no effect: runs do not ask for confirmation.
+    """
     if callable(name):
         return global_tool()(name)
     allowed = (allowed_agents,) if isinstance(allowed_agents, str) else allowed_agents
@@ -322,14 +323,13 @@ def global_tool(
     def decorate(function: Function) -> Function:
         check_functions("global_tool", [function])
         tool = RegisteredTool(
-            function,
-            str(name or function.__name__),
-            description,
-            category,
-            None if allowed is None else tuple(allowed),
-            timeout_seconds,
-            requires_confirmation,
-            tuple(unknown_arguments),
+            function=function,
+            name=str(name or function.__name__),
+            given_description=description,
+            category=category,
+            allowed_agents=None if allowed is None else tuple(allowed),
+            timeout_s=timeout_seconds,
+            unknown_arguments=tuple(unknown_arguments),
         )
         setattr(function, _TOOLS, (*registered_tools(function), tool))
         return function
@@ -339,8 +339,7 @@ def global_tool(
 
 def registered_tools(found: Any) -> tuple[RegisteredTool, ...]:
     """Return the tools that an object is registered as."""
-    tools: tuple[RegisteredTool, ...] = getattr(found, "__dict__", {}).get(_TOOLS, ())
-    return tools
+    return _marks(found, _TOOLS)
 
 
 @dataclass(frozen=True)

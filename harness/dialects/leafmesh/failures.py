@@ -62,29 +62,19 @@ def escalate(
     }
     called = dict.fromkeys(called_agent(target, parts.mesh) for target in escalation.targets)
     caller = failure.state[ARRIVALS].call
-    routes = [
-        dispatch(
-            Edge(failure.node, agent, on_error=True), Handover(failed, failed, caller, is_escalation=True)
-        )
-        for agent in called
-        if agent is not None
-    ]
+    handover = Handover(failed, failed, caller, is_escalation=True)
+    edges = [Edge(failure.node, agent, on_error=True) for agent in called if agent is not None]
     messages = [call for target in escalation.targets if (call := _message(target, failed, parts.mesh))]
 
     async def send() -> None:
         await gather(_send(call, failure, run) for call in messages)
 
-    return Detour(routes, send)
+    return Detour([dispatch(edge, handover) for edge in edges], send)
 
 
 def _message(target: EscalationTarget, failed: dict[str, Any], mesh: Mesh) -> HTTPCall | None:
-    values = {
-        **failed,
-        "message": failed["error_message"],
-        "severity": "high",
-        "severity_level": "high",
-        "incident_id": failed["session_id"],
-    }
+    values = {**failed, "message": failed["error_message"], "incident_id": failed["session_id"]}
+    values |= dict.fromkeys(("severity", "severity_level"), "high")
     if target.type == "webhook":
         body = failed if target.payload_template is None else fill_template(target.payload_template, values)
         return http_call(target.method, target.url or "", json=body, headers=target.headers)
@@ -98,14 +88,9 @@ def _message(target: EscalationTarget, failed: dict[str, Any], mesh: Mesh) -> HT
 
 def _channel(provider: str, mesh: Mesh) -> Channel:
     """Return the first channel of the provider that a human agent configures, which holds the token."""
-    channels: Sequence[Channel] = [
-        channel
-        for agent in mesh.agents.values()
-        if isinstance(agent, HumanAgent)
-        for name, channel in agent.channels.items()
-        if name == provider
-    ]
-    return channels[0] if channels else Channel()
+    people = (agent for agent in mesh.agents.values() if isinstance(agent, HumanAgent))
+    held = (channel for agent in people for name, channel in agent.channels.items() if name == provider)
+    return next(held, Channel())
 
 
 async def _send(call: HTTPCall, failure: NodeFailure, run: RunContext) -> None:
@@ -180,7 +165,11 @@ async def handle_failure(
         arrivals: Arrivals = failure.state[ARRIVALS]
         arrivals.call = session.task.record_join_timeout(failure.node, arrivals.callers)
     else:
-        _count_error(failure, session)
+        session.errors += 1
+        if is_timeout(error):
+            session.timeouts[failure.node] += 1
+        else:
+            session.timeouts.pop(failure.node, None)
         if escalation is not None and _may_retry(failure, session, attempts, escalation):
             attempts = replace(attempts, errors=attempts.errors + 1)
             return _restart(failure, attempts, _rerun_context(error, attempts.errors))
@@ -201,14 +190,6 @@ def _rerun_context(error: Exception, attempt: int) -> dict[str, Any]:
         "error_message": error_text(error),
         "attempt": attempt,
     }
-
-
-def _count_error(failure: NodeFailure, session: Session) -> None:
-    session.errors += 1
-    if is_timeout(failure.error):
-        session.timeouts[failure.node] += 1
-    else:
-        session.timeouts.pop(failure.node, None)
 
 
 def is_timeout(error: Exception) -> bool:

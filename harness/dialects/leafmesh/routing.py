@@ -62,15 +62,13 @@ async def recommended_agents(
             f"the Summarizer's answer after agent '{name}' has no list of next_agents, so it calls nobody"
         )
         return []
-    known = [each for each in dict.fromkeys(map(str, listed)) if each in mesh.agents]
-    for each in dict.fromkeys(map(str, listed)):
+    named = list(dict.fromkeys(map(str, listed)))
+    for each in named:
         if each not in mesh.agents:
             hint = did_you_mean(each, mesh.agents)
-            run.warn(
-                f"the Summarizer recommends '{each}' after agent '{name}', and there is no such agent"
-                + (f" ({hint})" if hint else "")
-            )
-    return known
+            text = f"the Summarizer recommends '{each}' after agent '{name}', and there is no such agent"
+            run.warn(f"{text} ({hint})" if hint else text)
+    return [each for each in named if each in mesh.agents]
 
 
 def _messages(mesh: Mesh, name: str, agent: Agent, output: Mapping[str, Any]) -> list[BaseMessage]:
@@ -83,10 +81,8 @@ def _messages(mesh: Mesh, name: str, agent: Agent, output: Mapping[str, Any]) ->
     ]
     if manager.prompt:
         parts.append(f"EVALUATION CRITERIA\n{manager.prompt}")
-    return [
-        SystemMessage(content="\n\n".join(parts)),
-        HumanMessage(content=compact_json({"agent": name, "output": output})),
-    ]
+    settled = compact_json({"agent": name, "output": output})
+    return [SystemMessage(content="\n\n".join(parts)), HumanMessage(content=settled)]
 
 
 class LeafMeshError(HarnessError):
@@ -128,12 +124,9 @@ def incompletable_joins(name: str, called: Mapping[str, Sequence[str]], parts: M
     while more:
         reached |= more
         targets = {(caller, target) for caller in reached for target in called[caller]}
+        held = {target for target, join in joins.items() if join.missing(reached) is not None}
         more = {
-            target
-            for caller, target in targets
-            if target not in joins
-            or caller not in joins[target].members
-            or joins[target].missing(reached) is None
+            target for caller, target in targets if target not in held or caller not in joins[target].members
         } - reached
     if reads_narrations(mesh) and any(mesh.agents[each].narration for each in reached):
         return frozenset()
@@ -193,10 +186,8 @@ def start_router(
         entry = (parts.mesh.entry(task.entry) if task.entry is not None else None) or first
         condition = conditions.parse(entry.condition, of_input=True)
         if not condition.holds(task.input):
-            run.warn(
-                f"entry point '{entry.name}' does not accept the input, so nothing is started: "
-                f"`{condition.text}` does not hold"
-            )
+            text = f"entry point '{entry.name}' does not accept the input, so nothing is started"
+            run.warn(f"{text}: `{condition.text}` does not hold")
             return []
         edge = edges.get(entry.name) or Edge(START, entry.target)
         return [dispatch(edge, Handover(task.input))]
@@ -221,9 +212,9 @@ def agent_router(name: str, own: Sequence[CanCallEntry], parts: MeshParts) -> Ro
         for entry in _called_entries(own, result.output):
             target = entry.edge.target
             if target in session.task.incompletable_joins and name in parts.joins[target].members:
+                missing = f"it waits for {parts.joins[target].missing({name})}, too"
                 run.warn(
-                    f"agent '{target}' is not called by '{name}': it waits for "
-                    f"{parts.joins[target].missing({name})}, too, and this rerun does not run that"
+                    f"agent '{target}' is not called by '{name}': {missing}, and this rerun does not run that"
                 )
             else:
                 calls.append(call_dispatch(entry.edge, result, entry.position))

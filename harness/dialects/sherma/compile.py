@@ -112,7 +112,7 @@ class ManifestCompiler:
                 # spec: "should point to a @tool-decorated function"
                 refused = f"'{tool.import_path}' is a plain function, which sherma refuses"
                 text = f"{refused}: decorate it with LangChain's @tool"
-                self.problems.add([warning("plain-function", text, self.document.span(path))])
+                self.problems.warn("plain-function", text, self.document.span(path))
             with self.problems.collecting():
                 yield imported_tool(tool, found, self.document.span(path))
 
