@@ -159,14 +159,8 @@ def _methods(protocol: type) -> Mapping[str, Any]:
 
 
 _REQUIRED: Final = _methods(Dialect)
-METHODS: Final = {
-    **_REQUIRED,
-    **{
-        name: method
-        for protocol in (SupportsScenarios, SupportsTunables, SupportsFragments, SupportsEvolution)
-        for name, method in _methods(protocol).items()
-    },
-}
+_PROTOCOLS: Final = (Dialect, SupportsScenarios, SupportsTunables, SupportsFragments, SupportsEvolution)
+METHODS: Final = {name: method for each in _PROTOCOLS for name, method in _methods(each).items()}
 """The methods of a dialect, required and optional."""
 
 _SEQUENCES: Final = {

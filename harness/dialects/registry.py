@@ -117,10 +117,8 @@ def dialect_of(path: Path, named_at: Span | None = None) -> Dialect:
 
 def _fragment(document: Document, dialects: Iterable[Dialect]) -> Problem | None:
     """Return the problem of a document that is only part of a manifest in some dialect; see `SupportsFragments`."""
-    fragments = (getattr(dialect, "fragment", None) for dialect in dialects)
-    return next(
-        (found for fragment in fragments if fragment and (found := fragment(document)) is not None), None
-    )
+    fragments = filter(None, (getattr(dialect, "fragment", None) for dialect in dialects))
+    return next(filter(None, (fragment(document) for fragment in fragments)), None)
 
 
 def _is_scenario_file(document: Document) -> bool:

@@ -62,25 +62,17 @@ class Changes:
     def text(self, path: Path) -> str | None:
         """Return the new text of a whole file; None if the file is unchanged."""
         file = real_path(path)
-        return next(
-            (found.text for found in self.texts if (found.file, found.line, found.column) == (file, 1, 1)),
-            None,
-        )
+        whole = (each for each in self.texts if (each.file, each.line, each.column) == (file, 1, 1))
+        return next((each.text for each in whole), None)
 
     def _patched(self, document: Document) -> Document:
-        import jsonpatch
-        import jsonpointer
+        from jsonpatch import JsonPatchException, JsonPointerException, apply_patch
 
         value = document.value
         for number, operation in enumerate(self.patch, start=1):
             try:
-                value = jsonpatch.apply_patch(value, [dict(operation)])
-            except (
-                jsonpatch.JsonPatchException,
-                jsonpointer.JsonPointerException,
-                TypeError,
-                KeyError,
-            ) as error:
+                value = apply_patch(value, [dict(operation)])
+            except (JsonPatchException, JsonPointerException, TypeError, KeyError) as error:
                 prefix = "" if len(self.patch) == 1 else f"operation {number} of "
                 why, hint = _refusal(value, operation) or (clip(str(error), _LONGEST), "")
                 text = f"{prefix}the patch cannot be applied to {shown_path(document.file)}: {why}"
@@ -96,17 +88,16 @@ def _refusal(value: Any, operation: Mapping[str, Any]) -> tuple[str, str] | None
     op = operation["op"]
     for key in ("from", "path"):
         if key in operation:
-            steps = [_unescaped(step) for step in str(operation[key]).split("/")[1:]]
+            written = str(operation[key]).split("/")[1:]
+            steps = [step.replace("~1", "/").replace("~0", "~") for step in written]
             new = steps[-1:] if key == "path" and op in ("add", "copy", "move") else []
-            found = _changes_missing(value, steps[: len(steps) - len(new)])
+            found = _first_missing(value, steps[: len(steps) - len(new)])
             if found is not None:
                 return found
-    if op == "test":
-        return f"the value at '{operation['path']}' is different", ""
-    return None
+    return (f"the value at '{operation['path']}' is different", "") if op == "test" else None
 
 
-def _changes_missing(value: Any, steps: Sequence[str]) -> tuple[str, str] | None:
+def _first_missing(value: Any, steps: Sequence[str]) -> tuple[str, str] | None:
     """Describe the first step of a JSON Pointer that does not exist in `value`, with a hint; None if all exist."""
     for number, step in enumerate(steps):
         pointer = "/" + "/".join(steps[: number + 1])
@@ -123,33 +114,27 @@ def _changes_missing(value: Any, steps: Sequence[str]) -> tuple[str, str] | None
     return None
 
 
-def _unescaped(step: str) -> str:
-    return step.replace("~1", "/").replace("~0", "~")
-
-
 def faulty_operations(patch: Sequence[Mapping[str, Any]]) -> list[str]:
     """Return a message for each malformed operation of a patch, with its number. No document is needed."""
-    import jsonpatch
-    import jsonpointer
+    faults = ((number, _fault(operation)) for number, operation in enumerate(patch, start=1))
+    return [f"operation {number}: {fault}" for number, fault in faults if fault]
 
-    wrong = []
-    for number, operation in enumerate(patch, start=1):
-        op, pointers = operation.get("op"), [operation[key] for key in ("path", "from") if key in operation]
-        if op not in _OPERATIONS:
-            wrong.append(
-                f"operation {number}: {op!r} is not an operation; expected one of {', '.join(_OPERATIONS)}"
-            )
-            continue
-        if relative := [
-            pointer for pointer in pointers if isinstance(pointer, str) and pointer and pointer[0] != "/"
-        ]:
-            wrong.append(f"operation {number}: '{relative[0]}' is not a path: write '/{relative[0]}'")
-            continue
-        try:
-            jsonpatch.JsonPatch([dict(operation)])
-        except (jsonpatch.JsonPatchException, jsonpointer.JsonPointerException, TypeError) as error:
-            wrong.append(f"operation {number}: {error}")
-    return wrong
+
+def _fault(operation: Mapping[str, Any]) -> str:
+    """Return what is malformed in an operation of a patch; "" if nothing is."""
+    from jsonpatch import JsonPatch, JsonPatchException, JsonPointerException
+
+    op, pointers = operation.get("op"), [operation[key] for key in ("path", "from") if key in operation]
+    if op not in _OPERATIONS:
+        return f"{op!r} is not an operation; expected one of {', '.join(_OPERATIONS)}"
+    for pointer in pointers:
+        if isinstance(pointer, str) and pointer and pointer[0] != "/":
+            return f"'{pointer}' is not a path: write '/{pointer}'"
+    try:
+        JsonPatch([dict(operation)])
+    except (JsonPatchException, JsonPointerException, TypeError) as error:
+        return str(error)
+    return ""
 
 
 class Stamp(NamedTuple):
@@ -328,17 +313,8 @@ class LoadRequest:
 
     def for_manifest(self, path: Path, agent: str | None) -> LoadRequest:
         """Return the request for another manifest that this one names, without the caller's hooks."""
-        return replace(
-            self,
-            paths=(path,),
-            agent=agent,
-            agent_at=None,
-            components={},
-            hooks=(),
-            named_at=None,
-            text=None,
-            base=None,
-        )
+        nowhere: dict[str, Any] = dict.fromkeys(("agent_at", "named_at", "text", "base"))
+        return replace(self, paths=(path,), agent=agent, components={}, hooks=(), **nowhere)
 
 
 def _missing(kind: str, written: str, path: Path, where: Span) -> Problem:

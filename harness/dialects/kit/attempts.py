@@ -100,17 +100,12 @@ async def with_timeout(
         async with deadline:
             with nested_level():  # of two limits that end at the same instant, the inner one is first
                 result = await attempt()
+        if not deadline.expired():
+            return result
     except Exception as error:
         if ctx.is_fatal(error) or not deadline.expired():
             raise
-        _warn_of_work(ctx, what)
-        raise late from error
-    if deadline.expired():
-        _warn_of_work(ctx, what)
-        raise late
-    return result
-
-
-def _warn_of_work(ctx: NodeContext, what: str) -> None:
+        late.__cause__ = error
     if work := unheld_work():
         ctx.run.simulation.remark(f"when {what} timed out, {work}")
+    raise late

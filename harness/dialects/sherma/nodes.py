@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Mapping, Sequence
-from typing import Any
+from typing import Any, Final
 
 from langchain_core.messages import AIMessage, BaseMessage, HumanMessage, ToolMessage
 
@@ -111,13 +111,8 @@ def _skill_functions(skills: Skills, fetch: Fetch) -> dict[str, Callable[..., Aw
         return await _listed_file(skills.get(skill_id, version), asset_path, "assets/", fetch)
 
     functions = (
-        list_skills,
-        load_skill_md,
-        unload_skill,
-        list_skill_resources,
-        load_skill_resource,
-        list_skill_assets,
-        load_skill_asset,
+        *(list_skills, load_skill_md, unload_skill),
+        *(list_skill_resources, load_skill_resource, list_skill_assets, load_skill_asset),
     )
     return {function.__name__: function for function in functions}
 
@@ -297,14 +292,17 @@ async def custom(visit: Visit) -> Result:
     return (await hooks.run("node_execute", context)).result or {}
 
 
-NODE_FUNCTIONS: Mapping[str, Callable[[Visit], Awaitable[Result]]] = {
-    "call_llm": call_llm,
-    "tool_node": tool_node,
-    "call_agent": call_agent,
-    "data_transform": data_transform,
-    "set_state": set_state,
-    "interrupt": interrupt,
-    "load_skills": load_skills,
-    "custom": custom,
+_FUNCTIONS: Final = (
+    call_llm,
+    tool_node,
+    call_agent,
+    data_transform,
+    set_state,
+    interrupt,
+    load_skills,
+    custom,
+)
+NODE_FUNCTIONS: Final[Mapping[str, Callable[[Visit], Awaitable[Result]]]] = {
+    function.__name__: function for function in _FUNCTIONS
 }
-"""The function of each node type."""
+"""The function of each node type, which has its name."""

@@ -10,10 +10,12 @@ from __future__ import annotations
 import json
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import replace
+from functools import cache
 from pathlib import Path
 from typing import Any, Final
 
 import yaml
+from langchain_core.messages import HumanMessage
 
 from harness.dialects.kit.manifest import UnimportedObject
 from harness.dialects.kit.tool_calls import BadArguments
@@ -74,9 +76,8 @@ async def description(agent_id: str, url: str, ctx: NodeContext) -> str:
     Raises:
         RemoteAgentError: it has no card.
     """
-    if not ctx.uses_backend(_card_call(agent_id, url)) or not ctx.uses_backend(
-        _message_call(agent_id, url, {})
-    ):
+    calls = (_card_call(agent_id, url), _message_call(agent_id, url, {}))
+    if not all(map(ctx.uses_backend, calls)):
         return ""
     return str((await _card(agent_id, url, ctx)).get("description") or "")
 
@@ -160,13 +161,10 @@ def _answer_text(result: Any) -> str | None:
     status = result.get("status")
     if not isinstance(status, Mapping):
         raise RemoteAgentError(f"an answer that is neither a message nor a task: {result}")
+    told = status.get("message", {})
     if status.get("state") == "failed":
-        raise RemoteAgentError(
-            _text_of_parts(status.get("message", {}).get("parts", ())) or "the task failed"
-        )
-    for artifact in result.get("artifacts", ()):
-        return _text_of_parts(artifact.get("parts", ()))
-    return _text_of_parts(status.get("message", {}).get("parts", ()))
+        raise RemoteAgentError(_text_of_parts(told.get("parts", ())) or "the task failed")
+    return _text_of_parts(next(iter(result.get("artifacts", ())), told).get("parts", ()))
 
 
 def _text_of_parts(parts: Iterable[Mapping[str, Any]]) -> str | None:
@@ -191,20 +189,17 @@ def sub_agent(
     `path` is set for `yaml_path`, `imported` for `import_path`; `where` is the location for problems.
     """
     manifest = local_manifest(declared, parent, path, imported, where)
-    compiled: list[Graph] = []
 
+    @cache
     def graph() -> Graph:
-        if not compiled:
-            assert manifest is not None
-            compiled.append(load(manifest))
-        return compiled[0]
+        assert manifest is not None
+        return load(manifest)
 
     async def nested(text: str, ctx: NodeContext) -> str | None:
         _report_manifest_warnings(graph(), ctx)
         ending = await run_nested(ctx, graph(), text)
-        if ending.status == "interrupted":
-            return None  # a pause inside a sub-agent does not reach its caller
-        return _last_text(ending.state)
+        # A pause inside a sub-agent does not reach its caller.
+        return None if ending.status == "interrupted" else _last_text(ending.state)
 
     async def ask(text: str, ctx: NodeContext) -> str | None:
         async def real() -> str | None:
@@ -252,24 +247,18 @@ def _last_text(state: Any) -> str | None:
 
 async def _call_object(imported: Any, text: str, declared: doc.SubAgent) -> str | None:
     """Call an imported object: an agent of sherma, a LangGraph graph, or a function that takes the text."""
+    what = f"agent '{declared.id}' ({declared.import_path})"
+    otherwise = "answer for it under `agents:` in the scenario"
     if hasattr(imported, "yaml_content"):
-        raise NotCallable(
-            f"agent '{declared.id}' ({declared.import_path}) has no manifest: give it yaml_path or yaml_content, "
-            "or answer for it under `agents:` in the scenario"
-        )
+        raise NotCallable(f"{what} has no manifest: give it yaml_path or yaml_content, or {otherwise}")
     if hasattr(imported, "send_message"):
         return await contained(_send_message(imported, text))
     if hasattr(imported, "ainvoke"):
-        from langchain_core.messages import HumanMessage
-
         return _last_text(await imported.ainvoke({"messages": [HumanMessage(content=text)]}))
     if callable(imported):
         answer = await call(imported, text)
         return None if answer is None else str(answer)
-    raise NotCallable(
-        f"agent '{declared.id}' ({declared.import_path}) is of type {type(imported).__name__}, "
-        f"which cannot be run here: answer for it under `agents:` in the scenario"
-    )
+    raise NotCallable(f"{what} is of type {type(imported).__name__}, which cannot be run here: {otherwise}")
 
 
 async def _send_message(agent: Any, text: str) -> str | None:
