@@ -12,7 +12,6 @@ from pydantic import ValidationError
 
 from harness.dialects.kit.attempts import with_timeout
 from harness.dialects.kit.tool_calls import mcp_texts
-from harness.dialects.leafmesh.connectors import required_fields
 from harness.dialects.leafmesh.fields import (
     A2A,
     CONNECTORS,
@@ -25,6 +24,7 @@ from harness.dialects.leafmesh.fields import (
     LangGraph,
     N8n,
     Zapier,
+    required_fields,
     with_fallbacks,
 )
 from harness.dialects.leafmesh.session import FROM_CALLER, RERUN

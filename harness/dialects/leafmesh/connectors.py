@@ -18,8 +18,8 @@ from harness.dialects.leafmesh.fields import (
     Framework,
     Integration,
     Section,
-    Zapier,
     fallbacks_of,
+    required_fields,
     with_fallbacks,
 )
 from harness.dialects.leafmesh.path_patterns import EACH, matches
@@ -189,12 +189,3 @@ def _missing_fields(
             if isinstance(connector, MCP) and "command" in needed and connector.url:
                 hint = "for a server at a url write `transport: http`; the default is stdio"
             yield Problem("missing-key", text, where, hint)
-
-
-def required_fields(connector: Connector) -> Iterator[tuple[str, ...]]:
-    """Yield the fields that a connector needs for sending; one field of each tuple is enough."""
-    yield from ((field,) for field in connector.required)
-    if isinstance(connector, MCP):
-        yield ("command",) if connector.transport == "stdio" else ("url",)
-    if isinstance(connector, Zapier):
-        yield ("connection", "action")

@@ -6,7 +6,7 @@ Values are parsed as leniently as in LeafMesh: a number may be written as text. 
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from typing import Annotated, Any, ClassVar, Final, Literal, TypeVar
 
 from pydantic import AfterValidator, BaseModel, BeforeValidator, Field
@@ -307,3 +307,12 @@ CONNECTORS: Final[dict[str, type[Connector]]] = {
     "custom": Custom,
 }
 """The models of `connector_config`, by framework or integration."""
+
+
+def required_fields(connector: Connector) -> Iterator[tuple[str, ...]]:
+    """Yield the fields that a connector needs for sending; one field of each tuple is enough."""
+    yield from ((field,) for field in connector.required)
+    if isinstance(connector, MCP):
+        yield ("command",) if connector.transport == "stdio" else ("url",)
+    if isinstance(connector, Zapier):
+        yield ("connection", "action")

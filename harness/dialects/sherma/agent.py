@@ -29,7 +29,6 @@ from harness.dialects.sherma.tools import (
 from harness.engine.context import NodeContext, RunContext
 from harness.errors import ExpressionError, HarnessError, ManifestError, Problem, Span
 from harness.expressions.cel import compile as compile_cel
-from harness.graph.effects import MCPEndpoint
 from harness.graph.messages import MessageLog
 from harness.graph.model import KINDS, NODE, NestedGraph, Node, State, Vocabulary
 from harness.source.display import did_you_mean
@@ -258,19 +257,11 @@ class SubAgent:
 
 
 @dataclass(frozen=True)
-class MCPDeclaration:
-    """A declared MCP server, its endpoint, and its location in the manifest."""
-
-    server: doc.MCPServer
-    endpoint: MCPEndpoint
-    span: Span
-
-
-@dataclass(frozen=True)
 class Agent:
     """A compiled agent of a manifest.
 
     document       the agent as it is written
+    mcp_servers    the servers whose tools are listed when a run begins, with their locations
     variables      the CEL variables besides `state`
     remote_skills  skills whose cards are fetched when a run begins
     folders        folders that modules are imported from
@@ -284,7 +275,7 @@ class Agent:
     skills: Skills
     sub_agents: tuple[SubAgent, ...]
     hooks: tuple[InstalledHook | InstalledServer, ...]
-    mcp_servers: tuple[MCPDeclaration, ...]
+    mcp_servers: tuple[tuple[doc.MCPServer, Span], ...]
     remote_skills: tuple[tuple[doc.Skill, Span], ...]
     folders: tuple[Path, ...]
 
@@ -409,7 +400,7 @@ def vocabulary(agent: Agent, nodes: tuple[Node, ...]) -> Vocabulary:
             "llm": [llm.model_name for llm in agent.llms.values()],
             "tool": [tool.id for tool in tools],
             "server": [
-                *(declared.server.id for declared in agent.mcp_servers),
+                *(server.id for server in agent.manifest.mcp_servers),
                 *(server.id for card in cards for server in card.mcps.values()),
                 *(hook.server for hook in agent.hooks if isinstance(hook, InstalledServer) and hook.server),
             ],

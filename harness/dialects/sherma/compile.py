@@ -20,7 +20,7 @@ from harness.dialects.kit.manifest import (
 )
 from harness.dialects.request import LoadRequest
 from harness.dialects.sherma import document as doc
-from harness.dialects.sherma.agent import Agent, MCPDeclaration, Skills, SubAgent, read_skill, vocabulary
+from harness.dialects.sherma.agent import Agent, Skills, SubAgent, read_skill, vocabulary
 from harness.dialects.sherma.call_llm import node_function
 from harness.dialects.sherma.document import INTERNAL_STATE_KEY
 from harness.dialects.sherma.hooks import InstalledHook
@@ -34,7 +34,6 @@ from harness.dialects.sherma.sub_agents import Load, sub_agent, sub_agent_tool
 from harness.dialects.sherma.tools import Tool, ToolRegistry, imported_tool
 from harness.dialects.sherma.warnings import AgentWarnings, duplicate_declarations, unknown_keys
 from harness.errors import ManifestError, Problem, Span
-from harness.graph.effects import MCPEndpoint
 from harness.graph.messages import MessageLog, append_messages, to_messages
 from harness.graph.model import Channel, Graph, Node
 from harness.source.display import did_you_mean
@@ -70,8 +69,15 @@ class ManifestCompiler:
             skills=skills,
             sub_agents=sub_agents,
             hooks=self.hooks(),
-            mcp_servers=self.mcp_servers(),
-            remote_skills=self.remote_skills(),
+            mcp_servers=tuple(
+                (server, self.document.span(("mcp_servers", at)))
+                for at, server in enumerate(self.manifest.mcp_servers)
+            ),
+            remote_skills=tuple(
+                (skill, self.document.span(("skills", at, "url")))
+                for at, skill in enumerate(self.manifest.skills)
+                if skill.url is not None
+            ),
             folders=self.request.folders,
         )
 
@@ -128,14 +134,6 @@ class ManifestCompiler:
                 skills.skills.append(read_skill(skill, path, self.request))
         return skills
 
-    def remote_skills(self) -> tuple[tuple[doc.Skill, Span], ...]:
-        """Return the skills with a `url`, whose cards are fetched when a run begins. spec: `skills`."""
-        return tuple(
-            (skill, self.document.span(("skills", at, "url")))
-            for at, skill in enumerate(self.manifest.skills)
-            if skill.url is not None
-        )
-
     def hooks(self) -> tuple[InstalledHook | InstalledServer, ...]:
         """Return the hooks: the caller's, then the manifest's. Runs create instances. spec: `hooks`."""
         installed: list[InstalledHook | InstalledServer] = []
@@ -157,7 +155,7 @@ class ManifestCompiler:
             elif declared.url is not None:
                 installed.append(InstalledServer(declared.url, where))
             elif declared.mcp is not None:
-                installed.append(InstalledServer(_endpoint(next(free), declared.mcp), where))
+                installed.append(InstalledServer(declared.mcp.endpoint(next(free)), where))
         for hook in installed:
             self.problems.add(hook.problems())
         return tuple(installed)
@@ -182,24 +180,11 @@ class ManifestCompiler:
             agents.append(sub_agent(declared, self.request, path, imported, where, self.load))
         return tuple(agents)
 
-    def mcp_servers(self) -> tuple[MCPDeclaration, ...]:
-        """Return the MCP servers, whose tools are listed when a run begins. spec: `mcp_servers`."""
-        return tuple(
-            MCPDeclaration(server, _endpoint(server.id, server), self.document.span(("mcp_servers", at)))
-            for at, server in enumerate(self.manifest.mcp_servers)
-        )
-
     def _import(self, dotted: str, path: DocumentPath) -> Any:
         with self.problems.collecting():
             return load_object(
                 dotted, self.request.folders, self.document.span(path), imports=self.request.imports
             )
-
-
-def _endpoint(name: str, server: doc.MCPServer | doc.MCPHook) -> MCPEndpoint:
-    """Return the endpoint of an MCP server; one of a hook with a command is started by it."""
-    transport = "stdio" if server.command else server.transport
-    return MCPEndpoint(name, transport, server.url, server.headers, server.command, server.args, server.env)
 
 
 _COLLISION_HINT: Final = (

@@ -11,6 +11,7 @@ from typing import Annotated, Any, ClassVar, Final, Literal
 
 from pydantic import BaseModel, BeforeValidator, Field, field_validator, model_validator
 
+from harness.graph.effects import MCPEndpoint
 from harness.graph.model import START
 from harness.source.models import Mistake, describe, mistaken
 
@@ -338,11 +339,17 @@ class Skill(Declaration, title="a skill"):
 class _Server(Section):
     """What connects to an MCP server."""
 
+    transport: str
     command: str | None = None
     args: list[str] = Field(default_factory=list)
     env: dict[str, str] = Field(default_factory=dict)
     url: str | None = None
     headers: dict[str, str] = Field(default_factory=dict)
+
+    def endpoint(self, name: str) -> MCPEndpoint:
+        """Return its endpoint, with this name. A server with a command is started by it."""
+        transport = "stdio" if self.command else self.transport
+        return MCPEndpoint(name, transport, self.url, self.headers, self.command, self.args, self.env)
 
 
 class MCPHook(_Server, title="the MCP server of a hook"):

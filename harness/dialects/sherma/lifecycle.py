@@ -76,18 +76,18 @@ class _AgentLifecycle:
 
     async def _register_mcp_tools(self, session: AgentSession, run: RunContext) -> None:
         """List the tools of the MCP servers and register them. spec: `mcp_servers`, "Tool registration"."""
-        for declared in self.agent.mcp_servers:
-            server = declared.server
-            with refusing("mcp-server", f"MCP server '{server.id}' cannot be used", declared.span):
-                listed = await run.world.mcp_tools(declared.endpoint)
+        for server, span in self.agent.mcp_servers:
+            endpoint = server.endpoint(server.id)
+            with refusing("mcp-server", f"MCP server '{server.id}' cannot be used", span):
+                listed = await run.world.mcp_tools(endpoint)
             for listed_tool in listed:
                 if listed_tool.name.startswith(TOOL_PREFIX):
                     continue
-                tool = mcp_tool(declared.endpoint, server.version, server.tool_prefix or "", listed_tool)
+                tool = mcp_tool(endpoint, server.version, server.tool_prefix or "", listed_tool)
                 if tool.id in session.tools:
                     text = f"MCP server '{server.id}' provides a second tool '{tool.id}'"
                     hint = "give the server a 'tool_prefix'"
-                    run.warn(warning("second-tool", text, declared.span, hint).one_line)
+                    run.warn(warning("second-tool", text, span, hint).one_line)
                 session.tools.add(tool)
 
     async def _describe_remote_agents(self, session: AgentSession, run: RunContext) -> None:
