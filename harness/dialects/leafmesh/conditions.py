@@ -6,12 +6,12 @@ parsed once, when the mesh is loaded, and never evaluated as Python.
 
 from __future__ import annotations
 
-import operator
 import re
 from collections.abc import Callable, Collection, Container, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
 from itertools import chain
+from operator import ge, gt, le, lt
 from typing import Any, Final, NamedTuple, NoReturn
 
 from lark import Lark, Transformer, v_args
@@ -129,12 +129,7 @@ _ADVICE: Final = {
 }
 _ESCAPED: Final = re.compile(r"\\(.)", re.DOTALL)
 _WORDS: Final[Mapping[str, Any]] = {"true": True, "false": False, "null": None, "none": None}
-_ORDERS: Final[Mapping[str, Callable[[Any, Any], bool]]] = {
-    "<": operator.lt,
-    ">": operator.gt,
-    "<=": operator.le,
-    ">=": operator.ge,
-}
+_ORDERS: Final[Mapping[str, Callable[[Any, Any], bool]]] = {"<": lt, ">": gt, "<=": le, ">=": ge}
 
 
 @dataclass(frozen=True)

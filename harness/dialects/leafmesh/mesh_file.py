@@ -14,10 +14,15 @@ from typing import Any, Final, NamedTuple
 import yaml as pyyaml
 
 from harness.dialects.kit.manifest import Problems, only_document, warning
-from harness.dialects.leafmesh.connectors import field_problems, read_connectors, unknown_keys
 from harness.dialects.leafmesh.document import Mesh
+from harness.dialects.leafmesh.field_rules import (
+    condition_warnings,
+    field_problems,
+    no_effect_notes,
+    read_connectors,
+    unknown_keys,
+)
 from harness.dialects.leafmesh.fields import Connector, Local, with_fallbacks
-from harness.dialects.leafmesh.no_effect import condition_warnings, no_effect_notes
 from harness.dialects.leafmesh.rules import References, rule_problems
 from harness.dialects.request import LoadRequest
 from harness.errors import ManifestError, Problem
@@ -210,8 +215,7 @@ def _open(request: LoadRequest, environment: Environment) -> MeshFile:
     problems.add(field_problems(document))
     problems.add(rule_problems(document))
     problems.add(References(document).problems())
-    found, of_connectors = read_connectors(document, request.env)
-    problems.add(of_connectors)
+    found = read_connectors(document, request.env, problems)
     problems.add(unknown_keys(Mesh, document))
     if problems.errors:
         causes = [problem for problem in problems.warnings if _may_explain(problem, problems.errors)]

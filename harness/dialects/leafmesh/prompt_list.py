@@ -6,15 +6,22 @@ not replaced.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
+from typing import Final
 
 from harness.dialects.dialect import Prompt, Tunable
 from harness.dialects.kit.manifest import mappings, only_document, plain_name, temperature, tool_lists
-from harness.dialects.leafmesh.path_patterns import EACH, Match, texts
+from harness.dialects.leafmesh.path_patterns import EACH, texts
 from harness.dialects.request import LoadRequest
 from harness.errors import ManifestError, Problem
-from harness.source.document import Document
 from harness.source.models import describe
+
+_PROMPTS: Final = (
+    ("agents", EACH, "prompt"),
+    ("agents", EACH, "context_parts", EACH),
+    ("agents", EACH, "narration"),
+    ("manager", "prompt"),
+)
 
 
 def prompts(request: LoadRequest) -> list[Prompt]:
@@ -28,29 +35,16 @@ def prompts(request: LoadRequest) -> list[Prompt]:
     if not isinstance(agents, dict):
         text = f"agents: expected a mapping, found {describe(agents)}"
         raise ManifestError(Problem("wrong-type", text, document.span(("agents",))))
-    found = [
-        Prompt(".".join(id_), kind, place.value, document.span(place.path))
-        for id_, kind, place in _prompt_matches(document)
-    ]
+    found = []
+    for pattern in _PROMPTS:
+        for path, text in texts(document.value, *pattern):
+            id_ = [str(step) for step in (path[1:] if path[0] == "agents" else path)]
+            found.append(Prompt(".".join(id_), id_[1], text, document.span(path)))
     return sorted(found, key=lambda prompt: (prompt.where.line, prompt.where.column))
 
 
-def _prompt_matches(document: Document) -> Iterator[tuple[list[str], str, Match]]:
-    """Yield the id, the kind and the match of each prompt."""
-    patterns = [
-        ("agents", EACH, "prompt"),
-        ("agents", EACH, "context_parts", EACH),
-        ("agents", EACH, "narration"),
-        ("manager", "prompt"),
-    ]
-    for pattern in patterns:
-        for place in texts(document.value, *pattern):
-            steps = [str(step) for step in place.path]
-            of_agent = pattern[0] == "agents"
-            yield steps[1:] if of_agent else steps, steps[2] if of_agent else steps[1], place
-
-
-_DEFAULT = 0.1
+_DEFAULT: Final = 0.1
+"""The temperature of an agent that has none."""
 
 
 def tunables(request: LoadRequest) -> Sequence[Tunable]:

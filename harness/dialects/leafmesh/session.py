@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter, defaultdict
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from types import NoneType
 from typing import Any, Final
@@ -18,13 +18,7 @@ from harness.units import is_number
 
 RERUN: Final = "_rerun_context"
 
-_DEFAULTS: Final[Mapping[str, Callable[[], Any]]] = {
-    "string": str,
-    "number": int,
-    "list": list,
-    "object": dict,
-    "boolean": bool,
-}
+_DEFAULTS: Final = {"string": str, "number": int, "list": list, "object": dict, "boolean": bool}
 _CLASSES: Final[Mapping[str, Any]] = {"string": str, "boolean": bool, "list": list | tuple, "object": Mapping}
 """The classes of values, by their type in `yields`. A value of an unknown type may be anything."""
 
@@ -206,11 +200,9 @@ class Session:
 
     def add_posts(self, agent: str, user: str, assistant: str) -> None:
         """Add the two memory posts of a run of an agent. NOTES 14.1."""
-        about = {"agent_name": agent, "session_id": self.id}
-        self.posts[agent] += [
-            {"role": "user", "content": user, **about},
-            {"role": "assistant", "content": assistant, **about},
-        ]
+        for role, content in (("user", user), ("assistant", assistant)):
+            post = {"role": role, "content": content, "agent_name": agent, "session_id": self.id}
+            self.posts[agent].append(post)
 
     def last_posts(self, agent: str, most: int) -> Sequence[dict[str, Any]]:
         """Return the last `most` posts of an agent."""

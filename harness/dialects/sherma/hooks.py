@@ -304,24 +304,18 @@ class InstalledHook:
         """The hook points that it overrides; all points if it was not imported."""
         if isinstance(self.imported, UnimportedObject):
             return frozenset(HOOK_POINTS)
-        inherited = {point for base in self._classes if base.__name__ in _BASES for point in vars(base)}
-        own = {name for part in self._own_parts for name in vars(part)}
-        return frozenset(
-            point
-            for point in HOOK_POINTS
-            if point in own or (point not in inherited and hasattr(self.imported, point))
-        )
+        kind = self.imported if isclass(self.imported) else type(self.imported)
+        inherited = {point for base in kind.__mro__ if base.__name__ in _BASES for point in vars(base)}
+        found = {point for point in HOOK_POINTS if point not in inherited and hasattr(self.imported, point)}
+        return frozenset(found | (HOOK_POINTS.keys() & self._own.keys()))
 
     @property
-    def _classes(self) -> tuple[type, ...]:
-        kind: type = self.imported if isclass(self.imported) else type(self.imported)
-        return kind.__mro__
-
-    @property
-    def _own_parts(self) -> list[Any]:
-        """The hook's classes without the base classes, and the object itself if it has attributes."""
-        parts: list[Any] = [part for part in self._classes if part.__name__ not in _BASES]
-        return [*parts, self.imported] if hasattr(self.imported, "__dict__") else parts
+    def _own(self) -> dict[str, Any]:
+        """The attributes of the hook's classes without those of the base classes, and of the object itself."""
+        kind = self.imported if isclass(self.imported) else type(self.imported)
+        parts: list[Any] = [part for part in kind.__mro__ if part.__name__ not in _BASES]
+        parts += [self.imported] if hasattr(self.imported, "__dict__") else []
+        return {name: value for part in parts for name, value in vars(part).items()}
 
     def problems(self) -> Iterator[Problem]:
         """Yield an error if it is not a hook; warnings about misspelt methods, and about a hook without any."""
@@ -341,11 +335,13 @@ class InstalledHook:
 
     def _misspelt(self) -> Iterator[tuple[str, str]]:
         """Yield methods with one parameter whose name resembles a point that is not overridden, and the point."""
-        methods = {
-            name: value for part in self._own_parts for name, value in vars(part).items() if isfunction(value)
-        }
-        for method, function in methods.items():
-            if method in HOOK_POINTS or method.startswith("_") or len(signature(function).parameters) != 2:
+        for method, function in self._own.items():
+            if (
+                not isfunction(function)
+                or method in HOOK_POINTS
+                or method.startswith("_")
+                or len(signature(function).parameters) != 2
+            ):
                 continue
             point = nearest(method, HOOK_POINTS, cutoff=0.8)
             if point is not None and point not in self.overridden:

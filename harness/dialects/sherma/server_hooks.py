@@ -8,9 +8,10 @@ from __future__ import annotations
 
 import copy
 import json
-from collections.abc import Iterator, Mapping
+from collections.abc import Awaitable, Callable, Iterator, Mapping
 from dataclasses import dataclass, fields
 from functools import partial
+from itertools import count
 from typing import Any, Final
 
 from harness.dialects.kit.attempts import with_timeout
@@ -60,17 +61,22 @@ class InstalledServer:
             ManifestError: the MCP server cannot be asked for its tools.
         """
         if isinstance(self.source, str):
-            return _URLHook(self.source, run)
+            return _ServerHook(self.source, run, partial(_ask_url, self.source, count(1)))
         with refusing("mcp-server", f"MCP server '{self.source.id}' of this hook cannot be used", self.span):
             listed = await run.world.mcp_tools(self.source)
-        return _MCPHook(self.source, frozenset(tool.name for tool in listed), run)
+        ask = partial(_ask_mcp, self.source, frozenset(tool.name for tool in listed))
+        return _ServerHook(f"MCP server '{self.source.id}'", run, ask)
+
+
+Ask = Callable[[str, Mapping[str, Any], NodeContext], Awaitable[Any]]
+"""Returns the fields of a point's context that the server changes; None if it changes none."""
 
 
 class _ServerHook:
     """A hook in a run. It has a method for each point that its server may answer."""
 
-    def __init__(self, name: str, run: RunContext) -> None:
-        self._name, self._run = name, run
+    def __init__(self, name: str, run: RunContext, ask: Ask) -> None:
+        self._name, self._run, self._ask = name, run, ask
 
     def __getattr__(self, point: str) -> Any:
         if point not in _POINTS:
@@ -103,50 +109,38 @@ class _ServerHook:
             setattr(changed, name, answer[name])
         return changed
 
-    async def _ask(self, point: str, params: Mapping[str, Any], ctx: NodeContext) -> Any:
-        """Return the changed fields of a context; None if there are none."""
-        raise NotImplementedError
+
+async def _ask_url(
+    url: str, numbers: Iterator[int], point: str, params: Mapping[str, Any], ctx: NodeContext
+) -> Any:
+    call = http_call(
+        "POST",
+        url,
+        json={"jsonrpc": "2.0", "method": point, "params": params, "id": next(numbers)},
+        headers={"content-type": "application/json"},
+        hint="a hook is asked at each point; it changes nothing if `json` is {result: null}",
+    )
+    reply = await with_timeout(lambda: ctx.perform(call), ctx, _TIMEOUT_S, "the request")
+    if not 200 <= reply.status < 300 or not isinstance(reply.json, Mapping):
+        raise ValueError(f"status {reply.status}: {reply.text[:200]}")
+    if "error" in reply.json:
+        raise ValueError(str(reply.json["error"]))
+    return reply.json.get("result")
 
 
-class _URLHook(_ServerHook):
-    def __init__(self, url: str, run: RunContext) -> None:
-        super().__init__(url, run)
-        self._url, self._requests = url, 0
-
-    async def _ask(self, point: str, params: Mapping[str, Any], ctx: NodeContext) -> Any:
-        self._requests += 1
-        request = {"jsonrpc": "2.0", "method": point, "params": params, "id": self._requests}
-        call = http_call(
-            "POST",
-            self._url,
-            json=request,
-            headers={"content-type": "application/json"},
-            hint="a hook is asked at each point; it changes nothing if `json` is {result: null}",
-        )
-        reply = await with_timeout(lambda: ctx.perform(call), ctx, _TIMEOUT_S, "the request")
-        if not 200 <= reply.status < 300 or not isinstance(reply.json, Mapping):
-            raise ValueError(f"status {reply.status}: {reply.text[:200]}")
-        if "error" in reply.json:
-            raise ValueError(str(reply.json["error"]))
-        return reply.json.get("result")
-
-
-class _MCPHook(_ServerHook):
-    def __init__(self, endpoint: MCPEndpoint, tools: frozenset[str], run: RunContext) -> None:
-        super().__init__(f"MCP server '{endpoint.id}'", run)
-        self._endpoint, self._tools = endpoint, tools
-
-    async def _ask(self, point: str, params: Mapping[str, Any], ctx: NodeContext) -> Any:
-        tool = TOOL_PREFIX + point
-        if tool not in self._tools:
-            return None
-        result = await ctx.perform(MCPCall(name=tool, endpoint=self._endpoint, args={"params": params}))
-        text = "".join(part.get("text", "") for part in result.content)
-        if result.is_error:
-            raise ValueError(text)
-        if result.structured is not None:
-            return result.structured.get("result", result.structured)
-        return json.loads(text or "null")
+async def _ask_mcp(
+    endpoint: MCPEndpoint, tools: frozenset[str], point: str, params: Mapping[str, Any], ctx: NodeContext
+) -> Any:
+    tool = TOOL_PREFIX + point
+    if tool not in tools:
+        return None
+    result = await ctx.perform(MCPCall(name=tool, endpoint=endpoint, args={"params": params}))
+    text = "".join(part.get("text", "") for part in result.content)
+    if result.is_error:
+        raise ValueError(text)
+    if result.structured is not None:
+        return result.structured.get("result", result.structured)
+    return json.loads(text or "null")
 
 
 def _plain(name: str, value: Any) -> Any:

@@ -85,7 +85,6 @@ class RemoteEntityError(ShermaError):
         super().__init__(f"{text}: {reason}" if reason else text)
 
 
-_ERRORS: Final = (ShermaError, EntityNotFoundError, VersionNotFoundError, RemoteEntityError)
 _PLAIN_ERRORS: Final = (
     *("RegistryError", "SchemaValidationError", "DeclarativeConfigError"),
     *("CelEvaluationError", "GraphConstructionError"),
@@ -132,22 +131,19 @@ _RENAMED: Final = {"RegistryRef": "Ref", "PromptMessageDef": "PromptItem", "Retr
 Sherma's other names end in `Def` or `Args`.
 """
 
+_DEFINED: Final[tuple[Any, ...]] = (
+    *(*HOOK_POINTS.values(), BaseHookExecutor, RegistryBundle, DeclarativeAgent, DeclarativeConfig),
+    *(ShermaError, EntityNotFoundError, VersionNotFoundError, RemoteEntityError),
+    *(get_http_client, Protocol, EntityType),
+)
 _MEMBERS: Final[dict[str, Any]] = {
-    **{context.__name__: context for context in HOOK_POINTS.values()},
-    "BaseHookExecutor": BaseHookExecutor,
+    **{each.__name__: each for each in _DEFINED},
     "HookExecutor": BaseHookExecutor,
     "HookType": Enum("HookType", {point.upper(): point for point in HOOK_POINTS}),
     "NodeContext": NodeInfo,
-    "RegistryBundle": RegistryBundle,
-    "DeclarativeAgent": DeclarativeAgent,
-    "DeclarativeConfig": DeclarativeConfig,
     "load_declarative_config": DeclarativeConfig,
-    **{error.__name__: error for error in _ERRORS},
     **{name: type(name, (ShermaError,), {"__module__": "sherma.exceptions"}) for name in _PLAIN_ERRORS},
-    "get_http_client": get_http_client,
     "get_logger": logging.getLogger,
-    "Protocol": Protocol,
-    "EntityType": EntityType,
     "Markdown": str,
     "DEFAULT_TENANT_ID": "default",
     "SCHEMA_INPUT_URI": "urn:sherma:schema:input",
