@@ -337,7 +337,7 @@ class Skill(Declaration, title="a skill"):
 
 
 class _Server(Section):
-    """What connects to an MCP server."""
+    """The fields that connect to an MCP server."""
 
     transport: str
     command: str | None = None
