@@ -27,59 +27,41 @@ def prompts(request: LoadRequest) -> list[Prompt]:
         ManifestError: with a problem for every prompt that is not text, or whose reference leads to no text.
     """
     documents = [request.read(path, yaml="1.1", named_at=request.named_at) for path in request.paths]
-    listing = _Listing(documents, request.components)
-    found = list(listing.prompts())
-    listing.problems.raise_errors()
+    tables: dict[str, Document] = {}
+    for document in documents:
+        for key, part in table_entries(document):
+            tables.setdefault(key, part)
+    tables |= mapped_entries(request.components, tables)
+    problems, seen = Problems(), set[int]()
+    found = [
+        prompt
+        for document in documents
+        for owner, path, _ in _fields(document.value, (), seen)
+        if path[-1] in _KEYS
+        for prompt in _prompt(f"{owner}.{path[-1]}", str(path[-1]), document.at(path), tables, problems)
+    ]
+    problems.raise_errors()
     return found
 
 
-class _Listing:
-    """A search for prompts in documents, which collects problems."""
-
-    def __init__(self, documents: list[Document], components: Mapping[str, str]) -> None:
-        self.problems = Problems()
-        self._documents = documents
-        self._tables: dict[str, Document] = {}
-        self._seen: set[int] = set()
-        for document in documents:
-            for key, part in table_entries(document):
-                self._tables.setdefault(key, part)
-        self._tables |= mapped_entries(components, self._tables)
-
-    def prompts(self) -> Iterator[Prompt]:
-        """Yield the prompts in the order of the documents."""
-        for document in self._documents:
-            yield from self._below(document)
-
-    def _below(self, part: Document) -> Iterator[Prompt]:
-        value = part.value
-        if not isinstance(value, dict | list) or id(value) in self._seen:
+def _prompt(
+    id_: str, kind: str, part: Document, tables: Mapping[str, Document], problems: Problems
+) -> Iterator[Prompt]:
+    """Yield a prompt, located at its text. spec: "also values … can become referenced"."""
+    followed: set[str] = set()
+    while isinstance(part.value, dict) and isinstance(key := part.value.get(REFERENCE), str):
+        if key in followed or key not in tables:
+            code = "circular-reference" if key in followed else "unknown-reference"
+            hint = "" if key in followed else did_you_mean(key, tables)
+            text = f"{id_}: the reference '{key}' leads to no text"
+            problems.refuse(code, text, part.span((REFERENCE,)), hint)
             return
-        self._seen.add(id(value))  # an alias shares the object of its anchor
-        component = value.get("name") if isinstance(value, dict) and TYPE in value else None
-        for key in value if isinstance(value, dict) else range(len(value)):
-            if isinstance(component, str) and key in _KEYS:
-                yield from self._prompt(f"{component}.{key}", str(key), part.at((key,)))
-            elif key != "metadata":
-                yield from self._below(part.at((key,)))
-
-    def _prompt(self, id_: str, kind: str, part: Document) -> Iterator[Prompt]:
-        """Yield a prompt, located at its text. spec: "also values … can become referenced"."""
-        followed: set[str] = set()
-        while isinstance(part.value, dict) and isinstance(key := part.value.get(REFERENCE), str):
-            if key in followed or key not in self._tables:
-                code = "circular-reference" if key in followed else "unknown-reference"
-                text = f"{id_}: the reference '{key}' leads to no text"
-                hint = "" if key in followed else did_you_mean(key, self._tables)
-                self.problems.refuse(code, text, part.span((REFERENCE,)), hint)
-                return
-            followed.add(key)
-            part = self._tables[key]
-        if isinstance(part.value, str):
-            yield Prompt(id_, kind, part.value, part.span())
-        elif part.value is not None:
-            text = f"{id_}: expected text, found {describe(part.value)}"
-            self.problems.refuse("wrong-type", text, part.span())
+        followed.add(key)
+        part = tables[key]
+    if isinstance(part.value, str):
+        yield Prompt(id_, kind, part.value, part.span())
+    elif part.value is not None:
+        problems.refuse("wrong-type", f"{id_}: expected text, found {describe(part.value)}", part.span())
 
 
 _PARAMETERS = "default_generation_parameters"
@@ -94,27 +76,27 @@ def tunables(request: LoadRequest) -> Sequence[Tunable]:
         ManifestError: the file cannot be read.
     """
     document = request.read(request.path, yaml="1.1", named_at=request.named_at)
-    components = list(_components(document.value, (), set()))
+    fields = list(_fields(document.value, (), set()))
     found = [
         tunable
-        for name, path, component in components
-        for tunable in temperature(name, component.get(_PARAMETERS), (*path, _PARAMETERS))
+        for owner, path, value in fields
+        if path[-1] == _PARAMETERS
+        for tunable in temperature(owner, value, path)
     ]
-    lists = ((name, (*path, "tools"), component.get("tools")) for name, path, component in components)
-    return [*found, *tool_lists(lists, _name)]
+    return [*found, *tool_lists((field for field in fields if field[1][-1] == "tools"), _name)]
 
 
-def _components(
-    value: Any, path: DocumentPath, seen: set[int]
-) -> Iterator[tuple[str, DocumentPath, dict[str, Any]]]:
+def _fields(value: Any, path: DocumentPath, seen: set[int]) -> Iterator[tuple[str, DocumentPath, Any]]:
+    """Yield the name of the component, the path and the value of each field of the components with a name."""
     if not isinstance(value, dict | list) or id(value) in seen:
         return
     seen.add(id(value))  # an alias shares the object of its anchor
-    if isinstance(value, dict) and TYPE in value and isinstance(value.get("name"), str):
-        yield value["name"], path, value
+    name = value.get("name") if isinstance(value, dict) and TYPE in value else None
     for key in value if isinstance(value, dict) else range(len(value)):
         if key != "metadata":
-            yield from _components(value[key], (*path, key), seen)
+            if isinstance(name, str):
+                yield name, (*path, key), value[key]
+            yield from _fields(value[key], (*path, key), seen)
 
 
 def _name(tool: Any) -> str | None:
