@@ -23,8 +23,7 @@ from pydantic import (
 )
 from pydantic_core import core_schema
 
-from harness.dialects.agentspec import properties as placeholders
-from harness.dialects.agentspec.properties import Property, mistakes, normalize_null_types
+from harness.dialects.agentspec.properties import Property, mistakes, normalize_null_types, placeholder_names
 from harness.errors import Span
 from harness.graph.effects import LLMCall, ToolSpec
 from harness.source.document import Document
@@ -232,11 +231,6 @@ class LlmConfig(Component, title="an LLM configuration"):
     model_id: str
     default_generation_parameters: LlmGenerationConfig | None = None
 
-    @property
-    def base_url(self) -> str | None:
-        """The address of the model; None for the default of the provider."""
-        return None
-
     def call(
         self, messages: Sequence[BaseMessage], *, tools: Sequence[ToolSpec] = (), response_format: Any = None
     ) -> LLMCall:
@@ -245,7 +239,7 @@ class LlmConfig(Component, title="an LLM configuration"):
         return LLMCall(
             name=self.model_id,
             provider=self.provider_name,
-            base_url=self.base_url,
+            base_url=self.url if isinstance(self, OpenAiCompatibleConfig) else None,
             params=given.model_dump(exclude_none=True) if given else {},
             messages=tuple(messages),
             tools=tuple(tools),
@@ -259,10 +253,6 @@ class OpenAiCompatibleConfig(LlmConfig, title="an OpenAiCompatibleConfig"):
     provider_name: ClassVar[str] = "openai_compatible"
 
     url: str
-
-    @property
-    def base_url(self) -> str:
-        return self.url
 
 
 class VllmConfig(OpenAiCompatibleConfig, title="a VllmConfig"):
@@ -380,23 +370,22 @@ class StreamableHTTPTransport(RemoteTransport, title="a StreamableHTTPTransport"
     protocol: ClassVar[str] = "streamable_http"
 
 
-class SSEmTLSTransport(SSETransport, title="an SSEmTLSTransport"):
-    """An SSE transport with mutual TLS. spec: "SSE Transport with mTLS". The files are in PEM format."""
+class MutualTLSTransport(RemoteTransport):
+    """Base class of transports with mutual TLS, with files in PEM format. spec: "… with mTLS"."""
 
     key_file: str
     cert_file: str
     ca_file: str
 
 
-class StreamableHTTPmTLSTransport(StreamableHTTPTransport, title="a StreamableHTTPmTLSTransport"):
-    """A streamable HTTP transport with mutual TLS, with files in PEM format.
+class SSEmTLSTransport(SSETransport, MutualTLSTransport, title="an SSEmTLSTransport"):
+    """An SSE transport with mutual TLS. spec: "SSE Transport with mTLS"."""
 
-    spec: "Streamable HTTP Transport with mTLS".
-    """
 
-    key_file: str
-    cert_file: str
-    ca_file: str
+class StreamableHTTPmTLSTransport(
+    StreamableHTTPTransport, MutualTLSTransport, title="a StreamableHTTPmTLSTransport"
+):
+    """A streamable HTTP transport with mutual TLS. spec: "Streamable HTTP Transport with mTLS"."""
 
 
 class Tool(ComponentWithIO, title="a tool"):
@@ -426,15 +415,8 @@ class RemoteCall(ComponentWithIO):
 
     def inferred_inputs(self) -> Sequence[Property]:
         """Return a string input for each placeholder."""
-        templates = [
-            self.url,
-            self.http_method,
-            self.api_spec_uri,
-            self.data,
-            self.query_params,
-            self.headers,
-        ]
-        return text_properties(placeholders.names(templates))
+        where = self.url, self.http_method, self.api_spec_uri
+        return text_properties(placeholder_names([*where, self.data, self.query_params, self.headers]))
 
 
 class RemoteTool(Tool, RemoteCall, title="a RemoteTool"):
@@ -460,7 +442,7 @@ class Agent(AgenticComponent, title="an Agent"):
 
     def inferred_inputs(self) -> Sequence[Property]:
         """Return a string input for each placeholder of the system prompt."""
-        return text_properties(placeholders.names(self.system_prompt))
+        return text_properties(placeholder_names(self.system_prompt))
 
 
 class RemoteAgent(AgenticComponent, title="a remote agent"):

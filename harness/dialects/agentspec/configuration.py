@@ -18,6 +18,7 @@ from harness.dialects.agentspec.component import (
 )
 from harness.dialects.agentspec.data_rules import nearest_type
 from harness.dialects.agentspec.document import (
+    LATER,
     LATER_FIELDS,
     LATER_TYPES,
     LATER_VALUES,
@@ -27,7 +28,6 @@ from harness.dialects.agentspec.document import (
     VERSIONS,
     WAYFLOW_FIELDS,
     check_shapes,
-    is_before,
     top_problem,
     version_of,
     version_problems,
@@ -186,7 +186,7 @@ class Configuration:
         made.set_source(part, component_type)
         for later in LATER_VALUES:
             if isinstance(made, later.kind) and later.has_value(made):
-                self._tell_later(part, later.since, later.text, made.span(later.field))
+                self._tell_later(part, later.text, made.span(later.field))
         self.components.append(made)
         return made
 
@@ -301,39 +301,31 @@ class Configuration:
 
     def _check_later(self, key: str, part: Document, model: type[Component]) -> None:
         """Refuse a value of a later field that is not neutral, and warn of the field in an earlier version."""
-        since, _, neutral_values = LATER_FIELDS[key]
+        neutral_values = LATER_FIELDS[key].neutral_values
         if neutral_values is not None and part.value[key] not in neutral_values:
             plain = " or ".join(map(describe, neutral_values))
             text = f"'{key}' other than {plain} is not supported"
             self.problems.refuse("unsupported", text, part.span((key,)))
         else:
-            self._tell_later(part, since, f"'{key}' in {model.model_config['title']}", part.key_span((key,)))
+            self._tell_later(part, f"'{key}' in {model.model_config['title']}", part.key_span((key,)))
 
-    def _tell_later(self, part: Document, since: str, what: str, span: Span) -> None:
-        """Note that a component needs a version, and warn if it is later than that of the configuration."""
-        if is_before(self._needed_version, since):
-            self._needed_version = since
-        if is_before(self._version, since):
-            text = f"{what}: new in {since}, and this configuration says {self._main.value[VERSION]}"
-            problem = Problem("later-version", text, span, f"say {VERSION}: {since}", "warning")
+    def _tell_later(self, part: Document, what: str, span: Span) -> None:
+        """Note that a component needs the later version, and warn if the configuration has not that one."""
+        self._needed_version = LATER
+        if self._version != LATER:
+            text = f"{what}: new in {LATER}, and this configuration says {self._main.value[VERSION]}"
+            problem = Problem("later-version", text, span, f"say {VERSION}: {LATER}", "warning")
             self.problems.add([_with_owner(part, problem)])
 
     def _check_wayflow_field(self, key: str, part: Document) -> None:
         """Warn of a field that only WayFlow writes if it is an empty list; refuse it otherwise."""
-        kind, empty = part.value[TYPE], part.value[key] == []
-        if empty:
-            problem = Problem(
-                "unknown-key",
-                f"'{key}' is not a key of {kind}; it is empty, so it is ignored",
-                part.key_span((key,)),
-                severity="warning",
-            )
+        text = f"'{key}' is not a key of {part.value[TYPE]}"
+        if part.value[key] == []:
+            text = f"{text}; it is empty, so it is ignored"
+            problem = Problem("unknown-key", text, part.key_span((key,)), severity="warning")
         else:
-            problem = Problem(
-                "unsupported",
-                f"'{key}' is not a key of {kind}: a value other than [] is not supported",
-                part.span((key,)),
-            )
+            text = f"{text}: a value other than [] is not supported"
+            problem = Problem("unsupported", text, part.span((key,)))
         self.problems.add([_with_owner(part, problem)])
 
 

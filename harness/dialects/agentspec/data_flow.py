@@ -332,7 +332,7 @@ class NodeResult:
 class Visit:
     """A visit of a node.
 
-    node      the node
+    node      the node, of the type that its body runs
     inputs    the values of its inputs, cast to their types
     incoming  the same before they are cast, with their sources
     state     the state of the flow
@@ -340,7 +340,7 @@ class Visit:
     graph_of  compiles a flow or an agent
     """
 
-    node: Node
+    node: Any
     inputs: Mapping[str, Any]
     incoming: Mapping[str, IncomingValue]
     state: State

@@ -8,10 +8,9 @@ from __future__ import annotations
 from collections.abc import Collection, Iterable, Iterator, Sequence
 from typing import Any, Final
 
-from harness.dialects.agentspec import properties as placeholders
 from harness.dialects.agentspec.data_flow import DataFlow, NodeOutput
 from harness.dialects.agentspec.flows import BranchingNode, EndNode, Flow, Node, StartNode
-from harness.dialects.agentspec.properties import CastError, Property, fits
+from harness.dialects.agentspec.properties import PLACEHOLDER, CastError, Property, fits
 from harness.dialects.agentspec.types import castable, same_type
 from harness.dialects.kit.manifest import reachable
 from harness.errors import Problem, Span
@@ -65,8 +64,8 @@ def data_edges_fit(flow: Flow) -> Iterator[Problem]:
             given, wanted = source[edge.source_output], target[edge.destination_input]
             if not castable(given.type, wanted.type):
                 text = (
-                    f"{edge}: output '{given.title}' of the {edge.source_node} is {given.type_text}, which cannot "
-                    f"be converted to input '{wanted.title}' of the {edge.destination_node}, {wanted.type_text}"
+                    f"{edge}: output '{given.title}' of the {edge.source_node} is {given.type}, which cannot "
+                    f"be converted to input '{wanted.title}' of the {edge.destination_node}, {wanted.type}"
                 )
                 yield Problem("property-type", text, edge.span("destination_input"))
 
@@ -103,8 +102,8 @@ def outputs_fit_inputs_by_name(flow: Flow) -> Iterator[Problem]:
                 continue
             source = kinds[title][-1]
             text = (
-                f"{flow}: by name, output '{title}' of the {source.node} is {_property(source).type_text}, "
-                f"which cannot be converted to that input of the {node}, {wanted.type_text}"
+                f"{flow}: by name, output '{title}' of the {source.node} is {_property(source).type}, "
+                f"which cannot be converted to that input of the {node}, {wanted.type}"
             )
             yield Problem("property-type", text, _location_of_input(node, title))
 
@@ -142,7 +141,7 @@ def _location_of_input(node: Node, title: str) -> Span:
             return node.span("inputs", index)
     for name in type(node).model_fields:
         text = getattr(node, name)
-        for found in placeholders.PLACEHOLDER.finditer(text) if isinstance(text, str) else ():
+        for found in PLACEHOLDER.finditer(text) if isinstance(text, str) else ():
             if found[1] == title:
                 return node.span_in_text(name, found.start(), len(found[0]))
     return node.span()
@@ -208,7 +207,7 @@ def _input_text(wanted: Property, sources: Sequence[Property]) -> str:
     """Return a description of an input, with the types that it has or gets."""
     takes_text = wanted.type.anything or any(kind.name == "string" for kind in wanted.type.alternatives)
     verb, given = ("gets", sources) if takes_text and sources else ("is", [wanted])
-    kinds = dict.fromkeys(item.type_text for item in given)
+    kinds = dict.fromkeys(str(item.type) for item in given)
     return f"its input '{wanted.title}', which {verb} {' or '.join(kinds)}"
 
 
@@ -233,8 +232,7 @@ def end_nodes_agree(flow: Flow) -> Iterator[Problem]:
             other, first = seen.setdefault(title, (end, item))
             if not same_type(first.type, item.type):
                 text = (
-                    f"{flow}: output '{title}' is {first.type_text} in the {other}, "
-                    f"and {item.type_text} in the {end}"
+                    f"{flow}: output '{title}' is {first.type} in the {other}, and {item.type} in the {end}"
                 )
                 yield Problem("property-type", text, end.span("outputs"))
 
@@ -257,7 +255,7 @@ def outputs_come_from_end_nodes(flow: Flow) -> Iterator[Problem]:
             kind = end.outputs[item.title]
             fits = castable if item.has_default else same_type
             if not fits(kind.type, item.type):
-                text = f"{flow}: output '{item.title}' is {kind.type_text} in the {end}, not {item.type_text}"
+                text = f"{flow}: output '{item.title}' is {kind.type} in the {end}, not {item.type}"
                 yield Problem("property-type", text, span)
                 break
         lacking = [end.name for end in flow.end_nodes if end not in having]

@@ -11,11 +11,7 @@ from typing import Any, Final, NamedTuple
 
 from pydantic import BaseModel, Field
 
-from harness.dialects.agentspec import component as agentic
-from harness.dialects.agentspec import component as llm_configs
-from harness.dialects.agentspec import component as tools
-from harness.dialects.agentspec import component as transports
-from harness.dialects.agentspec import flows
+from harness.dialects.agentspec import component, flows
 from harness.dialects.agentspec.component import Component
 from harness.dialects.agentspec.data_flow import is_single_string
 from harness.dialects.agentspec.tables import REFERENCE, TABLE, TYPE, VERSION, missing_root_problem
@@ -29,46 +25,43 @@ PLUGIN: Final = "component_plugin_name"
 PLUGIN_KEYS: Final = "component_plugin_"
 
 VERSIONS: Final = ("25.4.1", "25.4.2")
+LATER: Final = VERSIONS[1]
 OLD_VERSIONS: Final = ("25.4.0",)
 _RELEASE: Final = re.compile(r"\d{1,4}(\.\d{1,4})*", re.ASCII)
 
 
 class LaterField(NamedTuple):
-    """A field that a later version adds.
+    """A field that the later version adds.
 
-    since           the version
     kinds           the components that have it
     neutral_values  the values that mean the same as leaving it out; None if all do
     """
 
-    since: str
     kinds: tuple[type[Component], ...]
     neutral_values: tuple[Any, ...] | None
 
 
 LATER_FIELDS: Final[Mapping[str, LaterField]] = {
-    "requires_confirmation": LaterField("25.4.2", (tools.Tool,), (False,)),
-    "human_in_the_loop": LaterField("25.4.2", (agentic.Agent,), (True,)),
-    "toolboxes": LaterField("25.4.2", (agentic.Agent,), ([],)),
-    "sensitive_headers": LaterField("25.4.2", (tools.RemoteCall, transports.RemoteTransport), ({}, None)),
-    "api_type": LaterField("25.4.2", (llm_configs.LlmConfig,), ("chat_completions", "oci")),
-    "api_key": LaterField("25.4.2", (llm_configs.OpenAiCompatibleConfig, llm_configs.OpenAiConfig), None),
-    "conversation_store_id": LaterField("25.4.2", (llm_configs.OciGenAiConfig,), (None,)),
+    "requires_confirmation": LaterField((component.Tool,), (False,)),
+    "human_in_the_loop": LaterField((component.Agent,), (True,)),
+    "toolboxes": LaterField((component.Agent,), ([],)),
+    "sensitive_headers": LaterField((component.RemoteCall, component.RemoteTransport), ({}, None)),
+    "api_type": LaterField((component.LlmConfig,), ("chat_completions", "oci")),
+    "api_key": LaterField((component.OpenAiCompatibleConfig, component.OpenAiConfig), None),
+    "conversation_store_id": LaterField((component.OciGenAiConfig,), (None,)),
 }
-"""The fields that later versions add, by name."""
+"""The fields that the later version adds, by name."""
 
 
 class LaterValue(NamedTuple):
-    """Values of a field that a later version adds.
+    """Values of a field that the later version adds.
 
-    since      the version
     kind       the components that have the field
     field      its key
     text       a description of the values
     has_value  true for a component with such a value
     """
 
-    since: str
     kind: type[Component]
     field: str
     text: str
@@ -77,21 +70,19 @@ class LaterValue(NamedTuple):
 
 LATER_VALUES: Final[Sequence[LaterValue]] = (
     LaterValue(
-        "25.4.2",
         flows.LlmNode,
         "outputs",
         "outputs other than one string",
         lambda node: bool(node.declared_outputs) and not is_single_string(node.outputs),
     ),
     LaterValue(
-        "25.4.2",
-        tools.RemoteCall,
+        component.RemoteCall,
         "data",
         "data other than a mapping",
         lambda call: not isinstance(call.data, dict),
     ),
 )
-"""The values that later versions add to fields."""
+"""The values that the later version adds to fields."""
 
 _LATER_TYPES: Final = """
 LlmConfig Swarm ManagerWorkers SpecializedAgent AgentSpecializationParameters A2AAgent A2AConnectionConfig
@@ -105,52 +96,26 @@ LATER_TYPES: Final = frozenset(_LATER_TYPES.split())
 """The component types that versions after 25.4.1 add."""
 
 WAYFLOW_FIELDS: Final[Mapping[str, type[Component]]] = {
-    "agents": agentic.Agent,
-    "flows": agentic.Agent,
+    "agents": component.Agent,
+    "flows": component.Agent,
     "state": flows.Flow,
 }
 """Fields that WayFlow writes into configurations although no version has them, and the components that get them."""
 
-TYPES: Final[Mapping[str, type[Component]]] = {
-    model.__name__: model
-    for model in (
-        agentic.Agent,
-        agentic.OciAgent,
-        agentic.OpenAiAgent,
-        llm_configs.OpenAiCompatibleConfig,
-        llm_configs.VllmConfig,
-        llm_configs.OllamaConfig,
-        llm_configs.OpenAiConfig,
-        llm_configs.OciGenAiConfig,
-        llm_configs.OciClientConfigWithSecurityToken,
-        llm_configs.OciClientConfigWithApiKey,
-        llm_configs.OciClientConfigWithInstancePrincipal,
-        llm_configs.OciClientConfigWithResourcePrincipal,
-        tools.ServerTool,
-        tools.ClientTool,
-        tools.RemoteTool,
-        tools.MCPTool,
-        transports.StdioTransport,
-        transports.SSETransport,
-        transports.StreamableHTTPTransport,
-        transports.SSEmTLSTransport,
-        transports.StreamableHTTPmTLSTransport,
-        flows.Flow,
-        flows.ControlFlowEdge,
-        flows.DataFlowEdge,
-        flows.StartNode,
-        flows.EndNode,
-        flows.LlmNode,
-        flows.ApiNode,
-        flows.AgentNode,
-        flows.FlowNode,
-        flows.MapNode,
-        flows.BranchingNode,
-        flows.ToolNode,
-        flows.InputMessageNode,
-        flows.OutputMessageNode,
-    )
-}
+_SECTIONS: Final[Sequence[tuple[type[Component], ...]]] = (
+    (component.Agent, component.OciAgent, component.OpenAiAgent),
+    (component.OpenAiCompatibleConfig, component.VllmConfig, component.OllamaConfig),
+    (component.OpenAiConfig, component.OciGenAiConfig),
+    (component.OciClientConfigWithSecurityToken, component.OciClientConfigWithApiKey),
+    (component.OciClientConfigWithInstancePrincipal, component.OciClientConfigWithResourcePrincipal),
+    (component.ServerTool, component.ClientTool, component.RemoteTool, component.MCPTool),
+    (component.StdioTransport, component.SSETransport, component.StreamableHTTPTransport),
+    (component.SSEmTLSTransport, component.StreamableHTTPmTLSTransport),
+    (flows.Flow, flows.ControlFlowEdge, flows.DataFlowEdge, flows.StartNode, flows.EndNode, flows.LlmNode),
+    (flows.ApiNode, flows.AgentNode, flows.FlowNode, flows.MapNode, flows.BranchingNode, flows.ToolNode),
+    (flows.InputMessageNode, flows.OutputMessageNode),
+)
+TYPES: Final = {model.__name__: model for section in _SECTIONS for model in section}
 """The component types of Agent Spec, by name."""
 
 
@@ -210,11 +175,6 @@ def version_of(main: Document) -> str:
     """Return the version that a configuration is read as: without one, the newest. Its version has no problem."""
     written = main.value.get(VERSION, VERSIONS[-1])
     return VERSIONS[0] if written in OLD_VERSIONS else str(written)
-
-
-def is_before(version: str, since: str) -> bool:
-    """True if a version is before another; both are known."""
-    return VERSIONS.index(version) < VERSIONS.index(since)
 
 
 def version_problems(document: Document, *, required: bool) -> Iterator[Problem]:

@@ -8,7 +8,6 @@ from typing import Annotated, Any, Final, Literal, cast
 
 from pydantic import Field, field_validator
 
-from harness.dialects.agentspec import properties as placeholders
 from harness.dialects.agentspec.component import (
     AgenticComponent,
     Component,
@@ -19,7 +18,7 @@ from harness.dialects.agentspec.component import (
     Tool,
     text_properties,
 )
-from harness.dialects.agentspec.properties import Property
+from harness.dialects.agentspec.properties import Property, placeholder_names
 
 NEXT: Final = "next"
 DEFAULT: Final = "default"
@@ -109,7 +108,7 @@ class LlmNode(Node, title="an LlmNode"):
     prompt_template: str
 
     def inferred_inputs(self) -> Sequence[Property]:
-        return text_properties(placeholders.names(self.prompt_template))
+        return text_properties(placeholder_names(self.prompt_template))
 
     def inferred_outputs(self) -> Sequence[Property]:
         return self.declared_outputs or text_properties(["generated_text"])
@@ -183,7 +182,7 @@ class InputMessageNode(Node, title="an InputMessageNode"):
     message: str | None = None
 
     def inferred_inputs(self) -> Sequence[Property]:
-        return text_properties(placeholders.names(self.message))
+        return text_properties(placeholder_names(self.message))
 
     def inferred_outputs(self) -> Sequence[Property]:
         return text_properties([self.declared_outputs[0].title if self.declared_outputs else "user_input"])
@@ -195,7 +194,7 @@ class OutputMessageNode(Node, title="an OutputMessageNode"):
     message: str
 
     def inferred_inputs(self) -> Sequence[Property]:
-        return text_properties(placeholders.names(self.message))
+        return text_properties(placeholder_names(self.message))
 
     def inferred_outputs(self) -> Sequence[Property]:
         return ()

@@ -20,12 +20,11 @@ from harness.dialects.agentspec.component import (
     ClientTransport,
     Component,
     MCPTool,
+    MutualTLSTransport,
     RemoteCall,
     RemoteTool,
     RemoteTransport,
-    SSEmTLSTransport,
     StdioTransport,
-    StreamableHTTPmTLSTransport,
     Tool,
 )
 from harness.dialects.agentspec.data_flow import (
@@ -83,8 +82,7 @@ async def run_map(visit: Visit) -> NodeResult:
 
     spec: "asynchronously map each value of a collection".
     """
-    node = visit.node
-    assert isinstance(node, MapNode)
+    node: MapNode = visit.node
     results = await staggered_gather(
         visit.run_inside(node.subflow, inputs, key=str(index))
         for index, inputs in enumerate(_run_inputs(node, visit))
@@ -102,10 +100,10 @@ def _run_inputs(node: MapNode, visit: Visit) -> Sequence[Mapping[str, Any]]:
     if not inner:
         return ()
     lists = {
-        title: visit.inputs[title]
-        for title in inner
-        if _is_iterated(visit.incoming[title], inner[title])
-        and isinstance(visit.inputs[title], list)  # the value may have been cast to another declared type
+        title: value
+        for title, item in inner.items()
+        if isinstance(value := visit.inputs[title], list)  # it may have been cast to another declared type
+        and _is_iterated(visit.incoming[title], item)
     }
     lengths = {title: len(value) for title, value in lists.items()}
     if len(set(lengths.values())) > 1:
@@ -206,7 +204,7 @@ def endpoint_of(transport: ClientTransport) -> MCPEndpoint:
         env=(stdio.env if stdio else None) or {},
         cwd=stdio.cwd if stdio else None,
         read_timeout_s=transport.session_parameters.read_timeout_seconds,
-        client_certificate=isinstance(transport, SSEmTLSTransport | StreamableHTTPmTLSTransport),
+        client_certificate=isinstance(transport, MutualTLSTransport),
         alias=transport.name,
     )
 
@@ -309,12 +307,12 @@ async def start(visit: Visit) -> NodeResult:
 
 async def end(visit: Visit) -> NodeResult:
     """Run an EndNode: its inputs are the outputs of the flow, its `branch_name` the branch of the flow."""
-    return NodeResult(visit.inputs, _node(visit, flows.EndNode).branch_name)
+    return NodeResult(visit.inputs, visit.node.branch_name)
 
 
 async def llm(visit: Visit) -> NodeResult:
     """Run an LlmNode: send one user message, the rendered prompt. The conversation is neither sent nor changed."""
-    node = _node(visit, flows.LlmNode)
+    node: flows.LlmNode = visit.node
     prompt = str(render(node.prompt_template, visit.inputs))
     outputs = node.outputs
     wanted = None
@@ -332,7 +330,7 @@ async def api(visit: Visit) -> NodeResult:
 
     A response that is not an object is the value of a single output, as for a RemoteTool.
     """
-    node = _node(visit, flows.ApiNode)
+    node: flows.ApiNode = visit.node
     answer = await perform(node, visit.inputs, visit.ctx)
     if not isinstance(answer, Mapping):
         return NodeResult(outputs_from_tool(answer, node.outputs, str(node)))
@@ -346,7 +344,7 @@ async def agent(visit: Visit) -> NodeResult:
 
     schema: "If branches are configured, the agent will be prompted to select a branch".
     """
-    node = _node(visit, flows.AgentNode)
+    node: flows.AgentNode = visit.node
     result = await visit.run_inside(node.agent, visit.inputs)
     if not isinstance(node.agent, Agent) or len(node.branches) < 2:
         return result
@@ -363,7 +361,7 @@ async def agent(visit: Visit) -> NodeResult:
 
 async def tool(visit: Visit) -> NodeResult:
     """Run a ToolNode: call the tool. The text of an error that an MCP server reports becomes the output."""
-    node = _node(visit, flows.ToolNode)
+    node: flows.ToolNode = visit.node
     try:
         returned = await call(node.tool, visit.inputs, visit.ctx)
     except ToolReportedError as error:
@@ -377,14 +375,14 @@ async def branching(visit: Visit) -> NodeResult:
 
     The keys are text, so a value of another type matches none: an input declared as an integer takes `default`.
     """
-    node = _node(visit, flows.BranchingNode)
+    node: flows.BranchingNode = visit.node
     key = next(iter(visit.inputs.values()))
     return NodeResult(branch=node.mapping.get(key, flows.DEFAULT) if isinstance(key, str) else flows.DEFAULT)
 
 
 async def input_message(visit: Visit) -> NodeResult:
     """Run an InputMessageNode: append its message, interrupt, and append the user's answer."""
-    node = _node(visit, flows.InputMessageNode)
+    node: flows.InputMessageNode = visit.node
     question = None if node.message is None else str(render(node.message, visit.inputs))
     messages = [] if question is None else [agent_message(question, node.name)]
     answer = answer_text(await visit.ctx.pause(question, partial_update={"messages": messages}))
@@ -395,13 +393,13 @@ async def input_message(visit: Visit) -> NodeResult:
 
 async def output_message(visit: Visit) -> NodeResult:
     """Run an OutputMessageNode: append its message."""
-    node = _node(visit, flows.OutputMessageNode)
+    node: flows.OutputMessageNode = visit.node
     return NodeResult(messages=[agent_message(str(render(node.message, visit.inputs)), node.name)])
 
 
 async def flow(visit: Visit) -> NodeResult:
     """Run a FlowNode: its branch is that of the subflow's EndNode that was reached."""
-    return await visit.run_inside(_node(visit, flows.FlowNode).subflow, visit.inputs)
+    return await visit.run_inside(visit.node.subflow, visit.inputs)
 
 
 BODIES: Final[Mapping[type[Component], Body]] = {
@@ -418,8 +416,3 @@ BODIES: Final[Mapping[type[Component], Body]] = {
     flows.OutputMessageNode: output_message,
 }
 """The body of each node type of Agent Spec."""
-
-
-def _node(visit: Visit, model: type[Any]) -> Any:
-    assert isinstance(visit.node, model)
-    return visit.node

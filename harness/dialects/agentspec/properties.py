@@ -20,8 +20,6 @@ from harness.matchers.schema_flaws import schema_flaw
 from harness.source.document import DocumentPath
 from harness.source.models import Mistake, describe
 
-Path = tuple[str | int, ...]
-
 _NUMBER: Final = re.compile(r"[+-]?\d+(\.\d+)?([eE][+-]?\d+)?", re.ASCII)
 
 
@@ -30,14 +28,14 @@ class CastError(HarnessError):
 
     code = "cast"
 
-    def __init__(self, value: Any, wanted: str, path: Path = ()) -> None:
+    def __init__(self, value: Any, wanted: str, path: DocumentPath = ()) -> None:
         self.value, self.wanted, self.path = value, wanted, path
         steps = "".join(f"[{step}]" if isinstance(step, int) else f".{step}" for step in path)
         place = f"{steps.removeprefix('.')}: " if path else ""
         super().__init__(f"{place}expected a value of type {wanted}, found {describe(value)}")
 
 
-def cast_value(value: Any, wanted: Type, path: Path = ()) -> Any:
+def cast_value(value: Any, wanted: Type, path: DocumentPath = ()) -> Any:
     """Cast a value to a type. `value` is not modified; `path` is its path in the whole value, for errors.
 
     Raises:
@@ -96,16 +94,16 @@ def as_text(value: Any) -> str:
 # ---------------------------------------------------------------- casting
 
 
-def _cast_to(value: Any, wanted: Alternative, path: Path) -> Any:
+def _cast_to(value: Any, wanted: Alternative, path: DocumentPath) -> Any:
     return _CASTS[wanted.name](value, wanted, path)
 
 
-def _to_null(value: Any, wanted: Alternative, path: Path) -> None:
+def _to_null(value: Any, wanted: Alternative, path: DocumentPath) -> None:
     if value is not None:
         raise CastError(value, "null", path)
 
 
-def _to_string(value: Any, wanted: Alternative, path: Path) -> str:
+def _to_string(value: Any, wanted: Alternative, path: DocumentPath) -> str:
     if isinstance(value, str):
         return value
     try:
@@ -114,7 +112,7 @@ def _to_string(value: Any, wanted: Alternative, path: Path) -> str:
         raise CastError(value, "string", path) from None
 
 
-def _to_boolean(value: Any, wanted: Alternative, path: Path) -> bool:
+def _to_boolean(value: Any, wanted: Alternative, path: DocumentPath) -> bool:
     if isinstance(value, int | float):
         return value != 0
     if isinstance(value, str) and value.strip().lower() in ("true", "false"):
@@ -122,7 +120,7 @@ def _to_boolean(value: Any, wanted: Alternative, path: Path) -> bool:
     raise CastError(value, "boolean", path)
 
 
-def _to_integer(value: Any, wanted: Alternative, path: Path) -> int:
+def _to_integer(value: Any, wanted: Alternative, path: DocumentPath) -> int:
     number = _parse_number(value) if isinstance(value, str) else value
     if isinstance(number, int):
         return int(number)
@@ -132,7 +130,7 @@ def _to_integer(value: Any, wanted: Alternative, path: Path) -> int:
     raise CastError(value, "integer", path)
 
 
-def _to_number(value: Any, wanted: Alternative, path: Path) -> float:
+def _to_number(value: Any, wanted: Alternative, path: DocumentPath) -> float:
     number = _parse_number(value) if isinstance(value, str) else value
     try:
         if isinstance(number, int | float):
@@ -154,13 +152,13 @@ def _parse_number(text: str) -> int | float | None:
     return number if math.isfinite(number) else None
 
 
-def _to_array(value: Any, wanted: Alternative, path: Path) -> list[Any]:
+def _to_array(value: Any, wanted: Alternative, path: DocumentPath) -> list[Any]:
     if not isinstance(value, list | tuple):
         raise CastError(value, str(Type((wanted,))), path)
     return [cast_value(item, wanted.items, (*path, index)) for index, item in enumerate(value)]
 
 
-def _to_object(value: Any, wanted: Alternative, path: Path) -> dict[str, Any]:
+def _to_object(value: Any, wanted: Alternative, path: DocumentPath) -> dict[str, Any]:
     if not isinstance(value, Mapping):
         raise CastError(value, "object", path)
     result = {}
@@ -174,7 +172,7 @@ def _to_object(value: Any, wanted: Alternative, path: Path) -> dict[str, Any]:
     return result
 
 
-_CASTS: Final[dict[str, Callable[[Any, Alternative, Path], Any]]] = {
+_CASTS: Final[dict[str, Callable[[Any, Alternative, DocumentPath], Any]]] = {
     "null": _to_null,
     "string": _to_string,
     "boolean": _to_boolean,
@@ -254,11 +252,6 @@ class Property:
     def default(self) -> Any:
         """A copy of the default. Raises KeyError if there is none."""
         return deepcopy(self.schema["default"])
-
-    @property
-    def type_text(self) -> str:
-        """The type in words: `string`, `array of number`, `integer or null`, `anything`."""
-        return str(self.type)
 
     def cast(self, value: Any) -> Any:
         """Cast a value to the type of the property.
@@ -374,7 +367,7 @@ def _schema_mistakes(schema: Mapping[str, Any]) -> Iterator[Mistake]:
 PLACEHOLDER: Final = re.compile(r"{{\s*(\w+)\s*}}")
 
 
-def names(value: Any) -> list[str]:
+def placeholder_names(value: Any) -> list[str]:
     """Return the names of the placeholders in a value, each once, in order."""
     return list(dict.fromkeys(found[1] for found in placeholders(value, PLACEHOLDER)))
 

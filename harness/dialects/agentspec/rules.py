@@ -230,8 +230,8 @@ def _matching(
             hint = did_you_mean(item.title, expected)
             yield Problem("unknown-property", text, component.span(side, index), hint)
         elif not _specialises(item, expected[item.title]):
-            kind = expected[item.title].type_text
-            text = f"{component}: {side[:-1]} '{item.title}' is {kind}, and cannot be declared as {item.type_text}"
+            kind = expected[item.title].type
+            text = f"{component}: {side[:-1]} '{item.title}' is {kind}, and cannot be declared as {item.type}"
             yield Problem("property-type", text, component.span(side, index))
     titles = {item.title for item in written}
     for title in expected:
@@ -308,7 +308,7 @@ def input_is_text(node: InputMessageNode) -> Iterator[Problem]:
     """The output of an InputMessageNode is a string. spec: "One string property"."""
     for index, item in enumerate(node.declared_outputs or ()):
         if not same_type(item.type, _TEXT):
-            text = f"{node}: the user's input is a string, and cannot be declared as {item.type_text}"
+            text = f"{node}: the user's input is a string, and cannot be declared as {item.type}"
             yield Problem("property-type", text, node.span("outputs", index))
 
 
@@ -329,7 +329,7 @@ def reducers_fit(node: MapNode) -> Iterator[Problem]:
             text = f"{node}: reducer of '{title}', which is not an output of {node.subflow}"
             yield Problem("unknown-property", text, span, did_you_mean(title, outputs))
         elif reducer in _REDUCIBLE and not _reducible(outputs[title], _REDUCIBLE[reducer]):
-            text = f"{node}: {reducer} of '{title}', which is {outputs[title].type_text}"
+            text = f"{node}: {reducer} of '{title}', which is {outputs[title].type}"
             yield Problem("property-type", text, span)
 
 

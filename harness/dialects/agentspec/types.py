@@ -23,7 +23,10 @@ NO_DEFAULT: Final = object()
 
 @dataclass(frozen=True, eq=False)
 class Type:
-    """The alternatives of a value, or any type (`anything`). With neither, no value has this type (`nothing`)."""
+    """The alternatives of a value, or any type (`anything`). With neither, no value has this type (`nothing`).
+
+    `str` gives it in words: `string`, `array of number`, `integer or null`, `anything`.
+    """
 
     alternatives: tuple[Alternative, ...] = ()
     anything: bool = False

@@ -426,7 +426,7 @@ def test_two_tools_with_the_same_name_are_a_warning(loader: Loader) -> None:
 def test_null_in_a_list_of_types_is_the_type_null(loader: Loader, written: Any) -> None:
     """spec: "an output of type `number` can connect to an input of type `[number, null]`"."""
     found = loader.agent(configurations.agent(outputs=f"[{written}]")).outputs["a"]
-    assert "string or null" in found.type_text or "(string or null)" in found.type_text
+    assert "string or null" in str(found.type) or "(string or null)" in str(found.type)
     assert found.default in (None, [None])
 
 

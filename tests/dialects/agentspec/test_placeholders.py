@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from harness.dialects.agentspec.properties import names, render
+from harness.dialects.agentspec.properties import placeholder_names, render
 
 
 @pytest.mark.parametrize(
@@ -22,7 +22,7 @@ from harness.dialects.agentspec.properties import names, render
     ],
 )
 def test_names_in_order_of_appearance(value: Any, found: Any) -> None:
-    assert names(value) == found
+    assert placeholder_names(value) == found
 
 
 @pytest.mark.parametrize(
@@ -68,6 +68,6 @@ def test_law_without_values_a_template_is_itself(template: Any) -> None:
 
 @given(templates)
 def test_law_with_a_value_for_every_name_no_placeholder_is_left(template: Any) -> None:
-    rendered = render(template, dict.fromkeys(names(template), "-"))
+    rendered = render(template, dict.fromkeys(placeholder_names(template), "-"))
 
-    assert names(rendered) == []
+    assert placeholder_names(rendered) == []

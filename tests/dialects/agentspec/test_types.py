@@ -231,7 +231,7 @@ def test_a_property_has_a_title_and_a_default_of_its_own() -> None:
     ],
 )
 def test_the_text_of_a_type(schema: Any, text: Any) -> None:
-    assert Property({**schema, "title": "x"}).type_text == text
+    assert str(Property({**schema, "title": "x"}).type) == text
 
 
 @pytest.mark.parametrize(
