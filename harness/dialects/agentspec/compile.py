@@ -23,6 +23,7 @@ from harness.dialects.agentspec.component import (
     inner_first,
 )
 from harness.dialects.agentspec.configuration import Configuration
+from harness.dialects.agentspec.dialect import VERSION
 from harness.dialects.agentspec.document import TYPES, VERSIONS, as_newest_known
 from harness.dialects.agentspec.flow_graph import flow_graph, node_names
 from harness.dialects.agentspec.flows import AgentNode, Flow, FlowNode, InputMessageNode, MapNode
@@ -33,7 +34,6 @@ from harness.dialects.agentspec.plugins import (
     as_plugin,
     installed_plugins,
 )
-from harness.dialects.agentspec.tables import VERSION
 from harness.dialects.kit.manifest import UnimportedObject, load_hook, refuse_deep_nesting
 from harness.dialects.request import LoadRequest
 from harness.errors import ManifestError, Problem

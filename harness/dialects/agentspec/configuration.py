@@ -17,6 +17,7 @@ from harness.dialects.agentspec.component import (
     holds_single_component,
 )
 from harness.dialects.agentspec.data_rules import nearest_type
+from harness.dialects.agentspec.dialect import REFERENCE, TABLE, TYPE, VERSION, table_entries
 from harness.dialects.agentspec.document import (
     LATER,
     LATER_FIELDS,
@@ -40,7 +41,6 @@ from harness.dialects.agentspec.references import (
     TooManyNodes,
     UnreadableValue,
 )
-from harness.dialects.agentspec.tables import REFERENCE, TABLE, TYPE, VERSION, table_entries
 from harness.dialects.kit.manifest import Problems, sexagesimals
 from harness.dialects.request import LoadRequest
 from harness.errors import ManifestError, Problem, Span

@@ -14,7 +14,7 @@ from pydantic import BaseModel, Field
 from harness.dialects.agentspec import component, flows
 from harness.dialects.agentspec.component import Component
 from harness.dialects.agentspec.data_flow import is_single_string
-from harness.dialects.agentspec.tables import REFERENCE, TABLE, TYPE, VERSION, missing_root_problem
+from harness.dialects.agentspec.dialect import REFERENCE, TABLE, TYPE, VERSION, missing_root_problem
 from harness.dialects.kit.manifest import Problems
 from harness.errors import Problem
 from harness.source.display import nearest

@@ -24,9 +24,9 @@ from harness.dialects.agentspec.component import (
     component_fields,
 )
 from harness.dialects.agentspec.data_flow import NodeResult
+from harness.dialects.agentspec.dialect import REFERENCE, TABLE, TYPE, VERSION
 from harness.dialects.agentspec.document import VERSIONS
 from harness.dialects.agentspec.flows import Flow, Node
-from harness.dialects.agentspec.tables import REFERENCE, TABLE, TYPE, VERSION
 from harness.engine.context import NodeContext
 from harness.errors import HarnessError, ManifestError, Problem
 from harness.graph.to_json import to_json

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, Final
 
-from harness.dialects.agentspec.tables import REFERENCE, TYPE, mapped_entries, table_entries
+from harness.dialects.agentspec.dialect import REFERENCE, TYPE, mapped_entries, table_entries
 from harness.dialects.dialect import Prompt, Tunable
 from harness.dialects.kit.manifest import Problems, temperature, tool_lists
 from harness.dialects.request import LoadRequest

@@ -12,8 +12,8 @@ from pathlib import Path
 from typing import Any, Final, TypeVar
 
 from harness.dialects.agentspec.component import BROKEN, Component
+from harness.dialects.agentspec.dialect import REFERENCE, TABLE, TYPE, VERSION, mapped_entries, table_entries
 from harness.dialects.agentspec.document import version_problems
-from harness.dialects.agentspec.tables import REFERENCE, TABLE, TYPE, VERSION, mapped_entries, table_entries
 from harness.dialects.kit.manifest import Problems
 from harness.errors import Problem, Span
 from harness.source.display import did_you_mean, nearest

@@ -9,18 +9,9 @@ from typing import Any, Final
 
 from harness.dialects.kit.manifest import Problems, input_values, only_document, refuse_deep_nesting
 from harness.dialects.loki import document as doc
-from harness.dialects.loki.agent_node import CONFIG, GRAPH, is_file_name
-from harness.dialects.loki.document import (
-    INITIAL_PROMPT,
-    AgentNode,
-    ApprovalNode,
-    GraphFile,
-    InputNode,
-    LLMNode,
-    RagNode,
-    ScriptNode,
-)
-from harness.dialects.loki.llm_node import ModelSettings
+from harness.dialects.loki.dialect import MANIFEST
+from harness.dialects.loki.document import INITIAL_PROMPT, GraphFile
+from harness.dialects.loki.model_nodes import CONFIG, ModelSettings, is_file_name
 from harness.dialects.loki.nodes import OUTPUT, AgentContext, node_function
 from harness.dialects.loki.routing import edges_and_routers
 from harness.dialects.loki.rules import Rules
@@ -50,32 +41,22 @@ def lifecycle(context: AgentContext, document: Document) -> Lifecycle:
             await _check_functions(context, document, run)
 
     async def accept(value: Any, _run: RunContext) -> Mapping[str, Any]:
-        values = input_values(
-            value, INITIAL_PROMPT, "an input is text (initial_prompt) or a mapping of state keys"
-        )
-        return {**deepcopy(graph.initial_state), **values}
+        expected = "an input is text (initial_prompt) or a mapping of state keys"
+        return {**deepcopy(graph.initial_state), **input_values(value, INITIAL_PROMPT, expected)}
 
     async def finish(_state: State, run: RunContext) -> Any:
         return run.resources.get(OUTPUT)
 
-    return Lifecycle(prepare=prepare, accept=accept, guard=_guard(graph), finish=finish)
-
-
-def _guard(graph: GraphFile) -> Any:
-    settings = graph.settings
-
     def guard(entry: NodeEntry) -> Exception | None:
-        most = settings.max_loop_iterations
+        most, timeout = graph.settings.max_loop_iterations, graph.settings.timeout
         if entry.nth > most:
             return VisitLimit(f"Node '{entry.node}' visited {entry.nth} times (max_loop_iterations={most})")
-        if settings.timeout is not None and entry.elapsed_s > settings.timeout:
-            return TimeoutError(
-                f"the graph timed out before node '{entry.node}': {entry.elapsed_s:g} s have passed, and its timeout "
-                f"is {settings.timeout:g} s"
-            )
+        if timeout is not None and entry.elapsed_s > timeout:
+            passed = f"{entry.elapsed_s:g} s have passed, and its timeout is {timeout:g} s"
+            return TimeoutError(f"the graph timed out before node '{entry.node}': {passed}")
         return None
 
-    return guard
+    return Lifecycle(prepare=prepare, accept=accept, guard=guard, finish=finish)
 
 
 async def _check_functions(context: AgentContext, document: Document, run: RunContext) -> None:
@@ -88,7 +69,7 @@ async def _check_functions(context: AgentContext, document: Document, run: RunCo
     """
     problems = []
     for id_, node in context.graph.nodes.items():
-        for index, entry in enumerate(node.tools if isinstance(node, LLMNode) else ()):
+        for index, entry in enumerate(node.tools if isinstance(node, doc.LLMNode) else ()):
             if entry in context.tools.names():
                 continue
             try:
@@ -158,21 +139,15 @@ def _load(request: LoadRequest, inherited: str | None) -> Graph:
     _check_folder(request)
     document = only_document(request, what="a Loki graph agent", yaml="1.2")
     if request.path.name == CONFIG and "nodes" not in (document.value or ()):
-        text = f"a {CONFIG} is of {_ORDINARY}: a graph agent has a {GRAPH}"
+        text = f"a {CONFIG} is of {_ORDINARY}: a graph agent has a {MANIFEST}"
         raise ManifestError(Problem("missing-file", text, document.span()))
     graph = validate(GraphFile, document)
     folder = request.path.resolve().parent.name
     name = graph.name or folder
     if request.agent not in (None, name, folder):  # Loki names an agent by its folder
         text = f"this graph agent is '{name}', but '{request.agent}' was requested"
-        raise ManifestError(
-            Problem(
-                "unknown-agent",
-                text,
-                document.span(("name",)),
-                did_you_mean(str(request.agent), [name, folder]),
-            )
-        )
+        hint = did_you_mean(str(request.agent), [name, folder])
+        raise ManifestError(Problem("unknown-agent", text, document.span(("name",)), hint))
     env = environment_of(graph, request)
     tools = ToolUniverse.of(graph.global_tools, graph.mcp_servers, request, env)
     rules = Rules(graph, document, request, tools)
@@ -190,6 +165,8 @@ def _load(request: LoadRequest, inherited: str | None) -> Graph:
     graph = graph.with_model(inherited)
     context = AgentContext(graph, document, request, tools, rules.scripts, env, load)
     edges, routers = edges_and_routers(graph, document)
+    pausing = (doc.ApprovalNode, doc.InputNode, doc.AgentNode)
+    scripts = frozenset(id_ for id_, node in graph.nodes.items() if isinstance(node, doc.ScriptNode))
     nodes = tuple(
         Node(id_, node.type, node_function(id_, node, context), document.key_span(("nodes", id_)))
         for id_, node in graph.nodes.items()
@@ -203,14 +180,14 @@ def _load(request: LoadRequest, inherited: str | None) -> Graph:
         routers=routers,
         lifecycle=lifecycle(context, document),
         recursion_limit=len(nodes) * graph.settings.max_loop_iterations + 1,
-        may_pause=any(isinstance(n, ApprovalNode | InputNode | AgentNode) for n in graph.nodes.values()),
+        may_pause=any(isinstance(n, pausing) for n in graph.nodes.values()),
         warnings=tuple(problems.warnings),
         open_state=True,
         tool_problems=lambda functions: list(rules.tools_of_nodes(functions)) if validated else [],
         takes_hooks=False,
         vocabulary=lambda: vocabulary(context),
         explicit_ends=True,
-        goto_anywhere=frozenset(id_ for id_, node in graph.nodes.items() if isinstance(node, ScriptNode)),
+        goto_anywhere=scripts,
     )
 
 
@@ -223,42 +200,40 @@ def _check_folder(request: LoadRequest) -> None:
         ManifestError: the folder has no `graph.yaml`, or has both files.
     """
     if request.text is None and os.path.isdir(request.path):  # `Path.is_dir` raises for some names
-        text = f"the folder {shown_path(request.path)} is not a graph agent: it has no {GRAPH}"
+        text = f"the folder {shown_path(request.path)} is not a graph agent: it has no {MANIFEST}"
         near = next((path.name for path in sorted(request.path.glob("[gG]raph.*"))), None)
         hint = f"rename {near}" if near else ""
         if (request.path / CONFIG).is_file():
             hint = f"with a {CONFIG} it is {_ORDINARY}"
         raise ManifestError(Problem("missing-file", text, request.named_at, hint))
-    if request.text is not None or request.path.name != GRAPH:
+    if request.text is not None or request.path.name != MANIFEST:
         return
     config = request.path.with_name(CONFIG)
     request.record(config)
     if config.exists():
-        text = f"the folder of an agent holds either {CONFIG} or {GRAPH}, and {request.path.parent.name} has both"
+        text = f"the folder of an agent holds either {CONFIG} or {MANIFEST}, and {request.path.parent.name} has both"
         where = request.named_at or Span(shown_path(request.path), 1, 1)
         raise ManifestError(Problem("both-files", text, where, "remove one of them"))
 
 
-def _unbuilt_bases(graph: GraphFile, document: Document, request: LoadRequest) -> list[Problem]:
-    """Return the problems of rag nodes whose knowledge base is not built and cannot be built non-interactively.
+def _unbuilt_bases(graph: GraphFile, document: Document, request: LoadRequest) -> Iterator[Problem]:
+    """Yield the problems of rag nodes whose knowledge base is not built and cannot be built non-interactively.
 
     spec: "Knowledge base lifecycle".
     """
-    problems = []
     for id_, node in graph.nodes.items():
-        if not isinstance(node, RagNode):
+        if not isinstance(node, doc.RagNode):
             continue
         where = document.key_span(("nodes", id_))
         file = f"{id_}.yaml"
-        if not is_file_name(file) or file in (GRAPH, CONFIG):
+        if not is_file_name(file) or file in (MANIFEST, CONFIG):
             why = f"and {file} is a manifest" if is_file_name(file) else "which no file can have"
             text = f"the knowledge base of the rag node '{id_}' has the name of the node, {why}"
-            problems.append(Problem("bad-value", text, where, "rename the node"))
+            yield Problem("bad-value", text, where, "rename the node")
             continue
         built = request.path.resolve().parent / file
         request.record(built)
         if not node.is_fully_specified and not built.is_file():
             text = f"the knowledge base of the rag node '{id_}' is not built, and building it requires user input"
             hint = "set embedding_model, chunk_size and chunk_overlap, or run the agent once interactively"
-            problems.append(Problem("not-built", text, where, hint))
-    return problems
+            yield Problem("not-built", text, where, hint)

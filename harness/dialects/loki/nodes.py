@@ -12,13 +12,10 @@ from typing import Any, Final
 
 from harness.dialects.kit.attempts import with_timeout
 from harness.dialects.loki import document as doc
-from harness.dialects.loki.agent_node import ChildAgent, Load, spawn
-from harness.dialects.loki.document import ApprovalNode, InputNode, RagNode, ScriptNode
 from harness.dialects.loki.knowledge.provision import KnowledgeProvider
 from harness.dialects.loki.knowledge.store import context_of
-from harness.dialects.loki.llm_node import ModelSettings, call_llm
+from harness.dialects.loki.model_nodes import ChildAgent, Load, ModelSettings, call_llm, spawn
 from harness.dialects.loki.routing import (
-    FALLBACK,
     NEXT,
     ON_OTHER,
     AnswerExit,
@@ -64,7 +61,7 @@ class InvalidInput(HarnessError):
     code = "invalid-input"
 
 
-async def ask_approval(node: ApprovalNode, state: State, ctx: NodeContext) -> Update:
+async def ask_approval(node: doc.ApprovalNode, state: State, ctx: NodeContext) -> Update:
     """Ask the question, and take the route whose key equals the answer, else `on_other`."""
     question = render(node.question, state)
     choice = text_of(await ctx.pause({"question": question, "options": node.options}))
@@ -73,7 +70,7 @@ async def ask_approval(node: ApprovalNode, state: State, ctx: NodeContext) -> Up
     )
 
 
-async def ask_input(node: InputNode, state: State, ctx: NodeContext) -> Update:
+async def ask_input(node: doc.InputNode, state: State, ctx: NodeContext) -> Update:
     """Ask the question. An empty answer is replaced by the default, which is not validated.
 
     Raises:
@@ -105,8 +102,9 @@ def satisfies(answer: str, validation: str) -> bool:
     return _OPERATORS[found[1]](_length(answer), int(found[2]))
 
 
-def _length(answer: str) -> int:
-    return len(answer.encode("utf-8", "surrogatepass"))
+def _length(text: str) -> int:
+    """Return the number of bytes of a text in UTF-8."""
+    return len(text.encode("utf-8", "surrogatepass"))
 
 
 RUNTIMES: Final[Mapping[str, tuple[str, ...]]] = {
@@ -138,7 +136,7 @@ class ScriptError(HarnessError):
 
 
 async def run_script(
-    node: ScriptNode, path: Path | None, cwd: Path, env: Mapping[str, str], state: State, ctx: NodeContext
+    node: doc.ScriptNode, path: Path | None, cwd: Path, env: Mapping[str, str], state: State, ctx: NodeContext
 ) -> Update:
     """Run the script, merge its output into the state, and take the exit `_next` if it names one.
 
@@ -158,39 +156,38 @@ async def run_script(
     try:
         effect = _effect(node, path or cwd / node.script, cwd, env, state, ctx)
         what = f"the script {node.script}"
-        output = as_object(await with_timeout(lambda: ctx.perform(effect), ctx, node.timeout, what))
+        output = await with_timeout(lambda: ctx.perform(effect), ctx, node.timeout, what)
+        if not isinstance(output, Mapping):  # spec: "Script-output JSON must be an object"
+            raise ScriptError(f"the output of the script is not a JSON object: found {describe(output)}")
     except Exception as error:
-        if ctx.is_fatal(error) or (node.fallback is None and node.next is None):
-            raise
-        if exit_after_failure(node) == FALLBACK:
-            return exit_update(state, FALLBACK)
-        ctx.warn(f"node '{ctx.name}' failed, and the run goes on to '{node.next}': {error_text(error)}")
-        return exit_update({**state, FAILURE: f"Script node failed: {error_text(error)}"})
-    target = output.pop(_NEXT, None)
+        if (exit_ := exit_after_failure(node, error, ctx)) == NEXT:
+            state = {**state, FAILURE: f"Script node failed: {error_text(error)}"}
+        return exit_update(state, exit_)
+    target = output.get(_NEXT)
     if target is not None and not isinstance(target, str):
         ctx.warn(f"the `{_NEXT}` of node '{ctx.name}' is ignored: expected text, found {describe(target)}")
-    after = apply_state_updates({**state, **output}, node)
+    merged = {str(key): value for key, value in output.items() if key != _NEXT}
+    after = apply_state_updates({**state, **merged}, node)
     return exit_update(after, ScriptExit(target) if isinstance(target, str) else NEXT)
 
 
 def _effect(
-    node: ScriptNode, path: Path, cwd: Path, env: Mapping[str, str], state: State, ctx: NodeContext
+    node: doc.ScriptNode, path: Path, cwd: Path, env: Mapping[str, str], state: State, ctx: NodeContext
 ) -> ScriptCall:
     """Return the effect that runs the script.
 
     Raises:
         ScriptError: there is no runtime for its extension.
     """
-    name = ctx.name
     runtime = RUNTIMES.get(Path(node.script).suffix)
     text = json_text(state)
-    inline = len(text.encode("utf-8", "surrogatepass")) <= INLINE_LIMIT
+    inline = _length(text) <= INLINE_LIMIT
     if runtime is None:
         raise ScriptError(
             f"the script {node.script} has no runtime: its extension must be one of {', '.join(RUNTIMES)}"
         )
     return ScriptCall(
-        name=name,
+        name=ctx.name,
         args=state,
         argv=(*runtime, str(path)),
         env={name: value for name, value in env.items() if name not in (_STATE, _STATE_FILE)},
@@ -216,18 +213,7 @@ def read_output(text: str) -> Any:
         raise ScriptError(f"the output of the script is not one JSON object: {error}") from None
 
 
-def as_object(output: Any) -> dict[str, Any]:
-    """Return the output of a script as a mapping. spec: "Script-output JSON must be an object".
-
-    Raises:
-        ScriptError: it is not an object.
-    """
-    if not isinstance(output, Mapping):
-        raise ScriptError(f"the output of the script is not a JSON object: found {describe(output)}")
-    return {str(key): value for key, value in output.items()}
-
-
-async def retrieve(node: RagNode, knowledge: KnowledgeProvider, state: State, ctx: NodeContext) -> Update:
+async def retrieve(node: doc.RagNode, knowledge: KnowledgeProvider, state: State, ctx: NodeContext) -> Update:
     """Search the knowledge base and update the state with `{context, sources}`.
 
     Raises:
@@ -307,11 +293,8 @@ def node_function(id_: str, node: doc.NodeSpec, context: AgentContext) -> NodeFu
             return partial(call_llm, node, ModelSettings.of(node, context.graph), agent_model, context.tools)
         case doc.RagNode():
             file = context.folder / f"{id_}.yaml"  # spec: "Directory Structure"
-            return partial(
-                retrieve,
-                node,
-                KnowledgeProvider(node, file, context.request, context.document, ("nodes", id_)),
-            )
+            knowledge = KnowledgeProvider(node, file, context.request, context.document, ("nodes", id_))
+            return partial(retrieve, node, knowledge)
         case doc.EndNode():
             return partial(end, node)
     raise TypeError(f"no function for {node!r}")

@@ -11,8 +11,9 @@ from pathlib import Path
 
 from harness.dialects.dialect import Prompt, Tunable
 from harness.dialects.kit.manifest import mappings, only_document, plain_name, temperature, tool_lists
-from harness.dialects.loki.agent_node import CONFIG, GRAPH, sibling_folder
+from harness.dialects.loki.dialect import MANIFEST
 from harness.dialects.loki.document import AgentNode, GraphFile, LLMNode
+from harness.dialects.loki.model_nodes import CONFIG, sibling_folder
 from harness.dialects.request import LoadRequest
 from harness.source.document import real_path
 from harness.source.models import validate
@@ -48,8 +49,8 @@ def _of_graph(request: LoadRequest, prefix: str, seen: set[Path]) -> Iterator[Pr
 
 
 def _of_child(request: LoadRequest, folder: Path, agent: str, seen: set[Path]) -> Iterator[Prompt]:
-    if (folder / GRAPH).is_file():
-        yield from _of_graph(request.for_manifest(folder / GRAPH, None), f"{agent}/", seen)
+    if (folder / MANIFEST).is_file():
+        yield from _of_graph(request.for_manifest(folder / MANIFEST, None), f"{agent}/", seen)
     elif (folder / CONFIG).is_file():
         document = request.read(folder / CONFIG, yaml="1.2")
         if isinstance(document.value, dict) and isinstance(document.value.get("instructions"), str):

@@ -9,10 +9,11 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any, Final
 
-from harness.dialects.loki.document import ApprovalNode, EndNode, GraphFile, NodeSpec, ScriptNode
-from harness.engine.context import RunContext
+from harness.dialects.loki.document import ApprovalNode, EndNode, GraphFile, LLMNode, ScriptNode
+from harness.engine.context import NodeContext, RunContext
 from harness.errors import HarnessError
 from harness.graph.model import END, GOTO, START, Edge, Router, Routes, State, Update
+from harness.graph.to_json import error_text
 from harness.source.display import did_you_mean
 from harness.source.document import Document, DocumentPath
 
@@ -127,6 +128,15 @@ def _router(source: str, exits: Mapping[Exit, Edge], unknown: Mapping[Exit, str]
     return follow
 
 
-def exit_after_failure(node: NodeSpec) -> Exit:
-    """Return the exit of a script or llm node that failed. spec: "Tolerant-fail contract"."""
-    return FALLBACK if getattr(node, FALLBACK) is not None else NEXT
+def exit_after_failure(node: ScriptNode | LLMNode, error: Exception, ctx: NodeContext) -> Exit:
+    """Return the exit of a node that failed: `fallback`, else `next` with a warning. spec: "Tolerant-fail contract".
+
+    Raises:
+        Exception: the error, if the node has neither, or the error is fatal.
+    """
+    if ctx.is_fatal(error) or (node.fallback is None and node.next is None):
+        raise error
+    if node.fallback is not None:
+        return FALLBACK
+    ctx.warn(f"node '{ctx.name}' failed, and the run goes on to '{node.next}': {error_text(error)}")
+    return NEXT

@@ -15,7 +15,8 @@ from typing import Any, Final
 
 from harness.dialects.kit.manifest import reachable
 from harness.dialects.loki import document as doc
-from harness.dialects.loki.agent_node import CONFIG, GRAPH, is_file_name, sibling_folder
+from harness.dialects.loki.dialect import MANIFEST
+from harness.dialects.loki.model_nodes import CONFIG, is_file_name, sibling_folder
 from harness.dialects.loki.routing import NEXT, AnswerExit, DeclaredEdge, declared_edges
 from harness.dialects.loki.templates import MISSPELLING_CUTOFF
 from harness.dialects.loki.tool_universe import SERVER, Functions, ToolUniverse, shared_file
@@ -25,7 +26,7 @@ from harness.source.display import did_you_mean, nearest
 from harness.source.document import Document
 from harness.source.models import keys_of
 
-_MANIFESTS: Final = tuple(Path(name).stem for name in (GRAPH, CONFIG))
+_MANIFESTS: Final = tuple(Path(name).stem for name in (MANIFEST, CONFIG))
 
 
 class Rules:
@@ -121,11 +122,11 @@ class Rules:
             yield self._problem("unknown-agent", text, *where, hint=did_you_mean(node.agent, known))
             return
         if not _has_manifest(folder):
-            text = f"node '{id_}': the agent '{node.agent}' has neither a {CONFIG} nor a {GRAPH}"
+            text = f"node '{id_}': the agent '{node.agent}' has neither a {CONFIG} nor a {MANIFEST}"
             near = next((path.name for path in sorted(folder.glob("*.yml")) if path.stem in _MANIFESTS), None)
             hint = f"rename {near}: it must end in .yaml" if near is not None else ""
             yield self._problem("empty-agent", text, *where, hint=hint)
-        for name in (GRAPH, CONFIG):
+        for name in (MANIFEST, CONFIG):
             self.request.record(folder / name)
 
     def _model(self, model: str | None, *where: str) -> Iterator[Problem]:
@@ -246,7 +247,7 @@ def _owning_sections_hint(key: Any) -> str:
 
 
 def _has_manifest(folder: Path) -> bool:
-    return any((folder / name).is_file() for name in (GRAPH, CONFIG))
+    return any((folder / name).is_file() for name in (MANIFEST, CONFIG))
 
 
 def _edge_text(edge: DeclaredEdge) -> str:

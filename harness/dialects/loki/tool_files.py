@@ -62,7 +62,7 @@ _PARAMETER: Final = re.compile(
     """,
     re.VERBOSE,
 )
-_TYPES: Final = {"<INT>": "integer", "<NUM>": "number"}
+_NOTATIONS: Final = {"<INT>": "integer", "<NUM>": "number"}
 
 
 def tools_in_bash(text: str, entry: str) -> Iterator[ToolSpec]:
@@ -107,7 +107,7 @@ def _parameter(word: str, written: str, *more: str) -> Iterator[Parameter]:
     if word == "flag":
         yield Parameter(_underscored(name), {"type": "boolean"}, description)
         return
-    value: dict[str, Any] = {"type": _TYPES.get(found["values"].strip().split(" ")[0], "string")}
+    value: dict[str, Any] = {"type": _NOTATIONS.get(found["values"].strip().split(" ")[0], "string")}
     if found["choices"] and not found["choices"].startswith(("`", "=`")):
         value = enum_schema(choice.strip() for choice in found["choices"].removeprefix("=").split("|"))
     if mark in ("+", "*"):
@@ -125,7 +125,7 @@ def _join_lines(lines: list[str]) -> str:
 
 Function = ast.FunctionDef | ast.AsyncFunctionDef
 
-_PYTHON_TOOLS_TYPES: Final = {
+_PYTHON_TYPES: Final = {
     **{"str": "string", "int": "integer", "float": "number", "bool": "boolean"},
     **{"list": "array", "List": "array", "dict": "object", "Dict": "object"},
 }
@@ -165,7 +165,7 @@ def _type(annotation: ast.expr | None) -> tuple[dict[str, Any], bool]:
             except SyntaxError:
                 return {"type": "string"}, False
         case ast.Name(id=name) | ast.Attribute(attr=name):
-            return {"type": _PYTHON_TOOLS_TYPES.get(name, "string")}, False
+            return {"type": _PYTHON_TYPES.get(name, "string")}, False
         case ast.BinOp(left=left, op=ast.BitOr(), right=right):
             return _union([left, right])
         case ast.Subscript(value=ast.Name(id=name) | ast.Attribute(attr=name), slice=inner):
@@ -175,7 +175,7 @@ def _type(annotation: ast.expr | None) -> tuple[dict[str, Any], bool]:
 
 def _generic(name: str, inner: list[ast.expr]) -> tuple[dict[str, Any], bool]:
     if not inner:  # `list[()]`
-        return {"type": _PYTHON_TOOLS_TYPES.get(name, "string")}, False
+        return {"type": _PYTHON_TYPES.get(name, "string")}, False
     if name == "Optional":
         return _type(inner[0])[0], True
     if name == "Union":
@@ -183,9 +183,9 @@ def _generic(name: str, inner: list[ast.expr]) -> tuple[dict[str, Any], bool]:
     if name == "Literal":
         values = (literal.value for literal in inner if isinstance(literal, ast.Constant))
         return enum_schema(value for value in values if isinstance(value, str | int | float | None)), False
-    if _PYTHON_TOOLS_TYPES.get(name) == "array":
+    if _PYTHON_TYPES.get(name) == "array":
         return {"type": "array", "items": _type(inner[0])[0]}, False
-    return {"type": _PYTHON_TOOLS_TYPES.get(name, "string")}, False
+    return {"type": _PYTHON_TYPES.get(name, "string")}, False
 
 
 def _union(members: list[ast.expr]) -> tuple[dict[str, Any], bool]:
@@ -195,42 +195,36 @@ def _union(members: list[ast.expr]) -> tuple[dict[str, Any], bool]:
     return type_, optional or len(given) < len(members)
 
 
-_TYPESCRIPT_TOOLS_FUNCTION: Final = re.compile(
-    r"export\s+(?:default\s+)?(?:async\s+)?function\s+(\w+)\s*(?=[<(])"
-)
-_TYPESCRIPT_TOOLS_PARAMETER: Final = re.compile(r"(\w+)\s*(\?)?\s*(?::(.*))?$", re.DOTALL)
-_TYPESCRIPT_TOOLS_ARGUMENT: Final = re.compile(
-    r"@param\s+(?:\{[^{}]*\}\s*)?\[?(\w+)(?:=[^\]\n]*)?\]?\??\s*-?\s*(.*)"
-)
+_EXPORTED: Final = re.compile(r"export\s+(?:default\s+)?(?:async\s+)?function\s+(\w+)\s*(?=[<(])")
+_DECLARED: Final = re.compile(r"(\w+)\s*(\?)?\s*(?::(.*))?$", re.DOTALL)
+_PARAM_TAG: Final = re.compile(r"@param\s+(?:\{[^{}]*\}\s*)?\[?(\w+)(?:=[^\]\n]*)?\]?\??\s*-?\s*(.*)")
 # An unclosed string ends with its line, an unclosed comment with the text, so that matching takes linear time.
 _TOKEN: Final = re.compile(
     r"""=>|[()\[\]{}<>,|=]|"(?:[^"\\\n]|\\.)*"?|'(?:[^'\\\n]|\\.)*'?|/\*.*?(?:\*/|\Z)|//[^\n]*""", re.DOTALL
 )
 _COMMENT: Final = re.compile(r"/\*.*?(?:\*/|\Z)|//[^\n]*", re.DOTALL)
 _LITERAL: Final = re.compile(r"""["']([^"']*)["']""")
-_TYPESCRIPT_TOOLS_TYPES: Final = {"number": "number", "boolean": "boolean", "object": "object"}
+_TYPESCRIPT_TYPES: Final = {"number": "number", "boolean": "boolean", "object": "object"}
 _NOTHING: Final = ("null", "undefined")
 _MAX_TYPE_DEPTH: Final = 20  # nested brackets in a type; deeper types are read as strings
 
 
 def tools_in_typescript(text: str) -> Iterator[ToolSpec]:
     """Yield the exported functions of a module, in order. The text read for each ends where the next one begins."""
-    functions = list(_TYPESCRIPT_TOOLS_FUNCTION.finditer(text))
+    functions = list(_EXPORTED.finditer(text))
     ends = [*(function.start() for function in functions), len(text)][1:]
     before = 0
     for function, end in zip(functions, ends, strict=True):
         lines = (line.strip().lstrip("*").strip() for line in _doc_comment(text[before : function.start()]))
         comment = "\n".join(lines)
-        descriptions = dict(_TYPESCRIPT_TOOLS_ARGUMENT.findall(comment))
+        descriptions = dict(_PARAM_TAG.findall(comment))
         start = before = function.end()
         if text[start] == "<":
             start = text.find("(", _split(text, ",", start + 1, end)[1], end)
         if start >= 0:
             written, _ = _split(text, ",", start + 1, end)
             summary = re.split(r"^@", comment, maxsplit=1, flags=re.MULTILINE)[0].strip()
-            yield ToolSpec(
-                function[1], summary, object_schema(_typescript_tools_parameters(written, descriptions))
-            )
+            yield ToolSpec(function[1], summary, object_schema(_declared_parameters(written, descriptions)))
 
 
 def _doc_comment(before: str) -> list[str]:
@@ -241,17 +235,17 @@ def _doc_comment(before: str) -> list[str]:
     return before[:-2].rpartition("*/")[2].partition("/**")[2].splitlines()
 
 
-def _typescript_tools_parameters(written: list[str], descriptions: dict[str, str]) -> Iterator[Parameter]:
+def _declared_parameters(written: list[str], descriptions: dict[str, str]) -> Iterator[Parameter]:
     for parameter in written:
         declared, *default = _parts(_COMMENT.sub("", parameter), "=")
-        found = _TYPESCRIPT_TOOLS_PARAMETER.match(declared.strip())
+        found = _DECLARED.match(declared.strip())
         if found is not None:
-            type_, optional = _typescript_tools_type(found[3] or "")
+            type_, optional = _declared_type(found[3] or "")
             required = not (found[2] or default or optional)
             yield Parameter(found[1], type_, descriptions.get(found[1], "").strip(), required)
 
 
-def _typescript_tools_type(written: str, depth: int = 0) -> tuple[dict[str, Any], bool]:
+def _declared_type(written: str, depth: int = 0) -> tuple[dict[str, Any], bool]:
     """Return the JSON Schema of a type, and True if it may be null. Unknown types are strings."""
     if depth > _MAX_TYPE_DEPTH:
         return {"type": "string"}, False
@@ -263,14 +257,14 @@ def _typescript_tools_type(written: str, depth: int = 0) -> tuple[dict[str, Any]
         return enum_schema(found[1] for found in literals if found), optional
     name = given[0] if given else ""
     if name.startswith("(") and name.endswith(")"):
-        return _typescript_tools_type(name[1:-1], depth + 1)[0], optional
+        return _declared_type(name[1:-1], depth + 1)[0], optional
     if name.endswith("[]"):
-        return {"type": "array", "items": _typescript_tools_type(name[:-2], depth + 1)[0]}, optional
+        return {"type": "array", "items": _declared_type(name[:-2], depth + 1)[0]}, optional
     if found := re.fullmatch(r"(?:Readonly)?Array\s*<(.*)>", name, re.DOTALL):
-        return {"type": "array", "items": _typescript_tools_type(found[1], depth + 1)[0]}, optional
+        return {"type": "array", "items": _declared_type(found[1], depth + 1)[0]}, optional
     if name.startswith(("{", "Record<")):
         return {"type": "object"}, optional
-    return {"type": _TYPESCRIPT_TOOLS_TYPES.get(name, "string")}, optional
+    return {"type": _TYPESCRIPT_TYPES.get(name, "string")}, optional
 
 
 def _split(text: str, separator: str, start: int, end: int) -> tuple[list[str], int]:

@@ -60,6 +60,7 @@ def warn_once(run: RunContext, text: str) -> None:
         run.warn(text)
 
 
+@dataclass(frozen=True)
 class ToolUniverse:
     """The tools of one agent.
 
@@ -69,14 +70,10 @@ class ToolUniverse:
     env      the environment variables of the tools from files
     """
 
-    def __init__(
-        self,
-        local: Mapping[str, ToolSpec],
-        servers: Sequence[str],
-        unread: Sequence[str],
-        env: Mapping[str, str],
-    ) -> None:
-        self.local, self.servers, self.unread, self.env = local, tuple(servers), tuple(unread), env
+    local: Mapping[str, ToolSpec]
+    servers: Sequence[str]
+    unread: Sequence[str]
+    env: Mapping[str, str]
 
     @classmethod
     def of(
@@ -134,10 +131,6 @@ class ToolUniverse:
     def names_by_kind(self) -> dict[str, list[str]]:
         """Return the names of the tools and servers, by the kind of effect that calls them."""
         return {"tool": list(self.local), "server": list(self.servers)}
-
-    async def all(self, run: RunContext) -> list[Tool]:
-        """Return every tool of the agent."""
-        return await self.select(self.names(), run)
 
     async def select(self, whitelist: Iterable[str], run: RunContext) -> list[Tool]:
         """Return the tools that a whitelist lists, in its order, each once.
