@@ -16,6 +16,7 @@ from langchain_core.messages import AIMessage, BaseMessage, SystemMessage, ToolM
 from harness.dialects.agentspec import node_bodies as tool_calls
 from harness.dialects.agentspec.component import Agent, AgenticComponent, RemoteAgent, Tool
 from harness.dialects.agentspec.data_flow import (
+    USER,
     Handoff,
     MissingValue,
     UnfitValue,
@@ -51,7 +52,6 @@ CHANNELS = (
     Channel("turn"),
 )
 
-USER: Final = "user"
 MODEL: Final = "model"
 NOBODY: Final = "nobody"
 
@@ -139,11 +139,9 @@ class _AgentNodes(_AgentLifecycle):
             question = message_text(state["messages"][-1])
             answer = [user_message(answer_text(await ctx.pause(question)), agent.name)]
         system = SystemMessage(content=self._system_prompt(state))
-        call = agent.llm_config.call(
-            [system, *state["messages"], *answer],
-            tools=[tool_calls.spec_of(tool) for tool in agent.tools],
-        )
-        reply: LLMReply = await ctx.perform(call)
+        messages = [system, *state["messages"], *answer]
+        specs = [tool_calls.spec_of(tool) for tool in agent.tools]
+        reply: LLMReply = await ctx.perform(agent.llm_config.call(messages, tools=specs))
         message = to_ai_message(reply, ctx.new_id)
         called = dict.fromkeys(call["name"] for call in message.tool_calls)
         addressed(message, agent.name, ", ".join(called) or USER)
@@ -151,10 +149,8 @@ class _AgentNodes(_AgentLifecycle):
             refuse_all(message.tool_calls, ctx)
         outcome = self._outcome(message)
         if outcome["turn"] == USER and not _has_answer(message_text(message), state, ctx):
-            names = ", ".join(agent.outputs)
-            ctx.warn(
-                f"{agent}: the reply has none of its outputs ({names}), so it is a question, and the run pauses"
-            )
+            text = f"{agent}: the reply has none of its outputs ({', '.join(agent.outputs)})"
+            ctx.warn(f"{text}, so it is a question, and the run pauses")
         return Update({**outcome, "messages": [*answer, message, *outcome.get("messages", ())]})
 
     def _system_prompt(self, state: State) -> str:
@@ -175,10 +171,8 @@ class _AgentNodes(_AgentLifecycle):
             return {"turn": NOBODY}
         found = json_object(message_text(message))
         if found is None and message.tool_calls:  # the agent has no tools
-            answers = [
-                addressed(unknown_tool(call, ()), call["name"], self.agent.name)
-                for call in message.tool_calls
-            ]
+            calls = message.tool_calls
+            answers = [addressed(unknown_tool(call, ()), call["name"], self.agent.name) for call in calls]
             return {"turn": MODEL, "messages": answers}
         if found is None or (found and not self.agent.outputs.keys() & found.keys()):
             return {"turn": USER}
@@ -281,17 +275,11 @@ class _RemoteAgentNode(_AgentLifecycle):
         inputs = self.inputs(state)
         if inputs:
             text = as_text({**inputs, **({"message": text} if text else {})})
-        answer = await ctx.perform(
-            AgentCall(
-                name=agent.name,
-                alias=agent.id,
-                args={"input": text},
-                hint="the harness does not call remote agents",
-            )
-        )
+        hint = "the harness does not call remote agents"
+        call = AgentCall(name=agent.name, alias=agent.id, args={"input": text}, hint=hint)
+        found = answer = await ctx.perform(call)
         reply = as_text(answer)
-        found = (
-            answer if isinstance(answer, Mapping) else outputs_from_reply(reply, agent.outputs, str(agent))
-        )
+        if not isinstance(answer, Mapping):
+            found = outputs_from_reply(reply, agent.outputs, str(agent))
         outputs = cast_values(agent.outputs, found, f"{agent}: output")
         return Update({"messages": [agent_message(reply, agent.name)], "outputs": outputs})

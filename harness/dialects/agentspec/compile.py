@@ -92,14 +92,10 @@ class GraphCompiler:
         if component not in self._graphs:
             self._graphs[component] = replace(
                 self._graph(component),
-                may_pause=may_pause(component),
+                may_pause=any(map(_pauses, inner_first(component))),
                 vocabulary=lambda: vocabulary(component, self.graph_of),
             )
         return self._graphs[component]
-
-    def top(self, component: AgenticComponent, warnings: Sequence[Problem]) -> Graph:
-        """Return the graph of the component to run, with the warnings of the configuration."""
-        return replace(self.graph_of(component), warnings=tuple(warnings))
 
     def _graph(self, component: AgenticComponent) -> Graph:
         if isinstance(component, Flow):
@@ -110,12 +106,8 @@ class GraphCompiler:
         return remote_agent_graph(component)
 
 
-def may_pause(component: AgenticComponent) -> bool:
-    """True if a run can pause: for the user, for the client, or in the node of a plugin."""
-    return any(_pauses(part) for part in inner_first(component))
-
-
 def _pauses(part: Component) -> bool:
+    """True if a run can pause at a component: for the user, for the client, or in the node of a plugin."""
     if isinstance(part, Agent):
         return bool(part.outputs)  # it may ask the user for them
     return isinstance(part, InputMessageNode | ClientTool) or part.component_type not in TYPES
@@ -127,12 +119,12 @@ def load(request: LoadRequest) -> Graph:
     Raises:
         ManifestError: with all problems.
     """
-    with refuse_deep_nesting(
-        request.path, f"nested more than {MAX_DEPTH} levels deep, with references expanded"
-    ):
+    too_deep = f"nested more than {MAX_DEPTH} levels deep, with references expanded"
+    with refuse_deep_nesting(request.path, too_deep):
         configuration = configuration_of(request)
         component = _checked_component(configuration, request)
-        return GraphCompiler(configuration.plugins).top(component, configuration.problems.warnings)
+        graph = GraphCompiler(configuration.plugins).graph_of(component)
+        return replace(graph, warnings=tuple(configuration.problems.warnings))
 
 
 def configuration_of(request: LoadRequest) -> Configuration:
@@ -219,12 +211,9 @@ def _plugin_from_hook(hook: Any, request: LoadRequest) -> ComponentPlugin:
     name = hook if isinstance(hook, str) else getattr(hook, "__qualname__", type(hook).__qualname__)
     found = load_hook(hook, request)
     if isinstance(found, UnimportedObject):
-        text = (
-            f"the configuration was not checked: its plugin {name} is Python code, and nothing was imported"
-        )
-        raise ManifestError(
-            Problem("not-checked", text, request.span_of_hook(hook), "--imports imports it", "warning")
-        )
+        text = f"the configuration was not checked: its plugin {name} is Python code"
+        text, hint = f"{text}, and nothing was imported", "--imports imports it"
+        raise ManifestError(Problem("not-checked", text, request.span_of_hook(hook), hint, "warning"))
     try:
         return as_plugin(found, name)
     except PluginError as error:

@@ -5,7 +5,7 @@ Each rule is a function that yields the problems of one flow, whose nodes and ed
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from typing import Any, Final
 
 from harness.dialects.agentspec.data_flow import DataFlow, NodeOutput
@@ -262,3 +262,14 @@ def outputs_come_from_end_nodes(flow: Flow) -> Iterator[Problem]:
         if lacking and not item.has_default:
             text = f"{flow}: output '{item.title}' needs a default, as the EndNode {quoted_list(lacking)} lacks it"
             yield Problem("missing-default", text, span)
+
+
+DATA_RULES: Final[Sequence[Callable[[Flow], Iterator[Problem]]]] = (
+    data_edges_fit,
+    data_edges_have_effect,
+    outputs_fit_inputs_by_name,
+    inputs_have_sources,
+    mapping_keys_may_match,
+    end_nodes_agree,
+    outputs_come_from_end_nodes,
+)

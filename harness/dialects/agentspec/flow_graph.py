@@ -8,6 +8,7 @@ in the order of their latest visits; `branch`, the outgoing branch of the last n
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from typing import Any
 
 from harness.dialects.agentspec.data_flow import (
@@ -60,13 +61,12 @@ def flow_graph(flow: Flow, graph_of: GraphOf, plugins: Plugins) -> Graph:
     names = node_names(flow)
     data = DataFlow(flow)
     functions = _FlowNodes(flow, names, data, graph_of, plugins)
-    nodes = list(names)
     edges = _edges(flow, names)
     return Graph(
         name=flow.name,
         dialect="agentspec",
         nodes=tuple(
-            Step(names[node], node.component_type, functions.step(node), node.span()) for node in nodes
+            Step(name, node.component_type, functions.step(node), node.span()) for node, name in names.items()
         ),
         edges=tuple(edges),
         channels=(
@@ -76,7 +76,7 @@ def flow_graph(flow: Flow, graph_of: GraphOf, plugins: Plugins) -> Graph:
             Channel("branch"),
             Channel("left_by"),
         ),
-        routers={names[node]: _router(node, names[node], edges) for node in nodes if len(node.branches) > 1},
+        routers={name: _router(node, name, edges) for node, name in names.items() if len(node.branches) > 1},
         lifecycle=Lifecycle(accept=functions.accept, finish=functions.finish),
         recursion_limit=RECURSION_LIMIT,
         data_edges=lambda: tuple(data.edges(names)),
@@ -111,9 +111,8 @@ def _router(node: Node, name: str, edges: Sequence[Edge]) -> Router:
     async def route(state: State, _run: RunContext) -> Sequence[Edge | Dispatch]:
         branch = state["branch"]
         if branch not in by_branch:
-            raise OpenBranch(
-                f"the {node} took its branch '{branch}', but no control edge leaves it by that branch"
-            )
+            text = f"the {node} took its branch '{branch}', but no control edge leaves it by that branch"
+            raise OpenBranch(text)
         return [by_branch[branch]]
 
     return route
@@ -130,15 +129,15 @@ def _outputs_reducer(start: str) -> Any:
     return latest
 
 
+@dataclass(frozen=True)
 class _FlowNodes:
     """The node functions and the lifecycle of a flow's graph."""
 
-    def __init__(
-        self, flow: Flow, names: Mapping[Node, str], data: DataFlow, graph_of: GraphOf, plugins: Plugins
-    ) -> None:
-        self.flow, self.names, self.data = flow, names, data
-        self.graph_of, self.plugins = graph_of, plugins
-        self.end_nodes = {names[end] for end in flow.end_nodes}
+    flow: Flow
+    names: Mapping[Node, str]
+    data: DataFlow
+    graph_of: GraphOf
+    plugins: Plugins
 
     async def accept(self, value: Any, run: RunContext) -> Mapping[str, Any]:
         """Return the first state update. Text is the user's first message, a mapping has the flow's inputs."""
@@ -168,9 +167,8 @@ class _FlowNodes:
                     for title, found in incoming.items()
                 }
             result = await body(Visit(node, inputs, incoming, state, ctx, self.graph_of))
-            values: dict[str, Any] = {
-                "outputs": {name: cast_values(node.outputs, result.outputs, f"{node}: output")}
-            }
+            outputs = cast_values(node.outputs, result.outputs, f"{node}: output")
+            values: dict[str, Any] = {"outputs": {name: outputs}}
             if result.messages:
                 values["messages"] = result.messages
             if isinstance(node, EndNode):
@@ -208,7 +206,7 @@ class _FlowNodes:
         spec: "The default value is used in case the EndNode executed at runtime does not expose an output".
         """
         name, given = next(reversed(state["outputs"].items()))
-        if name not in self.end_nodes:
+        if name not in (self.names[end] for end in self.flow.end_nodes):
             raise OpenBranch(f"{self.flow} stopped at its node '{name}', which is not an EndNode")
         return {
             title: given[title] if title in given else item.default  # noqa: SIM401 (it may lack a default)

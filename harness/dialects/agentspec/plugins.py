@@ -11,7 +11,7 @@ from abc import ABC, abstractmethod
 from collections import Counter
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from functools import lru_cache
-from importlib.metadata import EntryPoint, entry_points
+from importlib.metadata import entry_points
 from itertools import count
 from typing import Any, ClassVar, Final
 
@@ -141,16 +141,11 @@ def installed_plugins() -> tuple[Sequence[ComponentPlugin], Sequence[Problem]]:
     for point in entry_points(group=GROUP):
         try:
             plugins.append(as_plugin(point.load(), point.value))
-        except PluginError as error:
-            warnings.append(_broken(point, str(error)))
         except (Exception, SystemExit) as error:  # importing a package can raise anything
-            warnings.append(_broken(point, _error_text(error)))
+            why = str(error) if isinstance(error, PluginError) else _error_text(error)
+            text = f"the installed plugin '{point.name}' ({point.value}) cannot be used: {why}"
+            warnings.append(Problem("plugin", text, severity="warning"))
     return plugins, warnings
-
-
-def _broken(point: EntryPoint, why: str) -> Problem:
-    text = f"the installed plugin '{point.name}' ({point.value}) cannot be used: {why}"
-    return Problem("plugin", text, severity="warning")
 
 
 def as_plugin(found: Any, name: str) -> ComponentPlugin:

@@ -44,13 +44,14 @@ def cast_value(value: Any, wanted: Type, path: DocumentPath = ()) -> Any:
     if wanted.anything:
         return value
     if len(wanted.alternatives) == 1:
-        return _cast_to(value, wanted.alternatives[0], path)
+        (only,) = wanted.alternatives
+        return _CASTS[only.name](value, only, path)
     if value is None:
         return value
     found: list[tuple[int, Any]] = []
     for alternative in wanted.alternatives:
         with suppress(CastError):
-            cast = _cast_to(value, alternative, path)
+            cast = _CASTS[alternative.name](value, alternative, path)
             found.append((_change(value, cast, alternative), cast))
     if not found:
         raise CastError(value, str(wanted), path)
@@ -92,10 +93,6 @@ def as_text(value: Any) -> str:
 
 
 # ---------------------------------------------------------------- casting
-
-
-def _cast_to(value: Any, wanted: Alternative, path: DocumentPath) -> Any:
-    return _CASTS[wanted.name](value, wanted, path)
 
 
 def _to_null(value: Any, wanted: Alternative, path: DocumentPath) -> None:
@@ -269,20 +266,17 @@ def normalize_null_types(schema: Any) -> Any:
     if not isinstance(schema, Mapping) or not any(isinstance(item, dict | list) for item in schema.values()):
         return schema
     return {
-        key: _normalize_types(value) if key == "type" else _normalize_value(key, value)
+        key: ["null" if item is None else item for item in value]
+        if key == "type" and isinstance(value, list)
+        else value
+        if key in _DATA
+        else normalize_null_types(value)
         for key, value in schema.items()
     }
 
 
-def _normalize_types(types: Any) -> Any:
-    if isinstance(types, list):
-        return ["null" if item is None else item for item in types]
-    return normalize_null_types(types)
-
-
-def _normalize_value(key: str, value: Any) -> Any:
-    """Normalize the value of a keyword. Keywords whose values are data keep their nulls."""
-    return value if key in ("default", "enum", "const", "examples") else normalize_null_types(value)
+_DATA: Final = ("default", "enum", "const", "examples")
+"""The keywords whose values are data, and keep their nulls."""
 
 
 def mistakes(schema: Any) -> Iterator[Mistake]:

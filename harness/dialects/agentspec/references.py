@@ -246,14 +246,12 @@ class References:
             cycle = self._find_cycle(key)
             self.values |= dict.fromkeys(cycle, BROKEN)  # report the cycle once
             if not cycle:
-                most = f"at most {MAX_REFERENCE_DEPTH} references may be nested"
-                text = f"'{key}' is nested too deep: {most}"
+                text = f"'{key}' is nested too deep: at most {MAX_REFERENCE_DEPTH} references may be nested"
                 self._problems.refuse("too-deep", text, span)
                 return False
         if cycle:
-            self._problems.refuse(
-                "circular-reference", f"components contain each other: {_chain(cycle)}", span
-            )
+            text = f"components contain each other: {_chain(cycle)}"
+            self._problems.refuse("circular-reference", text, span)
         return not cycle
 
     def _missing_key_hint(self, key: str) -> str:
@@ -265,10 +263,8 @@ class References:
             return did_you_mean(key, self._tables)
         near = nearest(key, self._tables)
         guess = f"did you mean '{near}'? Otherwise " if near else ""
-        name = Path(self._main.file).name
-        return (
-            f"{guess}give the document that has it: `manifest: [{name}, parts.yaml]`, or `--with parts.yaml`"
-        )
+        both = f"[{Path(self._main.file).name}, parts.yaml]"
+        return f"{guess}give the document that has it: `manifest: {both}`, or `--with parts.yaml`"
 
     def _find_cycle(self, start: str) -> Sequence[str]:
         """Return a cycle of keys that is reachable from a key; empty if there is none. Does not recurse."""

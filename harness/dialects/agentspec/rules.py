@@ -1,4 +1,4 @@
-"""The rules between components. spec: "Validation of specified inputs/outputs". `flow_rules` has those for flows.
+"""The rules between components, and for flows. spec: "Validation of specified inputs/outputs", "Flow".
 
 Each rule is a function that yields the problems of one component. The fields of a component by themselves are
 checked when it is read.
@@ -10,18 +10,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Final, Literal
 
 from harness.dialects.agentspec.component import Agent, Component, ComponentWithIO, inner_first
-from harness.dialects.agentspec.data_rules import (
-    data_edges_fit,
-    data_edges_have_effect,
-    end_nodes_agree,
-    inputs_have_sources,
-    mapping_keys_may_match,
-    none_suffix,
-    outputs_come_from_end_nodes,
-    outputs_fit_inputs_by_name,
-    quoted_list,
-    reachable_nodes,
-)
+from harness.dialects.agentspec.data_rules import DATA_RULES, none_suffix, quoted_list, reachable_nodes
 from harness.dialects.agentspec.flows import (
     AgentNode,
     ControlFlowEdge,
@@ -122,10 +111,8 @@ def branches_have_one_edge(flow: Flow) -> Iterator[Problem]:
             continue
         other = taken.setdefault((node, branch), edge)
         if other is not edge:
-            text = (
-                f"{edge} is a second edge from branch '{branch}' of the {node}; '{other.name}' is the first"
-            )
-            yield Problem("second-edge", text, edge.span())
+            text = f"{edge} is a second edge from branch '{branch}' of the {node}"
+            yield Problem("second-edge", f"{text}; '{other.name}' is the first", edge.span())
 
 
 def _branches(node: Node) -> Sequence[str]:
@@ -139,13 +126,10 @@ def nodes_and_branches_are_connected(flow: Flow) -> Iterator[Problem]:
     Other unreachable nodes are warnings. An open branch, which fails a run that takes it, is a warning too, except
     for that of the StartNode.
     """
-    connected = {(edge.from_node, edge.branch) for edge in flow.control_flow_connections}
-    entered = {edge.to_node for edge in flow.control_flow_connections}
-    misnamed = {
-        edge.from_node
-        for edge in flow.control_flow_connections
-        if edge.branch not in _branches(edge.from_node)
-    }
+    edges = flow.control_flow_connections
+    connected = {(edge.from_node, edge.branch) for edge in edges}
+    entered = {edge.to_node for edge in edges}
+    misnamed = {edge.from_node for edge in edges if edge.branch not in _branches(edge.from_node)}
     reached = reachable_nodes(flow)
     for index, node in enumerate(flow.nodes):
         span = flow.span("nodes", index)
@@ -169,13 +153,7 @@ FLOW_RULES: Final[Sequence[Callable[[Flow], Iterator[Problem]]]] = (
     no_edge_enters_start_or_leaves_end,
     branches_have_one_edge,
     nodes_and_branches_are_connected,
-    data_edges_fit,
-    data_edges_have_effect,
-    outputs_fit_inputs_by_name,
-    inputs_have_sources,
-    mapping_keys_may_match,
-    end_nodes_agree,
-    outputs_come_from_end_nodes,
+    *DATA_RULES,
 )
 
 
@@ -265,9 +243,8 @@ def keywords_are_known(component: ComponentWithIO) -> Iterator[Problem]:
     for side, written in (("inputs", component.declared_inputs), ("outputs", component.declared_outputs)):
         for index, item in enumerate(written or ()):
             for found in misspelt_keywords(item.schema, cutoff=_MISSPELLING_CUTOFF):
-                text = (
-                    f"{component}: property '{item.title}': '{found.keyword}' is not a keyword of JSON Schema"
-                )
+                what = f"{component}: property '{item.title}'"
+                text = f"{what}: '{found.keyword}' is not a keyword of JSON Schema"
                 span, hint = component.span(side, index, *found.path), f"did you mean '{found.meant}'?"
                 yield Problem("unknown-key", text, span, hint, "warning")
 

@@ -6,8 +6,9 @@ between its sections; subgraphs are compiled, warnings are collected, and nodes 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import replace
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from functools import partial
 from pathlib import Path
 from typing import Final
 
@@ -31,23 +32,17 @@ from harness.source.display import nearest
 from harness.source.document import Document, real_path, shown_path
 from harness.source.models import describe, validate
 
-Load = Callable[[LoadRequest, "Subgraphs"], Graph]
 
-
+@dataclass(frozen=True)
 class Subgraphs:
     """A compiler of the subgraphs of a workflow, at any depth. Each file is compiled once.
 
-    Args:
-        load: compiles a workflow with the given compiler of its subgraphs.
-        within: the files that are being compiled, the outermost first.
-        compiled: the graphs compiled so far.
+    within    the files that are being compiled, the outermost first
+    compiled  the graphs compiled so far
     """
 
-    def __init__(
-        self, load: Load, within: tuple[Path, ...], compiled: dict[Path, Graph] | None = None
-    ) -> None:
-        self._load, self._within = load, within
-        self._compiled = {} if compiled is None else compiled
+    within: tuple[Path, ...]
+    compiled: dict[Path, Graph] = field(default_factory=dict)
 
     def compile(
         self, node: NodeSpec, params: Params, index: int, document: Document, request: LoadRequest
@@ -72,21 +67,14 @@ class Subgraphs:
             raise ManifestError(_with_subgraph(node, error.problems)) from None
 
     def _compile_file(self, path: Path, request: LoadRequest, where: Span) -> Graph:
-        if path in self._within:
-            circle = [*self._within[self._within.index(path) :], path]
+        if path in self.within:
+            circle = [*self.within[self.within.index(path) :], path]
             text = f"subgraphs contain each other: {' → '.join(map(shown_path, circle))}"
             raise ManifestError(Problem("circular-reference", text, where))
-        if path not in self._compiled:
-            inner = Subgraphs(self._load, (*self._within, path), self._compiled)
-            self._compiled[path] = self._load(
-                replace(request.for_manifest(path, None), named_at=where), inner
-            )
-        return self._compiled[path]
-
-
-def subgraph_warnings(node: NodeSpec, graph: Graph) -> list[Problem]:
-    """Return the warnings of a node's subgraph. Those of keys are left out, since the outer state may have them."""
-    return _with_subgraph(node, (w for w in graph.warnings if w.unless is None or w.unless.kind != "key"))
+        if path not in self.compiled:
+            inner = Subgraphs((*self.within, path), self.compiled)
+            self.compiled[path] = _load(replace(request.for_manifest(path, None), named_at=where), inner)
+        return self.compiled[path]
 
 
 def _with_subgraph(node: NodeSpec, problems: Iterable[Problem]) -> list[Problem]:
@@ -102,15 +90,14 @@ def vocabulary(workflow: Workflow, params: Sequence[Params], inner: Mapping[str,
             "handler": [node.handler for node in workflow.nodes if node.handler != SUBGRAPH],
             "llm": list(_models(workflow, params)),
         },
-        inside={id_: [_inside(graph)] for id_, graph in inner.items()},
+        inside={
+            id_: [NestedGraph(id(graph), partial(inner.__getitem__, id_), warned=True)]
+            for id_, graph in inner.items()
+        },
         inputs=workflow.state_schema or None,
         text_input=TEXT_INPUT,
         pauses=[*workflow.interrupt_before, *workflow.interrupt_after, *pausing],
     )
-
-
-def _inside(graph: Graph) -> NestedGraph:
-    return NestedGraph(id(graph), lambda: graph, warned=True)
 
 
 def _models(workflow: Workflow, params: Sequence[Params]) -> Iterator[str]:
@@ -133,7 +120,7 @@ def load(request: LoadRequest) -> Graph:
             else all broken rules; else the problems of its subgraphs.
     """
     with refuse_deep_nesting(request.path, "its subgraphs are nested too deep"):
-        return _load(request, Subgraphs(_load, (real_path(request.path),)))
+        return _load(request, Subgraphs((real_path(request.path),)))
 
 
 def _load(request: LoadRequest, subgraphs: Subgraphs) -> Graph:
@@ -157,7 +144,9 @@ def _load(request: LoadRequest, subgraphs: Subgraphs) -> Graph:
     ]
     for node in workflow.nodes:
         if node.id in inner:
-            warnings += subgraph_warnings(node, inner[node.id])
+            # Those of keys are left out, since the outer state may have them.
+            of_subgraph = (w for w in inner[node.id].warnings if w.unless is None or w.unless.kind != "key")
+            warnings += _with_subgraph(node, of_subgraph)
     edges, routers = edges_and_routers(workflow, document)
     keys = StateKeys(workflow)
     name = request.path.name.removesuffix(request.path.suffix)
@@ -198,11 +187,7 @@ def _nodes(
         if node.id in subgraphs:
             run = subgraph_node(node, subgraphs[node.id], keys)
         else:
-            run = handler_node(
-                node,
-                params[index].values,
-                keys,
-                has_conditional_edges=workflow.has_conditional_edges(node.id),
-            )
+            labels = workflow.has_conditional_edges(node.id)
+            run = handler_node(node, params[index].values, keys, has_conditional_edges=labels)
         nodes.append(Node(node.id, node.handler, run, document.span(("nodes", index))))
     return tuple(nodes)

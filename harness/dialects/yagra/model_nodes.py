@@ -244,27 +244,16 @@ async def streaming_llm(
     return {key: Stream(reply.chunks or (reply.text,))}
 
 
+_SCALARS: Final = (str, int, float, bool)
 TYPES: Final[Mapping[str, Any]] = {
-    "str": str,
-    "int": int,
-    "float": float,
-    "bool": bool,
-    "list[str]": list[str],
-    "list[int]": list[int],
-    "list[float]": list[float],
-    "list[bool]": list[bool],
-    "dict[str, str]": dict[str, str],
-    "dict[str, int]": dict[str, int],
-    "dict[str, Any]": dict[str, Any],
-    "str | None": str | None,
-    "int | None": int | None,
-    "float | None": float | None,
-    "bool | None": bool | None,
+    **{kind.__name__: kind for kind in _SCALARS},
+    **{f"list[{kind.__name__}]": list[kind] for kind in _SCALARS},  # type: ignore[valid-type]
+    **{"dict[str, str]": dict[str, str], "dict[str, int]": dict[str, int], "dict[str, Any]": dict[str, Any]},
+    **{f"{kind.__name__} | None": kind | None for kind in _SCALARS},
 }
 """The types that `schema_yaml` may name. Those with None are optional and default to None."""
 
 SCHEMA: Final = "schema_yaml"
-_RESPONSE_FORMAT: Final = "response_format"
 
 
 class ModelAnswerError(HarnessError):
@@ -286,9 +275,9 @@ async def structured_llm(
     schema = schema_of(params.get(SCHEMA))
     key, model, prompts = model_request(params, state)
     settings = dict(model.settings)
-    response_format = settings.pop(_RESPONSE_FORMAT, {"type": "json_object"})
-    model = Model(model.provider, model.name, settings)
-    reply = await call_model(model, _with_schema(prompts, schema), node, state, ctx, response_format)
+    response_format = settings.pop("response_format", {"type": "json_object"})
+    asking = _with_schema(prompts, schema)
+    reply = await call_model(replace(model, settings=settings), asking, node, state, ctx, response_format)
     return {key: parse_reply(reply.text, schema)}
 
 

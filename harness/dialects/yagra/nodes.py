@@ -6,6 +6,7 @@ spec: "Node Specification", "Resilience". A node writes back its whole input sta
 from __future__ import annotations
 
 import copy
+import operator
 from collections.abc import Awaitable, Callable, Mapping
 from typing import Any, Final
 
@@ -31,14 +32,12 @@ from harness.engine.conversation import run_inside
 from harness.errors import HarnessError, Unless
 from harness.graph.effects import HandlerCall
 from harness.graph.messages import MessageLog, append_messages
-from harness.graph.model import Channel, Graph, Lifecycle, NodeFunction, Update
-from harness.graph.model import State as ModelState
+from harness.graph.model import Channel, Graph, Lifecycle, NodeFunction, State, Update
 from harness.graph.to_json import error_text
 from harness.source.display import nearest
 from harness.source.models import describe
 
 Params = Mapping[str, Any]
-State = Mapping[str, Any]
 BuiltIn = Callable[[NodeSpec, Params, State, NodeContext], Awaitable[Mapping[str, Any]]]
 
 BUILT_IN: Final[Mapping[str, BuiltIn]] = {
@@ -93,12 +92,13 @@ async def call_handler(node: NodeSpec, params: Params, state: State, ctx: NodeCo
     async def real() -> Any:
         return await built_in(node, own, state, ctx) if built_in else None
 
+    near = nearest(node.handler, (*BUILT_IN, SUBGRAPH))
     effect = HandlerCall(
         name=node.handler,
         args=ctx.run.simulation.trace.snapshot(dict(state)),
         convention=convention,
         real=real if built_in else None,
-        hint=_hint(node.handler),
+        hint=f"built in are {', '.join(BUILT_IN)}" + (f" (did you mean '{near}'?)" if near else ""),
     )
     if built_in is not None and not ctx.run.world.answers_for(effect):
         return await built_in(node, own, state, ctx)
@@ -138,11 +138,6 @@ def _both_signatures_failed(node: NodeSpec, with_params: TypeError, without: Typ
         f"handler '{node.handler}' of node '{node.id}' raises TypeError with both signatures: "
         f"handler(state, params): {error_text(with_params)}; handler(state): {error_text(without)}"
     )
-
-
-def _hint(name: str) -> str:
-    near = nearest(name, (*BUILT_IN, SUBGRAPH))
-    return f"built in are {', '.join(BUILT_IN)}" + (f" (did you mean '{near}'?)" if near else "")
 
 
 _ONCE = RetrySpec(max_attempts=1)
@@ -222,7 +217,7 @@ class StateKeys:
 def _channel(name: str, field: StateField) -> Channel:
     if field.type == "messages":
         return Channel(name, _merge_messages, MessageLog)
-    return Channel(name, _append, list) if field.is_reduced_list else Channel(name)
+    return Channel(name, operator.add, list) if field.is_reduced_list else Channel(name)
 
 
 def _prepared(name: str, field: StateField, value: Any, new_id: NewId) -> Any:
@@ -244,10 +239,6 @@ def _messages(name: str, value: Any, new_id: NewId) -> Any:
     return [ensure_id(message, new_id) for message in messages]
 
 
-def _append(old: list[Any], new: list[Any]) -> list[Any]:
-    return [*old, *new]
-
-
 def _merge_messages(old: MessageLog, new: Any) -> MessageLog:
     """Append messages. A node usually writes back the unchanged log, which needs no work."""
     return old if new is old else append_messages(old, new)
@@ -258,7 +249,7 @@ def _replace(_old: Any, new: Any) -> Any:
 
 
 def handler_node(
-    spec: NodeSpec, params: Mapping[str, Any], keys: StateKeys, *, has_conditional_edges: bool
+    spec: NodeSpec, params: Params, keys: StateKeys, *, has_conditional_edges: bool
 ) -> NodeFunction:
     """Return the function of a node that calls a handler.
 
@@ -267,8 +258,8 @@ def handler_node(
     if has_conditional_edges and "output_key" not in params:
         params = {**params, "output_key": NEXT}
 
-    async def run(state: ModelState, ctx: NodeContext) -> Update:
-        given = {key: _for_handler(value) for key, value in state.items()}
+    async def run(state: State, ctx: NodeContext) -> Update:
+        given = {key: list(value) if isinstance(value, MessageLog) else value for key, value in state.items()}
 
         async def attempt() -> Update:
             return Update(dict(await call_handler(spec, params, given, ctx)))
@@ -285,7 +276,7 @@ def subgraph_node(spec: NodeSpec, graph: Graph, keys: StateKeys) -> NodeFunction
     spec: "Subgraph Node".
     """
 
-    async def run(state: ModelState, ctx: NodeContext) -> Update:
+    async def run(state: State, ctx: NodeContext) -> Update:
         async def attempt() -> Update:
             return Update((await run_inside(ctx, graph, dict(state))).state)
 
@@ -302,12 +293,7 @@ def _update(values: Mapping[str, Any], goto: str | None, keys: StateKeys, ctx: N
     return Update(kept, goto, routing_values=keys.dropped(values))
 
 
-def _for_handler(value: Any) -> Any:
-    """Convert a value for handlers: a message log becomes a list."""
-    return list(value) if isinstance(value, MessageLog) else value
-
-
-def _input_state(state: ModelState, given: Mapping[str, Any]) -> dict[str, Any]:
+def _input_state(state: State, given: Mapping[str, Any]) -> dict[str, Any]:
     """Return the input state, with the message lists that a handler changed in place instead of their logs."""
     return {
         key: given[key] if isinstance(value, MessageLog) and _changed(value, given[key]) else value
@@ -331,7 +317,7 @@ def lifecycle(keys: StateKeys) -> Lifecycle:
             raise BadInput(f"a run is resumed with a mapping of state keys, not {describe(value)}")
         return {**keys.dropped(value), **keys.kept(value, run.new_id)}
 
-    async def finish(state: ModelState, _run: RunContext) -> Any:
+    async def finish(state: State, _run: RunContext) -> Any:
         return dict(state)
 
     return Lifecycle(accept=accept, update_state=update_state, finish=finish)

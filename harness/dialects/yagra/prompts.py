@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import os
 import re
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, Final, NamedTuple
@@ -24,6 +24,9 @@ from harness.source.models import describe
 PROMPT: Final = "prompt"
 PROMPT_REF: Final = "prompt_ref"
 MODEL_REF: Final = "model_ref"
+MESSAGES: Final = ("system", "user")
+"""The keys of a prompt with the texts of the two messages."""
+_META: Final = "_meta"
 
 _DOUBLED: Final = re.compile(r"(?<!\{)\{\{\s*(\w+)\s*\}\}(?!\})")
 _PLACEHOLDER: Final = re.compile(r"\{(\w+)\}")
@@ -76,38 +79,29 @@ class ResolvedPrompt:
     def version(self) -> str | None:
         """The `_meta.version` of the prompt file; None if it has none."""
         value = self.document.value
-        meta = value.get("_meta") if isinstance(value, dict) else None
+        meta = value.get(_META) if isinstance(value, dict) else None
         version = meta.get("version") if isinstance(meta, dict) else None
         return str(version) if isinstance(version, (str, int, float)) else None
 
-    def placeholders(self) -> Iterator[tuple[str, Span]]:
-        """Yield the names of the `{word}` placeholders in its two messages, each once, with their locations."""
-        return self._each_once(_placeholders)
+    def placeholders(self, *, doubled: bool = False) -> Iterator[tuple[str, Span]]:
+        """Yield the names of the `{word}` placeholders in its two messages, each once, with their locations.
 
-    def doubled_placeholders(self) -> Iterator[tuple[str, Span]]:
-        """Yield the names in `{{word}}` in its two messages, which are not filled in; each once, with locations."""
-        return self._each_once(lambda text: ((found[1], found.start()) for found in _DOUBLED.finditer(text)))
-
-    def _each_once(self, names: Callable[[str], Iterator[tuple[str, int]]]) -> Iterator[tuple[str, Span]]:
+        With `doubled`, yield those in `{{word}}` instead, which are not filled in.
+        """
         seen: set[str] = set()
-        for key in ("system", "user"):
+        for key in MESSAGES:
             template = self.value.get(key) if isinstance(self.value, dict) else None
             if not isinstance(template, str):
                 continue
-            for name, offset in names(template):
-                if name not in seen:
-                    seen.add(name)
-                    yield name, self.span_of(key, offset)
+            pattern, text = (_DOUBLED, template) if doubled else (_PLACEHOLDER, _BRACES.sub("  ", template))
+            for found in pattern.finditer(text):
+                if found[1] not in seen:
+                    seen.add(found[1])
+                    yield found[1], self.span_of(key, found.start())
 
     def span_of(self, key: str, offset: int) -> Span:
         """Return the location of the character at `offset` of the message `key`."""
         return self.document.span_in_text((*self.path, key), offset)
-
-
-def _placeholders(template: str) -> Iterator[tuple[str, int]]:
-    """Yield the name and offset of each `{word}`; doubled braces are text."""
-    text = _BRACES.sub("  ", template)
-    return ((found[1], found.start()) for found in _PLACEHOLDER.finditer(text))
 
 
 def first_stray_brace(template: str) -> int:
@@ -170,9 +164,8 @@ class PromptReferences:
         for index, node in enumerate(nodes if isinstance(nodes, list) else ()):
             path: DocumentPath = ("nodes", index)
             if not isinstance(node, dict):
-                raise self._fault(
-                    "wrong-type", f"nodes[{index}]: expected a mapping, found {describe(node)}", *path
-                )
+                text = f"nodes[{index}]: expected a mapping, found {describe(node)}"
+                raise self._fault("wrong-type", text, *path)
             own = self._mapping(node.get("params"), *path, "params")
             origins: dict[str, DocumentPath] = dict.fromkeys(shared, ("params",))
             origins.update(dict.fromkeys(own, (*path, "params")))
@@ -194,8 +187,10 @@ class PromptReferences:
         if prompt is not None:
             params[PROMPT] = prompt.value
         if MODEL_REF in params:
-            hint = "describe the model in place: model: {provider: …, name: …}"
-            text = "model_ref is not supported"
+            text, hint = (
+                "model_ref is not supported",
+                "describe the model in place: model: {provider: …, name: …}",
+            )
             raise self._fault("unsupported", text, *origins[MODEL_REF], MODEL_REF, hint=hint, on_key=True)
         return Params(params, prompt)
 
@@ -260,61 +255,44 @@ def is_bare(written: str) -> bool:
     return not Path(written).is_absolute() and "." not in steps and ".." not in steps
 
 
-_MESSAGES: Final = ("system", "user")
-_META: Final = "_meta"
-
-
 def prompts(request: LoadRequest) -> list[Prompt]:
     """Return the prompts that nodes refer to or contain, each once.
 
     Raises:
         ManifestError: a reference cannot be resolved, or nodes are malformed.
     """
-    listing = _Listing(real_path(request.path).parent)
-    return list(dict.fromkeys(listing.of_workflow(request)))
+    return list(dict.fromkeys(_of_workflow(request, real_path(request.path).parent, set())))
 
 
-class _Listing:
-    """A search for prompts in workflows. Each file is visited once; `top` is the folder that ids are relative to."""
-
-    def __init__(self, top: Path) -> None:
-        self._top = top
-        self._seen: set[Path] = set()
-
-    def of_workflow(self, request: LoadRequest) -> Iterator[Prompt]:
-        """Yield the prompts of a workflow and its subgraphs."""
-        self._seen.add(real_path(request.path))
-        document = only_document(request, what="a Yagra workflow", yaml="scalar-keys")
-        references = PromptReferences(document, request)
-        for merged in references.merged_params():
-            if merged.values.get(PROMPT) is not None:
-                path = (*merged.origins[PROMPT], PROMPT)
-                owner = "params" if path[0] == "params" else str(merged.node.get("id"))
-                yield from _texts(document.at(path), f"{owner}.{PROMPT}", ".")
-            elif (found := references.prompt(merged.values, merged.origins)) is not None:
-                file = relative_path(real_path(Path(found.document.file)), self._top)
-                key = found.reference.key
-                id_, separator = (f"{file}#{key}", ".") if key else (file, "#")
-                yield from _texts(found.document.at(found.path), id_, separator)
-            if merged.node.get("handler") == SUBGRAPH:
-                yield from self._of_subgraph(merged, document, request)
-
-    def _of_subgraph(
-        self, merged: MergedParams, document: Document, request: LoadRequest
-    ) -> Iterator[Prompt]:
-        reference = merged.values.get("workflow_ref")
-        if isinstance(reference, str) and reference:
-            where = document.span((*merged.origins["workflow_ref"], "workflow_ref"))
-            path = request.resolve(reference, where)
-            if path not in self._seen:
-                yield from self.of_workflow(replace(request.for_manifest(path, None), named_at=where))
+def _of_workflow(request: LoadRequest, top: Path, seen: set[Path]) -> Iterator[Prompt]:
+    """Yield the prompts of a workflow and its subgraphs, each file once. Ids are relative to the folder `top`."""
+    seen.add(real_path(request.path))
+    document = only_document(request, what="a Yagra workflow", yaml="scalar-keys")
+    references = PromptReferences(document, request)
+    for node, values, origins in references.merged_params():
+        if values.get(PROMPT) is not None:
+            path = (*origins[PROMPT], PROMPT)
+            owner = "params" if path[0] == "params" else str(node.get("id"))
+            yield from _texts(document.at(path), f"{owner}.{PROMPT}", ".")
+        elif (found := references.prompt(values, origins)) is not None:
+            file = relative_path(real_path(Path(found.document.file)), top)
+            key = found.reference.key
+            id_, separator = (f"{file}#{key}", ".") if key else (file, "#")
+            yield from _texts(found.document.at(found.path), id_, separator)
+        inner = values.get("workflow_ref") if node.get("handler") == SUBGRAPH else None
+        if isinstance(inner, str) and inner:
+            where = document.span((*origins["workflow_ref"], "workflow_ref"))
+            file_of_inner = request.resolve(inner, where)
+            if file_of_inner not in seen:
+                of_inner = replace(request.for_manifest(file_of_inner, None), named_at=where)
+                yield from _of_workflow(of_inner, top, seen)
 
 
 def _texts(part: Document, id_: str, separator: str) -> Iterator[Prompt]:
     """Yield the texts of a prompt: the text itself, or those in a mapping such as `{system, user}`, at any depth."""
     if isinstance(part.value, str):
         last = re.split("[.#]", id_)[-1]
-        yield Prompt(id_, last if last in _MESSAGES else PROMPT, part.value, part.span())
+        yield Prompt(id_, last if last in MESSAGES else PROMPT, part.value, part.span())
     elif isinstance(part.value, dict):
         for key in part.value:
             if key != _META:

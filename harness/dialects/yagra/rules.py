@@ -6,7 +6,7 @@ with a suggestion for a mistyped id.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from itertools import groupby
 from typing import Final
 
@@ -35,9 +35,9 @@ class Rules:
         yield from self._references()
         yield from self._fallbacks()
         yield from self._ends()
-        yield from self._edge_kinds()
-        yield from self._labels()
-        yield from self._fan_outs()
+        by_source = sorted(enumerate(self.workflow.edges), key=lambda item: item[1].source)
+        for source, edges in groupby(by_source, lambda item: item[1].source):
+            yield from self._edges_from(source, list(edges))
         yield from self._handlers()
 
     def _node_ids(self) -> Iterator[Problem]:
@@ -77,9 +77,8 @@ class Rules:
         for index, node in enumerate(self.workflow.nodes):
             path = ("nodes", index, "fallback")
             if node.fallback == node.id:
-                yield self._problem(
-                    "own-fallback", f"the fallback of node '{node.id}' is the node itself", *path
-                )
+                text = f"the fallback of node '{node.id}' is the node itself"
+                yield self._problem("own-fallback", text, *path)
             elif node.fallback is not None:
                 yield from self._known(f"the fallback of node '{node.id}'", node.fallback, *path)
 
@@ -90,36 +89,24 @@ class Rules:
                 hint = "remove the edge, or the node from end_at"
                 yield self._problem("end-node", text, "edges", index, "source", hint=hint)
 
-    def _edge_kinds(self) -> Iterator[Problem]:
-        """Rule 6."""
-        for source, edges in self._by_source():
-            kinds = sorted({_kind(edge) for _, edge in edges})
-            if len(kinds) < 2:
-                continue
-            for index, edge in edges:
-                others = " and ".join(kind for kind in kinds if kind != _kind(edge))
-                text = (
-                    f"this edge is {_kind(edge)}, and other edges from '{source}' are {others}: "
-                    f"the edges from one node must be of one kind"
-                )
+    def _edges_from(self, source: str, edges: Sequence[tuple[int, EdgeSpec]]) -> Iterator[Problem]:
+        """Rule 6: the edges from one node are of one kind. They have different conditions, or one is a fan-out."""
+        kinds = sorted({_kind(edge) for _, edge in edges})
+        seen: set[str | None] = set()
+        has_fan_out = False
+        for index, edge in edges:
+            if others := " and ".join(kind for kind in kinds if kind != _kind(edge)):
+                text = f"this edge is {_kind(edge)}, and other edges from '{source}' are {others}"
+                text = f"{text}: the edges from one node must be of one kind"
                 yield self._problem("edge-kind", text, "edges", index)
-
-    def _labels(self) -> Iterator[Problem]:
-        for source, edges in self._by_source():
-            seen: set[str] = set()
-            for index, edge in edges:
-                if edge.condition is not None and edge.condition in seen:
-                    text = f"a second edge from '{source}' with the condition '{edge.condition}'"
-                    yield self._problem("duplicate-branch", text, "edges", index, "condition")
-                elif edge.condition is not None:
-                    seen.add(edge.condition)
-
-    def _fan_outs(self) -> Iterator[Problem]:
-        for source, edges in self._by_source():
-            mapped = [index for index, edge in edges if edge.fan_out is not None]
-            for index in mapped[1:]:
+            if edge.condition is not None and edge.condition in seen:
+                text = f"a second edge from '{source}' with the condition '{edge.condition}'"
+                yield self._problem("duplicate-branch", text, "edges", index, "condition")
+            if edge.fan_out is not None and has_fan_out:
                 text = f"a second fan_out edge from '{source}': a node has one at most"
                 yield self._problem("edge-kind", text, "edges", index, "fan_out")
+            seen.add(edge.condition)
+            has_fan_out = has_fan_out or edge.fan_out is not None
 
     def _handlers(self) -> Iterator[Problem]:
         for index, node in enumerate(self.workflow.nodes):
@@ -127,11 +114,6 @@ class Rules:
                 text = f"conditional edges leave node '{node.id}', and its handler {node.handler} never gives a label"
                 hint = "use llm, or a handler of your own that returns __next__"
                 yield self._problem("no-label", text, "nodes", index, "handler", hint=hint)
-
-    def _by_source(self) -> list[tuple[str, list[tuple[int, EdgeSpec]]]]:
-        """Return the edges with their indexes, grouped by source."""
-        by_source = sorted(enumerate(self.workflow.edges), key=lambda item: item[1].source)
-        return [(source, list(found)) for source, found in groupby(by_source, lambda item: item[1].source)]
 
     def _problem(self, code: str, text: str, *path: str | int, hint: str = "") -> Problem:
         return Problem(code, text, self.document.span(path), hint)

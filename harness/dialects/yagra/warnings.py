@@ -22,7 +22,7 @@ from harness.dialects.yagra.model_nodes import (
     templates_of,
 )
 from harness.dialects.yagra.nodes import BUILT_IN, unless_replaced
-from harness.dialects.yagra.prompts import PROMPT_REF, Params, ResolvedPrompt, first_stray_brace
+from harness.dialects.yagra.prompts import MESSAGES, PROMPT_REF, Params, ResolvedPrompt, first_stray_brace
 from harness.errors import Problem, Span, Unless
 from harness.graph.model import Graph
 from harness.source.display import did_you_mean, nearest
@@ -43,7 +43,6 @@ _NODE_KEYS: Final = frozenset(NodeSpec.model_fields) | {"timeout"}
 _SETTINGS: Final = frozenset(
     ("temperature", "max_tokens", "top_p", "stop", "seed", "n", "presence_penalty", "frequency_penalty")
 )
-_MESSAGES: Final = ("system", "user")
 
 
 def model_warnings(workflow: Workflow, document: Document, params: Sequence[Params]) -> Iterator[Problem]:
@@ -118,11 +117,11 @@ class _NodeWarnings:
         prompt = self.params.prompt
         if prompt is None or not isinstance(prompt.value, dict):
             return
-        if not any(part in prompt.value for part in _MESSAGES):
+        if not any(part in prompt.value for part in MESSAGES):
             text = f"node '{self.node.id}': its prompt has neither system nor user, so the model is asked nothing"
             yield self._warning("empty-prompt", text, prompt.span, _keys_hint(prompt))
         for name in prompt.value:
-            near = nearest(name, _MESSAGES) if name not in _MESSAGES else None
+            near = nearest(name, MESSAGES) if name not in MESSAGES else None
             if near is not None and isinstance(prompt.value[name], str):
                 text = f"node '{self.node.id}': '{name}' of its prompt is not read"
                 where = prompt.document.key_span((*prompt.path, name))
@@ -160,7 +159,7 @@ def _keys_hint(prompt: ResolvedPrompt) -> str:
     """Suggest the reference to a prompt nested in this one; empty if there is none."""
     inside: Any = prompt.value
     for name, value in inside.items():
-        if isinstance(value, dict) and any(part in value for part in _MESSAGES):
+        if isinstance(value, dict) and any(part in value for part in MESSAGES):
             key = f"{prompt.reference.key}.{name}" if prompt.reference.key else name
             return f"did you mean '{prompt.reference.file}#{key}'?"
     return ""
@@ -207,7 +206,7 @@ def _placeholders(
             # With a schema, keys that it lacks are dropped from inputs and answers.
             unless = None if workflow.state_schema or alone else Unless("key", name)
             yield Problem("unknown-placeholder", text, where, hint, "warning", unless)
-        for name, where in resolved.prompt.doubled_placeholders() if resolved.prompt else ():
+        for name, where in resolved.prompt.placeholders(doubled=True) if resolved.prompt else ():
             if name in here:
                 text = f"node '{node.id}': '{{{{{name}}}}}' of its prompt is not filled in: doubled braces are text"
                 yield Problem("unknown-placeholder", text, where, f"write {{{name}}}", "warning")
