@@ -24,9 +24,9 @@ from harness.dialects.agentspec.data_flow import (
     agent_message,
     answer_text,
     cast_values,
-    json_object,
     outputs_from_reply,
     parse_input,
+    parse_json,
     runtime_message,
     schema_of,
     unique_name,
@@ -169,7 +169,8 @@ class _AgentNodes(_AgentLifecycle):
         """
         if not self.agent.outputs or (message.tool_calls and self.agent.tools):
             return {"turn": NOBODY}
-        found = json_object(message_text(message))
+        found = parse_json(message_text(message), None)
+        found = found if isinstance(found, dict) else None
         if found is None and message.tool_calls:  # the agent has no tools
             calls = message.tool_calls
             answers = [addressed(unknown_tool(call, ()), call["name"], self.agent.name) for call in calls]

@@ -208,14 +208,9 @@ Properties = Mapping[str, Property]
 _DEFINITIONS: Final = "#/$defs/"
 
 
-def is_single_string(properties: Properties) -> bool:
-    """True if there is one output, a string, whose value is the text of a reply."""
-    return [item.schema.get("type") for item in properties.values()] == ["string"]
-
-
-def is_single_object(properties: Properties) -> bool:
-    """True if there is one output, an object. Models tend to reply with that object itself."""
-    return [item.schema.get("type") for item in properties.values()] == ["object"]
+def is_single(kind: str, properties: Properties) -> bool:
+    """True if there is one output, of this type. A string is a reply's text; an object may be the reply itself."""
+    return [item.schema.get("type") for item in properties.values()] == [kind]
 
 
 def schema_of(properties: Properties) -> dict[str, Any]:
@@ -263,13 +258,13 @@ def outputs_from_reply(text: str, properties: Properties, owner: str) -> Mapping
     Raises:
         UnfitValue: the reply is no such JSON.
     """
-    if is_single_string(properties):
+    if is_single("string", properties):
         return dict.fromkeys(properties, text)
     if not properties:
         return {}
-    found = _parse_json(text)
+    found = parse_json(text, _NO_JSON)
     if isinstance(found, dict):
-        is_value = found and is_single_object(properties) and not properties.keys() & found.keys()
+        is_value = found and is_single("object", properties) and not properties.keys() & found.keys()
     else:
         is_value = found is not _NO_JSON and len(properties) == 1
         if not is_value:
@@ -281,18 +276,12 @@ def outputs_from_reply(text: str, properties: Properties, owner: str) -> Mapping
 _NO_JSON: Final = object()
 
 
-def _parse_json(text: str) -> Any:
-    """Parse a text as JSON; `_NO_JSON` if it is none."""
+def parse_json(text: str, otherwise: Any) -> Any:
+    """Parse a text as JSON; return `otherwise` if it is none."""
     try:
         return json.loads(text)
     except (ValueError, RecursionError):
-        return _NO_JSON
-
-
-def json_object(text: str) -> Mapping[str, Any] | None:
-    """Parse a text as a JSON object; None if it is anything else."""
-    found = _parse_json(text)
-    return found if isinstance(found, dict) else None
+        return otherwise
 
 
 def outputs_from_tool(returned: Any, properties: Properties, owner: str) -> Mapping[str, Any]:

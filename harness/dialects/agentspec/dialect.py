@@ -39,23 +39,19 @@ def mapped_entries(components: Mapping[str, str], entries: Mapping[str, Document
 
 def table_entries(document: Document) -> Iterator[tuple[str, Document]]:
     """Yield the key and entry of all tables in a document, at any depth. spec: "Symbolic references"."""
-    for path in _tables(document.value, ()):
-        part = document.at(path)
-        for key in part.value:
-            yield key, part.at((key,))
+    for path, found in mappings_in(document.value, ()):
+        if isinstance(table := found.get(TABLE), dict):
+            for key in table:
+                yield key, document.at((*path, TABLE, key))
 
 
-def _tables(value: Any, path: DocumentPath) -> Iterator[DocumentPath]:
-    """Yield the paths of tables. Metadata is not interpreted, and not searched."""
+def mappings_in(value: Any, path: DocumentPath) -> Iterator[tuple[DocumentPath, dict[Any, Any]]]:
+    """Yield each mapping with its path, the outer ones first. Metadata is not interpreted, and not searched."""
     if isinstance(value, dict):
-        if isinstance(value.get(TABLE), dict):
-            yield (*path, TABLE)
-        for key, item in value.items():
-            if key != "metadata":
-                yield from _tables(item, (*path, key))
-    elif isinstance(value, list):
-        for index, item in enumerate(value):
-            yield from _tables(item, (*path, index))
+        yield path, value
+    for key in value if isinstance(value, dict) else range(len(value)) if isinstance(value, list) else ():
+        if key != "metadata":
+            yield from mappings_in(value[key], (*path, key))
 
 
 name = "agentspec"

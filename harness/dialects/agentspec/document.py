@@ -13,7 +13,7 @@ from pydantic import BaseModel, Field
 
 from harness.dialects.agentspec import component, flows
 from harness.dialects.agentspec.component import Component
-from harness.dialects.agentspec.data_flow import is_single_string
+from harness.dialects.agentspec.data_flow import is_single
 from harness.dialects.agentspec.dialect import REFERENCE, TABLE, TYPE, VERSION, missing_root_problem
 from harness.dialects.kit.manifest import Problems
 from harness.errors import Problem
@@ -73,7 +73,7 @@ LATER_VALUES: Final[Sequence[LaterValue]] = (
         flows.LlmNode,
         "outputs",
         "outputs other than one string",
-        lambda node: bool(node.declared_outputs) and not is_single_string(node.outputs),
+        lambda node: bool(node.declared_outputs) and not is_single("string", node.outputs),
     ),
     LaterValue(
         component.RemoteCall,

@@ -5,7 +5,6 @@ spec: "Standard library of nodes to use in flows".
 
 from __future__ import annotations
 
-import json
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from statistics import fmean
@@ -37,9 +36,10 @@ from harness.dialects.agentspec.data_flow import (
     agent_message,
     answer_text,
     cast_values,
-    is_single_string,
+    is_single,
     outputs_from_reply,
     outputs_from_tool,
+    parse_json,
     schema_of,
     user_message,
 )
@@ -258,7 +258,7 @@ def _mcp_value(tool: MCPTool, result: Any) -> Any:
     texts = mcp_texts(result.content)
     if result.is_error:
         raise ToolReportedError("\n".join(texts) or f"{tool} failed")
-    if isinstance(result.structured, Mapping) and not is_single_string(tool.outputs):
+    if isinstance(result.structured, Mapping) and not is_single("string", tool.outputs):
         only_result = set(result.structured) == {"result"} and "result" not in tool.outputs
         return result.structured["result"] if only_result else result.structured
     return TextBlocks(texts)
@@ -273,11 +273,8 @@ class TextBlocks:
 
 def _blocks_to_outputs(tool: Tool, blocks: Sequence[str]) -> Any:
     """Return a block for each output, in order. A single block may hold all outputs as JSON."""
-    if len(blocks) == 1 and not is_single_string(tool.outputs):
-        try:
-            return json.loads(blocks[0])
-        except (ValueError, RecursionError):
-            return blocks[0]
+    if len(blocks) == 1 and not is_single("string", tool.outputs):
+        return parse_json(blocks[0], blocks[0])
     return dict(zip(tool.outputs, blocks, strict=False))
 
 
@@ -316,7 +313,7 @@ async def llm(visit: Visit) -> NodeResult:
     prompt = str(render(node.prompt_template, visit.inputs))
     outputs = node.outputs
     wanted = None
-    if outputs and not is_single_string(outputs):
+    if outputs and not is_single("string", outputs):
         form = {"name": "structured_output", "schema": schema_of(outputs), "strict": False}
         wanted = {"type": "json_schema", "json_schema": form}
     call = node.llm_config.call([HumanMessage(content=prompt)], response_format=wanted)

@@ -12,12 +12,20 @@ from pathlib import Path
 from typing import Any, Final, TypeVar
 
 from harness.dialects.agentspec.component import BROKEN, Component
-from harness.dialects.agentspec.dialect import REFERENCE, TABLE, TYPE, VERSION, mapped_entries, table_entries
+from harness.dialects.agentspec.dialect import (
+    REFERENCE,
+    TABLE,
+    TYPE,
+    VERSION,
+    mapped_entries,
+    mappings_in,
+    table_entries,
+)
 from harness.dialects.agentspec.document import version_problems
 from harness.dialects.kit.manifest import Problems
 from harness.errors import Problem, Span
 from harness.source.display import did_you_mean, nearest
-from harness.source.document import Document, DocumentPath
+from harness.source.document import Document
 from harness.source.models import describe
 
 MAX_NODES: Final = 100_000
@@ -255,10 +263,10 @@ class References:
         return not cycle
 
     def _missing_key_hint(self, key: str) -> str:
-        place = next(_paths_of_id(key, self._main.value, ()), None)
-        if place is not None:
-            where = self._main.span((*place, "id"))
-            return f"it is the id of the component at {where}: put that component under {TABLE}, with the key '{key}'"
+        for path, found in mappings_in(self._main.value, ()):
+            if TYPE in found and found.get("id") == key:
+                what = f"it is the id of the component at {self._main.span((*path, 'id'))}"
+                return f"{what}: put that component under {TABLE}, with the key '{key}'"
         if not self._alone:
             return did_you_mean(key, self._tables)
         near = nearest(key, self._tables)
@@ -283,19 +291,6 @@ class References:
                 path[key] = None
                 ahead.append(_keys_in(self._tables[key].value))
         return ()
-
-
-def _paths_of_id(id_: str, value: Any, path: DocumentPath) -> Iterator[DocumentPath]:
-    """Yield the paths of components with this id."""
-    if isinstance(value, dict):
-        if TYPE in value and value.get("id") == id_:
-            yield path
-        for key, item in value.items():
-            if key != "metadata":
-                yield from _paths_of_id(id_, item, (*path, key))
-    elif isinstance(value, list):
-        for index, item in enumerate(value):
-            yield from _paths_of_id(id_, item, (*path, index))
 
 
 def _keys_in(value: Any) -> Iterator[str]:

@@ -207,8 +207,7 @@ def _matching(
             text = f"{component}: '{item.title}' is not one of its {side}" + none_suffix(expected)
             hint = did_you_mean(item.title, expected)
             yield Problem("unknown-property", text, component.span(side, index), hint)
-        elif not _specialises(item, expected[item.title]):
-            kind = expected[item.title].type
+        elif not (castable(kind := expected[item.title].type, item.type) or castable(item.type, kind)):
             text = f"{component}: {side[:-1]} '{item.title}' is {kind}, and cannot be declared as {item.type}"
             yield Problem("property-type", text, component.span(side, index))
     titles = {item.title for item in written}
@@ -216,11 +215,6 @@ def _matching(
         if title not in titles:
             text = f"{component}: '{title}' is missing in its {side}"
             yield Problem("missing-property", text, component.span(side))
-
-
-def _specialises(written: Property, inferred: Property) -> bool:
-    """True if one of the declared and the inferred type can be cast to the other."""
-    return castable(inferred.type, written.type) or castable(written.type, inferred.type)
 
 
 def _equal_lists(node: StartNode | EndNode) -> Iterator[Problem]:

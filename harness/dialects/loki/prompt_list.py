@@ -12,7 +12,7 @@ from pathlib import Path
 from harness.dialects.dialect import Prompt, Tunable
 from harness.dialects.kit.manifest import mappings, only_document, plain_name, temperature, tool_lists
 from harness.dialects.loki.dialect import MANIFEST
-from harness.dialects.loki.document import AgentNode, GraphFile, LLMNode
+from harness.dialects.loki.document import AgentNode, GraphFile
 from harness.dialects.loki.model_nodes import CONFIG, sibling_folder
 from harness.dialects.request import LoadRequest
 from harness.source.document import real_path
@@ -33,12 +33,7 @@ def _of_graph(request: LoadRequest, prefix: str, seen: set[Path]) -> Iterator[Pr
     graph = validate(GraphFile, document)
     for id_, node in graph.nodes.items():
         for field in ("instructions", "prompt"):
-            text = (
-                getattr(node, field)
-                if isinstance(node, AgentNode | LLMNode) and hasattr(node, field)
-                else None
-            )
-            if text is not None:
+            if (text := getattr(node, field, None)) is not None:
                 yield Prompt(f"{prefix}{id_}.{field}", field, text, document.span(("nodes", id_, field)))
     for node in graph.nodes.values():
         if isinstance(node, AgentNode):

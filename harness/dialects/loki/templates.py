@@ -68,15 +68,21 @@ def render(template: str, state: Mapping[str, Any]) -> str:
     """
     missing = dict.fromkeys(path for path in paths(template) if look_up(path, state) is _MISSING)
     if missing:
-        raise MissingPath(
-            f"the state has no {', '.join(_missing_path_text(path, state) for path in missing)}"
-        )
+        named = ", ".join(_missing_path_text(path, state) for path in missing)
+        raise MissingPath(f"the state has no {named}")
     return render_leniently(template, state)
 
 
 def render_leniently(template: str, state: Mapping[str, Any]) -> str:
-    """Render a template in lenient mode: a path that the state does not have is empty text."""
-    return str(fill(template, TEMPLATE, lambda found: _text(look_up(found[1], state))))
+    """Render a template in lenient mode: a path that the state does not have is empty text.
+
+    spec: "Rendering rules per value type".
+    """
+
+    def text(found: re.Match[str]) -> str:
+        return "" if (value := look_up(found[1], state)) is _MISSING else text_of(value)
+
+    return str(fill(template, TEMPLATE, text))
 
 
 def paths(template: str) -> Iterator[str]:
@@ -118,11 +124,6 @@ def _missing_path_text(missing: str, state: Mapping[str, Any]) -> str:
         position = step.end()
         holder = look_up(missing[:position].rstrip("."), state)
     return f"{{{{{missing}}}}}"
-
-
-def _text(value: Any) -> str:
-    """Render a value. spec: "Rendering rules per value type"."""
-    return "" if value is _MISSING else text_of(value)
 
 
 _TOO_DEEP: Final = f"nested more than {MAX_DEPTH} levels deep"

@@ -23,8 +23,9 @@ from harness.dialects.yagra.warnings import (
     CARRIED_KEY_HINT,
     OPEN_STATE_HINT,
     model_warnings,
-    prompt_warnings,
+    placeholder_warnings,
     state_warnings,
+    version_warnings,
 )
 from harness.errors import ManifestError, Problem, Span
 from harness.graph.model import Graph, NestedGraph, Node, Vocabulary
@@ -138,7 +139,8 @@ def _load(request: LoadRequest, subgraphs: Subgraphs) -> Graph:
     problems.raise_errors()
     warnings = [
         *state_warnings(workflow, document, params),
-        *prompt_warnings(workflow, params, inner),
+        *placeholder_warnings(workflow, params, inner),
+        *version_warnings(params),
         *model_warnings(workflow, document, params),
         *sexagesimals(document),
     ]

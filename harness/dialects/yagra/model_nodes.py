@@ -120,9 +120,8 @@ def templates_of(params: Mapping[str, Any]) -> Prompts:
 
 def fill_prompts(templates: Prompts, state: Mapping[str, Any]) -> Prompts:
     """Fill prompt templates from the state; see `model_request`."""
-    values = {
-        name: state.get(name, "") for name in _PLACEHOLDER.findall(f"{templates.system}\n{templates.user}")
-    }
+    names = _PLACEHOLDER.findall(f"{templates.system}\n{templates.user}")
+    values = {name: state.get(name, "") for name in names}
     return Prompts(_fill(templates.system, values, "system"), _fill(templates.user, values, "user"))
 
 
@@ -136,18 +135,14 @@ def _fill(template: str, values: Mapping[str, Any], part: str) -> str:
         for _, field, width, _ in Formatter().parse(template):
             if "." in (field or ""):
                 raise ValueError(f"{{{field}}} reads an attribute")
-            if "{" in (width or "") or any(
-                int(number) > _MAX_WIDTH for number in _NUMBER.findall(width or "")
-            ):
+            numbers = map(int, _NUMBER.findall(width or ""))
+            if "{" in (width or "") or any(number > _MAX_WIDTH for number in numbers):
                 raise ValueError(f"{{{field}:{width}}} is wider than {_MAX_WIDTH} characters, or may be")
         return template.format(**values)
     except (LookupError, ValueError, AttributeError, TypeError) as error:
         why = f"there is no value {error}" if isinstance(error, KeyError) else str(error)
-        raise ModelParamsError(
-            f"'prompt.{part}' cannot be filled in: {why} "
-            "(expected plain names such as {topic}; {{ and }} are braces)",
-            part,
-        ) from error
+        hint = "(expected plain names such as {topic}; {{ and }} are braces)"
+        raise ModelParamsError(f"'prompt.{part}' cannot be filled in: {why} {hint}", part) from error
 
 
 async def call_model(
@@ -185,18 +180,16 @@ async def call_model(
         if ctx.is_fatal(error):
             raise
         times = "1 attempt" if attempts == 1 else f"{attempts} attempts"
-        raise ModelCallError(
-            f"the call of model '{model.name}' failed after {times}: {error_text(error)}"
-        ) from error
+        text = f"the call of model '{model.name}' failed after {times}: {error_text(error)}"
+        raise ModelCallError(text) from error
     refuse_all(reply.tool_calls, ctx)
     return reply
 
 
 def _connection(model: Model, *names: str) -> str | None:
     """Return the first of these settings in the `kwargs` of a model that is non-empty text."""
-    return next(
-        (given for name in names if isinstance(given := model.settings.get(name), str) and given), None
-    )
+    texts = (given for name in names if isinstance(given := model.settings.get(name), str))
+    return next(filter(None, texts), None)
 
 
 def _mapping(value: Any, name: str, of_what: str = "") -> Mapping[str, Any]:
@@ -316,9 +309,8 @@ def schema_of(text: Any) -> type[BaseModel]:
         ModelParamsError: it is missing, cannot be parsed, or names an unknown type.
     """
     if not isinstance(text, str) or not text.strip():
-        raise ModelParamsError(
-            f"'schema_yaml' must be text with lines of `field: type`, found {describe(text)}"
-        )
+        why = f"'schema_yaml' must be text with lines of `field: type`, found {describe(text)}"
+        raise ModelParamsError(why)
     return _schema(text)
 
 
@@ -344,8 +336,6 @@ def _field(name: str, written: Any) -> Any:
     """Return a field for pydantic: its type, and its default or `...`."""
     kind = TYPES.get(written.strip()) if isinstance(written, str) else None
     if kind is None:
-        hint = did_you_mean(str(written), TYPES)
-        raise ModelParamsError(
-            f"'schema_yaml': field '{name}' has a type that is not known: {describe(written)} ({hint})"
-        )
+        found = f"{describe(written)} ({did_you_mean(str(written), TYPES)})"
+        raise ModelParamsError(f"'schema_yaml': field '{name}' has a type that is not known: {found}")
     return (kind, None if written.strip().endswith("None") else ...)

@@ -111,10 +111,8 @@ async def call_handler(node: NodeSpec, params: Params, state: State, ctx: NodeCo
         except TypeError as error:
             raise SignatureError(_both_signatures_failed(node, error, error)) from error
     if not isinstance(answer, Mapping):
-        raise AnswerError(
-            f"handler '{node.handler}' of node '{node.id}' must answer with a mapping of state keys, "
-            f"found {describe(answer)}"
-        )
+        text = f"handler '{node.handler}' of node '{node.id}' must answer with a mapping of state keys"
+        raise AnswerError(f"{text}, found {describe(answer)}")
     return answer
 
 

@@ -61,9 +61,8 @@ def _conditional_router(source: str, by_label: Mapping[str, Edge]) -> Router:
         label = state.get(NEXT)
         if not isinstance(label, str):
             found = describe(label) if NEXT in state else "nothing"
-            raise NoRoute(
-                f"'{source}' needs a label in {NEXT} (one of {allowed}): expected text, found {found}"
-            )
+            text = f"'{source}' needs a label in {NEXT} (one of {allowed}): expected text, found {found}"
+            raise NoRoute(text)
         if label not in by_label:
             hint = did_you_mean(label, by_label, listing=False)
             text = f"no edge from '{source}' has the label '{label}' (allowed: {allowed})"
@@ -80,9 +79,8 @@ def _fan_out_router(edge: Edge, fan_out: FanOut) -> Router:
         items = state.get(fan_out.items_key)
         if not isinstance(items, (list, MessageLog)):
             found = describe(items) if fan_out.items_key in state else "nothing"
-            raise NoRoute(
-                f"fan_out after '{edge.source}' needs a list in '{fan_out.items_key}': found {found}"
-            )
+            where = f"fan_out after '{edge.source}' needs a list in '{fan_out.items_key}'"
+            raise NoRoute(f"{where}: found {found}")
         return [Dispatch(edge, {fan_out.item_key: item}) for item in items]
 
     return follow

@@ -1,4 +1,4 @@
-"""Warnings of params that a built-in handler does not read, or will refuse when it runs.
+"""Warnings of params that a built-in handler does not read or will refuse, of prompts, and of state keys.
 
 They are not errors, because a scenario may replace a built-in handler; then they do not apply.
 """
@@ -179,17 +179,10 @@ def _always_fails(template: str, names: Collection[str]) -> bool:
     return any("." in field for field in fields) or any(name.isdigit() or name not in names for name in first)
 
 
-def prompt_warnings(
+def placeholder_warnings(
     workflow: Workflow, params: Sequence[Params], subgraphs: Mapping[str, Graph]
 ) -> Iterator[Problem]:
-    """Yield the warnings of placeholders, then those of versions."""
-    yield from _placeholders(workflow, params, subgraphs)
-    yield from _version_mismatches(params)
-
-
-def _placeholders(
-    workflow: Workflow, params: Sequence[Params], subgraphs: Mapping[str, Graph]
-) -> Iterator[Problem]:
+    """Yield a warning of each placeholder that nothing is known to set, or whose braces are doubled."""
     known = _state_keys(workflow, params, subgraphs)
     may_be_more = not workflow.state_schema and any(graph.open_state for graph in subgraphs.values())
     for node, resolved in zip(workflow.nodes, params, strict=True):
@@ -228,13 +221,11 @@ def _item_keys(workflow: Workflow, id_: str) -> tuple[set[str], bool]:
     """Return the item keys of the fan-outs to a node, and True if the node is run by fan-outs only."""
     leading = [edge.fan_out for edge in workflow.edges if edge.target == id_]
     items = {fan_out.item_key for fan_out in leading if fan_out is not None}
-    otherwise = (
-        None in leading or id_ == workflow.start_at or any(node.fallback == id_ for node in workflow.nodes)
-    )
-    return items, bool(items) and not otherwise
+    otherwise = {workflow.start_at, *(node.fallback for node in workflow.nodes)}
+    return items, bool(items) and None not in leading and id_ not in otherwise
 
 
-def _version_mismatches(params: Sequence[Params]) -> Iterator[Problem]:
+def version_warnings(params: Sequence[Params]) -> Iterator[Problem]:
     """Yield a warning of each prompt whose file has another version than the reference pins."""
     for resolved in params:
         prompt = resolved.prompt

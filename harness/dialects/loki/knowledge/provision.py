@@ -1,4 +1,7 @@
-"""Loading or building the knowledge base of a rag node. spec: "Knowledge base lifecycle"."""
+"""The knowledge base of a rag node: reading, splitting and embedding its documents, or loading the base.
+
+spec: "rag", `documents`; "Knowledge base lifecycle".
+"""
 
 from __future__ import annotations
 
@@ -241,6 +244,9 @@ class EmbeddingModel:
     model_id: str
     environment: Mapping[str, str]
 
+    def __str__(self) -> str:
+        return f"the embedding model '{self.model_id}'"
+
     async def vectors(
         self, texts: Sequence[str], batch_size: int | None, http: HTTPClient
     ) -> list[Vector[float]]:
@@ -252,16 +258,14 @@ class EmbeddingModel:
         """
         client, _, name = self.model_id.partition(":")
         if client != CLIENT or not name:
-            raise EmbeddingError(
-                f"the embedding model '{self.model_id}' cannot be called: expected '{CLIENT}:NAME', for OpenAI "
-                f"and servers that imitate it ({_URL_VARIABLES[0]})"
-            )
+            wanted = f"expected '{CLIENT}:NAME', for OpenAI and servers that imitate it ({_URL_VARIABLES[0]})"
+            raise EmbeddingError(f"{self} cannot be called: {wanted}")
         found: list[Vector[float]] = []
         size = batch_size or DEFAULT_BATCH
         for start in range(0, len(texts), size):
             found += await self._batch(name, list(texts[start : start + size]), http)
         if len({len(vector) for vector in found}) > 1:
-            raise EmbeddingError(f"the vectors of the embedding model '{self.model_id}' differ in length")
+            raise EmbeddingError(f"the vectors of {self} differ in length")
         return found
 
     async def _batch(self, name: str, texts: list[str], http: HTTPClient) -> list[Vector[float]]:
@@ -281,18 +285,14 @@ class EmbeddingModel:
         except ValidationError as error:
             first = error.errors(include_url=False)[0]
             where = ".".join(map(str, first["loc"])) or "the answer"
-            raise EmbeddingError(
-                f"the embedding model '{self.model_id}' answered without embeddings: {where}: {first['msg']}"
-            ) from None
+            raise EmbeddingError(f"{self} answered without embeddings: {where}: {first['msg']}") from None
         if [row.index for row in rows] != list(range(len(texts))):
-            raise EmbeddingError(
-                f"the embedding model '{self.model_id}' was given {len(texts)} texts, and answered with "
-                f"{len(rows)} embeddings"
-            )
+            counts = f"{len(texts)} texts, and answered with {len(rows)} embeddings"
+            raise EmbeddingError(f"{self} was given {counts}")
         return [array("f", row.embedding) for row in rows]
 
     def _refusal(self, reply: HTTPReply, has_key: bool) -> str:
-        text = f"the embedding model '{self.model_id}' answered with status {reply.status}"
+        text = f"{self} answered with status {reply.status}"
         message = _message(reply.json) or clip(reply.text, 200)
         if reply.status in (401, 403) and not has_key:
             message += f" (no key was sent: the scenario's env_passthrough does not hand on {_KEY})"
@@ -376,10 +376,8 @@ class KnowledgeProvider:
         model = EmbeddingModel(base.model, self.request.env)
         (vector,) = await model.vectors([query], None, HTTPClient(ctx))
         if len(vector) != base.dimensions:
-            raise EmbeddingError(
-                f"the embedding model '{base.model}' answered with {len(vector)} numbers for the query, and the "
-                f"vectors of the knowledge base have {base.dimensions}"
-            )
+            text = f"{model} answered with {len(vector)} numbers for the query"
+            raise EmbeddingError(f"{text}, and the vectors of the knowledge base have {base.dimensions}")
         hits = base.search.hits(query, vector, top_k or base.top_k)
         found = [(base.chunks[hit.position], hit.score) for hit in hits]
         passages = tuple(

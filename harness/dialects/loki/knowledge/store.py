@@ -68,9 +68,7 @@ class HybridSearch:
         directions = self._numpy.atleast_2d(self._unit([vector]))[0]
         similarities = (self._directions @ directions).round(_PRECISION).tolist()
         by_vector = _rank(enumerate(similarities), top_k)
-        by_keyword = _rank(
-            ((index, score) for index, score in self._keywords.scores(query) if score > 0), top_k
-        )
+        by_keyword = _rank([item for item in self._keywords.scores(query) if item[1] > 0], top_k)
         return fuse([by_keyword, by_vector])[:top_k]
 
     def _unit(self, vectors: Sequence[Sequence[float]]) -> Any:
