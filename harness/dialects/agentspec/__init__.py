@@ -2,16 +2,15 @@
 
 Section of the specification                    models               behaviour
 Base Component, Input/output schemas            `component`          `configuration` (reads them)
-Input and output properties                     `properties`         `types`, `casts` (compatibility)
-Agent, RemoteAgent, Conversation                `agents`             `agent_graph`, `conversation`
-LLM                                             `llm_configs`
-Tools, MCP                                      `tools`, `transports` `tool_calls`, `remote_calls`
+Input and output properties                     `properties`         `types` (compatibility)
+Agent, RemoteAgent, Conversation                `component`          `agent_graph`, `data_flow`
+LLM                                             `component`
+Tools, MCP                                      `component`          `node_bodies`
 Flow, Node, edges                               `flows`              `flow_graph`, `data_flow`
-Standard library of nodes                       `flows`              `node_bodies`, `map_node`
-Symbolic references, disaggregated components   `document`           `references`, `tables`
-Validation of specified inputs/outputs                               `rules`, `flow_rules`
-Ecosystem of plugins                            `plugins`
-Serialization                                                        `serialize`
+Standard library of nodes                       `flows`              `node_bodies`
+Symbolic references, disaggregated components   `document`           `references`, `dialect`
+Validation of specified inputs/outputs                               `rules`, `data_rules`
+Ecosystem of plugins, Serialization             `plugins`
 
-`compile` turns a configuration into a Graph. `graphs` compiles each flow and agent in it, once.
+`compile` turns a configuration into a Graph, and each flow and agent in it once.
 """

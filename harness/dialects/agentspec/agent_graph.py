@@ -17,15 +17,14 @@ from harness.dialects.agentspec import node_bodies as tool_calls
 from harness.dialects.agentspec.component import Agent, AgenticComponent, RemoteAgent, Tool
 from harness.dialects.agentspec.data_flow import (
     USER,
-    Handoff,
     MissingValue,
     UnfitValue,
     addressed,
     agent_message,
     answer_text,
     cast_values,
+    first_update,
     outputs_from_reply,
-    parse_input,
     parse_json,
     runtime_message,
     schema_of,
@@ -101,15 +100,7 @@ class _AgentLifecycle:
 
     async def accept(self, value: Any, run: RunContext) -> Mapping[str, Any]:
         """Return the first state update. Text is a message of the user, a mapping has the agent's inputs."""
-        if isinstance(value, Handoff):
-            return {"inputs": value.inputs, "messages": value.messages, "turn": MODEL}
-        inputs, message = parse_input(self.agent, value, run)
-        update: dict[str, Any] = {"turn": MODEL}
-        if inputs:
-            update["inputs"] = inputs
-        if message is not None:
-            update["messages"] = [user_message(message, self.agent.name)]
-        return update
+        return {"turn": MODEL, **first_update(self.agent, value, run)}
 
     async def finish(self, state: State, _run: RunContext) -> Any:
         """Return the agent's outputs; the text of the last message if it has none."""

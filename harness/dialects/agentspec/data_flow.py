@@ -363,26 +363,30 @@ class Visit:
 Body = Callable[[Visit], Awaitable[NodeResult]]
 
 
-def parse_input(
-    component: AgenticComponent, value: Any, run: RunContext
-) -> tuple[dict[str, Any], str | None]:
-    """Split an input into the values of a component's inputs and the user's message.
+def first_update(component: AgenticComponent, value: Any, run: RunContext) -> dict[str, Any]:
+    """Return the first state update for an input: the values of the component's inputs, if any, and the messages.
 
-    Text is the message. In a mapping the key `message` is the message, unless it names an input. Other keys are
-    dropped with a warning.
+    Text is the user's message. In a mapping the key `message` is the message, unless it names an input. Other keys
+    are dropped with a warning.
 
     Raises:
         BadInput: the value is neither text nor a mapping.
     """
-    if isinstance(value, str):
-        return {}, value
-    expected = f"an input is the user's message or a mapping of the {component}'s inputs"
-    values = input_values(value, "message", expected)
-    inputs = {title: item for title, item in values.items() if title in component.inputs}
-    rest = {title: item for title, item in values.items() if title not in component.inputs}
-    message = rest.pop("message", None)
-    warn_dropped_inputs(rest, component.inputs, f"{component} has no such input", run)
-    return inputs, None if message is None else message_text(to_message(message))
+    if isinstance(value, Handoff):
+        return {"inputs": value.inputs, "messages": value.messages}
+    inputs: dict[str, Any] = {}
+    text: str | None = value
+    if not isinstance(value, str):
+        expected = f"an input is the user's message or a mapping of the {component}'s inputs"
+        rest = dict(input_values(value, "message", expected))
+        inputs = {title: rest.pop(title) for title in list(rest) if title in component.inputs}
+        message = rest.pop("message", None)
+        text = None if message is None else message_text(to_message(message))
+        warn_dropped_inputs(rest, component.inputs, f"{component} has no such input", run)
+    update: dict[str, Any] = {"inputs": inputs} if inputs else {}
+    if text is not None:
+        update["messages"] = [user_message(text, component.name)]
+    return update
 
 
 def unique_name(name: str, taken: Collection[str] = ()) -> str:

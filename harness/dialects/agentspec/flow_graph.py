@@ -15,16 +15,13 @@ from harness.dialects.agentspec.data_flow import (
     Body,
     DataFlow,
     GraphOf,
-    Handoff,
     MissingValue,
-    NodeResult,
     Outputs,
     Visit,
     cast_property,
     cast_values,
-    parse_input,
+    first_update,
     unique_name,
-    user_message,
 )
 from harness.dialects.agentspec.flows import EndNode, Flow, Node
 from harness.dialects.agentspec.node_bodies import BODIES
@@ -141,13 +138,7 @@ class _FlowNodes:
 
     async def accept(self, value: Any, run: RunContext) -> Mapping[str, Any]:
         """Return the first state update. Text is the user's first message, a mapping has the flow's inputs."""
-        if isinstance(value, Handoff):
-            return {"inputs": value.inputs, "messages": value.messages}
-        inputs, message = parse_input(self.flow, value, run)
-        update: dict[str, Any] = {"inputs": inputs}
-        if message is not None:
-            update["messages"] = [user_message(message, self.flow.name)]
-        return update
+        return {"inputs": {}, **first_update(self.flow, value, run)}
 
     def step(self, node: Node) -> Any:
         """Return the function of a node, which casts the inputs, runs the body, and casts the outputs."""
@@ -194,11 +185,7 @@ class _FlowNodes:
             return known
         plugin = self.plugins.plugin_of(node)
         assert plugin is not None  # only plugins read nodes of other types
-
-        async def run_by_plugin(visit: Visit) -> NodeResult:
-            return await plugin.run(visit.node, visit.inputs, visit.ctx)
-
-        return run_by_plugin
+        return lambda visit: plugin.run(visit.node, visit.inputs, visit.ctx)
 
     async def finish(self, state: State, _run: RunContext) -> Any:
         """Return the outputs of the flow, which have the types that the EndNode gives them.

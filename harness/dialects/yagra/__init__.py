@@ -1,13 +1,13 @@
 """Yagra: LangGraph workflows in YAML, with handlers in Python.
 
 Section of the documentation                    modules
-Top-Level Structure, Validation Rules           `document`, `rules`, `prompt_warnings`
-State Schema                                    `state`, `state_warnings`
-Node Specification, Node Handler Signature      `nodes`, `handlers`
-Node with Parameters, Global Parameters         `prompts`; `model_nodes`, `structured`, `streaming`, `model_warnings`
+Top-Level Structure, Validation Rules           `document`, `rules`, `warnings`
+State Schema                                    `nodes`, `warnings`
+Node Specification, Node Handler Signature      `nodes`
+Node with Parameters, Global Parameters         `prompts`, `model_nodes`
 Edge Specification, Fan-Out Edge                `routing`
-Resilience                                      `resilience`
-Subgraph Node                                   `subgraph`
+Resilience                                      `nodes`
+Subgraph Node                                   `compile`, `nodes`
 
-`compile` turns a workflow into a Graph; `lifecycle` converts its input and its output.
+`compile` turns a workflow into a Graph.
 """

@@ -1,4 +1,4 @@
-"""The handler `llm`, and the functions that all model nodes share: params, prompts and calls with retries."""
+"""The built-in handlers `llm`, `streaming_llm` and `structured_llm`: params, prompts, calls with retries, replies."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ import re
 import warnings
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from functools import lru_cache
+from functools import lru_cache, partial
 from string import Formatter
 from typing import Any, Final
 
@@ -168,14 +168,12 @@ async def call_model(
         messages=(SystemMessage(content=prompts.system), HumanMessage(content=prompts.user)),
         response_format=response_format,
     )
-
-    async def attempt() -> LLMReply:
-        reply: LLMReply = await ctx.run.perform(effect, state, ctx.name)
-        return reply
-
+    attempt = partial(ctx.run.perform, effect, state, ctx.name)
     attempts = 1 if node.retry else ATTEMPTS
     try:
-        reply = await with_retries(attempt, ctx, attempts=attempts, delay_s=backoff(1.0, exponential=True))
+        reply: LLMReply = await with_retries(
+            attempt, ctx, attempts=attempts, delay_s=backoff(1.0, exponential=True)
+        )
     except Exception as error:
         if ctx.is_fatal(error):
             raise

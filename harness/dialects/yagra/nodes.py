@@ -8,6 +8,7 @@ from __future__ import annotations
 import copy
 import operator
 from collections.abc import Awaitable, Callable, Mapping
+from functools import partial
 from typing import Any, Final
 
 from langchain_core.messages import convert_to_messages
@@ -86,18 +87,12 @@ async def call_handler(node: NodeSpec, params: Params, state: State, ctx: NodeCo
         resources[key] = copy.deepcopy(params)
     own: Params = resources[key]
 
-    async def convention(handler: Any) -> Any:
-        return await _call(handler, state, own, node)
-
-    async def real() -> Any:
-        return await built_in(node, own, state, ctx) if built_in else None
-
     near = nearest(node.handler, (*BUILT_IN, SUBGRAPH))
     effect = HandlerCall(
         name=node.handler,
         args=ctx.run.simulation.trace.snapshot(dict(state)),
-        convention=convention,
-        real=real if built_in else None,
+        convention=lambda handler: _call(handler, state, own, node),
+        real=partial(built_in, node, own, state, ctx) if built_in else None,
         hint=f"built in are {', '.join(BUILT_IN)}" + (f" (did you mean '{near}'?)" if near else ""),
     )
     if built_in is not None and not ctx.run.world.answers_for(effect):
@@ -153,11 +148,8 @@ async def with_resilience(
         TimeoutError: the last attempt took longer than `timeout_seconds`.
         Exception: the error of the last attempt. Pauses and unanswered calls are raised at once.
     """
-
-    async def timed() -> Update:
-        return await with_timeout(attempt, ctx, node.timeout_seconds, f"node '{node.id}'")
-
     retry = node.retry or _ONCE
+    timed = partial(with_timeout, attempt, ctx, node.timeout_seconds, f"node '{node.id}'")
     delay_s = backoff(retry.base_delay_seconds, exponential=retry.backoff == "exponential")
     try:
         return await with_retries(

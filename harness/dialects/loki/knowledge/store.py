@@ -54,12 +54,19 @@ class Hit(NamedTuple):
 class HybridSearch:
     """A search index of texts with a vector each.
 
+    Keywords are found by BM25. Words have two letters or more; case does not matter.
+
     Raises:
         ExtraMissing: the libraries for it are not installed.
     """
 
     def __init__(self, texts: Sequence[str], vectors: Sequence[Sequence[float]]) -> None:
-        self._keywords = _Keywords(texts)
+        self._bm25s = import_extra("bm25s", "rag", _PURPOSE)
+        self._keywords = None
+        words = self._words(texts)
+        if any(words):  # BM25 cannot index texts without words
+            self._keywords = self._bm25s.BM25()
+            self._keywords.index(words, show_progress=False)
         self._numpy = import_extra("numpy", "rag", _PURPOSE)
         self._directions = self._unit(vectors)
 
@@ -68,8 +75,22 @@ class HybridSearch:
         directions = self._numpy.atleast_2d(self._unit([vector]))[0]
         similarities = (self._directions @ directions).round(_PRECISION).tolist()
         by_vector = _rank(enumerate(similarities), top_k)
-        by_keyword = _rank([item for item in self._keywords.scores(query) if item[1] > 0], top_k)
+        by_keyword = _rank(self._keyword_scores(query), top_k)
         return fuse([by_keyword, by_vector])[:top_k]
+
+    def _keyword_scores(self, query: str) -> list[tuple[int, float]]:
+        """Return the index and score of each text with a word of the query."""
+        (words,) = self._words([query])
+        if self._keywords is None or not words:
+            return []
+        scores = self._keywords.get_scores(words).round(_PRECISION).tolist()
+        return [(index, score) for index, score in enumerate(scores) if score > 0]
+
+    def _words(self, texts: Sequence[str]) -> list[list[str]]:
+        words: list[list[str]] = self._bm25s.tokenize(
+            list(texts), stopwords=None, return_ids=False, show_progress=False
+        )
+        return words
 
     def _unit(self, vectors: Sequence[Sequence[float]]) -> Any:
         """Return the vectors scaled to length 1, except for those of length 0."""
@@ -90,31 +111,6 @@ def fuse(rankings: Sequence[Sequence[int]]) -> list[Hit]:
 def _rank(scores: Any, limit: int) -> list[int]:
     """Return indexes by descending score, ties by index."""
     return [index for index, _ in sorted(scores, key=lambda item: (-item[1], item[0]))[:limit]]
-
-
-class _Keywords:
-    """A BM25 index of the words of texts. Words have two letters or more; case does not matter."""
-
-    def __init__(self, texts: Sequence[str]) -> None:
-        self._bm25s = import_extra("bm25s", "rag", _PURPOSE)
-        self._index = None
-        words = self._words(texts)
-        if any(words):  # BM25 cannot index texts without words
-            self._index = self._bm25s.BM25()
-            self._index.index(words, show_progress=False)
-
-    def scores(self, query: str) -> list[tuple[int, float]]:
-        """Return the index and score of each text; empty if the query or all texts have no words."""
-        (words,) = self._words([query])
-        if self._index is None or not words:
-            return []
-        return list(enumerate(self._index.get_scores(words).round(_PRECISION).tolist()))
-
-    def _words(self, texts: Sequence[str]) -> list[list[str]]:
-        words: list[list[str]] = self._bm25s.tokenize(
-            list(texts), stopwords=None, return_ids=False, show_progress=False
-        )
-        return words
 
 
 DEFAULT_TOP_K: Final = 5
