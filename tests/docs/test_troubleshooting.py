@@ -11,7 +11,18 @@ import harness
 ROOT = Path(harness.__file__).parent
 DOCUMENT = (ROOT.parent / "docs/troubleshooting.md").read_text(encoding="utf-8")
 CODE = re.compile(r"[a-z]+(-[a-z]+)*")
-TAKE_A_CODE = {"Problem", "Flaw", "_problem", "_warning", "refuse", "_refuse"}
+TAKE_A_CODE = {
+    "Problem",
+    "Flaw",
+    "one_flaw",
+    "_problem",
+    "warning",
+    "_warning",
+    "warn",
+    "refuse",
+    "_refuse",
+    "refusing",
+}
 """Functions and classes whose first argument is a code."""
 GIVES_A_CODE = "_code_message_hint"
 """`harness.source.models._code_message_hint` returns one, with a message and a hint."""
