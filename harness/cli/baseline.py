@@ -9,6 +9,7 @@ import click
 from harness.cli.options import PATH
 from harness.cli.output import deliver, warnings_at_end
 from harness.errors import FormatError, Problem
+from harness.settings import load_settings
 from harness.source.document import shown_path
 
 
@@ -30,7 +31,6 @@ def save(file: Path, runs: tuple[Path, ...]) -> None:
     from harness.report.baseline_file import baseline_of, baseline_text
     from harness.report.formatting import plural
     from harness.report.scenario_runs import read_run
-    from harness.settings import load_settings
 
     with warnings_at_end():
         read = [read_run(run) for run in runs or (load_settings().report,)]

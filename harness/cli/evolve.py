@@ -6,39 +6,43 @@ import io
 import json
 import tempfile
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Self
 
 import click
 
+from harness.budget import Budget
 from harness.cli import output as exit_code
 from harness.cli.options import (
     PATH,
     budget_option,
     env_option,
+    flag,
     jobs_option,
+    path_option,
     record_mode_option,
+    selection_options,
     start_workers,
-    tags_option,
-    words_option,
 )
 from harness.cli.output import print_problems
-from harness.cli.selection import Selection
+from harness.cli.selection import Selection, select
 from harness.cli.session import Session
+from harness.dialects.load import load_evolution
+from harness.dialects.registry import dialect_of
+from harness.errors import FormatError, ManifestError, Problem
 from harness.report.console import ProgressReporter, open_console
-from harness.scenario.model import Scenario
+from harness.report.formatting import plural
+from harness.scenario.cassette import check_cassettes
+from harness.scenario.manifest_scenarios import scenarios_of_manifest
+from harness.scenario.model import Scenario, load_request
 from harness.settings import Projects, RecordMode
+from harness.source.document import hint_for_missing, shown_path
 from harness.workers.pool import WorkerPool
 
 if TYPE_CHECKING:
-    from harness.budget import Budget
     from harness.evolution.config import Config
-    from harness.evolution.study import Study
-    from harness.scenario.model import Scenario
-    from harness.settings import Projects
-
 
 _EXIT_CODES = """\b
 Exit codes, the first that applies:
@@ -52,11 +56,9 @@ Exit codes, the first that applies:
 @click.command("evolve", epilog=_EXIT_CODES)
 @click.argument("manifest", type=PATH)
 @click.argument("paths", nargs=-1, metavar="[SCENARIOS]...")
-@click.option(
+@path_option(
     "--config",
     "file",
-    type=PATH,
-    metavar="FILE",
     help="A YAML file with the keys of LeafMesh's evolution section; its values override the manifest's.",
 )
 @click.option("--generations", type=click.IntRange(min=1), metavar="N", help="Maximum number of generations.")
@@ -75,10 +77,9 @@ Exit codes, the first that applies:
     metavar="SHARE",
     help="Share of the scenarios that is kept out of the search, to confirm the winner.",
 )
-@click.option("--out", type=PATH, metavar="DIR", help="Folder for results (default: reports/evolution).")
-@click.option("--fresh", is_flag=True, help="Discard the search in the folder and start a new one.")
-@words_option
-@tags_option
+@path_option("--out", metavar="DIR", help="Folder for results (default: reports/evolution).")
+@flag("--fresh", help="Discard the search in the folder and start a new one.")
+@selection_options
 @env_option
 @jobs_option
 @record_mode_option(
@@ -113,16 +114,15 @@ def command(
     """
     start_workers(jobs, RecordMode(record_mode))
 
-    from harness.budget import Budget
     from harness.cli.evolution_report import Report
-    from harness.cli.selection import select
-    from harness.errors import FormatError
     from harness.evolution.mutator import MutatorFailed
     from harness.evolution.study import NotScored, Study
-    from harness.settings import Projects
+    from harness.report.html.evolution import write_evolution
 
     projects = Projects(chosen={"traces": "none"}, record_mode=RecordMode(record_mode), given_env=env)
-    _check_exists(manifest)
+    if not manifest.exists():
+        text = f"{shown_path(manifest)}: no such file or folder"
+        raise FormatError(Problem("missing-file", text, hint=hint_for_missing(manifest)))
     selection = select(paths or _own_scenarios(manifest, projects), projects, words=words, tags=tags)
     if selection.refused:
         raise FormatError([each for error in selection.refused.values() for each in error.problems])
@@ -160,18 +160,9 @@ def command(
             click.echo(f"the same command continues from here: {folder}", err=True)
             return exit_code.NOT_JUDGED
     study.write()
-    _write_page(study)
+    write_evolution(study.folder)
     report.finish(study)
     return exit_code.NOT_JUDGED if study.search.stopped == "interrupted" else exit_code.OK
-
-
-def _check_exists(manifest: Path) -> None:
-    from harness.errors import FormatError, Problem
-    from harness.source.document import hint_for_missing, shown_path
-
-    if not manifest.exists():
-        text = f"{shown_path(manifest)}: no such file or folder"
-        raise FormatError(Problem("missing-file", text, hint=hint_for_missing(manifest)))
 
 
 def _own_scenarios(manifest: Path, projects: Projects) -> tuple[str, ...]:
@@ -180,13 +171,6 @@ def _own_scenarios(manifest: Path, projects: Projects) -> tuple[str, ...]:
     Raises:
         FormatError: it has no scenarios of its own, or is not a manifest.
     """
-    from dataclasses import replace
-
-    from harness.dialects.registry import dialect_of
-    from harness.errors import FormatError, ManifestError, Problem
-    from harness.scenario.manifest_scenarios import scenarios_of_manifest
-    from harness.source.document import shown_path
-
     try:
         dialect_of(manifest)
     except ManifestError as error:
@@ -194,13 +178,8 @@ def _own_scenarios(manifest: Path, projects: Projects) -> tuple[str, ...]:
         raise FormatError([replace(each, hint=each.hint or usual) for each in error.problems]) from None
     if not scenarios_of_manifest(manifest, projects.of(manifest)):
         text = f"{shown_path(manifest)} has no scenarios of its own"
-        raise FormatError(
-            Problem(
-                "no-scenarios",
-                text,
-                hint=f"name scenarios that run it: harness evolve {shown_path(manifest)} SCENARIOS",
-            )
-        )
+        hint = f"name scenarios that run it: harness evolve {shown_path(manifest)} SCENARIOS"
+        raise FormatError(Problem("no-scenarios", text, hint=hint))
     return (str(manifest),)
 
 
@@ -210,9 +189,6 @@ def _scenarios_of(manifest: Path, scenarios: Sequence[Scenario]) -> list[Scenari
     Raises:
         FormatError: there are none.
     """
-    from harness.errors import FormatError, Problem
-    from harness.report.formatting import plural
-    from harness.source.document import shown_path
     from harness.variants.application import main_manifest
 
     main = cache(main_manifest)  # reads the file
@@ -234,32 +210,12 @@ def _scenarios_of(manifest: Path, scenarios: Sequence[Scenario]) -> list[Scenari
 def _config(
     first: Scenario, projects: Projects, file: Path | None, population: int | None, generations: int | None
 ) -> Config:
-    from harness.dialects.load import load_evolution
     from harness.evolution.config import section_config, with_file, with_options
-    from harness.scenario.model import load_request
 
-    section = load_evolution(load_request(first, projects.of(first.file)), first.dialect)
-    config = section_config(section)
+    config = section_config(load_evolution(load_request(first, projects.of(first.file)), first.dialect))
     if file is not None:
         config = with_file(config, file)
     return with_options(config, population=population, generations=generations)
-
-
-def _write_page(study: Study) -> None:
-    from harness.report.html.evolution import write_evolution
-
-    write_evolution(study.folder)
-
-
-class _PersistentPool(WorkerPool):
-    """A worker pool that several sessions share: `close` does nothing, `end` ends the processes."""
-
-    def close(self) -> None:
-        """Do nothing: the next session uses the same processes."""
-
-    def end(self) -> None:
-        """End the processes."""
-        super().close()
 
 
 @dataclass
@@ -268,17 +224,17 @@ class ScenarioRuns:
 
     projects: Projects
     jobs: int = 1
-    _workers: _PersistentPool | None = None
+    _workers: WorkerPool | None = None
     _folder: tempfile.TemporaryDirectory[str] = field(default_factory=tempfile.TemporaryDirectory)
 
     def __enter__(self) -> Self:
         if self.jobs > 1 and self.projects.record_mode is RecordMode.NONE:
-            self._workers = _PersistentPool(self.jobs, self.projects, one_by_one=True)
+            self._workers = WorkerPool(self.jobs, self.projects, one_by_one=True)
         return self
 
     def __exit__(self, *_: object) -> None:
         if self._workers is not None:
-            self._workers.end()
+            self._workers.close()
         self._folder.cleanup()
 
     def __call__(self, scenarios: Sequence[Scenario], folder: Path | None) -> Sequence[dict[str, Any]]:
@@ -289,8 +245,6 @@ class ScenarioRuns:
             FormatError: results cannot be written, or two scenarios would write one cassette.
         """
         if self.projects.record_mode is not RecordMode.NONE:
-            from harness.scenario.cassette import check_cassettes
-
             check_cassettes(scenarios, self.projects)
         lines = io.BytesIO()
         session = Session(

@@ -10,9 +10,12 @@ from typing import TYPE_CHECKING, Final
 
 import click
 
-from harness.cli.options import Parsed, run_argument
+from harness.cli.options import Parsed, flag, run_argument
 from harness.cli.output import unwritable
 from harness.errors import FormatError, Problem
+from harness.report.formatting import plural
+from harness.settings import load_settings
+from harness.source.display import escape_json_commands
 from harness.source.document import shown_path
 from harness.time.real import real
 
@@ -48,9 +51,7 @@ def _parse_time(text: str) -> int:
 @click.option(
     "--file", metavar="FILE", help="Write the spans as OTLP JSON, one request per line; - is stdout."
 )
-@click.option(
-    "--content", is_flag=True, help="Include prompts, replies, arguments, results and error messages."
-)
+@flag("--content", help="Include prompts, replies, arguments, results and error messages.")
 @click.option(
     "--start",
     type=Parsed("time", _parse_time),
@@ -64,10 +65,7 @@ def command(run: Path | None, otlp: str | None, file: str | None, content: bool,
     span for the run, one for each node, and one for each call. They are made from traces/, and nothing is sent
     anywhere unless --otlp is given. Needs: pip install "agent-scenarios[otel]"
     """
-    from harness.report.formatting import plural
-    from harness.report.otel.collector import batches, json_line, require_extra
-    from harness.settings import load_settings
-    from harness.source.display import escape_json_commands
+    from harness.report.otel.collector import Collector, batches, json_line, require_extra
 
     if (otlp is None) == (file is None):
         raise click.UsageError("say where the spans go: --otlp URL or --file FILE")
@@ -75,8 +73,6 @@ def command(run: Path | None, otlp: str | None, file: str | None, content: bool,
     found = _Export(run or load_settings().report, content)
     requests = batches(found.runs(), start, content=content)
     if otlp is not None:
-        from harness.report.otel.collector import Collector
-
         collector = Collector(otlp)
         for spans in requests:
             collector.send(spans)
@@ -149,8 +145,6 @@ class _Export:
 
     def notes(self) -> Iterator[str]:
         """Yield a line for each reason why runs have no spans."""
-        from harness.report.formatting import plural
-
         for count, why in ((self.never_ran, "never began"), (self.not_kept, "did not keep it")):
             if count:
                 yield f"without a trace: {plural(count, 'run')} that {why}"

@@ -7,9 +7,10 @@ from typing import Any
 
 import click
 
-from harness.cli.options import PATH, run_argument
+from harness.cli.options import flag, path_option, run_argument
 from harness.cli.output import FAILED, NOT_JUDGED, OK, deliver, warnings_at_end
 from harness.errors import FormatError
+from harness.settings import load_settings
 
 _EXIT_CODES = """\b
 Exit codes, the first that applies:
@@ -22,16 +23,13 @@ Exit codes, the first that applies:
 
 @click.command("gate", epilog=_EXIT_CODES)
 @run_argument
-@click.option(
+@path_option(
     "--baseline",
-    type=PATH,
     metavar="RUN|FILE",
     help="The run to compare with: a folder of results, or a file of `harness baseline save`.",
 )
-@click.option(
+@path_option(
     "--policy",
-    type=PATH,
-    metavar="FILE",
     help="A YAML file with the rules, under `gate:` (default: [tool.harness.gate] in pyproject.toml).",
 )
 @click.option("--json", "as_json", metavar="FILE", help="Write the verdict as JSON; - is stdout.")
@@ -40,7 +38,7 @@ Exit codes, the first that applies:
     metavar="FILE",
     help="Write the verdict as Markdown, for a comment on a pull request; - is stdout.",
 )
-@click.option("--partial", is_flag=True, help="Accept an incomplete run, and judge only what it ran.")
+@flag("--partial", help="Accept an incomplete run, and judge only what it ran.")
 def command(
     run: Path | None,
     baseline: Path | None,
@@ -58,7 +56,6 @@ def command(
     from harness.gate.policy import read_policy
     from harness.gate.text import lines, refused_markdown
     from harness.gate.text import markdown as as_markdown
-    from harness.settings import load_settings
 
     if as_json == markdown == "-":
         raise click.UsageError("--json and --markdown cannot both be written to standard output")

@@ -8,9 +8,11 @@ from typing import TYPE_CHECKING
 
 import click
 
-from harness.cli.options import PATH
+from harness.cli.options import PATH, path_option
 from harness.cli.output import deliver_json, warnings_at_end
 from harness.errors import FormatError, Problem
+from harness.settings import load_settings
+from harness.source.document import shown_path
 
 if TYPE_CHECKING:
     from harness.report.history.trends import Trends
@@ -28,12 +30,7 @@ Examples:
 
 @click.command("history", epilog=_EXAMPLES)
 @click.argument("runs", nargs=-1, type=PATH, metavar="[RUN]...")
-@click.option(
-    "--file",
-    type=PATH,
-    metavar="FILE",
-    help="The history file (default: `history` of [tool.harness]).",
-)
+@path_option("--file", help="The history file (default: `history` of [tool.harness]).")
 @click.option(
     "--last",
     type=click.IntRange(min=1),
@@ -71,8 +68,6 @@ def _read(runs: tuple[Path, ...], file: Path | None, last: int) -> Trends:
     from harness.report.history.file import read_history
     from harness.report.history.record import record_of
     from harness.report.history.trends import Trends
-    from harness.settings import load_settings
-    from harness.source.document import shown_path
 
     trends = Trends(last)
     with warnings_at_end():

@@ -12,9 +12,10 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from harness.cli import output as exit_code
-from harness.cli.options import PATH, record_mode_option
+from harness.cli.options import PATH, path_option, record_mode_option
 from harness.cli.output import check_writable, deliver_json
-from harness.settings import RecordMode
+from harness.errors import CassetteError
+from harness.settings import Projects, RecordMode, Settings
 from harness.source.document import shown_path
 
 if TYPE_CHECKING:
@@ -22,7 +23,6 @@ if TYPE_CHECKING:
     from harness.calibration.document import LabelFile
     from harness.calibration.measure import Figures
     from harness.secrets import Secrets
-    from harness.settings import Settings
 
 _EXIT_CODES = """\b
 Exit codes, the first that applies:
@@ -40,7 +40,7 @@ _SHARE = click.FloatRange(0, 1)
 @click.option("--metric", metavar="NAME", help="The built-in judge to measure (see `harness judges`).")
 @click.option("--rubric", metavar="TEXT", help="A rubric to measure, instead of a metric.")
 @click.option("--model", metavar="NAME", help="The judge's model (default: judge_model of the settings).")
-@click.option("--prompt", type=PATH, metavar="FILE", help="A file with a prompt that replaces the metric's.")
+@path_option("--prompt", help="A file with a prompt that replaces the metric's.")
 @click.option(
     "--threshold",
     type=click.FloatRange(0, 1, min_open=True),
@@ -72,7 +72,6 @@ def command(
     """
     from harness.calibration.document import read_labels
     from harness.scenario.redaction import secrets_of_process
-    from harness.settings import Projects
 
     check_writable(json_)
     settings = Projects(record_mode=RecordMode(record_mode)).of(file)
@@ -92,21 +91,25 @@ def _ask_and_measure(
     """Ask the judge, with progress on standard error, and save its answers even if it is interrupted."""
     from harness.calibration.asking import Answers, ask, open_cassette
     from harness.calibration.measure import measure
-    from harness.errors import CassetteError
 
     answers = Answers()
     try:
         with open_cassette(labels.file, settings, secrets, again) as cassette:
             whole = False
             try:
-                with _progress(len(labels.rows)) as bar:
+                with click.progressbar(
+                    length=len(labels.rows),
+                    label="asking the judge",
+                    file=sys.stderr,
+                    hidden=not sys.stderr.isatty(),
+                ) as bar:
                     ask(labels, cassette, answers, lambda: bar.update(1))
                 whole = not answers.stopped
             finally:
                 if cassette.save(whole=whole):
-                    click.echo(
-                        f"recorded in {cassette.place}{'' if whole else _so_far(labels, answers)}", err=True
-                    )
+                    judged = f"{len(answers.graded)} of {len(labels.rows)} rows were judged"
+                    left = "" if whole else f": {judged}; --record-mode=new_episodes goes on"
+                    click.echo(f"recorded in {cassette.place}{left}", err=True)
     except CassetteError as error:
         answers.stopped = str(error)
     return answers, measure(labels, answers.graded)
@@ -116,18 +119,6 @@ def _recording_command(file: Path, options: Mapping[str, Any]) -> str:
     """Return the command that asks for the answers that are not recorded yet."""
     given = [f"--{name}={value}" for name, value in options.items() if value is not None]
     return shlex.join(["harness", "judge-check", shown_path(file), *given, "--record-mode=new_episodes"])
-
-
-def _so_far(labels: LabelFile, answers: Answers) -> str:
-    return (
-        f": {len(answers.graded)} of {len(labels.rows)} rows were judged; --record-mode=new_episodes goes on"
-    )
-
-
-def _progress(rows: int) -> Any:
-    """Return a progress bar on standard error, hidden unless that is a terminal."""
-    hidden = not sys.stderr.isatty()
-    return click.progressbar(length=rows, label="asking the judge", file=sys.stderr, hidden=hidden)
 
 
 def _show(figures: Figures, answers: Answers, secrets: Secrets, json_: str | None) -> None:

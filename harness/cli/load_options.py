@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 from functools import wraps
 from pathlib import Path
@@ -11,7 +11,7 @@ from typing import Any, Final
 
 import click
 
-from harness.cli.options import PATH, env_option, pairs
+from harness.cli.options import env_option, pairs, path_option
 from harness.cli.output import secrets_of
 from harness.dialects.request import LoadRequest
 from harness.errors import Problem
@@ -93,20 +93,15 @@ def load_options(command: Callable[..., Any]) -> Callable[..., Any]:
         agent: str | None = None,
         **others: Any,
     ) -> Any:
-        given = _environment(env, passed)
-        projects = Projects(given_env=given)
-        options = LoadOptions(projects, dialect, agent, given, parts, components=components)
-        secrets_of(click.get_current_context()).add(options.env)
+        given = {name: os.environ[name] for name in passed if name in os.environ} | env
+        secrets_of(click.get_current_context()).add(given)
+        options = LoadOptions(Projects(given_env=given), dialect, agent, given, parts, components=components)
         return command(*args, options=options, **others)
 
+    decorated: Callable[..., Any] = with_options
     for option in reversed(_OPTIONS):
-        with_options = option(with_options)
-    return with_options
-
-
-def _environment(env: dict[str, str], passed: Sequence[str]) -> dict[str, str]:
-    """Return the values of `${VAR}`: the `passed` variables of this process, overridden by `env`."""
-    return {name: os.environ[name] for name in passed if name in os.environ} | env
+        decorated = option(decorated)
+    return decorated
 
 
 def with_env_option(problem: Problem) -> Problem:
@@ -120,14 +115,7 @@ _OPTIONS: Final = (
     click.option(
         "--dialect", metavar="NAME", help="Dialect of the manifest (default: detected from its content)."
     ),
-    click.option(
-        "--with",
-        "parts",
-        multiple=True,
-        metavar="FILE",
-        type=PATH,
-        help="A document that the manifest takes components from.",
-    ),
+    path_option("--with", "parts", multiple=True, help="A document that the manifest takes components from."),
     click.option(
         "--component",
         "components",

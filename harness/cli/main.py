@@ -5,12 +5,13 @@ from __future__ import annotations
 import os
 import signal
 import sys
+from importlib import import_module
 from typing import Any, TextIO
 
 import click
 
 from harness import __version__
-from harness.cli.output import interrupted, run_guarded
+from harness.cli.output import interrupted, run_guarded, secrets_of
 from harness.workers.garbage import reduce_gc
 
 COMMANDS = {
@@ -53,8 +54,6 @@ class LazyGroup(click.Group):
     def resolve_command(
         self, ctx: click.Context, args: list[str]
     ) -> tuple[str | None, click.Command | None, list[str]]:
-        from importlib import import_module
-
         name, command, rest = super().resolve_command(ctx, args)
         if name is not None:
             command = import_module(f"harness.cli.{name.replace('-', '_')}").command
@@ -68,7 +67,6 @@ class LazyGroup(click.Group):
 
     def invoke(self, ctx: click.Context) -> Any:
         try:
-            from harness.cli.output import secrets_of
             from harness.secrets.output import redacted_streams
 
             with redacted_streams(lambda text: secrets_of(ctx).text(text)):

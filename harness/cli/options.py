@@ -5,18 +5,21 @@ from __future__ import annotations
 import os
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any, Final, TypeVar
+from typing import TYPE_CHECKING, Any, Final, TypeVar
 
 import click
 
 from harness.budget import parse as parse_budget
 from harness.errors import FormatError
-from harness.selection.keywords import Shard
 from harness.settings import RecordMode, parse_variables
+
+if TYPE_CHECKING:
+    from harness.selection.keywords import Shard
 
 T = TypeVar("T")
 
 PATH: Final = click.Path(path_type=Path)
+Decorator = Callable[[Callable[..., Any]], Callable[..., Any]]
 
 
 class Parsed(click.ParamType[T]):
@@ -32,6 +35,16 @@ class Parsed(click.ParamType[T]):
             self.fail(str(error), param, ctx)
 
 
+def flag(*names: str, help: str) -> Decorator:
+    """Return an option without a value."""
+    return click.option(*names, is_flag=True, help=help)
+
+
+def path_option(*names: str, help: str, metavar: str = "FILE", **more: Any) -> Decorator:
+    """Return an option whose value is the path of a file or folder."""
+    return click.option(*names, type=PATH, metavar=metavar, help=help, **more)
+
+
 def _jobs(text: str) -> int:
     """Parse a number of processes; `auto` is the number of processors this process may use."""
     if text == "auto":
@@ -43,19 +56,33 @@ def _jobs(text: str) -> int:
 
 # ---------------------------------------------------------------- which scenarios
 
-words_option = click.option(
+
+def _shard(text: str) -> Shard:
+    from harness.selection.keywords import Shard
+
+    return Shard.parse(text)
+
+
+_words = click.option(
     "-k",
     "words",
     default="",
     metavar="EXPRESSION",
     help="Only scenarios whose folder, file, name or tags match, such as 'slow and not (mail or fax)'.",
 )
-tags_option = click.option(
+_tags = click.option(
     "--tag", "tags", multiple=True, metavar="TAG", help="Only scenarios with this tag; may be repeated."
 )
+
+
+def selection_options(command: Callable[..., Any]) -> Callable[..., Any]:
+    """Add the options that select scenarios by their words and tags, passed as `words` and `tags`."""
+    return _words(_tags(command))
+
+
 shard_option = click.option(
     "--shard",
-    type=Parsed("shard", Shard.parse),
+    type=Parsed("shard", _shard),
     metavar="I/N",
     help="Only the I-th of N parts, to spread the scenarios over N machines.",
 )
@@ -100,12 +127,8 @@ jobs_option = click.option(
 repeat_option = click.option(
     "--repeat", type=click.IntRange(min=1), metavar="N", help="Run each scenario N times."
 )
-exit_first_option = click.option(
-    "-x", "--exit-first", is_flag=True, help="Stop after the first scenario that does not pass."
-)
-quiet_option = click.option(
-    "-q", "--quiet", is_flag=True, help="Print only what did not pass, and the summary."
-)
+exit_first_option = flag("-x", "--exit-first", help="Stop after the first scenario that does not pass.")
+quiet_option = flag("-q", "--quiet", help="Print only what did not pass, and the summary.")
 now_option = click.option(
     "--now", metavar="TIME", help="Start of virtual time, ISO 8601, in scenarios without `now`."
 )
@@ -122,7 +145,7 @@ def pairs(_ctx: click.Context, _option: click.Parameter, written: tuple[str, ...
 env_option = click.option(
     "--env", "env", multiple=True, metavar="K=V", callback=pairs, help="Value of ${K} in manifests."
 )
-report_option = click.option("--report", type=PATH, metavar="DIR", help="Folder for results.")
+report_option = path_option("--report", metavar="DIR", help="Folder for results.")
 
 
 def start_workers(jobs: int, mode: RecordMode) -> bool:
@@ -138,7 +161,7 @@ def start_workers(jobs: int, mode: RecordMode) -> bool:
     return True
 
 
-def record_mode_option(help: str) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
+def record_mode_option(help: str) -> Decorator:
     """Return the option `--record-mode`, with every mode but that of `--live`."""
     return click.option(
         "--record-mode",
@@ -149,7 +172,7 @@ def record_mode_option(help: str) -> Callable[[Callable[..., Any]], Callable[...
     )
 
 
-def budget_option(spent_on: str) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
+def budget_option(spent_on: str) -> Decorator:
     """Return the option `--budget`; its help ends with `spent_on`."""
     return click.option(
         "--budget",

@@ -192,8 +192,6 @@ def _drop_output() -> None:
 
 def _report_os_error(error: OSError) -> None:
     """Print an error of the operating system, such as a full disk; without a file name, one of standard output."""
-    from harness.errors import Problem
-
     where = error.filename if error.filename is not None else "standard output"
     with suppress(OSError):
         print_problems([Problem("system", f"{where}: {error.strerror or error}")])

@@ -10,7 +10,7 @@ from textwrap import indent
 import click
 
 from harness.cli.load_options import LoadOptions, load_options
-from harness.cli.options import PATH
+from harness.cli.options import PATH, flag
 from harness.cli.output import print_problems
 from harness.cli.selection import check_not_a_scenario
 from harness.dialects.dialect import Prompt
@@ -23,7 +23,7 @@ from harness.source.display import printable
 @click.command("prompts")
 @click.argument("manifest", type=PATH)
 @load_options
-@click.option("--json", "json_", is_flag=True, help="Print a JSON list of {id, kind, text, where}.")
+@flag("--json", "json_", help="Print a JSON list of {id, kind, text, where}.")
 def command(manifest: Path, options: LoadOptions, json_: bool) -> None:
     """List the prompts of a manifest: id, kind, location and text of each.
 

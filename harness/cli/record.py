@@ -10,12 +10,13 @@ import click
 from harness.cli.options import (
     env_option,
     exit_first_option,
+    flag,
     quiet_option,
     report_option,
-    tags_option,
-    words_option,
+    selection_options,
 )
-from harness.settings import RecordMode
+from harness.errors import FormatError, Problem
+from harness.settings import Projects, RecordMode
 
 _MODES = """\b
 Record modes:
@@ -32,15 +33,14 @@ has ended; if the run is cut off, it stays as it was.
 
 @click.command("record", epilog=_MODES)
 @click.argument("paths", nargs=-1, required=True, metavar="PATH...")
-@words_option
-@tags_option
+@selection_options
 @click.option(
     "--record-mode",
     "--mode",
     type=click.Choice(["once", "new_episodes", "all", "rewrite"]),
     help="How to handle existing cassettes.",
 )
-@click.option("--rewrite", is_flag=True, help="Make every call again; the same as --record-mode rewrite.")
+@flag("--rewrite", help="Make every call again; the same as --record-mode rewrite.")
 @exit_first_option
 @env_option
 @report_option
@@ -66,10 +66,8 @@ def command(
     """
     from harness.cli.selection import select
     from harness.cli.session import run_selection
-    from harness.errors import FormatError, Problem
     from harness.report.formatting import plural
     from harness.scenario.cassette import cassette_name
-    from harness.settings import Projects
 
     if rewrite and record_mode not in (None, "rewrite"):
         raise click.UsageError("--rewrite and --record-mode are mutually exclusive")
@@ -90,6 +88,5 @@ def command(
     if len(kept) < len(selection.scenarios) and not quiet:
         left = len(selection.scenarios) - len(kept)
         click.echo(f"{plural(left, 'scenario')} without a cassette left out", err=True)
-    return run_selection(
-        replace(selection, scenarios=kept), projects, exit_first=exit_first, quiet=quiet
-    ).code
+    selection = replace(selection, scenarios=kept)
+    return run_selection(selection, projects, exit_first=exit_first, quiet=quiet).code

@@ -8,32 +8,21 @@ from typing import Any
 
 import click
 
-from harness.cli.options import PATH, run_argument
+from harness.cli.options import path_option, run_argument
 from harness.cli.output import deliver, warnings_at_end
+from harness.settings import load_settings
 from harness.source.document import shown_path
 
 
 @click.command("report")
 @run_argument
-@click.option(
-    "--baseline",
-    type=PATH,
-    metavar="RUN",
-    help="An earlier run, to show what is new, fixed or took another path since.",
+@path_option(
+    "--baseline", metavar="RUN", help="An earlier run, to show what is new, fixed or took another path since."
 )
-@click.option(
-    "--history",
-    type=PATH,
-    metavar="FILE",
-    help="A history file, for the view of earlier runs (default: `history` of [tool.harness]).",
+@path_option(
+    "--history", help="A history file, for the view of earlier runs (default: `history` of [tool.harness])."
 )
-@click.option(
-    "-o",
-    "--output",
-    type=PATH,
-    metavar="FILE",
-    help="The page to write (default: report.html in RUN).",
-)
+@path_option("-o", "--output", help="The page to write (default: report.html in RUN).")
 @click.option(
     "--markdown",
     "as_markdown",
@@ -56,7 +45,6 @@ def command(
     from harness.report.html.overview import Baseline
     from harness.report.html.page import PAGE, page
     from harness.report.summary import summary_of
-    from harness.settings import load_settings
 
     settings = load_settings()
     run = run or settings.report

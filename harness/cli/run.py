@@ -9,29 +9,31 @@ import click
 
 from harness.cli import output as exit_code
 from harness.cli.options import (
-    PATH,
     Parsed,
     changed_option,
     env_option,
     exit_first_option,
+    flag,
     jobs_option,
     now_option,
+    path_option,
     paths_and_ref,
     quiet_option,
     record_mode_option,
     repeat_option,
     report_option,
+    selection_options,
     shard_option,
     start_workers,
-    tags_option,
-    words_option,
 )
-from harness.settings import RecordMode, Traces
+from harness.cli.output import print_problems
+from harness.errors import ExtraMissing, FormatError, Problem
+from harness.settings import Projects, RecordMode, Traces
 
 if TYPE_CHECKING:
     from harness.cli.selection import Selection
+    from harness.cli.session import Session
     from harness.selection.keywords import Shard
-    from harness.settings import Projects
     from harness.workers.pool import WorkerPool
 
 
@@ -84,13 +86,10 @@ Exit codes, the first that applies:
 
 @click.command("run", epilog=_EXIT_CODES)
 @click.argument("paths", nargs=-1, metavar="PATH...")
-@words_option
-@tags_option
+@selection_options
 @changed_option
 @shard_option
-@click.option(
-    "--watch", is_flag=True, help="Keep running: rerun the scenarios that a saved file affects. Ctrl-C ends."
-)
+@flag("--watch", help="Keep running: rerun the scenarios that a saved file affects. Ctrl-C ends.")
 @repeat_option
 @jobs_option
 @click.option(
@@ -107,36 +106,24 @@ Exit codes, the first that applies:
 @record_mode_option(
     "How to handle calls that no stub answers, in scenarios with a cassette; see `harness record`."
 )
-@click.option(
-    "--live",
-    is_flag=True,
-    help="Make calls that no stub answers for real; cassettes are not used or written.",
-)
+@flag("--live", help="Make calls that no stub answers for real; cassettes are not used or written.")
 @click.option(
     "--traces",
     type=click.Choice([kept.value for kept in Traces]),
     help="Which runs keep their traces, for `harness trace` (default: all).",
 )
-@click.option(
-    "--history",
-    type=PATH,
-    metavar="FILE",
-    help="Append the figures of this run to FILE; see `harness history`.",
-)
+@path_option("--history", help="Append the figures of this run to FILE; see `harness history`.")
 @quiet_option
-@click.option(
+@flag(
     "-v",
     "--verbose",
-    is_flag=True,
     help="Also print why --changed runs each scenario, and every node, edge and branch without coverage.",
 )
-@click.option(
-    "--narrate",
-    is_flag=True,
-    help="Print each run step by step on stderr, and the time of its nodes, the slowest first.",
+@flag(
+    "--narrate", help="Print each run step by step on stderr, and the time of its nodes, the slowest first."
 )
 @now_option
-@click.option("--debug", is_flag=True, help="Print every check of a failure, and complete tracebacks.")
+@flag("--debug", help="Print every check of a failure, and complete tracebacks.")
 @click.pass_context
 def command(
     ctx: click.Context,
@@ -181,22 +168,15 @@ def command(
         )
     in_parallel = start_workers(jobs, mode)
 
-    from harness.cli.output import print_problems
     from harness.cli.selection import misnamed, select
-    from harness.cli.session import FinishedRun, run_selection
-    from harness.settings import Projects
+    from harness.cli.session import run_selection
 
     paths, changed = paths_and_ref(paths, changed)
-    chosen = {
-        "report": str(report) if report else None,
-        "traces": traces,
-        "history": str(history) if history else None,
-        "now": now,
-    }
+    given = {"report": report, "traces": traces, "history": history, "now": now}
+    chosen = {key: str(value) for key, value in given.items() if value}
 
     def read_projects() -> Projects:
-        given = {key: value for key, value in chosen.items() if value}
-        return Projects(chosen=given, record_mode=mode, narrate=narrate, given_env=env)
+        return Projects(chosen=chosen, record_mode=mode, narrate=narrate, given_env=env)
 
     print_problems(misnamed(path for path in map(Path, paths) if path.is_dir()))
 
@@ -204,7 +184,7 @@ def command(
         selection = select(paths, projects, words=words, tags=tags, changed=changed, shard=shard)
         return selection.repeated(repeat) if repeat is not None else selection
 
-    def run(selection: Selection, projects: Projects, workers: WorkerPool | None) -> FinishedRun:
+    def run(selection: Selection, projects: Projects, workers: WorkerPool | None) -> Session:
         return run_selection(
             selection,
             projects,
@@ -218,9 +198,8 @@ def command(
 
     if watch:
         from harness.cli.watch import Watch
-        from harness.errors import ExtraMissing, FormatError, Problem
 
-        def in_new_processes(selection: Selection, projects: Projects) -> FinishedRun:
+        def in_new_processes(selection: Selection, projects: Projects) -> Session:
             return run(selection, projects, _pool(jobs, projects, None))
 
         try:

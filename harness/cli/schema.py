@@ -6,7 +6,7 @@ from pathlib import Path
 
 import click
 
-from harness.cli.options import PATH
+from harness.cli.options import path_option
 from harness.cli.output import deliver
 
 _EDITORS = """\b
@@ -18,7 +18,7 @@ whose first line names the schema:
 
 
 @click.command("schema", epilog=_EDITORS)
-@click.option("-o", "--output", type=PATH, metavar="FILE", help="Write the schema to a file.")
+@path_option("-o", "--output", help="Write the schema to a file.")
 def command(output: Path | None) -> None:
     """Print the JSON Schema (2020-12) of scenario files."""
     deliver(schema_text(), output)

@@ -9,22 +9,23 @@ from typing import TYPE_CHECKING
 
 import click
 
+from harness.budget import Budget
 from harness.cli import output as exit_code
 from harness.cli.options import (
-    PATH,
     budget_option,
+    flag,
     jobs_option,
+    path_option,
     record_mode_option,
     repeat_option,
+    selection_options,
     start_workers,
-    tags_option,
-    words_option,
 )
-from harness.cli.output import check_writable, stdout_to_stderr
+from harness.cli.output import check_writable, print_problems, stdout_to_stderr
+from harness.errors import FormatError, Problem
 from harness.settings import Projects, RecordMode
 
 if TYPE_CHECKING:
-    from harness.budget import Budget
     from harness.cli.selection import Selection
     from harness.variants.document import Variant
     from harness.workers.pool import WorkerPool
@@ -41,27 +42,25 @@ Exit codes, the first that applies:
 
 @click.command("score", epilog=_EXIT_CODES)
 @click.argument("paths", nargs=-1, required=True, metavar="PATH...")
-@click.option("--variants", "file", type=PATH, required=True, metavar="FILE", help="The variants file.")
+@path_option("--variants", "file", required=True, help="The variants file.")
 @click.option("--variant", "names", multiple=True, metavar="NAME", help="Only this variant; may be repeated.")
 @click.option("--require", metavar="NAME", help="Exit with 1 unless this variant is better than all others.")
-@words_option
-@tags_option
+@selection_options
 @repeat_option
 @jobs_option
 @record_mode_option(
     "How to handle calls that no stub answers, in scenarios with a cassette; each variant has its own."
 )
 @budget_option("on calls that are not replayed; the remaining scenarios are not run")
-@click.option(
+@flag(
     "--race",
-    is_flag=True,
     help="Stop variants early that another one has beaten. Tested after every 5 scenarios, in random order with a "
     "fixed seed; the probability that any variant is stopped wrongly is at most 2.5 %.",
 )
-@click.option("--yes", is_flag=True, help="Do not ask for confirmation before calling models.")
-@click.option("--fresh", is_flag=True, help="Do not continue an interrupted scoring.")
+@flag("--yes", help="Do not ask for confirmation before calling models.")
+@flag("--fresh", help="Do not continue an interrupted scoring.")
 @click.option("--json", "json_", metavar="FILE", help="Write the score as JSON to FILE; - is stdout.")
-@click.option("--report", type=PATH, metavar="DIR", help="Folder for results (default: reports/score).")
+@path_option("--report", metavar="DIR", help="Folder for results (default: reports/score).")
 def command(
     paths: tuple[str, ...],
     file: Path,
@@ -91,12 +90,9 @@ def command(
     """
     start_workers(jobs, RecordMode(record_mode))
 
-    from harness.budget import Budget
-    from harness.cli.output import print_problems
     from harness.cli.score_plan import conclude, confirm, plan
     from harness.cli.selection import select
     from harness.cli.session import run_selection
-    from harness.errors import FormatError
     from harness.recording.spending import count_spending
     from harness.variants.application import apply_variants, unused_names
     from harness.variants.document import read_variants, select_variants
@@ -119,13 +115,7 @@ def command(
         scenarios = apply_variants([each.whole() for each in selection.scenarios], variants, projects)
         print_problems(unused_names(variants, scenarios, projects))
         schedule, resume_state = plan(
-            scenarios,
-            projects,
-            folder,
-            budget=budget or Budget(),
-            race=race,
-            fresh=fresh,
-            to_stderr=to_stderr,
+            scenarios, projects, folder, budget or Budget(), race=race, fresh=fresh, to_stderr=to_stderr
         )
     if not yes and not confirm(schedule):
         click.echo("nothing was run", err=True)
@@ -153,8 +143,6 @@ def _applicable(
     Raises:
         FormatError: one of those is `needed`, or is the baseline.
     """
-    from harness.cli.output import print_problems
-    from harness.errors import FormatError, Problem
     from harness.variants.application import matches_only
 
     kept = []

@@ -10,14 +10,14 @@ import sys
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Any, Final, NamedTuple
+from typing import Any, Final
 
 import click
 
 from harness.budget import Budget
 from harness.cli import output as exit_code
 from harness.cli.output import deliver_json, stdout_to_stderr
-from harness.cli.session import FinishedRun
+from harness.cli.session import Session
 from harness.errors import FormatError
 from harness.recording.spending import Spending
 from harness.report.encoding import replace as replace_file
@@ -42,24 +42,19 @@ from harness.variants.schedule import ResumeState, Schedule, discard, run_key
 from harness.variants.table import score_json, table
 
 
-class Plan(NamedTuple):
-    """The scenarios to run, and the state that is kept in case the scoring is interrupted."""
-
-    schedule: Schedule
-    resume_state: ResumeState
-
-
 def plan(
     scenarios: Sequence[Scenario],
     projects: Projects,
     folder: Path,
-    *,
     budget: Budget,
+    *,
     race: bool,
     fresh: bool,
     to_stderr: bool,
-) -> Plan:
+) -> tuple[Schedule, ResumeState]:
     """Plan the run of scenarios with variants, with results in `folder`; print taken-over runs and the estimate.
+
+    Returned are the scenarios to run, and the state that is kept in case the scoring is interrupted.
 
     Raises:
         FormatError: the results in the folder are damaged.
@@ -99,7 +94,7 @@ def plan(
         taken,
         resume_state.discard_old,
     )
-    return Plan(schedule, resume_state)
+    return schedule, resume_state
 
 
 def confirm(schedule: Schedule) -> bool:
@@ -116,12 +111,11 @@ def _is_at_terminal() -> bool:
     return not is_ci_machine() and sys.stdin.isatty() and sys.stderr.isatty()
 
 
-def over_budget_lines(schedule: Schedule, made: Mapping[str, int]) -> list[str]:
+def _over_budget_lines(schedule: Schedule, made: Mapping[str, int]) -> list[str]:
     """Return a line for each variant with runs that the budget did not allow; `made` counts the runs per variant."""
-    planned: dict[str, int] = {}
+    planned: Counter[str] = Counter()
     for scenario in schedule.scenarios:
-        name = scenario.variant
-        planned[name] = planned.get(name, 0) + (1 if scenario.skip is not None else scenario.repeat)
+        planned[scenario.variant] += 1 if scenario.skip is not None else scenario.repeat
     lines = [
         f"  {name}: {count - made.get(name, 0)} of {plural(count, 'run')} not made"
         for name, count in planned.items()
@@ -130,10 +124,7 @@ def over_budget_lines(schedule: Schedule, made: Mapping[str, int]) -> list[str]:
     return [f"the budget of {schedule.spending.budget} is spent:", *lines]
 
 
-def spending_line(spending: Spending) -> str:
-    """Return the spending as one line; "" if there was none."""
-    if not spending.calls:
-        return ""
+def _spending_line(spending: Spending) -> str:
     tokens = spending.input_tokens + spending.output_tokens
     unpriced = f", without what {', '.join(sorted(spending.unpriced))} cost" if spending.unpriced else ""
     return f"asked anew: {plural(spending.calls, 'call')}, {tokens:,} tokens, {cost(spending.cost)} USD{unpriced}"
@@ -152,7 +143,7 @@ _MAX_LINES: Final = 6
 
 
 def conclude(
-    finished: FinishedRun,
+    finished: Session,
     schedule: Schedule,
     variants: Sequence[Variant],
     projects: Projects,
@@ -173,7 +164,7 @@ def conclude(
         _print_refusals(finished, variants)
         return finished.code
     if schedule.spending.calls:
-        click.echo(spending_line(schedule.spending), err=to_stderr)
+        click.echo(_spending_line(schedule.spending), err=to_stderr)
     stopped = finished.interrupted or schedule.over_budget
     if stopped and not (folder / RESULTS).stat().st_size:
         write_page(folder)
@@ -202,7 +193,7 @@ def conclude(
     return exit_code.OK
 
 
-def _print_refusals(finished: FinishedRun, variants: Sequence[Variant]) -> None:
+def _print_refusals(finished: Session, variants: Sequence[Variant]) -> None:
     refusals = list(finished.refusals.items())
     for message, of in refusals[:_MAX_REFUSALS]:
         names = [repr(variant.name) for variant in variants if variant.name in of]
@@ -231,7 +222,7 @@ def _print_not_judged(folder: Path) -> None:
 
 
 def _print_left_out(schedule: Schedule, made: dict[str, int]) -> None:
-    for line in over_budget_lines(schedule, made) if schedule.over_budget else ():
+    for line in _over_budget_lines(schedule, made) if schedule.over_budget else ():
         click.echo(line, err=True)
     click.echo("run the same command again to continue where it stopped", err=True)
 

@@ -2,16 +2,14 @@
 
 from __future__ import annotations
 
-import contextlib
 import math
 import os
 import sys
-from collections.abc import Collection, Generator, Mapping, Sequence
-from contextlib import ExitStack, redirect_stdout, suppress
+from collections.abc import Generator, Sequence
+from contextlib import ExitStack, closing, nullcontext, redirect_stdout, suppress
 from dataclasses import dataclass, field
 from pathlib import Path
-from types import MappingProxyType
-from typing import IO, TYPE_CHECKING, Any, NamedTuple
+from typing import IO, TYPE_CHECKING, Any
 
 import click
 
@@ -20,23 +18,24 @@ from harness.cli.interruption import Interruption, between_scenarios
 from harness.cli.output import print_problems, stdout_to_stderr, unwritable
 from harness.cli.selection import Selection
 from harness.errors import FormatError
-from harness.report.console import RunReporter
+from harness.report.console import ProgressReporter, RunReporter, open_console, terminal_asker
 from harness.report.formatting import plural
 from harness.report.repeats import NOT_PASSED
 from harness.report.results import Record, ResultsWriter, record
+from harness.report.summary_text import recorded_lines, report_paths
+from harness.scenario.cassette import check_cassettes
+from harness.scenario.model import Scenario
 from harness.scenario.outcome import Observation, Outcome, RecordingResult
 from harness.settings import Projects, RecordMode
 from harness.source.display import escape_json_commands
 from harness.source.document import shown_path
+from harness.time.real import real
 from harness.workers.result import ScenarioResult
 
 if TYPE_CHECKING:
-    from harness.cli.selection import Selection
     from harness.recording.human import Ask
     from harness.report.history.file import HistoryWriter
     from harness.report.repeatability import Repeatability
-    from harness.scenario.model import Scenario
-    from harness.settings import Projects
     from harness.variants.schedule import Schedule
     from harness.workers.pool import WorkerPool
 
@@ -56,6 +55,8 @@ class Session:
     history     the history that the run is appended to
     repeatability  finds runs that differ from others without a reason
     schedule    the order of the scenarios, and which are left out; None: all, in the order of the selection
+    code        the exit code, after the run
+    interrupted  True if Ctrl-C ended the run
     """
 
     projects: Projects
@@ -70,6 +71,7 @@ class Session:
     history: HistoryWriter | None = None
     repeatability: Repeatability | None = None
     schedule: Schedule | None = None
+    code: int = exit_code.OK
     interrupted: bool = False
     runs: int = 0
     recorded: dict[Path, RecordingResult] = field(default_factory=dict)
@@ -77,8 +79,8 @@ class Session:
     refusals: dict[str, set[str | None]] = field(default_factory=dict)
     """Errors in scenarios that only a run can detect, each with the variants that have it."""
 
-    def run(self, selection: Selection) -> int:
-        """Run, report and return the exit code. Ctrl-C ends the run; the finished scenarios are reported and written.
+    def run(self, selection: Selection) -> None:
+        """Run and report. Ctrl-C ends the run; the finished scenarios are reported and written.
 
         Raises:
             FormatError: the results cannot be written.
@@ -100,16 +102,13 @@ class Session:
             # The page of a scoring shows the score, which is computed from the written runs.
             summary = writer.finish(self._incomplete(selection), with_page=self.schedule is None)
             self.reporter.finish(summary)
-        return self._exit_code(selection)
+        self.code = self._exit_code(selection)
 
     def _run_all(self, selection: Selection, writer: ResultsWriter) -> None:
         try:
             if self.schedule is not None:
                 self._take_over(self.schedule, writer)
-            with (
-                between_scenarios() as interruption,
-                contextlib.closing(self._ended(selection)) as ended,
-            ):
+            with between_scenarios() as interruption, closing(self._ended(selection)) as ended:
                 for one in ended:
                     if one.outcome is not None and self._is_kept(one.outcome, one.number):
                         self._done(one.outcome, one.record, one.number, writer, interruption)
@@ -136,12 +135,11 @@ class Session:
 
     def _ended(self, selection: Selection) -> Generator[ScenarioResult]:
         batches = self.schedule.batches() if self.schedule else [range(len(selection.scenarios))]
-        with contextlib.closing(self.workers) if self.workers is not None else contextlib.nullcontext():
-            for numbers in batches:
-                some = [selection.scenarios[number] for number in numbers]
-                with contextlib.closing(self._ended_of(some)) as ended:
-                    for one in ended:
-                        yield one._replace(number=numbers[one.number])
+        for numbers in batches:
+            some = [selection.scenarios[number] for number in numbers]
+            with closing(self._ended_of(some)) as ended:
+                for one in ended:
+                    yield one._replace(number=numbers[one.number])
 
     def _ended_of(self, scenarios: Sequence[Scenario]) -> Generator[ScenarioResult]:
         if self.workers is not None:
@@ -192,7 +190,7 @@ class Session:
             except BrokenPipeError:
                 raise
             except OSError as error:
-                with contextlib.suppress(OSError):
+                with suppress(OSError):
                     self.lines.close()  # closing flushes its buffer, which fails again
                 file = self.lines.name if isinstance(self.lines.name, str) else "standard output"
                 raise unwritable(Path(file), error) from None
@@ -228,18 +226,6 @@ def refused_file(file: Path, error: FormatError) -> Outcome:
     )
 
 
-class FinishedRun(NamedTuple):
-    """A run that has ended: its exit code, the folder of its results, and True if Ctrl-C ended it.
-
-    `refusals` maps errors in scenario files that only a run can detect to the variants that have them.
-    """
-
-    code: int
-    report: Path
-    interrupted: bool = False
-    refusals: Mapping[str, Collection[str | None]] = MappingProxyType({})
-
-
 def run_selection(
     selection: Selection,
     projects: Projects,
@@ -253,10 +239,10 @@ def run_selection(
     to_stderr: bool = False,
     scored: bool = False,
     schedule: Schedule | None = None,
-) -> FinishedRun:
+) -> Session:
     """Run the selected scenarios and print progress and results.
 
-    workers    run the scenarios; None: this process does
+    workers    run the scenarios, and are closed at the end; None: this process does
     lines      a file that also gets the lines of results; `-` is standard output, and implies `to_stderr`
     to_stderr  print everything but the lines of results on standard error
     scored     print progress only; the caller prints the results
@@ -265,15 +251,12 @@ def run_selection(
     Raises:
         FormatError: results cannot be written, or two scenarios would write one cassette.
     """
-    from harness.report.console import ProgressReporter, RunReporter, open_console, terminal_asker
     from harness.report.github import report_to_github
     from harness.report.history.file import writer_of
     from harness.report.repeatability import Repeatability
-    from harness.report.summary_text import recorded_lines, report_paths
     from harness.scenario.redaction import secrets_of_process
     from harness.secrets.output import redacted_process
     from harness.selection.unchanged import UnchangedInputs
-    from harness.time.real import real
     from harness.variants.fingerprint import input_digests
 
     began = real.now()
@@ -281,8 +264,6 @@ def run_selection(
     if projects.record_mode is not RecordMode.NONE or any(
         projects.of(file).cassette_ignore for file in selection.files
     ):
-        from harness.scenario.cassette import check_cassettes
-
         check_cassettes(selection.scenarios, projects)
     for error in selection.refused.values():
         print_problems(error.problems)
@@ -301,7 +282,6 @@ def run_selection(
         reporter = (ProgressReporter if scored else RunReporter)(
             console, coverage=verbose, detail="full" if debug else "normal", report=settings.report
         )
-        ask = terminal_asker(reporter)
         session = Session(
             projects,
             settings.report,
@@ -309,7 +289,7 @@ def run_selection(
             stream,
             exit_first=exit_first,
             quiet=quiet,
-            ask=ask,
+            ask=terminal_asker(reporter),
             workers=workers,
             traces_limit=settings.traces_limit,
             history=None
@@ -323,7 +303,8 @@ def run_selection(
             ),
             schedule=schedule,
         )
-        code = session.run(selection)
+        open_files.enter_context(closing(workers) if workers is not None else nullcontext())
+        session.run(selection)
         for text in recorded_lines([*session.recorded.values()], quiet=quiet or scored):
             console.print(text, soft_wrap=True)
         for name in secrets.unprotected:
@@ -333,12 +314,12 @@ def run_selection(
             )
     if session.interrupted:
         click.echo("interrupted: the results of finished runs are saved, the rest was not run", err=True)
-    if not scored and (not quiet or code):
+    if not scored and (not quiet or session.code):
         for text in report_paths(settings.report):
             click.echo(text, err=to_stderr)
     if not scored:
         report_to_github(settings.report, lambda text: click.echo(text, err=to_stderr))
-    return FinishedRun(code, settings.report, session.interrupted, session.refusals)
+    return session
 
 
 def _opened(file: str, open_files: ExitStack) -> IO[bytes]:

@@ -9,7 +9,7 @@ from typing import Final
 import click
 
 from harness.cli.load_options import LoadOptions, agent_option, load_options, with_env_option
-from harness.cli.options import PATH
+from harness.cli.options import PATH, flag, path_option
 from harness.cli.output import deliver, print_problems
 from harness.cli.selection import agents_of, agents_to_load, check_not_a_scenario
 from harness.dialects.load import load_graph
@@ -37,8 +37,8 @@ _TITLES: Final[Mapping[str, Callable[[str], str]]] = {
     show_default=True,
     help="Format of the drawing.",
 )
-@click.option("--data", is_flag=True, help="Also draw data edges: which output feeds which input.")
-@click.option("-o", "--output", type=PATH, metavar="FILE", help="Write the drawing to a file.")
+@flag("--data", help="Also draw data edges: which output feeds which input.")
+@path_option("-o", "--output", help="Write the drawing to a file.")
 def command(
     manifest: Path,
     options: LoadOptions,

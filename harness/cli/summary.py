@@ -7,9 +7,11 @@ from typing import Any
 
 import click
 
-from harness.cli.options import PATH
+from harness.cli.options import PATH, flag
 from harness.cli.output import deliver_json, warnings_at_end
+from harness.report.encoding import encode
 from harness.report.summary import GROUPS
+from harness.settings import load_settings
 
 _EXAMPLES = """\b
 Examples:
@@ -24,12 +26,8 @@ _FIELDS = {word: field for field, word in GROUPS.items()}
 @click.command("summary", epilog=_EXAMPLES)
 @click.argument("runs", nargs=-1, type=PATH, metavar="[RUN]...")
 @click.option("--by", type=click.Choice([*_FIELDS]), help="Group the table by this instead of by suite.")
-@click.option(
-    "--coverage",
-    is_flag=True,
-    help="Print the nodes, edges and branches of each graph that no scenario covers.",
-)
-@click.option("--markdown", "as_markdown", is_flag=True, help="Print Markdown, as in summary.md.")
+@flag("--coverage", help="Print the nodes, edges and branches of each graph that no scenario covers.")
+@flag("--markdown", "as_markdown", help="Print Markdown, as in summary.md.")
 @click.option(
     "--json", "as_json", metavar="FILE", help="Write everything as JSON, as in summary.json; - is stdout."
 )
@@ -42,10 +40,8 @@ def command(
     runs are added up: a scenario in more than one of them counts as repeated. So they should be of the same
     agents; `harness compare` shows changes. The exit code is 0 even if scenarios failed.
     """
-    from harness.report.encoding import encode
     from harness.report.markdown import markdown
     from harness.report.runs import summarise_runs
-    from harness.settings import load_settings
 
     if as_markdown and as_json == "-":
         raise click.UsageError("--markdown and --json - both print to standard output")

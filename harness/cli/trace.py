@@ -9,13 +9,14 @@ from typing import Any
 
 import click
 
-from harness.cli.options import PATH
+from harness.cli.options import PATH, flag
 from harness.errors import FormatError, Problem
+from harness.report.encoding import encode
 from harness.report.formatting import plural, seconds
 from harness.report.reading import RESULTS, read_lines
 from harness.report.repeats import NOT_PASSED
 from harness.report.summary import nothing_ran
-from harness.report.traces import LAST_WHOLE
+from harness.report.traces import LAST_WHOLE, read_trace
 from harness.source.display import did_you_mean, escape_json_commands, nearest_names, printable
 from harness.source.document import shown_path
 
@@ -32,13 +33,8 @@ Line = dict[str, Any]
     help="The repeat to show, from 0 (default: the first that did not pass).",
 )
 @click.option("--variant", metavar="NAME", help="The variant to show.")
-@click.option(
-    "--json",
-    "as_json",
-    is_flag=True,
-    help="Print the events as JSON, one per line, with all messages in full.",
-)
-@click.option("-v", "--verbose", is_flag=True, help="Do not shorten long texts.")
+@flag("--json", "as_json", help="Print the events as JSON, one per line, with all messages in full.")
+@flag("-v", "--verbose", help="Do not shorten long texts.")
 def command(
     scenario: str, run: Path | None, repeat: int | None, variant: str | None, as_json: bool, verbose: bool
 ) -> None:
@@ -50,8 +46,6 @@ def command(
     """
     from harness.report.console import open_console, terminal_width
     from harness.report.conversation import print_rows, rows
-    from harness.report.encoding import encode
-    from harness.report.traces import read_trace
 
     if "::" not in scenario and (scenario.endswith(".jsonl") or Path(scenario).is_dir()):
         hint = f"the scenario comes before the run: harness trace FILE::NAME {scenario}"

@@ -12,7 +12,7 @@ import click
 
 from harness.cli import output as exit_code
 from harness.cli.load_options import LoadOptions, agent_option, load_options, with_env_option
-from harness.cli.options import PATH
+from harness.cli.options import PATH, flag
 from harness.cli.output import as_json, print_problems, stdout_to_stderr
 from harness.cli.selection import agents_of, agents_to_load, manifests_below, misnamed
 from harness.dialects.load import load_graph, load_scenarios
@@ -215,9 +215,9 @@ def manifest_problems(path: Path, options: LoadOptions, ruled_out: Set[Subject])
 @click.argument("paths", nargs=-1, required=True, metavar="PATH...", type=PATH)
 @agent_option
 @load_options
-@click.option("--imports", is_flag=True, help="Import tools, handlers and hooks; this runs their modules.")
-@click.option("--strict", is_flag=True, help="Treat warnings as errors.")
-@click.option("--json", "json_", is_flag=True, help="Print the problems as a JSON list.")
+@flag("--imports", help="Import tools, handlers and hooks; this runs their modules.")
+@flag("--strict", help="Treat warnings as errors.")
+@flag("--json", "json_", help="Print the problems as a JSON list.")
 def command(
     paths: tuple[Path, ...],
     options: LoadOptions,

@@ -20,7 +20,7 @@ import click
 from harness.cli import output as exit_code
 from harness.cli.output import print_problems
 from harness.cli.selection import Selection
-from harness.cli.session import FinishedRun
+from harness.cli.session import Session
 from harness.errors import SourceError
 from harness.report.formatting import plural, some_of
 from harness.report.reading import read_lines
@@ -122,7 +122,7 @@ class Watch:
 
     projects: Callable[[], Projects]
     choose: Callable[[Projects], Selection]
-    run: Callable[[Selection, Projects], FinishedRun]
+    run: Callable[[Selection, Projects], Session]
     _last_verdicts: dict[str, str] = field(default_factory=dict)
     """The last verdict of each scenario that ran, by id."""
     _ids: frozenset[str] = frozenset()
