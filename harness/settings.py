@@ -14,7 +14,7 @@ from dataclasses import dataclass, field, replace
 from datetime import date, datetime
 from enum import StrEnum
 from pathlib import Path
-from typing import Any, Final, NamedTuple
+from typing import Annotated, Any, Final, NamedTuple, get_origin, get_type_hints
 
 from harness.errors import FormatError, Problem
 from harness.source.display import did_you_mean, nearest
@@ -56,69 +56,8 @@ class Price(NamedTuple):
     output: float
 
 
-@dataclass(frozen=True)
-class Settings:
-    """The settings of a project, and the options of the current run.
-
-    Attributes:
-        report: the folder results are written to (default: `reports/latest` in the project).
-        pythonpath: folders that Python modules are imported from, besides those of the scenario and the manifest.
-        allow_paths: folders outside the project from which manifests may read files.
-        cassettes: the folder of the cassettes (default: `cassettes` in the project).
-        record: give each scenario without a `cassette` one that is named after its file and its name.
-        cassette_ignore: the parts in which requests may differ from recorded ones: `host`, `query.NAME`, `body.PATH`.
-        max_age_days: the age in days from which a replayed recording is too old.
-        stale_cassettes: the consequence of a recording that is too old: `warn` (a warning) or `fail` (an error).
-        secrets: names of variables, as globs, whose values are secret if they have at least three characters.
-        public_env: names of variables, as globs, whose values are not secret.
-        real_timeout: the most real seconds of one run, checks included. Recorded and live runs have no such limit.
-        isolation: with `process`, each scenario runs in a process of its own.
-        traces: the runs whose traces are kept: `all`, `failed` or `none`.
-        traces_limit: the most MB of all traces together. Further traces are not written.
-        history: the file that each run is appended to (`harness history`); None for none.
-        now: the instant at which virtual time begins, in scenarios that have no `now` (default: `DEFAULT_NOW`; a
-            replay without one begins when it was recorded).
-        judge_model: the model of judges that name none.
-        judge_prompts: a folder with prompts (`NAME.txt`) that replace those of metrics; None for none.
-        prices: prices of models in US dollars per million tokens, which override the price list.
-        env: values of `${VAR}` in manifests. Those of scenarios override them.
-        project: the root of the project (`harness.source.project`). It cannot be set.
-        record_mode: the handling of cassettes in this run. Set by the command line only.
-        record_in_ci: record on CI machines, too, where a missing recording is an error otherwise. Set by `harness
-            record`.
-        narrate: show each step of a run. Set by the command line only.
-        given_env: values of `${VAR}` that override those of scenarios. Set by the command line only.
-    """
-
-    report: Path = Path("reports/latest")
-    pythonpath: tuple[Path, ...] = ()
-    allow_paths: tuple[Path, ...] = ()
-    cassettes: Path = Path("cassettes")
-    record: bool = False
-    cassette_ignore: tuple[str, ...] = ()
-    max_age_days: float = math.inf
-    stale_cassettes: str = "warn"
-    secrets: tuple[str, ...] = ()
-    public_env: tuple[str, ...] = ()
-    real_timeout: float = 60.0
-    isolation: str = "none"
-    traces: Traces = Traces.ALL
-    traces_limit: float = 1000.0
-    history: Path | None = None
-    now: datetime | None = None
-    judge_model: str = ""
-    judge_prompts: Path | None = None
-    prices: tuple[Price, ...] = ()
-    env: Mapping[str, str] = field(default_factory=dict)
-    project: Path = Path()
-    record_mode: RecordMode = RecordMode.NONE
-    record_in_ci: bool = False
-    narrate: bool = False
-    given_env: Mapping[str, str] = field(default_factory=dict)
-
-    def variables(self, own: Mapping[str, str]) -> dict[str, str]:
-        """Return the values of `${VAR}` for a scenario or manifest with the values `own`."""
-        return {**self.env, **own, **self.given_env}
+Reader = Callable[[Any, Path], Any]
+"""Checks and converts the value of a setting. Paths are relative to the folder that is given."""
 
 
 def _paths(value: Any, base: Path) -> tuple[Path, ...]:
@@ -128,16 +67,13 @@ def _paths(value: Any, base: Path) -> tuple[Path, ...]:
     return tuple((base / item).resolve() for item in values if item)
 
 
-def _path(value: Any, base: Path) -> Path:
-    if not isinstance(value, str):
-        raise ValueError("expected a folder")
-    return base / value
+def _path(kind: str) -> Reader:
+    def read(value: Any, base: Path) -> Path:
+        if not isinstance(value, str):
+            raise ValueError(f"expected a {kind}")
+        return base / value
 
-
-def _file(value: Any, base: Path) -> Path:
-    if not isinstance(value, str):
-        raise ValueError("expected a file")
-    return base / value
+    return read
 
 
 def _flag(value: Any, _base: Path) -> bool:
@@ -161,7 +97,7 @@ def _text(value: Any, _base: Path) -> str:
     return value
 
 
-def _number(unit: str) -> Callable[[Any, Path], float]:
+def _number(unit: str) -> Reader:
     def read(value: Any, _base: Path) -> float:
         try:
             number = float(value)
@@ -178,19 +114,19 @@ def _instant(value: Any, _base: Path) -> datetime:
     return parse_instant(value.isoformat() if isinstance(value, date) else str(value))
 
 
-def _traces(value: Any, _base: Path) -> Traces:
-    if value not in list(Traces):
-        raise ValueError('expected "all", "failed" or "none"')
-    return Traces(value)
+def _either(*words: str) -> Reader:
+    *others, last = (f'"{word}"' for word in words)
 
-
-def _either(*words: str) -> Callable[[Any, Path], str]:
     def read(value: Any, _base: Path) -> str:
         if value not in words:
-            raise ValueError("expected " + " or ".join(f'"{word}"' for word in words))
+            raise ValueError(f"expected {', '.join(others)} or {last}")
         return str(value)
 
     return read
+
+
+def _traces(value: Any, base: Path) -> Traces:
+    return Traces(_either(*Traces)(value, base))
 
 
 def _prices(value: Any, _base: Path) -> tuple[Price, ...]:
@@ -236,27 +172,77 @@ _DEBUG: Final = "HARNESS_DEBUG"
 _NEAR: Final = 0.81
 """The similarity to a known variable, without the prefix, from which another one counts as a misspelling. Those of
 the build server Harness CI (HARNESS_BUILD_ID and dozens more) stay below 0.6."""
-_READERS: Final[Mapping[str, Callable[[Any, Path], Any]]] = {
-    "report": _path,
-    "pythonpath": _paths,
-    "allow_paths": _paths,
-    "cassettes": _path,
-    "record": _flag,
-    "cassette_ignore": _texts,
-    "max_age_days": _number("days"),
-    "stale_cassettes": _either("warn", "fail"),
-    "secrets": _texts,
-    "public_env": _texts,
-    "real_timeout": _number("seconds"),
-    "isolation": _either("none", "process"),
-    "traces": _traces,
-    "traces_limit": _number("MB"),
-    "history": _file,
-    "now": _instant,
-    "judge_model": _text,
-    "judge_prompts": _path,
-    "prices": _prices,
-    "env": _variables,
+
+
+@dataclass(frozen=True)
+class Settings:
+    """The settings of a project, and the options of the current run. Those without a reader cannot be set in a file.
+
+    Attributes:
+        report: the folder results are written to (default: `reports/latest` in the project).
+        pythonpath: folders that Python modules are imported from, besides those of the scenario and the manifest.
+        allow_paths: folders outside the project from which manifests may read files.
+        cassettes: the folder of the cassettes (default: `cassettes` in the project).
+        record: give each scenario without a `cassette` one that is named after its file and its name.
+        cassette_ignore: the parts in which requests may differ from recorded ones: `host`, `query.NAME`, `body.PATH`.
+        max_age_days: the age in days from which a replayed recording is too old.
+        stale_cassettes: the consequence of a recording that is too old: `warn` (a warning) or `fail` (an error).
+        secrets: names of variables, as globs, whose values are secret if they have at least three characters.
+        public_env: names of variables, as globs, whose values are not secret.
+        real_timeout: the most real seconds of one run, checks included. Recorded and live runs have no such limit.
+        isolation: with `process`, each scenario runs in a process of its own.
+        traces: the runs whose traces are kept: `all`, `failed` or `none`.
+        traces_limit: the most MB of all traces together. Further traces are not written.
+        history: the file that each run is appended to (`harness history`); None for none.
+        now: the instant at which virtual time begins, in scenarios that have no `now` (default: `DEFAULT_NOW`; a
+            replay without one begins when it was recorded).
+        judge_model: the model of judges that name none.
+        judge_prompts: a folder with prompts (`NAME.txt`) that replace those of metrics; None for none.
+        prices: prices of models in US dollars per million tokens, which override the price list.
+        env: values of `${VAR}` in manifests. Those of scenarios override them.
+        project: the root of the project (`harness.source.project`). It cannot be set.
+        record_mode: the handling of cassettes in this run. Set by the command line only.
+        record_in_ci: record on CI machines, too, where a missing recording is an error otherwise. Set by `harness
+            record`.
+        narrate: show each step of a run. Set by the command line only.
+        given_env: values of `${VAR}` that override those of scenarios. Set by the command line only.
+    """
+
+    report: Annotated[Path, _path("folder")] = Path("reports/latest")
+    pythonpath: Annotated[tuple[Path, ...], _paths] = ()
+    allow_paths: Annotated[tuple[Path, ...], _paths] = ()
+    cassettes: Annotated[Path, _path("folder")] = Path("cassettes")
+    record: Annotated[bool, _flag] = False
+    cassette_ignore: Annotated[tuple[str, ...], _texts] = ()
+    max_age_days: Annotated[float, _number("days")] = math.inf
+    stale_cassettes: Annotated[str, _either("warn", "fail")] = "warn"
+    secrets: Annotated[tuple[str, ...], _texts] = ()
+    public_env: Annotated[tuple[str, ...], _texts] = ()
+    real_timeout: Annotated[float, _number("seconds")] = 60.0
+    isolation: Annotated[str, _either("none", "process")] = "none"
+    traces: Annotated[Traces, _traces] = Traces.ALL
+    traces_limit: Annotated[float, _number("MB")] = 1000.0
+    history: Annotated[Path | None, _path("file")] = None
+    now: Annotated[datetime | None, _instant] = None
+    judge_model: Annotated[str, _text] = ""
+    judge_prompts: Annotated[Path | None, _path("folder")] = None
+    prices: Annotated[tuple[Price, ...], _prices] = ()
+    env: Annotated[Mapping[str, str], _variables] = field(default_factory=dict)
+    project: Path = Path()
+    record_mode: RecordMode = RecordMode.NONE
+    record_in_ci: bool = False
+    narrate: bool = False
+    given_env: Mapping[str, str] = field(default_factory=dict)
+
+    def variables(self, own: Mapping[str, str]) -> dict[str, str]:
+        """Return the values of `${VAR}` for a scenario or manifest with the values `own`."""
+        return {**self.env, **own, **self.given_env}
+
+
+_READERS: Final[Mapping[str, Reader]] = {
+    name: hint.__metadata__[0]
+    for name, hint in get_type_hints(Settings, include_extras=True).items()
+    if get_origin(hint) is Annotated
 }
 
 
@@ -322,27 +308,21 @@ def misspelt_variables(environment: Mapping[str, str]) -> list[str]:
     return found
 
 
+@dataclass(eq=False, kw_only=True)
 class Projects:
     """The settings of all projects in a run. A scenario has those of the project around its file.
 
     `ini`, `ini_folder` and `chosen` are those of `load_settings`; the others are fields of `Settings`.
     """
 
-    def __init__(
-        self,
-        *,
-        ini: Mapping[str, Any] | None = None,
-        ini_folder: Path | None = None,
-        chosen: Mapping[str, Any] | None = None,
-        record_mode: RecordMode = RecordMode.NONE,
-        record_in_ci: bool = False,
-        narrate: bool = False,
-        given_env: Mapping[str, str] | None = None,
-    ) -> None:
-        self.record_mode, self._record_in_ci, self._narrate = record_mode, record_in_ci, narrate
-        self.given_env: Mapping[str, str] = given_env or {}
-        self._given: dict[str, Any] = {"ini": ini, "ini_folder": ini_folder, "chosen": chosen}
-        self._known: dict[Path, Settings] = {}
+    ini: Mapping[str, Any] | None = None
+    ini_folder: Path | None = None
+    chosen: Mapping[str, Any] | None = None
+    record_mode: RecordMode = RecordMode.NONE
+    record_in_ci: bool = False
+    narrate: bool = False
+    given_env: Mapping[str, str] = field(default_factory=dict)
+    _known: dict[Path, Settings] = field(default_factory=dict)
 
     def of(self, file: Path) -> Settings:
         """Return the settings of the project of a file.
@@ -355,12 +335,12 @@ class Projects:
     def around(self, folder: Path) -> Settings:
         """Return the settings of the project around a folder. Raises as `of` does."""
         if folder not in self._known:
-            loaded = load_settings(folder, **self._given)
+            loaded = load_settings(folder, ini=self.ini, ini_folder=self.ini_folder, chosen=self.chosen)
             self._known[folder] = replace(
                 loaded,
                 record_mode=self.record_mode,
-                record_in_ci=self._record_in_ci,
-                narrate=self._narrate,
+                record_in_ci=self.record_in_ci,
+                narrate=self.narrate,
                 given_env=self.given_env,
             )
         return self._known[folder]

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from importlib.resources import files
 from pathlib import Path
 from typing import Final
 
@@ -15,35 +14,15 @@ from harness.errors import FormatError, Problem
 from harness.source.document import shown_path
 from harness.source.project import PYPROJECT, marked_root
 
-_TEMPLATES: Final = {
-    "sherma": {
-        "agents/shop.yaml": "shop.yaml.txt",
-        "agents/shop_tools.py": "shop_tools.py.txt",
-        "scenarios/shop.scenario.yaml": "shop.scenario.yaml.txt",
-    },
-    "agentspec": {
-        "agents/shop.yaml": "agentspec/shop.yaml.txt",
-        "agents/orders.py": "agentspec/orders.py.txt",
-        "scenarios/shop.scenario.yaml": "agentspec/shop.scenario.yaml.txt",
-    },
-    "yagra": {
-        "agents/shop.yaml": "yagra/shop.yaml.txt",
-        "agents/prompts.yaml": "yagra/prompts.yaml.txt",
-        "agents/shop_handlers.py": "yagra/shop_handlers.py.txt",
-        "scenarios/shop.scenario.yaml": "yagra/shop.scenario.yaml.txt",
-    },
-    "loki": {
-        "agents/shop/graph.yaml": "loki/graph.yaml.txt",
-        "agents/shop/scripts/route.py": "loki/route.py.txt",
-        "scenarios/shop.scenario.yaml": "loki/shop.scenario.yaml.txt",
-    },
-    "leafmesh": {
-        "configs/config.yaml": "leafmesh/config.yaml.txt",
-        "agency/shop_agents.py": "leafmesh/shop_agents.py.txt",
-        "scenarios/shop.scenario.yaml": "leafmesh/shop.scenario.yaml.txt",
-    },
+_TEMPLATES: Final = Path(__file__).with_name("templates")
+_MANIFESTS: Final = {
+    "sherma": "agents/shop.yaml",
+    "agentspec": "agents/shop.yaml",
+    "yagra": "agents/shop.yaml",
+    "loki": "agents/shop/graph.yaml",
+    "leafmesh": "configs/config.yaml",
 }
-"""The files of the example in each dialect, the manifest first: target path to name of the template."""
+"""The manifest of the example in each dialect. Its files lie in `templates/DIALECT`, each with `.txt` added."""
 _SCHEMA: Final = "scenarios/scenario.schema.json"
 _SETTINGS: Final = """\
 [tool.harness]
@@ -56,7 +35,7 @@ _IGNORED: Final = ("reports/", "__pycache__/", ".pytest_cache/")
 @click.argument("folder", default=".", metavar="[DIR]", type=PATH)
 @click.option(
     "--dialect",
-    type=click.Choice(list(_TEMPLATES)),
+    type=click.Choice(list(_MANIFESTS)),
     default="sherma",
     show_default=True,
     help="Dialect of the example: a sherma or Agent Spec agent with a tool, a Yagra workflow with handlers, a Loki "
@@ -74,25 +53,26 @@ def command(folder: Path, dialect: str) -> None:
     if project is None:
         texts[folder / PYPROJECT] = _SETTINGS
     folders = dict.fromkeys(parent for path in texts for parent in path.parents)
+    there = [shown_path(path) for path in texts if path.exists()]
+    message = f"already there: {', '.join(there)}" if there else ""
     if file := next((each for each in folders if each.exists() and not each.is_dir()), None):
         message = f"{shown_path(file)} is a file, where the example needs a folder"
-        raise FormatError(Problem("file-exists", message, hint="nothing was written; name another folder"))
-    there = [shown_path(path) for path in texts if path.exists()]
-    if there:
-        message = f"already there: {', '.join(there)}"
+    if message:
         raise FormatError(Problem("file-exists", message, hint="nothing was written; name another folder"))
     for path, text in texts.items():
         _write(path, text)
         click.echo(f"wrote {shown_path(path)}")
     _ignore((project or folder) / ".gitignore")
-    scenarios, agent = shown_path(folder / "scenarios"), shown_path(folder / next(iter(_TEMPLATES[dialect])))
+    scenarios, agent = shown_path(folder / "scenarios"), shown_path(folder / _MANIFESTS[dialect])
     click.echo(f"\nNext:\n  harness run {scenarios}\n  harness show {agent}\n  pytest {scenarios}")
 
 
 def example(dialect: str = "sherma") -> dict[str, str]:
-    """Return the files of the example in a dialect, path to text."""
-    folder = files("harness.cli") / "templates"
-    texts = {name: (folder / file).read_text(encoding="utf-8") for name, file in _TEMPLATES[dialect].items()}
+    """Return the files of the example in a dialect, path to text, the manifest first."""
+    folder = _TEMPLATES / dialect
+    names = sorted(path.relative_to(folder).as_posix() for path in folder.rglob("*.txt"))
+    names.sort(key=lambda name: name != f"{_MANIFESTS[dialect]}.txt")
+    texts = {name.removesuffix(".txt"): (folder / name).read_text(encoding="utf-8") for name in names}
     return {**texts, _SCHEMA: schema_text()}
 
 

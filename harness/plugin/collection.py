@@ -3,20 +3,22 @@
 from __future__ import annotations
 
 from collections.abc import Generator, Iterable, Iterator, Sequence
+from dataclasses import asdict, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
 
+from harness.errors import HarnessError, ManifestError, Problem, SourceError
 from harness.plugin.item import SCENARIOS_ONLY, ScenarioItem
 from harness.plugin.options import projects_of, record_mode, settings_of
 from harness.plugin.reporter import COUNTS, REFUSAL
-from harness.plugin.selection import counts_of, may_have_scenarios, select
+from harness.plugin.selection import counts_of, may_have_scenarios, scenario_items, select
 from harness.scenario import SUFFIXES
+from harness.source.display import printable, render
 from harness.workers.garbage import reduced_gc, skip_gc_at_exit
 
 if TYPE_CHECKING:
-    from harness.plugin.item import ScenarioItem
     from harness.scenario.model import Scenario
     from harness.variants.application import Application
     from harness.variants.document import Variant
@@ -38,19 +40,14 @@ def variant_items(config: pytest.Config, scenarios: Sequence[Scenario]) -> Itera
     for scenario in scenarios:
         for application in applications:
             for varied in application.apply(scenario.whole()):
-                yield (
-                    f"{scenario.name}[{application.variant.name}]",
-                    _with_warning(varied, application.variant),
-                )
+                name = f"{scenario.name}[{application.variant.name}]"
+                yield name, _with_warning(varied, application.variant)
 
 
 def _with_warning(varied: Scenario, variant: Variant) -> Scenario:
     """Return the scenario, with a warning if this variant of it equals the baseline."""
     if varied.variation is None or not varied.variation.is_same:
         return varied
-    from dataclasses import replace
-
-    from harness.errors import Problem
     from harness.variants.independence import SAME_AS_BASELINE
 
     text = f"'{variant.name}' is the same as the baseline: {SAME_AS_BASELINE}"
@@ -69,8 +66,6 @@ def check_all_apply(config: pytest.Config, items: Sequence[ScenarioItem]) -> Non
     applications = config.stash.get(_applications_key, [])
     if not applications:
         return
-    from dataclasses import replace
-
     from harness.variants.application import check_applied, unused_names
 
     check_applied(applications)
@@ -111,7 +106,6 @@ def pytest_collect_file(file_path: Path, parent: pytest.Collector) -> ScenarioCo
 def _has_scenarios(path: Path, parent: pytest.Collector) -> bool:
     if not may_have_scenarios(parent.config, path):
         return False
-    from harness.errors import ManifestError
     from harness.scenario.manifest_scenarios import scenarios_of_manifest
 
     try:
@@ -129,9 +123,7 @@ class ScenarioCollector(pytest.File):
         Raises:
             CollectError: the file has faults. The message lists all of them, each with its line.
         """
-        from harness.errors import SourceError
         from harness.scenario.load import load_file
-        from harness.source.display import printable, render
 
         try:
             scenarios = load_file(self.path, settings_of(self.config, self.path)).scenarios
@@ -139,11 +131,9 @@ class ScenarioCollector(pytest.File):
         except pytest.UsageError as error:
             raise self.CollectError(str(error)) from None
         except SourceError as error:
-            problems = "\n\n".join(
-                printable(render(problem), keep_newlines=True) for problem in error.problems
-            )
+            problems = [printable(render(problem), keep_newlines=True) for problem in error.problems]
             counts_of(self.config).faulty.append(self.path.name)
-            raise self.CollectError(problems) from None
+            raise self.CollectError("\n\n".join(problems)) from None
         skip_gc_at_exit()
         counts_of(self.config).found += len(found)
         for name, scenario in found:
@@ -157,14 +147,12 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
     Raises:
         pytest.UsageError: two scenarios would write the same cassette, or a variant or a selection is wrong.
     """
-    from harness.errors import HarnessError
-
     counts = counts_of(config)
     try:
         if not (counts.faulty or counts.skips):  # files that were not read may have what a variant changes
-            check_all_apply(config, [item for item in items if isinstance(item, ScenarioItem)])
+            check_all_apply(config, scenario_items(items))
         select(config, items)
-        scenarios = [item for item in items if isinstance(item, ScenarioItem)]
+        scenarios = scenario_items(items)
         if scenarios and record_mode(config) != "none":
             from harness.scenario.cassette import check_cassettes
 
@@ -175,7 +163,7 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
         # xdist drops an exception of a worker here, so the worker runs nothing and the controller reports why.
         config.workeroutput[REFUSAL] = str(error)
         items.clear()
-    counts.kept = sum(isinstance(item, ScenarioItem) for item in items)
+    counts.kept = len(scenario_items(items))
     config.stash[SCENARIOS_ONLY] = counts.kept == len(items)
     if hasattr(config, "workeroutput"):
-        config.workeroutput[COUNTS] = counts.as_data()
+        config.workeroutput[COUNTS] = asdict(counts)

@@ -14,6 +14,7 @@ import pytest
 
 from harness.plugin.options import projects_of, record_mode, settings_of
 from harness.report.junit import measured, properties
+from harness.source.display import escape_commands
 from harness.workers.garbage import reduce_gc, reduced_gc
 
 if TYPE_CHECKING:
@@ -22,6 +23,7 @@ if TYPE_CHECKING:
     from harness.report.results import Record
     from harness.scenario.model import Scenario
     from harness.scenario.outcome import Outcome
+    from harness.workers.pool import WorkerPool
 
 
 def ask_past_capture(config: pytest.Config) -> Ask | None:
@@ -98,20 +100,14 @@ class FailureText:
         if self.hidden:
             return
         from harness.report.formatting import wrapped
-        from harness.source.display import escape_commands
 
         isatty = getattr(getattr(out, "_file", None), "isatty", None)
-        for line in wrapped(self.text, out.fullwidth if isatty is not None and isatty() else None).split(
-            "\n"
-        ):
+        width = out.fullwidth if isatty is not None and isatty() else None
+        for line in wrapped(self.text, width).split("\n"):
             out.line(escape_commands(line))
 
     def __str__(self) -> str:
         return self.text
-
-    def as_json(self) -> dict[str, Any]:
-        """Return the parts as JSON, to be sent with a report."""
-        return asdict(self)
 
 
 def restore(report: Any) -> None:
@@ -152,6 +148,7 @@ RECORDS: Final = "harness_records"
 """The attribute of the reports of a scenario that holds the records of its runs: text and bytes."""
 SCENARIOS_ONLY: Final = pytest.StashKey[bool]()
 """In the stash of the config: True if the session runs only scenarios, until the first of them has run."""
+_POOL: Final = pytest.StashKey["WorkerPool"]()
 _TAGS: Final = pytest.StashKey[set[str]]()
 """In the stash of the config: the tags that are registered as markers."""
 DETAILS: Final[Mapping[str, Detail]] = {"short": "short", "long": "full", "native": "full"}
@@ -191,9 +188,9 @@ class ScenarioItem(pytest.Item):
     def _runs(self) -> Iterator[tuple[Outcome, Record]]:
         settings = settings_of(self.config, self.path)
         if projects_of(self.config).isolates(self.path):
-            from harness.plugin.isolation import isolated_runs
-
-            yield from isolated_runs(self.scenario, self.config)
+            for ended in _isolating_pool(self.config).run([self.scenario]):
+                if ended.outcome is not None:
+                    yield ended.outcome, ended.record
             return
         from harness.report.results import record
         from harness.scenario.process_state import refuse_os_exit
@@ -213,6 +210,16 @@ class ScenarioItem(pytest.Item):
     def reportinfo(self) -> tuple[Path, int, str]:
         """Return the location of the scenario's name, as a file and a line (from 0), and the name."""
         return self.path, self.scenario.span.line - 1, self.name
+
+
+def _isolating_pool(config: pytest.Config) -> WorkerPool:
+    """Return the worker pool of the session, which gives each scenario a process, and keeps the next one ready."""
+    if _POOL not in config.stash:
+        from harness.workers.pool import WorkerPool
+
+        pool = config.stash[_POOL] = WorkerPool(1, projects_of(config), one_by_one=True)
+        config.add_cleanup(pool.close)
+    return config.stash[_POOL]
 
 
 def failure(failed: Sequence[Outcome], tbstyle: str) -> FailureText:
@@ -273,7 +280,7 @@ def pytest_runtest_makereport(item: pytest.Item, call: pytest.CallInfo[None]) ->
     if call.when == "call":
         setattr(report, RECORDS, [tuple(made) for made in item.records])
         if isinstance(report.longrepr, FailureText):
-            setattr(report, FAILURE, report.longrepr.as_json())
+            setattr(report, FAILURE, asdict(report.longrepr))
         item.outcomes.clear()  # pytest keeps items for the whole session
         item.records.clear()
     elif call.when == "setup" and report.skipped:

@@ -8,6 +8,8 @@ from typing import TYPE_CHECKING, Final
 
 import pytest
 
+from harness.errors import HarnessError
+
 if TYPE_CHECKING:
     from harness.settings import Projects, RecordMode, Settings
 
@@ -102,8 +104,6 @@ def settings_of(config: pytest.Config, file: Path) -> Settings:
     Raises:
         pytest.UsageError: a setting is unknown, or its value is not allowed.
     """
-    from harness.errors import HarnessError
-
     try:
         return projects_of(config).of(file)
     except HarnessError as error:

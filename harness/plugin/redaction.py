@@ -11,8 +11,9 @@ from typing import TYPE_CHECKING, Any, Final
 
 import pytest
 
-from harness.plugin.item import FAILURE, FailureText
+from harness.plugin.item import FAILURE, FailureText, ScenarioItem
 from harness.plugin.options import projects_of
+from harness.source.display import escape_commands
 
 if TYPE_CHECKING:
     import warnings
@@ -33,8 +34,6 @@ class Redaction:
 
     def pytest_collection_finish(self, session: pytest.Session) -> None:
         """Start redaction if there are scenarios."""
-        from harness.plugin.item import ScenarioItem
-
         scenarios = [item for item in session.items if isinstance(item, ScenarioItem)]
         if not scenarios:
             return
@@ -72,8 +71,6 @@ class Redaction:
 
     def _shown(self, text: str, nodeid: str) -> str:
         """Return a text that an item printed or raised, redacted, and escaped if the item is a scenario."""
-        from harness.source.display import escape_commands
-
         if self._scrub is None:
             return text
         return escape_commands(self._scrub(text)) if nodeid in self._scenarios else self._scrub(text)

@@ -5,15 +5,16 @@ from __future__ import annotations
 import gc
 import os
 import sys
-from collections.abc import Generator, Iterator, Sequence
+from collections.abc import Generator, Iterator
 from contextlib import contextmanager, suppress
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Final, Protocol
+from typing import TYPE_CHECKING, Any, Final
 
 import pytest
 
-from harness.plugin.item import RECORDS, merge_same_faults, restore
+from harness.errors import FormatError, HarnessError, Problem, SourceError, WorkerDied
+from harness.plugin.item import RECORDS, failure, merge_same_faults, restore
 from harness.plugin.options import projects_of, settings_of
 from harness.plugin.redaction import Redaction
 from harness.plugin.selection import (
@@ -23,6 +24,7 @@ from harness.plugin.selection import (
     scenario_files,
     why_incomplete,
 )
+from harness.source.display import escape_commands, printable, render
 from harness.time.real import real
 from harness.workers.garbage import reduce_gc, restore_gc, skip_gc_at_exit
 
@@ -37,29 +39,15 @@ OPTION: Final = "harness_gate"
 _PASSED: Final = (pytest.ExitCode.OK, pytest.ExitCode.NO_TESTS_COLLECTED)
 
 
-class Report(Protocol):
-    """The report of a session, as the gate uses it."""
-
-    @property
-    def settings(self) -> Settings:
-        """The settings of the project of its scenarios."""
-        ...
-
-    def finish(self) -> Path | None:
-        """Finish the report and return its folder; None if no scenario ran."""
-        ...
-
-
 class Gate:
     """Judges a session when its report is written. A session without a verdict fails."""
 
-    def __init__(self, config: pytest.Config, report: Report) -> None:
-        self._config, self._report = config, report
-        self._lines: Sequence[str] = ()
+    def __init__(self, config: pytest.Config, reporter: Reporter) -> None:
+        self._config, self._reporter = config, reporter
+        self._lines: list[str] = []
 
     def pytest_sessionstart(self) -> None:
         """Refuse an invalid policy before anything runs."""
-        from harness.errors import FormatError
         from harness.gate.policy import read_policy
 
         try:
@@ -72,17 +60,15 @@ class Gate:
         """Judge the run. If a rule fails, the session fails; without a verdict, it ends with a usage error."""
         if self._config.option.collectonly or session.exitstatus == pytest.ExitCode.USAGE_ERROR:
             return
-        from harness.errors import FormatError, Problem
         from harness.gate.judge import judge
         from harness.gate.policy import read_policy
         from harness.gate.text import lines
-        from harness.source.display import printable, render
 
         try:
-            folder = self._report.finish()
+            folder = self._reporter.finish()
             if folder is None:
                 raise FormatError(Problem("no-runs", "no scenario ran, so there is nothing to judge"))
-            settings = self._report.settings
+            settings = self._reporter.settings
             verdict = judge(folder, read_policy(None, settings.project), history=settings.history)
         except FormatError as error:
             refused = [printable(render(problem), keep_newlines=True) for problem in error.problems]
@@ -98,8 +84,6 @@ class Gate:
     def pytest_terminal_summary(self, terminalreporter: Any) -> None:
         """Show the verdict after the figures of the run."""
         if self._lines:
-            from harness.source.display import escape_commands
-
             terminalreporter.section("gate")
             for line in self._lines:
                 terminalreporter.write_line(escape_commands(line))
@@ -177,15 +161,12 @@ class Reporter:
         records = report.__dict__.pop(RECORDS, ())
         if str(report.when) == CRASHED:
             records = _crash_records(self._config, report)
-        for line, trace in records:
+        for made in records:
+            from harness.report.results import Record
+
             with _exit_if_unwritable():
-                self._write(line, trace, self._positions.get(report.nodeid, 0))
+                self._open_writer().add_record(Record(*made), self._positions.get(report.nodeid, 0))
             self._ran.add(report.nodeid)
-
-    def _write(self, line: str, trace: bytes, position: int) -> None:
-        from harness.report.results import Record
-
-        self._open_writer().add_record(Record(line, trace), position)
 
     def _open_writer(self) -> ResultsWriter:
         if self._writer is None:
@@ -215,7 +196,6 @@ class Reporter:
         return UnchangedInputs(self._scenarios(), projects_of(self._config), self._began)
 
     def _scenarios(self) -> Iterator[Scenario]:
-        from harness.errors import FormatError
         from harness.scenario.load import load_file
 
         for file in self._files:
@@ -262,7 +242,6 @@ class Reporter:
             return
         from harness.report.github import report_to_github
         from harness.report.summary_text import counts, figures, notes, report_paths, suite_table
-        from harness.source.display import escape_commands
 
         with _exit_if_unwritable():
             summary = self._finish(self._writer)
@@ -300,8 +279,6 @@ def _warn_of_misspelt_variables(terminalreporter: Any) -> None:
 @contextmanager
 def _exit_if_unwritable() -> Iterator[None]:
     """End the session with a message, instead of a traceback, if results cannot be written."""
-    from harness.errors import HarnessError
-
     try:
         yield
     except HarnessError as error:
@@ -313,7 +290,6 @@ def _crash_records(config: pytest.Config, report: Any) -> list[Record]:
     file, _, name = report.nodeid.partition("::")
     if not may_have_scenarios(config, config.rootpath / file):
         return []
-    from harness.errors import SourceError, WorkerDied
     from harness.report.results import record
     from harness.scenario.evaluation import dead_worker_outcomes
     from harness.scenario.load import load_file
@@ -323,12 +299,8 @@ def _crash_records(config: pytest.Config, report: Any) -> list[Record]:
         scenarios = [one for one in load_file(path, settings_of(config, path)).scenarios if one.name == name]
     except SourceError:
         return []
-    outcomes = [
-        outcome for scenario in scenarios for outcome in dead_worker_outcomes(scenario, WorkerDied(None))
-    ]
+    outcomes = [each for one in scenarios for each in dead_worker_outcomes(one, WorkerDied(None))]
     if outcomes:
-        from harness.plugin.item import failure
-
         report.longrepr = failure(outcomes, "auto")
     return [*map(record, outcomes)]
 

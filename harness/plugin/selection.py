@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection
-from dataclasses import asdict, dataclass, field
+from argparse import ArgumentTypeError
+from collections.abc import Collection, Iterable
+from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Final
 
 import pytest
 
 from harness.plugin.item import ScenarioItem
 from harness.plugin.options import projects_of
+from harness.report.formatting import plural
 from harness.scenario import SUFFIXES, YAML
 
 if TYPE_CHECKING:
@@ -53,9 +55,9 @@ def select(config: pytest.Config, items: list[pytest.Item]) -> None:
     """
     ref, shard = config.getoption("harness_changed", None), config.getoption("harness_shard", None)
     if ref is not None:
-        _keep(config, items, _touched(config, _scenarios(items), ref))
+        _keep(config, items, _touched(config, scenario_items(items), ref))
     if shard is not None:
-        found = _scenarios(items)
+        found = scenario_items(items)
         members = _parsed(shard).members([item.nodeid for item in found])
         _keep(config, items, [found[index] for index in members])
 
@@ -65,13 +67,9 @@ def pytest_report_collectionfinish(config: pytest.Config) -> list[str]:
     reasons = config.stash.get(_reasons_key, None)
     if reasons is None:
         return []
-    count = (
-        "no scenario" if not reasons else "1 scenario" if len(reasons) == 1 else f"{len(reasons)} scenarios"
-    )
-    return [
-        f"{count} touched by what has {selected_by(config)[0]}",
-        *(reasons if config.option.verbose > 0 else ()),
-    ]
+    count = plural(len(reasons), "scenario") if reasons else "no scenario"
+    touched = f"{count} touched by what has {selected_by(config)[0]}"
+    return [touched, *(reasons if config.option.verbose > 0 else ())]
 
 
 def _touched(config: pytest.Config, items: list[ScenarioItem], ref: str) -> list[ScenarioItem]:
@@ -86,14 +84,15 @@ def _touched(config: pytest.Config, items: list[ScenarioItem], ref: str) -> list
     return [item for item, _ in kept]
 
 
-def _scenarios(items: list[pytest.Item]) -> list[ScenarioItem]:
+def scenario_items(items: Iterable[pytest.Item]) -> list[ScenarioItem]:
+    """Return the items that are scenarios."""
     return [item for item in items if isinstance(item, ScenarioItem)]
 
 
 def _keep(config: pytest.Config, items: list[pytest.Item], kept: Collection[ScenarioItem]) -> None:
     """Deselect the scenarios that are not in `kept`."""
     chosen = set(kept)
-    others = [item for item in _scenarios(items) if item not in chosen]
+    others = [item for item in scenario_items(items) if item not in chosen]
     if others:
         config.hook.pytest_deselected(items=others)
         items[:] = [item for item in items if not isinstance(item, ScenarioItem) or item in chosen]
@@ -101,8 +100,6 @@ def _keep(config: pytest.Config, items: list[pytest.Item], kept: Collection[Scen
 
 def _shard(text: str) -> str:
     """Check the text of a shard before any worker of xdist starts. Workers receive the option as text."""
-    from argparse import ArgumentTypeError
-
     try:
         return str(_parsed(text))
     except ValueError as error:
@@ -141,10 +138,6 @@ class CollectionCounts:
     faulty: list[str] = field(default_factory=list)
     skips: bool = False
 
-    def as_data(self) -> dict[str, Any]:
-        """Return the fields as data that a worker of xdist can send."""
-        return asdict(self)
-
 
 def counts_of(config: pytest.Config) -> CollectionCounts:
     """Return the counts of the session so far."""
@@ -159,17 +152,13 @@ def why_incomplete(config: pytest.Config, counts: CollectionCounts, ran: int) ->
     """Return the reason why some scenarios did not run; "" if all did. `ran` is the number that ran."""
     reasons = [f"{name} could not be read" for name in counts.faulty]
     if counts.kept < counts.found or counts.skips:
-        of = "" if counts.skips else f" of {counts.found}"
-        scenarios = _completeness_scenarios(counts.kept if counts.skips else counts.found)
-        reasons.append(f"{counts.kept}{of} {scenarios} selected ({_selecting_options(config)})")
+        scenarios = plural(counts.kept if counts.skips else counts.found, "scenario")
+        of = "" if counts.skips else f"{counts.kept} of "
+        reasons.append(f"{of}{scenarios} selected ({_selecting_options(config)})")
     if ran < counts.kept:
         why = "stopped by -x" if config.getoption("maxfail", 0) else "interrupted"
-        reasons.append(f"{why} after {ran} of {counts.kept} {_completeness_scenarios(counts.kept)}")
+        reasons.append(f"{why} after {ran} of {plural(counts.kept, 'scenario')}")
     return "; ".join(reasons)
-
-
-def _completeness_scenarios(number: int) -> str:
-    return "scenario" if number == 1 else "scenarios"
 
 
 def _selecting_options(config: pytest.Config) -> str:
