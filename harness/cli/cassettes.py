@@ -78,22 +78,17 @@ def _print(listed: list[CassetteStatus]) -> None:
 
     console = open_console()
     if not listed:
-        console.print(
-            "no cassettes: `harness record` makes them, for scenarios with `cassette: NAME`", soft_wrap=True
-        )
+        text = "no cassettes: `harness record` makes them, for scenarios with `cassette: NAME`"
+        console.print(text, soft_wrap=True)
         return
     table = Table(box=None, pad_edge=False, header_style="dim")
     for title in ("cassette", "age", "recordings", "calls", ""):
         table.add_column(title, justify="right" if title in ("age", "recordings", "calls") else "left")
     for each in listed:
         state = "; ".join(_remarks(each)) or "ok"
-        table.add_row(
-            Text(each.name, overflow="fold"),
-            _age(each.age_days),
-            str(each.recordings),
-            str(each.calls),
-            Text(state, style="green" if each.is_healthy else "yellow", overflow="fold"),
-        )
+        shown = Text(state, style="green" if each.is_healthy else "yellow", overflow="fold")
+        name = Text(each.name, overflow="fold")
+        table.add_row(name, _age(each.age_days), str(each.recordings), str(each.calls), shown)
     console.print(table)
     for each in listed:
         if each.problem:

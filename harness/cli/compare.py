@@ -23,16 +23,7 @@ _MAX_SHOWN: Final = 20
 _MAX_READ: Final = 100
 """Number of scenarios of each kind whose traces are read, to group those with the same first difference."""
 _MAX_IN_JSON: Final = 2_000
-_STYLES: Final = {
-    "": "",
-    "bold": "bold",
-    "dim": "dim",
-    "worse": "red",
-    "better": "green",
-    "before": "red",
-    "after": "green",
-    "words": "yellow",
-}
+_STYLES: Final = {"worse": "red", "better": "green", "before": "red", "after": "green", "words": "yellow"}
 _EXAMPLES = """\b
 Examples:
   harness compare reports/main                    against the last run
@@ -73,10 +64,8 @@ def command(arguments: tuple[str, ...], scenario: str | None, as_json: str | Non
             changes = [_change_of(comparison, scenario)]
         if as_json:
             kept = changes[:_MAX_IN_JSON]
-            text = encode(
-                data(comparison, explain(comparison, kept), len(changes) - len(kept)), indented=True
-            )
-            deliver_json(text, as_json)
+            found = data(comparison, explain(comparison, kept), len(changes) - len(kept))
+            deliver_json(encode(found, indented=True), as_json)
         elif scenario is not None:
             _print(_full_lines(comparison, changes[0], verbose))
         else:
@@ -105,9 +94,7 @@ def _change_of(comparison: Comparison, scenario: str) -> Change:
     Raises:
         FormatError: neither run has it, or it has several variants.
     """
-    found = [
-        change for change in comparison.changes if scenario in (change.scenario.id, change.scenario.label)
-    ]
+    found = [each for each in comparison.changes if scenario in (each.scenario.id, each.scenario.label)]
     if len(found) == 1:
         return found[0]
     labels = [change.scenario.label for change in found or comparison.changes]
@@ -184,4 +171,4 @@ def _print(lines: Iterable[Line]) -> None:
     width = terminal_width(console)
     for line, style in lines:
         for part in [line] if width is None else hanging(line, max(width, 30)):
-            console.print(Text(part, _STYLES[style]), soft_wrap=True)
+            console.print(Text(part, _STYLES.get(style, style)), soft_wrap=True)

@@ -139,9 +139,8 @@ def _of_winner(study: Study, winner: Individual) -> Iterator[str]:
 
 
 def _diff(id_: str, before: str, after: str) -> Iterator[str]:
-    lines = [
-        *difflib.unified_diff(before.splitlines(), after.splitlines(), f"{id_} (manifest)", id_, lineterm="")
-    ]
+    texts = before.splitlines(), after.splitlines()
+    lines = [*difflib.unified_diff(*texts, f"{id_} (manifest)", id_, lineterm="")]
     yield from lines[:_MAX_DIFF_LINES]
     if len(lines) > _MAX_DIFF_LINES:
         yield f"… and {len(lines) - _MAX_DIFF_LINES} more lines"
@@ -150,9 +149,8 @@ def _diff(id_: str, before: str, after: str) -> Iterator[str]:
 def _verdict(study: Study) -> Iterator[str]:
     found = study.confirmed
     if found is None:
-        yield "not confirmed: " + (
-            "no scenario was held out" if not study.held_out else "the search did not finish"
-        )
+        why = "the search did not finish" if study.held_out else "no scenario was held out"
+        yield f"not confirmed: {why}"
         return
     difference = found["difference"]
     count = plural(found["scenarios"], "scenario")

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import signal
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from types import FrameType
 from typing import Any, Final
 
@@ -38,8 +38,7 @@ class Interruption:
 
     def on_signal(self, _signal: int, _frame: FrameType | None) -> None:
         """Handle a signal. The first sets the flag and starts the time-out; the second raises KeyboardInterrupt."""
-        if self._requested:
-            raise KeyboardInterrupt
+        self.raise_if_requested()
         self._requested = True
         self._patience.start()
 
@@ -56,11 +55,9 @@ def between_scenarios() -> Iterator[Interruption]:
     """
     interruption = Interruption()
     before: dict[signal.Signals, Any] = {}
-    try:
+    with suppress(ValueError):
         for one in _REQUESTS:
             before[one] = signal.signal(one, interruption.on_signal)
-    except ValueError:
-        pass
     try:
         yield interruption
     finally:

@@ -57,11 +57,6 @@ def _listed(name: str, prompt: Prompt) -> str:
 
 def _as_json(name: str, prompt: Prompt) -> dict[str, object]:
     metric = METRICS[name]
-    return {
-        "name": name,
-        "high": metric.high,
-        "sees": metric.sees,
-        "needs": metric.needs,
-        "file": shown_path(prompt.file) if prompt.file else None,
-        "prompt": prompt.text,
-    }
+    file = shown_path(prompt.file) if prompt.file else None
+    described = {"name": name, "high": metric.high, "sees": metric.sees, "needs": metric.needs}
+    return {**described, "file": file, "prompt": prompt.text}

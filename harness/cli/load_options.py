@@ -53,13 +53,8 @@ class LoadOptions:
         env = {name: value for user in users for name, value in user.env.items()}
         known = {real_path(user.file.parent) for users in self.users.values() for user in users}
         above = sorted(folder for folder in known if real.is_relative_to(folder))
-        beside = (
-            path.parent,
-            *(user.file.parent for user in users),
-            *settings.pythonpath,
-            *above,
-            Path.cwd(),
-        )
+        suites = (user.file.parent for user in users)
+        beside = (path.parent, *suites, *settings.pythonpath, *above, Path.cwd())
         folders = tuple(dict.fromkeys(map(real_path, beside)))
         first = next((user for user in users if real_path(user.manifests[0]) == real), None)
         parts = self.parts or (first.manifests[1:] if first else ())

@@ -1,4 +1,4 @@
-"""Output of commands, to standard output or to a file."""
+"""Output of commands: texts and files, problems, warnings, unexpected exceptions, and the exit codes."""
 
 from __future__ import annotations
 
@@ -235,10 +235,7 @@ def as_json(problem: Problem, file: str) -> dict[str, Any]:
     """Return {severity, code, message, hint, file, line, column}; line and column are null for a whole file."""
     span = problem.span
     return {
-        "severity": problem.severity,
-        "code": problem.code,
-        "message": problem.message,
-        "hint": problem.hint,
+        **{key: getattr(problem, key) for key in ("severity", "code", "message", "hint")},
         "file": span.file if span else file,
         "line": span.line if span else None,
         "column": span.column if span else None,

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING
 
 import click
 
@@ -37,10 +37,7 @@ if TYPE_CHECKING:
     from harness.workers.pool import WorkerPool
 
 
-OPTION: Final = "--fail-under"
-
-
-def parse_share(text: str) -> float:
+def _share(text: str) -> float:
     """Parse a share from 0 to 1.
 
     Raises:
@@ -57,7 +54,7 @@ def parse_share(text: str) -> float:
     raise ValueError(f"'{text}' is not a share from 0 to 1{meant}")
 
 
-def fail_under(report: Path, bound: float, *, to_stderr: bool = False) -> int:
+def _fail_under(report: Path, bound: float, *, to_stderr: bool = False) -> int:
     """Compare the fitness of the run in a folder with `bound`, print the verdict and return the exit code.
 
     The run may be incomplete.
@@ -69,7 +66,7 @@ def fail_under(report: Path, bound: float, *, to_stderr: bool = False) -> int:
     from harness.gate.policy import Policy, Rules
     from harness.gate.text import lines
 
-    verdict = judge(report, Policy(Rules(min_fitness=bound), source=OPTION), partial=True)
+    verdict = judge(report, Policy(Rules(min_fitness=bound), source="--fail-under"), partial=True)
     for line in lines(verdict):
         click.echo(line, err=to_stderr)
     return exit_code.OK if verdict.passed else exit_code.FAILED
@@ -95,7 +92,7 @@ Exit codes, the first that applies:
 @click.option(
     "--fail-under",
     "fitness",
-    type=Parsed("share", parse_share),
+    type=Parsed("share", _share),
     metavar="X",
     help="Exit with 1 if the fitness is below X (0 to 1), as the rule min_fitness of `harness gate`.",
 )
@@ -214,7 +211,7 @@ def command(
     finished = run(selection, projects, workers)
     if fitness is None or finished.interrupted or not selection.scenarios:
         return finished.code
-    return finished.code or fail_under(finished.report, fitness, to_stderr=lines == "-")
+    return finished.code or _fail_under(finished.report, fitness, to_stderr=lines == "-")
 
 
 def _pool(jobs: int, projects: Projects, lines: str | None) -> WorkerPool:

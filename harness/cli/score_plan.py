@@ -1,6 +1,8 @@
-"""The plan of `harness score`: the runs to take over, the estimated calls, and the confirmation.
+"""Before and after the runs of `harness score`: the plan, and the score.
 
-runs of an interrupted scoring ──▶ the remaining runs: calls and cost ──▶ confirmed at a terminal ──▶ Schedule
+`plan`       runs of an interrupted scoring ──▶ the remaining runs: calls and cost ──▶ Schedule
+`confirm`    asks at a terminal
+`conclude`   results ──▶ the score, as a table and as JSON, what was left out, and the exit code
 """
 
 from __future__ import annotations
@@ -75,9 +77,8 @@ def plan(
     taken = {number: found[key] for number, key in enumerate(keys) if key in found}
     if taken:
         runs = plural(sum(map(len, taken.values())), "run")
-        click.echo(
-            f"{runs} taken over from the scoring that was interrupted (--fresh starts anew)", err=to_stderr
-        )
+        text = f"{runs} taken over from the scoring that was interrupted (--fresh starts anew)"
+        click.echo(text, err=to_stderr)
     expected = estimate(scenarios, projects, price, earlier).without(taken)
     for text in expected.lines():
         click.echo(text, err=to_stderr)
@@ -116,11 +117,8 @@ def _over_budget_lines(schedule: Schedule, made: Mapping[str, int]) -> list[str]
     planned: Counter[str] = Counter()
     for scenario in schedule.scenarios:
         planned[scenario.variant] += 1 if scenario.skip is not None else scenario.repeat
-    lines = [
-        f"  {name}: {count - made.get(name, 0)} of {plural(count, 'run')} not made"
-        for name, count in planned.items()
-        if made.get(name, 0) < count
-    ]
+    left = {name: (count - made.get(name, 0), count) for name, count in planned.items()}
+    lines = [f"  {name}: {n} of {plural(of, 'run')} not made" for name, (n, of) in left.items() if n > 0]
     return [f"the budget of {schedule.spending.budget} is spent:", *lines]
 
 

@@ -1,4 +1,4 @@
-"""The selection of scenarios from a command line."""
+"""The selection of scenarios from a command line, and the manifests that it names."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ from harness.source.display import did_you_mean, nearest, nearest_names
 from harness.source.document import read, relative_path, shown_path
 from harness.source.frames import located_defects
 
-_SUFFIXES: Final = (".yaml", ".yml", ".json")
+_DOCUMENTS: Final = (".yaml", ".yml", ".json")
 _BEGINNING: Final = 4096
 """Number of characters searched for the keys of a scenario file. Recordings may be long."""
 
@@ -123,7 +123,7 @@ def _candidates(folder: Path) -> Iterator[Path]:
     for root, folders, files in os.walk(folder):
         folders[:] = sorted(name for name in folders if not name.startswith("."))
         for name in sorted(files):
-            if name.lower().endswith(_SUFFIXES) and not name.endswith(SUFFIXES):
+            if name.lower().endswith(_DOCUMENTS) and not name.endswith(SUFFIXES):
                 yield Path(root, name)
 
 
@@ -153,11 +153,6 @@ class Selection:
     def repeated(self, times: int) -> Selection:
         """Return the same scenarios, each with this number of repeats."""
         return replace(self, scenarios=tuple(replace(each, repeat=times) for each in self.scenarios))
-
-    def explained(self) -> Iterator[str]:
-        """Yield a line for each scenario that runs because of a change."""
-        for scenario, reason in zip(self.scenarios, self.reasons, strict=False):
-            yield f"{scenario.id}: {reason}"
 
 
 def select(
@@ -235,10 +230,7 @@ def _requested_names(paths: Sequence[str], projects: Projects) -> dict[Path, set
         own = next((found.file for path in paths for found in scenarios_below(Path(path), projects)[0]), None)
         hint = f"name {shown_path(own)} to run its own" if own else "`harness init` writes an example"
         raise FormatError(Problem("no-scenarios", message, hint=hint))
-    return {
-        file: {name for name in requested if name is not None} if None not in requested else set()
-        for file, requested in names.items()
-    }
+    return {file: set() if None in named else set(filter(None, named)) for file, named in names.items()}
 
 
 def _load_all(
@@ -266,12 +258,10 @@ def _load_all(
 
 def _not_a_scenario_file(file: Path, error: FormatError) -> FormatError:
     """Return the error of a file that is not named as a scenario file, perhaps a manifest: its first problem."""
-    hint = f"scenario files end in {SUFFIXES[0]}; `harness validate` checks a manifest"
     first = error.problems[0]
-    name = shown_path(file)
-    return FormatError(
-        Problem(first.code, f"{name} is not a scenario file: {first.message}", first.span, hint)
-    )
+    message = f"{shown_path(file)} is not a scenario file: {first.message}"
+    hint = f"scenario files end in {SUFFIXES[0]}; `harness validate` checks a manifest"
+    return FormatError(Problem(first.code, message, first.span, hint))
 
 
 def _options_given(expression: Expression | None, tags: Sequence[str]) -> list[str]:
@@ -288,9 +278,6 @@ def _nothing_selected(
     near = [nearest(phrase, options) for phrase in (expression.phrases if expression else ())]
     hints += [f"did you mean '{name}'?" for name in near if name]
     selectors = " and ".join(_options_given(expression, tags))
-    message = (
-        f"none of {plural(len(scenarios), 'scenario')} matches {selectors}"
-        if selectors
-        else "there are no scenarios"
-    )
+    of = f"none of {plural(len(scenarios), 'scenario')} matches {selectors}"
+    message = of if selectors else "there are no scenarios"
     return Problem("no-scenarios", message, hint="; ".join(hint for hint in hints if hint))

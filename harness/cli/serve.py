@@ -23,11 +23,7 @@ if TYPE_CHECKING:
 @click.argument("target", metavar="FILE[::NAME]")
 @click.option("--host", default="127.0.0.1", show_default=True, help="Address to listen on.")
 @click.option(
-    "--port",
-    type=click.IntRange(0, 65535),
-    default=0,
-    show_default=True,
-    help="Port; 0 is any free port.",
+    "--port", type=click.IntRange(0, 65535), default=0, show_default=True, help="Port; 0 is any free port."
 )
 @click.option(
     "--allow-host",
@@ -46,9 +42,8 @@ def command(target: str, host: str, port: int, allow_hosts: tuple[str, ...], std
     """
     from harness.serve.server import responder_for, serve_until_interrupted
 
-    responder = responder_for(
-        target, on_request=lambda request: _print(str(request), to_stderr=stdio is not None)
-    )
+    to_stderr = stdio is not None
+    responder = responder_for(target, on_request=lambda request: click.echo(str(request), err=to_stderr))
     if stdio is not None:
         _serve_stdio(responder, stdio)
         _print_unused(_of_server(responder, stdio), to_stderr=True)
@@ -60,15 +55,11 @@ def command(target: str, host: str, port: int, allow_hosts: tuple[str, ...], std
         _print_unused(responder.unused(), to_stderr=False)
 
 
-def _print(line: str, *, to_stderr: bool = False) -> None:
-    click.echo(line, err=to_stderr)
-
-
 def _announce(server: Serving) -> None:
-    _print(f"OPENAI_BASE_URL={server.openai_url}")
-    _print(f"ANTHROPIC_BASE_URL={server.anthropic_url}")
+    click.echo(f"OPENAI_BASE_URL={server.openai_url}")
+    click.echo(f"ANTHROPIC_BASE_URL={server.anthropic_url}")
     for name, url in server.mcp_urls.items():
-        _print(f"MCP server {printable(name)}: {url}")
+        click.echo(f"MCP server {printable(name)}: {url}")
 
 
 def _serve_stdio(responder: StubResponder, name: str) -> None:
@@ -91,6 +82,6 @@ def _of_server(responder: StubResponder, name: str) -> list[str]:
 
 
 def _print_unused(left: Sequence[str], *, to_stderr: bool) -> None:
-    _print(f"{plural(len(left), 'stub')} not used{':' if left else ''}", to_stderr=to_stderr)
+    click.echo(f"{plural(len(left), 'stub')} not used{':' if left else ''}", err=to_stderr)
     for text in left:
-        _print(f"  {printable(text)}", to_stderr=to_stderr)
+        click.echo(f"  {printable(text)}", err=to_stderr)

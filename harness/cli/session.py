@@ -206,13 +206,9 @@ class Session:
 def refused_file(file: Path, error: FormatError) -> Outcome:
     """Return the outcome by which results list a file that cannot be used."""
     first = error.problems[0]
-    shown: dict[str, Any] = {
-        "type": type(error).__name__,
-        "code": error.code,
-        "message": str(error),
-        "node": None,
-        "where": str(first.span) if first.span else None,
-    }
+    where = str(first.span) if first.span else None
+    named = {"type": type(error).__name__, "code": error.code, "message": str(error)}
+    shown: dict[str, Any] = {**named, "node": None, "where": where}
     return Outcome(
         suite=shown_path(file),
         scenario="(file)",
@@ -269,8 +265,8 @@ def run_selection(
         print_problems(error.problems)
     if not selection.scenarios and not selection.refused:
         click.echo(f"nothing to run: {selection.part}", err=True)
-    for text in selection.explained() if verbose else ():
-        click.echo(text, err=to_stderr)
+    for scenario, reason in zip(selection.scenarios, selection.reasons, strict=False) if verbose else ():
+        click.echo(f"{scenario.id}: {reason}", err=to_stderr)
     with ExitStack() as open_files:
         stream = _opened(lines, open_files) if lines else None
         secrets = secrets_of_process(settings)
@@ -308,10 +304,8 @@ def run_selection(
         for text in recorded_lines([*session.recorded.values()], quiet=quiet or scored):
             console.print(text, soft_wrap=True)
         for name in secrets.unprotected:
-            click.echo(
-                f"warning: the value of {name} is too short, or too common a word, to be kept secret",
-                err=True,
-            )
+            why = "is too short, or too common a word, to be kept secret"
+            click.echo(f"warning: the value of {name} {why}", err=True)
     if session.interrupted:
         click.echo("interrupted: the results of finished runs are saved, the rest was not run", err=True)
     if not scored and (not quiet or session.code):

@@ -125,9 +125,8 @@ def _unknown(scenario: str, folder: Path, known: Collection[tuple[str, str]]) ->
         hint = nearest_names(name, names)
     else:
         hint = did_you_mean(file, [suite for suite, _ in known])
-    message = f"no scenario '{scenario}' in the results of {shown_path(folder)}"
-    if not separator:
-        message = f"'{scenario}' is not FILE::NAME"
+    missing = f"no scenario '{scenario}' in the results of {shown_path(folder)}"
+    message = missing if separator else f"'{scenario}' is not FILE::NAME"
     return Problem("unknown-scenario", message, hint=hint)
 
 
@@ -138,8 +137,7 @@ def _choose_repeat(lines: Sequence[Line], repeat: int | None) -> Line:
     if found is None:
         message = f"'{lines[0]['id']}' has no repeat {repeat}"
         known = dict.fromkeys(str(line["repeat"]) for line in lines)  # each variant has the same repeats
-        hint = f"repeats: {', '.join(known)}"
-        raise FormatError(Problem("unknown-scenario", message, hint=hint))
+        raise FormatError(Problem("unknown-scenario", message, hint=f"repeats: {', '.join(known)}"))
     return found
 
 
@@ -169,7 +167,6 @@ def _title(line: Line, lines: Sequence[Line]) -> list[str]:
     if len(lines) > 1:
         counts = Counter(each["verdict"] for each in lines)
         others = ", ".join(f"{count} {verdict}" for verdict, count in counts.items())
-        title.append(
-            f"repeat {line['repeat']} of {plural(len(lines), 'run')} ({others}); another: --repeat N"
-        )
+        runs = plural(len(lines), "run")
+        title.append(f"repeat {line['repeat']} of {runs} ({others}); another: --repeat N")
     return [*title, ""]

@@ -86,9 +86,7 @@ class SavedFiles:
         self._pending |= {path for path in paths if not path.is_dir() and self._is_relevant(path)}
         if made:  # files put into new folders before they were watched
             for folder in self._below(made):
-                self._pending |= {
-                    path for path in folder.iterdir() if path.is_file() and self._is_relevant(path)
-                }
+                self._pending |= {at for at in folder.iterdir() if at.is_file() and self._is_relevant(at)}
             self._changes.close()
             self._begin()
 
@@ -172,9 +170,7 @@ class Watch:
         now: dict[str, set[str]] = {}
         for line in read_lines(finished.report):
             now.setdefault(line["id"], set()).add(line["verdict"])
-        others = [
-            id_ for id_ in self._last_verdicts.keys() - now.keys() if self._last_verdicts[id_] in NOT_PASSED
-        ]
+        others = [id_ for id_, last in self._last_verdicts.items() if id_ not in now and last in NOT_PASSED]
         self._last_verdicts |= {id_: worst(verdicts) for id_, verdicts in now.items()}
         if others := sorted(self._ids.intersection(others)):
             click.echo(f"{plural(len(others), 'other')} did not pass before: {some_of(others, _MAX_SHOWN)}")

@@ -1,4 +1,4 @@
-"""The report of a session: results as they arrive, and summaries at the end."""
+"""The report of a session: results as they arrive, and summaries and the verdict of the gate at the end."""
 
 from __future__ import annotations
 
@@ -35,7 +35,6 @@ if TYPE_CHECKING:
     from harness.settings import Settings
 
 
-OPTION: Final = "harness_gate"
 _PASSED: Final = (pytest.ExitCode.OK, pytest.ExitCode.NO_TESTS_COLLECTED)
 
 
@@ -105,7 +104,7 @@ def pytest_configure(config: pytest.Config) -> None:
     if not hasattr(config, "workerinput"):
         reporter = Reporter(config)
         config.pluginmanager.register(reporter, "harness-reporter")
-        if config.getoption(OPTION):
+        if config.getoption("harness_gate"):
             config.pluginmanager.register(Gate(config, reporter), "harness-gate")
 
 

@@ -1,4 +1,7 @@
-"""Selection of scenarios by the plugin's own options: those that a change affects, and one shard of all."""
+"""Selection of scenarios by the plugin's own options, and counts of what was collected, selected and left out.
+
+The options select the scenarios that a change affects, and one shard of all.
+"""
 
 from __future__ import annotations
 
@@ -12,7 +15,6 @@ import pytest
 
 from harness.plugin.item import ScenarioItem
 from harness.plugin.options import projects_of
-from harness.report.formatting import plural
 from harness.scenario import SUFFIXES, YAML
 
 if TYPE_CHECKING:
@@ -67,6 +69,8 @@ def pytest_report_collectionfinish(config: pytest.Config) -> list[str]:
     reasons = config.stash.get(_reasons_key, None)
     if reasons is None:
         return []
+    from harness.report.formatting import plural
+
     count = plural(len(reasons), "scenario") if reasons else "no scenario"
     touched = f"{count} touched by what has {selected_by(config)[0]}"
     return [touched, *(reasons if config.option.verbose > 0 else ())]
@@ -112,7 +116,7 @@ def _parsed(text: str) -> Shard:
     return Shard.parse(text)
 
 
-_OPTIONS: Final = {
+_SELECTING: Final = {
     "keyword": "-k",
     "markexpr": "-m",
     "lf": "--lf",
@@ -150,6 +154,8 @@ def counts_of(config: pytest.Config) -> CollectionCounts:
 
 def why_incomplete(config: pytest.Config, counts: CollectionCounts, ran: int) -> str:
     """Return the reason why some scenarios did not run; "" if all did. `ran` is the number that ran."""
+    from harness.report.formatting import plural
+
     reasons = [f"{name} could not be read" for name in counts.faulty]
     if counts.kept < counts.found or counts.skips:
         scenarios = plural(counts.kept if counts.skips else counts.found, "scenario")
@@ -163,7 +169,7 @@ def why_incomplete(config: pytest.Config, counts: CollectionCounts, ran: int) ->
 
 def _selecting_options(config: pytest.Config) -> str:
     """Return the options that left scenarios out: pytest's own, and those of this plugin."""
-    given = {option: config.getoption(name, None) for name, option in _OPTIONS.items()}
+    given = {option: config.getoption(name, None) for name, option in _SELECTING.items()}
     own = [option if value is True else f"{option} {value!r}" for option, value in given.items() if value]
     named = [argument for argument in config.args if "::" in argument]
     return ", ".join([*own, *(["FILE::NAME"] if named else []), *selected_by(config)]) or "by a plugin"

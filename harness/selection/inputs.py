@@ -12,9 +12,8 @@ code of the project.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field, replace
-from functools import lru_cache
 from pathlib import Path
 from typing import Any, Final
 
@@ -24,7 +23,7 @@ from harness.scenario import SUFFIXES
 from harness.scenario.cassette import cassette_name
 from harness.scenario.model import Scenario, load_request
 from harness.selection.changes import Changes
-from harness.selection.modules import Modules, ModuleSearch
+from harness.selection.modules import Modules, ModuleSearch, while_unchanged
 from harness.settings import Projects, Settings
 from harness.source.document import read, real_path, shown_path
 from harness.source.project import PYPROJECT
@@ -81,10 +80,8 @@ class Inputs:
         for path in unrelated:
             if path.suffix == ".py":
                 if self.modules.dynamic:
-                    by = shown_path(self.modules.dynamic[0])
-                    return (
-                        f"{shown_path(path)} changed, and {by} may import it, which is only known at run time"
-                    )
+                    may = f"{shown_path(self.modules.dynamic[0])} may import it, which is only known at run time"
+                    return f"{shown_path(path)} changed, and {may}"
             elif self.runs:
                 return f"{shown_path(path)} changed, and code of this scenario may read it"
             if self.refused:
@@ -143,11 +140,8 @@ class InputFinder:
         code = [path for path in files if path.suffix == ".py"]
         folders = [path.parent for path in read.files if path.name.endswith(_DOCUMENTS)]
         request = load_request(scenario, settings)
-        search = ModuleSearch(
-            tuple(dict.fromkeys((*request.folders, *folders, *read.folders))),
-            project,
-            self._changed_names(project),
-        )
+        searched = tuple(dict.fromkeys((*request.folders, *folders, *read.folders)))
+        search = ModuleSearch(searched, project, self._changed_names(project))
         documents = [file, *(path for path in files if path.name.endswith(_DOCUMENTS))]
         words = {word for path in documents for word in _words_in(path)}
         modules = search.modules(words, code)
@@ -172,14 +166,8 @@ class InputFinder:
 
     def _files_read(self, scenario: Scenario, settings: Settings) -> FilesRead:
         request = load_request(scenario, settings)
-        key = (
-            request.paths,
-            request.agent,
-            frozenset(request.components.items()),
-            frozenset(request.env.items()),
-            request.folders,
-            scenario.dialect,
-        )
+        given = frozenset(request.components.items()), frozenset(request.env.items())
+        key = (request.paths, request.agent, given, request.folders, scenario.dialect)
         if key not in self._read:
             self._read[key] = files_read(replace(request, imports=False), scenario.dialect)
         return self._read[key]
@@ -187,9 +175,8 @@ class InputFinder:
     def _changed_names(self, project: Path) -> frozenset[str]:
         """Return the names by which changed Python files may be imported, from any folder of the project."""
         below = [path for path in self.changes.files if path.suffix == ".py" and path.is_relative_to(project)]
-        return frozenset(
-            part.removesuffix(".py") for path in below for part in path.relative_to(project).parts
-        )
+        parts = {part for path in below for part in path.relative_to(project).parts}
+        return frozenset(part.removesuffix(".py") for part in parts)
 
 
 def _may_matter(path: Path, settings: Settings) -> bool:
@@ -208,17 +195,9 @@ def _may_matter(path: Path, settings: Settings) -> bool:
     return not hidden or (hidden == [path.name] and path.name.startswith(".env"))
 
 
-def _named_in(file: Path) -> Sequence[Path]:
+@while_unchanged(tuple[Path, ...]())
+def _named_in(file: Path) -> tuple[Path, ...]:
     """Return the files that a scenario file may name, such as a table of `cases`: all texts that could be a path."""
-    try:
-        found = file.stat()
-    except OSError:
-        return ()
-    return _named(file, found.st_mtime_ns, found.st_size)
-
-
-@lru_cache(maxsize=1024)
-def _named(file: Path, _modified_ns: int, _size: int) -> tuple[Path, ...]:
     try:
         texts = _texts(read(file, yaml="1.2", error=FormatError).value)
         return tuple({real_path(file.parent / text) for text in texts if Path(text).suffix})
@@ -239,19 +218,8 @@ def _has_real_servers(scenario: Scenario) -> bool:
     return any(server.real for world in scenario.worlds for server in world.mcp.values())
 
 
-def _words_in(file: Path) -> Iterator[str]:
-    try:
-        found = file.stat()
-    except OSError:
-        return iter(())
-    return iter(_words(file, found.st_mtime_ns, found.st_size))
-
-
-@lru_cache(maxsize=1024)
-def _words(file: Path, _modified_ns: int, size: int) -> frozenset[str]:
-    if size > _LARGEST:
-        return frozenset()
-    try:
-        return frozenset(_WORD.findall(file.read_text(encoding="utf-8", errors="replace")))
-    except OSError:
-        return frozenset()
+@while_unchanged(frozenset[str]())
+def _words_in(file: Path) -> frozenset[str]:
+    """Return the words of a document, any of which may name a module."""
+    small = file.stat().st_size <= _LARGEST
+    return frozenset(_WORD.findall(file.read_text(encoding="utf-8", errors="replace")) if small else ())

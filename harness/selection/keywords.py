@@ -27,7 +27,6 @@ from harness.source.document import shown_path
 
 _TOKEN: Final = re.compile(r"[()]|[^\s()]+")
 _WORDS: Final = ("and", "or", "not")
-_MARKS: Final = {"skip": "skip", "xfail": "xfail"}
 _OPTION: Final = "-k"
 
 Keywords = Collection[str]
@@ -64,7 +63,7 @@ def keywords_of(scenario: Scenario, project: Path) -> set[str]:
     shown = shown_path(scenario.file)
     files = {file.as_posix()} if os.path.isabs(shown) else {file.as_posix(), shown}
     ids = {f"{name}::{scenario.name}" for name in files}
-    marks = {mark for mark, field in _MARKS.items() if getattr(scenario, field) is not None}
+    marks = {mark for mark in ("skip", "xfail") if getattr(scenario, mark) is not None}
     return {*file.parts, scenario.name, *scenario.tags, *marks, *ids}
 
 
@@ -79,10 +78,10 @@ class _Parser:
 
     def expression(self) -> _Holds:
         holds = self._or()
+        if self._next == ")":
+            self._refuse("nothing opens this ')'")
         if self._next is not None:
-            self._refuse(
-                "nothing opens this ')'" if self._next == ")" else "expected 'and' or 'or' before this"
-            )
+            self._refuse("expected 'and' or 'or' before this")
         return holds
 
     def _or(self) -> _Holds:

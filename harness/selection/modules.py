@@ -12,24 +12,17 @@ from __future__ import annotations
 import ast
 import importlib.util
 import sys
-from collections.abc import Collection, Iterable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
-from functools import lru_cache
+from functools import lru_cache, wraps
 from pathlib import Path
-from typing import Final
+from typing import Final, TypeVar
+
+T = TypeVar("T")
 
 _DYNAMIC: Final = frozenset(
-    (
-        "importlib",
-        "importlib.import_module",
-        "importlib.util",
-        "importlib.machinery",
-        "pkgutil",
-        "runpy",
-        "imp",
-        "subprocess",
-        "sys.path",
-    )
+    {"importlib", "importlib.import_module", "importlib.util", "importlib.machinery"}
+    | {"pkgutil", "runpy", "imp", "subprocess", "sys.path"}
 )
 """The modules and functions that import, or run, something by a name computed at run time."""
 _DYNAMIC_CALLS: Final = frozenset({"__import__", "exec", "eval", "execfile"})
@@ -74,15 +67,11 @@ class ModuleSearch:
         waiting = list(found.files)
         for file in waiting:  # the loop appends to it
             imports = imports_of(file)
-            if imports is None:
-                continue
             if imports.dynamic:
                 found.dynamic.append(file)
             folders = (*self.folders, file.parent)
             for parts in imports.names:
-                paths = list(
-                    self._relative(file, parts) if not parts[0] else self._candidates(parts, folders)
-                )
+                paths = [*(self._candidates(parts, folders) if parts[0] else self._relative(file, parts))]
                 if parts[0] in self.changed_names and not any(path.is_file() for path in paths):
                     found.dynamic.append(file)  # the import finds it in some other way
                 for path in paths:
@@ -137,10 +126,8 @@ def _installed_in(name: str, project: Path) -> Path | None:
     except (ImportError, ValueError, AttributeError):
         return None
     origins = [spec.origin] if spec and spec.has_location and spec.origin else []
-    folders = {Path(origin).parent for origin in origins} | {
-        Path(folder) for folder in (spec.submodule_search_locations or () if spec else ())
-    }
-    for folder in folders:
+    folders = (spec.submodule_search_locations if spec else None) or ()
+    for folder in {*(Path(origin).parent for origin in origins), *map(Path, folders)}:
         at = folder.resolve()
         if at.is_relative_to(project) and "site-packages" not in at.parts:
             return at.parent if at.name == name else at
@@ -160,17 +147,30 @@ class Imports:
     dynamic: bool = False
 
 
-def imports_of(file: Path) -> Imports | None:
-    """Return the imports of a Python file, or None if there is no such file."""
-    try:
-        found = file.stat()
-    except OSError:
-        return None
-    return _imports(file, found.st_mtime_ns, found.st_size)
+def while_unchanged(missing: T) -> Callable[[Callable[[Path], T]], Callable[[Path], T]]:
+    """Cache a function of a file while the file is unchanged. The result is `missing` if the file cannot be read."""
+
+    def decorate(function: Callable[[Path], T]) -> Callable[[Path], T]:
+        @lru_cache(maxsize=4096)
+        def of_version(file: Path, _modified_ns: int, _size: int) -> T:
+            return function(file)
+
+        @wraps(function)
+        def cached(file: Path) -> T:
+            try:
+                found = file.stat()
+                return of_version(file, found.st_mtime_ns, found.st_size)
+            except OSError:
+                return missing
+
+        return cached
+
+    return decorate
 
 
-@lru_cache(maxsize=4096)
-def _imports(file: Path, _modified_ns: int, _size: int) -> Imports:
+@while_unchanged(Imports(()))
+def imports_of(file: Path) -> Imports:
+    """Return the imports of a Python file; none if there is no such file."""
     try:
         tree = ast.parse(file.read_bytes(), str(file))
     except (OSError, SyntaxError, ValueError, RecursionError):
@@ -194,14 +194,7 @@ def _imports(file: Path, _modified_ns: int, _size: int) -> Imports:
     return Imports(tuple(names), dynamic)
 
 
+@while_unchanged(frozenset[str]())
 def _names_in(folder: Path) -> frozenset[str]:
     """Return the names of modules and packages in a folder."""
-    try:
-        return _listed(folder, folder.stat().st_mtime_ns)
-    except OSError:
-        return frozenset()
-
-
-@lru_cache(maxsize=1024)
-def _listed(folder: Path, _modified_ns: int) -> frozenset[str]:
     return frozenset(entry.stem for entry in folder.iterdir() if entry.suffix == ".py" or entry.is_dir())

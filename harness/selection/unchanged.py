@@ -59,9 +59,8 @@ def _packages_changed(began: float) -> bool:
     """True if packages were installed, or this one was changed. A folder changes with the names in it."""
     installed = [Path(at) for at in sys.path if at.endswith(("-packages", ".zip"))]
     own = _files(Path(harness.__file__).parent)
-    return any(
-        _changed(path) >= began for path in (*installed, *(file for file in own if file.suffix == ".py"))
-    )
+    code = (file for file in own if file.suffix == ".py")
+    return any(_changed(path) >= began for path in (*installed, *code))
 
 
 def _files(folder: Path) -> Iterator[Path]:

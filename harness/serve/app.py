@@ -164,9 +164,7 @@ class _Endpoints:
         broken = self._responder.mcp.failure(MCPEndpoint(name, "streamable_http"))
         if broken is not None:
             self._responder.log_refusal(_client(request), f"the server has an error: {broken.title}")
-            return await self._wait_or_hang_up(broken) or _to_starlette(
-                http_response(_provider(request), broken)
-            )
+            return await self._answered(request, broken)
         if request.method != "POST":  # no server-sent events of its own, and no sessions to end
             raise Refusal("not_found", "an MCP server is asked by POST: it keeps no sessions")
         app: ASGIApp = self.mcp.app(name)
@@ -180,14 +178,17 @@ class _Endpoints:
         if not any(world.http for world in self._responder.worlds):
             names = mcp.scripted_servers(self._responder)
             served = ", ".join((*WIRES, "/v1/models", *(f"/mcp/{name}" for name in names)))
-            raise Refusal(
-                "not_found", f"nothing is served at {request.method} {call.name}; there are {served}"
-            )
+            what = f"nothing is served at {request.method} {call.name}"
+            raise Refusal("not_found", f"{what}; there are {served}")
         try:
             answer = await self._responder.answer(call, _client(request))
         except UnscriptedCall as error:
             raise _LoggedRefusal("not_found", str(error)) from None
-        return await self._wait_or_hang_up(answer) or _to_starlette(http_response(_provider(request), answer))
+        return await self._answered(request, answer)
+
+    async def _answered(self, request: Request, answer: Answer) -> ASGIApp:
+        hang_up = await self._wait_or_hang_up(answer)
+        return hang_up or _to_starlette(http_response(_provider(request), answer))
 
     def guarded(
         self,
@@ -206,11 +207,9 @@ class _Endpoints:
                 refusal = error
                 if not isinstance(refusal, _LoggedRefusal):
                     self._responder.log_refusal(_client(request), f"{refusal.status}: {refusal}")
-            except WorldError as error:
-                refusal = Refusal("server_error", str(error))
-                self._responder.log_refusal(_client(request), str(refusal))
             except Exception as error:
-                refusal = Refusal("server_error", f"harness broke: {type(error).__name__}: {error}")
+                broke = "" if isinstance(error, WorldError) else f"harness broke: {type(error).__name__}: "
+                refusal = Refusal("server_error", f"{broke}{error}")
                 self._responder.log_refusal(_client(request), str(refusal))
             response = _to_starlette(error_response(wire_of(request), refusal))
             if refusal.kind == "too_large":
@@ -224,10 +223,8 @@ class _Endpoints:
         host = self._hosts.disallowed(request.headers.items(), address)
         if host is not None:
             named = f"names the host '{host[:_LONGEST_HOST]}'" if host else "names no host that can be read"
-            text = (
-                f"the request {named}; only this machine's own names are answered, and those of --allow-host"
-            )
-            raise Refusal("forbidden", text)
+            allowed = "only this machine's own names are answered, and those of --allow-host"
+            raise Refusal("forbidden", f"the request {named}; {allowed}")
 
     async def _wait_or_hang_up(self, answer: Answer) -> ASGIApp | None:
         """Wait for the latency of an answer. Return an application that hangs up if the answer is not a response."""

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from collections.abc import AsyncIterator
 from contextlib import AsyncExitStack, asynccontextmanager
-from typing import Any
+from typing import Any, cast
 
 from harness.errors import FormatError, Problem, UnscriptedCall
 from harness.graph.effects import MCPCall, MCPEndpoint
 from harness.serve.responder import Client, StubResponder
 from harness.source.display import did_you_mean
-from harness.world.mcp.fake import error_result
+from harness.world.mcp.fake import build_server, error_result
 from harness.world.mcp.tools import MCPFailure, MCPResult
 
 
@@ -25,8 +25,6 @@ def tool_server(responder: StubResponder, name: str) -> Any:
     Raises:
         WorldError: a tool's schema is not a valid JSON Schema.
     """
-    from harness.world.mcp.fake import build_server
-
     endpoint = MCPEndpoint(id=name, transport="streamable_http")
 
     async def answer(tool: str, args: dict[str, Any]) -> MCPResult:
@@ -38,8 +36,7 @@ def tool_server(responder: StubResponder, name: str) -> Any:
         await responder.wait(answer.latency_s)
         if answer.error is not None:
             return error_result(str(answer.error))
-        result: MCPResult = answer.value
-        return result
+        return cast(MCPResult, answer.value)
 
     return build_server(name, responder.mcp.tools(name), answer)
 
@@ -78,21 +75,11 @@ async def serve_stdio(responder: StubResponder, name: str) -> None:
     """
     from mcp.server.stdio import stdio_server
 
-    require_scripted(responder, name)
+    if name not in (known := scripted_servers(responder)):
+        real = name in responder.mcp.servers
+        what = "is real, and only scripted ones are served" if real else "is not there"
+        hint = did_you_mean(name, known) or "the scenario scripts none under `mcp:`"
+        raise FormatError(Problem("unknown-server", f"MCP server '{name}' {what}", hint=hint))
     server = tool_server(responder, name)
     async with stdio_server() as (reading, writing):
         await server.run(reading, writing, server.create_initialization_options())
-
-
-def require_scripted(responder: StubResponder, name: str) -> None:
-    """Raise FormatError unless this is the name of a scripted server.
-
-    Raises:
-        FormatError: there is no such server, or it is real (`unknown-server`).
-    """
-    if name not in (known := scripted_servers(responder)):
-        what = (
-            "is real, and only scripted ones are served" if name in responder.mcp.servers else "is not there"
-        )
-        hint = did_you_mean(name, known) or "the scenario scripts none under `mcp:`"
-        raise FormatError(Problem("unknown-server", f"MCP server '{name}' {what}", hint=hint))

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import re
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -58,7 +58,7 @@ def without_nodes(world: WorldSpec) -> WorldSpec:
     return WorldSpec(
         llm=_nodeless(world.llm),
         http=tuple(_by_path(stub) for stub in _nodeless(world.http)),
-        mcp=_nodeless_servers(world.mcp),
+        mcp={name: _nodeless_server(server) for name, server in world.mcp.items()},
         faults=tuple(replace(fault, node=None) for fault in world.faults),
     )
 
@@ -78,13 +78,8 @@ def _nodeless(stubs: Iterable[Stub]) -> tuple[Stub, ...]:
     return tuple(replace(stub, nodes=()) for stub in stubs)
 
 
-def _nodeless_servers(servers: Mapping[str, MCPServerSpec]) -> dict[str, MCPServerSpec]:
-    return {
-        name: replace(
-            server, tools=tuple(replace(tool, stubs=_nodeless(tool.stubs)) for tool in server.tools)
-        )
-        for name, server in servers.items()
-    }
+def _nodeless_server(server: MCPServerSpec) -> MCPServerSpec:
+    return replace(server, tools=tuple(replace(tool, stubs=_nodeless(tool.stubs)) for tool in server.tools))
 
 
 @dataclass(frozen=True)

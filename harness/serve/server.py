@@ -15,7 +15,7 @@ from typing import Any, Final
 from urllib.parse import quote
 
 from harness.errors import FormatError, Problem
-from harness.serve.app import AllowedHosts
+from harness.serve.app import AllowedHosts, build_app
 from harness.serve.mcp import scripted_servers
 from harness.serve.responder import ServedRequest, StubResponder, load_scenario
 from harness.source.imports import import_extra
@@ -141,9 +141,8 @@ def _prepare(
     ready: Callable[[Serving], object],
 ) -> tuple[Any, socket.socket, Serving]:
     """Return the server, its socket, and its description. `ready` is called in its loop as soon as it answers."""
-    _check_extra()
-    from harness.serve.app import build_app
-
+    for name in ("starlette", "uvicorn"):
+        import_extra(name, "serve", "to serve")
     transports: dict[Any, asyncio.Transport] = {}
 
     def drop(client: Any) -> None:
@@ -159,11 +158,6 @@ def _prepare(
     return _server(app, responder, transports, lambda: ready(served)), listening, served
 
 
-def _check_extra() -> None:
-    for name in ("starlette", "uvicorn"):
-        import_extra(name, "serve", "to serve")
-
-
 def _import_providers() -> None:
     """Import the providers' types for answers. That takes seconds; an answer waits for the rest of it."""
     for name in _PROVIDERS:
@@ -176,11 +170,8 @@ def _listen(host: str, port: int) -> socket.socket:
     try:
         return socket.create_server((host, port), family=family, backlog=128)
     except (OSError, OverflowError) as error:
-        reason = getattr(error, "strerror", None) or error
-        hint = "port 0 is any that is free"
-        raise FormatError(
-            Problem("cannot-listen", f"cannot listen on {host}:{port}: {reason}", hint=hint)
-        ) from None
+        text = f"cannot listen on {host}:{port}: {getattr(error, 'strerror', None) or error}"
+        raise FormatError(Problem("cannot-listen", text, hint="port 0 is any that is free")) from None
 
 
 def _server(

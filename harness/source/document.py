@@ -16,11 +16,12 @@ from pathlib import Path
 from typing import Any, Final, NoReturn
 
 from harness.errors import ManifestError, Problem, SourceError, Span
-from harness.source import json, yaml
-from harness.source import json as toml
 from harness.source.display import nearest
+from harness.source.json import load as load_json
+from harness.source.json import load_toml
 from harness.source.location import Flaw, Lines, Location, Rewrite, Rewritten, Unreadable, split_lines
 from harness.source.yaml import Version
+from harness.source.yaml import load as load_yaml
 
 DocumentPath = tuple[str | int, ...]
 
@@ -259,18 +260,17 @@ def parse(
     text = text.removeprefix("\ufeff")
     read_as = rewrite(text) if rewrite else Rewritten(text, ())
     try:
-        _check_size(read_as.length, max_bytes)
-        _check_characters(read_as.text)
+        if read_as.length > max_bytes:
+            raise Unreadable.at(0, 0, "too-large", f"larger than {max_bytes // 1024**2} MiB")
+        if found := _SURROGATE.search(read_as.text):
+            raise Unreadable.at(*found.span(), "bad-surrogate", "half of a surrogate pair")
         if toml:
-            value, location = _load_toml(read_as.text)
+            value, location = load_toml(read_as.text)
         else:
-            value, location = _load_json(read_as.text) if json else _load_yaml(read_as.text, yaml)
+            value, location = load_json(read_as.text) if json else load_yaml(read_as.text, yaml)
     except Unreadable as unreadable:
         raise error(_problems(map(read_as.flaw, unreadable.flaws), file, text)) from None
     return Document(file, value, text, read_as.location(location))
-
-
-_load_json, _load_toml, _load_yaml = json.load, toml.load_toml, yaml.load
 
 
 def read(
@@ -398,17 +398,6 @@ def _hint_for_folder(folder: Path) -> str:
         return ""
     listed = ", ".join(shown_path(file) for file in files[:_LISTED]) + (", …" if len(files) > _LISTED else "")
     return f"name a file: {listed}" if files else ""
-
-
-def _check_size(length: int, max_bytes: int) -> None:
-    if length > max_bytes:
-        raise Unreadable(Flaw("too-large", f"larger than {max_bytes // 1024**2} MiB", 0, 0))
-
-
-def _check_characters(text: str) -> None:
-    found = _SURROGATE.search(text)
-    if found:
-        raise Unreadable(Flaw("bad-surrogate", "half of a surrogate pair", found.start(), found.end()))
 
 
 def _problems(flaws: Iterable[Flaw], file: str, text: str) -> list[Problem]:

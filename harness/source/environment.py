@@ -74,14 +74,11 @@ def _problems(document: Document, missing: list[tuple[str, DocumentPath]]) -> li
     for name, path in missing:
         first_use.setdefault(name, path)
     names = sorted(first_use)
+    texts = [f"the environment variable {name} is not set" for name in names]
+    if len(names) > 1:
+        texts[0] = f"the environment variables {', '.join(names)} are not set"
     hint = "give it a value under 'env' in the scenario, or a default: ${NAME:-default}"
-    if len(names) == 1:
-        message = f"the environment variable {names[0]} is not set"
-        return [Problem("missing-variable", message, document.span(first_use[names[0]]), hint)]
-    summary = f"the environment variables {', '.join(names)} are not set"
-    return [Problem("missing-variable", summary, document.span(first_use[names[0]]), hint)] + [
-        Problem(
-            "missing-variable", f"the environment variable {name} is not set", document.span(first_use[name])
-        )
-        for name in names[1:]
+    return [
+        Problem("missing-variable", text, document.span(first_use[name]), hint if name == names[0] else "")
+        for name, text in zip(names, texts, strict=True)
     ]

@@ -42,11 +42,7 @@ def frames(error: BaseException) -> list[dict[str, Any]]:
 
 def own_frames(error: BaseException) -> list[dict[str, Any]]:
     """Return the frames in user code, without the key `own`."""
-    return [
-        {key: value for key, value in frame.items() if key != "own"}
-        for frame in frames(error)
-        if frame["own"]
-    ]
+    return [frame for frame in frames(error) if frame.pop("own")]
 
 
 def error_line(error: BaseException) -> str:
@@ -93,25 +89,14 @@ def _frames(error: BaseException) -> list[dict[str, Any]]:
 def _frame(file: str, line: int, function: str) -> dict[str, Any]:
     own = is_own(file)
     source = linecache.getline(file, line).strip() if own else ""
-    return {
-        "file": shown_path(file),
-        "line": line,
-        "function": function,
-        "source": source,
-        "raised": "",
-        "own": own,
-    }
+    place = {"file": shown_path(file), "line": line, "function": function}
+    return {**place, "source": source, "raised": "", "own": own}
 
 
 def is_own(file: str) -> bool:
     """True if a source file is user code."""
-    if (
-        file.startswith(("<", _PACKAGE))
-        or file.endswith(_COMPILED)
-        or any(folder in file for folder in _INSTALLED)
-    ):
-        return False
-    return not file.startswith(_STDLIB)
+    foreign = file.startswith(("<", _PACKAGE, *_STDLIB)) or file.endswith(_COMPILED)
+    return not foreign and not any(folder in file for folder in _INSTALLED)
 
 
 @contextmanager

@@ -16,9 +16,7 @@ from collections.abc import Callable, Coroutine, Generator, Iterator, Mapping, S
 from contextlib import contextmanager, nullcontext
 from dataclasses import dataclass, field
 from functools import partial
-from importlib import import_module
 from importlib.machinery import ModuleSpec, PathFinder
-from importlib.util import module_from_spec
 from pathlib import Path
 from types import ModuleType, coroutine
 from typing import Any, Final, TypeVar, cast
@@ -73,9 +71,8 @@ def check_dotted(dotted: str) -> list[str]:
     """
     parts = dotted.split(".")
     if len(parts) < 2 or not all(part.isidentifier() for part in parts):
-        raise ImportProblem(
-            dotted, f"'{dotted}' is not a dotted path to an object, such as package.module.name"
-        )
+        message = f"'{dotted}' is not a dotted path to an object, such as package.module.name"
+        raise ImportProblem(dotted, message)
     return parts
 
 
@@ -136,9 +133,8 @@ def failed_import(name: str, dotted: str, error: BaseException) -> ImportProblem
     """Return the problem of a module that raised `error` during import, or cannot be read."""
     span = _raised_at(error)
     where = f" ({span.file}:{span.line})" if span else ""
-    return ImportProblem(
-        dotted, f"cannot import '{dotted}': module {name} raised {error_line(error)}{where}", span=span
-    )
+    message = f"cannot import '{dotted}': module {name} raised {error_line(error)}{where}"
+    return ImportProblem(dotted, message, span=span)
 
 
 def _raised_at(error: BaseException) -> Span | None:
@@ -264,7 +260,7 @@ def _set_aside_hiding(wanted: Set[str], folders: Sequence[Path], replaced: Set[s
     """
     names = {name for folder in folders for name in _top_level_names(folder) if not _is_installed(name)}
     hiding = {name for name in names | wanted if _hides(name, folders)} | replaced
-    taken = [name for name in sys.modules.copy() if name.partition(".")[0] in hiding] if hiding else []
+    taken = [name for name in sys.modules.copy() if _top(name) in hiding] if hiding else []
     return {name: sys.modules.pop(name) for name in taken}
 
 
@@ -374,7 +370,7 @@ class ImportScope:
 
     @contextmanager
     def _active(self, names: Sequence[str] = ()) -> Iterator[None]:
-        tops = {name.partition(".")[0] for name in names}
+        tops = {_top(name) for name in names}
         packages = {name: package for name in tops if (package := self._package(name))}
         with importing(tops, self.folders, packages), self._with_stand_ins():
             yield
@@ -386,11 +382,11 @@ class ImportScope:
             return None
         spec = ModuleSpec(name, None, is_package=True)
         spec.submodule_search_locations = [str(path)]
-        return module_from_spec(spec)
+        return importlib.util.module_from_spec(spec)
 
     @contextmanager
     def _with_stand_ins(self) -> Iterator[None]:
-        hidden = [name for name in sys.modules.copy() if name.partition(".")[0] in self.stand_ins]
+        hidden = [name for name in sys.modules.copy() if _top(name) in self.stand_ins]
         others = {name: sys.modules.pop(name) for name in hidden}
         sys.modules.update(self.stand_ins)
         try:
@@ -408,8 +404,7 @@ def import_extra(name: str, extra: str, purpose: str) -> Any:
         ExtraMissing: the package, or one that it needs itself, is not installed.
     """
     try:
-        return import_module(name)
+        return importlib.import_module(name)
     except ImportError as error:
-        raise ExtraMissing(
-            f'package {error.name or name!r} is needed {purpose}: pip install "{DISTRIBUTION}[{extra}]"'
-        ) from error
+        how = f'pip install "{DISTRIBUTION}[{extra}]"'
+        raise ExtraMissing(f"package {error.name or name!r} is needed {purpose}: {how}") from error

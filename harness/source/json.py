@@ -1,7 +1,7 @@
-"""A JSON parser that returns the location of every key and value.
+"""Parsers of JSON and TOML that return the location of every key and value.
 
-Values are those of `json.loads`. The parser is stricter where its rules surprise authors: it refuses duplicate keys,
-lone surrogates, `NaN` and `Infinity`, and nesting beyond a limit.
+Values are those of `json.loads` and `tomllib.loads`. The parser of JSON is stricter where its rules surprise authors:
+it refuses duplicate keys, lone surrogates, `NaN` and `Infinity`, and nesting beyond a limit.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ def load(text: str) -> tuple[Any, Location]:
     """
     reader = _Reader(text)
     if reader.skip(0) == len(text):
-        raise Unreadable(Flaw("empty-file", "the file is empty", 0, 0))
+        raise Unreadable.at(0, 0, "empty-file", "the file is empty")
     value, location = reader.value(reader.skip(0), 0)
     end = reader.skip(location[1])
     if end != len(text):
@@ -53,11 +53,11 @@ class _Reader:
     def value(self, at: int, depth: int) -> tuple[Any, Location]:
         self._nodes += 1
         if self._nodes > MAX_NODES:
-            raise Unreadable(Flaw("too-many-nodes", f"more than {MAX_NODES:,} values", at, at + 1))
+            raise Unreadable.at(at, at + 1, "too-many-nodes", f"more than {MAX_NODES:,} values")
         first = self.text[at : at + 1]
         if first in ("{", "["):
             if depth >= MAX_DEPTH:
-                raise Unreadable(Flaw("too-deep", f"nested more than {MAX_DEPTH} levels deep", at, at + 1))
+                raise Unreadable.at(at, at + 1, "too-deep", f"nested more than {MAX_DEPTH} levels deep")
             return self._object(at, depth) if first == "{" else self._array(at, depth)
         if first == '"':
             text, end = self._string(at)
@@ -78,10 +78,8 @@ class _Reader:
                 self._expected(colon, "':' after the key")
             value, location = self.value(self.skip(colon + 1), depth + 1)
             if key in values:
-                flaw = Flaw(
-                    "duplicate-key", f"key '{key}' is given twice", start, key_end, first=locations[key][0]
-                )
-                self.flaws.append(flaw)
+                first, message = locations[key][0], f"key '{key}' is given twice"
+                self.flaws.append(Flaw("duplicate-key", message, start, key_end, first=first))
             else:
                 values[key], locations[key] = value, (start, key_end, location)
             end = self.skip(location[1])
@@ -117,11 +115,10 @@ class _Reader:
             if error.msg.startswith("Invalid control"):
                 hint = 'a new line is written \\n, a tab \\t; or this text lacks its closing "'
                 self.refuse(error.pos, "a new line, tab or control character inside a text", hint=hint)
-            self.refuse(
-                error.pos, "this is not an escape sequence of JSON", hint="a backslash is written \\\\"
-            )
+            hint = "a backslash is written \\\\"
+            self.refuse(error.pos, "this is not an escape sequence of JSON", hint=hint)
         if _SURROGATE.search(text):
-            raise Unreadable(Flaw("bad-surrogate", "half of a surrogate pair in a text", at, end))
+            raise Unreadable.at(at, end, "bad-surrogate", "half of a surrogate pair in a text")
         return text, end
 
     def _number(self, at: int) -> tuple[int | float, Location]:
@@ -149,7 +146,7 @@ class _Reader:
         self.refuse(at, f"expected {what}, {found}", at + len(shown))
 
     def refuse(self, at: int, message: str, end: int | None = None, hint: str = "") -> NoReturn:
-        raise Unreadable(Flaw("syntax", f"not valid JSON: {message}", at, end or at + 1, hint))
+        raise Unreadable.at(at, end or at + 1, "syntax", f"not valid JSON: {message}", hint)
 
 
 _HEADER: Final = re.compile(r"^[ \t]*(\[\[?)([^\[\]\r\n]+)\]", re.M)
@@ -171,18 +168,13 @@ def load_toml(text: str) -> tuple[Any, Location]:
     try:
         value = tomllib.loads(text)
     except (tomllib.TOMLDecodeError, RecursionError) as error:
-        raise Unreadable(_flaw(text, error)) from None
-    return value, _location(value, _extents(text), (), (0, 0, 0, len(text)))
-
-
-def _flaw(text: str, error: Exception) -> Flaw:
-    found = _POSITION.search(str(error))
-    message = _POSITION.sub("", str(error)).strip()
-    at = len(text)
-    if found:
-        lines = text.splitlines(keepends=True)
-        at = sum(map(len, lines[: int(found[1]) - 1])) + int(found[2]) - 1
-    return Flaw("bad-toml", f"not TOML: {message[:1].lower()}{message[1:]}", at, at + 1)
+        message, at = _POSITION.sub("", str(error)).strip(), len(text)
+        if found := _POSITION.search(str(error)):
+            lines = text.splitlines(keepends=True)
+            at = sum(map(len, lines[: int(found[1]) - 1])) + int(found[2]) - 1
+        message = f"not TOML: {message[:1].lower()}{message[1:]}"
+        raise Unreadable.at(at, at + 1, "bad-toml", message) from None
+    return value, _toml_location(value, _extents(text), (), (0, 0, 0, len(text)))
 
 
 def _extents(text: str) -> dict[Steps, Extents]:
@@ -221,7 +213,7 @@ def _names(dotted: str) -> list[str]:
     return [part.strip("\"'") for part in _PARTS.findall(dotted)]
 
 
-def _location(value: Any, known: dict[Steps, Extents], path: Steps, outer: Extents) -> Location:
+def _toml_location(value: Any, known: dict[Steps, Extents], path: Steps, outer: Extents) -> Location:
     """Return the location of a value; without extents of its own, that of the value around it."""
     at = known.get(path, outer)
     start, end = at[2:]
@@ -230,8 +222,8 @@ def _location(value: Any, known: dict[Steps, Extents], path: Steps, outer: Exten
         for key, item in value.items():
             below = (*path, key)
             key_start, key_end = known.get(below, at)[:2]
-            entries[key] = (key_start, key_end, _location(item, known, below, at))
+            entries[key] = (key_start, key_end, _toml_location(item, known, below, at))
         return start, end, entries
     if isinstance(value, list):
-        return start, end, [_location(item, known, (*path, n), at) for n, item in enumerate(value)]
+        return start, end, [_toml_location(item, known, (*path, n), at) for n, item in enumerate(value)]
     return start, end, None

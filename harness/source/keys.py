@@ -75,9 +75,7 @@ def _best_member(point: int, members: list[list[ValidationIssue]]) -> list[Valid
     settled = [without_alternatives(member, point + 1) for member in members]
     fitting = [member for member in settled if not any(_misfits(finding, point) for finding in member)]
     # For a mapping, prefer a member that takes mappings, even if that reports a missing key.
-    taking_mappings = [
-        member for member in fitting if not any(_is_choice_for_mapping(finding) for finding in member)
-    ]
+    taking_mappings = [member for member in fitting if not any(map(_is_choice_for_mapping, member))]
     if fitting := taking_mappings or fitting:
         return min(fitting, key=lambda member: (len(member), -max(len(finding.path) for finding in member)))
     first = settled[0][0]
@@ -93,9 +91,8 @@ def _is_choice_for_mapping(finding: ValidationIssue) -> bool:
 def _misfits(finding: ValidationIssue, point: int) -> bool:
     """True if the value itself, and not a value inside it, has a type that the member does not allow."""
     at_the_point = not any(inside for inside, _ in finding.steps[point:])
-    return at_the_point and all(
-        kind.endswith(("_type", "_parsing", "none_required")) for kind in finding.kinds
-    )
+    ends = ("_type", "_parsing", "none_required")
+    return at_the_point and all(kind.endswith(ends) for kind in finding.kinds)
 
 
 def models_at(model: type[BaseModel], steps: Sequence[Step]) -> list[type[BaseModel]]:

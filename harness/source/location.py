@@ -12,7 +12,7 @@ from bisect import bisect_left, bisect_right
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import Any, Final, NamedTuple, TypeAlias
+from typing import Any, Final, NamedTuple, Self, TypeAlias
 
 from harness.errors import Span
 
@@ -44,9 +44,14 @@ class Flaw:
 class Unreadable(Exception):
     """A text that is not valid in its format. Never raised out of `harness.source`."""
 
-    def __init__(self, flaws: Flaw | Iterable[Flaw]) -> None:
-        self.flaws: tuple[Flaw, ...] = (flaws,) if isinstance(flaws, Flaw) else tuple(flaws)
+    def __init__(self, flaws: Iterable[Flaw]) -> None:
+        self.flaws = tuple(flaws)
         super().__init__("; ".join(flaw.message for flaw in self.flaws))
+
+    @classmethod
+    def at(cls, start: int, end: int, code: str, message: str, hint: str = "") -> Self:
+        """Return the error for one flaw."""
+        return cls([Flaw(code, message, start, end, hint)])
 
 
 class Lines:

@@ -128,14 +128,11 @@ def _finding(detail: ErrorDetails, root: Any) -> ValidationIssue:
         loc, key = loc[:-1], str(loc[-1])
     readings = list(islice(_readings(loc, root), 32))
     steps = next((steps for steps, value in readings if value is detail["input"]), readings[0][0])
-    return ValidationIssue(
-        detail["type"], steps, detail["input"], detail["msg"], detail.get("ctx") or {}, key
-    )
+    context = detail.get("ctx") or {}
+    return ValidationIssue(detail["type"], steps, detail["input"], detail["msg"], context, key)
 
 
-def _readings(
-    loc: tuple[int | str, ...], value: Any
-) -> Iterable[tuple[tuple[tuple[bool, int | str], ...], Any]]:
+def _readings(loc: tuple[int | str, ...], value: Any) -> Iterable[tuple[tuple[Step, ...], Any]]:
     """Yield the interpretations of `loc`: its steps, as in `ValidationIssue.steps`, and the value they lead to.
 
     Pydantic mixes the names of union members into `loc`. For one that is also a key, both interpretations are given.
@@ -284,9 +281,8 @@ def _code_message_hint(finding: ValidationIssue, path: DocumentPath) -> tuple[st
         wanted = f"{', '.join(others)} or {last}" if others else last
         return "wrong-type", f"{name}expected {wanted}, found {found}", _hint(wanted, finding.found)
     if finding.type in ("literal_error", "enum", "union_tag_invalid"):
-        options = _QUOTED.findall(
-            str(finding.context.get("expected") or finding.context.get("expected_tags"))
-        )
+        context = finding.context
+        options = _QUOTED.findall(str(context.get("expected") or context.get("expected_tags")))
         listed = ", ".join(options)
         message = f"{name}expected {'one of ' if len(options) > 1 else ''}{listed}, found {found}"
         hint = _hint("text", value) if not isinstance(value, str) and str(value) in options else ""

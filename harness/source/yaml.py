@@ -63,11 +63,11 @@ def load(text: str, version: Version = "1.1") -> tuple[Any, Location]:
     try:
         builder.build(_events(text, version))
     except pyyaml.YAMLError as error:
-        raise Unreadable(syntax_flaw(error, text, builder.opened)) from None
+        raise Unreadable([syntax_flaw(error, text, builder.opened)]) from None
     if builder.flaws:
         raise Unreadable(builder.flaws)
     if builder.root is None:
-        raise Unreadable(Flaw("empty-file", "the file is empty", 0, 0))
+        raise Unreadable.at(0, 0, "empty-file", "the file is empty")
     return builder.root
 
 
@@ -197,9 +197,7 @@ class _Builder:
         self._documents += 1
         if self._documents > 1:
             start = event.start_mark.index
-            raise Unreadable(
-                Flaw("several-documents", "a second YAML document in one file", start, start + 3)
-            )
+            raise Unreadable.at(start, start + 3, "several-documents", "a second YAML document in one file")
 
     def _scalar(self, event: Any) -> None:
         text: str = event.value
@@ -224,14 +222,8 @@ class _Builder:
         try:
             return self._resolve(text)
         except ValueError:
-            flaw = Flaw(
-                "bad-value",
-                f"{clip(text, 41)} is not a number or date that exists",
-                start,
-                end,
-                "quote it to keep it text",
-            )
-            raise Unreadable(flaw) from None
+            message = f"{clip(text, 41)} is not a number or date that exists"
+            raise Unreadable.at(start, end, "bad-value", message, "quote it to keep it text") from None
 
     def _explicit(self, tag: str, text: str, start: int, end: int) -> Any:
         name = tag.removeprefix(PREFIX)
@@ -240,7 +232,7 @@ class _Builder:
         except KeyError:
             raise _unknown_tag(tag, start, end) from None
         except ValueError:
-            raise Unreadable(Flaw("bad-value", f"{text!r} is not a valid {name}", start, end)) from None
+            raise Unreadable.at(start, end, "bad-value", f"{text!r} is not a valid {name}") from None
 
     def _open(self, event: Any, value: Any, tag: str) -> None:
         start, end = event.start_mark.index, event.end_mark.index
@@ -251,7 +243,7 @@ class _Builder:
             # `{{ name }}`, a placeholder in many templates, is a mapping with a mapping as its key.
             hint = "quote a text that begins with '{{'" if stack[-1].start == start - 1 else ""
             message = "a key must be text, not a list or mapping"
-            raise Unreadable(Flaw("key-not-text", message, start, start + 1, hint))
+            raise Unreadable.at(start, start + 1, "key-not-text", message, hint)
         self._count(1, start, end)
         if len(stack) >= MAX_DEPTH:
             raise _too_deep(start)
@@ -278,15 +270,11 @@ class _Builder:
         name: str = event.anchor
         start, end = event.start_mark.index, event.end_mark.index
         if name not in self._anchors:
-            hint = did_you_mean(name, self._anchors)
-            raise Unreadable(
-                Flaw("unknown-anchor", f"there is no anchor '&{name}' before this", start, end, hint)
-            )
+            message, hint = f"there is no anchor '&{name}' before this", did_you_mean(name, self._anchors)
+            raise Unreadable.at(start, end, "unknown-anchor", message, hint)
         anchored = self._anchors[name]
         if anchored is None:
-            raise Unreadable(
-                Flaw("recursive-alias", f"'*{name}' is used inside '&{name}' itself", start, end)
-            )
+            raise Unreadable.at(start, end, "recursive-alias", f"'*{name}' is used inside '&{name}' itself")
         value, children, nodes, height = anchored
         self._count(nodes, start, end)
         if len(self._stack) + height > MAX_DEPTH:
@@ -340,7 +328,7 @@ class _Builder:
         locations: list[Any] = [p[2] for p in children] if isinstance(children, list) else [children]
         if any(type(source) is not dict for source in sources):
             message = "'<<' merges a mapping or a list of mappings"
-            raise Unreadable(Flaw("bad-value", f"{message}, not {noun(value)}", start, end))
+            raise Unreadable.at(start, end, "bad-value", f"{message}, not {noun(value)}")
         values: dict[str, Any] = {}
         marks: dict[str, Any] = {}
         for source, marked in zip(reversed(sources), reversed(locations), strict=True):
@@ -352,7 +340,7 @@ class _Builder:
         self._nodes += nodes
         if self._nodes > MAX_NODES:
             message = f"more than {MAX_NODES:,} values, with aliases expanded"
-            raise Unreadable(Flaw("too-many-nodes", message, start, end))
+            raise Unreadable.at(start, end, "too-many-nodes", message)
 
 
 def noun(value: Any) -> str:
@@ -367,10 +355,9 @@ def noun(value: Any) -> str:
 
 def _unknown_tag(tag: str, start: int, end: int) -> Unreadable:
     shown = tag.replace(PREFIX, "!!")
-    return Unreadable(
-        Flaw("unknown-tag", f"the tag {shown} cannot be used here", start, end, "write plain YAML data")
-    )
+    message = f"the tag {shown} cannot be used here"
+    return Unreadable.at(start, end, "unknown-tag", message, "write plain YAML data")
 
 
 def _too_deep(start: int) -> Unreadable:
-    return Unreadable(Flaw("too-deep", f"nested more than {MAX_DEPTH} levels deep", start, start + 1))
+    return Unreadable.at(start, start + 1, "too-deep", f"nested more than {MAX_DEPTH} levels deep")

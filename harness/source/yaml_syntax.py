@@ -29,7 +29,7 @@ def syntax_flaw(error: pyyaml.YAMLError, text: str, opened: list[int]) -> Flaw:
         found = Reader.NON_PRINTABLE.search(text)
         start = found.start() if found else 0
         shown = f"U+{ord(found.group()):04X}" if found else "a control character"
-        return _flaw(start, start + 1, f"the character {shown} is not allowed")
+        return _flaw(start, f"the character {shown} is not allowed")
     begun = getattr(error, "context_mark", None)
     stop = _Stop(
         text=text,
@@ -44,7 +44,7 @@ def syntax_flaw(error: pyyaml.YAMLError, text: str, opened: list[int]) -> Flaw:
         if flaw is not None:
             return flaw
     hint = "look at the indentation, the quotes and the brackets here and in the line above"
-    return _flaw(stop.at, stop.at + 1, "this cannot be read", hint)
+    return _flaw(stop.at, "this cannot be read", hint)
 
 
 @dataclass(frozen=True)
@@ -97,8 +97,8 @@ class _Stop:
         return Lines(self.text).number(offset)
 
 
-def _flaw(start: int, end: int, message: str, hint: str = "") -> Flaw:
-    return Flaw("syntax", f"not valid YAML: {message}", start, end, hint)
+def _flaw(start: int, message: str, hint: str = "", *, length: int = 1) -> Flaw:
+    return Flaw("syntax", f"not valid YAML: {message}", start, start + length, hint)
 
 
 # ---------------------------------------------------------------- diagnoses: the first that applies is used
@@ -109,9 +109,7 @@ def _tab(stop: _Stop) -> Flaw | None:
     if at < 0 and stop.character != "\t":
         return None
     start = stop.line_start + at if at >= 0 else stop.at
-    return _flaw(
-        start, start + 1, "the indentation contains a tab", "indent with spaces: YAML does not allow tabs"
-    )
+    return _flaw(start, "the indentation contains a tab", "indent with spaces: YAML does not allow tabs")
 
 
 def _quote(stop: _Stop) -> Flaw | None:
@@ -120,15 +118,11 @@ def _quote(stop: _Stop) -> Flaw | None:
         return None
     if "escape" in stop.problem or "hex" in stop.problem:
         start = stop.text.rfind("\\", 0, stop.at + 1)
+        message = f"'{stop.text[start : start + 2]}' is not an escape sequence in double quotes"
         hint = "write '\\\\' for a backslash, or put the text in single quotes"
-        return _flaw(
-            start,
-            start + 2,
-            f"'{stop.text[start : start + 2]}' is not an escape sequence in double quotes",
-            hint,
-        )
+        return _flaw(start, message, hint, length=2)
     quote = stop.text[stop.begun]
-    return _flaw(stop.begun, stop.begun + 1, f"this {quote} is never closed", f"end the text with {quote}")
+    return _flaw(stop.begun, f"this {quote} is never closed", f"end the text with {quote}")
 
 
 def _bracket(stop: _Stop) -> Flaw | None:
@@ -143,20 +137,15 @@ def _bracket(stop: _Stop) -> Flaw | None:
     closing = _CLOSING[opening]
     looks_like_a_key = re.match(r"\s*(- )?[\w.-]+:(\s|$)", stop.line) and stop.line_start > begun
     if at_end or looks_like_a_key or stop.character in set("]}") - {closing}:
-        return _flaw(begun, begun + 1, f"this '{opening}' is never closed", f"close it with '{closing}'")
+        return _flaw(begun, f"this '{opening}' is never closed", f"close it with '{closing}'")
     hint = "separate items by ', ', and quote a text that contains one of [ ] { } ,"
-    return _flaw(stop.at, stop.at + 1, f"a ',' or '{closing}' is missing here", hint)
+    return _flaw(stop.at, f"a ',' or '{closing}' is missing here", hint)
 
 
 def _stray_closing(stop: _Stop) -> Flaw | None:
     if stop.character not in ("]", "}", ","):
         return None
-    return _flaw(
-        stop.at,
-        stop.at + 1,
-        f"this '{stop.character}' is out of place",
-        "quote it if it is text",
-    )
+    return _flaw(stop.at, f"this '{stop.character}' is out of place", "quote it if it is text")
 
 
 def _after_quote(stop: _Stop) -> Flaw | None:
@@ -167,15 +156,11 @@ def _after_quote(stop: _Stop) -> Flaw | None:
     quote = head[-1]
     opening = _unclosed_above(stop, quote)
     if opening is not None:
-        return _flaw(
-            opening, opening + 1, f"this {quote} is not closed in its line", f"end the text with {quote}"
-        )
-    hint = (
-        "quote the whole text, the quotes in it doubled: 'it''s'"
-        if quote == "'"
-        else "quote the whole text in '…'"
-    )
-    return _flaw(stop.at, stop.at + 1, "there is text after the closing quote", hint)
+        return _flaw(opening, f"this {quote} is not closed in its line", f"end the text with {quote}")
+    hint = "quote the whole text in '…'"
+    if quote == "'":
+        hint = "quote the whole text, the quotes in it doubled: 'it''s'"
+    return _flaw(stop.at, "there is text after the closing quote", hint)
 
 
 def _unclosed_above(stop: _Stop, quote: str) -> int | None:
@@ -196,7 +181,7 @@ def _missing_blank(stop: _Stop) -> Flaw | None:
         found = re.compile(r"[ ]*(?:- )?[A-Za-z_][\w-]*(:)(?=[^\s:/]).*").match(stop.text, start)
         if found and ("expected ':'" in stop.problem or "mapping values" in stop.problem):
             colon = found.start(1)
-            return _flaw(colon, colon + 1, "a space is missing after this ':'", "write `key: value`")
+            return _flaw(colon, "a space is missing after this ':'", "write `key: value`")
     return None
 
 
@@ -205,11 +190,12 @@ def _second_colon(stop: _Stop) -> Flaw | None:
         return None
     if re.search(r":\s", stop.before):
         message = "the value of a key contains a second ':'"
-        return _flaw(stop.at, stop.at + 1, message, "quote a text that contains ': '")
+        return _flaw(stop.at, message, "quote a text that contains ': '")
     start = stop.line_start + stop.indentation
     above = stop.number(stop.at) - 1
     hint = "wrong indentation, or a text over several lines that has to be quoted"
-    return _flaw(start, stop.at, f"this key is a part of the value in line {above} or above", hint)
+    message = f"this key is a part of the value in line {above} or above"
+    return _flaw(start, message, hint, length=stop.at - start)
 
 
 def _no_colon(stop: _Stop) -> Flaw | None:
@@ -218,27 +204,19 @@ def _no_colon(stop: _Stop) -> Flaw | None:
     end = stop.text.find("\n", stop.begun)
     found = stop.text[stop.begun : end if end >= 0 else None].strip()
     message = f"'{clip(found, _SHOWN)}' is not a key with a value: it has no ': '"
-    return _flaw(stop.begun, stop.begun + len(found), message, "write `key: value`, or `- item` in a list")
+    return _flaw(stop.begun, message, "write `key: value`, or `- item` in a list", length=len(found))
 
 
 def _bad_start(stop: _Stop) -> Flaw | None:
     """Diagnose a text that begins with a character that has another meaning in YAML."""
     start = stop.at
-    if (
-        "anchor" in stop.context
-        or "alias" in stop.context
-        or "tag" in stop.context
-        or "directive" in stop.context
-    ):
+    if any(word in stop.context for word in ("anchor", "alias", "tag", "directive")):
         start = stop.begun if stop.begun is not None else stop.at
     elif "cannot start any token" not in stop.problem and "tag handle" not in stop.problem:
         return None
     character = stop.text[start : start + 1]
     return _flaw(
-        start,
-        start + 1,
-        f"a text cannot begin with '{character}'",
-        f"quote a text that starts with '{character}'",
+        start, f"a text cannot begin with '{character}'", f"quote a text that starts with '{character}'"
     )
 
 
@@ -246,23 +224,20 @@ def _item_after_key(stop: _Stop) -> Flaw | None:
     if "sequence entries are not allowed" not in stop.problem:
         return None
     hint = "begin the list in the line below, or write [a, b]"
-    return _flaw(stop.at, stop.at + 1, "a list cannot begin in the line of its key", hint)
+    return _flaw(stop.at, "a list cannot begin in the line of its key", hint)
 
 
 def _block_text(stop: _Stop) -> Flaw | None:
     if "block scalar" not in stop.context:
         return None
     message = "only a comment may follow in the line of '|' or '>'"
-    return _flaw(stop.at, stop.at + 1, message, "begin the text in the line below, indented")
+    return _flaw(stop.at, message, "begin the text in the line below, indented")
 
 
 def _indentation(stop: _Stop) -> Flaw | None:
     """Diagnose a line whose indentation fits none above, or a list item among keys, or a key among list items."""
-    if (
-        "block" not in stop.context
-        and "<block end>" not in stop.problem
-        and "document start" not in stop.problem
-    ):
+    said = (stop.context, "block"), (stop.problem, "<block end>"), (stop.problem, "document start")
+    if not any(words in text for text, words in said):
         return None
     start = stop.line_start + stop.indentation
     content = stop.text[start : stop.line_end].rstrip()
@@ -273,17 +248,16 @@ def _indentation(stop: _Stop) -> Flaw | None:
         message = (
             f"this line is indented by {stop.indentation}, the lines above that it may belong to by {shown}"
         )
-        return _flaw(start, start + len(content), message, "wrong indentation")
+        return _flaw(start, message, "wrong indentation", length=len(content))
     if is_item:
         hint = "wrong indentation, or a key is missing above the list"
-        return _flaw(start, start + 1, "a list item is among the keys of a mapping", hint)
+        return _flaw(start, "a list item is among the keys of a mapping", hint)
     if stop.opened and stop.text[stop.opened[-1]] == "-":
         hint = "wrong indentation, or '- ' is missing in front"
-        return _flaw(
-            start, start + len(content), "this line is among the items of a list, but is not an item", hint
-        )
+        message = "this line is among the items of a list, but is not an item"
+        return _flaw(start, message, hint, length=len(content))
     hint = "wrong indentation, or something is missing in the line above"
-    return _flaw(start, start + len(content), "this line does not fit the lines before it", hint)
+    return _flaw(start, "this line does not fit the lines before it", hint, length=len(content))
 
 
 def _columns_above(stop: _Stop) -> set[int]:
