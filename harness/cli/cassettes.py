@@ -62,7 +62,10 @@ def command(paths: tuple[str, ...], prune: bool, as_json: bool) -> int:
         files = ", ".join(map(shown_path, refused))
         click.echo(f"nothing is removed while there are files that cannot be read: {files}", err=True)
     if as_json:
-        click.echo(json.dumps([_as_json(each) for each in listed], indent=2, ensure_ascii=False))
+        data = [
+            {**vars(each), "folder": shown_path(each.folder), "orphaned": each.orphaned} for each in listed
+        ]
+        click.echo(json.dumps(data, indent=2, ensure_ascii=False))
     else:
         _print(listed)
     if selection.refused:
@@ -113,7 +116,3 @@ def _remarks(each: CassetteStatus) -> list[str]:
     if each.unused and not each.problem:
         remarks.append(f"{each.unused} of {each.calls} calls unused")
     return remarks
-
-
-def _as_json(each: CassetteStatus) -> dict[str, object]:
-    return {**vars(each), "folder": shown_path(each.folder), "orphaned": each.orphaned}

@@ -127,21 +127,18 @@ def _overview_lines(comparison: Comparison) -> Iterator[Line]:
 
 def _group(found: Iterable[Explanation]) -> list[list[Explanation]]:
     """Group scenarios with the same first difference and the same changed checks, in order of first appearance."""
-    groups: dict[Any, list[Explanation]] = {}
-    for number, each in enumerate(found):
-        groups.setdefault(_group_key(each) or number, []).append(each)
-    return [*groups.values()]
-
-
-def _group_key(found: Explanation) -> Any:
-    """Return the key by which scenarios are shown together, or None if this one is shown alone."""
     from harness.report.encoding import encode
 
-    if found.difference is None:
-        return None
-    shown = found.difference.as_json() | {"at": None, "times": None, "where": found.where}
-    checks = [(check.name, (check.after or {}).get("message")) for check in found.checks]
-    return encode([shown, checks])
+    groups: dict[Any, list[Explanation]] = {}
+    for number, each in enumerate(found):
+        same: Any = number  # without a first difference, a scenario is shown alone
+        if each.difference is not None:
+            shown = each.difference.as_json() | {"at": None, "times": None, "where": each.where}
+            same = encode(
+                [shown, [(check.name, (check.after or {}).get("message")) for check in each.checks]]
+            )
+        groups.setdefault(same, []).append(each)
+    return [*groups.values()]
 
 
 def _full_lines(comparison: Comparison, change: Change, verbose: bool) -> Iterator[Line]:

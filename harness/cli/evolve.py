@@ -34,6 +34,7 @@ from harness.dialects.registry import dialect_of
 from harness.errors import FormatError, ManifestError, Problem
 from harness.report.console import ProgressReporter, open_console
 from harness.report.formatting import plural
+from harness.report.results import ResultsWriter
 from harness.scenario.cassette import check_cassettes
 from harness.scenario.manifest_scenarios import scenarios_of_manifest
 from harness.scenario.model import Scenario, load_request
@@ -249,7 +250,7 @@ class ScenarioRuns:
         lines = io.BytesIO()
         session = Session(
             self.projects,
-            folder or Path(self._folder.name),
+            ResultsWriter(folder or self._folder.name),
             ProgressReporter(open_console()),  # shows nothing unless it is started
             lines,
             quiet=True,

@@ -148,17 +148,12 @@ env_option = click.option(
 report_option = path_option("--report", metavar="DIR", help="Folder for results.")
 
 
-def start_workers(jobs: int, mode: RecordMode) -> bool:
-    """Start the process that workers are forked from, if runs are parallel; return True if they are.
+def start_workers(jobs: int, mode: RecordMode) -> None:
+    """Start the process that workers are forked from, if runs are parallel, as it imports more than the command."""
+    if jobs > 1 and mode is RecordMode.NONE:
+        from harness.workers import fork_server
 
-    It is started early because it imports more than the command does.
-    """
-    if jobs == 1 or mode is not RecordMode.NONE:
-        return False
-    from harness.workers import fork_server
-
-    fork_server.start()
-    return True
+        fork_server.start()
 
 
 def record_mode_option(help: str) -> Decorator:

@@ -164,15 +164,12 @@ def run_guarded(command: Callable[[], int | None], *, debug: bool = False) -> in
     except (BrokenPipeError, SystemExit):  # rich raises SystemExit when its output is a closed pipe
         _drop_output()
         return NOT_JUDGED
-    except OSError as error:
-        if isinstance(error, HarnessError) or debug:
-            _report_defect(error, debug)
-            return NOT_JUDGED
-        _report_os_error(error)
-        return BAD_INPUT
     except Exception as error:
         if is_interrupt(error):
             return interrupted()
+        if isinstance(error, OSError) and not (isinstance(error, HarnessError) or debug):
+            _report_os_error(error)
+            return BAD_INPUT
         _report_defect(error, debug)
         return NOT_JUDGED
 

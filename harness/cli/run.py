@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -34,7 +35,6 @@ if TYPE_CHECKING:
     from harness.cli.selection import Selection
     from harness.cli.session import Session
     from harness.selection.keywords import Shard
-    from harness.workers.pool import WorkerPool
 
 
 def _share(text: str) -> float:
@@ -163,17 +163,24 @@ def command(
         raise click.UsageError(
             "--watch cannot be combined with --json, --fail-under, --live or --record-mode"
         )
-    in_parallel = start_workers(jobs, mode)
+    start_workers(jobs, mode)
 
     from harness.cli.selection import misnamed, select
-    from harness.cli.session import run_selection
+    from harness.cli.session import run_selection, worker_pool
 
     paths, changed = paths_and_ref(paths, changed)
     given = {"report": report, "traces": traces, "history": history, "now": now}
     chosen = {key: str(value) for key, value in given.items() if value}
 
-    def read_projects() -> Projects:
-        return Projects(chosen=chosen, record_mode=mode, narrate=narrate, given_env=env)
+    read_projects = partial(Projects, chosen=chosen, record_mode=mode, narrate=narrate, given_env=env)
+    run = partial(
+        run_selection,
+        lines=lines,
+        exit_first=exit_first,
+        quiet=quiet,
+        verbose=verbose,
+        debug=debug or ctx.find_root().params.get("debug", False),
+    )
 
     print_problems(misnamed(path for path in map(Path, paths) if path.is_dir()))
 
@@ -181,40 +188,21 @@ def command(
         selection = select(paths, projects, words=words, tags=tags, changed=changed, shard=shard)
         return selection.repeated(repeat) if repeat is not None else selection
 
-    def run(selection: Selection, projects: Projects, workers: WorkerPool | None) -> Session:
-        return run_selection(
-            selection,
-            projects,
-            workers=workers,
-            lines=lines,
-            exit_first=exit_first,
-            quiet=quiet,
-            verbose=verbose,
-            debug=debug or ctx.find_root().params.get("debug", False),
-        )
-
     if watch:
         from harness.cli.watch import Watch
+        from harness.workers.pool import WorkerPool
 
         def in_new_processes(selection: Selection, projects: Projects) -> Session:
-            return run(selection, projects, _pool(jobs, projects, None))
+            return run(selection, projects, workers=WorkerPool(jobs, projects))
 
         try:
             return Watch(read_projects, choose, in_new_processes).loop()
         except ExtraMissing as error:
             raise FormatError(Problem(error.code, str(error))) from None
     projects = read_projects()
-    workers = _pool(jobs, projects, lines) if in_parallel else None
     selection = choose(projects)
-    if workers is None and any(projects.isolates(file) for file in selection.files):
-        workers = _pool(jobs, projects, lines)
-    finished = run(selection, projects, workers)
+    workers = worker_pool(jobs, projects, selection.files, to_stderr=lines == "-")
+    finished = run(selection, projects, workers=workers)
     if fitness is None or finished.interrupted or not selection.scenarios:
         return finished.code
     return finished.code or _fail_under(finished.report, fitness, to_stderr=lines == "-")
-
-
-def _pool(jobs: int, projects: Projects, lines: str | None) -> WorkerPool:
-    from harness.workers.pool import WorkerPool
-
-    return WorkerPool(jobs, projects, stdout_to_stderr=lines == "-")

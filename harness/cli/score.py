@@ -28,7 +28,6 @@ from harness.settings import Projects, RecordMode
 if TYPE_CHECKING:
     from harness.cli.selection import Selection
     from harness.variants.document import Variant
-    from harness.workers.pool import WorkerPool
 
 _EXIT_CODES = """\b
 Exit codes, the first that applies:
@@ -92,7 +91,7 @@ def command(
 
     from harness.cli.score_plan import conclude, confirm, plan
     from harness.cli.selection import select
-    from harness.cli.session import run_selection
+    from harness.cli.session import run_selection, worker_pool
     from harness.recording.spending import count_spending
     from harness.variants.application import apply_variants, unused_names
     from harness.variants.document import read_variants, select_variants
@@ -125,7 +124,7 @@ def command(
         finished = run_selection(
             replace(selection, scenarios=tuple(scenarios)),
             projects,
-            workers=_workers(jobs, projects, selection, to_stderr=to_stderr),
+            workers=worker_pool(jobs, projects, selection.files, to_stderr=to_stderr),
             to_stderr=to_stderr,
             scored=True,
             schedule=schedule,
@@ -157,14 +156,3 @@ def _applicable(
             raise FormatError(problem)
         print_problems([replace(problem, severity="note")])
     return kept
-
-
-def _workers(jobs: int, projects: Projects, selection: Selection, *, to_stderr: bool) -> WorkerPool | None:
-    """Return the worker processes, or None if this process runs the scenarios, as it must while recording."""
-    if projects.record_mode is not RecordMode.NONE:
-        return None
-    if jobs == 1 and not any(projects.isolates(file) for file in selection.files):
-        return None
-    from harness.workers.pool import WorkerPool
-
-    return WorkerPool(jobs, projects, stdout_to_stderr=to_stderr)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 import os
 import sys
 from collections.abc import Generator, Sequence
@@ -14,7 +13,7 @@ from typing import IO, TYPE_CHECKING, Any
 import click
 
 from harness.cli import output as exit_code
-from harness.cli.interruption import Interruption, between_scenarios
+from harness.cli.interruption import between_scenarios
 from harness.cli.output import print_problems, stdout_to_stderr, unwritable
 from harness.cli.selection import Selection
 from harness.errors import FormatError
@@ -34,8 +33,6 @@ from harness.workers.result import ScenarioResult
 
 if TYPE_CHECKING:
     from harness.recording.human import Ask
-    from harness.report.history.file import HistoryWriter
-    from harness.report.repeatability import Repeatability
     from harness.variants.schedule import Schedule
     from harness.workers.pool import WorkerPool
 
@@ -45,31 +42,25 @@ class Session:
     """A session that runs a selection and reports it.
 
     projects    give each scenario the settings of its project
-    report      the folder for results
+    results     writes the results
     lines       also gets the lines of results.jsonl, in the order of the scenarios
     exit_first  end the run after the first scenario that does not pass
     quiet       print only what did not pass
     ask         asks a person, while a scenario is recorded
     workers     run the scenarios; None: this process does
-    traces_limit  maximum size of all traces together, in MB
-    history     the history that the run is appended to
-    repeatability  finds runs that differ from others without a reason
     schedule    the order of the scenarios, and which are left out; None: all, in the order of the selection
     code        the exit code, after the run
     interrupted  True if Ctrl-C ended the run
     """
 
     projects: Projects
-    report: Path
+    results: ResultsWriter
     reporter: RunReporter
     lines: IO[bytes] | None = None
     exit_first: bool = False
     quiet: bool = False
     ask: Ask | None = None
     workers: WorkerPool | None = None
-    traces_limit: float = math.inf
-    history: HistoryWriter | None = None
-    repeatability: Repeatability | None = None
     schedule: Schedule | None = None
     code: int = exit_code.OK
     interrupted: bool = False
@@ -79,50 +70,47 @@ class Session:
     refusals: dict[str, set[str | None]] = field(default_factory=dict)
     """Errors in scenarios that only a run can detect, each with the variants that have it."""
 
+    @property
+    def report(self) -> Path:
+        """The folder of the results."""
+        return self.results.folder
+
     def run(self, selection: Selection) -> None:
         """Run and report. Ctrl-C ends the run; the finished scenarios are reported and written.
 
         Raises:
             FormatError: the results cannot be written.
         """
-        with ResultsWriter(
-            self.report,
-            traces_limit=self.traces_limit,
-            history=self.history,
-            repeatability=self.repeatability,
-        ) as writer:
+        with self.results:
             for file, error in selection.refused.items():
-                self._write(writer, record(refused_file(file, error)), place=-1)
+                self._write(record(refused_file(file, error)), place=-1)
             if not self.quiet:
                 self.reporter.start(selection.runs)
             try:
-                self._run_all(selection, writer)
+                self._run_all(selection)
             finally:
                 self.reporter.stop()
             # The page of a scoring shows the score, which is computed from the written runs.
-            summary = writer.finish(self._incomplete(selection), with_page=self.schedule is None)
+            summary = self.results.finish(self._incomplete(selection), with_page=self.schedule is None)
             self.reporter.finish(summary)
         self.code = self._exit_code(selection)
 
-    def _run_all(self, selection: Selection, writer: ResultsWriter) -> None:
+    def _run_all(self, selection: Selection) -> None:
         try:
-            if self.schedule is not None:
-                self._take_over(self.schedule, writer)
+            # The runs of a scoring that was interrupted come first.
+            for number, line, made in self.schedule.taken_over() if self.schedule else ():
+                self.verdicts.add(line["verdict"])
+                self.runs += 1
+                self._write(made, number)
             with between_scenarios() as interruption, closing(self._ended(selection)) as ended:
                 for one in ended:
                     if one.outcome is not None and self._is_kept(one.outcome, one.number):
-                        self._done(one.outcome, one.record, one.number, writer, interruption)
+                        self._done(one.outcome, one.record, one.number)
+                        interruption.raise_if_requested()
                     elif self.exit_first and not self.verdicts.isdisjoint(NOT_PASSED):
                         break
         except KeyboardInterrupt:
             self.interrupted = True
-
-    def _take_over(self, schedule: Schedule, writer: ResultsWriter) -> None:
-        """Write the runs of an interrupted scoring."""
-        for number, line, made in schedule.taken_over():
-            self.verdicts.add(line["verdict"])
-            self.runs += 1
-            self._write(writer, made, number)
 
     def _is_kept(self, outcome: Outcome, number: int) -> bool:
         """Tell the schedule of a run that has ended; False if the run is to be treated as not started."""
@@ -165,9 +153,7 @@ class Session:
             reasons.append(why if self.interrupted else planned or why)
         return "; ".join(reasons)
 
-    def _done(
-        self, outcome: Outcome, made: Record, number: int, writer: ResultsWriter, interruption: Interruption
-    ) -> None:
+    def _done(self, outcome: Outcome, made: Record, number: int) -> None:
         self.verdicts.add(outcome.verdict)
         self.runs += 1
         error = outcome.observed.error or {}
@@ -175,14 +161,13 @@ class Session:
             self.refusals.setdefault(error["message"], set()).add(outcome.variant)
         if outcome.recorded is not None:
             self.recorded[outcome.recorded.folder] = outcome.recorded
-        self._write(writer, made, number)
+        self._write(made, number)
         self.reporter.narrate(outcome)
         if outcome.verdict in NOT_PASSED or not self.quiet:
             self.reporter.done(outcome)
-        interruption.raise_if_requested()
 
-    def _write(self, writer: ResultsWriter, made: Record, place: int) -> None:
-        text = writer.add_record(made, place)
+    def _write(self, made: Record, place: int) -> None:
+        text = self.results.add_record(made, place)
         if self.lines is not None:
             try:
                 self.lines.write(escape_json_commands(text).encode() + b"\n")
@@ -278,15 +263,8 @@ def run_selection(
         reporter = (ProgressReporter if scored else RunReporter)(
             console, coverage=verbose, detail="full" if debug else "normal", report=settings.report
         )
-        session = Session(
-            projects,
+        results = ResultsWriter(
             settings.report,
-            reporter,
-            stream,
-            exit_first=exit_first,
-            quiet=quiet,
-            ask=terminal_asker(reporter),
-            workers=workers,
             traces_limit=settings.traces_limit,
             history=None
             if scored
@@ -297,6 +275,16 @@ def run_selection(
                 projects.given_env,
                 began,
             ),
+        )
+        session = Session(
+            projects,
+            results,
+            reporter,
+            stream,
+            exit_first=exit_first,
+            quiet=quiet,
+            ask=terminal_asker(reporter),
+            workers=workers,
             schedule=schedule,
         )
         open_files.enter_context(closing(workers) if workers is not None else nullcontext())
@@ -314,6 +302,19 @@ def run_selection(
     if not scored:
         report_to_github(settings.report, lambda text: click.echo(text, err=to_stderr))
     return session
+
+
+def worker_pool(
+    jobs: int, projects: Projects, files: Sequence[Path], *, to_stderr: bool
+) -> WorkerPool | None:
+    """Return the worker processes, or None if this process runs the scenarios, as it must while recording."""
+    if projects.record_mode is not RecordMode.NONE:
+        return None
+    if jobs == 1 and not any(map(projects.isolates, files)):
+        return None
+    from harness.workers.pool import WorkerPool
+
+    return WorkerPool(jobs, projects, stdout_to_stderr=to_stderr)
 
 
 def _opened(file: str, open_files: ExitStack) -> IO[bytes]:

@@ -241,7 +241,10 @@ def command(
     with stdout_to_stderr(json_):
         found = list(problems(files, options))
     if strict:
-        found = [(path, _strict(problem)) for path, problem in found]
+        found = [
+            (at, replace(each, severity="error") if each.severity == "warning" else each)
+            for at, each in found
+        ]
     if json_:
         listed = [as_json(problem, shown_path(path) if path else "") for path, problem in found]
         click.echo(json.dumps(listed, indent=2))
@@ -249,10 +252,6 @@ def command(
         print_problems((problem for _, problem in found), err=False)
         click.echo(_counts(files, [problem for _, problem in found]))
     return exit_code.BAD_INPUT if any(problem.severity == "error" for _, problem in found) else exit_code.OK
-
-
-def _strict(problem: Problem) -> Problem:
-    return replace(problem, severity="error") if problem.severity == "warning" else problem
 
 
 def _counts(files: Files, found: Sequence[Problem]) -> str:

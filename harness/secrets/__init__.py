@@ -6,7 +6,7 @@ the name alone, so that a request with another key, or none, is still the same r
 
     policy.py ──▶ environment.py: which variables ──▶ known_values.py: their values, in all encodings.py ─┐
          │                                                                                             ├─▶ secrets.py
-         └──▶ json_fields.py, text_fields.py, urls.py, multipart.py: values under secret names ────────┘       │
+         └──▶ json_fields.py, bodies.py: values under secret names, in data, text and bodies ──────────┘       │
                                                 output.py: all output of this process ◀────────────────────────┘
 """
 

@@ -1,4 +1,4 @@
-"""Decompresses and decodes the bodies of requests and responses."""
+"""The bodies of requests and responses: decompressed and decoded, split into parts, rewritten event by event."""
 
 from __future__ import annotations
 
@@ -116,7 +116,7 @@ _LINE: Final = re.compile(r"([^\r\n]*)(\r\n|\n|\r|\Z)")
 _DATA: Final = re.compile(r"\ufeff?data(?::\x20?|\Z)")
 
 
-def rewrite(text: str, data: Callable[[list[str]], list[str]], rest: Callable[[str], str]) -> str:
+def rewrite_events(text: str, data: Callable[[list[str]], list[str]], rest: Callable[[str], str]) -> str:
     """Rewrite a body of `text/event-stream`, or a part of one.
 
     `data` is called with the data of all events, and `rest` with each other line. Lines of an event that are no

@@ -1,4 +1,7 @@
-"""The encodings in which a value may occur in text: plain, escaped for JSON or a URL, in base64, in hex."""
+"""The encodings in which a value may occur in text, and the placeholders that replace values.
+
+A value may be plain, escaped for JSON or a URL, in base64, or in hex.
+"""
 
 from __future__ import annotations
 

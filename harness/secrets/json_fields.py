@@ -1,4 +1,7 @@
-"""Finds secrets in JSON by their location: by their key, or by a name beside or around them. Formats JSON as text."""
+"""Finds secrets by names: in JSON by the key, or a name beside or around them; in other text by the name before.
+
+Also what JSON needs for this: parsing and formatting, the strings of a stream, and texts that were cut.
+"""
 
 from __future__ import annotations
 

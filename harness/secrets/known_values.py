@@ -1,4 +1,4 @@
-"""Finds and replaces known secrets in text, in any encoding."""
+"""Finds and replaces known secrets in text, in any encoding, and the secrets in URLs and forms."""
 
 from __future__ import annotations
 
@@ -159,11 +159,6 @@ class KnownValues:
             for probe in layer._probes.found_in(text)
             for entry in layer._encodings[probe]
         ]
-
-    @property
-    def is_empty(self) -> bool:
-        """True if there are no values."""
-        return not any(layer._names for layer in self._layers())
 
     def number(self, number: object) -> str | None:
         """Return the placeholder of a number that is a known value, or contains one of 8 or more digits."""

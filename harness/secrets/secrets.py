@@ -10,8 +10,7 @@ from typing import Any, Final, TypeVar
 
 import orjson
 
-from harness.secrets import bodies as event_stream
-from harness.secrets.bodies import Part, decode_body, encode_body, parts
+from harness.secrets.bodies import Part, decode_body, encode_body, parts, rewrite_events
 from harness.secrets.encodings import apply_edits, placeholder, placeholders_in
 from harness.secrets.environment import Variables
 from harness.secrets.json_fields import (
@@ -131,7 +130,7 @@ class Secrets:
 
     def without_cut_values(self, value: JSON) -> JSON:
         """Replace the parts of known secrets that cuts (`…`) have left in JSON data."""
-        return value if self._known.is_empty else without_cut_values(value, self._known.by_value)
+        return without_cut_values(value, self._known.by_value) if self._known else value
 
     def may_be_in(self, value: JSON) -> bool:
         """False if `data` would change nothing; a fast test that searches the text of the JSON."""
@@ -213,7 +212,7 @@ class Secrets:
         except (TypeError, ValueError, RecursionError):
             return self._known
         known = self._known.within(text)
-        return None if known.is_empty and not _may_hold_secrets(text) else known
+        return known if known or _may_hold_secrets(text) else None
 
     def _data(self, value: JSON) -> JSON:
         known = self._possible_in(value)
@@ -254,7 +253,7 @@ class Secrets:
     def _body(self, text: str, content_type: str, *, is_part: bool = False) -> str:
         media_type = content_type.partition(";")[0].strip().lower()
         if media_type == "text/event-stream":
-            return event_stream.rewrite(text, self._streamed, self.text)
+            return rewrite_events(text, self._streamed, self.text)
         if media_type in _JSON_LINES:
             return "".join(self._streamed(re.split(r"(?<=\n)", text)))
         if media_type == "application/x-www-form-urlencoded":

@@ -1,4 +1,7 @@
-"""Functions that make text of unknown origin safe, and short enough, to display."""
+"""Text for display: what is unsafe or too long in it, suggestions of similar words, and excerpts of files.
+
+Workflow commands of GitHub Actions in text of unknown origin are escaped, so that the runner does not obey them.
+"""
 
 from __future__ import annotations
 

@@ -2,7 +2,7 @@
 
 Two suites may both have a `tools.py`. So modules found in given folders are kept by folder, and are in `sys.modules`
 only while something is imported from that folder: each is imported once, so its classes stay the same, and no suite
-sees another's. `sys.path` is restored after each import.
+sees another's. `sys.path` is restored after each import. `import_extra` imports the packages of an extra.
 """
 
 from __future__ import annotations
@@ -157,14 +157,6 @@ _Modules = dict[str, ModuleType]
 
 _of_folder: Final[dict[Path, _Modules]] = {}
 """The modules imported by this module, by the folder of their top-level module."""
-
-
-def modules_of(folders: Sequence[Path]) -> Mapping[str, ModuleType]:
-    """Return the modules that were imported from these folders so far, by their dotted names."""
-    return {
-        name: module for folder in reversed(folders) for name, module in _of_folder.get(folder, {}).items()
-    }
-
 
 _set_by_modules: Final[dict[Path, dict[str, str | None]]] = {}
 """Environment variables that modules changed during import, by folder. None stands for one that was removed."""
@@ -351,7 +343,8 @@ class ImportScope:
 
     def modules(self) -> Mapping[str, ModuleType]:
         """Return the modules that were imported from the folders so far, by their dotted names."""
-        return modules_of(self.folders)
+        folders = reversed(self.folders)
+        return {name: module for at in folders for name, module in _of_folder.get(at, {}).items()}
 
     @coroutine
     def run(self, work: Coroutine[Any, Any, T]) -> Generator[Any, Any, T]:

@@ -152,26 +152,17 @@ def _readings(loc: tuple[int | str, ...], value: Any) -> Iterable[tuple[tuple[St
 # ---------------------------------------------------------------- messages
 
 
-_EXPECTED: Final[dict[str, str]] = {
-    "string_type": "text",
-    "string_sub_type": "text",
-    "int_type": "a whole number",
-    "int_parsing": "a whole number",
-    "int_from_float": "a whole number",
-    "float_type": "a number",
-    "float_parsing": "a number",
-    "finite_number": "a finite number",
-    "bool_type": "true or false",
-    "bool_parsing": "true or false",
-    "list_type": "a list",
-    "tuple_type": "a list",
-    "set_type": "a list",
-    "dict_type": "a mapping",
-    "mapping_type": "a mapping",
-    "model_type": "a mapping",
-    "model_attributes_type": "a mapping",
-    "none_required": "nothing",
+_ERRORS_BY_TYPE: Final = {
+    "text": ("string_type", "string_sub_type"),
+    "a whole number": ("int_type", "int_parsing", "int_from_float"),
+    "a number": ("float_type", "float_parsing"),
+    "a finite number": ("finite_number",),
+    "true or false": ("bool_type", "bool_parsing"),
+    "a list": ("list_type", "tuple_type", "set_type"),
+    "a mapping": ("dict_type", "mapping_type", "model_type", "model_attributes_type"),
+    "nothing": ("none_required",),
 }
+_EXPECTED: Final = {error: name for name, errors in _ERRORS_BY_TYPE.items() for error in errors}
 _QUOTED: Final = re.compile(r"'((?:[^'\\]|\\.)*)'")
 _PLAIN: Final = re.compile(r"[\w.-][\w ./-]{0,39}")
 _NUMBER: Final = re.compile(r"-?\d+(\.\d+)?")

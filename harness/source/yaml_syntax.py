@@ -93,9 +93,6 @@ class _Stop:
     def indentation(self) -> int:
         return len(self.line) - len(self.line.lstrip(" \t"))
 
-    def number(self, offset: int) -> int:
-        return Lines(self.text).number(offset)
-
 
 def _flaw(start: int, message: str, hint: str = "", *, length: int = 1) -> Flaw:
     return Flaw("syntax", f"not valid YAML: {message}", start, start + length, hint)
@@ -192,7 +189,7 @@ def _second_colon(stop: _Stop) -> Flaw | None:
         message = "the value of a key contains a second ':'"
         return _flaw(stop.at, message, "quote a text that contains ': '")
     start = stop.line_start + stop.indentation
-    above = stop.number(stop.at) - 1
+    above = Lines(stop.text).number(stop.at) - 1
     hint = "wrong indentation, or a text over several lines that has to be quoted"
     message = f"this key is a part of the value in line {above} or above"
     return _flaw(start, message, hint, length=stop.at - start)
