@@ -9,7 +9,6 @@ from typing import TYPE_CHECKING
 import click
 
 from harness.cli import output as exit_code
-from harness.cli.options import flag
 from harness.cli.output import print_problems
 from harness.source.document import shown_path
 
@@ -26,8 +25,8 @@ Exit codes:
 
 @click.command("cassettes", epilog=_EXIT_CODES)
 @click.argument("paths", nargs=-1, metavar="[PATH...]")
-@flag("--prune", help="Delete the cassettes that no scenario names.")
-@flag("--json", "as_json", help="Print the list as JSON.")
+@click.option("--prune", is_flag=True, help="Delete the cassettes that no scenario names.")
+@click.option("--json", "as_json", is_flag=True, help="Print the list as JSON.")
 def command(paths: tuple[str, ...], prune: bool, as_json: bool) -> int:
     """List recordings with their age, and those that are stale, unused or orphaned.
 

@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING, Any, Final
 
 import click
 
-from harness.cli.options import flag
 from harness.cli.output import deliver_json, warnings_at_end
 from harness.errors import FormatError, Problem
 from harness.source.display import did_you_mean
@@ -42,7 +41,7 @@ Exit codes:
 @click.argument("arguments", nargs=-1, required=True, metavar="A [B] [FILE::NAME]")
 @click.option("--scenario", metavar="FILE::NAME", help="Show this scenario in full, with both conversations.")
 @click.option("--json", "as_json", metavar="FILE", help="Write the comparison as JSON; - is stdout.")
-@flag("-v", "--verbose", help="Do not shorten long texts.")
+@click.option("-v", "--verbose", is_flag=True, help="Do not shorten long texts.")
 def command(arguments: tuple[str, ...], scenario: str | None, as_json: str | None, verbose: bool) -> None:
     """List the differences between two runs: scenarios that are worse, better, new, gone, or otherwise changed.
 

@@ -7,7 +7,6 @@ from pathlib import Path
 
 import click
 
-from harness.cli.options import flag
 from harness.cli.output import deliver, deliver_json
 from harness.errors import FormatError, Problem
 from harness.judges.library import METRICS, Prompt, library_prompt, project_prompts
@@ -24,8 +23,10 @@ or for one: judge: {metric: tone, prompt: {file: judges/tone.txt}}
 
 @click.command("judges", epilog=_OWN)
 @click.argument("name", required=False)
-@flag("--library", help="Ignore the project's own prompts.")
-@flag("--json", "json_", help="Print a JSON list of {name, high, sees, needs, file, prompt}.")
+@click.option("--library", is_flag=True, help="Ignore the project's own prompts.")
+@click.option(
+    "--json", "json_", is_flag=True, help="Print a JSON list of {name, high, sees, needs, file, prompt}."
+)
 def command(name: str | None, library: bool, json_: bool) -> None:
     """List the metrics that `judge: {metric: NAME}` may name, or print the prompt of one exactly as it is sent.
 

@@ -261,9 +261,9 @@ def parse(
     read_as = rewrite(text) if rewrite else Rewritten(text, ())
     try:
         if read_as.length > max_bytes:
-            raise Unreadable.at(0, 0, "too-large", f"larger than {max_bytes // 1024**2} MiB")
+            raise Unreadable.one_flaw("too-large", f"larger than {max_bytes // 1024**2} MiB", 0, 0)
         if found := _SURROGATE.search(read_as.text):
-            raise Unreadable.at(*found.span(), "bad-surrogate", "half of a surrogate pair")
+            raise Unreadable.one_flaw("bad-surrogate", "half of a surrogate pair", *found.span())
         if toml:
             value, location = load_toml(read_as.text)
         else:

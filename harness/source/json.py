@@ -30,7 +30,7 @@ def load(text: str) -> tuple[Any, Location]:
     """
     reader = _Reader(text)
     if reader.skip(0) == len(text):
-        raise Unreadable.at(0, 0, "empty-file", "the file is empty")
+        raise Unreadable.one_flaw("empty-file", "the file is empty", 0, 0)
     value, location = reader.value(reader.skip(0), 0)
     end = reader.skip(location[1])
     if end != len(text):
@@ -53,11 +53,11 @@ class _Reader:
     def value(self, at: int, depth: int) -> tuple[Any, Location]:
         self._nodes += 1
         if self._nodes > MAX_NODES:
-            raise Unreadable.at(at, at + 1, "too-many-nodes", f"more than {MAX_NODES:,} values")
+            raise Unreadable.one_flaw("too-many-nodes", f"more than {MAX_NODES:,} values", at, at + 1)
         first = self.text[at : at + 1]
         if first in ("{", "["):
             if depth >= MAX_DEPTH:
-                raise Unreadable.at(at, at + 1, "too-deep", f"nested more than {MAX_DEPTH} levels deep")
+                raise Unreadable.one_flaw("too-deep", f"nested more than {MAX_DEPTH} levels deep", at, at + 1)
             return self._object(at, depth) if first == "{" else self._array(at, depth)
         if first == '"':
             text, end = self._string(at)
@@ -118,7 +118,7 @@ class _Reader:
             hint = "a backslash is written \\\\"
             self.refuse(error.pos, "this is not an escape sequence of JSON", hint=hint)
         if _SURROGATE.search(text):
-            raise Unreadable.at(at, end, "bad-surrogate", "half of a surrogate pair in a text")
+            raise Unreadable.one_flaw("bad-surrogate", "half of a surrogate pair in a text", at, end)
         return text, end
 
     def _number(self, at: int) -> tuple[int | float, Location]:
@@ -146,7 +146,7 @@ class _Reader:
         self.refuse(at, f"expected {what}, {found}", at + len(shown))
 
     def refuse(self, at: int, message: str, end: int | None = None, hint: str = "") -> NoReturn:
-        raise Unreadable.at(at, end or at + 1, "syntax", f"not valid JSON: {message}", hint)
+        raise Unreadable.one_flaw("syntax", f"not valid JSON: {message}", at, end or at + 1, hint)
 
 
 _HEADER: Final = re.compile(r"^[ \t]*(\[\[?)([^\[\]\r\n]+)\]", re.M)
@@ -173,7 +173,7 @@ def load_toml(text: str) -> tuple[Any, Location]:
             lines = text.splitlines(keepends=True)
             at = sum(map(len, lines[: int(found[1]) - 1])) + int(found[2]) - 1
         message = f"not TOML: {message[:1].lower()}{message[1:]}"
-        raise Unreadable.at(at, at + 1, "bad-toml", message) from None
+        raise Unreadable.one_flaw("bad-toml", message, at, at + 1) from None
     return value, _toml_location(value, _extents(text), (), (0, 0, 0, len(text)))
 
 

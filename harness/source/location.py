@@ -49,7 +49,7 @@ class Unreadable(Exception):
         super().__init__("; ".join(flaw.message for flaw in self.flaws))
 
     @classmethod
-    def at(cls, start: int, end: int, code: str, message: str, hint: str = "") -> Self:
+    def one_flaw(cls, code: str, message: str, start: int, end: int, hint: str = "") -> Self:
         """Return the error for one flaw."""
         return cls([Flaw(code, message, start, end, hint)])
 

@@ -67,7 +67,7 @@ def load(text: str, version: Version = "1.1") -> tuple[Any, Location]:
     if builder.flaws:
         raise Unreadable(builder.flaws)
     if builder.root is None:
-        raise Unreadable.at(0, 0, "empty-file", "the file is empty")
+        raise Unreadable.one_flaw("empty-file", "the file is empty", 0, 0)
     return builder.root
 
 
@@ -197,7 +197,9 @@ class _Builder:
         self._documents += 1
         if self._documents > 1:
             start = event.start_mark.index
-            raise Unreadable.at(start, start + 3, "several-documents", "a second YAML document in one file")
+            raise Unreadable.one_flaw(
+                "several-documents", "a second YAML document in one file", start, start + 3
+            )
 
     def _scalar(self, event: Any) -> None:
         text: str = event.value
@@ -223,7 +225,7 @@ class _Builder:
             return self._resolve(text)
         except ValueError:
             message = f"{clip(text, 41)} is not a number or date that exists"
-            raise Unreadable.at(start, end, "bad-value", message, "quote it to keep it text") from None
+            raise Unreadable.one_flaw("bad-value", message, start, end, "quote it to keep it text") from None
 
     def _explicit(self, tag: str, text: str, start: int, end: int) -> Any:
         name = tag.removeprefix(PREFIX)
@@ -232,7 +234,7 @@ class _Builder:
         except KeyError:
             raise _unknown_tag(tag, start, end) from None
         except ValueError:
-            raise Unreadable.at(start, end, "bad-value", f"{text!r} is not a valid {name}") from None
+            raise Unreadable.one_flaw("bad-value", f"{text!r} is not a valid {name}", start, end) from None
 
     def _open(self, event: Any, value: Any, tag: str) -> None:
         start, end = event.start_mark.index, event.end_mark.index
@@ -243,7 +245,7 @@ class _Builder:
             # `{{ name }}`, a placeholder in many templates, is a mapping with a mapping as its key.
             hint = "quote a text that begins with '{{'" if stack[-1].start == start - 1 else ""
             message = "a key must be text, not a list or mapping"
-            raise Unreadable.at(start, start + 1, "key-not-text", message, hint)
+            raise Unreadable.one_flaw("key-not-text", message, start, start + 1, hint)
         self._count(1, start, end)
         if len(stack) >= MAX_DEPTH:
             raise _too_deep(start)
@@ -271,10 +273,12 @@ class _Builder:
         start, end = event.start_mark.index, event.end_mark.index
         if name not in self._anchors:
             message, hint = f"there is no anchor '&{name}' before this", did_you_mean(name, self._anchors)
-            raise Unreadable.at(start, end, "unknown-anchor", message, hint)
+            raise Unreadable.one_flaw("unknown-anchor", message, start, end, hint)
         anchored = self._anchors[name]
         if anchored is None:
-            raise Unreadable.at(start, end, "recursive-alias", f"'*{name}' is used inside '&{name}' itself")
+            raise Unreadable.one_flaw(
+                "recursive-alias", f"'*{name}' is used inside '&{name}' itself", start, end
+            )
         value, children, nodes, height = anchored
         self._count(nodes, start, end)
         if len(self._stack) + height > MAX_DEPTH:
@@ -328,7 +332,7 @@ class _Builder:
         locations: list[Any] = [p[2] for p in children] if isinstance(children, list) else [children]
         if any(type(source) is not dict for source in sources):
             message = "'<<' merges a mapping or a list of mappings"
-            raise Unreadable.at(start, end, "bad-value", f"{message}, not {noun(value)}")
+            raise Unreadable.one_flaw("bad-value", f"{message}, not {noun(value)}", start, end)
         values: dict[str, Any] = {}
         marks: dict[str, Any] = {}
         for source, marked in zip(reversed(sources), reversed(locations), strict=True):
@@ -340,7 +344,7 @@ class _Builder:
         self._nodes += nodes
         if self._nodes > MAX_NODES:
             message = f"more than {MAX_NODES:,} values, with aliases expanded"
-            raise Unreadable.at(start, end, "too-many-nodes", message)
+            raise Unreadable.one_flaw("too-many-nodes", message, start, end)
 
 
 def noun(value: Any) -> str:
@@ -356,8 +360,8 @@ def noun(value: Any) -> str:
 def _unknown_tag(tag: str, start: int, end: int) -> Unreadable:
     shown = tag.replace(PREFIX, "!!")
     message = f"the tag {shown} cannot be used here"
-    return Unreadable.at(start, end, "unknown-tag", message, "write plain YAML data")
+    return Unreadable.one_flaw("unknown-tag", message, start, end, "write plain YAML data")
 
 
 def _too_deep(start: int) -> Unreadable:
-    return Unreadable.at(start, start + 1, "too-deep", f"nested more than {MAX_DEPTH} levels deep")
+    return Unreadable.one_flaw("too-deep", f"nested more than {MAX_DEPTH} levels deep", start, start + 1)
