@@ -24,9 +24,8 @@ from harness.errors import FormatError
 from harness.recording.spending import Spending
 from harness.report.encoding import replace as replace_file
 from harness.report.formatting import cost, plural
-from harness.report.html.evolution_files import SCORE
 from harness.report.html.page import write_page
-from harness.report.reading import RESULTS, read_lines
+from harness.report.reading import RESULTS, SCORE, read_lines
 from harness.report.scenario_runs import is_unanswered, read_run
 from harness.report.summary import Summary
 from harness.report.summary_text import report_paths

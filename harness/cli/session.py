@@ -20,13 +20,13 @@ from harness.errors import FormatError
 from harness.report.console import ProgressReporter, RunReporter, open_console, terminal_asker
 from harness.report.formatting import plural
 from harness.report.repeats import NOT_PASSED
-from harness.report.results import Record, ResultsWriter, record
+from harness.report.results import Record, ResultsWriter, history_writer, record
 from harness.report.summary_text import recorded_lines, report_paths
 from harness.scenario.cassette import check_cassettes
 from harness.scenario.model import Scenario
 from harness.scenario.outcome import Observation, Outcome, RecordingResult
 from harness.settings import Projects, RecordMode
-from harness.source.display import escape_json_commands
+from harness.source.display import escape_json_commands, in_actions
 from harness.source.document import shown_path
 from harness.time.real import real
 from harness.workers.result import ScenarioResult
@@ -232,8 +232,6 @@ def run_selection(
     Raises:
         FormatError: results cannot be written, or two scenarios would write one cassette.
     """
-    from harness.report.github import report_to_github
-    from harness.report.history.file import writer_of
     from harness.report.repeatability import Repeatability
     from harness.scenario.redaction import secrets_of_process
     from harness.secrets.output import redacted_process
@@ -268,7 +266,7 @@ def run_selection(
             traces_limit=settings.traces_limit,
             history=None
             if scored
-            else writer_of(settings, lambda: input_digests(selection.scenarios, projects)),
+            else history_writer(settings, lambda: input_digests(selection.scenarios, projects)),
             repeatability=Repeatability(
                 settings.report,
                 lambda: UnchangedInputs(selection.scenarios, projects, began),
@@ -299,7 +297,9 @@ def run_selection(
     if not scored and (not quiet or session.code):
         for text in report_paths(settings.report):
             click.echo(text, err=to_stderr)
-    if not scored:
+    if not scored and in_actions():
+        from harness.report.github import report_to_github
+
         report_to_github(settings.report, lambda text: click.echo(text, err=to_stderr))
     return session
 

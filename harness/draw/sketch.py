@@ -1,13 +1,18 @@
-"""Prepare a graph for drawing: remove duplicates, assign layers, find back edges and unreachable nodes."""
+"""Prepare a graph for drawing: remove duplicates, assign layers, find back edges and unreachable nodes.
+
+`nodes_of` and `edges_of` name what is drawn of a `Graph`.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Final
 
-from harness.graph.model import END, START, DataEdge
+from harness.graph.events import ConcurrencyLimit, EventGraph
+from harness.graph.model import ANY_NODE, END, GOTO, START, DataEdge, Graph
+from harness.graph.observe import implied_ends
 
 NodeSpec = tuple[str, str]
 EdgeSpec = tuple[str, str, str | None]
@@ -138,3 +143,45 @@ def _longest_paths(names: Sequence[str], edges: Sequence[EdgeSpec]) -> dict[str,
             if not waiting[target]:
                 ready.append(target)
     return layer
+
+
+def nodes_of(graph: Graph) -> list[NodeSpec]:
+    """Return (name, caption) of each node. An event graph adds joins and concurrency limits to the kind."""
+    limits = _limits(graph)
+    nodes = [
+        (node.name, CAPTION.join([node.kind, *_waits(graph, node.name, limits)])) for node in graph.nodes
+    ]
+    return [*nodes, (ANY_NODE, ANY_KIND)] if graph.goto_anywhere else nodes
+
+
+def _waits(graph: Graph, node: str, limits: Sequence[ConcurrencyLimit]) -> Iterator[str]:
+    join = graph.joins.get(node) if isinstance(graph, EventGraph) else None
+    if join is not None:
+        limit = "" if join.timeout_s is None else f" at most {join.timeout_s:g} s"
+        yield f"waits{limit} for {join.requirement}"  # the limit comes first, as a long requirement is cut
+    for concurrency in limits:
+        if concurrency.nodes is not None and node in concurrency.nodes:
+            others = ", ".join(sorted(concurrency.nodes - {node}))
+            yield f"{concurrency.at_once} at once" + (f" with {others}" if others else "")
+
+
+def _limits(graph: Graph) -> Sequence[ConcurrencyLimit]:
+    """Return the limits on some nodes that are worth showing.
+
+    A limit of one run at a time for every single node is the default, and is left out.
+    """
+    limits = graph.limits if isinstance(graph, EventGraph) else ()
+    alone = [limit for limit in limits if limit.nodes is not None and len(limit.nodes) == 1 == limit.at_once]
+    usual = len(alone) == len(graph.nodes) > 1
+    return [limit for limit in limits if not (usual and limit in alone)]
+
+
+def edges_of(graph: Graph) -> list[EdgeSpec]:
+    """Return the edges, including those to any node. Limits on all nodes label the edges from the start."""
+    limits = graph.limits if isinstance(graph, EventGraph) else ()
+    said = ", ".join(f"{limit.at_once} nodes at once" for limit in limits if limit.nodes is None)
+    edges = [
+        (edge.source, edge.target, edge.label or (edge.source == START and said) or None)
+        for edge in (*graph.edges, *implied_ends(graph))
+    ]
+    return [*edges, *((source, ANY_NODE, GOTO) for source in sorted(graph.goto_anywhere))]

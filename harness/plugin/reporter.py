@@ -169,15 +169,14 @@ class Reporter:
 
     def _open_writer(self) -> ResultsWriter:
         if self._writer is None:
-            from harness.report.history.file import writer_of
             from harness.report.repeatability import Repeatability
-            from harness.report.results import ResultsWriter
+            from harness.report.results import ResultsWriter, history_writer
 
             settings = self.settings
             self._writer = ResultsWriter(
                 settings.report,
                 traces_limit=settings.traces_limit,
-                history=writer_of(settings, self._input_digests),
+                history=history_writer(settings, self._input_digests),
                 repeatability=Repeatability(
                     settings.report, self._unchanged_inputs, projects_of(self._config).given_env, self._began
                 ),

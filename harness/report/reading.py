@@ -127,6 +127,7 @@ def _format_value(value: Any) -> str:
 
 FORMAT: Final = "harness-results/1"
 RESULTS: Final = "results.jsonl"
+SCORE: Final = "score.json"
 
 _MAX_LINE: Final = 256 * 1024 * 1024
 """The most bytes read as one line; ordinary lines have a few thousand."""

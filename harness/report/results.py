@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import math
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import suppress
 from pathlib import Path
 from types import TracebackType
@@ -22,7 +22,7 @@ from harness.report.encoding import encode, fits, replace, replace_in_chunks, un
 from harness.report.failure import failed_checks
 from harness.report.junit import JUNIT, junit
 from harness.report.markdown import markdown, since_last_whole
-from harness.report.reading import FORMAT, RESULTS, read_lines
+from harness.report.reading import FORMAT, RESULTS, SCORE, read_lines
 from harness.report.repeats import NOT_PASSED
 from harness.report.summary import Summary
 from harness.report.traces import (
@@ -40,8 +40,9 @@ from harness.source.display import clip, truncated
 if TYPE_CHECKING:
     from harness.report.history.file import HistoryWriter
     from harness.report.repeatability import Repeatability
+    from harness.settings import Settings
 
-_FILES: Final = (RESULTS, "summary.json", "summary.md", "report.html", JUNIT, "score.json")
+_FILES: Final = (RESULTS, "summary.json", "summary.md", "report.html", JUNIT, SCORE)
 _NO_TRACE: Final = '"trace":null}'
 
 
@@ -146,6 +147,15 @@ def _bounded(value: JSON) -> JSON:
 
 def _graph_parts(parts: Mapping[str, Iterable[Any]]) -> dict[str, list[Any]]:
     return {part: sorted(parts.get(part, ()), key=repr) for part in ("nodes", "edges", "branches")}
+
+
+def history_writer(settings: Settings, inputs: Callable[[], Mapping[str, str]]) -> HistoryWriter | None:
+    """Return the writer for the history named in the settings; None if there is none."""
+    if settings.history is None:
+        return None
+    from harness.report.history.file import HistoryWriter
+
+    return HistoryWriter(settings.history, settings.project, inputs)
 
 
 class ResultsWriter:

@@ -10,7 +10,7 @@ from hashlib import sha256
 from typing import Any, Final
 
 from harness.dialects.registry import dialect_of
-from harness.draw.diagram import captions
+from harness.draw.sketch import nodes_of
 from harness.errors import HarnessError, Problem, SourceError, Span
 from harness.graph import observe
 from harness.graph.model import ANY_NODE, GOTO, Graph
@@ -53,7 +53,7 @@ def graph_shape(graph: Graph, manifest: str) -> dict[str, Any]:
     number of the line in the manifest, `file:line` in another file, or None.
     """
     shape = {part: sorted(found, key=repr) for part, found in observe.possible_coverage(graph).items()}
-    kinds = captions(graph)
+    kinds = dict(nodes_of(graph))
     edges = [*graph.edges, *observe.implied_ends(graph)]
     places: dict[str, dict[Any, Span | None]] = {
         "nodes": {node.name: node.span for node in graph.nodes},

@@ -14,7 +14,6 @@ from typing import Any, BinaryIO, Final
 from harness.errors import FormatError, Problem, Span
 from harness.report.encoding import encode
 from harness.report.history.record import FORMAT, RunRecord, Verdicts, revision_of
-from harness.settings import Settings
 from harness.source.document import shown_path
 from harness.time.real import real
 
@@ -82,11 +81,6 @@ class HistoryWriter:
                 _append(file, encode(record.as_json()).encode() + b"\n")
         except OSError as error:
             raise _unwritable(self.file, error) from None
-
-
-def writer_of(settings: Settings, inputs: Callable[[], Mapping[str, str]]) -> HistoryWriter | None:
-    """Return the writer for the history named in the settings; None if there is none."""
-    return None if settings.history is None else HistoryWriter(settings.history, settings.project, inputs)
 
 
 def _append(file: BinaryIO, line: bytes) -> None:

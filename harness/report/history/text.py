@@ -1,13 +1,20 @@
-"""The trends of a history for a terminal: a line for each run, a curve for each figure, and notable scenarios."""
+"""The trends of a history: for a terminal, a line for each run, a curve for each figure, and notable scenarios; for
+report.html, the same as data.
+"""
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Iterator, Sequence
-from typing import Final
+from pathlib import Path
+from typing import Any, Final
 
+from harness.errors import FormatError
 from harness.report.formatting import FIGURES, hanging, plural, some_of
+from harness.report.history.file import read_history
 from harness.report.history.trends import Run, ScenarioTrend, Trends
 from harness.source.display import clip, columns, printable
+from harness.source.document import shown_path
 
 _MAX_SCENARIOS: Final = 20
 _GAP: Final = "  "
@@ -193,3 +200,57 @@ def _at(run: Run | None) -> str:
 def _hanging(text: str, width: int | None) -> Iterator[str]:
     """Wrap a text with hanging indentation."""
     yield from [text] if width is None else hanging(text, max(width, _MIN_WIDTH))
+
+
+_MAX_PAGE_RUNS: Final = 100
+_MAX_PAGE_SCENARIOS: Final = 200
+
+
+def page_data(file: Path) -> dict[str, Any]:
+    """Return the data of the history for report.html; for a file that cannot be read only the reason, as `problem`.
+
+    figures    names of the figures, in the order of those of each run
+    runs       the last runs, the newest last; a figure is [number, text], or null if the run lacks it
+    scenarios  notable ones, the worst first: {id, state, recent: verdicts, when: a description of its changes}
+    """
+    trends = Trends(_MAX_PAGE_RUNS)
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        try:
+            trends.extend(read_history(file))
+        except FormatError as error:
+            return {"name": shown_path(file), "problem": str(error)}
+    found = trends.notable()
+    return {
+        "name": shown_path(file),
+        "problem": "; ".join(str(each.message) for each in caught) or None,
+        "count": trends.count,
+        "left_out": trends.left_out,
+        "figures": [figure.label for figure in FIGURES],
+        "runs": [_page_run(run) for run in trends.runs],
+        "steady": len(trends.scenarios) - len(found),
+        "more": max(0, len(found) - _MAX_PAGE_SCENARIOS),
+        "scenarios": [
+            {
+                "id": trend.label,
+                "state": (state := trends.state(trend)),
+                "recent": [each.verdict for each in trend.recent],
+                "when": describe_trend(trend, state),
+            }
+            for trend in found[:_MAX_PAGE_SCENARIOS]
+        ],
+    }
+
+
+def _page_run(run: Run) -> dict[str, Any]:
+    values = [(figure, figure.of(run.total)) for figure in FIGURES]
+    return {
+        "name": run_name(run),
+        "commit": run.commit,
+        "branch": run.branch,
+        "complete": run.complete,
+        "reason": run.reason,
+        "count": run.total["runs"],
+        "unpriced": bool(run.total.get("unpriced")),
+        "figures": [None if value is None else [value, figure.text(value)] for figure, value in values],
+    }

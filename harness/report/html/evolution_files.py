@@ -1,4 +1,4 @@
-"""Types of the files of an evolution: evolution.json and genomes.jsonl (docs/evolution.md)."""
+"""Read score.json, and the files of an evolution: evolution.json and genomes.jsonl (docs/evolution.md)."""
 
 from __future__ import annotations
 
@@ -12,8 +12,6 @@ from msgspec import Meta, Struct
 from harness.errors import FormatError, Problem, Span
 from harness.report.reading import Amount, Count, Share, decoding_problem
 from harness.source.document import shown_path
-
-SCORE: Final = "score.json"
 
 Signed = Annotated[float, Meta(ge=-1e15, le=1e15)]
 
@@ -74,15 +72,12 @@ class Score(TypedDict):
     pareto: list[str]
 
 
-def read_score(folder: Path) -> Score | None:
-    """Read the score in a results folder; None if there is none.
+def read_score(file: Path) -> Score:
+    """Read a score.json.
 
     Raises:
         FormatError: it cannot be read (`score-damaged`).
     """
-    file = folder / SCORE
-    if not file.is_file():
-        return None
     try:
         raw = file.read_bytes()
     except OSError as error:

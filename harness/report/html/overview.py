@@ -9,7 +9,6 @@ from pathlib import Path
 from typing import Any
 
 from harness.errors import FormatError, Problem
-from harness.report.baseline_file import is_baseline_file
 from harness.report.formatting import cost, percent, plural, score, seconds, unpriced
 from harness.report.html.scenarios import Row, Rows
 from harness.report.reading import read_lines
@@ -47,6 +46,8 @@ class Baseline:
         Raises:
             FormatError: the run cannot be read, or is a baseline file, which lacks the paths and totals of a report.
         """
+        from harness.report.baseline_file import is_baseline_file
+
         if is_baseline_file(run):
             message = f"{shown_path(run)} is a baseline file: it has no paths and no totals, which a report compares"
             hint = "name a folder of results; `harness gate` and `harness compare` take this file"

@@ -2,85 +2,26 @@
 
 from __future__ import annotations
 
-import warnings
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from datetime import datetime
 from functools import cache, partial
 from pathlib import Path
-from typing import Any, Final
+from typing import TYPE_CHECKING, Any, Final
 
-from harness.errors import FormatError
 from harness.report.encoding import encode, replace
 from harness.report.failure import report_argument
-from harness.report.formatting import FIGURES, plural
-from harness.report.history.file import read_history
-from harness.report.history.text import describe_trend, run_name
-from harness.report.history.trends import Run, Trends
+from harness.report.formatting import plural
 from harness.report.html import overview
-from harness.report.html.evolution_files import Score, read_score
 from harness.report.html.manifests import Manifests
 from harness.report.html.overview import Baseline
 from harness.report.html.scenarios import EmbeddedTexts, Row, Rows, by_cause, cause, details_of, trace_of
 from harness.report.html.template import asset, inert, policy, safe, template
-from harness.report.html.variants import MAX_CHANGED, changed_runs, score_view, script_data
-from harness.report.reading import read_lines, results_file
+from harness.report.reading import SCORE, read_lines, results_file
 from harness.report.repeats import NOT_PASSED, Key
 from harness.report.summary import summary_of
-from harness.source.document import shown_path
 
-MAX_RUNS: Final = 100
-MAX_SCENARIOS: Final = 200
-
-
-def history_data(file: Path) -> dict[str, Any]:
-    """Return the data of the history view; for a file that cannot be read only the reason, as `problem`.
-
-    figures    names of the figures, in the order of those of each run
-    runs       the last runs, the newest last; a figure is [number, text], or null if the run lacks it
-    scenarios  notable ones, the worst first: {id, state, recent: verdicts, when: a description of its changes}
-    """
-    trends = Trends(MAX_RUNS)
-    with warnings.catch_warnings(record=True) as caught:
-        warnings.simplefilter("always")
-        try:
-            trends.extend(read_history(file))
-        except FormatError as error:
-            return {"name": shown_path(file), "problem": str(error)}
-    found = trends.notable()
-    return {
-        "name": shown_path(file),
-        "problem": "; ".join(str(each.message) for each in caught) or None,
-        "count": trends.count,
-        "left_out": trends.left_out,
-        "figures": [figure.label for figure in FIGURES],
-        "runs": [_run(run) for run in trends.runs],
-        "steady": len(trends.scenarios) - len(found),
-        "more": max(0, len(found) - MAX_SCENARIOS),
-        "scenarios": [
-            {
-                "id": trend.label,
-                "state": (state := trends.state(trend)),
-                "recent": [each.verdict for each in trend.recent],
-                "when": describe_trend(trend, state),
-            }
-            for trend in found[:MAX_SCENARIOS]
-        ],
-    }
-
-
-def _run(run: Run) -> dict[str, Any]:
-    values = [(figure, figure.of(run.total)) for figure in FIGURES]
-    return {
-        "name": run_name(run),
-        "commit": run.commit,
-        "branch": run.branch,
-        "complete": run.complete,
-        "reason": run.reason,
-        "count": run.total["runs"],
-        "unpriced": bool(run.total.get("unpriced")),
-        "figures": [None if value is None else [value, figure.text(value)] for figure, value in values],
-    }
-
+if TYPE_CHECKING:
+    from harness.report.html.variants import Scoring
 
 Line = Mapping[str, Any]
 
@@ -114,13 +55,13 @@ _SCRIPTS: Final = (
 class Contents:
     """Collects the contents of the page from the lines of a run. `report` is the folder with its traces.
 
-    If there is no room for the details and traces of all runs, those that did not pass have priority. For a score of
-    variants these are the runs that changed, and those of the baseline for the same scenarios.
+    If there is no room for the details and traces of all runs, those that did not pass have priority; for a score of
+    variants, those `changed`.
     """
 
-    def __init__(self, report: Path, score: Score | None = None) -> None:
+    def __init__(self, report: Path, changed: Collection[Key] | None = None) -> None:
         self.rows, self.manifests = Rows(), Manifests()
-        self._changed = None if score is None else changed_runs(score)
+        self._changed = changed
         self.embedded = EmbeddedTexts(MAX_DETAILS, details_of)
         self.traced = EmbeddedTexts(MAX_TRACES, partial(trace_of, report))
 
@@ -175,9 +116,9 @@ def page(
         FormatError: the results, or the score of variants beside them, cannot be read.
     """
     folder = run if run.is_dir() else run.parent
-    score = read_score(folder)
+    scoring = _scoring(folder)
     if contents is None:
-        contents = Contents(folder, score)
+        contents = Contents(folder, scoring and scoring.changed)
         for _ in contents.collecting(read_lines(run)):
             pass
     rows, manifests = contents.rows, contents.manifests
@@ -198,29 +139,28 @@ def page(
         "report": report,
         "removed": [] if baseline is None else [*baseline.removed(rows)],
         "baseline": None if baseline is None else {"name": baseline.name, "total": baseline.total},
-        "history": None if history is None else history_data(history),
-        "score": None if score is None else script_data(score),
+        "history": None if history is None else _history(history),
+        "score": scoring and scoring.script,
     }
-    compared = None if score is None else score_view(score)
+    scored = scoring and scoring.view
     # Totals over all variants mean nothing.
-    tiles = [] if compared else overview.tiles(summary["total"], baseline.total if baseline else None)
+    tiles = [] if scored else overview.tiles(summary["total"], baseline.total if baseline else None)
     return template("page.html").render(
         policy=policy(asset("style.css"), _script()),
         style=safe(asset("style.css")),
         script=safe(_script()),
         data=inert(encode(data)),
-        scored=compared,
-        most_changed=MAX_CHANGED,
+        scored=scored,
         traces=list(conversations.items()),
         runs=[(number, inert(text)) for number, text in texts.items()],
         complete=summary["complete"],
         reason=summary["reason"] or "",
-        headline=f"{compared['headline']}." if compared else overview.headline(rows, baseline),
-        state="scored" if compared else overview.state(summary["total"]),
+        headline=f"{scored['headline']}." if scored else overview.headline(rows, baseline),
+        state="scored" if scored else overview.state(summary["total"]),
         tiles=tiles,
-        facts=_facts(results_file(run), summary, baseline, score, rows),
+        facts=_facts(results_file(run), summary, baseline, scored, rows),
         left_out=_left_out(
-            len(rows) - len(listed), contents.embedded.left_out, contents.traced.left_out, score is not None
+            len(rows) - len(listed), contents.embedded.left_out, contents.traced.left_out, scored is not None
         ),
         changes=[] if baseline is None else overview.changes(rows, baseline),
         report=report,
@@ -228,6 +168,21 @@ def page(
         more_causes=max(0, len(groups) - _MAX_CAUSES),
         suites=summary["suites"],
     )
+
+
+def _scoring(folder: Path) -> Scoring | None:
+    """Return the score of variants in a results folder; None if there is none."""
+    if not (folder / SCORE).is_file():
+        return None
+    from harness.report.html.variants import read_scoring
+
+    return read_scoring(folder / SCORE)
+
+
+def _history(file: Path) -> dict[str, Any]:
+    from harness.report.history.text import page_data
+
+    return page_data(file)
 
 
 def _listed(row: Row, manifest: str, baseline: Baseline | None) -> dict[str, Any]:
@@ -238,14 +193,18 @@ def _listed(row: Row, manifest: str, baseline: Baseline | None) -> dict[str, Any
 
 
 def _facts(
-    results: Path, summary: Mapping[str, Any], baseline: Baseline | None, score: Score | None, rows: Rows
+    results: Path,
+    summary: Mapping[str, Any],
+    baseline: Baseline | None,
+    scored: Mapping[str, Any] | None,
+    rows: Rows,
 ) -> list[str]:
     total = summary["total"]
     facts = [datetime.fromtimestamp(results.stat().st_mtime).strftime("%Y-%m-%d %H:%M")]
-    if score is not None:
+    if scored is not None:
         scenarios = plural(len({row.id for row in rows}), "scenario")
-        variants = plural(len(score["variants"]), "variant")
-        return [*facts, scenarios, f"{variants} with {score['baseline']}", plural(total["runs"], "run")]
+        variants = plural(len(scored["variants"]), "variant")
+        return [*facts, scenarios, f"{variants} with {scored['baseline']}", plural(total["runs"], "run")]
     facts.append(plural(total["scenarios"], "scenario"))
     if total["runs"] != total["scenarios"]:
         facts.append(plural(total["runs"], "run"))

@@ -4,16 +4,17 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from typing import Any, Final
+from pathlib import Path
+from typing import Any, Final, NamedTuple
 
 from harness.report.formatting import answers, p_value, percent, plural, score, seconds, with_interval
-from harness.report.html.evolution_files import ScenarioChange, Score, Variant
+from harness.report.html.evolution_files import ScenarioChange, Score, Variant, read_score
 from harness.report.html.overview import dollars
 from harness.report.html.template import Scale, labels
 from harness.report.repeats import Key
 from harness.source.display import clip
 
-MAX_CHANGED: Final = 200
+_MAX_CHANGED: Final = 200
 """The most scenarios in the table that is shown without the script."""
 _MAX_CHECKS: Final = 4
 _MAX_CHECK: Final = 160
@@ -24,8 +25,34 @@ _WIDTH, _HEIGHT, _EDGE = 460, 250, 24
 _STATES: Final = {"better": "better", "worse": "worse", "no evidence": "even"}
 
 
-def score_view(found: Score) -> dict[str, Any]:
-    """Return the data of a score for the template: {headline, baseline, scale, variants, plots, front, changed}."""
+class Scoring(NamedTuple):
+    """A score of variants in the forms of the page.
+
+    view     for the template: {headline, baseline, scale, variants, plots, front, changed, most}
+    script   for the script: {names, baseline, checks: {variant: {scenario: text}}}; a text names the checks that made
+             a scenario better or worse
+    changed  (id, variant) of the scenarios that changed, for the variant and for the baseline
+    """
+
+    view: dict[str, Any]
+    script: dict[str, Any]
+    changed: frozenset[Key]
+
+
+def read_scoring(file: Path) -> Scoring:
+    """Read a score.json.
+
+    Raises:
+        FormatError: it cannot be read (`score-damaged`).
+    """
+    found = read_score(file)
+    changed = {
+        (each["id"], name) for each in found["changed"] for name in (each["variant"], found["baseline"])
+    }
+    return Scoring(_view(found), _script_data(found), frozenset(changed))
+
+
+def _view(found: Score) -> dict[str, Any]:
     reach = _reach(found["variants"])
     changed: dict[str, list[ScenarioChange]] = {}
     for each in found["changed"]:
@@ -40,6 +67,7 @@ def score_view(found: Score) -> dict[str, Any]:
         "plots": _plots(found),
         "front": found["pareto"],
         "changed": _changed_rows(found),
+        "most": _MAX_CHANGED,
     }
 
 
@@ -219,11 +247,7 @@ def _changed_rows(found: Score) -> list[dict[str, Any]]:
     return [{"id": name, "cells": cells} for name, cells in rows.items()]
 
 
-def script_data(found: Score) -> dict[str, Any]:
-    """Return the data of a score for the script: {names, baseline, checks: {variant: {scenario: text}}}.
-
-    A text names the checks that made a scenario better or worse.
-    """
+def _script_data(found: Score) -> dict[str, Any]:
     checks: dict[str, dict[str, str]] = {}
     for each in found["changed"]:
         texts = each.get("checks", [])
@@ -236,10 +260,3 @@ def script_data(found: Score) -> dict[str, Any]:
         "baseline": found["baseline"],
         "checks": checks,
     }
-
-
-def changed_runs(found: Score) -> frozenset[Key]:
-    """Return (id, variant) of the scenarios that changed, for the variant and for the baseline."""
-    return frozenset(
-        (each["id"], variant) for each in found["changed"] for variant in (each["variant"], found["baseline"])
-    )

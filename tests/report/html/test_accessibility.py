@@ -7,8 +7,8 @@ from typing import Any
 import pytest
 
 from harness.report.history.file import HistoryWriter
-from harness.report.html.evolution_files import SCORE
 from harness.report.html.page import write_page
+from harness.report.reading import SCORE
 from tests.report.html.conftest import HOSTILE, outcome, run_events, write, wrong_path
 from tests.report.html.test_evolution import evolution
 

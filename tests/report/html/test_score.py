@@ -10,8 +10,8 @@ import pytest
 from harness.errors import FormatError
 from harness.report.encoding import encode
 from harness.report.html import page as module
-from harness.report.html.evolution_files import SCORE
 from harness.report.html.page import write_page
+from harness.report.reading import SCORE
 from harness.report.results import line
 from harness.scenario.outcome import CheckResult, Outcome
 from tests.report.html.conftest import HOSTILE, MakeRun, outcome, run_events, write
