@@ -65,14 +65,6 @@ class Composition:
         arrow, path = self.arrows[position], self.layout.paths.get(position)
         return _curve(path) if path else _loop(self.boxes[arrow.source], -1 if arrow.data else 1)
 
-    def caption(self, name: str) -> str:
-        """Return the caption below the name of a node: its kind, and the conditions it waits for."""
-        return _caption(self.graph, name)
-
-    def caption_rows(self, name: str) -> Sequence[str]:
-        """Return the caption as it is drawn: at most `_MAX_CAPTIONS` lines after the kind, each cut to fit."""
-        return _caption_rows(self.graph, name)
-
 
 def compose(
     nodes: Sequence[NodeSpec], edges: Sequence[EdgeSpec], data: Sequence[DataEdge] = ()
@@ -122,14 +114,15 @@ def _position_loop_labels(node: Box, right: Sequence[Box], left: Sequence[Box]) 
             label.y = node.y + (row - (len(labels) - 1) / 2) * label.height
 
 
-def _caption(graph: Sketch, name: str) -> str:
+def caption(graph: Sketch, name: str) -> str:
+    """Return the caption below the name of a node: its kind, and the conditions it waits for."""
     kind = printable(graph.kinds[name])
     return f"{kind} · unreachable" if name in graph.unreachable else kind
 
 
-def _caption_rows(graph: Sketch, name: str) -> Sequence[str]:
-    """Return the kind, then the wrapped conditions that the node waits for."""
-    kind, *more = _caption(graph, name).split(CAPTION)
+def caption_rows(graph: Sketch, name: str) -> Sequence[str]:
+    """Return the caption as it is drawn: at most `_MAX_CAPTIONS` lines after the kind, each cut to fit."""
+    kind, *more = caption(graph, name).split(CAPTION)
     if more and name in graph.unreachable:
         kind = CAPTION.join([kind, more.pop()])
     rows = [row for part in more for row in wrap(part, NAME_LENGTH)]
@@ -145,7 +138,7 @@ def _node_box(graph: Sketch, name: str, sides: Sequence[Sequence[Box]]) -> Box:
     if name in (START, END):
         return Box(20, 20, room=20 + room, headroom=headroom)
     name_width = _text_width(clip(printable(name), NAME_LENGTH), _NAME_LETTER)
-    rows = _caption_rows(graph, name)
+    rows = caption_rows(graph, name)
     caption_width = max(_text_width(row, _CAPTION_LETTER) for row in rows)
     width = max(72.0, name_width + 28, caption_width + 28)
     return Box(width, 44 + CAPTION_ROW * (len(rows) - 1), room=width + room, headroom=headroom)
@@ -210,16 +203,13 @@ def geometry(nodes: Sequence[NodeSpec], edges: Sequence[EdgeSpec]) -> dict[str, 
 
 def _node(drawn: Composition, name: str) -> dict[str, Any]:
     box = drawn.boxes[name]
-    rows = [] if name in (START, END) else drawn.caption_rows(name)
+    rows = [] if name in (START, END) else caption_rows(drawn.graph, name)
     return {
         "name": name,
         "text": clip(printable(name), NAME_LENGTH),
         "captions": [*rows],
         "kind": {START: "start", END: "end"}.get(name, "node"),
-        "x": _round(box.x),
-        "y": _round(box.y),
-        "width": _round(box.width),
-        "height": _round(box.height),
+        **_place(box),
     }
 
 
@@ -240,15 +230,11 @@ def _edge(drawn: Composition, position: int) -> dict[str, Any]:
 
 def _text(drawn: Composition, position: int) -> Mapping[str, Any] | None:
     box = drawn.labels.get(position)
-    if box is None:
-        return None
-    return {
-        "rows": list(drawn.arrows[position].rows),
-        "x": _round(box.x),
-        "y": _round(box.y),
-        "width": _round(box.width),
-        "height": _round(box.height),
-    }
+    return None if box is None else {"rows": list(drawn.arrows[position].rows), **_place(box)}
+
+
+def _place(box: Box) -> dict[str, float]:
+    return {name: _round(getattr(box, name)) for name in ("x", "y", "width", "height")}
 
 
 def _round(value: float) -> float:

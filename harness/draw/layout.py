@@ -85,9 +85,12 @@ def arrange(graph: Sketch, nodes: Mapping[str, Box], labels: Mapping[int, Box]) 
     chains: dict[int, list[Box]] = {}
     for position, (source, target) in enumerate(graph.arrows):
         if source != target:
-            level = graph.layer[source] == graph.layer[target]
-            join = _arch if level else _chain
-            chain = join(layers, graph.layer, (source, target), nodes, labels.get(position))
+            ends, label = (nodes[source], nodes[target]), labels.get(position)
+            begin, end = 2 * graph.layer[source], 2 * graph.layer[target]
+            level = begin == end
+            chain = (
+                _arch(layers[begin - 1], ends, label) if level else _chain(layers, ends, (begin, end), label)
+            )
             for bend in chain[1:-1]:
                 bend.weight = 1.0 if position < len(graph.edges) else _DATA_WEIGHT
             chains[position] = chain
@@ -104,41 +107,31 @@ def arrange(graph: Sketch, nodes: Mapping[str, Box], labels: Mapping[int, Box]) 
 
 
 def _chain(
-    layers: Sequence[list[Box]],
-    layer: Mapping[str, int],
-    ends: tuple[str, str],
-    nodes: Mapping[str, Box],
-    label: Box | None,
+    layers: Sequence[list[Box]], ends: tuple[Box, Box], depths: tuple[int, int], label: Box | None
 ) -> list[Box]:
-    """Connect source and target by a box in every layer between them; the label is the middle one."""
-    upper, lower = sorted(ends, key=layer.__getitem__)
-    depths = range(2 * layer[upper] + 1, 2 * layer[lower])
-    bends = [Box(0, 0, room=_BEND_ROOM, upright=depth % 2 == 0) for depth in depths]
+    """Connect source and target by a box in every layer between theirs; the label is the middle one."""
+    between = range(min(depths) + 1, max(depths))
+    bends = [Box(0, 0, room=_BEND_ROOM, upright=depth % 2 == 0) for depth in between]
     if label:
         bends[len(bends) // 2 // 2 * 2] = label  # bends with an even index are between two layers of nodes
-    for depth, bend in zip(depths, bends, strict=True):
+    for depth, bend in zip(between, bends, strict=True):
         layers[depth].append(bend)
-    chain = [nodes[upper], *bends, nodes[lower]]
+    upper, lower = ends if depths[0] < depths[1] else ends[::-1]
+    chain = [upper, *bends, lower]
     for above, below in pairwise(chain):
         above.below.append(below)
         below.above.append(above)
-    return chain if upper == ends[0] else chain[::-1]
+    return chain if upper is ends[0] else chain[::-1]
 
 
-def _arch(
-    layers: Sequence[list[Box]],
-    layer: Mapping[str, int],
-    ends: tuple[str, str],
-    nodes: Mapping[str, Box],
-    label: Box | None,
-) -> list[Box]:
+def _arch(above: list[Box], ends: tuple[Box, Box], label: Box | None) -> list[Box]:
     """Connect source and target by a box in the layer above theirs. The first layer needs none: it has one node."""
     top = label or Box(0, 0, room=_BEND_ROOM)
-    layers[2 * layer[ends[0]] - 1].append(top)
-    for name in ends:
-        top.below.append(nodes[name])
-        nodes[name].above.append(top)
-    return [nodes[ends[0]], top, nodes[ends[1]]]
+    above.append(top)
+    for node in ends:
+        top.below.append(node)
+        node.above.append(top)
+    return [ends[0], top, ends[1]]
 
 
 def _mark_disconnected(start: Box, layers: Sequence[Sequence[Box]]) -> None:

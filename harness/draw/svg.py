@@ -8,7 +8,16 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping, Sequence
 
-from harness.draw.composition import CAPTION_ROW, LABEL_ROW, NAME_LENGTH, Arrow, Composition, compose
+from harness.draw.composition import (
+    CAPTION_ROW,
+    LABEL_ROW,
+    NAME_LENGTH,
+    Arrow,
+    Composition,
+    caption,
+    caption_rows,
+    compose,
+)
 from harness.draw.layout import Box, Layout
 from harness.draw.sketch import CAPTION, EdgeSpec, NodeSpec, Sketch
 from harness.graph.model import END, START, DataEdge
@@ -86,17 +95,16 @@ def _node(drawn: Composition, name: str, box: Box, colours: Mapping[str, tuple[s
     graph = drawn.graph
     if name in (START, END):
         return _end(name, box)
-    caption = drawn.caption(name)
     border, fill = colours[graph.kinds[name]]
     ink, dashes = _INK, ""
     if name in graph.unreachable:
         border, fill, ink, dashes = _FAINT_LINE, "#ffffff", _FAINT_INK, ' stroke-dasharray="4 3"'
     if graph.kinds[name] == "undeclared":
         border = _ERROR_LINE
-    rows = [*enumerate(drawn.caption_rows(name))]
+    rows = [*enumerate(caption_rows(graph, name))]
     middle = box.y - CAPTION_ROW * (len(rows) - 1) / 2
     return (
-        f"<g><title>{xml(name)} ({xml(caption)})</title>"
+        f"<g><title>{xml(name)} ({xml(caption(graph, name))})</title>"
         f'<rect x="{box.x - box.width / 2:.1f}" y="{box.y - box.height / 2:.1f}" rx="9"'
         f' width="{box.width:.1f}" height="{box.height:.1f}" fill="{fill}" stroke="{border}"'
         f' stroke-width="1.4"{dashes}/>'

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any, Final
 
 from harness.errors import FormatError, Problem
-from harness.gate.changes import CHANGES, DEFAULT_CONFIDENCE, change_rule, proven_no_worse
+from harness.gate.changes import DEFAULT_CONFIDENCE, change_rule, proven_no_worse
 from harness.gate.policy import WITH_BASELINE, Policy, Rules, Scope, default_rules
 from harness.gate.rules import RUN_RULES, NothingToJudge, allow_removed, max_errors, no_drift, no_new_failures
 from harness.gate.ruling import Part, Ruling, ScopedCoverage, part_of
@@ -100,7 +100,7 @@ def judge(
     compared = _read_baseline(policy, baseline, partial)
     pairing = None if compared is None else _pair_with_baseline(compared, read, partial)
     notes, summary = _notes(read, compared, pairing, partial), sums.as_json()
-    evaluation = _RuleEvaluation(policy, compared is not None, partial, history)
+    evaluation = _RuleEvaluation(policy, compared is not None, history)
     for number, scope in enumerate(scopes):
         graphs = coverage[number].summary()
         at = None if scope is None else number - 1
@@ -210,9 +210,8 @@ def _part_name(scope: tuple[Scope, str] | None) -> str:
 class _RuleEvaluation:
     """Applies the rules of a policy to parts of a run, and collects the rulings and problems."""
 
-    def __init__(self, policy: Policy, has_baseline: bool, partial: bool, history: Path | None) -> None:
-        self._policy, self._has_baseline, self._partial = policy, has_baseline, partial
-        self._history = history
+    def __init__(self, policy: Policy, has_baseline: bool, history: Path | None) -> None:
+        self._policy, self._has_baseline, self._history = policy, has_baseline, history
         self.rulings: list[Ruling] = []
         self.problems: list[Problem] = []
 
@@ -254,20 +253,14 @@ class _RuleEvaluation:
         confidence = rules.confidence or self._policy.rules.confidence or DEFAULT_CONFIDENCE
         if rule == "proven_no_worse":
             return [*proven_no_worse(part, bound.bounds, confidence)]
-        return [self._ruling(rule, bound, part, rules, confidence)]
-
-    def _ruling(self, rule: str, bound: Any, part: Part, rules: Rules, confidence: float) -> Ruling:
         if rule in RUN_RULES:
-            return RUN_RULES[rule](part, bound)
-        if rule == "allow_removed":
-            return allow_removed(part, bound)
+            return [RUN_RULES[rule](part, bound)]
         if rule == "no_drift":
-            return no_drift(part, confidence, self._history)
+            return [no_drift(part, confidence, self._history)]
         if rule == "no_new_failures":
             allowed = rules.rules.get("allow_removed", self._policy.rules.rules.get("allow_removed", False))
-            return no_new_failures(part, confidence, gone_counts=not allowed)
-        assert rule in CHANGES
-        return change_rule(rule, part, bound, confidence)
+            return [no_new_failures(part, confidence, gone_counts=not allowed)]
+        return [change_rule(rule, part, bound, confidence)]
 
     def _refuse(self, code: str, message: str, at: int | None, key: str, hint: str = "") -> None:
         self.problems.append(self._policy.problem(code, message, at, key, hint))

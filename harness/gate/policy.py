@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Annotated, Any, Final, Literal
+from typing import Annotated, Any, ClassVar, Final, Literal, Self
 
 from pydantic import BeforeValidator, ConfigDict, Field, model_validator
 
@@ -53,46 +53,43 @@ Amount = Annotated[float, Field(ge=0)]
 Count = Annotated[int, Field(ge=0)]
 
 
-class MinCoverage(Strict):
+class Shares(Strict):
+    """A rule with several shares, at least one of which is set."""
+
+    without_any: ClassVar[str]
+
+    @model_validator(mode="after")
+    def _has_a_share(self) -> Self:
+        if not self.bounds:
+            raise mistaken(Mistake(self.without_any, hint=f"known: {', '.join(type(self).model_fields)}"))
+        return self
+
+    @property
+    def bounds(self) -> dict[str, float]:
+        """The shares that are set."""
+        return {name: getattr(self, name) for name in self.written(*type(self).model_fields)}
+
+
+class MinCoverage(Shares):
     """Minimum shares of each graph that must be covered."""
 
     model_config = ConfigDict(title="min_coverage")
+    without_any = "min_coverage bounds nothing"
 
     nodes: Share = LEFT_OUT
     edges: Share = LEFT_OUT
     branches: Share = LEFT_OUT
 
-    @model_validator(mode="after")
-    def _bounds_something(self) -> MinCoverage:
-        if not self.bounds:
-            raise mistaken(Mistake("min_coverage bounds nothing", hint="known: nodes, edges, branches"))
-        return self
 
-    @property
-    def bounds(self) -> dict[str, float]:
-        """The shares that are set."""
-        return {part: getattr(self, part) for part in self.written("nodes", "edges", "branches")}
-
-
-class ProvenNoWorse(Strict):
+class ProvenNoWorse(Shares):
     """Shares by which figures may be worse than in the baseline, which the run has to prove."""
 
     model_config = ConfigDict(title="proven_no_worse")
+    without_any = "proven_no_worse names no figure"
 
     fitness: Share = LEFT_OUT
     latency: Share = LEFT_OUT
     cost: Share = LEFT_OUT
-
-    @model_validator(mode="after")
-    def _proves_something(self) -> ProvenNoWorse:
-        if not self.bounds:
-            raise mistaken(Mistake("proven_no_worse names no figure", hint="known: fitness, latency, cost"))
-        return self
-
-    @property
-    def bounds(self) -> dict[str, float]:
-        """The shares that are set."""
-        return {figure: getattr(self, figure) for figure in self.written("fitness", "latency", "cost")}
 
 
 class Rules(Strict):

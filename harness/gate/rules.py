@@ -6,9 +6,9 @@ Each rule is a function of the part that it applies to and its bound. A rule tha
 
 from __future__ import annotations
 
-import math
 import random
 from collections.abc import Callable, Iterable, Sequence
+from functools import partial
 from math import fsum
 from pathlib import Path
 from typing import Any, Final
@@ -45,7 +45,7 @@ class NothingToJudge(Exception):
 def min_pass_rate(part: Part, bound: float) -> Ruling:
     """Judge the share of runs that passed; repeats that cannot differ count once."""
     rate = _figure_of(part, "pass_rate")
-    blamed = [_by_verdict(part, scenario) for scenario in part.scenarios if _fails(scenario)]
+    blamed = [_by_verdict(part, each) for each in part.scenarios if each.verdict in NOT_PASSED]
     return Ruling("min_pass_rate", part.scope, rate, bound, rate >= bound - TOLERANCE, scenarios=blamed)
 
 
@@ -60,17 +60,9 @@ def min_fitness(part: Part, bound: float) -> Ruling:
     )  # fmt: skip
 
 
-def max_p50_latency(part: Part, bound: float) -> Ruling:
-    """Judge the median of the virtual latency."""
-    return _latency("max_p50_latency", "p50", part, bound)
-
-
-def max_p95_latency(part: Part, bound: float) -> Ruling:
-    """Judge the 95th percentile of the virtual latency."""
-    return _latency("max_p95_latency", "p95", part, bound)
-
-
-def _latency(rule: str, percentile: str, part: Part, bound: float) -> Ruling:
+def max_latency(percentile: str, part: Part, bound: float) -> Ruling:
+    """Judge a percentile of the virtual latency."""
+    rule = f"max_{percentile}_latency"
     value = part.group["latency"][percentile]
     if value is None:
         return Ruling(rule, part.scope, None, bound, False, note="no run finished")
@@ -101,7 +93,7 @@ def max_tokens(part: Part, bound: float) -> Ruling:
 
 def _sum(rule: str, figure: str, value: float, part: Part, bound: float) -> Ruling:
     def total(repeats: Iterable[Repeat]) -> float:
-        return math.fsum(_values_of(repeats, figure))
+        return fsum(_values_of(repeats, figure))
 
     calls, tokens = part.group["llm_calls"], part.group["tokens"]["total"]
     note = f"{plural(calls, 'call')} of models, none of which reports tokens" if calls and not tokens else ""
@@ -193,10 +185,6 @@ def _figure_of(part: Part, figure: str) -> float:
     return float(value)
 
 
-def _fails(scenario: ScenarioRuns) -> bool:
-    return scenario.verdict in NOT_PASSED
-
-
 def _by_verdict(part: Part, scenario: ScenarioRuns) -> AffectedScenario:
     pair = part.pairs_by_key.get(scenario.key)
     return AffectedScenario.of(scenario, pair, pair.before.verdict if pair else None, scenario.verdict)
@@ -214,7 +202,7 @@ def _values_of(repeats: Iterable[Repeat], figure: str) -> list[float]:
 
 
 def _mean(values: Sequence[float]) -> float:
-    return math.fsum(values) / len(values)
+    return fsum(values) / len(values)
 
 
 def _passed(repeats: Iterable[Repeat]) -> str:
@@ -222,13 +210,13 @@ def _passed(repeats: Iterable[Repeat]) -> str:
     return f"{verdicts.count('passed')} of {len(verdicts)} passed"
 
 
+_RULES: Final[tuple[Rule, ...]] = (
+    min_pass_rate, min_fitness, max_cost, max_tokens, max_flaky, max_errors, min_coverage, allow_removed,
+)  # fmt: skip
 RUN_RULES: Final[dict[str, Rule]] = {
-    rule.__name__: rule
-    for rule in (
-        min_pass_rate, min_fitness, max_p50_latency, max_p95_latency, max_cost, max_tokens, max_flaky, max_errors,
-        min_coverage,
-    )
-}  # fmt: skip
+    **{rule.__name__: rule for rule in _RULES},
+    **{f"max_{name}_latency": partial(max_latency, name) for name in ("p50", "p95")},
+}
 
 
 _SEED: Final = 0

@@ -1,10 +1,10 @@
-"""The verdict of a gate for a terminal: a line per rule, and the affected scenarios below a rule that fails."""
+"""The verdict of a gate for a terminal and as Markdown: the rules, and the affected scenarios of those that fail."""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Sequence
-from typing import Any
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from typing import Any, Final
 
 from harness.errors import Problem
 from harness.gate.changes import CHANGES, PROVABLE
@@ -14,8 +14,22 @@ from harness.report.formatting import cost, p_value, percent, plural, seconds
 from harness.report.markdown import bounded, code, escape
 from harness.source.display import clip, printable
 
-_SECONDS = ("max_p50_latency", "max_p95_latency")
-_SHARES = ("min_pass_rate",)
+_AMOUNTS: Final[Mapping[str, Callable[[float], str]]] = {
+    "min_pass_rate": percent,
+    "min_fitness": "{:.3f}".format,
+    "max_p50_latency": seconds,
+    "max_p95_latency": seconds,
+    "max_cost": lambda value: f"${cost(value)}",
+}
+"""The formats of figures; numbers without a unit have none here."""
+_OF_SCENARIOS: Final = _AMOUNTS | {
+    "min_fitness": "{:.2f}".format,
+    "max_fitness_drop": "{:.2f}".format,
+    "max_latency_increase": seconds,
+    "max_cost_increase": cost,
+}
+"""The same, of one scenario."""
+_NUMBER: Final = "{:,.10g}".format
 _COUNTED = {
     "max_flaky": "flaky scenario",
     "max_errors": "error",
@@ -37,7 +51,7 @@ def figure_text(ruling: Ruling) -> str:
         return ", ".join(f"{percent(share)} of {kind}" for kind, share in actual.items())
     if rule in _COUNTED:
         return plural(actual, _COUNTED[rule])
-    return _amount(rule, actual)
+    return _AMOUNTS.get(rule, _NUMBER)(actual)
 
 
 def bound_text(ruling: Ruling) -> str:
@@ -53,7 +67,7 @@ def bound_text(ruling: Ruling) -> str:
         return "at least " + ", ".join(f"{percent(share)} of {kind}" for kind, share in value.items())
     if rule in ("no_new_failures", "allow_removed"):
         return "any" if value is True else "none"
-    return f"at {'least' if rule.startswith('min_') else 'most'} {_amount(rule, value)}"
+    return f"at {'least' if rule.startswith('min_') else 'most'} {_AMOUNTS.get(rule, _NUMBER)(value)}"
 
 
 def change_text(ruling: Ruling, affected: AffectedScenario) -> str:
@@ -70,21 +84,7 @@ def change_text(ruling: Ruling, affected: AffectedScenario) -> str:
 def _value(rule: str, value: Any) -> str:
     if value is None or isinstance(value, str):
         return value or "–"
-    if rule == "max_latency_increase":
-        return seconds(value)
-    if rule == "max_cost_increase":
-        return cost(value)
-    return f"{value:.2f}" if rule in ("min_fitness", "max_fitness_drop") else _amount(rule, value)
-
-
-def _amount(rule: str, value: float) -> str:
-    if rule in _SECONDS:
-        return seconds(value)
-    if rule in _SHARES:
-        return percent(value)
-    if rule == "max_cost":
-        return f"${cost(value)}"
-    return f"{value:.3f}" if rule == "min_fitness" else f"{value:,.10g}"
+    return _OF_SCENARIOS.get(rule, _NUMBER)(value)
 
 
 def _change(ruling: Ruling) -> str:
@@ -166,7 +166,7 @@ def limited(details: list[str]) -> Iterator[str]:
 
 
 _MAX_SCENARIOS = 25
-_MARKDOWN_MESSAGE_LENGTH = 300
+_MAX_MESSAGE = 300
 
 
 def markdown(verdict: Verdict) -> str:
@@ -204,8 +204,6 @@ def _failed(ruling: Ruling, printed: set[str]) -> Iterator[str]:
     yield from (f"- {escape(line)}" for line in limited(list(ruling.details)))
     for scenario in ruling.scenarios[:_MAX_SCENARIOS]:
         yield f"- {code(scenario.label)}: {escape(change_text(ruling, scenario))}"
-        yield from (
-            f"  - {escape(clip(check, _MARKDOWN_MESSAGE_LENGTH))}" for check in checks_once(scenario, printed)
-        )
+        yield from (f"  - {escape(clip(check, _MAX_MESSAGE))}" for check in checks_once(scenario, printed))
     if len(ruling.scenarios) > _MAX_SCENARIOS:
         yield f"- … and {plural(len(ruling.scenarios) - _MAX_SCENARIOS, 'more scenario')}"

@@ -28,6 +28,7 @@ from typing import TYPE_CHECKING, Final, NamedTuple
 from harness.statistics.ratio_interval import (
     PairedValues,
     RatioEstimate,
+    least_number,
     means,
     ratio_estimate,
     sampling_units,
@@ -35,9 +36,8 @@ from harness.statistics.ratio_interval import (
 
 if TYPE_CHECKING:
     import numpy as np
-    from numpy.typing import NDArray
 
-    Values = NDArray[np.float64]
+    from harness.statistics.ratio_interval import Values
 
 ALPHA: Final = 0.05
 _EXACT: Final = 14
@@ -226,15 +226,8 @@ def tipping_point(scenarios: Sequence[PairedValues], level: float) -> int | None
     weight = sum(each.weight for each in scenarios) / len(scenarios)
     opposite = PairedValues([(1.0, 0.0) if now.estimate > 0 else (0.0, 1.0)], weight)
 
-    def holds(more: int) -> bool:
+    def is_undone(more: int) -> bool:
         found = paired_difference([*scenarios, *[opposite] * more])
-        return found.p <= level and (found.estimate > 0) == (now.estimate > 0)
+        return found.p > level or (found.estimate > 0) != (now.estimate > 0)
 
-    high = 1
-    while holds(high) and high < _MOST:
-        high *= 2
-    low = high // 2
-    while low + 1 < high:
-        middle = (low + high) // 2
-        low, high = (middle, high) if holds(middle) else (low, middle)
-    return high
+    return least_number(is_undone, first=1, most=_MOST)

@@ -17,10 +17,7 @@ from typing import TYPE_CHECKING, Final, NamedTuple
 from harness.statistics.paired_difference import holm, sign_flip_p
 
 if TYPE_CHECKING:
-    import numpy as np
-    from numpy.typing import NDArray
-
-    Values = NDArray[np.float64]
+    from harness.statistics.ratio_interval import Values
 
 _RATES: Final = 501
 _MOST_TABLES: Final = 10_000

@@ -161,16 +161,16 @@ def ratio_estimate(changes: Values, counts: Values, ranges: Values) -> RatioEsti
     return RatioEstimate(value, error, effective - 1, sqrt(squares / (n - 1)), sqrt(range_))
 
 
-def least_number(holds: Callable[[int], bool]) -> int:
-    """Return the smallest number from 2 to `MOST` for which a condition holds that holds for all larger ones."""
-    high = 2
-    while not holds(high) and high < MOST:
+def least_number(holds: Callable[[int], bool], first: int = 2, most: int = MOST) -> int:
+    """Return the smallest number from `first` to `most` for which a condition, monotonic in it, holds."""
+    high = first
+    while not holds(high) and high < most:
         high *= 2
     low = high // 2
     while low + 1 < high:
         middle = (low + high) // 2
         low, high = (low, middle) if holds(middle) else (middle, high)
-    return min(high, MOST)
+    return min(high, most)
 
 
 @dataclass(frozen=True, slots=True)

@@ -30,10 +30,7 @@ from harness.statistics.paired_difference import weighted_changes
 from harness.statistics.ratio_interval import MOST, PairedValues, least_number, student_quantile
 
 if TYPE_CHECKING:
-    import numpy as np
-    from numpy.typing import NDArray
-
-    Values = NDArray[np.float64]
+    from harness.statistics.ratio_interval import Values
 
 POWER: Final = 0.8
 
