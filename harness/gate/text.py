@@ -22,7 +22,8 @@ _AMOUNTS: Final[Mapping[str, Callable[[float], str]]] = {
     "max_cost": lambda value: f"${cost(value)}",
 }
 """The formats of figures; numbers without a unit have none here."""
-_OF_SCENARIOS: Final = _AMOUNTS | {
+_OF_SCENARIOS: Final[Mapping[str, Callable[[float], str]]] = {
+    **_AMOUNTS,
     "min_fitness": "{:.2f}".format,
     "max_fitness_drop": "{:.2f}".format,
     "max_latency_increase": seconds,

@@ -22,6 +22,7 @@ from typing import Any, Final
 from harness.errors import FormatError, Problem
 from harness.report.encoding import encode
 from harness.report.formatting import plural, some_of
+from harness.report.group import PARTS
 from harness.report.reading import RESULTS
 from harness.report.repeats import WORST_FIRST, Key
 from harness.report.scenario_runs import Repeat, Run, ScenarioRuns, read_run
@@ -30,7 +31,6 @@ from harness.source.document import hint_for_missing, shown_path
 FORMAT: Final = "harness-baseline/1"
 _MAX_BYTES: Final = 500_000_000
 _FIGURES: Final = ("score", "latency", "tokens", "cost")
-_PARTS: Final = ("nodes", "edges", "branches")
 
 
 def baseline_text(run: Run) -> str:
@@ -150,7 +150,7 @@ def _run(name: str, document: Mapping[str, Any]) -> Run:
     if not scenarios:
         raise ValueError("it has no scenarios")
     coverage = {
-        str(manifest): {part: _counts(manifest, parts[part]) for part in _PARTS}
+        str(manifest): {part: _counts(manifest, parts[part]) for part in PARTS}
         for manifest, parts in document["coverage"].items()
     }
     return Run(name, scenarios, coverage=coverage)

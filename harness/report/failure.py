@@ -18,13 +18,8 @@ from harness.source.display import clip, printable
 from harness.source.document import shown_path
 
 
-def rerun_command(outcome: Outcome) -> str:
-    """Return the command that runs the scenario again, with seed, repeat and variant as a comment."""
-    return rerun_text(outcome.id, outcome.seed, outcome.repeat, outcome.variant)
-
-
 def rerun_text(scenario: str, seed: int, repeat: int, variant: str | None) -> str:
-    """Return the same command for a scenario given by its id."""
+    """Return the command that runs a scenario again, given by its id, with seed, repeat and variant as a comment."""
     more = [f"seed {seed}"]
     more += [f"repeat {repeat}"] if repeat else []
     more += [f"variant {variant}"] if variant else []
@@ -233,7 +228,8 @@ def _facts(
         shown = [str(error.get("message")) for error in (observed.error, *observed.raised) if error]
         facts += _last_items("calls", observed.calls, partial(_call, shown=shown))
     facts += _same_failures(same)
-    facts.append(("rerun", rerun_command(outcome)))
+    rerun = rerun_text(outcome.id, outcome.seed, outcome.repeat, outcome.variant)
+    facts.append(("rerun", rerun))
     if report is not None and (command := trace_command(outcome)):
         facts.append(("trace", command + report_argument(Path(outcome.suite), report)))
     return (f"  {label:<6} {text}".rstrip() for label, text in facts)

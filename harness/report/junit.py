@@ -5,32 +5,23 @@ It has what pytest's `--junitxml` has (one case for all repeats, the same proper
 
 from __future__ import annotations
 
-import math
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from itertools import groupby
 from math import fsum
 from statistics import fmean
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Final
 from xml.sax.saxutils import escape
 
-from harness.report.repeats import NOT_PASSED, worst
+from harness.report.repeats import NOT_PASSED, Line, worst
 from harness.source.display import clip, printable
 
 if TYPE_CHECKING:
     from harness.scenario.outcome import Outcome
 
 
-PropertiesLine = Mapping[str, Any]
-"""A mapping with some fields of a line of results.jsonl: `verdict`, `score`, `latency`, `usage`."""
-
-
-def _verdict(runs: Sequence[PropertiesLine]) -> str:
-    return worst(run["verdict"] for run in runs)
-
-
-PROPERTIES: Final[Mapping[str, Callable[[Sequence[PropertiesLine]], float | str]]] = {
-    "verdict": _verdict,
+PROPERTIES: Final[Mapping[str, Callable[[Sequence[Line]], float | str]]] = {
+    "verdict": lambda runs: worst(run["verdict"] for run in runs),
     "score": lambda runs: fmean(run["score"] or 0.0 for run in runs),
     "latency": lambda runs: max(run["latency"]["total"] or 0.0 for run in runs),
     "input_tokens": lambda runs: sum(run["usage"]["input_tokens"] or 0 for run in runs),
@@ -40,13 +31,13 @@ PROPERTIES: Final[Mapping[str, Callable[[Sequence[PropertiesLine]], float | str]
 """Over all runs of a scenario: the worst verdict, mean score, longest virtual latency, sums of tokens and cost."""
 
 
-def properties(runs: Sequence[PropertiesLine]) -> list[tuple[str, str]]:
+def properties(runs: Sequence[Line]) -> list[tuple[str, str]]:
     """Return (name, text) of each property of a scenario; empty if it has no runs."""
     values = [(name, of(runs)) for name, of in PROPERTIES.items() if runs]
     return [(name, value if isinstance(value, str) else _number(value)) for name, value in values]
 
 
-def measured(outcome: Outcome) -> PropertiesLine:
+def measured(outcome: Outcome) -> Line:
     """Return the fields that properties are computed from, for an outcome that has not become a line yet."""
     observed = outcome.observed
     return {
@@ -65,8 +56,6 @@ JUNIT: Final = "junit.xml"
 _COUNTED: Final = {"failed": "failures", "error": "errors", "skipped": "skipped"}
 _MAX_MESSAGE: Final = 2_000
 _IN_ATTRIBUTES: Final = {'"': "&quot;", "\r": "&#13;", "\n": "&#10;", "\t": "&#09;"}
-
-Line = Mapping[str, Any]
 
 
 def junit(lines: Iterable[Line], incomplete: str = "") -> Iterator[bytes]:
@@ -90,7 +79,7 @@ def _suite(name: str, lines: Iterable[Line], incomplete: str) -> Iterator[bytes]
         cases.append(case.encode())
     attributes = {"name": printable(name), "tests": str(len(cases))}
     attributes |= {counted: str(counts[result]) for result, counted in _COUNTED.items()}
-    attributes["time"] = f"{math.fsum(walls):.3f}"
+    attributes["time"] = f"{fsum(walls):.3f}"
     found = [("complete", "false"), ("reason", incomplete)] if incomplete else []
     yield f"<testsuite{_attributes(attributes)}>\n{_properties(found) if found else ''}".encode()
     yield from cases
@@ -168,4 +157,4 @@ def _attributes(values: Mapping[str, str]) -> str:
 
 
 def _wall(runs: Sequence[Line]) -> float:
-    return math.fsum(run["wall"] or 0.0 for run in runs)
+    return fsum(run["wall"] or 0.0 for run in runs)

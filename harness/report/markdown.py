@@ -12,6 +12,7 @@ from itertools import islice
 from typing import TYPE_CHECKING, Any, Final
 
 from harness.report.formatting import FIGURES, cost_of, distinct, percent, plural, score, seconds
+from harness.report.group import PARTS
 from harness.report.summary import GROUPS
 from harness.report.summary_text import worst_first
 from harness.source.display import clip, printable
@@ -97,7 +98,7 @@ def markdown(summary: Mapping[str, Any], changes: Sequence[str] = (), *, by: str
     """
     parts = [
         _headline(summary["total"], _left_out(summary, "flaky")),
-        *_incomplete(summary),
+        *([f"**Not a whole run**: {escape(summary['reason'])}."] if summary["reason"] else []),
         *_failures(summary),
         *changes,
         *_untaken(summary["coverage"]),
@@ -122,17 +123,10 @@ def _headline(total: Mapping[str, Any], flaky_left_out: int) -> str:
     ]
     counts = [f"{total['passed']} passed"]
     counts += [f"{total[name]} {name}" for name in ("failed", "errors", "skipped") if total[name]]
-    named = listed((_flaky(entry) for entry in total["flaky"]), left_out=flaky_left_out)
+    passed = (f"{name_of(each)} ({each['passed']} of {each['runs']} passed)" for each in total["flaky"])
+    named = listed(passed, left_out=flaky_left_out)
     flaky = f"\n\nFlaky: {named}" if total["flaky"] else ""
     return f"## Scenarios: {', '.join(counts)}\n\n" + "\n".join(f"- {fact}" for fact in facts) + flaky
-
-
-def _incomplete(summary: Mapping[str, Any]) -> list[str]:
-    return [f"**Not a whole run**: {escape(summary['reason'])}."] if summary["reason"] else []
-
-
-def _flaky(entry: Mapping[str, Any]) -> str:
-    return f"{name_of(entry)} ({entry['passed']} of {entry['runs']} passed)"
 
 
 def _groups(summary: Mapping[str, Any], by: str) -> str:
@@ -153,15 +147,18 @@ def _group(name: str, group: Mapping[str, Any]) -> str:
 
 def _failures(summary: Mapping[str, Any]) -> list[str]:
     failures = summary["failures"]
-    if not failures:
-        return []
     by_fault: dict[Any, list[Mapping[str, Any]]] = {}
     for at, failure in enumerate(failures):
         by_fault.setdefault(failure["fault"] or at, []).append(failure)
     shown = list(by_fault.values())[:_MAX_FAILURES]
     lines = [line for alike in shown for line in (_failure(*alike) if len(alike) == 1 else _fault(alike))]
     rest = len(failures) - sum(map(len, shown)) + _left_out(summary, "failures")
-    return ["### Not passed", "\n".join([*lines, *_more(rest, "more run")])]
+    return _section("Not passed", lines, rest, "more run")
+
+
+def _section(title: str, lines: Sequence[str], rest: int, noun: str) -> list[str]:
+    """Return a heading and a list that says how many entries are left out; nothing if there are none."""
+    return [f"### {title}", "\n".join([*lines, *_more(rest, noun)])] if lines else []
 
 
 def _left_out(summary: Mapping[str, Any], part: str) -> int:
@@ -173,28 +170,22 @@ def _more(count: int, noun: str) -> list[str]:
 
 
 def _losses(summary: Mapping[str, Any]) -> list[str]:
-    losses = summary["losses"]
-    if not losses:
-        return []
-    lines = []
+    losses, lines = summary["losses"], []
     for loss in losses[:_MAX_FAILURES]:
         lines += [f"- **{name_of(loss)}** score {loss['score']:.2f}", *_checks(loss["checks"])]
         if loss["latency_penalty"]:
             lines.append(f"  - over the bound of its latency, penalty {loss['latency_penalty']:.2f}")
     rest = max(len(losses) - _MAX_FAILURES, 0) + _left_out(summary, "losses")
-    return ["### Passed below the full score", "\n".join([*lines, *_more(rest, "more run")])]
+    return _section("Passed below the full score", lines, rest, "more run")
 
 
 def _warnings(summary: Mapping[str, Any]) -> list[str]:
     warnings = summary["warnings"]
-    if not warnings:
-        return []
     lines = [
         f"- {_message(warning['text'])} ({plural(warning['scenarios'], 'scenario')})"
         for warning in warnings[:_MAX_FAILURES]
     ]
-    rest = max(len(warnings) - _MAX_FAILURES, 0)
-    return ["### Warnings", "\n".join([*lines, *_more(rest, "more text")])]
+    return _section("Warnings", lines, max(len(warnings) - _MAX_FAILURES, 0), "more text")
 
 
 def _fault(alike: Sequence[Mapping[str, Any]]) -> list[str]:
@@ -239,9 +230,7 @@ def _coverage(graphs: Mapping[str, Any]) -> list[str]:
     least_first = sorted(graphs.items(), key=_share) if len(graphs) > _MAX_ROWS else graphs.items()
     rows = [
         f"| {code(manifest)} | "
-        + " | ".join(
-            f"{parts[part]['taken']} of {parts[part]['all']}" for part in ("nodes", "edges", "branches")
-        )
+        + " | ".join(f"{parts[part]['taken']} of {parts[part]['all']}" for part in PARTS)
         + " |"
         for manifest, parts in [*least_first][:_MAX_ROWS]
     ]
@@ -265,8 +254,8 @@ def _untaken(graphs: Mapping[str, Any]) -> list[str]:
             places = branches.get("where") or [None] * len(branches["missing"])
             missing = (_branch(*each) for each in zip(branches["missing"], places, strict=True))
             lines.append(f"- {code(manifest)}: {listed(missing)}")
-    more = _more(max(len(lines) - _MAX_FAILURES, 0), "more graph")
-    return ["### Branches that no scenario took", "\n".join([*lines[:_MAX_FAILURES], *more])] if lines else []
+    rest = max(len(lines) - _MAX_FAILURES, 0)
+    return _section("Branches that no scenario took", lines[:_MAX_FAILURES], rest, "more graph")
 
 
 def _branch(branch: Any, place: str | None) -> str:
@@ -274,7 +263,7 @@ def _branch(branch: Any, place: str | None) -> str:
     return code(str(branch)) + (f" (line {line})" if line else "")
 
 
-_MARKDOWN_CHANGES_MAX_NAMES: Final = 25
+_MAX_CHANGED: Final = 25
 _WORDS: Final = {
     "worse": "got worse",
     "gone": "gone",
@@ -326,7 +315,7 @@ def _scenarios(comparison: Comparison) -> Iterator[str]:
             words = "not in this run, which is not whole"
         if changes:
             count = f"**{len(changes)} {words}**" if kind in ("worse", "gone") else f"{len(changes)} {words}"
-            yield f"{count}: {listed(map(_change, changes), _MARKDOWN_CHANGES_MAX_NAMES)}"
+            yield f"{count}: {listed(map(_change, changes), _MAX_CHANGED)}"
 
 
 def _change(change: Change) -> str:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import math
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import suppress
 from pathlib import Path
 from types import TracebackType
@@ -20,6 +20,7 @@ from harness.errors import FormatError, Problem
 from harness.report.cause import fault
 from harness.report.encoding import encode, fits, replace, replace_in_chunks, unwritable
 from harness.report.failure import failed_checks
+from harness.report.group import PARTS
 from harness.report.junit import JUNIT, junit
 from harness.report.markdown import markdown, since_last_whole
 from harness.report.reading import FORMAT, RESULTS, SCORE, read_lines
@@ -92,7 +93,7 @@ def line(outcome: Outcome) -> dict[str, Any]:
         "wall": outcome.wall,
         "usage": observed.usage,
         "calls": [_call(call) for call in observed.calls],
-        "coverage": _graph_parts(outcome.coverage),
+        "coverage": {part: sorted(outcome.coverage.get(part, ()), key=repr) for part in PARTS},
         "digest": outcome.digest,
         "reason": outcome.reason,
         "cause": failed_checks(outcome) if outcome.verdict in NOT_PASSED else "",
@@ -143,10 +144,6 @@ def _bounded(value: JSON) -> JSON:
         return short
     cut = clip(text, LONGEST_TEXT)
     return {"…": cut} if isinstance(value, Mapping) else cut
-
-
-def _graph_parts(parts: Mapping[str, Iterable[Any]]) -> dict[str, list[Any]]:
-    return {part: sorted(parts.get(part, ()), key=repr) for part in ("nodes", "edges", "branches")}
 
 
 def history_writer(settings: Settings, inputs: Callable[[], Mapping[str, str]]) -> HistoryWriter | None:
@@ -281,8 +278,14 @@ class ResultsWriter:
         if with_page:
             lines = contents.collecting(lines)  # junit and the page share one pass over the lines
         replace_in_chunks(self.path.with_name(JUNIT), junit(lines, incomplete))
-        history, unwritten = self._append_to_history(self._summary)
+        unwritten = None
+        if self._history is not None:
+            try:
+                self._history.append(self._summary)
+            except FormatError as error:  # told at the end, when the other files are written
+                unwritten = error
         if with_page:
+            history = None if self._history is None else self._history.file
             text = page(self.path, self._summary, history=history, contents=contents)
             replace(self.path.with_name(PAGE), text.encode())
         if not incomplete:
@@ -292,16 +295,6 @@ class ResultsWriter:
         if unwritten is not None:
             raise unwritten
         return self._summary
-
-    def _append_to_history(self, summary: Mapping[str, Any]) -> tuple[Path | None, FormatError | None]:
-        """Append the run to the history. Return the history file, if there is one, and the error if that failed."""
-        if self._history is None:
-            return None, None
-        try:
-            self._history.append(summary)
-        except FormatError as error:
-            return self._history.file, error
-        return self._history.file, None
 
     def _abort(self) -> None:
         """Close the file after a failed write. No summaries are written then."""

@@ -117,6 +117,7 @@ class NodeLatencies:
 
 
 FORMAT: Final = "harness-summary/1"
+SUMMARY: Final = "summary.json"
 GROUPS: Final = {
     "suites": "suite",
     "tags": "tag",
@@ -154,9 +155,9 @@ class Summary:
         """Add a line of results.jsonl. `run` is the name of its run of scenarios, if there are several."""
         self._stratum(line).add(line, run)
         if line["verdict"] in NOT_PASSED:
-            self._failures.add(_of_run(_failure(line), run))
+            self._failures.add(_failure(line, run))
         elif line["verdict"] == "passed" and line["score"] < 1:
-            self._losses.add(_of_run(_loss(line), run))
+            self._losses.add(_entry(line, run, "score", "latency_penalty"))
         for text in line["warnings"]:
             self._warnings.add(text, line["id"])
         self._coverage.add(line)
@@ -265,31 +266,22 @@ def _of_run(entry: dict[str, Any], run: str | None) -> dict[str, Any]:
     return entry if run is None else {**entry, "run": run}
 
 
-def _failure(line: Line) -> dict[str, Any]:
+def _failure(line: Line, run: str | None) -> dict[str, Any]:
     error = line["error"]
     text = f"{error['type']}: {error['message']}" if error else line.get("reason") or None
-    return {
-        **{name: line[name] for name in ("id", "variant", "repeat", "seed", "verdict", "score")},
-        "checks": _failed_checks(line),
-        "error": text[:_MESSAGE_LENGTH] if text else None,
-        "fault": line.get("fault", ""),
-    }
+    shown = text[:_MESSAGE_LENGTH] if text else None
+    return _entry(line, run, "seed", "verdict", "score", error=shown, fault=line.get("fault", ""))
 
 
-def _loss(line: Line) -> dict[str, Any]:
-    """Describe a run that passed below the full score."""
-    return {
-        **{name: line[name] for name in ("id", "variant", "repeat", "score", "latency_penalty")},
-        "checks": _failed_checks(line),
-    }
-
-
-def _failed_checks(line: Line) -> list[dict[str, str]]:
-    return [
+def _entry(line: Line, run: str | None, *names: str, **more: Any) -> dict[str, Any]:
+    """Return an entry {id, variant, repeat, …, checks: those that failed, …} of the lists of runs."""
+    checks = [
         {"name": check["name"], "message": check["message"][:_MESSAGE_LENGTH]}
         for check in line["checks"]
         if not check["passed"]
     ]
+    named = {name: line[name] for name in ("id", "variant", "repeat", *names)}
+    return _of_run({**named, "checks": checks, **more}, run)
 
 
 def summary_of(run: Path) -> dict[str, Any]:
@@ -321,9 +313,14 @@ def written_summary(run: Path) -> dict[str, Any] | None:
     """Return the summary.json in a results folder or beside a results.jsonl; None if there is none."""
     if not run.is_dir() and run.name != RESULTS:
         return None
-    file = results_file(run).with_name("summary.json")
+    found = json_in(results_file(run).with_name(SUMMARY))
+    return found if found.get("format") == FORMAT else None
+
+
+def json_in(file: Path) -> dict[str, Any]:
+    """Return the mapping in a JSON file; an empty one if there is none."""
     try:
         found = json.loads(file.read_text(encoding="utf-8"))
     except (OSError, ValueError, RecursionError):
-        return None
-    return found if isinstance(found, dict) and found.get("format") == FORMAT else None
+        return {}
+    return found if isinstance(found, dict) else {}

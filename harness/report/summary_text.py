@@ -253,10 +253,10 @@ def group_table(
 def worst_first(named: tuple[str, Mapping[str, Any]]) -> tuple[bool, float, str]:
     """Sort key for (name, figures): groups with failures first, then by fitness, the lowest first."""
     name, group = named
-    return not _suite_table_not_passed(group), 1.0 if group["fitness"] is None else group["fitness"], name
+    return not _failing(group), 1.0 if group["fitness"] is None else group["fitness"], name
 
 
-def _suite_table_not_passed(group: Mapping[str, Any]) -> int:
+def _failing(group: Mapping[str, Any]) -> int:
     return int(group["failed"] + group["errors"])
 
 
@@ -289,7 +289,7 @@ def _columns(rows: list[tuple[str, ...]], width: int) -> list[str]:
 def _left_out(word: str, groups: list[Mapping[str, Any]]) -> list[str]:
     if not groups:
         return []
-    failing = sum(_suite_table_not_passed(group) > 0 for group in groups)
+    failing = sum(_failing(group) > 0 for group in groups)
     rest = f"{failing} of them with failures" if failing else "none with failures"
     return [f"… and {plural(len(groups), f'more {word}')}, {rest}"]
 

@@ -1,4 +1,4 @@
-"""Write the traces of runs, one file each (docs/results.md). `harness.report.trace_reader` reads them.
+"""Write the traces of runs, one file each (docs/results.md). `read_trace` reads them.
 
 A file is gzip, with one event on each line. The first line identifies the run:
 
@@ -26,7 +26,7 @@ from typing import Any, Final
 from harness.errors import FormatError, Problem, Span
 from harness.graph.sharing import DATA, SHARED
 from harness.report.encoding import encode, encode_each
-from harness.report.summary import FORMAT as SUMMARY_FORMAT
+from harness.report.summary import SUMMARY, json_in, written_summary
 from harness.scenario.outcome import Outcome
 from harness.source.document import shown_path
 
@@ -321,7 +321,6 @@ def _damaged(path: Path, line: int, message: str) -> FormatError:
 
 
 LAST_WHOLE: Final = "last-whole"
-_SUMMARY: Final = "summary.json"
 
 
 def last_whole_run(folder: Path) -> Path | None:
@@ -341,14 +340,14 @@ def keep_last_whole(folder: Path, files: Sequence[str]) -> None:
         return
     kept = folder / LAST_WHOLE
     kept.mkdir(exist_ok=True)
-    (kept / _SUMMARY).unlink(missing_ok=True)
+    (kept / SUMMARY).unlink(missing_ok=True)
     remove_traces(kept)
     move_traces(folder, kept)
     for name in files:
         # Copied and not moved, since one of them is open, and not every system can move an open file.
-        if name != _SUMMARY and (folder / name).exists():
+        if name != SUMMARY and (folder / name).exists():
             shutil.copyfile(folder / name, kept / name)
-    os.replace(folder / _SUMMARY, kept / _SUMMARY)
+    os.replace(folder / SUMMARY, kept / SUMMARY)
 
 
 def remove_last_whole(folder: Path, files: Sequence[str]) -> None:
@@ -364,17 +363,8 @@ def remove_last_whole(folder: Path, files: Sequence[str]) -> None:
 def last_whole_summary(folder: Path) -> dict[str, Any] | None:
     """Return the summary of the last complete run; None if there is none or it has another format."""
     run = last_whole_run(folder)
-    summary = _summary(run) if run else None
-    return summary if summary and summary.get("format") == SUMMARY_FORMAT else None
+    return written_summary(run) if run else None
 
 
 def _is_whole(folder: Path) -> bool:
-    return (_summary(folder) or {}).get("complete") is True
-
-
-def _summary(folder: Path) -> dict[str, Any] | None:
-    try:
-        summary = json.loads((folder / _SUMMARY).read_text(encoding="utf-8"))
-    except (OSError, ValueError, RecursionError):
-        return None
-    return summary if isinstance(summary, dict) else None
+    return json_in(folder / SUMMARY).get("complete") is True

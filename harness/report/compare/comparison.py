@@ -8,7 +8,7 @@ that changed, but the digest or a figure of a repeat did.
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, Final
@@ -214,8 +214,3 @@ def figures_of(scenario: ScenarioRuns) -> dict[str, Any]:
         "tokens": sum(repeat.tokens for repeat in repeats),
         "cost": None if None in costs else math.fsum(cost for cost in costs if cost is not None),
     }
-
-
-def sides(change: Change) -> Iterator[ScenarioRuns]:
-    """Yield the scenario of each run that has it."""
-    yield from (side for side in (change.before, change.after) if side is not None)

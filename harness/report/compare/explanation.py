@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 from itertools import accumulate
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -113,32 +114,30 @@ def _explanation(
 ) -> Explanation:
     before, after = lines
     if before is None or after is None:
-        if change.before is None or change.after is None:
-            return Explanation(change, lines)
-        return Explanation(
-            change, lines, unknown="a baseline file has no checks and no traces to compare with"
-        )
-    checks = [*changed_checks(before, after)]
-    notes = []
+        in_both = change.before is not None and change.after is not None
+        why = "a baseline file has no checks and no traces to compare with" if in_both else ""
+        return Explanation(change, lines, unknown=why)
+    checks, notes = [*changed_checks(before, after)], list[str]()
+    explained = partial(Explanation, change, lines, checks, notes=notes)
     if before["seed"] != after["seed"]:
         notes.append(f"the seeds differ: {before['seed']} before, {after['seed']} now")
     if before["digest"] == after["digest"]:
-        return Explanation(change, lines, checks, notes=notes, unknown=_same_run(checks))
+        only = "; only the expectations differ" if any(each.has_new_expectation for each in checks) else ""
+        return explained(unknown=f"both runs behaved the same{only}")
     traces = []
     for name, line, folder in zip(("earlier", "later"), (before, after), folders, strict=True):
         trace = trace_of(line, folder)
         if isinstance(trace, str):
-            return Explanation(
-                change, lines, checks, notes=notes, unknown=f"no trace of the {name} run: {trace}"
-            )
+            return explained(unknown=f"no trace of the {name} run: {trace}")
         if trace.damage is not None:
             notes.append(f"the trace of the {name} run is cut off: {_first_problem(trace.damage)}")
         traces.append(trace)
     difference = first_difference(traces[0].events, traces[1].events)
     if difference is None:
-        why = "their traces are the same, as far as they were kept, but their digests differ"
-        return Explanation(change, lines, checks, notes=notes, unknown=why)
-    return Explanation(change, lines, checks, difference, location_of(difference, before, after), notes=notes)
+        return explained(
+            unknown="their traces are the same, as far as they were kept, but their digests differ"
+        )
+    return explained(difference=difference, where=location_of(difference, before, after))
 
 
 def trace_of(line: Line, folder: Path) -> RunTrace | str:
@@ -160,12 +159,6 @@ def trace_of(line: Line, folder: Path) -> RunTrace | str:
 
 def _first_problem(error: FormatError) -> str:
     return error.problems[0].one_line
-
-
-def _same_run(checks: Sequence[CheckChange]) -> str:
-    if any(check.has_new_expectation for check in checks):
-        return "both runs behaved the same; only the expectations differ"
-    return "both runs behaved the same"
 
 
 def changed_checks(before: Line, after: Line) -> Iterator[CheckChange]:

@@ -201,11 +201,8 @@ def _shown(value: Any) -> str:
 def _bounded(value: Any) -> Any:
     """Return a value for JSON: a large one becomes the beginning of its text."""
     text = value if isinstance(value, str) else encode(value)
-    return (
-        value
-        if len(text) <= _MAX_VALUE
-        else f"{text[:_MAX_VALUE]}… ({len(text) - _MAX_VALUE:,} more characters)"
-    )
+    left = len(text) - _MAX_VALUE
+    return value if left <= 0 else f"{text[:_MAX_VALUE]}… ({left:,} more characters)"
 
 
 _MAX_PARTS: Final = 8
@@ -271,11 +268,7 @@ def _difference(one: Event, other: Event, calls: tuple[_Calls, _Calls], slower: 
         elif event == "answer":
             kind, what, found = _compare_answers(one, other, calls[1].of(other))
         elif event == "route" and one["source"] == other["source"]:
-            kind, what, found = (
-                "route",
-                f"the route after {end_name(other['source'])}",
-                [_sentences(one, other)],
-            )
+            kind, what = "route", f"the route after {end_name(other['source'])}"
             edge = (other["source"], other["target"])
         elif event in _SIMPLE:
             kind, what = _SIMPLE[event]
@@ -331,25 +324,20 @@ def _messages(before: Sequence[Any], after: Sequence[Any]) -> list[Part]:
         paired = min(end - start, to - at)
         for old, new in zip(before[start : start + paired], after[at : at + paired], strict=True):
             if role_of(old) == role_of(new):
-                named = value_changes(old, new)
-                found += [
-                    Part(
-                        role_of(new) if place.path == "content" else f"{role_of(new)}.{place.path}",
-                        place.before,
-                        place.after,
-                    )
-                    for place in named
-                ]
+                for place, *values in value_changes(old, new):
+                    found.append(Part(role_of(new) + (f".{place}" if place != "content" else ""), *values))
             else:
-                found += [
-                    Part(role_of(old), _content_of(old), ABSENT),
-                    Part(role_of(new), ABSENT, _content_of(new)),
-                ]
-        found += [
-            Part(role_of(message), _content_of(message), ABSENT) for message in before[start + paired : end]
-        ]
-        found += [Part(role_of(message), ABSENT, _content_of(message)) for message in after[at + paired : to]]
+                found += [_removed(old), _added(new)]
+        found += [*map(_removed, before[start + paired : end]), *map(_added, after[at + paired : to])]
     return found
+
+
+def _removed(message: Any) -> Part:
+    return Part(role_of(message), _content_of(message), ABSENT)
+
+
+def _added(message: Any) -> Part:
+    return Part(role_of(message), ABSENT, _content_of(message))
 
 
 def _content_of(message: Any) -> Any:
@@ -378,10 +366,9 @@ def _part(place: ValueChange) -> Part:
 def _early_end(event: Event, *, is_before: bool, slower: str) -> Difference:
     said = sentence(event)
     part = Part("", said if is_before else ABSENT, ABSENT if is_before else said)
-    node = str(event.get("graph") or "") + str(event.get("node") or _name(event.get("source", "")))
     what = f"the {'later' if is_before else 'earlier'} run has ended"
     before, after = (event["at"], None) if is_before else (None, event["at"])
-    return Difference("end", what, node, before, after, (part,), slower=slower)
+    return Difference("end", what, _node(event, _Calls()), before, after, (part,), slower=slower)
 
 
 def _time_difference(one: Event, other: Event, calls: _Calls) -> str:

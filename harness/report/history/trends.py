@@ -173,16 +173,7 @@ class Trends:
     def add(self, record: RunRecord, name: str = "") -> None:
         """Add a run."""
         self.count += 1
-        run = Run(
-            self.count,
-            name,
-            record.time,
-            record.commit,
-            record.branch,
-            record.complete,
-            record.reason,
-            record.total,
-        )
+        run = Run(self.count, name, *(getattr(record, field) for field in Run._fields[2:]))
         self.runs.append(run)
         self._last_whole = run.number if run.complete else self._last_whole
         for label, entry in record.scenarios.items():

@@ -87,17 +87,11 @@ def write_evolution(folder: Path) -> Path:
         FormatError: the files cannot be read, or the page cannot be written.
     """
     file = folder / PAGE
-    replace(file, evolution_page(read_evolution(folder), _other_files(folder)).encode())
+    replace(file, _page(read_evolution(folder), folder).encode())
     return file
 
 
-def _other_files(folder: Path) -> list[tuple[str, str]]:
-    """Return the other files of the folder, with a description of each."""
-    return [(name, text) for name, text in _FILES if (folder / name).exists()]
-
-
-def evolution_page(found: Evolution, beside: Sequence[tuple[str, str]] = ()) -> str:
-    """Return the page of an evolution. `beside` lists other files in its folder with their descriptions."""
+def _page(found: Evolution, folder: Path) -> str:
     search, genomes = found.search, found.genomes
     winner = genomes.get(search.winner or "")
     line = ancestors(genomes, winner.id) if winner else []
@@ -112,7 +106,7 @@ def evolution_page(found: Evolution, beside: Sequence[tuple[str, str]] = ()) -> 
         facts=_facts(found),
         search=search,
         winner=winner,
-        beside=beside,
+        beside=[(name, text) for name, text in _FILES if (folder / name).exists()],
         confirmation=_confirmation(search.confirmation),
         chart=_chart(found),
         line=line,
@@ -120,7 +114,7 @@ def evolution_page(found: Evolution, beside: Sequence[tuple[str, str]] = ()) -> 
         drawn=len(drawn[-MAX_DRAWN:]),
         prompts=_prompts(found, winner),
         settings=_settings(found, winner),
-        scenarios=_scenarios(genomes, winner),
+        scenarios=_scenarios(found.baseline, winner),
         most_scenarios=MAX_SCENARIOS,
         genomes=listed,
         left_out=len(genomes) - len(listed),
@@ -264,11 +258,8 @@ def _settings(found: Evolution, winner: Genome | None) -> list[tuple[str, str, s
 
 def _manifest_values(found: Evolution, key: str) -> Mapping[str, Any]:
     """Return values of the manifest, from evolution.json or else from the baseline genome."""
-    said: Mapping[str, Any] | None = getattr(found.search, key)
-    if said:
-        return said
-    baseline = next((each for each in found.genomes.values() if each.origin == "baseline"), None)
-    return getattr(baseline, key) if baseline else {}
+    said: Mapping[str, Any] = getattr(found.search, key) or getattr(found.baseline, key, {})
+    return said
 
 
 def _format_value(value: Any) -> str:
@@ -277,9 +268,8 @@ def _format_value(value: Any) -> str:
     return "not set" if value is None else str(value)
 
 
-def _scenarios(genomes: Mapping[str, Genome], winner: Genome | None) -> list[tuple[str, float, float]]:
+def _scenarios(baseline: Genome | None, winner: Genome | None) -> list[tuple[str, float, float]]:
     """Return the training scenarios with a changed score: (name, before, after), the worst first."""
-    baseline = next((each for each in genomes.values() if each.origin == "baseline"), None)
     if winner is None or baseline is None:
         return []
     before, after = baseline.scores, winner.scores

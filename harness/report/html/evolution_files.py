@@ -189,6 +189,11 @@ class Evolution:
     search: Search
     genomes: dict[str, Genome]
 
+    @property
+    def baseline(self) -> Genome | None:
+        """The genome of the manifest itself."""
+        return next((each for each in self.genomes.values() if each.origin == "baseline"), None)
+
 
 def read_evolution(folder: Path) -> Evolution:
     """Read the evolution of a folder. An incomplete last genome is skipped: the search was killed while writing it.

@@ -12,8 +12,8 @@ from harness.draw.composition import geometry
 from harness.draw.sketch import ANY_KIND
 from harness.graph.model import ANY_NODE, GOTO
 from harness.graph.observe import branch
-from harness.report.group import GraphCoverage
-from harness.report.repeats import counts_for_latency, percentiles
+from harness.report.group import PARTS, GraphCoverage
+from harness.report.repeats import Line, counts_for_latency, percentiles
 
 _COUNTED: Final = ("llm_calls", "input_tokens", "output_tokens")
 
@@ -21,9 +21,14 @@ _COUNTED: Final = ("llm_calls", "input_tokens", "output_tokens")
 @dataclass(slots=True)
 class _Node:
     seconds: array[float] = field(default_factory=lambda: array("d"))
-    counts: dict[str, int] = field(default_factory=lambda: dict.fromkeys(_COUNTED, 0))
+    counts: Counter[str] = field(default_factory=lambda: Counter(dict.fromkeys(_COUNTED, 0)))
     cost: float = 0.0
     priced: bool = True
+
+    def add(self, counts: Mapping[str, int | None], cost: float, priced: bool) -> None:
+        self.counts.update({name: counts[name] or 0 for name in _COUNTED})
+        self.cost += cost
+        self.priced = self.priced and priced
 
     def as_json(self) -> dict[str, Any]:
         """Return {runs, p50, p90, p95, p99, max, llm_calls, input_tokens, output_tokens, cost, priced}.
@@ -51,11 +56,8 @@ class NodeFigures:
             for name, seconds in line["latency"]["nodes"].items():
                 nodes.setdefault(name, _Node()).seconds.append(seconds)
         for name, usage in line["usage"].get("by_node", {}).items():
-            node = nodes.setdefault(name, _Node())
-            for key in _COUNTED:
-                node.counts[key] += usage[key] or 0
-            node.cost += usage.get("cost") or 0.0
-            node.priced = node.priced and usage.get("cost") is not None
+            cost = usage.get("cost")
+            nodes.setdefault(name, _Node()).add(usage, cost or 0.0, cost is not None)
 
     def as_json(self) -> list[dict[str, Any]]:
         """Return {node, all: its figures, variants: {variant: its figures}} for each node, see `_Node.as_json`."""
@@ -67,28 +69,23 @@ class NodeFigures:
         whole = _Node()
         for part in parts.values():
             whole.seconds.extend(part.seconds)
-            for key in _COUNTED:
-                whole.counts[key] += part.counts[key]
-            whole.cost += part.cost
-            whole.priced = whole.priced and part.priced
+            whole.add(part.counts, part.cost, part.priced)
         by_variant = {variant: part.as_json() for variant, part in parts.items()}
         return {"node": name, "all": whole.as_json(), "variants": by_variant if any(parts) else {}}
 
 
-Line = Mapping[str, Any]
 Key = tuple[str, str]
 """The path of a manifest and the name of its agent."""
 
 MAX_DRAWN: Final = 400
 """The most nodes and edges of a graph that is drawn: a larger one takes long and is unreadable."""
-_PARTS: Final = ("nodes", "edges", "branches")
 
 
 @dataclass
 class _Manifest:
     dialect: str
     shape: Mapping[str, Any] = field(default_factory=dict)
-    taken: dict[str, Counter[str]] = field(default_factory=lambda: {part: Counter() for part in _PARTS})
+    taken: dict[str, Counter[str]] = field(default_factory=lambda: {part: Counter() for part in PARTS})
     nodes: NodeFigures = field(default_factory=NodeFigures)
 
 
@@ -151,14 +148,14 @@ def _lines(shape: Mapping[str, Any], manifest: str) -> dict[str, str]:
     places = shape.get("lines") or {}
     return {
         _name(item): f"{manifest}:{place}" if isinstance(place, int) else place
-        for part in _PARTS
+        for part in PARTS
         for item, place in zip(shape.get(part, ()), places.get(part, ()), strict=False)
         if place is not None
     }
 
 
 def _figure(shape: Mapping[str, Any]) -> dict[str, Any] | None:
-    nodes, edges, branches = (shape.get(part, ()) for part in _PARTS)
+    nodes, edges, branches = (shape.get(part, ()) for part in PARTS)
     if not nodes or len(nodes) + len(edges) + len(branches) > MAX_DRAWN:
         return None
     kinds = shape.get("kinds") or [""] * len(nodes)

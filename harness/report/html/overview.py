@@ -17,19 +17,6 @@ from harness.report.summary import Summary
 from harness.source.display import printable
 from harness.source.document import shown_path
 
-__all__ = [
-    "changes",
-    "folded",
-    "headline",
-    "percent",
-    "plural",
-    "score",
-    "seconds",
-    "shown",
-    "state",
-    "tiles",
-]
-
 
 @dataclass(frozen=True)
 class Baseline:

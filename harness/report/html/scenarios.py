@@ -6,15 +6,14 @@ import base64
 import difflib
 import json
 import math
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Final
 
 from harness.report.encoding import encode
 from harness.report.failure import difference, rerun_text, trace_text
-from harness.report.repeats import NOT_PASSED, Key, worst
-from harness.report.repeats import Line as RepeatsLine
+from harness.report.repeats import NOT_PASSED, Key, Line, worst
 
 _ELSEWHERE: Final = frozenset(
     {
@@ -49,7 +48,7 @@ class Run:
     cost: float
 
     @classmethod
-    def of(cls, number: int, line: RepeatsLine) -> Run:
+    def of(cls, number: int, line: Line) -> Run:
         """Return the run of a line."""
         usage = line["usage"]
         return cls(
@@ -99,7 +98,7 @@ class Row:
         """The longest latency of its runs, in virtual seconds."""
         return max(run.latency for run in self.runs)
 
-    def add(self, number: int, line: RepeatsLine) -> None:
+    def add(self, number: int, line: Line) -> None:
         """Add a run. Cause and path are of the first run that did not pass, or else of the first run."""
         if line["verdict"] in NOT_PASSED and not self.cause:
             self.cause = _cause(line)
@@ -129,7 +128,7 @@ class Row:
         }
 
 
-def _cause(line: RepeatsLine) -> str:
+def _cause(line: Line) -> str:
     """Return the cause on one line. It is derived for old results, whose lines have none."""
     if line.get("cause"):
         return str(line["cause"])
@@ -156,7 +155,7 @@ class Rows:
         """Return the row with this id and variant."""
         return self._rows.get(key)
 
-    def add(self, number: int, line: RepeatsLine) -> Row:
+    def add(self, number: int, line: Line) -> Row:
         """Add the run of a line, and return its row."""
         key = line["id"], line["variant"] or ""
         row = self._rows.get(key)
@@ -168,24 +167,17 @@ class Rows:
         row.add(number, line)
         return row
 
-    @classmethod
-    def of(cls, lines: Iterable[RepeatsLine]) -> Rows:
-        """Return the rows of these lines."""
-        rows = cls()
-        for number, line in enumerate(lines):
-            rows.add(number, line)
-        return rows
 
-
-def details(line: RepeatsLine) -> dict[str, Any]:
-    """Return the details of a run that the row lacks: the rest of its line, with diffs of the failed checks.
+def details_of(line: Line) -> str:
+    """Return the details of a run that the row lacks, as JSON: the rest of its line, with diffs of the failed checks.
 
     `rerun` and `tell` are the commands that run it again and that print its trace ("" if it has none).
     """
     kept = {name: value for name, value in line.items() if name not in _ELSEWHERE}
     rerun = rerun_text(line["id"], line["seed"], line["repeat"], line["variant"])
     tell = trace_text(line["id"], line["repeat"], line["variant"]) if line.get("trace") else ""
-    return {**kept, "checks": [_check(check) for check in line["checks"]], "rerun": rerun, "tell": tell}
+    checks = [_check(check) for check in line["checks"]]
+    return encode({**kept, "checks": checks, "rerun": rerun, "tell": tell})
 
 
 def _check(check: Mapping[str, Any]) -> dict[str, Any]:
@@ -214,22 +206,23 @@ def _lines(value: Any) -> list[str]:
     return json.dumps(value, ensure_ascii=False, indent=2, sort_keys=True).splitlines()
 
 
-CausesRow = Mapping[str, Any]
+Listed = Mapping[str, Any]
+"""A row in the form of the page."""
 
 _MAX_CHECKS: Final = 3
 _MAX_MEMBERS: Final = 12
 
 
-def by_cause(rows: Sequence[CausesRow]) -> list[list[CausesRow]]:
+def by_cause(rows: Sequence[Listed]) -> list[list[Listed]]:
     """Group the scenarios that did not pass by their fault: new failures first, then the largest groups."""
-    groups: dict[str, list[CausesRow]] = {}
+    groups: dict[str, list[Listed]] = {}
     for at, row in enumerate(rows):
         if row["verdict"] in NOT_PASSED:
             groups.setdefault(row["fault"] or str(at), []).append(row)
     return sorted(groups.values(), key=lambda group: (not _new(group), -len(group)))
 
 
-def cause(group: Sequence[CausesRow], texts: Mapping[int, str]) -> dict[str, Any]:
+def cause(group: Sequence[Listed], texts: Mapping[int, str]) -> dict[str, Any]:
     """Return a cause in the form of the page.
 
     {rows: some of the scenarios, count, more, first, new: number of new failures, error, where, rerun, tell, checks,
@@ -255,16 +248,8 @@ def cause(group: Sequence[CausesRow], texts: Mapping[int, str]) -> dict[str, Any
     }
 
 
-def _new(group: Sequence[CausesRow]) -> int:
+def _new(group: Sequence[Listed]) -> int:
     return sum(row.get("change") == "new" for row in group)
-
-
-Line = Mapping[str, Any]
-
-
-def details_of(line: Line) -> str:
-    """Return the details of a run, as JSON."""
-    return encode(details(line))
 
 
 def trace_of(report: Path, line: Line) -> str:

@@ -10,14 +10,15 @@ from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
-from harness.report.html import overview
+from harness.report.formatting import plural, score, seconds
+from harness.report.html.overview import dollars, folded, shown
 
 if TYPE_CHECKING:
     from jinja2 import Template
 
 
 _ASSETS: Final = Path(__file__).parent / "assets"
-_FILTERS: Final = ("dollars", "folded", "score", "seconds", "shown")
+_FILTERS: Final = {"dollars": dollars, "folded": folded, "score": score, "seconds": seconds, "shown": shown}
 
 
 def policy(style: str, script: str = "") -> str:
@@ -51,8 +52,8 @@ def template(name: str) -> Template:
         trim_blocks=True,
         lstrip_blocks=True,
     )
-    environment.filters |= {name: getattr(overview, name) for name in _FILTERS}
-    environment.globals["plural"] = overview.plural
+    environment.filters |= _FILTERS
+    environment.globals["plural"] = plural
     return environment.get_template(name)
 
 

@@ -25,8 +25,6 @@ def output_message(reply: Mapping[str, Any]) -> list[dict[str, Any]]:
 
 def plain_message(role: str, value: Any) -> list[dict[str, Any]]:
     """Convert a value that is no message: the input or output of a run."""
-    from harness.report.encoding import encode
-
     part = {"type": "text", "content": value if isinstance(value, str) else encode(value)}
     message: dict[str, Any] = {"role": role, "parts": [part]}
     return [message | ({"finish_reason": "stop"} if role == "assistant" else {})]
@@ -70,15 +68,10 @@ def _tool_calls(message: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
 Event = Mapping[str, Any]
 Attributes = dict[str, Any]
 
-_PARAMS: Final = {
-    "temperature": "gen_ai.request.temperature",
-    "max_tokens": "gen_ai.request.max_tokens",
-    "top_p": "gen_ai.request.top_p",
-    "top_k": "gen_ai.request.top_k",
-    "seed": "gen_ai.request.seed",
-    "frequency_penalty": "gen_ai.request.frequency_penalty",
-    "presence_penalty": "gen_ai.request.presence_penalty",
-}
+_PARAMS: Final = (
+    "temperature", "max_tokens", "top_p", "top_k", "seed", "frequency_penalty", "presence_penalty",
+)  # fmt: skip
+"""Parameters of a model call that have an attribute of the same name, `gen_ai.request.<name>`."""
 _PROVIDERS: Final = {
     "azure": "azure.ai.openai",
     "azure_openai": "azure.ai.openai",
@@ -126,7 +119,7 @@ def _chat(call: Event, answer: Event | None, content: bool) -> SpanDescription:
     attributes: Attributes = {"gen_ai.operation.name": "chat", "gen_ai.request.model": model}
     if request.get("provider"):
         attributes["gen_ai.provider.name"] = provider_name(request["provider"])
-    attributes |= {name: params[key] for key, name in _PARAMS.items() if is_number(params.get(key))}
+    attributes |= {f"gen_ai.request.{name}": params[name] for name in _PARAMS if is_number(params.get(name))}
     if stop := params.get("stop"):
         attributes["gen_ai.request.stop_sequences"] = [stop] if isinstance(stop, str) else [*map(str, stop)]
     if request.get("response_format") is not None:

@@ -12,6 +12,7 @@ from datetime import UTC, datetime
 from typing import Any, Final
 
 from harness.graph.observe import ENDS_OF_VISITS
+from harness.report.encoding import encode
 from harness.report.otel.effects import Event, describe, plain_message, provider_name
 from harness.report.traces import RunTrace
 from harness.units import parse_instant
@@ -224,8 +225,6 @@ class _Builder:
 
     def _messages(self) -> dict[str, Any]:
         """Return the input and output of the run as messages."""
-        from harness.report.encoding import encode
-
         inputs = [each["value"] for each in self._events if each["event"] == "input"]
         ends = [each for each in self._events if each["event"] == "end" and each.get("output") is not None]
         asked = [message for value in inputs for message in plain_message("user", value)]
