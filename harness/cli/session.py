@@ -32,7 +32,10 @@ from harness.time.real import real
 from harness.workers.result import ScenarioResult
 
 if TYPE_CHECKING:
+    from datetime import datetime
+
     from harness.recording.human import Ask
+    from harness.report.repeatability import Unchanged
     from harness.variants.schedule import Schedule
     from harness.workers.pool import WorkerPool
 
@@ -235,8 +238,6 @@ def run_selection(
     from harness.report.repeatability import Repeatability
     from harness.scenario.redaction import secrets_of_process
     from harness.secrets.output import redacted_process
-    from harness.selection.unchanged import UnchangedInputs
-    from harness.variants.fingerprint import input_digests
 
     began = real.now()
     settings, to_stderr = projects.common(selection.files), to_stderr or lines == "-"
@@ -264,12 +265,10 @@ def run_selection(
         results = ResultsWriter(
             settings.report,
             traces_limit=settings.traces_limit,
-            history=None
-            if scored
-            else history_writer(settings, lambda: input_digests(selection.scenarios, projects)),
+            history=None if scored else history_writer(settings, lambda: _input_digests(selection, projects)),
             repeatability=Repeatability(
                 settings.report,
-                lambda: UnchangedInputs(selection.scenarios, projects, began),
+                lambda: _unchanged_inputs(selection, projects, began),
                 projects.given_env,
                 began,
             ),
@@ -315,6 +314,18 @@ def worker_pool(
     from harness.workers.pool import WorkerPool
 
     return WorkerPool(jobs, projects, stdout_to_stderr=to_stderr)
+
+
+def _input_digests(selection: Selection, projects: Projects) -> Mapping[str, str]:
+    from harness.variants.fingerprint import input_digests
+
+    return input_digests(selection.scenarios, projects)
+
+
+def _unchanged_inputs(selection: Selection, projects: Projects, began: datetime) -> Unchanged:
+    from harness.selection.unchanged import UnchangedInputs
+
+    return UnchangedInputs(selection.scenarios, projects, began)
 
 
 def _opened(file: str, open_files: ExitStack) -> IO[bytes]:

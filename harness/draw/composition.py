@@ -1,7 +1,7 @@
 """The positions and sizes of everything in a drawing of a graph: boxes, labels and edge lines, in pixels.
 
 `compose` prepares the graph (`harness.draw.sketch`), measures its texts, lays it out (`harness.draw.layout`) and
-returns a `Composition`, which `harness.draw.svg` and `harness.draw.geometry` read.
+returns a `Composition`, which `harness.draw.svg` reads. `geometry` returns it as data, for report.html.
 """
 
 from __future__ import annotations

@@ -10,7 +10,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, Final
+from typing import Final
 
 from harness.gate.rules import TOLERANCE, NothingToJudge
 from harness.gate.ruling import AffectedScenario, Part, Ruling
@@ -166,11 +166,7 @@ def _affected(
         worse = paired.weight * sign * (after - before)
         if worse > TOLERANCE:
             found.append((worse, AffectedScenario.of(pair.after, pair, before, after)))
-    return [affected for _, affected in sorted(found, key=_most_first)]
-
-
-def _most_first(found: tuple[float, AffectedScenario]) -> Any:
-    return -found[0], found[1].label
+    return [affected for _, affected in sorted(found, key=lambda each: (-each[0], each[1].label))]
 
 
 def _note(worse: float, part: Part) -> str:

@@ -31,6 +31,7 @@ from harness.source.document import hint_for_missing, shown_path
 FORMAT: Final = "harness-baseline/1"
 _MAX_BYTES: Final = 500_000_000
 _FIGURES: Final = ("score", "latency", "tokens", "cost")
+_MALFORMED: Final = (KeyError, TypeError, ValueError, AttributeError, IndexError)
 
 
 def baseline_text(run: Run) -> str:
@@ -124,9 +125,12 @@ def read_baseline(path: Path) -> Run:
         raise _damaged_error(name, message)
     try:
         return _run(name, document)
-    except (KeyError, TypeError, ValueError, AttributeError, IndexError) as error:
-        missing = f"no '{error.args[0]}'" if isinstance(error, KeyError) else str(error)
-        raise _damaged_error(name, missing) from None
+    except _MALFORMED as error:
+        raise _damaged_error(name, _why(error)) from None
+
+
+def _why(error: Exception) -> str:
+    return f"no '{error.args[0]}'" if isinstance(error, KeyError) else str(error)
 
 
 def _damaged_error(name: str, why: str) -> FormatError:
@@ -141,9 +145,8 @@ def _run(name: str, document: Mapping[str, Any]) -> Run:
     for number, entry in enumerate(document["scenarios"], start=1):
         try:
             scenario = _scenario(entry)
-        except (KeyError, TypeError, ValueError, AttributeError, IndexError) as error:
-            missing = f"no '{error.args[0]}'" if isinstance(error, KeyError) else str(error)
-            raise ValueError(f"scenario {number}: {missing}") from None
+        except _MALFORMED as error:
+            raise ValueError(f"scenario {number}: {_why(error)}") from None
         if scenario.key in scenarios:
             raise ValueError(f"'{scenario.label}' is listed twice")
         scenarios[scenario.key] = scenario
@@ -244,10 +247,8 @@ def baseline_of(runs: Sequence[Run]) -> Run:
 
 def _is_alike(one: ScenarioRuns, other: ScenarioRuns) -> bool:
     """True if two runs may be of the same agent."""
-    if (one.expectations, one.weight) != (other.expectations, other.weight):
-        return False
-    varies = one.varies or other.varies
-    return varies or one.repeats == other.repeats
+    expected_alike = (one.expectations, one.weight) == (other.expectations, other.weight)
+    return expected_alike and (one.varies or other.varies or one.repeats == other.repeats)
 
 
 def _together(one: ScenarioRuns, other: ScenarioRuns) -> ScenarioRuns:

@@ -1,4 +1,4 @@
-"""Format numbers for reports."""
+"""Format numbers, names and paths for reports, and wrap their lines."""
 
 from __future__ import annotations
 

@@ -93,7 +93,7 @@ def markdown(summary: Mapping[str, Any], changes: Sequence[str] = (), *, by: str
 
     Args:
         summary: as in summary.json.
-        changes: paragraphs on changes since an earlier run (`harness.report.markdown_changes`).
+        changes: paragraphs on changes since an earlier run (`since_last_whole`, `since_baseline`).
         by: the groups of the table, a key of `GROUPS`.
     """
     parts = [

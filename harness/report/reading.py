@@ -1,4 +1,4 @@
-"""Read results.jsonl."""
+"""Read results.jsonl: the type of its lines, and what is wrong with one that has another form."""
 
 from __future__ import annotations
 
@@ -140,7 +140,7 @@ def results_file(run: Path) -> Path:
 
 
 def read_lines(path: str | Path) -> Iterator[dict[str, Any]]:
-    """Yield the lines of a results.jsonl (or of the one in a folder), in the form of `harness.report.line.Line`.
+    """Yield the lines of a results.jsonl (or of the one in a folder), in the form of `Line`.
 
     An incomplete last line (the run was killed while writing it) is skipped with a UserWarning.
 

@@ -22,11 +22,6 @@ from harness.source.document import shown_path
 _SHARD: Final = re.compile(r"(\d+) of (\d+) scenarios? selected \(shard (\d+)/(\d+)\)")
 
 
-def is_shard(reason: str) -> bool:
-    """True if a run is a shard. It may be empty, if there were fewer scenarios than shards."""
-    return _SHARD.fullmatch(reason) is not None
-
-
 def are_all_shards(reasons: Sequence[str]) -> bool:
     """True if runs that are incomplete for these reasons are together all shards of one run.
 
@@ -90,7 +85,8 @@ def _add(sums: Summary, path: Path, several: bool) -> _Run:
         sums.add(line, name if several else None)
     written = written_summary(path)
     incomplete = _incomplete(written, lines)
-    if not lines and not (several and is_shard(incomplete)):
+    # A shard may be empty: there may be fewer scenarios than shards.
+    if not lines and not (several and _SHARD.fullmatch(incomplete)):
         raise nothing_ran(path)
     unknown = {"kept": traced, "left_out": 0, "why": None}
     return _Run(name, lines, incomplete, (written or {}).get("traces") or unknown)

@@ -1,6 +1,6 @@
 """The scenarios of a run with the figures of each repeat, the basis of comparing two runs.
 
-`read_run` reads them from results; `harness.report.pairing` pairs those of two runs.
+`read_run` reads them from results; `pair` pairs those of two runs.
 """
 
 from __future__ import annotations

@@ -2,10 +2,8 @@
 
 comparison        the scenarios of both runs, sorted by how they changed
 explanation       the checks that changed and the first difference of the traces, for each scenario that is shown
-first_difference  the first event where two traces differ: a route, a prompt, a reply, a call, an update
-difference        that difference, as text and as data
-event_text        an event of a trace in one line
-values            the places where two JSON values differ
+first_difference  the first event where two traces differ (a route, a prompt, a reply, a call, an update), as text and
+                  as data; the places where two JSON values differ
 text_diff         the difference of two texts, by lines and words
 text              the comparison for a terminal
 full_text         one scenario in full: both conversations, line by line

@@ -14,7 +14,7 @@ from typing import Any, Final, NamedTuple
 from harness.graph.model import END, START
 from harness.graph.narration import end_name, role_of, route_text
 from harness.graph.trace import Event
-from harness.report.compare.text_diff import diff_lines
+from harness.report.compare.text_diff import cut, diff_lines
 from harness.report.encoding import encode
 from harness.report.formatting import seconds
 from harness.source.display import clip
@@ -201,8 +201,7 @@ def _shown(value: Any) -> str:
 def _bounded(value: Any) -> Any:
     """Return a value for JSON: a large one becomes the beginning of its text."""
     text = value if isinstance(value, str) else encode(value)
-    left = len(text) - _MAX_VALUE
-    return value if left <= 0 else f"{text[:_MAX_VALUE]}… ({left:,} more characters)"
+    return value if len(text) <= _MAX_VALUE else cut(text, _MAX_VALUE)
 
 
 _MAX_PARTS: Final = 8

@@ -1,8 +1,10 @@
-"""The comparison of two runs for a terminal: totals, then the scenarios, the worst first, with explanations."""
+"""The comparison of two runs for a terminal (totals, then the scenarios, the worst first, with explanations) and as
+JSON.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from difflib import SequenceMatcher
 from typing import Any, Final
 
@@ -32,6 +34,7 @@ _WORDS: Final = {
     "changed": "changed, with the same verdict and score",
     "better": "better",
 }
+_KIND_STYLES: Final = {"worse": "worse", "gone": "worse", "better": "better"}
 _STYLES: Final = {"~": "words", "-": "before", "+": "after"}
 
 
@@ -79,7 +82,7 @@ def entry_lines(found: Explanation, alike: Sequence[Change] = ()) -> Iterator[Li
     """Yield a change with its explanation. `alike` are other changes with the same first difference."""
     change = found.change
     yield f"  {printable(change.scenario.label)}", ""
-    yield f"    {_figures(change)}", _style(change)
+    yield f"    {_figures(change)}", _KIND_STYLES.get(change.kind, "")
     for check in found.checks[:_MAX_CHECKS]:
         yield from _check(check)
     if len(found.checks) > _MAX_CHECKS:
@@ -112,36 +115,28 @@ def _failed(scenario: ScenarioRuns) -> Iterator[Line]:
         yield f"    {short_name(name)}: {first}", ""
 
 
-def _style(change: Change) -> str:
-    return {"worse": "worse", "gone": "worse", "better": "better"}.get(change.kind, "")
-
-
 def _figures(change: Change) -> str:
     """Describe the verdict, the score and the figures that changed, as before -> after."""
     if change.before is None or change.after is None:
         figures = figures_of(change.scenario)
         return f"{figures['verdict']}  score {figures['score']:.2f}  {seconds(figures['latency'])}"
-    one, other = figures_of(change.before), figures_of(change.after)
-    found = [_before_and_after("", one["verdict"], other["verdict"], always=True)]
-    if max(one["runs"], other["runs"]) > 1:
-        passed = (f"{side['passed']} of {side['runs']}" for side in (one, other))
-        found.append(_before_and_after("passed ", *passed, always=True))
-    found.append(_before_and_after("score ", *(f"{side['score']:.2f}" for side in (one, other))))
-    if None not in (one["latency"], other["latency"]):
-        found.append(_before_and_after("latency ", *(seconds(side["latency"]) for side in (one, other))))
-    found.append(_before_and_after("tokens ", *(f"{side['tokens']:,}" for side in (one, other))))
-    found.append(
-        _before_and_after(
-            "cost ", *("no price" if side["cost"] is None else cost(side["cost"]) for side in (one, other))
-        )
-    )
+    sides = figures_of(change.before), figures_of(change.after)
+
+    def said(label: str, text: Callable[[Any], str], key: str = "", *, always: bool = False) -> str:
+        before, after = (text(side[key] if key else side) for side in sides)
+        if before == after:
+            return f"{label}{before}" if always else ""
+        return f"{label}{before} -> {after}"
+
+    found = [said("", str, "verdict", always=True)]
+    if any(side["runs"] > 1 for side in sides):
+        found.append(said("passed ", "{0[passed]} of {0[runs]}".format, always=True))
+    found.append(said("score ", "{:.2f}".format, "score"))
+    if all(side["latency"] is not None for side in sides):
+        found.append(said("latency ", seconds, "latency"))
+    found.append(said("tokens ", "{:,}".format, "tokens"))
+    found.append(said("cost ", lambda value: "no price" if value is None else cost(value), "cost"))
     return "  ".join(filter(None, found))
-
-
-def _before_and_after(label: str, before: str, after: str, *, always: bool = False) -> str:
-    if before == after:
-        return f"{label}{before}" if always else ""
-    return f"{label}{before} -> {after}"
 
 
 def _check(check: CheckChange) -> Iterator[Line]:

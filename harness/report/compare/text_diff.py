@@ -128,6 +128,9 @@ def _shorten(text: str, *, first: bool, last: bool) -> str:
 
 
 def _clip(text: str) -> str:
-    return (
-        text if len(text) <= _MAX_TEXT else f"{text[:_MAX_TEXT]}… ({len(text) - _MAX_TEXT:,} more characters)"
-    )
+    return cut(text, _MAX_TEXT)
+
+
+def cut(text: str, most: int) -> str:
+    """Return the first `most` characters of a text, and the number of the others."""
+    return text if len(text) <= most else f"{text[:most]}… ({len(text) - most:,} more characters)"

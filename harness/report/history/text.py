@@ -246,10 +246,7 @@ def _page_run(run: Run) -> dict[str, Any]:
     values = [(figure, figure.of(run.total)) for figure in FIGURES]
     return {
         "name": run_name(run),
-        "commit": run.commit,
-        "branch": run.branch,
-        "complete": run.complete,
-        "reason": run.reason,
+        **{key: getattr(run, key) for key in ("commit", "branch", "complete", "reason")},
         "count": run.total["runs"],
         "unpriced": bool(run.total.get("unpriced")),
         "figures": [None if value is None else [value, figure.text(value)] for figure, value in values],

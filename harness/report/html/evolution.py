@@ -194,37 +194,32 @@ def _fitness(value: Any) -> str:
 def _chart(found: Evolution) -> dict[str, Any] | None:
     """Return the chart of fitness by generation: lines for best, mean and worst."""
     generations = found.search.generations
-    values = [
-        value
-        for each in generations
+    series = {
+        name: [
+            (each.number, value) for each in generations if (value := getattr(each.fitness, name)) is not None
+        ]
         for name in _SERIES
-        if (value := getattr(each.fitness, name)) is not None
-    ]
+    }
+    values = [value for points in series.values() for _, value in points]
     if len(generations) < 2 or not values:
         return None
     across = Scale.of([each.number for each in generations], _EDGE, _WIDTH - 60)
     up = Scale.of(values, _HEIGHT - 30, 14)
-    lines = []
-    for name in _SERIES:
-        points = [
-            (across(each.number), up(value), each.number, score(value))
-            for each in generations
-            if (value := getattr(each.fitness, name)) is not None
-        ]
-        lines.append({"name": name, "points": points})
+    shown = {name: points for name, points in series.items() if points}
     every = max(1, len(generations) // 10)
-    said = "; ".join(
-        f"{name} {points[0][3]} at first, {points[-1][3]} at last"
-        for name, points in ((line["name"], line["points"]) for line in lines)
-        if points
-    )
     return {
         "width": _WIDTH,
         "height": _HEIGHT,
         "left": _EDGE,
         "bottom": _HEIGHT - 24,
-        "lines": [line for line in lines if line["points"]],
-        "said": said,
+        "lines": [
+            {"name": name, "points": [(across(at), up(value), at, score(value)) for at, value in points]}
+            for name, points in shown.items()
+        ],
+        "said": "; ".join(
+            f"{name} {score(points[0][1])} at first, {score(points[-1][1])} at last"
+            for name, points in shown.items()
+        ),
         "ticks_up": [(up(value), score(value)) for value in up.ends],
         "ticks_across": [(across(each.number), str(each.number + 1)) for each in generations[::every]],
     }

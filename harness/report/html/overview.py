@@ -141,48 +141,34 @@ def tiles(total: Mapping[str, Any], before: Mapping[str, Any] | None) -> list[di
     rate_note = f"95 % interval {percent(low)} to {percent(high)}" if total["pass_rate"] is not None else ""
     if total["distinct_runs"] != total["runs"]:
         rate_note += f", of {plural(total['distinct_runs'], 'distinct run')}"
-    return [
-        _tile(
-            "pass rate",
-            percent(total["pass_rate"]),
-            rate_note,
-            _moved(total, old, "pass_rate", _points, "better", "worse"),
-        ),
-        _tile(
-            "fitness",
-            score(total["fitness"]),
-            "mean score, by weight",
-            _moved(total, old, "fitness", score, "better", "worse"),
-        ),
-        _tile(
-            "latency p95",
+    calls = plural(total["llm_calls"], "model call")
+    notes = {
+        "pass rate": (percent(total["pass_rate"]), rate_note),
+        "fitness": (score(total["fitness"]), "mean score, by weight"),
+        "latency p95": (
             seconds(latency["p95"]),
             f"virtual; p50 {seconds(latency['p50'])}, longest {seconds(latency['max'])}",
-            _moved(latency, old["latency"], "p95", seconds, "slower", "faster"),
         ),
-        _tile(
-            "tokens",
-            f"{tokens['total']:,}",
-            f"{tokens['input']:,} in, {tokens['output']:,} out; {plural(total['llm_calls'], 'model call')}",
-            _moved(tokens, old["tokens"], "total", "{:,}".format, "more", "fewer"),
-        ),
-        _tile(
-            "cost",
-            dollars(total["cost"]),
-            unpriced(total) or "US dollars",
-            "" if unpriced(total) else _moved(total, old, "cost", dollars, "dearer", "cheaper"),
-        ),
-        _tile("real time", seconds(total["wall"]), "summed over runs", ""),
+        "tokens": (f"{tokens['total']:,}", f"{tokens['input']:,} in, {tokens['output']:,} out; {calls}"),
+        "cost": (dollars(total["cost"]), unpriced(total) or "US dollars"),
+        "real time": (seconds(total["wall"]), "summed over runs"),
+    }
+    moved = {
+        "pass rate": _moved(total, old, "pass_rate", _points, "better", "worse"),
+        "fitness": _moved(total, old, "fitness", score, "better", "worse"),
+        "latency p95": _moved(latency, old["latency"], "p95", seconds, "slower", "faster"),
+        "tokens": _moved(tokens, old["tokens"], "total", "{:,}".format, "more", "fewer"),
+        "cost": "" if unpriced(total) else _moved(total, old, "cost", dollars, "dearer", "cheaper"),
+    }
+    return [
+        {"name": name, "value": value, "note": note, "change": moved.get(name, "")}
+        for name, (value, note) in notes.items()
     ]
 
 
 def dollars(value: float) -> str:
     """Format a cost with its unit."""
     return f"${cost(value)}"
-
-
-def _tile(name: str, value: str, note: str, change: str) -> dict[str, str]:
-    return {"name": name, "value": value, "note": note, "change": change}
 
 
 def _moved(

@@ -222,14 +222,12 @@ def _facts(
 def _left_out(rows: int, runs: int, traces: int, is_score: bool) -> list[str]:
     """Describe the contents that were left out of the page."""
     of = "that did not change, as one of the variants" if is_score else "that passed"
-    found = [f"{plural(rows, 'scenario')} {of}"] if rows else []
-    found += [f"the details of {plural(runs, 'run')}"] if runs else []
-    found += (
-        [f"the conversations of {plural(traces, 'run')}, which their pages open from traces/"]
-        if traces
-        else []
-    )
-    return found
+    found = {
+        f"{plural(rows, 'scenario')} {of}": rows,
+        f"the details of {plural(runs, 'run')}": runs,
+        f"the conversations of {plural(traces, 'run')}, which their pages open from traces/": traces,
+    }
+    return [text for text, count in found.items() if count]
 
 
 @cache

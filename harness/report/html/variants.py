@@ -75,15 +75,9 @@ def headline(found: Score) -> str:
     """Return the result in a sentence: "terse is better than baseline by 0.100; no evidence on small"."""
     names: dict[str, list[str]] = {}
     for each in found["variants"]:
-        if each["name"] == found["baseline"]:
-            continue
-        difference = each["difference"]
-        if each.get("stopped"):
-            names.setdefault("stopped", []).append(each["name"])
-        elif difference is None or difference["verdict"] is None:
-            names.setdefault("no verdict", []).append(each["name"])
-        else:
-            names.setdefault(difference["verdict"], []).append(each["name"])
+        verdict = (each["difference"] and each["difference"]["verdict"]) or "no verdict"
+        if each["name"] != found["baseline"]:
+            names.setdefault("stopped" if each.get("stopped") else verdict, []).append(each["name"])
     if not names:
         return f"There is no variant other than {found['baseline']}"
     parts = []

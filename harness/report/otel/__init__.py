@@ -1,7 +1,7 @@
 """Convert traces to OpenTelemetry spans, for `harness export`. Not used while scenarios run.
 
-traces/*.jsonl.gz ─▶ spans.py, effects.py: plain spans ─▶ encoding.py: OpenTelemetry spans ─▶ a file, or collector.py
+traces/*.jsonl.gz ─▶ spans.py, effects.py: plain spans ─▶ collector.py: OpenTelemetry spans ─▶ a file, or a collector
 
-Names follow the GenAI semantic conventions (docs/opentelemetry.md). encoding.py and collector.py need packages of
-OpenTelemetry (the extra `otel`).
+Names follow the GenAI semantic conventions (docs/opentelemetry.md). collector.py needs packages of OpenTelemetry (the
+extra `otel`).
 """

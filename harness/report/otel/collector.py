@@ -1,4 +1,4 @@
-"""Send spans to a collector, by OTLP over HTTP. Needs the extra `otel`."""
+"""Encode spans as those of OpenTelemetry, and send them to a collector, by OTLP over HTTP. Needs the extra `otel`."""
 
 from __future__ import annotations
 
