@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import sys
-from collections.abc import Generator, Sequence
+from collections.abc import Generator, Mapping, Sequence
 from contextlib import ExitStack, closing, nullcontext, redirect_stdout, suppress
 from dataclasses import dataclass, field
 from pathlib import Path
