@@ -154,7 +154,7 @@ def ask(labels: LabelFile, cassette: Cassette, answers: Answers, on_row: Callabl
         intercepted,
         asyncio.Runner(loop_factory=PacedTimeLoop if is_real else VirtualTimeLoop) as runner,
     ):
-        world = ScriptedWorld(WorldSpec(llm=labels.stubs), backend=backend)
+        world = ScriptedWorld(WorldSpec(llm=[*labels.stubs]), backend=backend)
         runner.run(_ask(labels, world, answers, on_row))
 
 

@@ -23,13 +23,13 @@ from harness.judges.request import Messages, metric_messages, rubric_messages
 from harness.scenario.case_table import READERS, Case, Row, read_list
 from harness.scenario.checks.conditions import DEFAULT_THRESHOLD
 from harness.scenario.document_judge import JudgeKeys
-from harness.scenario.document_world import LLMStubs, WorldKeys
-from harness.scenario.field_types import LEFT_OUT, Strict
 from harness.settings import Settings
 from harness.source.display import did_you_mean
 from harness.source.document import Document, parse, read, shown_path
 from harness.source.models import describe, validate
-from harness.world.spec import Stub
+from harness.world.field_types import LEFT_OUT, Strict
+from harness.world.spec import LLMStubs, WorldSpec
+from harness.world.stub_models import LLMStub
 
 COLUMNS: Final = ("name", "input", "output", "context", "tools", "tool_calls", "label")
 _WORDS: Final = {"pass": 1.0, "true": 1.0, "fail": 0.0, "false": 0.0}
@@ -84,7 +84,7 @@ class LabelFile:
     file: Path
     question: Question
     rows: tuple[LabelledRow, ...]
-    stubs: tuple[Stub, ...] = ()
+    stubs: tuple[LLMStub, ...] = ()
 
     @property
     def graded(self) -> bool:
@@ -111,9 +111,9 @@ def read_labels(path: Path, options: Mapping[str, Any], settings: Settings) -> L
     return LabelFile(path, question, rows, _stubs(at) if at is not None and "llm" in at.value else ())
 
 
-def _stubs(at: Document) -> tuple[Stub, ...]:
+def _stubs(at: Document) -> tuple[LLMStub, ...]:
     only = at.without(*(key for key in at.value if key != "llm"))
-    return validate(WorldKeys, only, error=FormatError).world(only).llm
+    return tuple(validate(WorldSpec, only, error=FormatError).placed(only).llm)
 
 
 def _read_header(

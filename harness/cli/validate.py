@@ -160,9 +160,8 @@ def _tool_problems(graph: Graph, scenarios: Iterable[Scenario]) -> Iterator[Prob
 def _not_importable(scenario: Scenario, options: LoadOptions) -> Iterator[Problem]:
     """Yield a problem for each import path of a tool, handler or custom check that cannot be resolved."""
     folders = load_request(scenario, options.projects.of(scenario.file)).folders
-    entries = (*scenario.world.tools.values(), *scenario.world.handlers.values())
     for dotted, span in [
-        *((entry.real, entry.span) for entry in entries if isinstance(entry.real, str)),
+        *((entry.function, entry.span) for _, entry in scenario.world.real() if entry.function),
         *(
             (item["call"], each.spans[f"custom[{index}]"])
             for each in scenario.expectations

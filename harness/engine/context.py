@@ -16,8 +16,9 @@ from typing import Any, TypeVar
 from harness.engine.pauses import Paused, Pauses, Replay
 from harness.engine.standstill import EffectType, LoopDetector, Simulation
 from harness.errors import WorldError
-from harness.graph.effects import Effect, World
+from harness.graph.effects import Effect
 from harness.graph.model import Edge, Graph, NodeEntry, State
+from harness.graph.world import World
 from harness.units import PRECISION
 
 T = TypeVar("T")

@@ -20,9 +20,10 @@ from pathlib import Path
 from typing import Any, Final, TypeVar
 
 from harness.errors import HarnessError, RunError, Span
-from harness.graph.effects import Effect, LLMCall, World
+from harness.graph.effects import Effect, LLMCall
 from harness.graph.model import Edge, Graph
 from harness.graph.trace import Trace
+from harness.graph.world import World
 from harness.units import PRECISION
 
 _NAMED: Final = 10  # the most steps, and the most nodes of a step, that a message names

@@ -17,13 +17,13 @@ from pydantic import Field
 from harness.errors import FormatError, Problem, Span
 from harness.evolution.genome import MUTATION_TYPES
 from harness.evolution.lineage import METHODS
-from harness.scenario.document_world import WorldKeys
-from harness.scenario.field_types import LEFT_OUT, Name, Share, Strict
 from harness.scenario.model import MUTATOR_NODE
 from harness.source.display import did_you_mean
 from harness.source.document import Document, read
 from harness.source.models import in_file_order, validate
-from harness.world.spec import Stub
+from harness.world.field_types import LEFT_OUT, Name, Share, Strict
+from harness.world.spec import WorldSpec
+from harness.world.stub_models import LLMStub
 
 STRATEGIES: Final = ("genetic",)
 FITNESS: Final = ("task_completion_rate", "pass_rate")
@@ -76,7 +76,7 @@ class Config:
     fitness_function: str = FITNESS[0]
     selection_method: str = "tournament"
     model: str | None = None
-    stubs: tuple[Stub, ...] = ()
+    stubs: tuple[LLMStub, ...] = ()
     spans: Mapping[str, Span] = field(default_factory=dict)
     warnings: tuple[Problem, ...] = ()
 
@@ -134,7 +134,7 @@ def with_file(config: Config, path: Path) -> Config:
     stubs = config.stubs
     if keys.llm is not None:
         part = document.with_value({"llm": keys.llm})
-        stubs = validate(WorldKeys, part, error=FormatError).world(part).llm
+        stubs = tuple(validate(WorldSpec, part, error=FormatError).placed(part).llm)
     found = _updated(config, keys, document)
     return replace(found, stubs=stubs, model=keys.mutator or config.model)
 

@@ -28,7 +28,8 @@ from harness.scenario.outcome import Outcome
 from harness.scenario.run import outcomes
 from harness.settings import Settings
 from harness.source.display import clip
-from harness.world.spec import Stub, WorldSpec
+from harness.world.spec import WorldSpec
+from harness.world.stub_models import AnyStub
 from harness.world.stubs import StubList
 
 _PLACEHOLDER: Final = re.compile(
@@ -109,7 +110,7 @@ class Mutator:
 
     base_scenario: Scenario
     settings: Settings
-    stubs: Sequence[Stub]
+    stubs: Sequence[AnyStub]
     log: Log[MutatorAnswer]
     model: str = MODEL
     before_asking: Callable[[], None] = lambda: None
@@ -157,10 +158,10 @@ class Mutator:
         return hashlib.sha256(f"{self._ask_counts[text]} {text}".encode()).hexdigest()[:16]
 
     def _ask(
-        self, id_: str, messages: Sequence[Mapping[str, str]], hash_: str, stub: Stub | None
+        self, id_: str, messages: Sequence[Mapping[str, str]], hash_: str, stub: AnyStub | None
     ) -> MutatorAnswer:
         cassette = None if stub is not None else f"{self.base_scenario.cassette}/{hash_}"
-        world = WorldSpec(llm=() if stub is None else (replace(stub, times=1),))
+        world = WorldSpec.model_construct(llm=[] if stub is None else [stub.model_copy(update={"times": 1})])
         scenario = replace(self.base_scenario, world=world, cassette=cassette)
         (outcome,) = outcomes(scenario, self.settings, graph=_graph(self.model, messages))
         if outcome.observed.status != "completed" or not isinstance(outcome.observed.output, str):

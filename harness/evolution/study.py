@@ -40,7 +40,7 @@ from harness.settings import Projects
 from harness.source.document import real_path
 from harness.variants.application import apply_variants, main_manifest
 from harness.variants.independence import no_difference_reasons
-from harness.world.spec import Stub
+from harness.world.stub_models import LLMStub
 
 _UNSCRIPTED_CALL: Final = "UnscriptedCall"
 """Error that a genome may cause: with it the agent may make a call that no stub answers."""
@@ -196,7 +196,7 @@ class Study:
         """Number of genomes that were scored before the search was continued."""
         return len(self._log.known)
 
-    def _mutator(self, stubs: Sequence[Stub]) -> Mutator | None:
+    def _mutator(self, stubs: Sequence[LLMStub]) -> Mutator | None:
         """Return the mutator; None if it has no stubs and no model is named, or if prompts are not varied."""
         if not stubs and self.config.model is None:
             return None
@@ -357,7 +357,7 @@ class Study:
         return self._files.written_files()
 
 
-def _mutator_stubs(scenarios: Sequence[Scenario]) -> tuple[Stub, ...]:
+def _mutator_stubs(scenarios: Sequence[Scenario]) -> tuple[LLMStub, ...]:
     """Return the mutator's stubs in these scenarios, each once: several scenarios may share a stub."""
     found = {str(stub.span): stub for each in scenarios for stub in mutator_stubs(each.world)}
     return tuple(found.values())

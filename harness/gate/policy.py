@@ -10,11 +10,11 @@ from typing import Annotated, Any, ClassVar, Final, Literal, Self
 from pydantic import BeforeValidator, ConfigDict, Field, model_validator
 
 from harness.errors import FormatError, Problem
-from harness.scenario.field_types import LEFT_OUT, Strict
 from harness.source.document import Document, DocumentPath, read, shown_path
 from harness.source.models import Mistake, describe, mistaken, validate
 from harness.source.project import PYPROJECT, has_settings
 from harness.units import is_number
+from harness.world.field_types import LEFT_OUT, Strict
 
 _TABLE: Final = ("tool", "harness", "gate")
 _KEY: Final = "gate"

@@ -8,15 +8,12 @@ from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass, field
-from json import dumps, loads
+from json import loads
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, ClassVar, Final, Protocol
-from urllib.parse import parse_qs, urlencode, urlsplit
+from typing import TYPE_CHECKING, Any, ClassVar, Final, Literal, NamedTuple
 
 if TYPE_CHECKING:
     from langchain_core.messages import BaseMessage
-
-    from harness.graph.model import State
 
 ACTIVE: Final = "active"
 """The name of the model in a call for which the manifest names none: the one that is active where the agent runs."""
@@ -25,15 +22,59 @@ Real = Callable[[], Awaitable[Any]]
 """Performs the effect for real, if the world answers it with `real`."""
 
 
+class EffectSpan(NamedTuple):
+    """The spans of a kind of effect, by the conventions of OpenTelemetry.
+
+    `operation` is its name there, and `name_attribute` the attribute with the name of the effect. `is_remote` is
+    True for a call to another process.
+    """
+
+    operation: str = ""
+    name_attribute: str = ""
+    is_remote: bool = False
+
+
 @dataclass(frozen=True, kw_only=True)
 class Effect:
     """A request to the world.
 
     The context fills in `node` (`outer/inner` in nested graphs). `alias` is another name that stubs may use. `hint`
     is shown if nothing answers the effect: it suggests an alternative to a stub.
+
+    A class is the record of its kind of effect. What it says of the kind:
+
+    kind              its name in traces and expectations
+    key               the key of a world with its stubs (`harness.world.spec.WorldSpec`)
+    stubs             how they are found there: one `list`, by the `name` of the effect, or by `server` and tool
+    target            what has the name of the effect, in the description of an expected call
+    noun              the same in messages, if it differs
+    listed            a graph lists the names that it can call
+    expected          an expectation can name it; a handler is the code of its node, and appears in `path`
+    named_in_parts    the name is a node or a model: a pattern without a slash is compared with its last part
+    arguments         the names in `args`; None for any
+    fields            the fields of `request` besides `kind`, `node`, `name` and `args`
+    real_by_default   without stubs, the real thing answers
+    real_hint         what an entry says in place of `real` if there is nothing real
+    example           the shortest answer, as it is written
+    informs           what it returns is context to a judge
+    span              its span in OpenTelemetry
     """
 
     kind: ClassVar[str] = ""
+    key: ClassVar[str] = ""
+    stubs: ClassVar[Literal["list", "name", "server"]] = "name"
+    target: ClassVar[str] = ""
+    noun: ClassVar[str] = ""
+    listed: ClassVar[bool] = True
+    expected: ClassVar[bool] = True
+    named_in_parts: ClassVar[bool] = False
+    arguments: ClassVar[Sequence[str] | None] = None
+    fields: ClassVar[Sequence[str]] = ()
+    real_by_default: ClassVar[bool] = False
+    real_hint: ClassVar[str] = "{return: …}"
+    example: ClassVar[str] = '"…"'
+    informs: ClassVar[bool] = False
+    span: ClassVar[EffectSpan] = EffectSpan()
 
     node: str = ""
     name: str = ""
@@ -42,6 +83,14 @@ class Effect:
     real: Real | None = None
     hint: str = ""
 
+    def __init_subclass__(cls) -> None:
+        EFFECTS[cls.kind] = cls
+
+    @property
+    def is_real_by_default(self) -> bool:
+        """True if the real thing answers this effect unless the world has an entry for it."""
+        return self.real_by_default
+
     def request(self) -> dict[str, Any]:
         """Return the `request` that `when` reads: plain data, or sequences that convert on access."""
         return {"kind": self.kind, "node": self.node, "name": self.name, "args": self.args}
@@ -49,6 +98,24 @@ class Effect:
     def recorded(self) -> dict[str, Any]:
         """Return the request as it is recorded in the trace."""
         return {"args": self.args}
+
+    @staticmethod
+    def answered(value: Any) -> Any:
+        """Return the answer to a call of this kind for what a stub returns.
+
+        Raises:
+            ValueError: the value cannot be an answer.
+        """
+        return value
+
+    @staticmethod
+    def told(call: Mapping[str, Any]) -> str:
+        """Describe a call of this kind in a line, made from its event in a trace."""
+        return f"{call['kind']} call: {call['name']}"
+
+
+EFFECTS: Final[dict[str, type[Effect]]] = {}
+"""The classes of effects, by kind."""
 
 
 @dataclass(frozen=True)
@@ -97,6 +164,13 @@ class LLMCall(Effect):
     """
 
     kind: ClassVar[str] = "llm"
+    key = "llm"
+    stubs = "list"
+    target = "model"
+    named_in_parts = True
+    arguments = ()
+    fields = ("model", "provider", "params", "messages", "tools", "response_format", "prompt")
+    span = EffectSpan("chat", "gen_ai.request.model", is_remote=True)
 
     provider: str = ""
     base_url: str | None = None
@@ -137,6 +211,12 @@ class LLMCall(Effect):
             recorded["response_format"] = self.response_format
         return recorded
 
+    @staticmethod
+    def told(call: Mapping[str, Any]) -> str:
+        request = call["request"]
+        model = "<active>" if call["name"] == ACTIVE and "provider" not in request else call["name"]
+        return f"llm call: model={model} tools={', '.join(request.get('tools', ())) or '<none>'}"
+
 
 @dataclass(frozen=True)
 class LLMReply:
@@ -171,9 +251,18 @@ class ToolCall(Effect):
     """
 
     kind: ClassVar[str] = "tool"
+    key = "tools"
+    target = "tool"
+    real_hint = "package.module.function"
+    informs = True
+    span = EffectSpan("execute_tool", "gen_ai.tool.name")
 
     native: bool = False
     env: Mapping[str, str] = field(default_factory=dict, repr=False)
+
+    @property
+    def is_real_by_default(self) -> bool:
+        return self.native
 
 
 @dataclass(frozen=True)
@@ -207,6 +296,12 @@ class MCPCall(Effect):
     """A call of a tool of an MCP server, by the tool's name on that server. The answer is an `MCPResult`."""
 
     kind: ClassVar[str] = "mcp"
+    key = "mcp"
+    stubs = "server"
+    target = "tool of an MCP server"
+    fields = ("server",)
+    informs = True
+    span = EffectSpan("execute_tool", "gen_ai.tool.name", is_remote=True)
 
     endpoint: MCPEndpoint
 
@@ -227,71 +322,17 @@ class HTTPCall(Effect):
     """An HTTP request. `name` is its URL, `args` is {method, url, query, json, headers, text}."""
 
     kind: ClassVar[str] = "http"
+    key = "http"
+    stubs = "list"
+    target = "URL"
+    listed = False
+    arguments = ("method", "url", "query", "json", "headers", "text")
+    fields = ("method", "url", "query", "headers", "json", "text")
+    informs = True
+    span = EffectSpan(is_remote=True)
 
     def request(self) -> dict[str, Any]:
         return {**super().request(), **self.args}
-
-
-def http_call(
-    method: str,
-    url: str,
-    *,
-    json: Any = None,
-    form: Mapping[str, Any] | None = None,
-    text: str = "",
-    query: Mapping[str, Any] | None = None,
-    headers: Mapping[str, Any] | None = None,
-    hint: str = "",
-) -> HTTPCall:
-    """Return an HTTP request with the complete `args` that scenarios match.
-
-    Args:
-        method: the HTTP method.
-        url: the URL. Its query string is moved to `query`.
-        json: the body as JSON data.
-        form: the body as a form: it is urlencoded into `text`, and `json` is None.
-        text: the body as text. Only one of `json`, `form` and `text` is given.
-        query: query parameters, which override those of the URL. A value is a text, or a list of texts if the key is
-            repeated in the URL or has a list here.
-        headers: headers; names are put in lower case, and no content-type is added for a body.
-        hint: see `Effect`.
-
-    Values of `form`, `query` and `headers` become texts: a bool is `true` or `false`, and None is empty.
-    """
-    parts = urlsplit(url)
-    address = parts._replace(query="", fragment="").geturl()
-    if form is not None:
-        text = urlencode(_texts(form), doseq=True)
-    elif json is not None:
-        text = dumps(json, ensure_ascii=False)
-    args = {
-        "method": method,
-        "url": address,
-        "query": {**_query_of(parts.query), **_texts(query or {})},
-        "json": json,
-        "headers": {name.lower(): _text(value) for name, value in (headers or {}).items()},
-        "text": text,
-    }
-    return HTTPCall(name=address, args=args, hint=hint)
-
-
-def _query_of(query: str) -> dict[str, str | list[str]]:
-    values = parse_qs(query, keep_blank_values=True)
-    return {key: found if len(found) > 1 else found[0] for key, found in values.items()}
-
-
-def _texts(values: Mapping[str, Any]) -> dict[str, str | list[str]]:
-    return {
-        str(key): [_text(item) for item in value] if isinstance(value, (list, tuple)) else _text(value)
-        for key, value in values.items()
-    }
-
-
-def _text(value: Any) -> str:
-    """Return a value as HTTP clients write it."""
-    if value is None:
-        return ""
-    return str(value).lower() if isinstance(value, bool) else str(value)
 
 
 @dataclass(frozen=True)
@@ -309,6 +350,23 @@ class HTTPReply:
 
 
 @dataclass(frozen=True, kw_only=True)
+class HandlerCall(Effect):
+    """A call of a registered Python handler by name. `args` is the input of the node.
+
+    `convention` is the dialect's way to call a handler; without it, `args` are passed by name.
+    """
+
+    kind: ClassVar[str] = "handler"
+    key = "handlers"
+    target = "handler"
+    expected = False
+    real_hint = "package.module.function"
+    example = "{}"
+
+    convention: Callable[[Any], Awaitable[Any]] | None = None
+
+
+@dataclass(frozen=True, kw_only=True)
 class AgentCall(Effect):
     """A call of another agent by its id. `args` is `{input}`, which `request` also has as `prompt`.
 
@@ -316,16 +374,15 @@ class AgentCall(Effect):
     """
 
     kind: ClassVar[str] = "agent"
+    key = "agents"
+    target = "agent"
+    arguments = ("input",)
+    fields = ("prompt",)
+    real_by_default = True
+    span = EffectSpan("invoke_agent", "gen_ai.agent.name", is_remote=True)
 
     def request(self) -> dict[str, Any]:
         return {**super().request(), "prompt": self.args.get("input")}
-
-
-@dataclass(frozen=True, kw_only=True)
-class HumanCall(Effect):
-    """A question to a person. `name` is the node, `args` is `{value}` or `{question, options}`."""
-
-    kind: ClassVar[str] = "human"
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -347,6 +404,12 @@ class ScriptCall(Effect):
     """
 
     kind: ClassVar[str] = "script"
+    key = "scripts"
+    target = "script's node"
+    noun = "script"
+    named_in_parts = True
+    real_by_default = True
+    example = "{}"
 
     argv: Sequence[str] = ()
     env: Mapping[str, str] = field(default_factory=dict, repr=False)
@@ -360,15 +423,16 @@ class ScriptCall(Effect):
 
 
 @dataclass(frozen=True, kw_only=True)
-class HandlerCall(Effect):
-    """A call of a registered Python handler by name. `args` is the input of the node.
+class HumanCall(Effect):
+    """A question to a person. `name` is the node, `args` is `{value}` or `{question, options}`."""
 
-    `convention` is the dialect's way to call a handler; without it, `args` are passed by name.
-    """
-
-    kind: ClassVar[str] = "handler"
-
-    convention: Callable[[Any], Awaitable[Any]] | None = None
+    kind: ClassVar[str] = "human"
+    key = "human"
+    stubs = "list"
+    target = "node that asked"
+    listed = False
+    named_in_parts = True
+    arguments = ("question", "options", "value")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -379,6 +443,17 @@ class RetrievalCall(Effect):
     """
 
     kind: ClassVar[str] = "retrieval"
+    key = "retrieval"
+    target = "retrieval node"
+    named_in_parts = True
+    arguments = ("query", "top_k", "group")
+    example = '{context: "…", sources: []}'
+    informs = True
+    span = EffectSpan("retrieval", "gen_ai.data_source.id", is_remote=True)
+
+    @staticmethod
+    def answered(value: Any) -> RetrievalReply:
+        return RetrievalReply.of(value)
 
 
 @dataclass(frozen=True)
@@ -412,6 +487,14 @@ class RetrievalReply:
         return {"context": self.context, "sources": list(self.sources), **passages}
 
 
+EXPECTED_KINDS: Final = tuple(kind for kind, effect in EFFECTS.items() if effect.expected)
+"""The kinds of calls that expectations can name."""
+SERVER: Final = "server"
+"""The kind of the names of MCP servers, which are not effects."""
+NAMED_KINDS: Final = (*(kind for kind, effect in EFFECTS.items() if effect.listed), SERVER)
+"""The kinds of names in a vocabulary."""
+
+
 @dataclass(frozen=True)
 class Answer:
     """The answer of the world: a value, or an error to raise in the node. `latency_s` is in virtual seconds."""
@@ -419,45 +502,3 @@ class Answer:
     value: Any = None
     error: Exception | None = None
     latency_s: float = 0.0
-
-
-class World(Protocol):
-    """Everything outside the graph."""
-
-    async def answer(self, effect: Effect, state: State) -> Answer:
-        """Answer an effect. `state` is the state that the calling node received.
-
-        Raises:
-            UnscriptedCall: nothing answers. This always ends the run.
-        """
-        ...
-
-    def has_answers(self, effects: Sequence[Effect], state: State) -> bool:
-        """True if `answer` would find an answer to each effect. Consumes nothing.
-
-        A pause without an answer is no error, so schedulers ask this before `answer`.
-        """
-        ...
-
-    def answers_for(self, effect: Effect) -> bool:
-        """True if the world has any entry for effects of this kind and name. Consumes nothing.
-
-        Unlike `has_answers`, this ignores the arguments of the effect.
-        """
-        ...
-
-    def uses_backend(self, effect: Effect, state: State) -> bool:
-        """True if no stub would answer this effect, but the live backend or its recording could. Consumes nothing."""
-        ...
-
-    def asks_live(self, effect: Effect, state: State) -> bool:
-        """True if the live backend would answer this effect, and no recording. Consumes nothing."""
-        ...
-
-    async def mcp_tools(self, endpoint: MCPEndpoint) -> Sequence[ToolSpec]:
-        """Return the tools of an MCP server, connecting to it on first use.
-
-        Raises:
-            Exception: the server cannot be reached; the message gives the reason.
-        """
-        ...

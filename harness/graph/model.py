@@ -15,8 +15,6 @@ from harness.errors import Problem, Span
 
 VocabularyGraph: TypeAlias = Any  # `harness.graph.model` imports this module
 
-KINDS: Final = ("llm", "tool", "mcp", "server", "agent", "handler", "script", "retrieval")
-"""The kinds of names in a vocabulary."""
 NODE: Final = "node"
 """The key for names of nodes in `Vocabulary.open`."""
 
@@ -43,8 +41,8 @@ class Vocabulary:
     """The names in one graph, besides those of its nodes.
 
     Attributes:
-        names: the names of all calls that it can make, by kind of effect (`llm`: models, `tool`, `mcp`: tools of MCP
-            servers, `agent`, `handler`, `script`, `retrieval`), and of its MCP servers (`server`).
+        names: the names of all calls that it can make, by kind of effect (`llm`: models, `mcp`: tools of MCP
+            servers), and of its MCP servers (`server`).
         aliases: other names that a scenario's stubs may use, by kind, each with the name it stands for.
         open: kinds (and `NODE`) that may have names which only a run knows, each with the reason.
         inside: the graphs that may run inside each node.

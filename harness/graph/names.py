@@ -8,7 +8,8 @@ from functools import lru_cache
 from itertools import chain
 
 from harness.errors import ManifestError, Problem
-from harness.graph.model import KINDS, NODE, Graph, NestedGraph
+from harness.graph.effects import NAMED_KINDS
+from harness.graph.model import NODE, Graph, NestedGraph
 
 
 @dataclass
@@ -100,7 +101,7 @@ class _Collector:
 
     def open(self, reason: str) -> None:
         """Mark all kinds as open: there may be more names."""
-        self.found.open = {**dict.fromkeys((NODE, *KINDS), reason), **self.found.open}
+        self.found.open = {**dict.fromkeys((NODE, *NAMED_KINDS), reason), **self.found.open}
 
 
 def inner_graphs(graph: Graph) -> Iterator[Graph | ManifestError]:

@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
-from harness.graph.effects import ACTIVE
+from harness.graph.effects import EFFECTS, Effect
 from harness.graph.model import END, START, Graph
 from harness.graph.observe import ENDS_OF_VISITS
 from harness.graph.trace import Event
@@ -26,7 +26,7 @@ def sentence(event: Event, kinds: Mapping[str, str]) -> str:
             name = event["graph"] + event["node"]
             return f"{name} ({kinds[name]})" if name in kinds else str(name)
         case "call":
-            return _call(event)
+            return EFFECTS.get(event["kind"], Effect).told(event)
         case "node_error":
             return f"{event['graph']}{event['node']} failed: {event['message']}"
         case "warning":
@@ -74,14 +74,6 @@ def narration(events: Sequence[Event], graph: Graph) -> Iterator[str]:
             case _ if text := sentence(event, kinds):
                 yield f"{_MARK} {text}"
     yield from _performance(events, graph)
-
-
-def _call(event: Event) -> str:
-    if event["kind"] != "llm":
-        return f"{event['kind']} call: {event['name']}"
-    request = event["request"]
-    model = "<active>" if event["name"] == ACTIVE and "provider" not in request else event["name"]
-    return f"llm call: model={model} tools={', '.join(request.get('tools', ())) or '<none>'}"
 
 
 def kinds_of(graph: Graph) -> dict[str, str]:

@@ -13,12 +13,10 @@ context: the output may be one of them, and would be compared with itself.
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from typing import Any, Final
+from typing import Any
 
-from harness.graph.effects import ToolSpec
+from harness.graph.effects import EFFECTS, Effect, ToolSpec
 from harness.graph.trace import Event
-
-CONTEXT_KINDS: Final = ("retrieval", "tool", "mcp", "http")
 
 
 def material_of(
@@ -74,7 +72,7 @@ def _message(role: str, content: Any) -> dict[str, Any]:
 
 def _is_context(call: Event, answers: Mapping[int, Event]) -> bool:
     answer = answers.get(call["call"])
-    return call["kind"] in CONTEXT_KINDS and answer is not None and not answer.get("refused")
+    return EFFECTS.get(call["kind"], Effect).informs and answer is not None and not answer.get("refused")
 
 
 def _source(call: Event, answer: Event) -> dict[str, Any]:

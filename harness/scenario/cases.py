@@ -22,14 +22,14 @@ from typing import Any, Final
 
 from harness.errors import FormatError, Problem, Span
 from harness.scenario.case_table import Case, load_cases, unknown_column
-from harness.scenario.document_world import WorldKeys
 from harness.scenario.model import Scenario
 from harness.source.display import clip
 from harness.source.document import Document, DocumentPath
+from harness.world.spec import WorldSpec
 
 CASES: Final = "cases"
 _REFERENCE: Final = re.compile(r"\$\{case\.([^{}]+)\}")
-_LATE: Final = ("input", "turns", "expect", *WorldKeys.model_fields)
+_LATE: Final = ("input", "turns", "expect", *WorldSpec.model_fields)
 """Keys that are read when a scenario runs; the others are needed to select and report it."""
 
 Build = Callable[[Document], Scenario]

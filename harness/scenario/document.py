@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import os
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Annotated, Any, ClassVar, Final, Self
 
@@ -21,14 +21,15 @@ from harness.graph.model import Rerun
 from harness.recording.names import name_error
 from harness.scenario import model
 from harness.scenario.document_expect import Expect, expectation_mentions
-from harness.scenario.document_world import WorldKeys
-from harness.scenario.field_types import LEFT_OUT, EnvValue, Instant, Name, Share, Strict, Weight, by_shape
+from harness.scenario.idle_stubs import idle_stubs
 from harness.scenario.mentions import RERUN, Mention, context_mentions, world_mentions
-from harness.scenario.vacuous import idle_stubs, vacuous_expectations
+from harness.scenario.vacuous import vacuous_expectations
 from harness.source.display import did_you_mean
 from harness.source.document import Document
 from harness.source.models import Mistake, mistaken
 from harness.units import LONGEST_RUN_S, parse_instant
+from harness.world.field_types import LEFT_OUT, EnvValue, Instant, Name, Share, Strict, Weight, by_shape
+from harness.world.spec import WorldSpec
 
 FORMAT_VERSION: Final = 1
 
@@ -135,7 +136,7 @@ class RerunKeys(Strict):
     reason: str = Field("", description="The reason for the rerun.")
 
 
-class TurnKeys(WorldKeys):
+class TurnKeys(WorldSpec):
     """One input of a conversation, the answer to its interrupt, or an agent that is run again."""
 
     model_config = ConfigDict(title="a turn")
@@ -181,7 +182,7 @@ class TurnKeys(WorldKeys):
             resume=self.resume if self.written("resume") else model.MISSING,
             rerun=self._rerun(),
             entry=self.agent or self.entry_point,
-            world=self.world(at),
+            world=self.placed(at),
             expect=self.expect.spec(at.at(("expect",)), folder) if self.expect else None,
             span=at.span(),
         )
@@ -194,7 +195,7 @@ def _starts_with_input(turns: list[TurnKeys]) -> list[TurnKeys]:
     return turns
 
 
-class ScenarioKeys(WorldKeys):
+class ScenarioKeys(WorldSpec):
     """One scenario."""
 
     model_config = ConfigDict(title="a scenario")
@@ -258,6 +259,10 @@ class ScenarioKeys(WorldKeys):
         manifests = [self.manifest] if isinstance(self.manifest, str) else self.manifest
         folder = os.path.dirname(file)
         turns, manifest_span = self._turns(at, file.parent), at.span(("manifest",))
+        world = self.placed(at)
+        parts = [(at, world)]
+        if self.turns is not None:
+            parts += [(at.at(("turns", number)), turn.world) for number, turn in enumerate(turns)]
         named = next((key for key in ("agent", "entry_point") if key in at.value), None)
         return model.Scenario(
             file=file,
@@ -284,34 +289,39 @@ class ScenarioKeys(WorldKeys):
             now=parse_instant(self.now) if self.now else None,
             turns=turns,
             conversation=self.turns is not None,
-            world=self.world(at),
+            world=world,
             cassette=self.cassette,
             allow_unused=self.allow_unused,
             expect=self.expect.spec(at.at(("expect",)), file.parent) if self.expect else model.Expectations(),
-            mentions=tuple(self._mentions(at)),
-            warnings=(*vacuous_expectations(at, self.timeout), *idle_stubs(at)),
+            mentions=tuple(_mentions(parts)),
+            warnings=(
+                *vacuous_expectations(at, self.timeout),
+                *(problem for part, own in parts for problem in idle_stubs(own, part)),
+            ),
         )
-
-    def _mentions(self, at: Document) -> Iterator[Mention]:
-        """Yield the names used in the scenario and in its turns."""
-        yield from context_mentions(at)
-        for part in (at, *(at.at(("turns", number)) for number in range(len(self.turns or ())))):
-            yield from world_mentions(part)
-            if isinstance(part.value.get("rerun"), dict):
-                where = part.span(("rerun", "agent"))
-                yield Mention(RERUN, "node", part.value["rerun"]["agent"], where)
-            if part is not at:
-                for key in ("agent", "entry_point"):
-                    if key in part.value:
-                        yield Mention(key, "entry", part.value[key], part.span((key,)))
-            if isinstance(part.value.get("expect"), dict):
-                yield from expectation_mentions(part.at(("expect",)))
 
     def _turns(self, at: Document, folder: Path) -> tuple[model.Turn, ...]:
         if self.turns is None:
             given = self.input if self.written("input") else model.MISSING
             return (model.Turn(input=given, span=at.span(("input",))),)
         return tuple(turn.spec(at.at(("turns", number)), folder) for number, turn in enumerate(self.turns))
+
+
+def _mentions(parts: Sequence[tuple[Document, WorldSpec]]) -> Iterator[Mention]:
+    """Yield the names used in a scenario and in its turns, each with its world."""
+    whole, _ = parts[0]
+    yield from context_mentions(whole)
+    for part, world in parts:
+        yield from world_mentions(world, part)
+        if isinstance(part.value.get("rerun"), dict):
+            where = part.span(("rerun", "agent"))
+            yield Mention(RERUN, "node", part.value["rerun"]["agent"], where)
+        if part is not whole:
+            for key in ("agent", "entry_point"):
+                if key in part.value:
+                    yield Mention(key, "entry", part.value[key], part.span((key,)))
+        if isinstance(part.value.get("expect"), dict):
+            yield from expectation_mentions(part.at(("expect",)))
 
 
 class _Head(Strict):

@@ -7,18 +7,24 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from pathlib import Path
-from typing import Annotated, Any, Final, Literal, Self
+from typing import TYPE_CHECKING, Annotated, Any, Final, Literal, Self
 
-from pydantic import AfterValidator, ConfigDict, Field, Tag, WithJsonSchema, model_validator
+from pydantic import AfterValidator, ConfigDict, Field, Tag, WithJsonSchema, create_model, model_validator
 
 from harness.errors import Span
+from harness.graph.effects import EFFECTS, EXPECTED_KINDS
 from harness.scenario.checks import calls as call_checks
 from harness.scenario.checks import conditions as own_checks
 from harness.scenario.checks import ending as end_checks
 from harness.scenario.checks import path as path_checks
 from harness.scenario.checks.check import Check, checks_of
 from harness.scenario.document_judge import CheckWeight, Judge, complete_judges
-from harness.scenario.field_types import (
+from harness.scenario.mentions import Mention
+from harness.scenario.model import Expectations
+from harness.source.display import did_you_mean
+from harness.source.document import Document
+from harness.source.models import Mistake, describe, mistaken
+from harness.world.field_types import (
     LEFT_OUT,
     Count,
     Dotted,
@@ -31,16 +37,9 @@ from harness.scenario.field_types import (
     by_shape,
     cel,
 )
-from harness.scenario.mentions import Mention
-from harness.scenario.model import Expectations
-from harness.source.display import did_you_mean
-from harness.source.document import Document
-from harness.source.models import Mistake, describe, mistaken
 
 SEEN: Final = ("state", "output", "path", "calls", "visits", "latency", "usage", "error")
 """Variables that the conditions of `checks` can read."""
-CALL_KINDS: Final = ("llm", "tool", "mcp", "http", "agent", "script", "human", "retrieval")
-
 Bound = Annotated[float, Field(ge=0)]
 Step = Annotated[
     Annotated[str, Tag("text")] | Annotated[list[str], Tag("list")],
@@ -57,28 +56,33 @@ class Route(Strict):
     to: str = Field(description="A node, or `__end__`.")
 
 
-class Call(Strict):
+if TYPE_CHECKING:
+    _Named = Strict
+else:
+    _Named = create_model(
+        "_Named",
+        __base__=Strict,
+        **{
+            kind: (str, Field(LEFT_OUT, description=f"The {EFFECTS[kind].target} (glob)."))
+            for kind in EXPECTED_KINDS
+        },
+    )
+
+
+class Call(_Named):
     """An expected call: its kind with the name that was called, and optionally its node, arguments and success."""
 
     model_config = ConfigDict(title="a call")
 
-    llm: str = Field(LEFT_OUT, description="The model (glob).")
-    tool: str = Field(LEFT_OUT, description="The tool (glob).")
-    mcp: str = Field(LEFT_OUT, description="The tool of an MCP server (glob).")
-    http: str = Field(LEFT_OUT, description="The URL (glob).")
-    agent: str = Field(LEFT_OUT, description="The agent (glob).")
-    script: str = Field(LEFT_OUT, description="The script's node (glob).")
-    human: str = Field(LEFT_OUT, description="The node that asked (glob).")
-    retrieval: str = Field(LEFT_OUT, description="The retrieval node (glob).")
     node: str = Field(LEFT_OUT, description="The calling node (glob).")
     args: MatcherMapping = Field(LEFT_OUT, description="The arguments contain these.")
     ok: bool = Field(LEFT_OUT, description="True: the call succeeded. False: it failed.")
 
     @model_validator(mode="after")
     def _one_kind(self) -> Self:
-        kinds = self.written(*CALL_KINDS)
+        kinds = self.written(*EXPECTED_KINDS)
         if not kinds:
-            raise mistaken(Mistake(f"a call needs one of {', '.join(CALL_KINDS)}", code="missing-key"))
+            raise mistaken(Mistake(f"a call needs one of {', '.join(EXPECTED_KINDS)}", code="missing-key"))
         if len(kinds) > 1:
             message = f"a call has one kind: '{kinds[1]}' cannot be combined with '{kinds[0]}'"
             raise mistaken(Mistake(message, (kinds[1],), True, code="conflicting-keys"))
@@ -113,10 +117,10 @@ def _call_counts(counts: dict[str, Any]) -> dict[str, Any]:
             f"'{key}' is not a kind of call",
             (key,),
             True,
-            hint=did_you_mean(key.partition(":")[0], CALL_KINDS),
+            hint=did_you_mean(key.partition(":")[0], EXPECTED_KINDS),
         )
         for key in counts
-        if key.partition(":")[0] not in CALL_KINDS
+        if key.partition(":")[0] not in EXPECTED_KINDS
     ]
     if wrong:
         raise mistaken(*wrong)

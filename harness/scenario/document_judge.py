@@ -13,12 +13,12 @@ from pydantic import AfterValidator, ConfigDict, Field, WithJsonSchema, model_va
 
 from harness.errors import FormatError, Problem
 from harness.judges.library import METRICS, project_prompts, read_prompt
-from harness.scenario.field_types import LEFT_OUT, Name, PromptFile, Share, Strict
 from harness.settings import Settings, load_settings
 from harness.source.display import clip, did_you_mean
 from harness.source.document import Document
 from harness.source.models import Mistake, mistaken
 from harness.units import LARGEST_FIGURE
+from harness.world.field_types import LEFT_OUT, Name, PromptFile, Share, Strict
 
 CheckWeight = Annotated[float, Field(ge=0, le=LARGEST_FIGURE)]
 

@@ -7,9 +7,11 @@ from dataclasses import replace
 from typing import Any, TypeAlias
 
 from harness.errors import Problem, Span
+from harness.graph.effects import HandlerCall
 from harness.graph.model import Graph
 from harness.scenario.model import Scenario
 from harness.source.display import did_you_mean
+from harness.world.spec import Real
 
 Subject: TypeAlias = tuple[str, Span | None]
 """The code and the location of a warning, which is the same for a manifest and for one that contains it."""
@@ -43,11 +45,15 @@ class _Provided:
 
     def __init__(self, scenario: Scenario, graph: Graph) -> None:
         entries = {**scenario.world.handlers, **scenario.turns[0].world.handlers}
-        self._handlers = {name for name, entry in entries.items() if entry.real is not True}
+        self._handlers = {
+            name for name, entry in entries.items() if not isinstance(entry, Real) or entry.function
+        }
         self._keys = set(_keys(scenario, graph))
         # A function that the scenario names may write any key.
         self._any_key = any(
-            isinstance(entry.real, str) for world in scenario.worlds for entry in world.handlers.values()
+            path[0] == HandlerCall.key and entry.function
+            for world in scenario.worlds
+            for path, entry in world.real()
         )
 
     def rules_out(self, warning: Problem) -> bool:
@@ -71,6 +77,6 @@ def _keys(scenario: Scenario, graph: Graph) -> Iterator[str]:
     for turn in scenario.turns:
         values += [{text_input: turn.input} if isinstance(turn.input, str) else turn.input, turn.resume]
     for world in scenario.worlds:
-        values += [stub.answer.get("return") for each in world.handlers.values() for stub in each.stubs]
+        values += [stub.answer.get("return") for stub in world.stubs(HandlerCall.kind)]
     for value in values:
         yield from value if isinstance(value, Mapping) else ()

@@ -6,40 +6,31 @@ Those in expectations are found by the rules of each check, the general ones of 
 
 from __future__ import annotations
 
+from collections import defaultdict
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any, Final, Literal
 
 from harness.errors import Span
+from harness.graph.effects import EFFECTS, Effect
 from harness.matchers.value import is_matcher
 from harness.source.display import did_you_mean
 from harness.source.document import Document, DocumentPath
-
-_ARGUMENTS: Final = {
-    "llm": (),
-    "http": ("method", "url", "query", "json", "headers", "text"),
-    "agent": ("input",),
-    "human": ("question", "options", "value"),
-    "retrieval": ("query", "top_k", "group"),
-}
+from harness.world.spec import BY_FORM, WorldSpec
+from harness.world.stub_models import AnyStub, LLMStub
 
 
 def unknown_arguments(kind: str, args: Any) -> Iterator[tuple[str, str]]:
     """Yield the names in expected arguments `args` that no call of this kind has, each with a hint."""
-    known = _ARGUMENTS.get(kind, ())
-    for name in written_arguments(args) if kind in _ARGUMENTS else ():
-        if name not in known:
+    known = EFFECTS[kind].arguments if kind in EFFECTS else None
+    for name in written_arguments(args):
+        if known is not None and name not in known:
             yield name, did_you_mean(name, known) if known else "calls of models have no arguments"
 
 
 def written_arguments(args: Any) -> list[str]:
     """Return the names of the expected arguments; none if one matcher applies to all of them."""
     return [str(name) for name in args] if isinstance(args, Mapping) and not is_matcher(args) else []
-
-
-def has_own_arguments(kind: str) -> bool:
-    """True if calls of this kind have arbitrary arguments, as calls of tools do."""
-    return kind not in _ARGUMENTS
 
 
 Role = Literal[
@@ -65,21 +56,10 @@ input                 a key of an input; "" for an input of text
 entry                 the entry point or agent that the input of a turn enters
 """
 
-ENTRIES: Final = {
-    "tools": "tool",
-    "handlers": "handler",
-    "agents": "agent",
-    "scripts": "script",
-    "retrieval": "retrieval",
-}
-"""The keys of a world that are mappings by name, each with the kind of call that it answers."""
-WORLD_KEYS: Final = frozenset({"llm", "human", "http", "mcp", "faults", "hooks", "env", *ENTRIES})
-NAMED_BY_NODE: Final = "human"
-"""The kind of calls that are named by the node that makes them."""
+WORLD_KEYS: Final = frozenset({"faults", "hooks", "env", *(effect.key for effect in EFFECTS.values())})
+_ROLES: Final[Mapping[str, Role]] = {"list": "caller", "name": "stub", "server": "server"}
 RERUN: Final = "rerun"
 """The key of a turn that names an agent to run again."""
-NAMED_BY_URL: Final = "http"
-"""The kind of calls whose names are URLs, which are not checked."""
 CONDITIONS: Final = "checks"
 """The key of CEL conditions."""
 
@@ -121,33 +101,24 @@ def written_texts(value: Any, path: DocumentPath) -> Iterator[tuple[DocumentPath
             yield from written_texts(item, (*path, index))
 
 
-def world_mentions(at: Document) -> Iterator[Mention]:
+def world_mentions(world: WorldSpec, at: Document) -> Iterator[Mention]:
     """Yield the names in the world of the scenario or turn at `at`."""
-    values = at.value
-    for key in ("llm", "human", "http"):
-        stubs = values.get(key, ())
-        if isinstance(stubs, Mapping):
-            for node, of_node in stubs.items():
-                yield Mention(key, "caller", node, at.key_span((key, node)))
-                yield from _in_stubs(key, of_node, at, (key, node))
-        else:
-            yield from _in_stubs(key, stubs, at, (key,))
-    for key, kind in ENTRIES.items():
-        for name, entry in values.get(key, {}).items():
-            yield Mention(key, "stub", name, at.key_span((key, name)), kind)
-            yield from _in_stubs(key, entry, at, (key, name))
-    for name, server in values.get("mcp", {}).items():
-        yield Mention("mcp", "server", name, at.key_span(("mcp", name)))
-        tools = server.get("tools", ()) if isinstance(server, Mapping) else ()
-        for index, tool in enumerate(tools):
-            yield from _in_stubs("mcp", tool.get("stubs", ()), at, ("mcp", name, "tools", index, "stubs"))
-    for index, fault in enumerate(values.get("faults", ())):
-        if "node" in fault:
-            yield Mention("faults", "caller", fault["node"], at.span(("faults", index, "node")))
-        if "name" in fault:
-            yield from target_mentions(
-                "faults", fault["effect"], fault["name"], at.span(("faults", index, "name"))
-            )
+    below: dict[DocumentPath, list[Mention]] = defaultdict(list)
+    for effect, path, stubs in world.lists():
+        for index, stub in enumerate(stubs):
+            below[path[:2]] += _in_stub(effect, stub, at, stub.path(path, index))
+    for effect in BY_FORM:
+        key, role = effect.key, _ROLES[effect.stubs]
+        written = at.value.get(key, ())
+        for name in written if isinstance(written, Mapping) else ():
+            yield Mention(key, role, name, at.key_span((key, name)), effect.kind if role == "stub" else "")
+            yield from below[key, name]
+        yield from below[key,]
+    for index, fault in enumerate(world.faults):
+        if fault.node is not None:
+            yield Mention("faults", "caller", fault.node, at.span(("faults", index, "node")))
+        if fault.name is not None:
+            yield from target_mentions("faults", fault.effect, fault.name, at.span(("faults", index, "name")))
 
 
 def context_mentions(at: Document) -> Iterator[Mention]:
@@ -164,29 +135,24 @@ def context_mentions(at: Document) -> Iterator[Mention]:
         yield Mention("hooks", "hook", hook, at.span(("hooks", index)))
 
 
-def argument_mentions(key: str, kind: str, at: Document, path: DocumentPath) -> Iterator[Mention]:
-    """Yield the arguments at `path`, if there are any, of calls with arbitrary arguments."""
-    args = at.at(path[:-1]).value.get("args")
-    for name in written_arguments(args) if has_own_arguments(kind) else ():
+def argument_mentions(key: str, kind: str, args: Any, at: Document, path: DocumentPath) -> Iterator[Mention]:
+    """Yield the names in expected arguments, which are at `path`, of calls with arbitrary arguments."""
+    for name in written_arguments(args) if EFFECTS[kind].arguments is None else ():
         yield Mention(key, "argument", name, at.key_span((*path, name)), kind)
 
 
 def target_mentions(key: str, kind: str, name: str, span: Span) -> Iterator[Mention]:
     """Yield the name of what is called, by the kind of the call."""
-    if kind == NAMED_BY_NODE:
+    if kind == "human":
         yield Mention(key, "caller", name, span)
-    elif kind != NAMED_BY_URL:
+    elif EFFECTS[kind].listed:
         yield Mention(key, "called", name, span, kind)
 
 
-def _in_stubs(key: str, stubs: Any, at: Document, path: DocumentPath) -> Iterator[Mention]:
-    """Yield the names in a stub or a list of stubs. A text is an answer or names a callable, and is skipped."""
-    if isinstance(stubs, list):
-        for index, stub in enumerate(stubs):
-            yield from _in_stubs(key, stub, at, (*path, index))
-    elif isinstance(stubs, Mapping):
-        if "node" in stubs:
-            yield Mention(key, "caller", stubs["node"], at.span((*path, "node")))
-        if key == "llm" and "model" in stubs:
-            yield Mention(key, "called", stubs["model"], at.span((*path, "model")), "llm")
-        yield from argument_mentions(key, ENTRIES.get(key, key), at, (*path, "args"))
+def _in_stub(effect: type[Effect], stub: AnyStub, at: Document, path: DocumentPath) -> Iterator[Mention]:
+    """Yield the names that a stub asks for."""
+    if stub.node is not None:
+        yield Mention(effect.key, "caller", stub.node, at.span((*path, "node")))
+    if isinstance(stub, LLMStub) and stub.model is not None:
+        yield Mention(effect.key, "called", stub.model, at.span((*path, "model")), effect.kind)
+    yield from argument_mentions(effect.key, effect.kind, stub.args, at, (*path, "args"))

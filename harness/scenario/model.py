@@ -22,7 +22,8 @@ from harness.scenario.mentions import Mention
 from harness.settings import Settings
 from harness.source.display import did_you_mean
 from harness.source.document import real_path, shown_path
-from harness.world.spec import Stub, WorldSpec
+from harness.world.spec import WorldSpec
+from harness.world.stub_models import LLMStub
 
 
 class _Missing:
@@ -209,7 +210,7 @@ def load_request(
         components=scenario.components,
         env={**environment, **scenario.env},
         folders=import_folders(scenario, settings),
-        hooks=scenario.world.hooks,
+        hooks=tuple(scenario.world.hooks),
         allowed=settings.allow_paths,
         named_at=scenario.manifest_span,
         agent_at=scenario.agent_span,
@@ -259,14 +260,14 @@ MUTATOR_NODE: Final = "mutator"
 """The node name from which the mutator is called."""
 
 
-def mutator_stubs(world: WorldSpec) -> tuple[Stub, ...]:
+def mutator_stubs(world: WorldSpec) -> tuple[LLMStub, ...]:
     """Return the stubs of the mutator, in order."""
     return tuple(stub for stub in world.llm if MUTATOR_NODE in stub.nodes)
 
 
 def without_mutator(world: WorldSpec, graph: Graph) -> WorldSpec:
     """Return the world without the mutator's stubs, unless the graph has a node of that name."""
-    others = tuple(stub for stub in world.llm if MUTATOR_NODE not in stub.nodes)
+    others = [stub for stub in world.llm if MUTATOR_NODE not in stub.nodes]
     if len(others) == len(world.llm) or has_caller(graph, MUTATOR_NODE):
         return world
-    return replace(world, llm=others)
+    return world.model_copy(update={"llm": others})

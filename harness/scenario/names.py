@@ -17,32 +17,23 @@ from typing import Final
 
 from harness.dialects.load import load_graph
 from harness.errors import ManifestError, Problem, SourceError, Span
-from harness.graph.model import END, KINDS, NODE, START, Graph
+from harness.graph.effects import EFFECTS, SERVER
+from harness.graph.model import END, NODE, START, Graph
 from harness.graph.names import Names, names_of
-from harness.matchers.regex import last_part_matches, name_matches
+from harness.matchers.regex import last_part_matches
 from harness.scenario.judge import JUDGE_NODE
 from harness.scenario.load import load_file
-from harness.scenario.mentions import CONDITIONS, ENTRIES, RERUN, Mention
+from harness.scenario.mentions import CONDITIONS, RERUN, Mention
 from harness.scenario.model import MUTATOR_NODE, Scenario, load_request
 from harness.scenario.words import AgentWords
 from harness.settings import RecordMode, Settings
 from harness.source.display import clip, did_you_mean
+from harness.world.stubs import name_matches
 
 _NAME_LENGTH: Final = 60
 
 _CHECKED_BY_THE_RUN: Final = ("calls", "calls.node", "error.node")
 """Expectations that fail anyway if the name does not exist."""
-
-_NOUNS: Final = {
-    "llm": "model",
-    "mcp": "tool of an MCP server",
-    "server": "MCP server",
-    "script": "script",
-    "retrieval": "retrieval node",
-}
-
-_CALLS: Final = (*(kind for kind in KINDS if kind != "server"), "human", "http")
-"""The kinds of calls."""
 
 Load = Callable[[Scenario], Graph]
 """Returns the graph of a scenario, or raises a ManifestError."""
@@ -174,7 +165,7 @@ class _NameChecker:
             return self._pause(mention)
         if mention.role == "caller":
             return self._caller(mention, self.names)
-        kind = "server" if mention.role == "server" else mention.kind
+        kind = SERVER if mention.role == "server" else mention.kind
         known = self._called(kind, asked=mention.role == "called")
         if mention.role == "called":
             fits = set(mention.name) == {"*"} or any(name_matches(kind, mention.name, name) for name in known)
@@ -187,12 +178,12 @@ class _NameChecker:
     def _in_condition(self, mention: Mention) -> Problem | None:
         """Check a name in a CEL condition: a kind of call, the target of a call, or a node."""
         if mention.role == "kind":
-            known: Collection[str] = _CALLS
+            known: Collection[str] = list(EFFECTS)
             text = f"{mention.key} names '{mention.name}', which is not a kind of call"
         elif mention.role == "anything":
             if self.names is None or self.names.open or "/" in mention.name:  # a URL may be anything
                 return None
-            called = (self._called(kind, asked=True) for kind in _CALLS)
+            called = (self._called(kind, asked=True) for kind in EFFECTS)
             known = [*self._nodes, *self.names.callers, *chain.from_iterable(called)]
             text = f"{mention.key} names '{mention.name}', but '{self.graph.name}' calls nothing of that name"
         else:
@@ -296,7 +287,7 @@ class _NameChecker:
             servers = (server for world in self.scenario.worlds for server in world.mcp.values())
             known += [tool.name for server in servers for tool in server.tools]
         elif kind == "tool" and asked:
-            stubs = (stub for world in self.scenario.worlds for stub in world.llm)
+            stubs = (stub for world in self.scenario.worlds for stub in world.stubs("llm"))
             known += [call["name"] for stub in stubs for call in stub.answer.get("tool_calls", ())]
         return known
 
@@ -308,13 +299,7 @@ class _NameChecker:
         is_real = self.settings.record or self.settings.record_mode is RecordMode.LIVE
         if kind in ("llm", "tool", "mcp") and (self.scenario.cassette is not None or is_real):
             return "its models and servers are recorded, or real"
-        entries = (
-            entry
-            for world in self.scenario.worlds
-            for key in ENTRIES
-            for entry in getattr(world, key).values()
-        )
-        if kind == "llm" and any(entry.real for entry in entries):
+        if kind == "llm" and any(True for world in self.scenario.worlds for _ in world.real()):
             return "real Python code may ask other models"
         if kind == "mcp" and any(
             server.real for world in self.scenario.worlds for server in world.mcp.values()
@@ -324,7 +309,7 @@ class _NameChecker:
 
     def _refused(self, mention: Mention, kind: str, known: Collection[str], why_open: str) -> Problem | None:
         name, graph = clip(mention.name, _NAME_LENGTH), clip(self.graph.name, _NAME_LENGTH)
-        noun = _NOUNS.get(kind, kind)
+        noun = _noun(kind)
         text = f"{mention.key} names '{name}', but '{graph}' has no such {noun}"
         meant = self.names.aliases.get(kind, {}).get(mention.name) if self.names is not None else None
         hint = f"did you mean '{meant}'?" if meant else self._suggestion(mention.name, noun, known)
@@ -339,12 +324,19 @@ class _NameChecker:
 
     def _suggestion(self, name: str, noun: str, known: Collection[str]) -> str:
         named = self.names.names if self.names is not None else {}
-        others = [_NOUNS.get(kind, kind) for kind, names in named.items() if name in names]
+        others = [_noun(kind) for kind, names in named.items() if name in names]
         if others:
             return f"it has {'an' if others[0][0] in 'aM' else 'a'} {others[0]} of that name"
         if not known:
             return f"'{clip(self.graph.name, _NAME_LENGTH)}' has no {noun}"
         return did_you_mean(name, [clip(each, _NAME_LENGTH) for each in known])
+
+
+def _noun(kind: str) -> str:
+    """Return what messages call a name of this kind."""
+    if kind == SERVER:
+        return "MCP server"
+    return (EFFECTS[kind].noun or EFFECTS[kind].target) if kind in EFFECTS else kind
 
 
 def _warning(text: str, span: Span, hint: str = "") -> Problem:

@@ -17,15 +17,16 @@ from harness.scenario.document_expect import checks_in
 from harness.scenario.model import Expectations
 from harness.scenario.outcome import Observation
 from harness.source.display import clip
-from harness.world.spec import FaultSpec, Stub
+from harness.world.spec import Fault
+from harness.world.stub_models import AnyStub
 
 _REASON_LENGTH: Final = 120
 
 
 def untried(
     expected: Sequence[tuple[Observation, Expectations]],
-    faults: Iterable[tuple[FaultSpec, int]],
-    stubs: Iterable[Stub] = (),
+    faults: Iterable[tuple[Fault, int]],
+    stubs: Iterable[AnyStub] = (),
     undecided: Iterable[tuple[str, Span | None]] = (),
 ) -> Iterator[Problem]:
     """Yield a warning for each part of a scenario that its run did not exercise.
@@ -50,7 +51,7 @@ def untried(
                     yield _warning(text, expect.spans.get(key), hint)
 
 
-def _why(fault: FaultSpec, fitting: int) -> str:
+def _why(fault: Fault, fitting: int) -> str:
     number = fault.nth if fault.nth is not None else fault.every
     if not fitting:
         return "no call fits it"
@@ -58,7 +59,7 @@ def _why(fault: FaultSpec, fitting: int) -> str:
 
 
 def _refused(
-    expected: Sequence[tuple[Observation, Expectations]], stubs: Iterable[Stub]
+    expected: Sequence[tuple[Observation, Expectations]], stubs: Iterable[AnyStub]
 ) -> Iterator[Problem]:
     """Warn of tool calls of stubs that were refused, unless a failed call is expected there."""
     wanted = [item for _, expect in expected for item in as_list(expect.values.get("calls", ()))]

@@ -83,13 +83,8 @@ def _front_end_words(dialect: str) -> tuple[frozenset[str], ...]:
 
 def _world_answers(world: WorldSpec) -> Iterator[Any]:
     """Yield the answers of a world and the schemas of its tools. Matchers are left out: they only compare."""
-    entries = (world.tools, world.scripts, world.handlers, world.agents, world.retrieval)
-    stubs = [*world.llm, *world.http, *world.human]
-    stubs += [stub for each in entries for entry in each.values() for stub in entry.stubs]
-    for tool in (tool for server in world.mcp.values() for tool in server.tools):
-        yield tool.input_schema
-        stubs += tool.stubs
-    yield from (stub.answer for stub in stubs)
+    yield from (tool.input_schema for server in world.mcp.values() for tool in server.tools)
+    yield from (stub.answer for stub in world.stubs())
 
 
 def _code_in(folders: tuple[Path, ...]) -> Iterator[Path]:

@@ -124,7 +124,7 @@ class InputFinder:
     def inputs(self, scenario: Scenario) -> Inputs:
         """Return the inputs of a scenario. The rows of a table have the same."""
         env = frozenset(scenario.env.items()), frozenset(scenario.components.items())
-        hooks, real = scenario.world.hooks, _has_real_servers(scenario)
+        hooks, real = tuple(scenario.world.hooks), _has_real_servers(scenario)
         name = cassette_name(scenario, self.projects.of(scenario.file))
         key = (scenario.file, scenario.manifests, scenario.dialect, scenario.agent, env, name, hooks, real)
         if key not in self._inputs:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, Mapping
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterable
 from contextlib import asynccontextmanager
 from ipaddress import ip_address
 from typing import TYPE_CHECKING, Any, Final
@@ -14,9 +14,10 @@ from harness.graph.effects import Answer, MCPEndpoint
 from harness.serve import mcp
 from harness.serve.responder import Client, StubResponder
 from harness.source.display import did_you_mean
-from harness.world.wire import anthropic_messages, openai_chat, openai_responses
+from harness.world.wire import anthropic_messages, openai_chat
 from harness.world.wire.format import Refusal, WireFormat
 from harness.world.wire.http import (
+    PATHS,
     WireResponse,
     call_of,
     error_response,
@@ -78,10 +79,8 @@ def _plain(name: str) -> str:
     return name.lower().rstrip(".")
 
 
-WIRES: Final[Mapping[str, WireFormat]] = {
-    "/v1/chat/completions": openai_chat,
-    "/v1/responses": openai_responses,
-    "/v1/messages": anthropic_messages,
+WIRES: Final = {
+    f"/v1{path.removeprefix('/v1')}": wire for paths in PATHS.values() for path, wire in paths.items()
 }
 MAX_BODY_BYTES: Final = 50 * 1024 * 1024
 _MAX_READ_BYTES: Final = 2 * MAX_BODY_BYTES

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import asyncio
 import re
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Sequence
 from contextlib import suppress
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
@@ -20,7 +20,8 @@ from harness.source.document import shown_path
 from harness.world.entries import StubLists, unscripted, without_headers
 from harness.world.mcp.servers import MCPStubs
 from harness.world.responder import Faults, Responders
-from harness.world.spec import MCPServerSpec, ScriptedAnswer, Stub, WorldSpec
+from harness.world.spec import ScriptedAnswer, WorldSpec
+from harness.world.stub_models import HTTPStub
 from harness.world.wire.format import ReplyFactory
 from harness.world.wire.http import without_keys
 
@@ -55,15 +56,22 @@ def without_nodes(world: WorldSpec) -> WorldSpec:
 
     Node matchers of stubs and faults are removed, and the `url` of an HTTP stub is reduced to its path.
     """
-    return WorldSpec(
-        llm=_nodeless(world.llm),
-        http=tuple(_by_path(stub) for stub in _nodeless(world.http)),
-        mcp={name: _nodeless_server(server) for name, server in world.mcp.items()},
-        faults=tuple(replace(fault, node=None) for fault in world.faults),
+    servers = {}
+    for name, server in world.mcp.items():
+        tools = [
+            tool.model_copy(update={"stubs": [stub.for_any_node() for stub in tool.stubs]})
+            for tool in server.tools
+        ]
+        servers[name] = server.model_copy(update={"tools": tools})
+    return WorldSpec.model_construct(
+        llm=[stub.for_any_node() for stub in world.llm],
+        http=[_by_path(stub.for_any_node()) for stub in world.http],
+        mcp=servers,
+        faults=[fault.model_copy(update={"node": None}) for fault in world.faults],
     )
 
 
-def _by_path(stub: Stub) -> Stub:
+def _by_path(stub: HTTPStub) -> HTTPStub:
     """`https://shop.example/items/*` becomes `/items/*`."""
     if stub.url is None:
         return stub
@@ -71,15 +79,7 @@ def _by_path(stub: Stub) -> Stub:
     if found is None:
         return stub
     path = stub.url[found.end() :]
-    return replace(stub, url=path or ("*" if stub.url.endswith("*") else "/"))
-
-
-def _nodeless(stubs: Iterable[Stub]) -> tuple[Stub, ...]:
-    return tuple(replace(stub, nodes=()) for stub in stubs)
-
-
-def _nodeless_server(server: MCPServerSpec) -> MCPServerSpec:
-    return replace(server, tools=tuple(replace(tool, stubs=_nodeless(tool.stubs)) for tool in server.tools))
+    return stub.model_copy(update={"url": path or ("*" if stub.url.endswith("*") else "/")})
 
 
 @dataclass(frozen=True)

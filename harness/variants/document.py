@@ -15,10 +15,10 @@ from harness.dialects.request import faulty_operations
 from harness.errors import FormatError, Problem, Span
 from harness.recording.names import name_error
 from harness.scenario.document import supported_version
-from harness.scenario.field_types import LEFT_OUT, EnvValue, Name, PromptFile, Strict, by_shape
 from harness.source.display import did_you_mean
 from harness.source.document import Document, hint_for_missing, read, shown_path
 from harness.source.models import Mistake, in_file_order, mistaken, validate
+from harness.world.field_types import LEFT_OUT, EnvValue, Name, PromptFile, Strict, by_shape
 
 BASELINE: Final = "baseline"
 _SEPARATOR: Final = "+"

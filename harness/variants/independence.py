@@ -17,7 +17,7 @@ from harness.scenario.cassette import cassette_name
 from harness.scenario.judge import JUDGE_NODE
 from harness.scenario.model import MUTATOR_NODE, Scenario, load_request
 from harness.settings import Projects, RecordMode, Settings
-from harness.world.spec import Stub
+from harness.world.stub_models import LLMStub
 
 SAME_AS_BASELINE: Final = "the scenarios already run with the values that it sets"
 _UNREAD: Final = "every answer came from stubs that read neither prompt nor model"
@@ -49,13 +49,13 @@ def _no_difference_reason(scenario: Scenario, projects: Projects) -> str:
     return "" if differs else _UNREAD
 
 
-def _reading(scenario: Scenario) -> list[Stub]:
+def _reading(scenario: Scenario) -> list[LLMStub]:
     """Return the stubs that read the prompt or the model."""
     stubs = (stub for world in scenario.worlds for stub in world.llm)
     return [stub for stub in stubs if stub.when or stub.model or stub.args]
 
 
-def _answers_agent(stub: Stub, scenario: Scenario, settings: Settings) -> bool:
+def _answers_agent(stub: LLMStub, scenario: Scenario, settings: Settings) -> bool:
     """True unless the stub answers only judges, or only the mutator of `harness evolve`."""
     other = next((node for node in (JUDGE_NODE, MUTATOR_NODE) if node in stub.nodes), None)
     if other is None:

@@ -13,6 +13,7 @@ from typing import Any, Final
 from harness.engine.callables import call_with, contained
 from harness.errors import Nearest, Span, UnscriptedCall, WorldError
 from harness.graph.effects import (
+    EFFECTS,
     Answer,
     Effect,
     HandlerCall,
@@ -30,7 +31,7 @@ from harness.secrets.given import given_to_this_process
 from harness.source.display import clip, did_you_mean
 from harness.source.imports import ImportProblem, import_object
 from harness.world.scripts import Scripts
-from harness.world.spec import Entry, WorldSpec
+from harness.world.spec import Real, WorldSpec
 from harness.world.stubs import StubList, can_answer
 
 _PLAIN: Final = re.compile(r"(?!(?:null|true|false)$)[A-Za-z_](?:[\w ./-]*\w)?", re.IGNORECASE)
@@ -43,10 +44,6 @@ def unscripted(effect: Effect, nearest: Nearest | None, hint: str) -> Unscripted
     return UnscriptedCall(request_text(effect), nearest, hints, _shortest_stub(effect))
 
 
-_RETURNED: Final = {"handler": "{}", "script": "{}", "retrieval": '{context: "…", sources: []}'}
-"""The shortest answer of kinds of effects that do not return text."""
-
-
 def _shortest_stub(effect: Effect) -> str:
     """Return the shortest stub that would answer a call, as YAML."""
     if isinstance(effect, HTTPCall):
@@ -54,9 +51,7 @@ def _shortest_stub(effect: Effect) -> str:
     if isinstance(effect, MCPCall):
         return shortest_server(effect.server, f'{{name: {_key(effect.name)}, stubs: [{{return: "…"}}]}}')
     if not isinstance(effect, LLMCall | HumanCall):
-        keys = {"tool": "tools", "handler": "handlers", "agent": "agents", "script": "scripts"}
-        returned = _RETURNED.get(effect.kind, '"…"')
-        return f"{keys.get(effect.kind, effect.kind)}: {{{_key(effect.name)}: {{return: {returned}}}}}"
+        return f"{effect.key}: {{{_key(effect.name)}: {{return: {effect.example}}}}}"
     wanted = effect.response_format if isinstance(effect, LLMCall) else None
     answer = f"{{json: {_example(_schema_of(wanted))}}}" if wanted else '"…"'
     node = effect.node or ""
@@ -148,19 +143,10 @@ def short(text: str, limit: int) -> str:
     return clip(" ".join(text.split()), limit)
 
 
-# The kind of an effect, and the scenario key that says by name who answers it.
-KEYS: Final = {
-    "tool": "tools",
-    "handler": "handlers",
-    "agent": "agents",
-    "script": "scripts",
-    "retrieval": "retrieval",
-}
-
-Layer = StubList | Entry
+Layer = StubList | Real
 """One source of answers for a name: stubs, or an entry for the real thing."""
 
-_NATIVE: Final = Entry(real=True)
+_NATIVE: Final = Real.model_construct(real="real")
 
 
 class Entries:
@@ -179,10 +165,11 @@ class Entries:
 
     def put_in_front(self, world: WorldSpec) -> None:
         """Add the entries of a turn, in front of the existing ones."""
-        for kind, key in KEYS.items():
-            entries: Mapping[str, Entry] = getattr(world, key)
+        for kind, known in EFFECTS.items():
+            entries: Mapping[str, Any] = getattr(world, known.key) if known.stubs == "name" else {}
             for name, entry in entries.items():
-                layer: Layer = entry if entry.real else StubList(entry.stubs, f"{key}.{name}")
+                is_real = isinstance(entry, Real)
+                layer: Layer = entry if is_real else StubList(entry, f"{known.key}.{name}")
                 self._layers.setdefault((kind, name), []).insert(0, layer)
 
     async def answer(self, effect: Effect, state: State) -> Answer | None:
@@ -192,7 +179,7 @@ class Entries:
             UnscriptedCall: there are stubs for this name, and none of them matches.
             WorldError: the real thing cannot be imported.
         """
-        if effect.kind not in KEYS:
+        if effect.stubs != "name":
             return None
         for layer in self._layers_of(effect):
             if isinstance(layer, StubList):
@@ -218,7 +205,7 @@ class Entries:
 
     def unscripted(self, effect: Effect, state: State) -> UnscriptedCall | None:
         """Return the error for an effect that nothing answers; None for kinds of effects without entries."""
-        if effect.kind not in KEYS:
+        if effect.stubs != "name":
             return None
         found = [near for stubs in self._stubs_of(effect) if (near := stubs.nearest(effect, state))]
         nearest = min(found, key=lambda near: len(near.reasons), default=None)
@@ -244,8 +231,7 @@ class Entries:
         if found is not None:
             return found
         # Local sub-agents, scripts and what the dialect itself provides run for real by default.
-        native = isinstance(effect, ToolCall) and effect.native
-        return [_NATIVE] if native or effect.kind in ("agent", "script") else []
+        return [_NATIVE] if effect.is_real_by_default else []
 
     def _stubs_of(self, effect: Effect) -> list[StubList]:
         return [layer for layer in self._layers_of(effect) if isinstance(layer, StubList)]
@@ -255,9 +241,9 @@ class Entries:
         found = self._layers.get((effect.kind, effect.name))
         return self._layers.get((effect.kind, effect.alias)) if found is None and effect.alias else found
 
-    def _real(self, entry: Entry, effect: Effect) -> Callable[[], Awaitable[Any]] | None:
-        dotted = entry.real
-        if not isinstance(dotted, str):
+    def _real(self, entry: Real, effect: Effect) -> Callable[[], Awaitable[Any]] | None:
+        dotted = entry.function
+        if dotted is None:
             if isinstance(effect, ScriptCall) and effect.argv:
                 return partial(self._scripts.run, effect)
             return effect.real
@@ -270,14 +256,13 @@ class Entries:
         return partial(_call, self._imported[dotted], effect)
 
     def _hint(self, effect: Effect) -> str:
-        key = KEYS[effect.kind]
-        if any(isinstance(layer, Entry) and layer.real is True for layer in self._entry(effect) or ()):
+        if any(isinstance(layer, Real) and layer.function is None for layer in self._entry(effect) or ()):
             known = effect.name if (effect.kind, effect.name) in self._layers else effect.alias
-            text = f"`{known}: real` names no function, and the manifest has none: write `{known}: "
-            return text + ("package.module.function`" if key in ("tools", "handlers") else "{return: …}`")
+            text = f"`{known}: real` names no function, and the manifest has none"
+            return f"{text}: write `{known}: {effect.real_hint}`"
         names = [name for kind, name in self._layers if kind == effect.kind]
         about = "" if effect.name in names else _known(effect.name, names)
-        return f"add `{effect.name}` under `{key}:`" + (f" ({about})" if about else "")
+        return f"add `{effect.name}` under `{effect.key}:`" + (f" ({about})" if about else "")
 
 
 def _known(name: str, names: Sequence[str]) -> str:
@@ -299,19 +284,16 @@ async def _perform(real: Callable[[], Awaitable[Any]], effect: Effect, state: St
     return Answer(value=await contained(within_effect(real, effect, state)))
 
 
-KINDS: Final = ("llm", "http", "human")
-
-
 class StubLists:
     """Answers model calls, HTTP requests and questions to people."""
 
     def __init__(self) -> None:
-        self._lists = {kind: StubList((), kind) for kind in KINDS}
+        self._lists = {kind: StubList((), each.key) for kind, each in EFFECTS.items() if each.stubs == "list"}
 
     def put_in_front(self, world: WorldSpec) -> None:
         """Add the stubs of a turn, in front of the existing ones."""
         for kind, stubs in self._lists.items():
-            stubs.put_in_front(getattr(world, kind))
+            stubs.put_in_front(getattr(world, EFFECTS[kind].key))
 
     async def answer(self, effect: Effect, state: State) -> Answer | None:
         """Return the answer of the first stub that matches; None if there is none."""

@@ -18,9 +18,10 @@ from typing import TYPE_CHECKING, Final, Protocol
 from harness.errors import Span, UnscriptedCall
 from harness.graph.effects import Answer, Effect, HTTPReply, LLMReply
 from harness.graph.model import State
-from harness.matchers.regex import last_part_matches, name_matches
+from harness.matchers.regex import last_part_matches
 from harness.world.mcp.tools import MCPResult
-from harness.world.spec import FaultSpec, ScriptedAnswer, to_exception
+from harness.world.spec import Fault, ScriptedAnswer
+from harness.world.stubs import name_matches
 
 if TYPE_CHECKING:
     from harness.world.spec import WorldSpec
@@ -103,7 +104,7 @@ class Responders:
 class _Fault:
     """The state of a fault: its random numbers, the number of effects that match it, and whether it hit one."""
 
-    spec: FaultSpec
+    spec: Fault
     random: random.Random
     matched: int = 0
     has_hit: bool = False
@@ -139,12 +140,12 @@ class Faults:
         self._faults: list[_Fault] = []
         self._lock = Lock()  # real tools make calls from threads
 
-    def add(self, faults: Sequence[FaultSpec]) -> None:
+    def add(self, faults: Sequence[Fault]) -> None:
         """Add the faults of a turn; they count effects from now on."""
         for spec in faults:
             self._faults.append(_Fault(spec, random.Random(f"{self._seed}/{len(self._faults)}")))
 
-    def unused_faults(self) -> Iterator[tuple[FaultSpec, int]]:
+    def unused_faults(self) -> Iterator[tuple[Fault, int]]:
         """Return the faults that hit nothing, each with the number of matching effects."""
         return ((fault.spec, fault.matched) for fault in self._faults if not fault.has_hit)
 
@@ -159,7 +160,7 @@ class Faults:
 class ActiveFaults:
     """The faults that hit one effect. They are the first responder of the list."""
 
-    def __init__(self, faults: Sequence[FaultSpec]) -> None:
+    def __init__(self, faults: Sequence[Fault]) -> None:
         self._faults = faults
 
     async def answer(self, effect: Effect, state: State) -> Answer | None:
@@ -167,7 +168,7 @@ class ActiveFaults:
         for fault in self._faults:
             if fault.error is not None:
                 title = f"fault: error {fault.error.kind}"
-                return ScriptedAnswer(error=to_exception(fault.error), source=fault, title=title)
+                return ScriptedAnswer(error=fault.error.exception(), source=fault, title=title)
         return None
 
     def can_answer(self, effects: Sequence[Effect], state: State) -> Sequence[bool]:
@@ -177,8 +178,8 @@ class ActiveFaults:
     def apply(self, answer: Answer) -> Answer:
         """Return the answer, delayed and truncated. `truncate` is the number of characters that remain."""
         for fault in self._faults:
-            if fault.latency_s is not None:
-                answer = replace(answer, latency_s=answer.latency_s + fault.latency_s)
+            if fault.latency is not None:
+                answer = replace(answer, latency_s=answer.latency_s + fault.latency)
             if fault.truncate is not None and answer.error is None:
                 answer = replace(answer, value=_truncate(answer.value, fault.truncate))
         return answer

@@ -13,7 +13,7 @@ from harness.world.entries import Entries, StubLists
 from harness.world.mcp.servers import MCPServers
 from harness.world.responder import Faults, Responder, Responders, ScriptedResponder
 from harness.world.scripts import Scripts
-from harness.world.spec import FaultSpec, WorldSpec
+from harness.world.spec import Fault, WorldSpec
 
 if TYPE_CHECKING:
     from harness.world.backend import Backend
@@ -109,7 +109,7 @@ class ScriptedWorld:
         """Return the reason and the location of each stub whose `when` could never be evaluated."""
         return [found for responder in self._scripted for found in responder.undecided()]
 
-    def unused_faults(self) -> list[tuple[FaultSpec, int]]:
+    def unused_faults(self) -> list[tuple[Fault, int]]:
         """Return the faults that hit nothing, each with the number of matching calls."""
         return list(self._responders.faults.unused_faults())
 

@@ -1,234 +1,322 @@
-"""Data model of a scenario's world: stubs, servers, faults.
+"""The models of the world of a scenario: stubs by kind of call, servers, faults. `ScriptedWorld` answers from them.
 
-The scenario loader builds it; `ScriptedWorld` answers from it. Terms are those of docs/scenario-format.md ("The
-world").
+Source: docs/scenario-format.md, "The world". The shape of a value selects its short or long form; validation turns
+the short form into the long one.
 """
 
 from __future__ import annotations
 
-import builtins
-import copy
-from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
-from typing import Any, Literal
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from itertools import groupby
+from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Final, Literal, Self, TypeVar
 
-from harness.errors import Span, WorldError
-from harness.graph.effects import Answer, HTTPReply, LLMReply, RetrievalReply
-from harness.graph.to_json import compact_json, from_json
-from harness.source.display import clip
+from pydantic import AfterValidator, ConfigDict, Field, Tag, model_validator
 
-ErrorKind = Literal[
-    "rate_limit",
-    "timeout",
-    "connection",
-    "server_error",
-    "auth",
-    "invalid_request",
-    "context_length",
-    "content_filter",
-    "malformed",
-    "exception",
-]
-Times = int | Literal["any"]
+from harness.errors import Span
+from harness.graph.effects import EFFECTS, Answer, Effect
+from harness.source.display import nearest
+from harness.source.document import Document, DocumentPath
+from harness.source.models import Mistake, mistaken
+from harness.world.failures import Error, ErrorMapping
+from harness.world.field_types import (
+    LEFT_OUT,
+    Count,
+    Dotted,
+    JSONSchemaMapping,
+    Name,
+    Seconds,
+    Strict,
+    by_shape,
+    shape,
+)
+from harness.world.stub_models import (
+    AnyStub,
+    HTTPStub,
+    HumanAnswer,
+    HumanStub,
+    LLMAnswer,
+    LLMStub,
+    MCPStub,
+    Placed,
+    ReturnStub,
+    conflict,
+)
 
-
-@dataclass(frozen=True, slots=True)
-class ErrorAnswer:
-    """An error instead of an answer.
-
-    message        None for the default text of the kind
-    type           the name of the exception, for the kind `exception`
-    retry_after_s  sent as a header if the answer is an HTTP response; not used for effects of an agent
-    """
-
-    kind: ErrorKind
-    message: str | None = None
-    type: str | None = None
-    retry_after_s: float | None = None
-
-
-@dataclass(frozen=True, slots=True)
-class Stub:
-    """One scripted answer, and the calls it applies to.
-
-    nodes   globs that must all match the calling node: the key of a mapping by node, and the stub's own `node`
-    args    None matches any arguments
-    answer  the answer keys of the stub's kind as written: llm {reply | json | tool_calls | chunks, usage,
-            finish_reason}; tools, handlers, agents, scripts and retrieval {return}; mcp {return | content};
-            http {status, json | text, headers}; human {reply}
-    """
-
-    span: Span | None = None
-    nodes: tuple[str, ...] = ()
-    model: str | None = None
-    method: str | None = None
-    url: str | None = None
-    args: Mapping[str, Any] | None = None
-    when: str | None = None
-    times: Times = 1
-    latency_s: float = 0.0
-    error: ErrorAnswer | None = None
-    answer: Mapping[str, Any] = field(default_factory=dict)
+S = TypeVar("S", bound=AnyStub)
 
 
-@dataclass(frozen=True, slots=True)
-class Entry:
-    """The source of answers for one tool, handler, agent, script or retrieval: the real thing, or stubs.
-
-    real  True for the callable that the manifest names, a text for the dotted path of another, False for `stubs`
-    """
-
-    real: bool | str = False
-    stubs: tuple[Stub, ...] = ()
-    span: Span | None = None
+def _by_node(stubs: dict[str, list[S]]) -> list[S]:
+    """Return the stubs of all nodes as one list, in file order."""
+    return [stub.listed_under(node) for node, of_node in stubs.items() for stub in of_node]
 
 
-@dataclass(frozen=True, slots=True)
-class MCPToolSpec:
-    """A tool of a scripted MCP server. `input_schema` is JSON Schema (2020-12)."""
-
-    name: str
-    description: str = ""
-    input_schema: Mapping[str, Any] = field(default_factory=lambda: {"type": "object"})
-    stubs: tuple[Stub, ...] = ()
-
-
-@dataclass(frozen=True, slots=True)
-class MCPServerSpec:
-    """An MCP server: the real one, or a scripted one. `latency_s` (virtual) is added to every call."""
-
-    real: bool = False
-    tools: tuple[MCPToolSpec, ...] = ()
-    latency_s: float = 0.0
-    error: ErrorAnswer | None = None
-    span: Span | None = None
+if TYPE_CHECKING:
+    LLMStubs = list[LLMStub]
+    HumanStubs = list[HumanStub]
+else:
+    LLMStubs = Annotated[
+        Annotated[list[LLMAnswer], Tag("list")]
+        | Annotated[dict[str, list[LLMAnswer]], AfterValidator(_by_node), Tag("mapping")],
+        by_shape("a list of stubs, or a mapping from node to such a list"),
+    ]
+    HumanStubs = Annotated[
+        Annotated[list[HumanAnswer], Tag("list")]
+        | Annotated[dict[str, list[HumanAnswer]], AfterValidator(_by_node), Tag("mapping")],
+        by_shape("a list of answers, or a mapping from node to such a list"),
+    ]
 
 
-@dataclass(frozen=True, slots=True)
-class FaultSpec:
-    """An injected fault.
-
-    One of `nth`, `every` and `rate` selects calls; `error`, `latency_s` and `truncate` act on them.
-    """
-
-    effect: Literal["llm", "tool", "mcp", "http", "script", "agent"]
-    node: str | None = None
-    name: str | None = None
-    nth: int | None = None
-    every: int | None = None
-    rate: float | None = None
-    error: ErrorAnswer | None = None
-    latency_s: float | None = None
-    truncate: int | None = None
-    span: Span | None = None
+def _callable(text: str) -> Real:
+    parts = text.split(".")
+    if text == "real" or (len(parts) > 1 and all(part.isidentifier() for part in parts)):
+        return _real(text)
+    if nearest(text, ("real",)):
+        hint = "did you mean 'real'?"
+    elif text.endswith(".py") or "/" in text:
+        hint = "a function is written module.function, its module as Python imports it"
+    else:
+        hint = f"to return it, write {{return: {text}}}"
+    raise mistaken(Mistake(f"'{text}' is neither 'real' nor the dotted path of a callable", hint=hint))
 
 
-@dataclass(frozen=True, slots=True)
-class WorldSpec:
-    """The world of a scenario. Mappings are by the name of the tool, server, script and so on."""
+class Real(Placed):
+    """An entry that is answered by a Python callable."""
 
-    llm: tuple[Stub, ...] = ()
-    tools: Mapping[str, Entry] = field(default_factory=dict)
-    mcp: Mapping[str, MCPServerSpec] = field(default_factory=dict)
-    http: tuple[Stub, ...] = ()
-    scripts: Mapping[str, Entry] = field(default_factory=dict)
-    handlers: Mapping[str, Entry] = field(default_factory=dict)
-    agents: Mapping[str, Entry] = field(default_factory=dict)
-    retrieval: Mapping[str, Entry] = field(default_factory=dict)
-    human: tuple[Stub, ...] = ()
-    hooks: tuple[str, ...] = ()
-    faults: tuple[FaultSpec, ...] = ()
+    model_config = ConfigDict(title="an entry with 'real'")
+
+    real: Dotted = Field(description="The dotted path of the callable.")
+
+    @property
+    def function(self) -> str | None:
+        """The dotted path of the callable; None for the one that the manifest names."""
+        return None if self.real == "real" else self.real
 
 
-class RemoteError(Exception):
-    """Base class of the errors of models, tools and servers. `kind` is the error's name in scenarios."""
-
-    kind = ""
+def _real(text: str) -> Real:
+    return Real.model_construct({"real"}, real=text)
 
 
-class RateLimitError(RemoteError):
-    """Too many requests."""
+def _entry_shape(value: Any) -> str | None:
+    is_real = isinstance(value, Real) or (isinstance(value, dict) and "real" in value)
+    return "real" if is_real else shape(value)
 
 
-class APITimeoutError(RemoteError, TimeoutError):
-    """No answer within the time limit."""
+_STUBS = "a stub list, or a mapping with 'return'"
+if TYPE_CHECKING:
+    Callee = Real | list[ReturnStub]
+    Entry = Callee
+else:
+    _Stubs = (
+        Annotated[ReturnStub, AfterValidator(ReturnStub.alone), Tag("mapping")]
+        | Annotated[list[ReturnStub], Tag("list")]
+    )
+    Callee = Annotated[
+        Annotated[str, AfterValidator(_callable), Tag("text")] | Annotated[Real, Tag("real")] | _Stubs,
+        by_shape(f"'real', the dotted path of a callable, {_STUBS}", _entry_shape),
+    ]
+    Entry = Annotated[
+        Annotated[Literal["real"], AfterValidator(_real), Tag("text")] | _Stubs,
+        by_shape(f"'real', {_STUBS}"),
+    ]
 
 
-class APIConnectionError(RemoteError, ConnectionError):
-    """The server cannot be reached."""
+class ScriptedMCPTool(Strict):
+    """A tool of a scripted MCP server."""
+
+    model_config = ConfigDict(title="an MCP tool")
+
+    name: Name = Field(description="Its name; unique in the server.")
+    description: str = Field("", description="Its description for models.")
+    input_schema: JSONSchemaMapping = Field(
+        default_factory=lambda: {"type": "object"}, description="JSON Schema (2020-12) of its arguments."
+    )
+    stubs: list[MCPStub] = Field(
+        default_factory=list, examples=["stubs: [{return: …}]"], description="Its answers."
+    )
 
 
-class InternalServerError(RemoteError):
-    """The server failed."""
+class ScriptedMCPServer(Placed):
+    """A scripted MCP server."""
+
+    model_config = ConfigDict(title="an MCP server")
+    real: ClassVar[bool] = False
+
+    tools: list[ScriptedMCPTool] = Field(
+        default_factory=list,
+        examples=["tools: [{name: search, stubs: [{return: …}]}]"],
+        description="Its tools.",
+    )
+    latency: Seconds = Field(0.0, description="Virtual seconds added to every call.")
+    error: Error = Field(LEFT_OUT, description="The error with which connecting fails.")
+
+    @model_validator(mode="after")
+    def _distinct_tools(self) -> Self:
+        names = [tool.name for tool in self.tools]
+        for at, name in enumerate(names):
+            if name in names[:at]:
+                raise mistaken(
+                    Mistake(f"a second tool '{name}'", ("tools", at, "name"), code="duplicate-name")
+                )
+        return self
 
 
-class AuthenticationError(RemoteError):
-    """The credentials were refused."""
+class RealMCPServer(ScriptedMCPServer):
+    """The server that the manifest names."""
+
+    real: ClassVar[bool] = True
 
 
-class BadRequestError(RemoteError):
-    """The request was refused."""
+if TYPE_CHECKING:
+    Server = ScriptedMCPServer
+else:
+    Server = Annotated[
+        Annotated[Literal["real"], AfterValidator(lambda _: RealMCPServer.model_construct()), Tag("text")]
+        | Annotated[ScriptedMCPServer, Tag("mapping")],
+        by_shape("'real', or a mapping with 'tools'"),
+    ]
 
 
-class ContextLengthError(BadRequestError):
-    """The prompt is longer than the model's context."""
+class Fault(Placed):
+    """A fault that is injected into answers."""
+
+    model_config = ConfigDict(title="a fault")
+    triggers: ClassVar[tuple[str, ...]] = ("nth", "every", "rate")
+    effects: ClassVar[tuple[str, ...]] = ("error", "latency", "truncate")
+
+    effect: Literal["llm", "tool", "mcp", "http", "script", "agent"] = Field(description="The kind of calls.")
+    node: str = Field(LEFT_OUT, description="Only calls of this node (glob).")
+    name: str = Field(LEFT_OUT, description="Only calls of this name (glob).")
+    nth: Annotated[int, Field(ge=1)] = Field(LEFT_OUT, description="Only the nth of the matching calls.")
+    every: Annotated[int, Field(ge=1)] = Field(LEFT_OUT, description="Every nth of the matching calls.")
+    rate: Annotated[float, Field(gt=0, le=1)] = Field(
+        LEFT_OUT, description="This share of the matching calls, drawn from `seed`."
+    )
+    error: Error = Field(LEFT_OUT, description="An error instead of the answer.")
+    latency: Seconds = Field(LEFT_OUT, description="Virtual seconds to add.")
+    truncate: Count = Field(LEFT_OUT, description="Maximum length of the answer's text, in characters.")
+
+    @model_validator(mode="after")
+    def _one_of_each(self) -> Self:
+        for keys in (self.triggers, self.effects):
+            given = self.written(*keys)
+            if not given:
+                message = f"a fault needs one of {', '.join(keys)}"
+                raise mistaken(Mistake(message, code="missing-key"))
+            if len(given) > 1:
+                raise conflict(
+                    given[1],
+                    f"a fault has one of {', '.join(keys)}: '{{}}' cannot be combined with '{given[0]}'",
+                )
+        return self
 
 
-class ContentFilterError(RemoteError):
-    """The answer was blocked by a content filter."""
+class WorldSpec(Strict):
+    """The world of a scenario or of a turn. Mappings are by the name of the tool, server, script and so on."""
+
+    llm: LLMStubs = Field(default_factory=list, description="Answers of models: a list, or lists by node.")
+    tools: dict[str, Callee] = Field(
+        default_factory=dict,
+        examples=["tools: {find_order: {return: …}}"],
+        description="The answers of each tool.",
+    )
+    mcp: dict[str, Server] = Field(
+        default_factory=dict,
+        examples=["mcp: {docs: {tools: [{name: search, stubs: [{return: …}]}]}}"],
+        description="The MCP servers, by id.",
+    )
+    http: list[HTTPStub] = Field(
+        default_factory=list,
+        examples=["http: [{url: https://shop.example/*, json: {…}}]"],
+        description="Answers of HTTP services.",
+    )
+    scripts: dict[str, Entry] = Field(
+        default_factory=dict,
+        examples=["scripts: {check: {return: {…}}}"],
+        description="The answers of each script; by default it really runs.",
+    )
+    handlers: dict[str, Callee] = Field(
+        default_factory=dict,
+        examples=["handlers: {find_order: {return: …}}"],
+        description="The answers of each handler.",
+    )
+    agents: dict[str, Entry] = Field(
+        default_factory=dict,
+        examples=["agents: {helper: {return: …}}"],
+        description="The answers of each sub-agent.",
+    )
+    human: HumanStubs = Field(
+        default_factory=list, description="Answers of people: a list, or lists by node."
+    )
+    retrieval: dict[str, Entry] = Field(
+        default_factory=dict,
+        examples=["retrieval: {search: {return: {context: …, sources: []}}}"],
+        description="The answers of each retrieval node.",
+    )
+    hooks: list[Dotted] = Field(
+        default_factory=list, description="Dotted paths of hook executors to install."
+    )
+    faults: list[Fault] = Field(default_factory=list, description="Faults injected into the world.")
+
+    def lists(self) -> Iterator[StubsAt]:
+        """Yield each list of stubs, with the kind of effects that it answers and its path in the world."""
+        for effect in BY_FORM:
+            key, written = effect.key, getattr(self, effect.key)
+            if effect.stubs == "list":
+                for node, stubs in groupby(written, key=lambda stub: stub.list_node):
+                    yield effect, (key,) if node is None else (key, node), [*stubs]
+                continue
+            for name, entry in written.items():
+                if effect.stubs == "name" and not isinstance(entry, Real):
+                    yield effect, (key, name), entry
+                elif effect.stubs == "server":
+                    for index, tool in enumerate(entry.tools):
+                        yield effect, (key, name, "tools", index, "stubs"), tool.stubs
+
+    def stubs(self, *kinds: str) -> Iterator[AnyStub]:
+        """Yield all stubs, or those for effects of these kinds."""
+        return (
+            stub for effect, _, stubs in self.lists() if not kinds or effect.kind in kinds for stub in stubs
+        )
+
+    def real(self) -> Iterator[tuple[DocumentPath, Real]]:
+        """Yield the entries that a Python callable answers, each with its path."""
+        for effect in EFFECTS.values():
+            entries = getattr(self, effect.key) if effect.stubs == "name" else {}
+            yield from (
+                ((effect.key, name), each) for name, each in entries.items() if isinstance(each, Real)
+            )
+
+    def placed(self, at: Document) -> WorldSpec:
+        """Return this world alone, written at `at`, with the location of each part of it."""
+        keys = self.model_fields_set & WorldSpec.model_fields.keys()
+        world = WorldSpec.model_construct(set(keys), **{key: getattr(self, key) for key in keys})
+        for _, path, stubs in world.lists():
+            for index, stub in enumerate(stubs):
+                stub.place(at.span(stub.path(path, index)))
+        for path, entry in world.real():
+            entry.place(at.span(path))
+        for name, server in world.mcp.items():
+            server.place(at.span(("mcp", name)))
+        for index, fault in enumerate(world.faults):
+            fault.place(at.span(("faults", index)))
+        return world
 
 
-class MalformedAnswerError(RemoteError):
-    """The answer cannot be parsed."""
-
-
-KINDS: dict[str, tuple[type[RemoteError], str]] = {
-    "rate_limit": (RateLimitError, "429 rate limit exceeded"),
-    "timeout": (APITimeoutError, "request timed out"),
-    "connection": (APIConnectionError, "Connection refused"),
-    "server_error": (InternalServerError, "500 internal server error"),
-    "auth": (AuthenticationError, "401 unauthorized"),
-    "invalid_request": (BadRequestError, "400 invalid request"),
-    "context_length": (ContextLengthError, "400 context length exceeded"),
-    "content_filter": (ContentFilterError, "response blocked by content filter"),
-    "malformed": (MalformedAnswerError, "an answer that cannot be parsed"),
-}
-
-
-def to_exception(answer: ErrorAnswer) -> Exception:
-    """Return the exception of a scripted error. Source: docs/scenario-format.md, "The world"."""
-    if answer.kind == "exception":
-        return _builtin(answer.type or "RuntimeError", answer.message or "")
-    exception, text = KINDS[answer.kind]
-    error = exception(text if answer.message is None else answer.message)
-    error.kind = answer.kind
-    return error
-
-
-def _builtin(name: str, message: str) -> Exception:
-    """Return the built-in exception of this name with exactly this text; for any other name, a new class."""
-    base = getattr(builtins, name, Exception)
-    if not (isinstance(base, type) and issubclass(base, Exception)) or issubclass(base, ExceptionGroup):
-        base = Exception
-    if base is Exception or issubclass(base, KeyError | UnicodeError):
-        # These do not show their argument as their text: KeyError quotes it, UnicodeError takes five arguments.
-        base = type(name, (base,), {"__str__": lambda _: message, "__init__": lambda _, *_args: None})
-    exception: Exception = base(message)
-    return exception
-
-
-Written = Mapping[str, Any]
+StubsAt = tuple[type[Effect], DocumentPath, Sequence[AnyStub]]
+BY_FORM: Final = sorted(EFFECTS.values(), key=lambda effect: ("list", "name", "server").index(effect.stubs))
+"""The kinds of effects in the order of their stubs: one list, by name, by server."""
 
 
 @dataclass(frozen=True)
 class ScriptedAnswer(Answer):
     """An answer from a stub, a fault or a scripted server (`source`). `title` names the stub list in messages."""
 
-    source: Stub | FaultSpec | MCPServerSpec | None = None
+    source: AnyStub | Fault | ScriptedMCPServer | None = None
     title: str = ""
 
     @property
-    def failure(self) -> ErrorAnswer | None:
+    def failure(self) -> ErrorMapping | None:
         """The error as written in the scenario; None if the answer is a value."""
         return None if self.source is None else self.source.error
 
@@ -240,67 +328,4 @@ class ScriptedAnswer(Answer):
     @property
     def description(self) -> str:
         """A short description of the answer, for messages."""
-        return describe(self.source, self.title) if isinstance(self.source, Stub) else self.title
-
-
-def describe(stub: Stub, title: str) -> str:
-    """Return a short description of a stub's answer, for messages."""
-    if stub.error is not None:
-        return f"{title}: error {stub.error.kind}"
-    written = ", ".join(f"{key}: {clip(repr(value), 60)}" for key, value in stub.answer.items())
-    return f"{title}: {written or 'an empty answer'}"
-
-
-def answer_of(stub: Stub, kind: str, title: str) -> ScriptedAnswer:
-    """Return the answer of a stub to an effect of this kind, with its virtual latency."""
-    if stub.error is not None:
-        return ScriptedAnswer(
-            error=to_exception(stub.error), latency_s=stub.latency_s, source=stub, title=title
-        )
-    # A copy: the caller may change it, and the stub may answer again.
-    written = copy.deepcopy(dict(stub.answer))
-    value = _CONVERTERS[kind](written) if kind in _CONVERTERS else written.get("return")
-    return ScriptedAnswer(value, latency_s=stub.latency_s, source=stub, title=title)
-
-
-def _llm(written: Written) -> LLMReply:
-    chunks = tuple(str(chunk) for chunk in written.get("chunks", ()))
-    if "json" in written:
-        text = compact_json(written["json"])
-    elif "reply" in written:
-        text = str(written["reply"])
-    else:
-        text = "".join(chunks)
-    return LLMReply(
-        text=text,
-        tool_calls=tuple(written.get("tool_calls", ())),
-        usage=dict(written.get("usage") or {}),
-        finish_reason=written.get("finish_reason"),
-        chunks=chunks,
-    )
-
-
-def _http(written: Written) -> HTTPReply:
-    has_json = "json" in written
-    text = compact_json(written["json"]) if has_json else str(written.get("text", ""))
-    return HTTPReply(
-        status=int(written.get("status", 200)),
-        text=text,
-        json=written["json"] if has_json else from_json(text),
-        headers={str(name).lower(): str(value) for name, value in (written.get("headers") or {}).items()},
-    )
-
-
-def _retrieval(written: Written) -> RetrievalReply:
-    try:
-        return RetrievalReply.of(written.get("return"))
-    except ValueError as error:
-        raise WorldError(f"a stub under `retrieval:` cannot answer: {error}") from None
-
-
-_CONVERTERS: dict[str, Callable[[Written], Any]] = {
-    "llm": _llm,
-    "http": _http,
-    "human": lambda written: written.get("reply"),
-    "retrieval": _retrieval,
-}
+        return self.source.described(self.title) if isinstance(self.source, AnyStub) else self.title

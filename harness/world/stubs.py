@@ -1,18 +1,20 @@
-"""Stub lists: the first stub in file order whose matchers all match answers a call."""
+"""AnyStub lists: the first stub in file order whose matchers all match answers a call."""
 
 from __future__ import annotations
 
+import copy
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from threading import Lock
 from typing import Any, Final
 
-from harness.errors import CannotEvaluate, ExpressionError, Nearest, Span
-from harness.graph.effects import Effect
+from harness.errors import CannotEvaluate, ExpressionError, Nearest, Span, WorldError
+from harness.graph.effects import EFFECTS, Effect
 from harness.graph.model import State
 from harness.matchers.regex import glob_matches, last_part_matches
-from harness.world.spec import ScriptedAnswer, Stub, answer_of, describe
+from harness.world.spec import ScriptedAnswer
+from harness.world.stub_models import AnyStub
 
 _COMPARED: Final = (str, int, float)
 
@@ -21,13 +23,13 @@ _COMPARED: Final = (str, int, float)
 class _StubState:
     """A stub and its uses. `undecided` is the reason why its `when` could not be evaluated, "" once it could."""
 
-    stub: Stub
+    stub: AnyStub
     used: int = 0
     undecided: str | None = None
 
     @property
     def has_uses_left(self) -> bool:
-        return self.stub.times == "any" or self.used < self.stub.times
+        return self.stub.uses == "any" or self.used < self.stub.uses
 
     def note(self, undecided: str | None) -> None:
         if undecided is not None and self.undecided != "":
@@ -35,13 +37,13 @@ class _StubState:
 
     @property
     def unused(self) -> bool:
-        return self.has_uses_left and self.stub.times != "any"
+        return self.has_uses_left and self.stub.uses != "any"
 
 
 class StubList:
     """Stubs in file order. `title` names the list in messages."""
 
-    def __init__(self, stubs: Sequence[Stub], title: str) -> None:
+    def __init__(self, stubs: Sequence[AnyStub], title: str) -> None:
         self.title = title
         self._lock = Lock()  # real tools make calls from threads
         self._states = [_StubState(stub) for stub in stubs]
@@ -50,7 +52,7 @@ class StubList:
     def __len__(self) -> int:
         return len(self._states)
 
-    def put_in_front(self, stubs: Sequence[Stub]) -> None:
+    def put_in_front(self, stubs: Sequence[AnyStub]) -> None:
         """Add the stubs of a turn, in front of the existing ones."""
         self._states[:0] = [_StubState(stub) for stub in stubs]
         self._left = self._with_uses_left()
@@ -61,9 +63,19 @@ class StubList:
     def answer(self, effect: Effect, state: State) -> ScriptedAnswer | None:
         """Consume one use of the first stub that matches, and return its answer; None if there is none."""
         stub = self.consume(effect, state)
-        return None if stub is None else answer_of(stub, effect.kind, self.title)
+        if stub is None:
+            return None
+        value, error = None, None
+        if stub.error is not None:
+            error = stub.error.exception()
+        else:
+            try:  # a copy: the caller may change it, and the stub may answer again
+                value = effect.answered(stub.value(copy.deepcopy(stub.answer)))
+            except ValueError as wrong:
+                raise WorldError(f"a stub under `{effect.key}:` cannot answer: {wrong}") from None
+        return ScriptedAnswer(value, error, stub.latency, source=stub, title=self.title)
 
-    def consume(self, effect: Effect, state: State) -> Stub | None:
+    def consume(self, effect: Effect, state: State) -> AnyStub | None:
         """Consume one use of the first stub that matches, and return the stub; None if there is none."""
         request = _Request(effect, state)
         with self._lock:
@@ -77,7 +89,7 @@ class StubList:
                     return item.stub
         return None
 
-    def put_back(self, stub: Stub) -> None:
+    def put_back(self, stub: AnyStub) -> None:
         """Undo one `consume` of a stub."""
         next(item for item in self._states if item.stub is stub).used -= 1
         self._left = self._with_uses_left()
@@ -85,7 +97,7 @@ class StubList:
     def unused(self) -> list[str]:
         """Return a description of each stub with uses left: its answer, its uses, and its location."""
         return [
-            f"{describe(item.stub, self.title)}{_times_left(item)}{f' ({item.stub.span})' if item.stub.span else ''}"
+            f"{item.stub.described(self.title)}{_times_left(item)}{f' ({item.stub.span})' if item.stub.span else ''}"
             for item in self._states
             if item.unused
         ]
@@ -101,18 +113,18 @@ class StubList:
         for position, item in enumerate(self._states):
             reasons = list(request.reasons_against(item.stub))
             if not item.has_uses_left:
-                reasons.append(f"it was used up ({item.used} of {item.stub.times})")
+                reasons.append(f"it was used up ({item.used} of {item.stub.uses})")
             ranked.append((len(reasons), position, item.stub, reasons))
         if not ranked:
             return None
         _, _, stub, reasons = min(ranked, key=lambda rank: rank[:2])
-        return Nearest(describe(stub, self.title), stub.span, reasons)
+        return Nearest(stub.described(self.title), stub.span, reasons)
 
 
 def _times_left(item: _StubState) -> str:
-    if item.stub.times == 1 or item.stub.times == "any":
+    if item.stub.uses == 1 or item.stub.uses == "any":
         return ""
-    return f", used {item.used} of {item.stub.times} times"
+    return f", used {item.used} of {item.stub.uses} times"
 
 
 class _Request:
@@ -127,14 +139,16 @@ class _Request:
     def _bindings(self) -> dict[str, Any]:
         return {"request": self.effect.request(), "state": self.state}
 
-    def matches(self, stub: Stub) -> bool:
+    def matches(self, stub: AnyStub) -> bool:
         """True if all matchers of the stub match.
 
         Sets `undecided` to the reason why its `when` could not be evaluated, "" if it could, None if it was not
         tried.
         """
         self.undecided = None
-        return not self._has_other_argument(stub.args) and next(self.reasons_against(stub), None) is None
+        return (
+            not self._has_other_argument(stub.arguments()) and next(self.reasons_against(stub), None) is None
+        )
 
     def _has_other_argument(self, wanted: Mapping[str, Any] | None) -> bool:
         """True if an argument is a different text or number; a fast test for lists with many stubs."""
@@ -148,28 +162,23 @@ class _Request:
             for key, value in wanted.items()
         )
 
-    def reasons_against(self, stub: Stub) -> Iterator[str]:
+    def reasons_against(self, stub: AnyStub) -> Iterator[str]:
         """Yield the reason for each matcher of the stub that does not match."""
         effect = self.effect
         for pattern in stub.nodes:
             if not last_part_matches(pattern, effect.node):
                 yield f"node is {effect.node!r}, not {pattern!r}"
-        if stub.model is not None and not last_part_matches(stub.model, effect.name):
-            yield f"model is {effect.name!r}, not {stub.model!r}"
-        if stub.method is not None and stub.method.upper() != str(effect.args.get("method", "")).upper():
-            yield f"method is {effect.args.get('method')!r}, not {stub.method!r}"
-        if stub.url is not None and not glob_matches(stub.url, effect.name):
-            yield f"url is {effect.name!r}, not {stub.url!r}"
-        if stub.args is not None:
-            yield from self._against_args(stub)
+        yield from stub.reasons_against(effect)
+        if (wanted := stub.arguments()) is not None:
+            yield from self._against_args(wanted)
         if stub.when is not None:
             yield from self._against_when(stub.when)
 
-    def _against_args(self, stub: Stub) -> Iterator[str]:
+    def _against_args(self, wanted: Mapping[str, Any]) -> Iterator[str]:
         from harness.matchers.value import leaf_score
 
         try:
-            _, found = leaf_score(stub.args, self.effect.args)
+            _, found = leaf_score(wanted, self.effect.args)
         except CannotEvaluate as error:
             yield f"args.{error}"
             return
@@ -190,6 +199,12 @@ class _Request:
             yield f"when: {when} is {holds!r}"
 
 
+def name_matches(kind: str, pattern: str, name: str) -> bool:
+    """True if the name of a call of this kind matches the glob."""
+    in_parts = kind in EFFECTS and EFFECTS[kind].named_in_parts
+    return (last_part_matches if in_parts else glob_matches)(pattern, name)
+
+
 def can_answer(
     effects: Sequence[Effect], state: State, stubs_of: Callable[[Effect], Iterable[StubList]]
 ) -> list[bool]:
@@ -197,7 +212,7 @@ def can_answer(
 
     Consumes nothing.
     """
-    used: list[tuple[StubList, Stub]] = []
+    used: list[tuple[StubList, AnyStub]] = []
     found = []
     try:
         for effect in effects:

@@ -19,7 +19,7 @@ import threading
 from collections.abc import Coroutine, Iterator, Mapping
 from dataclasses import dataclass, replace
 from http import HTTPStatus
-from typing import TYPE_CHECKING, Any, Final, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from harness.errors import WorldError
 from harness.graph.effects import Answer, Effect
@@ -37,9 +37,10 @@ from harness.units import PRECISION
 from harness.world.entries import without_headers
 from harness.world.providers.access import base_urls
 from harness.world.scripted import ScriptedWorld
-from harness.world.wire import anthropic_messages, openai_chat, openai_responses
+from harness.world.wire import openai_chat
 from harness.world.wire.format import Refusal, ReplyFactory, WireFormat
 from harness.world.wire.http import (
+    PATHS,
     WireResponse,
     call_of,
     error_response,
@@ -52,12 +53,6 @@ from harness.world.wire.http import (
 
 if TYPE_CHECKING:
     from harness.engine.standstill import Simulation
-
-
-PATHS: Final[Mapping[str, Mapping[str, WireFormat]]] = {
-    "openai": {"/chat/completions": openai_chat, "/responses": openai_responses},
-    "anthropic": {"/v1/messages": anthropic_messages},
-}
 
 
 def format_at(url: str, environment: Mapping[str, str]) -> WireFormat | None:

@@ -12,13 +12,14 @@ from pathlib import Path
 from typing import Any, get_args
 
 import pytest
-from pydantic import BaseModel, ValidationError
+from pydantic import BaseModel, TypeAdapter, ValidationError
 
 from harness.errors import SourceError
 from harness.matchers.value import MATCHERS
-from harness.scenario import document, document_expect, document_stubs
+from harness.scenario import document, document_expect
 from harness.source.document import read
-from harness.world.spec import ErrorKind
+from harness.world import stub_models
+from harness.world.failures import ErrorKind
 
 ROOT = Path(__file__).parents[2]
 FORMAT = (ROOT / "docs/scenario-format.md").read_text(encoding="utf-8")
@@ -26,10 +27,10 @@ OTHER_TESTS = (Path(__file__).parent / "test_rows_without_a_dialect.py").read_te
 
 # Rows that no scenario can use, and the test that covers each.
 BY_TEST = {
-    "WorldKeys.http": "test_http_stubs_answer_by_method_url_and_arguments",
-    "WorldKeys.handlers": "test_a_handler_is_answered_by_its_entry",
-    "WorldKeys.scripts": "test_a_script_runs_for_real_unless_it_is_stubbed",
-    "WorldKeys.retrieval": "test_a_retrieval_is_answered_by_the_entry_of_its_node",
+    "WorldSpec.http": "test_http_stubs_answer_by_method_url_and_arguments",
+    "WorldSpec.handlers": "test_a_handler_is_answered_by_its_entry",
+    "WorldSpec.scripts": "test_a_script_runs_for_real_unless_it_is_stubbed",
+    "WorldSpec.retrieval": "test_a_retrieval_is_answered_by_the_entry_of_its_node",
     "HTTPStub.method": "test_http_stubs_answer_by_method_url_and_arguments",
     "HTTPStub.url": "test_http_stubs_answer_by_method_url_and_arguments",
     "HTTPStub.query": "test_http_stubs_answer_by_method_url_and_arguments",
@@ -37,9 +38,9 @@ BY_TEST = {
     "HTTPStub.status": "test_http_stubs_answer_by_method_url_and_arguments",
     "HTTPStub.text": "test_http_stubs_answer_by_method_url_and_arguments",
     "HTTPStub.headers": "test_http_stubs_answer_by_method_url_and_arguments",
-    "Call.http": "test_calls_of_every_kind_are_found_by_name",
-    "Call.script": "test_calls_of_every_kind_are_found_by_name",
-    "Call.retrieval": "test_calls_of_every_kind_are_found_by_name",
+    "_Named.http": "test_calls_of_every_kind_are_found_by_name",
+    "_Named.script": "test_calls_of_every_kind_are_found_by_name",
+    "_Named.retrieval": "test_calls_of_every_kind_are_found_by_name",
     "ScenarioKeys.test_scenario": "test_a_test_scenario_must_exist_in_the_manifest",
     "ScenarioKeys.cassette": "test_the_cassette_key_is_read_but_answers_no_call",
     "UsageBounds.cost": "test_a_bound_on_the_cost_is_compared_with_the_cost_of_tokens",
@@ -103,8 +104,8 @@ def keys_of(*parts: type[BaseModel]) -> set[str]:
     ("section", "known"),
     [
         ("A scenario", keys_of(document.ScenarioKeys)),
-        ("The world", keys_of(document_stubs.LLMStub)),
-        ("`llm`", keys_of(document_stubs.LLMStub)),
+        ("The world", keys_of(stub_models.LLMStub)),
+        ("`llm`", keys_of(stub_models.LLMStub)),
         ("Expectations", keys_of(document_expect.Expect)),
     ],
 )
@@ -163,6 +164,13 @@ def rows_of(path: Path) -> Iterator[str]:
     yield from (key for key in all_keys(data) if key in MATCHERS)
 
 
+KEPT: dict[str, TypeAdapter[Any]] = {
+    "tool_calls": TypeAdapter(list[stub_models.ReplyToolCall]),
+    "usage": TypeAdapter(stub_models.Usage),
+}
+"""The models of values that are checked and kept as they are written."""
+
+
 def used(value: Any) -> Iterator[str]:
     """Yield the rows that are set in a model and in the models inside it."""
     if isinstance(value, BaseModel):
@@ -171,7 +179,8 @@ def used(value: Any) -> Iterator[str]:
             yield row(type(value), name)
             if name in ("error", "kind") and isinstance(inner, str):
                 yield f"error {inner}"
-            yield from used(inner)
+            kept = KEPT.get(name) if isinstance(value, stub_models.LLMStub) else None
+            yield from used(kept.validate_python(inner) if kept else inner)
     elif isinstance(value, dict | list):
         for item in value.values() if isinstance(value, dict) else value:
             yield from used(item)

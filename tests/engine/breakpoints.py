@@ -5,10 +5,10 @@ from typing import Any
 from harness.engine.conversation import Conversation
 from harness.graph import observe
 from harness.graph.model import END, START, Dispatch, Edge
-from harness.world.spec import Stub, WorldSpec
 from tests.engine.graphs import ADDED, COUNT, graph, simulate, writes
+from tests.world.stubs import world_spec
 
-ANYBODY = WorldSpec(human=(Stub(times="any", answer={"reply": "yes"}),))
+ANYBODY = world_spec(human=[{"times": "any", "reply": "yes"}])
 
 
 class Talk:

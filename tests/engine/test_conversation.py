@@ -11,8 +11,8 @@ from harness.errors import UnscriptedCall
 from harness.graph import observe
 from harness.graph.effects import ToolCall
 from harness.graph.model import END, START, Channel, Dispatch, Edge, Lifecycle, Update
-from harness.world.spec import Entry, Stub, WorldSpec
 from tests.engine.graphs import ADDED, COUNT, asks, asks_tool, graph, send, simulate, writes
+from tests.world.stubs import world_spec
 
 
 def test_nodes_run_along_the_edges_and_updates_reach_the_channels() -> None:
@@ -151,7 +151,7 @@ def test_any_text_may_name_a_node(name: Any) -> None:
     assert observe.path(trace.events) == ["first", [name, name]]
     assert observe.routes(trace.events)[1:] == [["first", name]] * 2 + [[name, END]] * 2
 
-    people = WorldSpec(human=(Stub(nodes=(name,), answer={"reply": "R"}),))
+    people = world_spec(human=[{"node": name, "reply": "R"}])
     rescued = Edge("first", name, on_error=True)
     failing = graph({"first": fails_over, name: breaks}, [(START, "first"), rescued], channels)
     ending, trace = send(failing, world=people)
@@ -238,9 +238,7 @@ def test_a_node_may_pause_again_and_again() -> None:
 
 def test_two_pauses_in_one_superstep_each_get_their_answer() -> None:
     built = graph({"a": asks("left?"), "b": asks("right?")}, [(START, "a"), (START, "b")], [ADDED])
-    world = WorldSpec(
-        human=(Stub(nodes=("b",), answer={"reply": "R"}), Stub(nodes=("a",), answer={"reply": "L"}))
-    )
+    world = world_spec(human=[{"node": "b", "reply": "R"}, {"node": "a", "reply": "L"}])
     ending, trace = send(built, world=world)
     assert ending.state["log"] == ["L", "R"]
     assert observe.interrupts(trace.events) == ["left?", "right?"]
@@ -260,7 +258,7 @@ def test_a_second_input_continues_the_thread() -> None:
 
 def test_effects_take_their_scripted_latency_and_are_listed_in_calls() -> None:
     built = graph({"a": asks_tool()}, [(START, "a")], [COUNT])
-    world = WorldSpec(tools={"t": Entry(stubs=(Stub(times="any", latency_s=1.5, answer={"return": 4}),))})
+    world = world_spec(tools={"t": [{"latency": 1.5, "return": 4}]})
     ending, trace = send(built, world=world)
     assert ending.state["n"] == 4
     assert observe.calls(trace.events) == [
@@ -287,9 +285,7 @@ def test_a_nested_graph_shares_world_and_clock_but_not_the_path() -> None:
         return Update({"n": ending.state["n"]})
 
     outer = graph({"outer": calls_inner}, [(START, "outer")], [COUNT])
-    world = WorldSpec(
-        tools={"t": Entry(stubs=(Stub(nodes=("outer/deep",), latency_s=2, answer={"return": 9}),))}
-    )
+    world = world_spec(tools={"t": [{"times": 1, "node": "outer/deep", "latency": 2, "return": 9}]})
     ending, trace = send(outer, world=world)
     assert ending.state["n"] == 9
     assert observe.path(trace.events) == ["outer"]

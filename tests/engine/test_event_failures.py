@@ -15,9 +15,9 @@ from harness.graph import observe
 from harness.graph.effects import ToolCall
 from harness.graph.events import Arrival, Detour, NodeFailure
 from harness.graph.model import Dispatch, Edge, State, Update
-from harness.world.spec import Entry, Stub, WorldSpec
 from tests.engine.events import compiled, run
 from tests.engine.graphs import simulate
+from tests.world.stubs import world_spec
 
 BESIDE = {
     "start": ["bad", "good"],
@@ -186,11 +186,11 @@ def test_a_late_router_activates_nodes_when_it_ends_and_nothing_waits_for_it() -
         chosen = await run.perform(ToolCall(name="advise", args={"mark": state["mark"]}), state, "adviser")
         return [Edge("a", chosen)]
 
-    advice = Stub(latency_s=3, args={"mark": 1}, answer={"return": "c"})
+    advice = {"times": 1, "latency": 3, "args": {"mark": 1}, "return": "c"}
     nodes: Any = {"a": {"takes": 1, "writes": {"mark": 1}, "to": "b", "limit": 1}, "b": {}, "c": {}}
     done = run(
         compiled({"start": "a", "nodes": nodes}, late_routers={"a": ask_model}),
-        WorldSpec(tools={"advise": Entry(stubs=(advice,))}),
+        world_spec(tools={"advise": [advice]}),
     )
     assert done.starts == [("a", 0.0), ("b", 1.0), ("c", 4.0)]
     assert observe.latency(done.events, 0.0, done.total)["nodes"]["a"] == 1.0

@@ -9,9 +9,10 @@ from harness.engine.conversation import Conversation, run_inside, run_nested
 from harness.engine.standstill import Simulation
 from harness.graph import observe
 from harness.graph.model import START, Graph, NodeFunction, State, Update
-from harness.world.spec import Stub, WorldSpec
+from harness.world.spec import WorldSpec
 from tests.engine.events import Agent, compiled, run
 from tests.engine.graphs import ADDED, asks, graph, simulate, writes
+from tests.world.stubs import world_spec
 
 
 def running(inner: Agent | Graph, **options: Any) -> NodeFunction:
@@ -148,11 +149,11 @@ def test_the_time_of_a_join_stands_still_while_the_nested_run_waits_for_an_answe
 
 def test_people_inside_nested_graphs_are_asked_concurrently() -> None:
     nodes: Any = {"sub": {"body": running(ASKING)}, "p": {"asks": "mine?"}}
-    world = WorldSpec(
-        human=(
-            Stub(nodes=("sub/*",), latency_s=2, times=2, answer={"reply": "inner"}),
-            Stub(nodes=("p",), latency_s=3, answer={"reply": "outer"}),
-        )
+    world = world_spec(
+        human=[
+            {"node": "sub/*", "latency": 2, "times": 2, "reply": "inner"},
+            {"node": "p", "latency": 3, "reply": "outer"},
+        ]
     )
     done = run({"start": ["sub", "p"], "nodes": nodes}, world)
     assert (done.status, done.total) == ("completed", 4.0)

@@ -10,18 +10,18 @@ from harness.engine.standstill import Simulation
 from harness.graph import observe
 from harness.graph.events import NodeFailure
 from harness.graph.model import State, Update
-from harness.world.spec import ErrorAnswer, Stub, WorldSpec
+from harness.world.spec import WorldSpec
 from tests.engine.events import compiled, run
 from tests.engine.graphs import simulate
+from tests.world.stubs import world_spec
 
 
 def people(**answers: tuple[str, float]) -> WorldSpec:
     """Return a world that answers the node of each name after these seconds."""
-    return WorldSpec(
-        human=tuple(
-            Stub(nodes=(node,), latency_s=seconds, answer={"reply": reply})
-            for node, (reply, seconds) in answers.items()
-        )
+    return world_spec(
+        human=[
+            {"node": node, "latency": seconds, "reply": reply} for node, (reply, seconds) in answers.items()
+        ]
     )
 
 
@@ -56,9 +56,7 @@ def test_a_node_may_ask_several_times() -> None:
     async def asks_twice(state: State, ctx: NodeContext) -> Update:
         return Update({"log": [await ctx.pause("first"), await ctx.pause("second")]})
 
-    world = WorldSpec(
-        human=tuple(Stub(latency_s=seconds, answer={"reply": text}) for text, seconds in [("a", 2), ("b", 3)])
-    )
+    world = world_spec(human=[{"latency": seconds, "reply": text} for text, seconds in [("a", 2), ("b", 3)]])
     done = run({"start": "p", "nodes": {"p": {"body": asks_twice}}}, world)
     assert (done.log, done.total, done.path) == (["a", "b"], 5.0, ["p"])
 
@@ -77,8 +75,8 @@ def test_visits_that_are_resumed_settle_in_the_order_of_their_starts() -> None:
 
 
 def test_an_answer_that_is_an_error_fails_the_node_and_its_branch_only() -> None:
-    error = ErrorAnswer("exception", "out of office")
-    world = WorldSpec(human=(Stub(nodes=("p",), error=error), Stub(nodes=("q",), answer={"reply": "yes"})))
+    error = {"kind": "exception", "message": "out of office"}
+    world = world_spec(human=[{"node": "p", "error": error}, {"node": "q", "reply": "yes"}])
     done = run(ASK_TWO, world)
     assert (done.status, done.ending.node) == ("failed", "p")
     assert done.log == ["q", "yes"]

@@ -11,8 +11,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from harness.graph.events import Join
-from harness.world.spec import Stub, WorldSpec
 from tests.engine.events import Agent, compiled, requirement, run
+from tests.world.stubs import world_spec
 
 SECONDS = st.sampled_from([0, 0, 1, 2, 0.1, 0.3])
 
@@ -116,7 +116,7 @@ def any_graph(draw: st.DrawFn) -> Agent:
 @given(any_graph())
 def test_every_run_ends_and_repeats_exactly(agent: Agent) -> None:
     def once() -> Any:
-        world = WorldSpec(human=(Stub(times=3, latency_s=0.5, answer={"reply": "fine"}),))
+        world = world_spec(human=[{"times": 3, "latency": 0.5, "reply": "fine"}])
         done = run(compiled(agent, recursion_limit=30), world)
         return done.status, done.total, done.digest
 
@@ -140,7 +140,7 @@ EXAMPLE: Agent = {
 
 
 def example_digest() -> str:
-    world = WorldSpec(human=tuple(Stub(latency_s=at, answer={"reply": "yes"}) for at in (1, 2)))
+    world = world_spec(human=[{"latency": at, "reply": "yes"} for at in (1, 2)])
     return run(EXAMPLE, world).digest
 
 

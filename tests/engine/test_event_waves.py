@@ -10,9 +10,9 @@ from harness.engine.conversation import Conversation
 from harness.graph import observe
 from harness.graph.effects import ToolCall
 from harness.graph.model import State, Update
-from harness.world.spec import Entry, Stub, WorldSpec
 from tests.engine.events import compiled, run
 from tests.engine.graphs import simulate
+from tests.world.stubs import world_spec
 
 
 def test_a_node_starts_when_its_caller_settles_while_others_still_run() -> None:
@@ -50,7 +50,7 @@ def test_nodes_that_take_no_time_run_one_after_the_other() -> None:
         return Update()
 
     nodes: Any = {"a": {"body": two_calls}, "b": {"body": two_calls}}
-    world = WorldSpec(tools={"t": Entry(stubs=(Stub(times="any", answer={"return": 1}),))})
+    world = world_spec(tools={"t": [{"return": 1}]})
     done = run({"start": ["a", "b"], "nodes": nodes}, world)
     assert [call["node"] for call in observe.calls(done.events)] == ["a", "a", "b", "b"]
 

@@ -7,8 +7,8 @@ from langgraph.types import interrupt
 from harness.engine.conversation import Conversation
 from harness.graph import observe
 from harness.graph.model import START, Update
-from harness.world.spec import Stub, WorldSpec
 from tests.engine.graphs import ADDED, graph, send, simulate
+from tests.world.stubs import world_spec
 
 
 def asks(*questions: Any) -> Any:
@@ -46,7 +46,7 @@ def test_answers_reach_the_pause_they_belong_to_in_any_order() -> None:
 
 
 def test_people_of_the_world_answer_an_interrupt() -> None:
-    people = WorldSpec(human=(Stub(answer={"reply": "R"}),))
+    people = world_spec(human=[{"reply": "R"}])
     assert send(asks(by_itself), world=people)[0].state["log"] == ["R"]
 
 

@@ -10,10 +10,10 @@ from harness.graph import observe
 from harness.graph.effects import ToolCall
 from harness.graph.model import END, START, Lifecycle, Update
 from harness.time.gather import gather
-from harness.world.spec import Entry, Stub, WorldSpec
 from tests.engine.graphs import ADDED, COUNT, asks, graph, send, simulate, writes
+from tests.world.stubs import world_spec
 
-TOOL = WorldSpec(tools={"t": Entry(stubs=(Stub(times="any", latency_s=1, answer={"return": 7}),))})
+TOOL = world_spec(tools={"t": [{"latency": 1, "return": 7}]})
 
 
 def calls_tool(state: Any, ctx: Any) -> Any:
@@ -74,8 +74,8 @@ def tool_calls(trace: Any) -> Any:
 
 
 def answered_by(**replies: Any) -> Any:
-    stubs = (Stub(nodes=(node,), answer={"reply": reply}) for node, reply in replies.items())
-    return WorldSpec(tools=TOOL.tools, human=tuple(stubs))
+    stubs = ({"node": node, "reply": reply} for node, reply in replies.items())
+    return world_spec(tools=TOOL.tools, human=[*stubs])
 
 
 def test_the_node_pauses_with_the_nested_run_and_its_answer_reaches_it() -> None:

@@ -9,11 +9,11 @@ from harness.graph import observe
 from harness.graph.effects import ToolCall
 from harness.graph.model import START, Edge, Update
 from harness.time.gather import gather
-from harness.world.spec import Entry, ErrorAnswer, Stub, WorldSpec
 from tests.engine.graphs import ADDED, COUNT, asks, graph, send, simulate
+from tests.world.stubs import world_spec
 
-ANSWERS = (Stub(answer={"return": number}) for number in range(1, 100))
-TOOL = WorldSpec(tools={"t": Entry(stubs=tuple(ANSWERS))})
+ANSWERS = ({"times": 1, "return": number} for number in range(1, 100))
+TOOL = world_spec(tools={"t": [*ANSWERS]})
 
 
 def calls_tool(ctx: Any) -> Any:
@@ -59,7 +59,7 @@ def test_keys_identify_results_even_of_concurrent_calls() -> None:
 
 
 def test_none_is_kept_as_a_result() -> None:
-    world = WorldSpec(tools={"t": Entry(stubs=(Stub(answer={"return": None}),))})
+    world = world_spec(tools={"t": [{"times": 1, "return": None}]})
     endings, _ = talk(graph({"a": asks_twice}, [(START, "a")], [ADDED]), None, "A", "B", world=world)
     assert logs(endings) == [[None, "A", "B"]]
 
@@ -117,8 +117,8 @@ def test_a_failed_call_is_not_kept() -> None:
             await ctx.once("made", calls_tool(ctx))
         return Update({"n": await ctx.once("made", calls_tool(ctx))})
 
-    stubs = (Stub(error=ErrorAnswer("connection")), Stub(answer={"return": 7}))
-    world = WorldSpec(tools={"t": Entry(stubs=stubs)})
+    stubs = ({"times": 1, "error": "connection"}, {"times": 1, "return": 7})
+    world = world_spec(tools={"t": [*stubs]})
     assert send(graph({"a": tries_again}, [(START, "a")], [COUNT]), world=world)[0].state["n"] == 7
 
 

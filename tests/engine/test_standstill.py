@@ -13,9 +13,9 @@ from harness.engine.standstill import EndlessLoop
 from harness.errors import Span
 from harness.graph.messages import MessageLog
 from harness.graph.model import END, START, Channel, Dispatch, Edge, Lifecycle, Update
-from harness.world.spec import Stub, WorldSpec
 from tests.engine.events import compiled, run
 from tests.engine.graphs import ADDED, COUNT, asks, graph, send, writes
+from tests.world.stubs import world_spec
 
 UNLIMITED = 10**9
 
@@ -169,7 +169,7 @@ def test_the_work_of_nested_graphs_counts_for_the_loop_around_them() -> None:
 
 @pytest.mark.usefixtures("low")
 def test_pauses_that_are_answered_at_once_count_as_rounds() -> None:
-    world = WorldSpec(human=(Stub(times="any", answer={"reply": "yes"}),))
+    world = world_spec(human=[{"times": "any", "reply": "yes"}])
     ending, _ = send(looping(asks("on?")), world=world)
     assert ending.error.code == "endless-loop"
 

@@ -121,8 +121,8 @@ def test_who_answers_for_a_name_is_replaced_and_not_mixed(load: Load) -> None:
         "scenarios: [{name: x, tools: {a: {error: timeout}, c: real}}]"
     )
     assert list(scenario.world.tools) == ["a", "b", "c"]
-    (stub,) = scenario.world.tools["a"].stubs
-    assert (stub.answer, stub.latency_s) == ({}, 0.0)
+    stub, _ = scenario.world.stubs("tool")
+    assert (stub.answer, stub.latency) == ({}, 0.0)
     assert stub.error is not None
 
 
@@ -140,7 +140,7 @@ def test_what_a_scenario_says_takes_the_place_of_defaults_that_cannot_stand_besi
         "scenarios: [{name: x, entry_point: b}, {name: y, turns: [{input: one}, {resume: two}]}]"
     )
     assert (first.agent, first.turns[0].input) == ("b", "hi")
-    assert (second.agent, second.conversation, second.world.human) == ("a", True, ())
+    assert (second.agent, second.conversation, second.world.human) == ("a", True, [])
 
 
 # ---------------------------------------------------------------- turns and expectations

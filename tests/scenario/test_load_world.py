@@ -9,7 +9,8 @@ from typing import Any
 import pytest
 
 from harness.scenario.load import load_file
-from harness.world.spec import ErrorAnswer, Stub, WorldSpec
+from harness.world.spec import WorldSpec
+from harness.world.stub_models import AnyStub
 
 World = Callable[[str], WorldSpec]
 
@@ -24,20 +25,15 @@ def world(tmp_path: Path) -> World:
     return load
 
 
-def said(stub: Stub) -> dict[str, Any]:
-    """Return the fields of a stub that differ from their defaults."""
-    kept = {name: getattr(stub, name) for name in Stub.__dataclass_fields__ if name != "span"}
-    return {
-        name: value
-        for name, value in kept.items()
-        if value != Stub.__dataclass_fields__[name].default and value
-    }
+def said(stub: AnyStub) -> dict[str, Any]:
+    """Return what a stub says, without its location."""
+    return {key: value for key, value in vars(stub).items() if key in stub.model_fields_set}
 
 
 def test_a_text_is_a_reply(world: World) -> None:
     (stub,) = world("llm: [hello]").llm
-    assert said(stub) == {"answer": {"reply": "hello"}}
-    assert stub.times == 1
+    assert said(stub) == {"reply": "hello"}
+    assert stub.uses == 1
     assert stub.span is not None
     assert (stub.span.line, stub.span.column) == (4, 21)
 
@@ -67,35 +63,32 @@ def test_all_that_a_model_may_answer(world: World) -> None:
 
 
 def test_all_that_a_stub_may_ask_for(world: World) -> None:
-    (stub,) = (
-        world(
-            "tools: {t: [{args: {q: {$gt: 1}}, when: state.ok == true, times: 3, latency: 2, node: n, return: 5}]}"
-        )
-        .tools["t"]
-        .stubs
-    )
+    (stub,) = world(
+        "tools: {t: [{args: {q: {$gt: 1}}, when: state.ok == true, times: 3, latency: 2, node: n, return: 5}]}"
+    ).stubs("tool")
     assert said(stub) == {
         "args": {"q": {"$gt": 1}},
         "when": "state.ok == true",
         "times": 3,
-        "latency_s": 2.0,
-        "nodes": ("n",),
-        "answer": {"return": 5},
+        "latency": 2.0,
+        "node": "n",
+        "return_": 5,
     }
 
 
 @pytest.mark.parametrize(
     ("written", "error"),
     [
-        ("rate_limit", ErrorAnswer("rate_limit")),
-        ("{kind: auth, message: no}", ErrorAnswer("auth", "no")),
-        ("{kind: exception, type: KeyError}", ErrorAnswer("exception", None, "KeyError")),
-        ("{kind: exception, type: LensDirty, message: m}", ErrorAnswer("exception", "m", "LensDirty")),
+        ("rate_limit", ("rate_limit", None, None)),
+        ("{kind: auth, message: no}", ("auth", "no", None)),
+        ("{kind: exception, type: KeyError}", ("exception", None, "KeyError")),
+        ("{kind: exception, type: LensDirty, message: m}", ("exception", "m", "LensDirty")),
     ],
 )
-def test_errors_are_a_kind_or_a_mapping(world: World, written: str, error: ErrorAnswer) -> None:
+def test_errors_are_a_kind_or_a_mapping(world: World, written: str, error: Any) -> None:
     (stub,) = world(f"llm: [{{error: {written}}}]").llm
-    assert stub.error == error
+    assert stub.error is not None
+    assert (stub.error.kind, stub.error.message, stub.error.type) == error
     assert stub.answer == {}
 
 
@@ -104,16 +97,16 @@ def test_an_entry_is_real_a_mapping_or_a_stub_list(world: World, key: str) -> No
     entries = getattr(
         world(f"{key}: {{a: real, b: {{return: [1]}}, c: [{{return: 1, times: 1}}, {{error: auth}}]}}"), key
     )
-    assert entries["a"].real is True
-    assert [(stub.answer, stub.times) for stub in entries["b"].stubs] == [({"return": [1]}, "any")]
-    assert [stub.times for stub in entries["c"].stubs] == [1, "any"]
+    assert entries["a"].function is None
+    assert [(stub.answer, stub.uses) for stub in entries["b"]] == [({"return": [1]}, "any")]
+    assert [stub.uses for stub in entries["c"]] == [1, "any"]
     assert entries["a"].span is not None
 
 
 @pytest.mark.parametrize("key", ["tools", "handlers"])
 def test_the_callable_of_a_tool_or_handler_may_be_named(world: World, key: str) -> None:
     entries = getattr(world(f"{key}: {{a: pkg.mod.fn, b: {{real: pkg.fn}}}}"), key)
-    assert (entries["a"].real, entries["b"].real) == ("pkg.mod.fn", "pkg.fn")
+    assert (entries["a"].function, entries["b"].function) == ("pkg.mod.fn", "pkg.fn")
 
 
 def test_mcp_servers_have_tools_with_stubs(world: World) -> None:
@@ -125,13 +118,14 @@ def test_mcp_servers_have_tools_with_stubs(world: World) -> None:
     assert spec["a"].real
     tool, bare = spec["b"].tools
     assert (tool.name, tool.description, tool.input_schema["properties"]) == ("t", "d", {})
-    assert [(stub.answer, stub.times) for stub in tool.stubs] == [
+    assert [(stub.answer, stub.uses) for stub in tool.stubs] == [
         ({"return": "r"}, "any"),
         ({"content": [{"type": "text", "text": "c"}]}, "any"),
     ]
-    assert (bare.input_schema, bare.stubs) == ({"type": "object"}, ())
-    assert spec["b"].latency_s == 1.0
-    assert spec["c"].error == ErrorAnswer("connection")
+    assert (bare.input_schema, bare.stubs) == ({"type": "object"}, [])
+    assert spec["b"].latency == 1.0
+    assert spec["c"].error is not None
+    assert spec["c"].error.kind == "connection"
 
 
 def test_http_stubs(world: World) -> None:
@@ -139,10 +133,10 @@ def test_http_stubs(world: World) -> None:
         "http: [{method: POST, url: 'https://a/*', args: {json: {a: 1}}, status: 201, json: {b: 2}, headers: {x: y}},"
         "{query: {p: '1'}, text: t}, {url: u}]"
     ).http
-    assert (full.method, full.url, full.args) == ("POST", "https://a/*", {"json": {"a": 1}})
+    assert (full.method, full.url, full.arguments()) == ("POST", "https://a/*", {"json": {"a": 1}})
     assert full.answer == {"status": 201, "json": {"b": 2}, "headers": {"x": "y"}}
-    assert (query.args, query.answer) == ({"query": {"p": "1"}}, {"text": "t"})
-    assert (bare.answer, bare.times) == ({}, 1)
+    assert (query.arguments(), query.answer) == ({"query": {"p": "1"}}, {"text": "t"})
+    assert (bare.answer, bare.uses) == ({}, 1)
 
 
 def test_people_answer_with_text_a_mapping_or_reply(world: World) -> None:
@@ -158,9 +152,9 @@ def test_people_answer_with_text_a_mapping_or_reply(world: World) -> None:
         {"reply": {}},
         {},
     ]
-    assert [stub.latency_s for stub in stubs[:2]] == [0.0, 2.0]
+    assert [stub.latency for stub in stubs[:2]] == [0.0, 2.0]
     assert {stub.nodes for stub in stubs} == {("n",)}
-    assert {stub.times for stub in stubs} == {1}
+    assert {stub.uses for stub in stubs} == {1}
 
 
 def test_hooks_and_faults(world: World) -> None:
@@ -168,9 +162,9 @@ def test_hooks_and_faults(world: World) -> None:
         "hooks: [pkg.Hook], faults: [{effect: llm, node: n, nth: 1, error: auth}, {effect: tool, name: t, every: 3,"
         "latency: 2}, {effect: http, rate: 0.5, truncate: 10}]"
     )
-    assert spec.hooks == ("pkg.Hook",)
+    assert spec.hooks == ["pkg.Hook"]
     first, second, third = spec.faults
-    assert (first.effect, first.node, first.nth, first.error) == ("llm", "n", 1, ErrorAnswer("auth"))
-    assert (second.name, second.every, second.latency_s) == ("t", 3, 2.0)
+    assert (first.effect, first.node, first.nth, first.error.kind) == ("llm", "n", 1, "auth")
+    assert (second.name, second.every, second.latency) == ("t", 3, 2.0)
     assert (third.rate, third.truncate) == (0.5, 10)
     assert first.span is not None

@@ -10,11 +10,10 @@ import pytest
 from harness.serve import Serving, connections, serving
 from harness.serve.app import MAX_BODY_BYTES
 from harness.time.real import real
-from harness.world.spec import MCPServerSpec, Stub, WorldSpec
+from tests.world.stubs import world_spec
 
-WORLD = WorldSpec(
-    http=(Stub(url="https://shop.test/*", times="any", answer={"json": {"stock": 1}}),),
-    mcp={"shop": MCPServerSpec()},
+WORLD = world_spec(
+    http=[{"url": "https://shop.test/*", "times": "any", "json": {"stock": 1}}], mcp={"shop": {}}
 )
 HEAD = b"POST /items HTTP/1.1\r\nhost: localhost\r\n"
 
@@ -103,9 +102,9 @@ def test_a_later_request_on_a_connection_is_bounded_too(
 
 def test_an_answer_may_take_longer_than_a_request(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(connections, "ARRIVAL_S", 0.2)
-    slow = Stub(url="https://shop.test/*", latency_s=0.4, times="any", answer={"json": {"stock": 1}})
+    slow = {"url": "https://shop.test/*", "latency": 0.4, "times": "any", "json": {"stock": 1}}
     answers = []
-    with serving(WorldSpec(http=(slow,))) as server:
+    with serving(world_spec(http=[slow])) as server:
         for _ in range(50):  # a busy machine may be late with a request, but not with all of them
             with suppress(httpx.TransportError):
                 answers.append(httpx.get(f"{server.url}/items").json())

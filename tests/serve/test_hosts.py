@@ -6,12 +6,12 @@ import httpx
 import pytest
 
 from harness.serve import Serving, serving
-from harness.world.spec import MCPServerSpec, Stub, WorldSpec
+from tests.world.stubs import world_spec
 
-WORLD = WorldSpec(
-    llm=(Stub(times="any", answer={"reply": "fine"}),),
-    http=(Stub(url="https://shop.test/*", times="any", answer={"json": {"stock": 1}}),),
-    mcp={"shop": MCPServerSpec()},
+WORLD = world_spec(
+    llm=[{"times": "any", "reply": "fine"}],
+    http=[{"url": "https://shop.test/*", "times": "any", "json": {"stock": 1}}],
+    mcp={"shop": {}},
 )
 MESSAGE = {"model": "m", "max_tokens": 1, "messages": [{"role": "user", "content": "hi"}]}
 

@@ -81,13 +81,13 @@ def test_the_address_is_printed_before_the_providers_are_imported() -> None:
     program = """if True:
         import signal, sys
         from harness.serve.server import responder_for, serve_until_interrupted
-        from harness.world.spec import Stub, WorldSpec
+        from tests.world.stubs import world_spec
 
         def ready(server):
             print(*({"openai", "anthropic"} & sys.modules.keys()))
             signal.raise_signal(signal.SIGINT)
 
-        world = WorldSpec(llm=(Stub(answer={"reply": "hello"}),))
+        world = world_spec(llm=["hello"])
         serve_until_interrupted(responder_for(world), ready=ready)
     """
     done = subprocess.run(

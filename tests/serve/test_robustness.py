@@ -13,9 +13,9 @@ from hypothesis import strategies as st
 import harness.serve.server
 from harness.serve import Serving, connections, serving
 from harness.serve.app import MAX_BODY_BYTES, WIRES
-from harness.world.spec import Stub, WorldSpec
+from tests.world.stubs import world_spec
 
-WORLD = WorldSpec(llm=(Stub(times="any", answer={"reply": "fine"}),))
+WORLD = world_spec(llm=[{"times": "any", "reply": "fine"}])
 GOOD = {"model": "m", "max_tokens": 1, "messages": [{"role": "user", "content": "hi"}], "input": "hi"}
 
 
@@ -165,7 +165,7 @@ def test_a_body_that_is_too_large_is_refused(server: Serving, monkeypatch: pytes
 
 def test_the_server_ends_while_clients_wait(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(harness.serve.server, "_GRACE_S", 0.1)
-    waiting = WorldSpec(llm=(Stub(latency_s=3600.0, answer={"reply": "late"}),))
+    waiting = world_spec(llm=[{"latency": 3600.0, "reply": "late"}])
     with serving(waiting) as server:
         port = int(server.url.rpartition(":")[2])
         body = json.dumps(GOOD).encode()

@@ -9,7 +9,8 @@ import pytest
 
 from harness.errors import ExtraMissing, FormatError
 from harness.serve import Serving, serving
-from harness.world.spec import Stub, WorldSpec
+from harness.world.spec import WorldSpec
+from tests.world.stubs import world_spec
 
 TURNS = """
 llm: [last]
@@ -42,7 +43,7 @@ def said(server: Serving) -> str:
 
 
 def test_a_world_is_served_without_a_file() -> None:
-    with serving(WorldSpec(llm=(Stub(nodes=("answer",), answer={"reply": "mine"}),))) as server:
+    with serving(world_spec(llm=[{"node": "answer", "reply": "mine"}])) as server:
         assert said(server) == "mine"
         assert server.unused() == []
 

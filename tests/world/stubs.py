@@ -7,7 +7,12 @@ from langchain_core.messages import HumanMessage, SystemMessage
 
 from harness.graph.effects import LLMCall
 from harness.world.scripted import ScriptedWorld
-from harness.world.spec import Stub, WorldSpec
+from harness.world.spec import WorldSpec
+
+
+def world_spec(**keys: Any) -> WorldSpec:
+    """Return the world that a scenario with these keys has."""
+    return WorldSpec.model_validate(keys)
 
 
 def llm(node: Any = "n", model: Any = "gpt-4o", **more: Any) -> Any:
@@ -24,11 +29,11 @@ def answers(spec: Any, *effects: Any, state: Any = None) -> Any:
 
 
 def replies(*stubs: Any) -> Any:
-    return WorldSpec(llm=tuple(stubs))
+    return world_spec(llm=[*stubs])
 
 
 def reply(text: Any, **matchers: Any) -> Any:
-    return Stub(answer={"reply": text}, **matchers)
+    return {**matchers, "reply": text}
 
 
 async def really() -> Any:

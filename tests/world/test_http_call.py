@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from harness.graph.effects import http_call
+from harness.graph.http_call import http_call
 
 
 def args(url: Any = "https://a.example/x", **given: Any) -> Any:

@@ -6,7 +6,8 @@ from typing import Any
 import httpx
 import pytest
 
-from harness.graph.effects import HTTPReply, http_call
+from harness.graph.effects import HTTPReply
+from harness.graph.http_call import http_call
 from harness.world.http_client import HTTPClient
 from tests.world.loopback import CannedReply, Loopback, ReceivedRequest, loopback, refusing_url
 

@@ -8,8 +8,7 @@ import pytest
 from harness.errors import UnscriptedCall
 from harness.graph.effects import ToolCall, ToolSpec
 from harness.world.scripted import ScriptedWorld
-from harness.world.spec import Entry, Stub, WorldSpec
-from tests.world.stubs import answers, ask, llm, replies, reply
+from tests.world.stubs import answers, ask, llm, replies, reply, world_spec
 
 
 def test_the_first_stub_with_uses_left_answers() -> None:
@@ -19,7 +18,7 @@ def test_the_first_stub_with_uses_left_answers() -> None:
 
 def test_a_stub_that_two_threads_ask_for_at_once_answers_one_of_them() -> None:
     """Real tools make calls from threads, concurrently with the effects of the agent."""
-    world = ScriptedWorld(WorldSpec(tools={"f": Entry(stubs=(Stub(args={"a": 1}, answer={"return": 1}),))}))
+    world = ScriptedWorld(world_spec(tools={"f": [{"times": 1, "args": {"a": 1}, "return": 1}]}))
     refused: list[UnscriptedCall] = []
 
     def ask_beside() -> None:
@@ -47,10 +46,9 @@ def test_a_stub_that_two_threads_ask_for_at_once_answers_one_of_them() -> None:
 @pytest.mark.parametrize(
     ("matchers", "holds"),
     [
-        ({"nodes": ("n",)}, True),
-        ({"nodes": ("m",)}, False),
-        ({"nodes": ("n*",)}, True),
-        ({"nodes": ("n", "m")}, False),
+        ({"node": "n"}, True),
+        ({"node": "m"}, False),
+        ({"node": "n*"}, True),
         ({"model": "gpt-*"}, True),
         ({"model": "claude-*"}, False),
         ({"when": 'request.messages[1].content == "hello"'}, True),
@@ -69,7 +67,7 @@ def test_a_stub_answers_when_all_its_matchers_hold(matchers: Any, holds: Any) ->
 
 
 def test_a_node_matcher_without_a_slash_looks_at_the_last_part() -> None:
-    world = ScriptedWorld(replies(reply("x", nodes=("inner",)), reply("y", nodes=("outer/inner",))))
+    world = ScriptedWorld(replies(reply("x", node="inner"), reply("y", node="outer/inner")))
     assert ask(world, llm(node="outer/inner")).value.text == "x"
     assert ask(world, llm(node="outer/inner")).value.text == "y"
     assert not world.has_answers([llm(node="inner")], {})
@@ -77,10 +75,10 @@ def test_a_node_matcher_without_a_slash_looks_at_the_last_part() -> None:
 
 def test_args_match_as_subsets_with_value_matchers() -> None:
     stubs = (
-        Stub(times="any", args={"n": {"$gt": 3}}, answer={"return": "big"}),
-        Stub(answer={"return": "small"}),
+        {"args": {"n": {"$gt": 3}}, "return": "big"},
+        {"times": 1, "return": "small"},
     )
-    spec = WorldSpec(tools={"t": Entry(stubs=stubs)})
+    spec = world_spec(tools={"t": [*stubs]})
     calls = [ToolCall(name="t", args={"n": n, "more": True}) for n in (9, 1, 4)]
     assert answers(spec, *calls) == ["big", "small", "big"]
 
@@ -101,10 +99,10 @@ class Watched:
 
 
 def test_a_stub_that_does_not_fit_is_compared_once_and_one_that_is_used_up_no_more() -> None:
-    stubs = [Stub(args={"n": Watched(n)}, answer={"return": n}) for n in range(10)]
+    stubs = [{"times": 1, "args": {"n": Watched(n)}, "return": n} for n in range(10)]
     calls = [ToolCall(name="t", args={"n": n}) for n in reversed(range(10))]
     Watched.times = 0
-    assert answers(WorldSpec(tools={"t": Entry(stubs=tuple(stubs))}), *calls) == list(reversed(range(10)))
+    assert answers(world_spec(tools={"t": [*stubs]}), *calls) == list(reversed(range(10)))
     assert Watched.times == sum(range(1, 11))
 
 
@@ -124,12 +122,12 @@ def test_a_stub_that_does_not_fit_is_compared_once_and_one_that_is_used_up_no_mo
     ],
 )
 def test_an_argument_is_compared_as_values_are(wanted: Any, given: Any, holds: Any) -> None:
-    spec = WorldSpec(tools={"t": Entry(stubs=(Stub(args={"x": wanted}, answer={"return": 1}),))})
+    spec = world_spec(tools={"t": [{"times": 1, "args": {"x": wanted}, "return": 1}]})
     assert ScriptedWorld(spec).has_answers([ToolCall(name="t", args={"x": given})], {}) is holds
 
 
 def test_the_args_may_be_one_matcher() -> None:
-    spec = WorldSpec(tools={"t": Entry(stubs=(Stub(args={"$contains": "a"}, answer={"return": 1}),))})
+    spec = world_spec(tools={"t": [{"times": 1, "args": {"$contains": "a"}, "return": 1}]})
     assert ScriptedWorld(spec).has_answers([ToolCall(name="t", args={"a": 1, "$contains": "b"})], {})
 
 

@@ -16,8 +16,8 @@ from harness.graph.effects import MCPCall, MCPEndpoint
 from harness.time.clock import VirtualTimeLoop
 from harness.world.mcp.tools import MCPFailure
 from harness.world.scripted import ScriptedWorld
-from harness.world.spec import ErrorAnswer, MCPServerSpec, MCPToolSpec, Stub, WorldSpec
 from tests import forked
+from tests.world.stubs import world_spec
 
 T = TypeVar("T")
 
@@ -34,16 +34,16 @@ def now() -> float:
     return asyncio.get_running_loop().time()
 
 
-def tool(name: str, says: str) -> MCPToolSpec:
-    return MCPToolSpec(name, stubs=(Stub(times="any", answer={"return": says}),))
+def tool(name: str, says: str) -> Any:
+    return {"name": name, "stubs": [{"return": says}]}
 
 
-def scripted(*tools: MCPToolSpec, **more: Any) -> ScriptedWorld:
-    return ScriptedWorld(WorldSpec(mcp={"weather": MCPServerSpec(tools=tools, **more)}))
+def scripted(*tools: Any, **more: Any) -> ScriptedWorld:
+    return ScriptedWorld(world_spec(mcp={"weather": {"tools": [*tools], **more}}))
 
 
 def really() -> ScriptedWorld:
-    return scripted(real=True)
+    return ScriptedWorld(world_spec(mcp={"weather": "real"}))
 
 
 async def ask(
@@ -120,7 +120,7 @@ def test_concurrent_first_calls_start_one_real_server_in_no_virtual_time(tmp_pat
 def test_a_tool_of_a_later_turn_is_added_to_the_others() -> None:
     async def main() -> list[str]:
         world = scripted(tool("report", "calm"))
-        world.put_in_front(WorldSpec(mcp={"weather": MCPServerSpec(tools=(tool("depth", "12"),))}))
+        world.put_in_front(world_spec(mcp={"weather": {"tools": [tool("depth", "12")]}}))
         names = [tool.name for tool in await world.mcp_tools(WEATHER)]
         await world.close()
         return names
@@ -243,7 +243,9 @@ def test_a_scripted_server_wants_no_client_certificate() -> None:
 def test_a_scripted_server_that_cannot_be_reached_fails_every_call() -> None:
     async def main() -> str:
         with pytest.raises(ConnectionError) as raised:
-            await ask(scripted(tool("report", "calm"), error=ErrorAnswer("connection", "host is down")))
+            await ask(
+                scripted(tool("report", "calm"), error={"kind": "connection", "message": "host is down"})
+            )
         return str(raised.value)
 
     assert run(main) == "host is down"

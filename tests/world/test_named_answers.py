@@ -16,8 +16,8 @@ from harness.graph.effects import (
     ToolCall,
 )
 from harness.world.scripted import ScriptedWorld
-from harness.world.spec import Entry, MCPServerSpec, Stub, WorldSpec
-from tests.world.stubs import answers, ask, llm, really, replies, reply
+from harness.world.spec import WorldSpec
+from tests.world.stubs import answers, ask, llm, really, replies, reply, world_spec
 
 NAMED = {
     "tools": ToolCall,
@@ -30,7 +30,7 @@ NAMED = {
 
 def world_of(key: str, value: Any) -> WorldSpec:
     """Return a world with one key."""
-    return WorldSpec(**{key: value})
+    return world_spec(**{key: value})
 
 
 every_named_kind = pytest.mark.parametrize(("key", "effect"), NAMED.items(), ids=NAMED)
@@ -38,11 +38,11 @@ every_named_kind = pytest.mark.parametrize(("key", "effect"), NAMED.items(), ids
 
 @every_named_kind
 def test_an_effect_is_known_by_its_alias_where_its_name_is_not(key: Any, effect: Any) -> None:
-    def says(text: str) -> Entry:
+    def says(text: str) -> Any:
         said = {"context": text, "sources": []} if key == "retrieval" else text
-        return Entry(stubs=(Stub(times="any", answer={"return": said}),))
+        return [{"return": said}]
 
-    def answer(entries: dict[str, Entry]) -> Any:
+    def answer(entries: dict[str, Any]) -> Any:
         (value,) = answers(world_of(key, entries), effect(name="n", alias="a"))
         return value.context if key == "retrieval" else value
 
@@ -51,9 +51,7 @@ def test_an_effect_is_known_by_its_alias_where_its_name_is_not(key: Any, effect:
 
 
 @every_named_kind
-@pytest.mark.parametrize(
-    "entry", [Entry(real=True), Entry(real="pkg.fn"), Entry(stubs=(Stub(args={"n": 1}),))]
-)
+@pytest.mark.parametrize("entry", ["real", [{"args": {"n": 1}, "return": 2}]])
 def test_a_name_is_answered_for_when_it_has_an_entry_under_name_or_alias(
     key: Any, effect: Any, entry: Any
 ) -> None:
@@ -63,16 +61,19 @@ def test_a_name_is_answered_for_when_it_has_an_entry_under_name_or_alias(
     assert not world.answers_for(effect(name="n", real=really))
 
 
+STUBS = {"llm": {"reply": "x"}, "human": {"reply": "x"}, "http": {"text": "x"}}
+
+
 @pytest.mark.parametrize("effect", [llm(), HTTPCall(name="u"), HumanCall(name="n")], ids=lambda e: e.kind)
 def test_a_list_of_stubs_answers_for_its_kind_even_when_it_is_used_up(effect: Any) -> None:
     assert not ScriptedWorld(WorldSpec()).answers_for(effect)
-    world = ScriptedWorld(world_of(effect.kind, (Stub(answer={"reply": "x"}),)))
+    world = ScriptedWorld(world_of(effect.kind, [STUBS[effect.kind]]))
     ask(world, effect)
     assert world.answers_for(effect)
 
 
 def test_an_mcp_tool_is_answered_for_when_its_server_is_there() -> None:
-    world = ScriptedWorld(WorldSpec(mcp={"weather": MCPServerSpec()}))
+    world = ScriptedWorld(world_spec(mcp={"weather": {}}))
     for server, expected in {"weather": True, "charts": False}.items():
         call = MCPCall(name="report", endpoint=MCPEndpoint(server, "stdio"))
         assert world.answers_for(call) is expected

@@ -12,8 +12,8 @@ import pytest
 from harness.dialects.kit.tool_calls import to_ai_message
 from harness.errors import KeyMissing, UnscriptedCall
 from harness.graph.effects import LLMCall
+from harness.world.failures import MalformedAnswerError
 from harness.world.providers import Access, is_down
-from harness.world.spec import MalformedAnswerError
 from tests.world.loopback import CannedReply, Loopback, loopback, refusing_url, silent_url
 from tests.world.providers import (
     NO_DELAY,

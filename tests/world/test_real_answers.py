@@ -9,8 +9,8 @@ import pytest
 from harness.errors import UnscriptedCall
 from harness.graph.effects import AgentCall, ToolCall
 from harness.world.scripted import ScriptedWorld
-from harness.world.spec import Entry, WorldSpec
-from tests.world.stubs import answers, ask, really
+from harness.world.spec import WorldSpec
+from tests.world.stubs import answers, ask, really, world_spec
 
 
 def doubled(n: Any) -> Any:
@@ -18,13 +18,13 @@ def doubled(n: Any) -> Any:
 
 
 def test_a_dotted_path_replaces_a_tool() -> None:
-    spec = WorldSpec(tools={"t": Entry(real=f"{__name__}.doubled")})
+    spec = world_spec(tools={"t": f"{__name__}.doubled"})
     assert answers(spec, ToolCall(name="t", args={"n": 4})) == [8]
 
 
 def test_local_agents_run_for_real_unless_stubbed_and_tools_only_when_told() -> None:
     assert answers(WorldSpec(), AgentCall(name="a", real=really)) == ["really"]
-    assert answers(WorldSpec(tools={"t": Entry(real=True)}), ToolCall(name="t", real=really)) == ["really"]
+    assert answers(world_spec(tools={"t": "real"}), ToolCall(name="t", real=really)) == ["really"]
     with pytest.raises(UnscriptedCall):
         answers(WorldSpec(), ToolCall(name="t", real=really))
 
@@ -44,6 +44,6 @@ def test_base_exceptions_of_a_tool_are_its_failure(raised: Any, told: Any) -> No
     async def ends() -> None:
         raise raised
 
-    world = ScriptedWorld(WorldSpec(tools={"t": Entry(real=True)}))
+    world = ScriptedWorld(world_spec(tools={"t": "real"}))
     with pytest.raises(RuntimeError, match=re.escape(told)):
         ask(world, ToolCall(name="t", real=ends))

@@ -21,7 +21,7 @@ from harness.time.real import real
 from harness.world import scripts
 from harness.world.scripted import ScriptedWorld
 from harness.world.scripts import NOT_CONFINED, ScriptFailed, Scripts, can_confine
-from harness.world.spec import Entry, Stub, WorldSpec
+from tests.world.stubs import world_spec
 
 confined = pytest.mark.skipif(
     not can_confine(), reason="this system gives processes no namespaces of their own"
@@ -256,12 +256,10 @@ def test_a_cancelled_call_ends_its_script(tmp_path: Path, caplog: pytest.LogCapt
     assert not caplog.records
 
 
-@pytest.mark.parametrize(
-    ("scripts", "expected"), [({}, 1), ({"script": Entry(stubs=(Stub(answer={"return": 2}),))}, 2)]
-)
-def test_a_world_runs_a_script_unless_it_is_stubbed(scripts: dict[str, Entry], expected: int) -> None:
+@pytest.mark.parametrize(("scripts", "expected"), [({}, 1), ({"script": [{"times": 1, "return": 2}]}, 2)])
+def test_a_world_runs_a_script_unless_it_is_stubbed(scripts: dict[str, Any], expected: int) -> None:
     async def answer() -> Answer:
-        world = ScriptedWorld(WorldSpec(scripts=scripts))
+        world = ScriptedWorld(world_spec(scripts=scripts))
         try:
             return await world.answer(bash("echo 1", read=json.loads), {})
         finally:

@@ -13,18 +13,18 @@ from harness.graph.effects import (
     MCPEndpoint,
     RetrievalCall,
     ToolCall,
-    http_call,
 )
+from harness.graph.http_call import http_call
 from harness.scenario.load import load_file
 from harness.scenario.outcome import error_json
 from harness.world.scripted import ScriptedWorld
-from harness.world.spec import Entry, WorldSpec
-from tests.world.stubs import ask, llm, replies, reply
+from harness.world.spec import WorldSpec
+from tests.world.stubs import ask, llm, replies, reply, world_spec
 
 
 def test_an_unscripted_call_shows_the_request_and_why_the_nearest_stub_did_not_match() -> None:
     world = ScriptedWorld(
-        replies(reply("far", nodes=("x",), model="y"), reply("near", when='request.prompt == "bye"'))
+        replies(reply("far", node="x", model="y"), reply("near", when='request.prompt == "bye"'))
     )
     with pytest.raises(UnscriptedCall) as caught:
         ask(world, llm())
@@ -35,7 +35,7 @@ def test_an_unscripted_call_shows_the_request_and_why_the_nearest_stub_did_not_m
 
 
 def test_an_unscripted_tool_suggests_the_name_that_was_meant() -> None:
-    world = ScriptedWorld(WorldSpec(tools={"weather": Entry(stubs=())}))
+    world = ScriptedWorld(world_spec(tools={"weather": []}))
     with pytest.raises(UnscriptedCall, match="did you mean 'weather'"):
         ask(world, ToolCall(name="wether"))
 

@@ -37,7 +37,8 @@ from harness.dialects.agentspec.plugins import (
 from harness.dialects.kit.manifest import UnimportedObject, load_hook, refuse_deep_nesting
 from harness.dialects.request import LoadRequest
 from harness.errors import ManifestError, Problem
-from harness.graph.model import KINDS, NODE, Graph, NestedGraph, Vocabulary
+from harness.graph.effects import NAMED_KINDS
+from harness.graph.model import NODE, Graph, NestedGraph, Vocabulary
 from harness.source.document import Document
 from harness.source.location import MAX_DEPTH
 from harness.source.models import in_file_order
@@ -59,7 +60,7 @@ def vocabulary(component: AgenticComponent, graph_of: Callable[[AgenticComponent
             "agent": [agent.name for agent in remote],
         },
         aliases={"tool": _aliases(tools), "agent": _aliases(remote)},
-        open=dict.fromkeys((NODE, *KINDS), "the node of a plugin may call any") if plugins else {},
+        open=dict.fromkeys((NODE, *NAMED_KINDS), "the node of a plugin may call any") if plugins else {},
         inside={
             name: [NestedGraph(inner, partial(graph_of, inner), attributed=not isinstance(inner, Flow))]
             for name, inner in _nested_components(component)

@@ -57,8 +57,8 @@ from harness.graph.effects import (
     MCPEndpoint,
     ToolCall,
     ToolSpec,
-    http_call,
 )
+from harness.graph.http_call import http_call
 from harness.time.gather import staggered_gather
 
 

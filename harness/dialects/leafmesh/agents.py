@@ -32,7 +32,8 @@ from harness.dialects.leafmesh.session import (
 )
 from harness.engine.context import NodeContext
 from harness.errors import HarnessError
-from harness.graph.effects import HTTPCall, HTTPReply, HumanCall, ScriptCall, http_call
+from harness.graph.effects import HTTPCall, HTTPReply, HumanCall, ScriptCall
+from harness.graph.http_call import http_call
 from harness.graph.model import NodeFunction, State, Update
 from harness.graph.to_json import as_text, error_text, to_json
 

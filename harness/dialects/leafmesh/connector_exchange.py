@@ -30,7 +30,8 @@ from harness.dialects.leafmesh.fields import (
 from harness.dialects.leafmesh.session import FROM_CALLER, RERUN
 from harness.engine.context import NodeContext
 from harness.errors import HarnessError
-from harness.graph.effects import AgentCall, HTTPReply, MCPCall, MCPEndpoint, http_call
+from harness.graph.effects import AgentCall, HTTPReply, MCPCall, MCPEndpoint
+from harness.graph.http_call import http_call
 from harness.graph.to_json import error_text, from_json, to_json
 from harness.source.display import did_you_mean
 from harness.source.models import keys_of

@@ -13,8 +13,9 @@ from harness.dialects.leafmesh.document import Channel, Escalation, EscalationTa
 from harness.dialects.leafmesh.session import RERUN, Call, Session, YieldContractFailure, session_of
 from harness.engine.context import RunContext
 from harness.errors import RunError, WorldError
-from harness.graph.effects import HTTPCall, http_call
+from harness.graph.effects import HTTPCall
 from harness.graph.events import Detour, NodeFailure, Restart
+from harness.graph.http_call import http_call
 from harness.graph.model import Edge, Routes
 from harness.graph.to_json import error_text
 from harness.time.gather import gather

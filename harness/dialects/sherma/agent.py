@@ -29,8 +29,9 @@ from harness.dialects.sherma.tools import (
 from harness.engine.context import NodeContext, RunContext
 from harness.errors import ExpressionError, HarnessError, ManifestError, Problem, Span
 from harness.expressions.cel import compile as compile_cel
+from harness.graph.effects import NAMED_KINDS
 from harness.graph.messages import MessageLog
-from harness.graph.model import KINDS, NODE, NestedGraph, Node, State, Vocabulary
+from harness.graph.model import NODE, NestedGraph, Node, State, Vocabulary
 from harness.source.display import did_you_mean
 from harness.source.document import Document, DocumentPath, parse, read
 from harness.source.models import validate
@@ -414,7 +415,7 @@ def vocabulary(agent: Agent, nodes: tuple[Node, ...]) -> Vocabulary:
 
 def _open(agent: Agent) -> Iterator[tuple[str, str]]:
     if agent.hooks:
-        yield from ((kind, "a hook may add any") for kind in KINDS)
+        yield from ((kind, "a hook may add any") for kind in NAMED_KINDS)
     if agent.remote_skills:
         yield from (
             (kind, "the cards of remote skills are fetched when it runs") for kind in ("tool", "server")
@@ -422,6 +423,8 @@ def _open(agent: Agent) -> Iterator[tuple[str, str]]:
     if any(sub.is_python for sub in agent.sub_agents):
         yield "llm", "a sub-agent is Python code"
     if any(sub.is_unimported for sub in agent.sub_agents):
-        yield from ((kind, "a sub-agent is Python code that was not imported") for kind in (NODE, *KINDS))
+        yield from (
+            (kind, "a sub-agent is Python code that was not imported") for kind in (NODE, *NAMED_KINDS)
+        )
     if not all(tool.has_known_name for tool in agent.tools.all()):
         yield "tool", "a tool was not imported"

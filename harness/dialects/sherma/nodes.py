@@ -24,7 +24,8 @@ from harness.dialects.sherma.tools import (
     unique_by_name,
 )
 from harness.engine.context import NodeContext
-from harness.graph.effects import MCPEndpoint, http_call
+from harness.graph.effects import MCPEndpoint
+from harness.graph.http_call import http_call
 from harness.graph.messages import message_text
 
 

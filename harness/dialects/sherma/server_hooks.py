@@ -20,7 +20,8 @@ from harness.dialects.sherma.hooks import HOOK_POINTS
 from harness.dialects.sherma.tools import to_tool
 from harness.engine.context import NodeContext, RunContext
 from harness.errors import Problem, Span
-from harness.graph.effects import MCPCall, MCPEndpoint, http_call
+from harness.graph.effects import MCPCall, MCPEndpoint
+from harness.graph.http_call import http_call
 from harness.graph.to_json import to_json
 from harness.source.models import describe
 

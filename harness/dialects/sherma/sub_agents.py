@@ -27,7 +27,8 @@ from harness.engine.callables import call, contained
 from harness.engine.context import NodeContext
 from harness.engine.conversation import run_nested
 from harness.errors import HarnessError, ManifestError, Problem, Span
-from harness.graph.effects import AgentCall, HTTPCall, ToolSpec, http_call
+from harness.graph.effects import AgentCall, HTTPCall, ToolSpec
+from harness.graph.http_call import http_call
 from harness.graph.messages import message_text
 from harness.graph.model import Graph, NestedGraph
 

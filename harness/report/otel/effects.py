@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import Any, Final, NamedTuple
 
+from harness.graph.effects import EFFECTS, Effect
 from harness.graph.narration import role_of
 from harness.report.encoding import encode
 from harness.units import is_number
@@ -98,14 +99,18 @@ class SpanDescription(NamedTuple):
 
 def describe(call: Event, answer: Event | None, *, content: bool) -> SpanDescription:
     """Return the span of an effect. Without `content` it has no prompts, replies, arguments and results."""
-    make = _MAKERS.get(call["kind"])
-    described = make(call, answer, content) if make else SpanDescription(f"{call['kind']} {call['name']}", {})
-    attributes = {"harness.effect.kind": call["kind"], "harness.node": call["node"], **described.attributes}
-    if content and call["kind"] not in ("llm", "tool", "mcp"):
+    kind, name = call["kind"], call["name"]
+    operation, name_attribute, is_remote = EFFECTS.get(kind, Effect).span
+    attributes: Attributes = {"harness.effect.kind": kind, "harness.node": call["node"]}
+    if operation:
+        attributes |= {"gen_ai.operation.name": operation, name_attribute: name}
+    attributes |= _DETAILS[kind](call, answer, content) if kind in _DETAILS else {}
+    if content and kind not in ("llm", "tool", "mcp"):
         attributes["harness.effect.args"] = encode(call["request"].get("args", {}))
         if answer is not None and answer["ok"]:
             attributes["harness.effect.result"] = encode(answer.get("value"))
-    return described._replace(attributes=attributes)
+    title = attributes.get("http.request.method") or f"{operation or kind} {name}"
+    return SpanDescription(title, attributes, is_remote)
 
 
 def provider_name(provider: str) -> str:
@@ -113,10 +118,10 @@ def provider_name(provider: str) -> str:
     return _PROVIDERS.get(provider, provider)
 
 
-def _chat(call: Event, answer: Event | None, content: bool) -> SpanDescription:
-    request, model = call["request"], call["name"]
+def _chat(call: Event, answer: Event | None, content: bool) -> Attributes:
+    request = call["request"]
     params = request.get("params") or {}
-    attributes: Attributes = {"gen_ai.operation.name": "chat", "gen_ai.request.model": model}
+    attributes: Attributes = {}
     if request.get("provider"):
         attributes["gen_ai.provider.name"] = provider_name(request["provider"])
     attributes |= {f"gen_ai.request.{name}": params[name] for name in _PARAMS if is_number(params.get(name))}
@@ -134,54 +139,40 @@ def _chat(call: Event, answer: Event | None, content: bool) -> SpanDescription:
                 attributes[f"gen_ai.usage.{key}"] = int(usage[key])
         if content:
             attributes["gen_ai.output.messages"] = encode(output_message(reply))
-    return SpanDescription(f"chat {model}", attributes, is_remote=True)
+    return attributes
 
 
-def _tool(call: Event, answer: Event | None, content: bool) -> SpanDescription:
-    attributes: Attributes = {
-        "gen_ai.operation.name": "execute_tool",
-        "gen_ai.tool.name": call["name"],
-        "gen_ai.tool.type": "extension" if call["kind"] == "mcp" else "function",
-    }
+def _tool(call: Event, answer: Event | None, content: bool) -> Attributes:
+    attributes: Attributes = {"gen_ai.tool.type": "extension" if call["kind"] == "mcp" else "function"}
     if call["kind"] == "mcp":
-        attributes |= {
-            "mcp.method.name": "tools/call",
-            "harness.mcp.server": call["request"].get("server", ""),
-        }
+        server = call["request"].get("server", "")
+        attributes |= {"mcp.method.name": "tools/call", "harness.mcp.server": server}
     if content:
         attributes["gen_ai.tool.call.arguments"] = encode(call["request"].get("args", {}))
         if answer is not None and answer["ok"]:
             attributes["gen_ai.tool.call.result"] = encode(answer.get("value"))
-    return SpanDescription(f"execute_tool {call['name']}", attributes, is_remote=call["kind"] == "mcp")
+    return attributes
 
 
-def _agent(call: Event, _answer: Event | None, _content: bool) -> SpanDescription:
-    attributes = {"gen_ai.operation.name": "invoke_agent", "gen_ai.agent.name": call["name"]}
-    return SpanDescription(f"invoke_agent {call['name']}", attributes, is_remote=True)
+def _retrieval(call: Event, _answer: Event | None, content: bool) -> Attributes:
+    query = call["request"].get("args", {}).get("query")
+    return {"gen_ai.retrieval.query.text": query} if content and isinstance(query, str) else {}
 
 
-def _retrieval(call: Event, _answer: Event | None, content: bool) -> SpanDescription:
-    args = call["request"].get("args", {})
-    attributes = {"gen_ai.operation.name": "retrieval", "gen_ai.data_source.id": call["name"]}
-    if content and isinstance(args.get("query"), str):
-        attributes["gen_ai.retrieval.query.text"] = args["query"]
-    return SpanDescription(f"retrieval {call['name']}", attributes, is_remote=True)
-
-
-def _http(call: Event, answer: Event | None, _content: bool) -> SpanDescription:
+def _http(call: Event, answer: Event | None, _content: bool) -> Attributes:
     method = str(call["request"].get("args", {}).get("method", "GET"))
     attributes: Attributes = {"http.request.method": method, "url.full": call["name"]}
     value = (answer or {}).get("value")
     if isinstance(value, dict) and isinstance(value.get("status"), int):
         attributes["http.response.status_code"] = value["status"]
-    return SpanDescription(method, attributes, is_remote=True)
+    return attributes
 
 
-_MAKERS: Final[Mapping[str, Callable[[Event, Event | None, bool], SpanDescription]]] = {
+_DETAILS: Final[Mapping[str, Callable[[Event, Event | None, bool], Attributes]]] = {
     "llm": _chat,
     "tool": _tool,
     "mcp": _tool,
-    "agent": _agent,
     "retrieval": _retrieval,
     "http": _http,
 }
+"""The attributes of kinds that have more than `Effect.span` says."""

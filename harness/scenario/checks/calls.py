@@ -6,7 +6,8 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import Any, Final, Literal, TypeVar
 
 from harness.errors import CannotEvaluate
-from harness.matchers.regex import last_part_matches, name_matches
+from harness.graph.effects import EFFECTS, Effect
+from harness.matchers.regex import last_part_matches
 from harness.matchers.vacuous import VacuousPart, vacuous_parts
 from harness.matchers.value import leaf_score, matches
 from harness.scenario.checks.check import check, empty, every_count
@@ -22,6 +23,7 @@ from harness.scenario.mentions import Mention, argument_mentions, target_mention
 from harness.scenario.outcome import Observation, Origin
 from harness.source.display import nearest
 from harness.source.document import Document
+from harness.world.stubs import name_matches
 
 
 def nearest_call(
@@ -154,8 +156,6 @@ Call = Mapping[str, Any]
 Order = Literal["in_order", "any", "exact"]
 
 OTHER_KEYS: Final = ("node", "args", "ok")
-NAMELESS: Final = ("handler",)
-"""Kinds that expectations cannot name: a handler is the code of its node, and appears in `path`."""
 ALIGNMENTS: Final[Mapping[Order, Callable[..., Pairs]]] = {
     "in_order": common_subsequence,
     "any": maximum_matching,
@@ -202,7 +202,7 @@ def calls(expected: Any, observed: Observation, order: Order = "in_order") -> Fi
         CannotEvaluate: a call is not found, and a matcher of arguments could not be evaluated.
     """
     wanted = as_list(expected)
-    seen = [call for call in observed.calls if call.get("kind") not in NAMELESS]
+    seen = [call for call in observed.calls if EFFECTS.get(call.get("kind", ""), Effect).expected]
     unclear: list[CannotEvaluate] = []
 
     def same(item: Call, call: Call) -> bool:
@@ -227,7 +227,7 @@ def calls(expected: Any, observed: Observation, order: Order = "in_order") -> Fi
 def _arguments(key: str, at: Document) -> Iterator[Mention]:
     for index, call in enumerate(at.value[key]):
         for kind in call.keys() - set(OTHER_KEYS):
-            yield from argument_mentions(key, kind, at, (key, index, "args"))
+            yield from argument_mentions(key, kind, call.get("args"), at, (key, index, "args"))
 
 
 def _arguments_of_no_call(key: str, expect: Mapping[str, Any], _: float) -> Iterator[VacuousPart]:

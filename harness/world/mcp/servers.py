@@ -7,7 +7,6 @@ from collections import defaultdict
 from collections.abc import Mapping, Sequence
 from contextlib import AbstractAsyncContextManager, AsyncExitStack
 from contextvars import ContextVar
-from dataclasses import replace
 from typing import Any
 
 from harness.errors import Nearest, Span, UnscriptedCall
@@ -20,7 +19,8 @@ from harness.world.mcp.connect import connect
 from harness.world.mcp.fake import content_result, error_result, fake_session, structured_result, text_result
 from harness.world.mcp.tools import MCPFailure, MCPResult, MCPSession, MCPTool
 from harness.world.responder import Responder
-from harness.world.spec import MCPServerSpec, ScriptedAnswer, Stub, WorldSpec, to_exception
+from harness.world.spec import ScriptedAnswer, ScriptedMCPServer, WorldSpec
+from harness.world.stub_models import AnyStub
 from harness.world.stubs import StubList
 
 
@@ -28,10 +28,10 @@ class MCPStubs(Responder):
     """The responder for calls of scripted servers. `servers` has all servers of the scenario, including real ones."""
 
     def __init__(self) -> None:
-        self.servers: dict[str, MCPServerSpec] = {}
+        self.servers: dict[str, ScriptedMCPServer] = {}
         self._stubs: dict[tuple[str, str], StubList] = {}
 
-    def put_in_front(self, servers: Mapping[str, MCPServerSpec]) -> None:
+    def put_in_front(self, servers: Mapping[str, ScriptedMCPServer]) -> None:
         """Add the servers of a turn, or add stubs in front of those of an existing server.
 
         The turn's latency and error replace those of the server. Tools added to a server in use are not listed.
@@ -39,7 +39,7 @@ class MCPStubs(Responder):
         for name, server in servers.items():
             known_tools = self.servers[name].tools if name in self.servers else ()
             tools = {tool.name: tool for tool in (*known_tools, *server.tools)}
-            self.servers[name] = replace(server, tools=tuple(tools.values()))
+            self.servers[name] = server.model_copy(update={"tools": [*tools.values()]})
             for tool in server.tools:
                 stubs = self._stubs.setdefault((name, tool.name), StubList((), f"mcp.{name}.{tool.name}"))
                 stubs.put_in_front(tool.stubs)
@@ -64,7 +64,7 @@ class MCPStubs(Responder):
         server = self.servers.get(self.name_of(endpoint))
         if server is None or server.error is None:
             return None
-        error, latency_s = to_exception(server.error), server.latency_s
+        error, latency_s = server.error.exception(), server.latency
         return ScriptedAnswer(error=error, latency_s=latency_s, source=server, title=server.error.kind)
 
     async def answer(self, effect: Effect, state: State) -> Answer | None:
@@ -77,7 +77,7 @@ class MCPStubs(Responder):
         stub = None if stubs is None else stubs.consume(effect, state)
         if stub is None or stubs is None or not isinstance(effect, MCPCall):
             return None
-        latency_s = self.servers[self.name_of(effect.endpoint)].latency_s + stub.latency_s
+        latency_s = self.servers[self.name_of(effect.endpoint)].latency + stub.latency
         return ScriptedAnswer(_result(stub), latency_s=latency_s, source=stub, title=stubs.title)
 
     def nearest(self, effect: Effect, state: State) -> Nearest | None:
@@ -99,12 +99,13 @@ class MCPStubs(Responder):
         return self._stubs.get((self.name_of(effect.endpoint), effect.name))
 
 
-def _result(stub: Stub) -> MCPResult:
+def _result(stub: AnyStub) -> MCPResult:
     if stub.error is not None:
-        return error_result(str(to_exception(stub.error)))
-    if "content" in stub.answer:
-        return content_result(stub.answer["content"])
-    value = stub.answer.get("return")
+        return error_result(str(stub.error.exception()))
+    answer = stub.answer
+    if "content" in answer:
+        return content_result(answer["content"])
+    value = answer.get("return")
     return text_result(value) if isinstance(value, str) else structured_result(value)
 
 

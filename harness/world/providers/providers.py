@@ -10,12 +10,13 @@ from langchain_core.messages import AIMessage, AIMessageChunk, BaseMessage, Huma
 from pydantic import ValidationError
 
 from harness.errors import HarnessError, ProviderError
-from harness.graph.effects import LLMCall, LLMReply, http_call
+from harness.graph.effects import LLMCall, LLMReply
+from harness.graph.http_call import http_call
 from harness.graph.messages import message_text
 from harness.graph.to_json import from_json
+from harness.world.failures import MalformedAnswerError, RemoteError
 from harness.world.http_client import HTTPClient
 from harness.world.providers.access import Access, Address, resolve_address
-from harness.world.spec import MalformedAnswerError, RemoteError
 
 if TYPE_CHECKING:
     from langchain_core.language_models import BaseChatModel

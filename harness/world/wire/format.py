@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, Final, Literal, Protocol
 
 from harness.graph.effects import LLMCall, LLMReply, ToolSpec
 from harness.graph.to_json import from_json
-from harness.world.spec import ErrorKind
+from harness.world.failures import ErrorKind
 
 if TYPE_CHECKING:
     from langchain_core.messages import BaseMessage

@@ -15,8 +15,16 @@ from harness.graph.to_json import from_json
 from harness.interception.patches import kept_request_headers
 from harness.secrets import placeholder, secret_header
 from harness.source.imports import import_extra
-from harness.world.spec import ErrorAnswer, ScriptedAnswer
+from harness.world.failures import ErrorMapping
+from harness.world.spec import ScriptedAnswer
+from harness.world.wire import anthropic_messages, openai_chat, openai_responses
 from harness.world.wire.format import Json, Refusal, ReplyFactory, WireFormat, compact
+
+PATHS: Final[Mapping[str, Mapping[str, WireFormat]]] = {
+    "openai": {"/chat/completions": openai_chat, "/responses": openai_responses},
+    "anthropic": {"/v1/messages": anthropic_messages},
+}
+"""The wire formats: by protocol of a provider, and by path below its address."""
 
 _NAME: Final = re.compile(r"[!#$%&'*+.^_`|~0-9A-Za-z-]+")
 _CONNECTION_HEADERS: Final = frozenset(
@@ -97,7 +105,7 @@ def model_response(
     """
     failure = failure_of(answer)
     if failure is not None and failure.kind != "malformed":
-        return error_response(wire, Refusal(failure.kind, str(answer.error)), failure.retry_after_s)
+        return error_response(wire, Refusal(failure.kind, str(answer.error)), failure.retry_after)
     import_extra(wire.PACKAGE, wire.PACKAGE, "to answer as this provider does")
     truncated = failure is not None
     reply = replies.make(call, LLMReply(str(answer.error)) if truncated else answer.value)
@@ -119,10 +127,10 @@ def http_response(wire: WireFormat, answer: Answer) -> WireResponse:
         return _stub_response(answer.value)
     if failure.kind == "malformed":
         return json_response({"error": str(answer.error)}, truncated=True)
-    return error_response(wire, Refusal(failure.kind, str(answer.error)), failure.retry_after_s)
+    return error_response(wire, Refusal(failure.kind, str(answer.error)), failure.retry_after)
 
 
-def failure_of(answer: Answer) -> ErrorAnswer | None:
+def failure_of(answer: Answer) -> ErrorMapping | None:
     """Return the scripted error of an answer; None if it has a value."""
     return answer.failure if isinstance(answer, ScriptedAnswer) else None
 

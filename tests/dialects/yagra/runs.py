@@ -17,7 +17,8 @@ from harness.graph import observe
 from harness.graph.trace import Event
 from harness.time.clock import VirtualTimeLoop
 from harness.world.scripted import ScriptedWorld
-from harness.world.spec import Entry, ErrorAnswer, Stub, WorldSpec
+from harness.world.spec import WorldSpec
+from tests.world.stubs import world_spec
 
 
 @dataclass(frozen=True)
@@ -95,21 +96,22 @@ def write(path: Path, text: str) -> Path:
     return path
 
 
-def handlers(**entries: str | Sequence[Stub]) -> WorldSpec:
+def handlers(**entries: str | Sequence[Any]) -> WorldSpec:
     """Return a world with handlers by name: the name of a function in the workflow's `own.py`, or stubs."""
-    return WorldSpec(
-        handlers={
-            name: Entry(real=f"own.{said}") if isinstance(said, str) else Entry(stubs=tuple(said))
-            for name, said in entries.items()
-        }
+    return world_spec(
+        handlers={name: f"own.{said}" if isinstance(said, str) else [*said] for name, said in entries.items()}
     )
 
 
-def answers(times: Any = "any", latency_s: float = 0.0, **values: Any) -> Stub:
+def answers(times: Any = "any", latency_s: float = 0.0, **values: Any) -> Any:
     """Return a stub of a handler that returns these values."""
-    return Stub(times=times, latency_s=latency_s, answer={"return": values})
+    return {"times": times, "latency": latency_s, "return": values}
 
 
-def fails(text: str, times: Any = "any", kind: str = "RuntimeError", latency_s: float = 0.0) -> Stub:
+def fails(text: str, times: Any = "any", kind: str = "RuntimeError", latency_s: float = 0.0) -> Any:
     """Return a stub that raises a built-in exception with this text."""
-    return Stub(times=times, latency_s=latency_s, error=ErrorAnswer("exception", text, kind))
+    return {
+        "times": times,
+        "latency": latency_s,
+        "error": {"kind": "exception", "message": text, "type": kind},
+    }

@@ -9,8 +9,8 @@ import pytest
 from harness.engine.callables import collect_exceptions
 from harness.errors import UnscriptedCall
 from harness.source.frames import own_frames
-from harness.world.spec import Entry, Stub, WorldSpec
 from tests.dialects.yagra.runs import RunResult, answers, fails, handlers, run_workflow
+from tests.world.stubs import world_spec
 
 BREAD: Mapping[str, Any] = {"id": "bread", "handler": "bake", "params": {"grams": 500, "toppings": ["salt"]}}
 
@@ -93,7 +93,7 @@ def test_a_return_value_other_than_a_mapping_fails(tmp_path: Path, answer: str, 
 
 
 def test_a_stub_with_a_return_value_other_than_a_mapping_fails(tmp_path: Path) -> None:
-    stub = Stub(times="any", answer={"return": "rye"})
+    stub = {"return": "rye"}
     assert "mapping" in str(run_workflow(tmp_path, BREAD, world=handlers(bake=[stub])).error)
 
 
@@ -128,10 +128,8 @@ def test_nested_changes_to_params_last_for_one_run(tmp_path: Path) -> None:
 
 def test_a_stub_sees_the_input_state_of_the_node(tmp_path: Path) -> None:
     stubs = [
-        Stub(
-            when="state.flour == 'rye' && request.args.flour == 'rye'", times=1, answer={"return": {"by": 1}}
-        ),
-        Stub(args={"by": 1}, times=1, answer={"return": {"by": 2}}),
+        {"when": "state.flour == 'rye' && request.args.flour == 'rye'", "times": 1, "return": {"by": 1}},
+        {"args": {"by": 1}, "times": 1, "return": {"by": 2}},
     ]
     nodes = [BREAD, {"id": "more", "handler": "bake"}]
     result = run_workflow(
@@ -145,7 +143,7 @@ def test_a_stub_sees_the_input_state_of_the_node(tmp_path: Path) -> None:
 
 
 def test_messages_are_matched_as_mappings(tmp_path: Path) -> None:
-    stub = Stub(args={"messages": [{"content": "hello"}]}, answer={"return": {"seen": True}})
+    stub = {"times": 1, "args": {"messages": [{"content": "hello"}]}, "return": {"seen": True}}
     schema = {"messages": {"type": "messages"}, "seen": {"type": "bool"}}
     result = run_workflow(
         tmp_path,
@@ -188,7 +186,7 @@ def test_an_unbound_handler_with_a_name_similar_to_a_built_in_one(tmp_path: Path
 
 
 def test_real_needs_a_callable_unless_the_handler_is_built_in(tmp_path: Path) -> None:
-    result = run_workflow(tmp_path, BREAD, world=WorldSpec(handlers={"bake": Entry(real=True)}))
+    result = run_workflow(tmp_path, BREAD, world=world_spec(handlers={"bake": "real"}))
     assert (
         "`bake: real` names no function, and the manifest has none: write `bake: package.module.function`"
         in str(result.error)
@@ -213,5 +211,5 @@ def test_a_scenario_may_replace_a_built_in_handler(tmp_path: Path) -> None:
 
 
 def test_a_built_in_handler_may_be_called_real(tmp_path: Path) -> None:
-    world = WorldSpec(handlers={"llm": Entry(real=True)}, llm=(Stub(answer={"reply": "hi"}),))
+    world = world_spec(handlers={"llm": "real"}, llm=["hi"])
     assert run_workflow(tmp_path, ASK, world=world, prompts=PROMPTS).state == {"output": "hi"}

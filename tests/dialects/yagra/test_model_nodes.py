@@ -7,15 +7,15 @@ import pytest
 
 from harness.errors import UnscriptedCall
 from harness.graph.to_json import to_json
-from harness.world.spec import Entry, ErrorAnswer, Stub, WorldSpec
 from tests.dialects.yagra.runs import RunResult, run_workflow
+from tests.world.stubs import world_spec
 
 MODEL = {"provider": "openai", "name": "small", "kwargs": {"temperature": 0.5}}
 
 
 def ask(
     folder: Path,
-    *stubs: Stub,
+    *stubs: Any,
     handler: str = "llm",
     prompt: Any = None,
     node: dict[str, Any] | None = None,
@@ -35,19 +35,19 @@ def ask(
         folder,
         *nodes,
         edges=[("ask", "after")] if python else [],
-        world=WorldSpec(llm=stubs, handlers={"after": Entry(real="own.after")}),
+        world=world_spec(llm=[*stubs], handlers={"after": "own.after"}),
         prompts={"ask": {"system": "Be kind.", "user": "{topic}"} if prompt is None else prompt},
         given={} if given is None else given,
         python=python,
     )
 
 
-def says(text: str, **more: Any) -> Stub:
-    return Stub(answer={"reply": text}, **more)
+def says(text: str, **more: Any) -> Any:
+    return {**more, "reply": text}
 
 
-def broken(text: str, latency_s: float = 0.0) -> Stub:
-    return Stub(error=ErrorAnswer("server_error", text), latency_s=latency_s)
+def broken(text: str, latency_s: float = 0.0) -> Any:
+    return {"error": {"kind": "server_error", "message": text}, "latency": latency_s}
 
 
 def sent(result: RunResult) -> list[str]:
@@ -90,7 +90,7 @@ def test_a_conversation_in_a_prompt_is_its_list_of_messages(tmp_path: Path) -> N
     result = run_workflow(
         tmp_path,
         asking,
-        world=WorldSpec(llm=(says("hi"),)),
+        world=world_spec(llm=[says("hi")]),
         prompts={"ask": {"user": "{messages}"}},
         given={"messages": "hello"},
         state_schema={"messages": {"type": "messages"}, "output": {"type": "str"}},
@@ -202,7 +202,7 @@ def test_an_unscripted_call_ends_the_run(tmp_path: Path, node: dict[str, Any], h
 # ------------------------------------------------------------ structured replies
 
 
-def structured(folder: Path, schema: Any, *stubs: Stub, **more: Any) -> RunResult:
+def structured(folder: Path, schema: Any, *stubs: Any, **more: Any) -> RunResult:
     return ask(folder, *stubs, handler="structured_llm", schema_yaml=schema, **more)
 
 
@@ -221,12 +221,12 @@ h: int | None
 def test_a_structured_reply_is_validated_by_its_schema(tmp_path: Path) -> None:
     reply = {"a": "x", "b": 2, "c": 1, "d": True, "e": ["y"], "f": {"z": 1}, "g": {"z": [None]}}
     python = "def after(state): return {'seen': [state['output'].c, state['output'].model_dump()['e']]}"
-    result = structured(tmp_path, EVERY_TYPE, Stub(answer={"json": reply}), python=python)
+    result = structured(tmp_path, EVERY_TYPE, {"json": reply}, python=python)
     assert to_json(result.state) == {"output": {**reply, "c": 1.0, "h": None}, "seen": [1.0, ["y"]]}
 
 
 def test_the_schema_is_in_the_system_message(tmp_path: Path) -> None:
-    stub = Stub(when="request.response_format.type == 'json_object'", answer={"json": {"größe": 3}})
+    stub = {"when": "request.response_format.type == 'json_object'", "json": {"größe": 3}}
     system, user = sent(structured(tmp_path, "größe: int", stub, given={"topic": "rye"}))
     assert system.startswith("Be kind.\n\n")
     assert '"größe": {' in system
@@ -236,10 +236,10 @@ def test_the_schema_is_in_the_system_message(tmp_path: Path) -> None:
 
 def test_a_response_format_in_the_kwargs_is_kept(tmp_path: Path) -> None:
     model = {**MODEL, "kwargs": {"response_format": {"type": "text"}}}
-    stub = Stub(
-        when="request.response_format.type == 'text' && !has(request.params.response_format)",
-        answer={"json": {"a": 3}},
-    )
+    stub = {
+        "when": "request.response_format.type == 'text' && !has(request.params.response_format)",
+        "json": {"a": 3},
+    }
     assert to_json(structured(tmp_path, "a: int", stub, model=model).state) == {"output": {"a": 3}}
 
 
@@ -249,15 +249,18 @@ def test_objects_are_matched_by_their_fields(tmp_path: Path) -> None:
         "handler": "structured_llm",
         "params": {"prompt_ref": "prompts.yaml#ask", "model": MODEL, "schema_yaml": "size: int"},
     }
-    stub = Stub(
-        args={"output": {"size": 3}}, when="state.output.size == 3", answer={"return": {"seen": True}}
-    )
+    stub = {
+        "times": 1,
+        "args": {"output": {"size": 3}},
+        "when": "state.output.size == 3",
+        "return": {"seen": True},
+    }
     result = run_workflow(
         tmp_path,
         asking,
         {"id": "after", "handler": "after"},
         edges=[("ask", "after")],
-        world=WorldSpec(llm=(Stub(answer={"json": {"size": 3}}),), handlers={"after": Entry(stubs=(stub,))}),
+        world=world_spec(llm=[{"json": {"size": 3}}], handlers={"after": [stub]}),
         prompts={"ask": {"user": "How big?"}},
     )
     assert result.state["seen"] is True
@@ -310,12 +313,12 @@ def test_an_invalid_schema_fails_the_node(tmp_path: Path, schema: Any, found: st
 READ_TWICE = "def after(state): return {'first': list(state['output']), 'then': list(state['output'])}"
 
 
-def stream(folder: Path, *stubs: Stub, **more: Any) -> RunResult:
+def stream(folder: Path, *stubs: Any, **more: Any) -> RunResult:
     return ask(folder, *stubs, handler="streaming_llm", **more)
 
 
 def test_a_stream_is_read_once_and_recorded_as_its_text(tmp_path: Path) -> None:
-    result = stream(tmp_path, Stub(answer={"chunks": ["Vega ", "", "is blue."]}), python=READ_TWICE)
+    result = stream(tmp_path, {"chunks": ["Vega ", "", "is blue."]}, python=READ_TWICE)
     assert to_json(result.state) == {
         "output": "Vega is blue.",
         "first": ["Vega ", "is blue."],
@@ -343,8 +346,8 @@ def test_str_of_a_stream_gives_its_text_without_reading_it(tmp_path: Path) -> No
         },
         {"id": "after", "handler": "after"},
     ]
-    stub = Stub(args={"output": "hi"}, when="state.output == 'hi'", answer={"return": {"seen": True}})
-    world = WorldSpec(llm=(says("hi"),), handlers={"after": Entry(stubs=(stub,))})
+    stub = {"times": 1, "args": {"output": "hi"}, "when": "state.output == 'hi'", "return": {"seen": True}}
+    world = world_spec(llm=[says("hi")], handlers={"after": [stub]})
     result = run_workflow(tmp_path, *nodes, edges=[("ask", "after")], world=world, prompts={"ask": {}})
     assert result.state["seen"] is True
     assert list(result.state["output"]) == ["hi"]
@@ -360,7 +363,7 @@ def test_a_stream_that_fails_before_it_begins_is_retried(tmp_path: Path) -> None
 
 @pytest.mark.parametrize("handler", ["llm", "streaming_llm"])
 def test_tool_calls_of_a_model_are_refused(tmp_path: Path, handler: str) -> None:
-    reply = Stub(answer={"reply": "Hi", "tool_calls": [{"name": "look", "args": {"at": "it"}}]})
+    reply = {"reply": "Hi", "tool_calls": [{"name": "look", "args": {"at": "it"}}]}
     [call] = ask(tmp_path, reply, handler=handler).calls("tool")
     assert (call["name"], call["args"], call["ok"]) == ("look", {"at": "it"}, False)
     assert call["reason"] == "the model has no tool 'look' (it has none)"

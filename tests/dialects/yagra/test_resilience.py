@@ -6,13 +6,13 @@ from typing import Any
 import pytest
 
 from harness.errors import UnscriptedCall
-from harness.world.spec import Entry, Stub, WorldSpec
 from tests.dialects.yagra.runs import RunResult, answers, fails, handlers, run_workflow
+from tests.world.stubs import world_spec
 
 LOCKER = {"id": "locker", "handler": "leave"}
 
 
-def ship(folder: Path, *stubs: Stub, **said: Any) -> RunResult:
+def ship(folder: Path, *stubs: Any, **said: Any) -> RunResult:
     """Run one node whose handler is stubbed. Its fallback, if it has one, is a node that does nothing."""
     node = {"id": "ship", "handler": "ship", **said}
     nodes = [node, LOCKER] if "fallback" in said else [node]
@@ -54,7 +54,7 @@ def test_without_retry_there_is_one_attempt(tmp_path: Path) -> None:
 
 
 def test_a_return_value_other_than_a_mapping_is_retried(tmp_path: Path) -> None:
-    nothing = Stub(times=1, answer={"return": None})
+    nothing = {"times": 1, "return": None}
     assert ship(tmp_path, nothing, answers(by="van"), retry={}).state["by"] == "van"
     assert "mapping" in ship(tmp_path, nothing, fallback="locker").state["__error__"]
 
@@ -124,13 +124,14 @@ def test_addresses_in_memory_do_not_get_into_the_state(tmp_path: Path) -> None:
 
 
 def test_an_unscripted_call_is_not_absorbed(tmp_path: Path) -> None:
-    result = ship(tmp_path, answers(times=0), retry={}, timeout_seconds=5, fallback="locker")
+    never = {"when": "false", "return": {}}
+    result = ship(tmp_path, never, retry={}, timeout_seconds=5, fallback="locker")
     assert isinstance(result.error, UnscriptedCall)
     assert (result.path, result.seconds) == (["ship"], 0)
 
 
 def test_a_handler_that_cannot_be_imported_is_not_absorbed(tmp_path: Path) -> None:
-    world = WorldSpec(handlers={"ship": Entry(real="own.shipp"), "leave": Entry(stubs=(answers(),))})
+    world = world_spec(handlers={"ship": "own.shipp", "leave": [answers()]})
     node = {"id": "ship", "handler": "ship", "retry": {}, "fallback": "locker"}
     result = run_workflow(tmp_path, node, LOCKER, world=world, python="def ship(state): return {}")
     assert "did you mean 'ship'?" in str(result.error)

@@ -15,12 +15,12 @@ from harness.recording.interactions import Exchange
 from harness.recording.mcp.proxy import MCPRecorder
 from harness.time.clock import VirtualTimeLoop
 from harness.world.mcp.servers import MCPServers
-from harness.world.spec import MCPServerSpec, MCPToolSpec, Stub, WorldSpec
 from tests.recording.mcp.sessions import (
     all_kinds,
     over_http,
     recording,
 )
+from tests.world.stubs import world_spec
 
 
 def test_http_of_mcp_is_distinguished_from_other_http(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -54,12 +54,12 @@ class Replayed:
         return self.recorder.session(endpoint) if endpoint.id == "harbour" else None
 
 
-@pytest.mark.parametrize("said", [{}, {"harbour": MCPServerSpec(real=True)}])
+@pytest.mark.parametrize("said", [{}, {"harbour": "real"}])
 def test_a_server_without_stubs_is_answered_by_the_backend(day: Any, said: Any) -> None:
     async def main() -> tuple[list[str], Any]:
         backend: Any = Replayed(day)
         servers = MCPServers(backend)
-        servers.put_in_front(WorldSpec(mcp=said))
+        servers.put_in_front(world_spec(mcp=said))
         endpoint = MCPEndpoint("harbour", "stdio", command="/no/such/server")
         names = [tool.name for tool in await servers.tools(endpoint)]
         args = {"place": "Vardø", "when": "today or tomorrow", "knots": 2}
@@ -82,9 +82,9 @@ def test_stubs_come_before_the_backend(day: Any) -> None:
     async def main() -> str:
         backend: Any = Replayed(day)
         servers = MCPServers(backend)
-        stub = Stub(times="any", answer={"return": "calm"})
-        harbour = MCPServerSpec(tools=(MCPToolSpec("report", stubs=(stub,)),))
-        servers.put_in_front(WorldSpec(mcp={"harbour": harbour}))
+        stub = {"return": "calm"}
+        harbour = {"tools": [{"name": "report", "stubs": [stub]}]}
+        servers.put_in_front(world_spec(mcp={"harbour": harbour}))
         answer = await servers.answer(MCPCall(name="report", endpoint=MCPEndpoint("harbour", "stdio")), {})
         assert answer is not None
         await servers.close()

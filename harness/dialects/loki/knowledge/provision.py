@@ -23,7 +23,8 @@ from harness.dialects.loki.knowledge.store import Chunk, KnowledgeBase, Vector, 
 from harness.dialects.request import LoadRequest
 from harness.engine.context import NodeContext
 from harness.errors import HarnessError, ManifestError, Problem, Span
-from harness.graph.effects import HTTPCall, HTTPReply, RetrievalReply, http_call
+from harness.graph.effects import HTTPCall, HTTPReply, RetrievalReply
+from harness.graph.http_call import http_call
 from harness.source.display import clip
 from harness.source.document import Document
 from harness.source.imports import import_extra

@@ -1,19 +1,34 @@
-"""The pydantic models of stubs, each of which builds a `harness.world.spec.Stub`.
+"""The models of stubs: a scripted answer as a scenario has it, which calls it applies to, and what it answers.
 
 Source: docs/scenario-format.md, "The world".
 """
 
 from __future__ import annotations
 
-import builtins
-from collections.abc import Mapping
-from difflib import get_close_matches
-from typing import Annotated, Any, ClassVar, Final, Literal, Self
+from collections.abc import Iterator, Mapping
+from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Final, Literal, Self
 
-from pydantic import AfterValidator, ConfigDict, Field, Tag, model_validator
+from pydantic import (
+    AfterValidator,
+    ConfigDict,
+    Field,
+    PrivateAttr,
+    Tag,
+    ValidatorFunctionWrapHandler,
+    WrapValidator,
+    model_validator,
+)
 from pydantic_core import PydanticCustomError
 
-from harness.scenario.field_types import (
+from harness.errors import Span
+from harness.graph.effects import Effect, HTTPReply, LLMReply
+from harness.graph.to_json import compact_json, from_json
+from harness.matchers.regex import glob_matches, last_part_matches
+from harness.source.display import clip
+from harness.source.document import DocumentPath
+from harness.source.models import Mistake, mistaken
+from harness.world.failures import Error
+from harness.world.field_types import (
     LEFT_OUT,
     MatcherMapping,
     Name,
@@ -23,72 +38,27 @@ from harness.scenario.field_types import (
     Tokens,
     When,
     by_shape,
-)
-from harness.source.document import Document, DocumentPath
-from harness.source.models import Mistake, mistaken
-from harness.world.spec import ErrorAnswer, ErrorKind, Stub
-
-_BUILT_IN: Final = tuple(
-    sorted(
-        name
-        for name, value in vars(builtins).items()
-        if isinstance(value, type) and issubclass(value, Exception)
-    )
+    fields_of,
 )
 
 
-def _exception(name: str) -> str:
-    """Check the name of a built-in exception, or of one of the agent's own (such as `LensDirty`, `ProviderError`)."""
-    if name in _BUILT_IN:
-        return name
-    if not name.isidentifier() or hasattr(builtins, name):
-        raise mistaken(Mistake(f"'{name}' is not the name of an exception"))
-    meant = get_close_matches(name, _BUILT_IN, n=1, cutoff=0.9)
-    if meant:
-        raise mistaken(
-            Mistake(f"there is no built-in exception '{name}'", hint=f"did you mean '{meant[0]}'?")
-        )
-    return name
+class Placed(Strict):
+    """A part of a world, which knows its location in the scenario once it is placed."""
+
+    _span: Span | None = PrivateAttr(None)
+
+    @property
+    def span(self) -> Span | None:
+        """The location in the scenario; None if it is not from a file."""
+        return self._span
+
+    def place(self, span: Span) -> None:
+        """Set the location."""
+        self._span = span
 
 
-class ErrorMapping(Strict):
-    """`{kind, message?, type?, retry_after?}`."""
-
-    model_config = ConfigDict(title="an error")
-
-    kind: ErrorKind = Field(description="The kind of error.")
-    message: str = Field(LEFT_OUT, description="Its text; each kind has a default.")
-    type: Annotated[str, AfterValidator(_exception)] = Field(
-        LEFT_OUT, description="The built-in exception, for kind `exception`; RuntimeError by default."
-    )
-    retry_after: Seconds = Field(
-        LEFT_OUT, description="Seconds after which a client may retry, sent as a header."
-    )
-
-    @model_validator(mode="after")
-    def _type_goes_with_exception(self) -> ErrorMapping:
-        if self.written("type") and self.kind != "exception":
-            raise mistaken(
-                Mistake("'type' goes with kind: exception", ("type",), True, code="conflicting-keys")
-            )
-        return self
-
-
-Error = Annotated[
-    Annotated[ErrorKind, Tag("text")] | Annotated[ErrorMapping, Tag("mapping")],
-    by_shape("an error: its kind, or a mapping with kind, message and type"),
-]
-
-
-def error_answer(error: ErrorKind | ErrorMapping | None) -> ErrorAnswer | None:
-    """Return the error that a stub answers with, or None if it has none."""
-    if isinstance(error, ErrorMapping):
-        return ErrorAnswer(error.kind, error.message, error.type, error.retry_after)
-    return None if error is None else ErrorAnswer(error)
-
-
-class AnyStub(Strict):
-    """Keys that every stub has: matchers, latency, and an error instead of an answer."""
+class AnyStub(Placed):
+    """A scripted answer. The keys that every stub has: matchers, latency, and an error instead of an answer."""
 
     node: str = Field(LEFT_OUT, description="The calling node (glob).")
     args: MatcherMapping = Field(
@@ -106,8 +76,8 @@ class AnyStub(Strict):
     details: ClassVar[tuple[str, ...]] = ()
     """Keys that accompany an answer but are not one."""
     needs_answer: ClassVar[bool] = True
-    matched: ClassVar[tuple[str, ...]] = ()
-    """Matchers that only calls of this kind have."""
+    matchers: ClassVar[tuple[str, ...]] = ("node", "args", "when")
+    """The keys that say which calls it applies to."""
     default_times: ClassVar[Literal[1, "any"]] = 1
 
     @model_validator(mode="after")
@@ -124,33 +94,84 @@ class AnyStub(Strict):
             raise conflict(given[1], f"a stub gives one answer: '{{}}' cannot be combined with '{given[0]}'")
         return self
 
-    def spec(self, at: Document, *nodes: str) -> Stub:
-        """Return the stub written at `at`. `nodes` are globs that its calls must match in addition to its own."""
-        return Stub(
-            span=at.span(),
-            nodes=nodes if self.node is None else (*nodes, self.node),
-            args=self.arguments(),
-            when=self.when,
-            times=self.times or self.default_times,
-            latency_s=self.latency,
-            error=error_answer(self.error),
-            answer=self.answer(at),
-            **{key: getattr(self, key) for key in self.matched},
-        )
+    _list_node: str | None = PrivateAttr(None)
+    _is_alone: bool = PrivateAttr(False)
+
+    def listed_under(self, node: str) -> Self:
+        """Return this stub as one of the list of this node (glob)."""
+        self._list_node = node
+        return self
+
+    def alone(self) -> list[Self]:
+        """Return a list of this stub alone, which is written without a list."""
+        self._is_alone = True
+        return [self]
+
+    def for_any_node(self) -> Self:
+        """Return a copy that applies to the calls of any node."""
+        copied = self.model_copy(update={"node": None})
+        copied._list_node = None
+        return copied
+
+    @property
+    def list_node(self) -> str | None:
+        """The key of the mapping by node that it is listed under."""
+        return self._list_node
+
+    def path(self, of_list: DocumentPath, index: int) -> DocumentPath:
+        """Return its path, given that of its list and its index there."""
+        return of_list if self._is_alone else (*of_list, index)
+
+    @property
+    def nodes(self) -> tuple[str, ...]:
+        """The globs that must all match the calling node."""
+        return tuple(node for node in (self._list_node, self.node) if node is not None)
+
+    @property
+    def uses(self) -> int | Literal["any"]:
+        """The number of times that it answers."""
+        uses: int | Literal["any"] = self.times or self.default_times
+        return uses
 
     def arguments(self) -> dict[str, Any] | None:
-        """Return the expected arguments of the call."""
+        """Return the expected arguments of the call; None for any."""
         return self.args
 
-    def answer(self, at: Document) -> dict[str, Any]:
-        """Return the keys of the answer as they are written."""
-        written = at.value
-        return {key: written[key] for key in (*self.answers, *self.details) if key in written}
+    def reasons_against(self, effect: Effect) -> Iterator[str]:
+        """Yield the reason for each matcher of this kind of stub alone that does not match."""
+        return iter(())
+
+    @property
+    def answer(self) -> dict[str, Any]:
+        """The keys of the answer, as they are written."""
+        fields, given, values = fields_of(type(self)), self.model_fields_set, vars(self)
+        written = {key: fields[key] for key in (*self.answers, *self.details)}
+        return {key: values[name] for key, name in written.items() if name in given}
+
+    def value(self, answer: dict[str, Any]) -> Any:
+        """Return what the call returns for a copy of `answer`."""
+        return answer.get("return")
+
+    def described(self, title: str) -> str:
+        """Return a short description of this stub, for messages. `title` names its list."""
+        if self.error is not None:
+            return f"{title}: error {self.error.kind}"
+        written = ", ".join(f"{key}: {clip(repr(value), 60)}" for key, value in self.answer.items())
+        return f"{title}: {written or 'an empty answer'}"
 
 
 def conflict(key: str, message: str) -> PydanticCustomError:
     """Return the mistake for a key that cannot stand beside another; `message` contains `{}` for the key."""
     return mistaken(Mistake(message.format(key), (key,), on_key=True, code="conflicting-keys"))
+
+
+def _as_written(value: Any, check: ValidatorFunctionWrapHandler) -> Any:
+    check(value)
+    return value
+
+
+AsWritten: Final = WrapValidator(_as_written)
+"""Checks a value against a model, and keeps it as it is written."""
 
 
 class ReplyToolCall(Strict):
@@ -183,7 +204,7 @@ class LLMStub(AnyStub):
     answers: ClassVar[tuple[str, ...]] = ("reply", "json", "tool_calls", "chunks")
     combinable: ClassVar[tuple[str, ...]] = ("reply", "tool_calls")
     details: ClassVar[tuple[str, ...]] = ("usage", "finish_reason")
-    matched: ClassVar[tuple[str, ...]] = ("model",)
+    matchers: ClassVar[tuple[str, ...]] = ("node", "model", "args", "when")
     elsewhere: ClassVar[Mapping[str, str]] = dict.fromkeys(
         ("content", "text", "return", "response", "answer"), "did you mean 'reply'?"
     )
@@ -191,16 +212,31 @@ class LLMStub(AnyStub):
     model: str = Field(LEFT_OUT, description="The requested model (glob).")
     reply: str = Field(LEFT_OUT, description="The answer's text.")
     json_: Any = Field(LEFT_OUT, alias="json", description="A value; the text is its compact JSON.")
-    tool_calls: list[ReplyToolCall] = Field(
+    tool_calls: list[Annotated[ReplyToolCall, AsWritten]] = Field(
         LEFT_OUT,
         examples=["tool_calls: [{name: find_order, args: {number: 17}}]"],
         description="Tools that the model calls; may be combined with `reply`.",
     )
     chunks: list[str] = Field(LEFT_OUT, description="Texts, streamed one by one.")
-    usage: Usage = Field(LEFT_OUT, description="Tokens that the provider reports.")
+    usage: Annotated[Usage, AsWritten] = Field(LEFT_OUT, description="Tokens that the provider reports.")
     finish_reason: str = Field(
         LEFT_OUT, description="The reason why the answer ends, as the provider reports it."
     )
+
+    def reasons_against(self, effect: Effect) -> Iterator[str]:
+        if self.model is not None and not last_part_matches(self.model, effect.name):
+            yield f"model is {effect.name!r}, not {self.model!r}"
+
+    def value(self, answer: dict[str, Any]) -> LLMReply:
+        chunks = tuple(answer.get("chunks", ()))
+        text = compact_json(answer["json"]) if "json" in answer else answer.get("reply", "".join(chunks))
+        return LLMReply(
+            text=text,
+            tool_calls=tuple(answer.get("tool_calls", ())),
+            usage=answer.get("usage", {}),
+            finish_reason=self.finish_reason,
+            chunks=chunks,
+        )
 
 
 class ReturnStub(AnyStub):
@@ -234,7 +270,7 @@ class HTTPStub(AnyStub):
     answers: ClassVar[tuple[str, ...]] = ("json", "text")
     details: ClassVar[tuple[str, ...]] = ("status", "headers")
     needs_answer: ClassVar[bool] = False
-    matched: ClassVar[tuple[str, ...]] = ("method", "url")
+    matchers: ClassVar[tuple[str, ...]] = ("node", "args", "when", "method", "url", "query")
     elsewhere: ClassVar[Mapping[str, str]] = dict.fromkeys(
         ("body", "return", "reply", "response", "content"), "the body is 'json' or 'text'"
     )
@@ -256,6 +292,23 @@ class HTTPStub(AnyStub):
     def arguments(self) -> dict[str, Any] | None:
         return self.args if self.query is None else {**(self.args or {}), "query": self.query}
 
+    def reasons_against(self, effect: Effect) -> Iterator[str]:
+        method = effect.args.get("method")
+        if self.method is not None and self.method.upper() != str(method or "").upper():
+            yield f"method is {method!r}, not {self.method!r}"
+        if self.url is not None and not glob_matches(self.url, effect.name):
+            yield f"url is {effect.name!r}, not {self.url!r}"
+
+    def value(self, answer: dict[str, Any]) -> HTTPReply:
+        has_json = "json" in answer
+        text = compact_json(answer["json"]) if has_json else answer.get("text", "")
+        return HTTPReply(
+            status=self.status,
+            text=text,
+            json=answer["json"] if has_json else from_json(text),
+            headers={name.lower(): value for name, value in answer.get("headers", {}).items()},
+        )
+
 
 class HumanStub(AnyStub):
     """A person's answer. Keys that are not the stub's own are the reply, unless `reply` is given."""
@@ -274,25 +327,34 @@ class HumanStub(AnyStub):
             raise conflict(given[0], "a stub answers with 'error' or with '{}', not both")
         return self
 
-    def answer(self, at: Document) -> dict[str, Any]:
-        """Return the reply; an empty mapping if none is written."""
+    @property
+    def answer(self) -> dict[str, Any]:
+        """The reply; an empty mapping if none is written."""
         if self.error is not None:
             return {}
         return {"reply": self.reply if self.written("reply") else dict(self.model_extra or {})}
 
-
-def spec_of(stub: str | AnyStub, at: Document, path: DocumentPath, *nodes: str) -> Stub:
-    """Return the stub written at `path` of `at`; a text is its reply."""
-    if isinstance(stub, str):
-        return Stub(span=at.span(path), nodes=nodes, answer={"reply": stub})
-    return stub.spec(at.at(path), *nodes)
+    def value(self, answer: dict[str, Any]) -> Any:
+        return answer["reply"]
 
 
-LLMAnswer = Annotated[
-    Annotated[str, Tag("text")] | Annotated[LLMStub, Tag("mapping")],
-    by_shape("a text or a stub"),
-]
-HumanAnswer = Annotated[
-    Annotated[str, Tag("text")] | Annotated[HumanStub, Tag("mapping")],
-    by_shape("a text or a mapping"),
-]
+def _reply(text: str) -> LLMStub:
+    return LLMStub.model_construct({"reply"}, reply=text)
+
+
+def _human_reply(text: str) -> HumanStub:
+    return HumanStub.model_construct({"reply"}, reply=text)
+
+
+if TYPE_CHECKING:
+    LLMAnswer = LLMStub
+    HumanAnswer = HumanStub
+else:
+    LLMAnswer = Annotated[
+        Annotated[str, AfterValidator(_reply), Tag("text")] | Annotated[LLMStub, Tag("mapping")],
+        by_shape("a text or a stub"),
+    ]
+    HumanAnswer = Annotated[
+        Annotated[str, AfterValidator(_human_reply), Tag("text")] | Annotated[HumanStub, Tag("mapping")],
+        by_shape("a text or a mapping"),
+    ]

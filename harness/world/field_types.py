@@ -50,7 +50,7 @@ def fields_of(model: type[Strict]) -> dict[str, str]:
 
 def shape(value: Any) -> str | None:
     """Return `text`, `list` or `mapping`: the tag that selects the short or long form of a value."""
-    return _SHAPES.get(type(value))
+    return _SHAPES.get(type(value), "mapping" if isinstance(value, BaseModel) else None)
 
 
 _SHAPES: Final[dict[type, str]] = {str: "text", list: "list", dict: "mapping"}
