@@ -60,6 +60,11 @@ def glob_matches(pattern: str, name: str) -> bool:
     return pattern == name or fnmatchcase(name, pattern)
 
 
+def name_matches(pattern: str, name: str, *, in_parts: bool) -> bool:
+    """True if the name of a call matches the glob. `in_parts`: names of its kind are those of nodes or models."""
+    return (last_part_matches if in_parts else glob_matches)(pattern, name)
+
+
 def last_part_matches(pattern: str, name: str) -> bool:
     """True if the name matches the glob; a pattern without a slash is compared with the last part of the name."""
     return glob_matches(pattern, name if "/" in pattern else name.rpartition("/")[2])

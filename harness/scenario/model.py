@@ -12,18 +12,26 @@ from dataclasses import dataclass, field, replace
 from datetime import datetime
 from functools import lru_cache
 from pathlib import Path
-from typing import Any, Final
+from typing import TYPE_CHECKING, Any, Final
 
 from harness.dialects.request import Changes, LoadRequest
 from harness.errors import Problem, Span
 from harness.graph.model import Graph, Rerun
 from harness.graph.names import has_caller
-from harness.scenario.mentions import Mention
 from harness.settings import Settings
 from harness.source.display import did_you_mean
 from harness.source.document import real_path, shown_path
-from harness.world.spec import WorldSpec
-from harness.world.stub_models import LLMStub
+
+if TYPE_CHECKING:
+    from harness.scenario.mentions import Mention
+    from harness.world.spec import WorldSpec
+    from harness.world.stub_models import LLMStub
+
+
+def _no_world() -> WorldSpec:
+    from harness.world.spec import WorldSpec  # reports name scenarios, and read no worlds
+
+    return WorldSpec()
 
 
 class _Missing:
@@ -85,7 +93,7 @@ class Turn:
     entry: str | None = None
     resume: Any = MISSING
     rerun: Rerun | None = None
-    world: WorldSpec = field(default_factory=WorldSpec)
+    world: WorldSpec = field(default_factory=_no_world)
     expect: Expectations | None = None
     span: Span | None = None
 
@@ -127,9 +135,9 @@ class Scenario:
     xfail: str | None = None
     seed: int = 0
     now: datetime | None = None
-    turns: tuple[Turn, ...] = (Turn(),)
+    turns: tuple[Turn, ...] = field(default_factory=lambda: (Turn(),))
     conversation: bool = False
-    world: WorldSpec = field(default_factory=WorldSpec)
+    world: WorldSpec = field(default_factory=_no_world)
     cassette: str | None = None
     allow_unused: bool = False
     expect: Expectations = field(default_factory=Expectations)

@@ -20,7 +20,7 @@ from harness.errors import ManifestError, Problem, SourceError, Span
 from harness.graph.effects import EFFECTS, SERVER
 from harness.graph.model import END, NODE, START, Graph
 from harness.graph.names import Names, names_of
-from harness.matchers.regex import last_part_matches
+from harness.matchers.regex import last_part_matches, name_matches
 from harness.scenario.judge import JUDGE_NODE
 from harness.scenario.load import load_file
 from harness.scenario.mentions import CONDITIONS, RERUN, Mention
@@ -28,7 +28,6 @@ from harness.scenario.model import MUTATOR_NODE, Scenario, load_request
 from harness.scenario.words import AgentWords
 from harness.settings import RecordMode, Settings
 from harness.source.display import clip, did_you_mean
-from harness.world.stubs import name_matches
 
 _NAME_LENGTH: Final = 60
 
@@ -168,7 +167,9 @@ class _NameChecker:
         kind = SERVER if mention.role == "server" else mention.kind
         known = self._called(kind, asked=mention.role == "called")
         if mention.role == "called":
-            fits = set(mention.name) == {"*"} or any(name_matches(kind, mention.name, name) for name in known)
+            fits = set(mention.name) == {"*"} or any(
+                name_matches(mention.name, name, in_parts=EFFECTS[kind].named_in_parts) for name in known
+            )
         else:
             fits = mention.name in known or mention.name in self.names.aliases.get(kind, {})
         if fits:

@@ -18,10 +18,9 @@ from typing import TYPE_CHECKING, Final, Protocol
 from harness.errors import Span, UnscriptedCall
 from harness.graph.effects import Answer, Effect, HTTPReply, LLMReply
 from harness.graph.model import State
-from harness.matchers.regex import last_part_matches
+from harness.matchers.regex import last_part_matches, name_matches
 from harness.world.mcp.tools import MCPResult
 from harness.world.spec import Fault, ScriptedAnswer
-from harness.world.stubs import name_matches
 
 if TYPE_CHECKING:
     from harness.world.spec import WorldSpec
@@ -116,7 +115,7 @@ class _Fault:
             return False
         if spec.node is not None and not last_part_matches(spec.node, effect.node):
             return False
-        if spec.name is not None and not name_matches(effect.kind, spec.name, effect.name):
+        if spec.name is not None and not name_matches(spec.name, effect.name, in_parts=effect.named_in_parts):
             return False
         self.matched += 1
         hit = self._is_hit()

@@ -10,9 +10,9 @@ from threading import Lock
 from typing import Any, Final
 
 from harness.errors import CannotEvaluate, ExpressionError, Nearest, Span, WorldError
-from harness.graph.effects import EFFECTS, Effect
+from harness.graph.effects import Effect
 from harness.graph.model import State
-from harness.matchers.regex import glob_matches, last_part_matches
+from harness.matchers.regex import last_part_matches
 from harness.world.spec import ScriptedAnswer
 from harness.world.stub_models import AnyStub
 
@@ -197,12 +197,6 @@ class _Request:
         self.undecided = "" if isinstance(holds, bool) else f"{when} is {holds!r}, neither true nor false"
         if holds is not True:
             yield f"when: {when} is {holds!r}"
-
-
-def name_matches(kind: str, pattern: str, name: str) -> bool:
-    """True if the name of a call of this kind matches the glob."""
-    in_parts = kind in EFFECTS and EFFECTS[kind].named_in_parts
-    return (last_part_matches if in_parts else glob_matches)(pattern, name)
 
 
 def can_answer(

@@ -7,7 +7,7 @@ from typing import Any, Final, Literal, TypeVar
 
 from harness.errors import CannotEvaluate
 from harness.graph.effects import EFFECTS, Effect
-from harness.matchers.regex import last_part_matches
+from harness.matchers.regex import last_part_matches, name_matches
 from harness.matchers.vacuous import VacuousPart, vacuous_parts
 from harness.matchers.value import leaf_score, matches
 from harness.scenario.checks.check import check, empty, every_count
@@ -23,7 +23,6 @@ from harness.scenario.mentions import Mention, argument_mentions, target_mention
 from harness.scenario.outcome import Observation, Origin
 from harness.source.display import nearest
 from harness.source.document import Document
-from harness.world.stubs import name_matches
 
 
 def nearest_call(
@@ -295,7 +294,8 @@ def _named(wanted: Call, call: Call) -> bool:
 
 
 def _has_name(kind: str, pattern: str, call: Call) -> bool:
-    return bool(call["kind"] == kind and name_matches(kind, pattern, call.get("name") or ""))
+    in_parts = EFFECTS.get(kind, Effect).named_in_parts
+    return bool(call["kind"] == kind and name_matches(pattern, call.get("name") or "", in_parts=in_parts))
 
 
 def _counts(key: str, call: Call) -> bool:
