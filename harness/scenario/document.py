@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import os
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Annotated, Any, ClassVar, Final, Self
 
@@ -22,7 +22,7 @@ from harness.recording.names import name_error
 from harness.scenario import model
 from harness.scenario.document_expect import Expect, expectation_mentions
 from harness.scenario.idle_stubs import idle_stubs
-from harness.scenario.mentions import RERUN, Mention, context_mentions, world_mentions
+from harness.scenario.mentions import scenario_mentions
 from harness.scenario.vacuous import vacuous_expectations
 from harness.source.display import did_you_mean
 from harness.source.document import Document
@@ -293,7 +293,7 @@ class ScenarioKeys(WorldSpec):
             cassette=self.cassette,
             allow_unused=self.allow_unused,
             expect=self.expect.spec(at.at(("expect",)), file.parent) if self.expect else model.Expectations(),
-            mentions=tuple(_mentions(parts)),
+            mentions=tuple(scenario_mentions(parts, expectation_mentions)),
             warnings=(
                 *vacuous_expectations(at, self.timeout),
                 *(problem for part, own in parts for problem in idle_stubs(own, part)),
@@ -305,23 +305,6 @@ class ScenarioKeys(WorldSpec):
             given = self.input if self.written("input") else model.MISSING
             return (model.Turn(input=given, span=at.span(("input",))),)
         return tuple(turn.spec(at.at(("turns", number)), folder) for number, turn in enumerate(self.turns))
-
-
-def _mentions(parts: Sequence[tuple[Document, WorldSpec]]) -> Iterator[Mention]:
-    """Yield the names used in a scenario and in its turns, each with its world."""
-    whole, _ = parts[0]
-    yield from context_mentions(whole)
-    for part, world in parts:
-        yield from world_mentions(world, part)
-        if isinstance(part.value.get("rerun"), dict):
-            where = part.span(("rerun", "agent"))
-            yield Mention(RERUN, "node", part.value["rerun"]["agent"], where)
-        if part is not whole:
-            for key in ("agent", "entry_point"):
-                if key in part.value:
-                    yield Mention(key, "entry", part.value[key], part.span((key,)))
-        if isinstance(part.value.get("expect"), dict):
-            yield from expectation_mentions(part.at(("expect",)))
 
 
 class _Head(Strict):

@@ -7,7 +7,7 @@ Those in expectations are found by the rules of each check, the general ones of 
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Final, Literal
 
@@ -119,6 +119,24 @@ def world_mentions(world: WorldSpec, at: Document) -> Iterator[Mention]:
             yield Mention("faults", "caller", fault.node, at.span(("faults", index, "node")))
         if fault.name is not None:
             yield from target_mentions("faults", fault.effect, fault.name, at.span(("faults", index, "name")))
+
+
+def scenario_mentions(
+    parts: Sequence[tuple[Document, WorldSpec]], of_expect: Callable[[Document], Iterator[Mention]]
+) -> Iterator[Mention]:
+    """Yield the names used in a scenario and in its turns, each with its world; `of_expect` has those of `expect`."""
+    whole, _ = parts[0]
+    yield from context_mentions(whole)
+    for part, world in parts:
+        yield from world_mentions(world, part)
+        if isinstance(part.value.get(RERUN), dict):
+            yield Mention(RERUN, "node", part.value[RERUN]["agent"], part.span((RERUN, "agent")))
+        if part is not whole:
+            for key in ("agent", "entry_point"):
+                if key in part.value:
+                    yield Mention(key, "entry", part.value[key], part.span((key,)))
+        if isinstance(part.value.get("expect"), dict):
+            yield from of_expect(part.at(("expect",)))
 
 
 def context_mentions(at: Document) -> Iterator[Mention]:
