@@ -10,7 +10,7 @@ from collections import ChainMap
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from datetime import datetime
-from functools import lru_cache
+from functools import cache, lru_cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
@@ -28,6 +28,7 @@ if TYPE_CHECKING:
     from harness.world.stub_models import LLMStub
 
 
+@cache
 def _no_world() -> WorldSpec:
     from harness.world.spec import WorldSpec  # reports name scenarios, and read no worlds
 

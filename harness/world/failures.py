@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import builtins
 from difflib import get_close_matches
+from functools import cache
 from typing import TYPE_CHECKING, Annotated, Final, Literal
 
 from pydantic import AfterValidator, ConfigDict, Field, Tag, model_validator
@@ -147,6 +148,7 @@ class ErrorMapping(Strict):
         return error
 
 
+@cache
 def _error(kind: ErrorKind) -> ErrorMapping:
     return ErrorMapping.model_construct({"kind"}, kind=kind)
 

@@ -290,7 +290,9 @@ class WorldSpec(Strict):
     def placed(self, at: Document) -> WorldSpec:
         """Return this world alone, written at `at`, with the location of each part of it."""
         keys = self.model_fields_set & WorldSpec.model_fields.keys()
-        world = WorldSpec.model_construct(set(keys), **{key: getattr(self, key) for key in keys})
+        world = WorldSpec.model_construct(
+            set(keys), **{key: getattr(self, key) for key in WorldSpec.model_fields}
+        )
         for _, path, stubs in world.lists():
             for index, stub in enumerate(stubs):
                 stub.place(at.span(stub.path(path, index)))

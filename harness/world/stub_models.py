@@ -6,13 +6,13 @@ Source: docs/scenario-format.md, "The world".
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
+from functools import cached_property
 from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Final, Literal, Self
 
 from pydantic import (
     AfterValidator,
     ConfigDict,
     Field,
-    PrivateAttr,
     Tag,
     ValidatorFunctionWrapHandler,
     WrapValidator,
@@ -45,16 +45,13 @@ from harness.world.field_types import (
 class Placed(Strict):
     """A part of a world, which knows its location in the scenario once it is placed."""
 
-    _span: Span | None = PrivateAttr(None)
-
-    @property
-    def span(self) -> Span | None:
-        """The location in the scenario; None if it is not from a file."""
-        return self._span
+    # Kept beside the fields: reading a private attribute of pydantic is slow.
+    span: ClassVar[Span | None] = None
+    """The location in the scenario; None if it is not from a file."""
 
     def place(self, span: Span) -> None:
         """Set the location."""
-        self._span = span
+        self.__dict__["span"] = span
 
 
 class AnyStub(Placed):
@@ -94,38 +91,33 @@ class AnyStub(Placed):
             raise conflict(given[1], f"a stub gives one answer: '{{}}' cannot be combined with '{given[0]}'")
         return self
 
-    _list_node: str | None = PrivateAttr(None)
-    _is_alone: bool = PrivateAttr(False)
+    list_node: ClassVar[str | None] = None
+    """The key of the mapping by node that it is listed under."""
+    is_alone: ClassVar[bool] = False
+    """True if it is written without a list."""
 
     def listed_under(self, node: str) -> Self:
         """Return this stub as one of the list of this node (glob)."""
-        self._list_node = node
+        self.__dict__["list_node"] = node
         return self
 
     def alone(self) -> list[Self]:
         """Return a list of this stub alone, which is written without a list."""
-        self._is_alone = True
+        self.__dict__["is_alone"] = True
         return [self]
 
     def for_any_node(self) -> Self:
         """Return a copy that applies to the calls of any node."""
-        copied = self.model_copy(update={"node": None})
-        copied._list_node = None
-        return copied
-
-    @property
-    def list_node(self) -> str | None:
-        """The key of the mapping by node that it is listed under."""
-        return self._list_node
+        return self.model_copy(update={"node": None, "list_node": None, "nodes": ()})
 
     def path(self, of_list: DocumentPath, index: int) -> DocumentPath:
         """Return its path, given that of its list and its index there."""
-        return of_list if self._is_alone else (*of_list, index)
+        return of_list if self.is_alone else (*of_list, index)
 
-    @property
+    @cached_property
     def nodes(self) -> tuple[str, ...]:
         """The globs that must all match the calling node."""
-        return tuple(node for node in (self._list_node, self.node) if node is not None)
+        return tuple(node for node in (self.list_node, self.node) if node is not None)
 
     @property
     def uses(self) -> int | Literal["any"]:
@@ -338,12 +330,16 @@ class HumanStub(AnyStub):
         return answer["reply"]
 
 
+_LLM_REPLY: Final = LLMStub.model_construct({"reply"}, reply="")
+_HUMAN_REPLY: Final = HumanStub.model_construct({"reply"}, reply="")
+
+
 def _reply(text: str) -> LLMStub:
-    return LLMStub.model_construct({"reply"}, reply=text)
+    return _LLM_REPLY.model_copy(update={"reply": text})  # much faster than making one
 
 
 def _human_reply(text: str) -> HumanStub:
-    return HumanStub.model_construct({"reply"}, reply=text)
+    return _HUMAN_REPLY.model_copy(update={"reply": text})
 
 
 if TYPE_CHECKING:
