@@ -174,9 +174,11 @@ class Watch:
         self._last_verdicts |= {id_: worst(verdicts) for id_, verdicts in now.items()}
         if others := sorted(self._ids.intersection(others)):
             click.echo(f"{plural(len(others), 'other')} did not pass before: {some_of(others, _MAX_SHOWN)}")
-        if not finished.interrupted:
+        interrupted = finished.interrupted
+        del finished  # this closes its streams by Python code, in which a Ctrl-C would be lost
+        if not interrupted:
             click.echo("watching; Ctrl-C ends")
-        return finished.interrupted
+        return interrupted
 
     def _exit_code(self, selection: Selection) -> int:
         verdicts = {verdict for id_, verdict in self._last_verdicts.items() if id_ in self._ids}
