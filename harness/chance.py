@@ -25,7 +25,7 @@ from types import FrameType, ModuleType
 from typing import Any, Final
 from weakref import WeakKeyDictionary
 
-from harness.time.rebinding import Origin, current_visit, origin, rebind, when_imported
+from harness.time.rebinding import HARNESS, PYTHON, USER, current_visit, origin, rebind, when_imported
 
 _IMPORTS: Final[WeakKeyDictionary[ModuleType, dict[Any, Any]]] = WeakKeyDictionary()
 """The streams of modules that draw while they are imported."""
@@ -67,13 +67,12 @@ class Chance:
             self.drawn = self.used = True
         elif visit:
             self.used = True
-        everywhere = (kind, owner)
-        if shared or everywhere in self._streams:
-            return self._streams.setdefault(everywhere, kind(f"{self._root}/{owner}"))
-        key = (kind, owner, visit)
-        stream = self._streams.get(key)
+        stream = self._streams.get((kind, owner))
         if stream is None:
-            stream = self._streams[key] = kind(f"{self._root}/{visit}/{owner}")
+            key, name = ((kind, owner), owner) if shared else ((kind, owner, visit), f"{visit}/{owner}")
+            stream = self._streams.get(key)
+            if stream is None:
+                stream = self._streams[key] = kind(f"{self._root}/{name}")
         return stream
 
 
@@ -88,20 +87,23 @@ def _owner(caller: FrameType | None) -> str:
     Only `tempfile` draws for itself: once in a process more than later.
     """
     while caller is not None:
-        if caller.f_code.co_filename == tempfile.__file__:
-            return "tempfile"
         where = origin(caller.f_code.co_filename)
-        if where is not Origin.PYTHON and where not in _FOR_CALLERS:
-            return "" if where is Origin.USER else str(where)
+        if where is PYTHON:
+            if caller.f_code.co_filename == tempfile.__file__:
+                return "tempfile"
+        elif where is USER:
+            return ""
+        elif where not in _FOR_CALLERS:
+            return str(where)
         caller = caller.f_back
-    return str(Origin.PYTHON)
+    return str(PYTHON)
 
 
 def _imported(caller: FrameType | None) -> ModuleType | None:
     """Return the module whose import the code belongs to, if it runs in one."""
     if not _IMPORTS_IN_PROGRESS:
         return None
-    while caller is not None and origin(caller.f_code.co_filename) is not Origin.HARNESS:
+    while caller is not None and origin(caller.f_code.co_filename) is not HARNESS:
         above = caller.f_back
         if caller.f_code.co_name != "<module>" or above is None:
             caller = above
@@ -115,7 +117,7 @@ def _imported(caller: FrameType | None) -> ModuleType | None:
 def _generator(kind: Callable[[str], Any], *, shared: bool = False) -> Any | None:
     """Return the generator that answers the caller of a replacement; None outside runs and for the harness itself."""
     chance, caller = _current, sys._getframe(2)
-    if chance is None or origin(caller.f_code.co_filename) is Origin.HARNESS:
+    if chance is None or origin(caller.f_code.co_filename) is HARNESS:
         return None
     module = _imported(caller)
     if module is None:

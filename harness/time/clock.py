@@ -27,7 +27,7 @@ from typing import Any, TypeVar
 from harness.errors import RunError
 from harness.time.idle import IdleWaiters
 from harness.time.real import real
-from harness.time.rebinding import Origin, current_visit, origin
+from harness.time.rebinding import USER, current_visit, origin
 from harness.time.sleepers import POLL_S, Sleepers
 from harness.units import PRECISION
 
@@ -93,7 +93,7 @@ class JumpingSelector(selectors.BaseSelector):
             return self._select_in_real_time(timeout)
         if self.sleepers.active:
             return self._select_beside_threads(timeout)
-        if self.held:
+        if self.holders > self.sleepers.yielded:  # no thread is restless here
             # The clock stands still: timers must not fire, callbacks that are ready (timeout 0) may run.
             return self._select_outside(timeout)
         if timeout == 0:
@@ -389,7 +389,7 @@ def unheld_work() -> str | None:
     """Return a sentence about a thread of the user's code that is at work although the clock moves, or None."""
     loop = asyncio.get_running_loop()
     frame = loop.sleepers.at_work() if isinstance(loop, VirtualTimeLoop) and loop.jumps else None
-    while frame is not None and origin(frame.f_code.co_filename) is not Origin.USER:
+    while frame is not None and origin(frame.f_code.co_filename) is not USER:
         frame = frame.f_back
     if frame is None:
         return None

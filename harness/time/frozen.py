@@ -17,25 +17,32 @@ from typing import Any, Final
 
 from harness.time.rebinding import Bindings, bind_names, origin_of
 
-_CLOCKS: Final = (
-    *((time, name) for name in dir(time) if callable(getattr(time, name))),
-    *((datetime, name) for name in ("date", "datetime")),
-)
 _WAITS: Final = (time, "sleep")
 """Libraries that replace only this one do not freeze the time, but run an event loop of their own."""
 
+Clocks = tuple[dict[str, Any], dict[str, Any]]
+"""The functions and classes that read the time, by name: those of `time` and of `datetime`."""
 
-def read_clocks() -> list[Any]:
+
+def read_clocks() -> Clocks:
     """Return the functions and classes that read the time."""
-    return [getattr(module, name, None) for module, name in _CLOCKS]
+    return vars(time).copy(), {"date": datetime.date, "datetime": datetime.datetime}
 
 
-def restore_clocks(saved: list[Any]) -> None:
+def restore_clocks(saved: Clocks) -> None:
     """Put back the functions and classes of `read_clocks` wherever others have replaced them."""
+    if read_clocks() == saved:  # the rule, and one comparison
+        return
     replaced: Bindings = {}
     libraries = set()
-    genuine = {id(value) for value in saved}
-    for (module, name), value in zip(_CLOCKS, saved, strict=True):
+    clocks = [
+        (module, name, value)
+        for module, names in zip((time, datetime), saved, strict=True)
+        for name, value in names.items()
+        if callable(value)
+    ]
+    genuine = {id(value) for _, _, value in clocks}
+    for module, name, value in clocks:
         found = getattr(module, name, None)
         if found is not value:
             setattr(module, name, value)

@@ -24,7 +24,7 @@ from types import FrameType, ModuleType
 from typing import Any, Final
 
 from harness.time.clock import VirtualTimeLoop
-from harness.time.rebinding import Origin, origin, rebind, when_imported
+from harness.time.rebinding import HARNESS, PYTHON, origin, rebind, when_imported
 
 _NANO: Final = 10**9
 _BASE_S: Final = 1000.0
@@ -89,9 +89,9 @@ class Readings:
         ident, filename = threading.get_ident(), caller.f_code.co_filename
         own = ident == self._thread or (self._loop is not None and self._loop.sleepers.concerns(ident))
         where = origin(filename)
-        if calls and (where is Origin.HARNESS or filename.startswith(_CALLING)):
+        if calls and (where is HARNESS or filename.startswith(_CALLING)):
             return own
-        return own and where not in (Origin.PYTHON, Origin.HARNESS)
+        return own and where not in (PYTHON, HARNESS)
 
 
 _current: Readings | None = None

@@ -28,6 +28,9 @@ class Origin(Enum):
     HARNESS = "harness"
 
 
+USER, PYTHON, HARNESS = Origin  # by these names, since Python takes long to find a member by its class
+
+
 _RUNNERS: Final = frozenset({"_pytest", "pytest", "pluggy", "xdist", "execnet", "rich", "click"})
 """Packages that run the harness or show its progress, and measure in real time what it does."""
 _PACKAGES: Final = ("site-packages", "dist-packages")
@@ -39,15 +42,15 @@ _HARNESS: Final = f"{Path(__file__).parents[1]}/"
 def origin(filename: str) -> Origin | str:
     """Return the origin of the code in a file (`co_filename`); for a library the name of its package."""
     if filename.startswith(_HARNESS):
-        return Origin.HARNESS
+        return HARNESS
     parts = filename.replace("\\", "/").split("/")
     for folder in _PACKAGES:
         if folder in parts[:-1]:
             package = parts[parts.index(folder) + 1].removesuffix(".py")
-            return Origin.HARNESS if package in _RUNNERS else package
+            return HARNESS if package in _RUNNERS else package
     if filename.startswith((*_PYTHON, "<")):  # also code that was generated, of a dataclass, say
-        return Origin.PYTHON
-    return Origin.USER
+        return PYTHON
+    return USER
 
 
 def origin_of(module: ModuleType) -> Origin | str:
@@ -85,7 +88,7 @@ def bind_replacements() -> None:
 def bind_names(bindings: Bindings, *, everywhere: bool = False) -> None:
     """Bind names of modules that are bound to an object to the one in its place; in Python's own if `everywhere`."""
     for module in list(sys.modules.values()):
-        if everywhere or origin_of(module) not in (Origin.PYTHON, Origin.HARNESS):
+        if everywhere or origin_of(module) not in (PYTHON, HARNESS):
             found = [(name, id(value)) for name, value in [*vars(module).items()] if id(value) in bindings]
             for name, bound in found:
                 setattr(module, name, bindings[bound][1])

@@ -15,6 +15,7 @@ from harness.scenario.real_limit import progress
 
 _FIRST: Final = ("status", "unused", "error", "interrupt")
 """Checks of the end of the run, which explains most of what follows."""
+_KEYS: Final = {*CHECKS, *(check.option for check in CHECKS.values())}
 _ORDER: Final = (*_FIRST, *(key for key in CHECKS if key not in _FIRST))
 
 
@@ -66,10 +67,7 @@ def _parts(values: Mapping[str, Any]) -> Iterator[_Part]:
             yield from (_Part(key, item, index) for index, item in enumerate(values.get(key, ())))
         elif key in values:
             yield _Part(key, values[key])
-    options = {check.option for check in CHECKS.values()}
-    yield from (
-        _Part(key, value) for key, value in values.items() if key not in CHECKS and key not in options
-    )
+    yield from (_Part(key, value) for key, value in values.items() if key not in _KEYS)
 
 
 def _results(part: _Part, expect: Expectations, observed: Observation) -> Iterator[CheckResult]:
