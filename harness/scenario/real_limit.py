@@ -120,6 +120,7 @@ def real_limit(seconds: float | None, running: Callable[[], tuple[str, str | Non
             raise
     finally:
         alarm.stop()
+        alarm.ring = lambda _: None  # the other one refers to the alarm
     if exceeded is not None:
         exceeded.left_behind = _abandon_threads(set(threading.enumerate()) - threads)
         raise exceeded

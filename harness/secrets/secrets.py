@@ -6,6 +6,7 @@ import copy
 import json
 import re
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from functools import cached_property
 from typing import Any, Final, TypeVar
 
 import orjson
@@ -72,7 +73,12 @@ class Secrets:
 
     def _use(self, known: KnownValues) -> None:
         self._known = known
-        self._urls = URLScrubber(known, self.string)
+        self.__dict__.pop("_urls", None)
+
+    @cached_property
+    def _urls(self) -> URLScrubber:
+        """Made for the first URL only, as it refers back to this object: a cycle for the garbage collector."""
+        return URLScrubber(self._known, self.string)
 
     def add(self, environment: Mapping[str, str]) -> None:
         """Add variables from a public source, such as a manifest: they are only secret by their names."""

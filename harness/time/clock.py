@@ -265,6 +265,11 @@ class VirtualTimeLoop(asyncio.SelectorEventLoop):
         finally:
             self._jumping.real_time -= 1
 
+    def close(self) -> None:
+        """Close the loop. Nothing refers back to it any more, so that it is freed without the garbage collector."""
+        super().close()
+        self.sleepers.wake_loop = lambda: None
+
     def shutdown_asyncgens(self) -> Any:
         """Return the work of closing generators that were left open; None if there are none."""
         return super().shutdown_asyncgens() if self._asyncgens else None  # type: ignore[attr-defined]

@@ -1,8 +1,10 @@
 """Virtual time: sleeping takes no real time, and real work holds the clock."""
 
 import asyncio
+import gc
 import socket
 import threading
+import weakref
 from concurrent.futures import Executor, Future, ThreadPoolExecutor
 from typing import Any
 
@@ -21,6 +23,18 @@ def run(main: Any) -> Any:
 
 def now() -> Any:
     return asyncio.get_running_loop().time()
+
+
+def test_a_closed_loop_is_freed_without_the_garbage_collector() -> None:
+    gc.disable()
+    try:
+        loop = VirtualTimeLoop()
+        freed = weakref.ref(loop)
+        loop.close()
+        del loop
+        assert freed() is None
+    finally:
+        gc.enable()
 
 
 def test_a_day_of_sleep_passes_at_once() -> None:

@@ -131,15 +131,15 @@ def _holds_component(annotation: Any, metadata: Sequence[Any]) -> bool:
 def inner_first(root: Component) -> list[Component]:
     """Return a component and all components in it, each once, nested ones first."""
     found: dict[Component, None] = {}
-
-    def visit(component: Component) -> None:
-        if component not in found:
-            for part in component.parts():
-                visit(part)
-            found[component] = None
-
-    visit(root)
+    _find(root, found)
     return list(found)
+
+
+def _find(component: Component, found: dict[Component, None]) -> None:
+    if component not in found:
+        for part in component.parts():
+            _find(part, found)
+        found[component] = None
 
 
 # ------------------------------------------------------------------ inputs and outputs
