@@ -54,7 +54,27 @@ class Chance:
         self._root = root
         self._streams: dict[Any, Any] = {}
         self._forks = itertools.count(1)
-        self.drawn = self.used = False
+        self._numpy: _SharedNumpy | None = None
+        self._drawn = self._used = False
+
+    @property
+    def drawn(self) -> bool:
+        return self._drawn or (self._numpy is not None and self._numpy.moved)
+
+    @property
+    def used(self) -> bool:
+        return self._used or self.drawn
+
+    def seed_numpy(self) -> None:
+        """Seed the generator that all users of numpy share, if numpy was imported."""
+        module = sys.modules.get("numpy.random.mtrand")
+        if module is not None and hasattr(module, "_rand"):
+            self._numpy = _SharedNumpy(module._rand, f"{self._root}/numpy")
+
+    def release_numpy(self) -> None:
+        """Give that generator the state that it had."""
+        if self._numpy is not None:
+            self._numpy.restore()
 
     def fork(self) -> Chance:
         """Return the streams of a child process, which draws nothing that this one or another child draws."""
@@ -64,9 +84,9 @@ class Chance:
         """Return the generator of a kind for a package, in the current visit or, after `shared`, in all visits."""
         visit = current_visit.get()
         if not owner:
-            self.drawn = self.used = True
+            self._drawn = True
         elif visit:
-            self.used = True
+            self._used = True
         stream = self._streams.get((kind, owner))
         if stream is None:
             key, name = ((kind, owner), owner) if shared else ((kind, owner, visit), f"{visit}/{owner}")
@@ -74,6 +94,27 @@ class Chance:
             if stream is None:
                 stream = self._streams[key] = kind(f"{self._root}/{name}")
         return stream
+
+
+class _SharedNumpy:
+    """The generator behind numpy's functions, which libraries reach by its name: `numpy.random.mtrand._rand`."""
+
+    def __init__(self, generator: Any, key: str) -> None:
+        self._generator, self._before = generator, generator.get_state()
+        generator.seed(random.Random(key).getrandbits(32))
+        self._seeded = self._place()
+
+    def _place(self) -> tuple[Any, ...]:
+        _, words, *rest = self._generator.get_state()
+        return (words[0], *rest)
+
+    @property
+    def moved(self) -> bool:
+        """Something was drawn from it."""
+        return self._place() != self._seeded
+
+    def restore(self) -> None:
+        self._generator.set_state(self._before)
 
 
 _current: Chance | None = None
@@ -154,14 +195,19 @@ def _seed(original: Callable[..., None]) -> Callable[..., None]:
     return seed
 
 
-def _method(kind: Callable[[str], Any], name: str) -> Callable[[Any], Callable[..., Any]]:
-    """Return a maker of replacements for a function of a module that is a method of its shared generator."""
+def _method(kind: Callable[[str], Any], name: str, both: bool) -> Callable[[Any], Callable[..., Any]]:
+    """Return a maker of replacements for a function of a module that is a method of its shared generator.
+
+    With `both`, setting its state also sets that of the shared generator, which the run gives back at its end.
+    """
 
     def make(original: Callable[..., Any]) -> Callable[..., Any]:
         def drawn(*args: Any, **named: Any) -> Any:
             if _current is not None and name == "seed" and args in ((), (None,)) and not named:
                 return None  # real entropy is what it asks for
             generator = _generator(kind, shared=name in _RESEEDING)
+            if both and generator is not None and name in _RESEEDING:
+                original(*args, **named)
             return original(*args, **named) if generator is None else getattr(generator, name)(*args, **named)
 
         return drawn
@@ -169,16 +215,20 @@ def _method(kind: Callable[[str], Any], name: str) -> Callable[[Any], Callable[.
     return make
 
 
-def _rebind_methods(module: ModuleType, shared: Any, kind: Callable[[str], Any]) -> None:
+def _rebind_methods(
+    module: ModuleType, shared: Any, kind: Callable[[str], Any], *, both: bool = False
+) -> None:
     names = [name for name, value in vars(module).items() if getattr(value, "__self__", None) is shared]
-    rebind(module, [(name, _method(kind, name)) for name in names])
+    rebind(module, [(name, _method(kind, name, both)) for name in names])
 
 
 def _numpy(module: ModuleType) -> None:
     def state(key: str) -> Any:
         return module.RandomState(random.Random(key).getrandbits(32))
 
-    _rebind_methods(module, module.mtrand._rand, state)
+    _rebind_methods(module, module.mtrand._rand, state, both=True)
+    if _current is not None:
+        _current.seed_numpy()
 
 
 def _uuid_utils(module: ModuleType) -> None:
@@ -250,10 +300,12 @@ def seeded_chance(seed: int, scenario: str) -> Iterator[Chance]:
     global _current
     replace_sources()
     before, _current = _current, Chance(f"{seed}/{scenario}")
+    _current.seed_numpy()
     names_before = tempfile._name_sequence  # type: ignore[attr-defined]
     tempfile._name_sequence = _TemporaryNames(f"{seed}/{scenario}/tempfile")  # type: ignore[attr-defined]
     try:
         yield _current
     finally:
+        _current.release_numpy()
         _current = before
         tempfile._name_sequence = names_before  # type: ignore[attr-defined]

@@ -135,17 +135,6 @@ def _umask() -> int:
     return mask
 
 
-def _numpy_random() -> Any:
-    """Return the state of numpy's shared generator, which libraries also reach by `numpy.random.mtrand._rand`."""
-    numpy = sys.modules.get("numpy")
-    return numpy.random.get_state() if numpy is not None else None
-
-
-def _restore_numpy_random(saved: Any) -> None:
-    if saved is not None:
-        sys.modules["numpy"].random.set_state(saved)
-
-
 _SIGNALS: Final = [
     one.value for one in signal.Signals if one.name not in ("SIGKILL", "SIGSTOP", "SIGRTMIN", "SIGRTMAX")
 ]
@@ -210,7 +199,6 @@ PROCESS_STATE: Final = (
     StateItem("signal handlers", _handlers, _restore_handlers),
     StateItem("warning filters", _save_warnings, lambda filters: filters.__exit__(None, None, None)),
     StateItem("logging", _logging, _restore_logging),
-    StateItem("numpy's random", _numpy_random, _restore_numpy_random),
     StateItem("decimal context", lambda: decimal.getcontext().copy(), decimal.setcontext),
     _value("locale", lambda: locale.setlocale(locale.LC_ALL), partial(locale.setlocale, locale.LC_ALL)),
     _value("time-out of sockets", socket.getdefaulttimeout, socket.setdefaulttimeout),

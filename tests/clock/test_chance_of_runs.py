@@ -82,6 +82,28 @@ def test_a_generator_that_code_seeds_gives_what_that_seed_gives(run: Run) -> Non
     assert drawn(run, "import random\nrandom.seed(7)\nreturn {'n': random.random()}") == {"n": expected}
 
 
+SHARED = "import numpy as np\nSEED\nreturn {'n': float(np.random.mtrand._rand.random())}"
+
+
+def test_the_generator_that_users_of_numpy_share_is_seeded(run: Run) -> None:
+    import numpy as np
+
+    before = np.random.get_state()[1].tolist()
+    body = SHARED.replace("SEED", "")
+    first = run(body)
+    np.random.seed(5)  # as another process would differ
+    assert read(run(body)) == read(first)
+    assert first.varies
+    assert drawn(run, body, seed=1) != read(first)
+    assert not run("import numpy\nreturn {}", name="other").varies
+    expected = np.random.RandomState(7).random()
+    assert drawn(run, SHARED.replace("SEED", "np.random.seed(7)")) == {"n": expected}
+    np.random.seed(5)
+    after = np.random.get_state()[1].tolist()
+    drawn(run, body)
+    assert np.random.get_state()[1].tolist() == after != before
+
+
 def test_what_a_module_draws_while_it_is_imported_depends_on_its_name_alone(run: Run, tmp_path: Path) -> None:
     (tmp_path / "drawing_module.py").write_text("import uuid\nID = str(uuid.uuid4())\n", encoding="utf-8")
     head, body = "import drawing_module", "return {'id': drawing_module.ID}"
