@@ -18,6 +18,7 @@ from harness.engine.standstill import Simulation
 from harness.errors import RunError, WorldError
 from harness.graph.events import EventGraph
 from harness.graph.model import Graph, State
+from harness.graph.native import NativeGraph
 from harness.graph.to_json import error_text, to_json
 
 
@@ -200,6 +201,10 @@ def _scheduler(run: RunContext, single: bool) -> Scheduler:
         from harness.engine.event import EventScheduler
 
         return EventScheduler(run, run.graph)
+    if isinstance(run.graph, NativeGraph):
+        from harness.engine.native import NativeScheduler
+
+        return NativeScheduler(run, run.graph)
     from harness.engine.superstep import SuperstepScheduler
 
     return SuperstepScheduler(run, single=single)

@@ -68,6 +68,16 @@ class RealEffect:
         return ended - began - covered
 
 
+    @contextmanager
+    def current(self) -> Iterator[None]:
+        """Own the requests that are made inside, in this context."""
+        token = _current.set(self)
+        try:
+            yield
+        finally:
+            _current.reset(token)
+
+
 _current: ContextVar[RealEffect | None] = ContextVar("_current", default=None)
 _under_way: Final[list[RealEffect]] = []
 _preparations: Final[list[Callable[[], object]]] = []
@@ -131,6 +141,11 @@ async def _spend(seconds: float) -> None:
             await asyncio.sleep(seconds)
         finally:
             passed.abandon()
+
+
+def current_effect() -> RealEffect | None:
+    """Return the effect of the current context."""
+    return _current.get()
 
 
 def current_effects() -> list[RealEffect]:
