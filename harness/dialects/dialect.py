@@ -166,7 +166,14 @@ def _methods(protocol: type) -> Mapping[str, Any]:
 
 
 _REQUIRED: Final = _methods(Dialect)
-_PROTOCOLS: Final = (Dialect, SupportsScenarios, SupportsTunables, SupportsFragments, SupportsObjects, SupportsEvolution)
+_PROTOCOLS: Final = (
+    Dialect,
+    SupportsScenarios,
+    SupportsTunables,
+    SupportsFragments,
+    SupportsObjects,
+    SupportsEvolution,
+)
 METHODS: Final = {name: method for each in _PROTOCOLS for name, method in _methods(each).items()}
 """The methods of a dialect, required and optional."""
 

@@ -201,7 +201,7 @@ class LoadRequest:
     changes: Changes = field(default_factory=Changes)
     components: Mapping[str, str] = field(default_factory=dict)
     components_at: Mapping[str, Span] = field(default_factory=dict, compare=False, repr=False)
-    invocation: Invocation = Invocation()
+    invocation: Invocation = field(default_factory=Invocation)
     stamps: dict[Path, Stamp | None] = field(default_factory=dict, compare=False, repr=False)
 
     @property

@@ -17,6 +17,7 @@ from langgraph.types import Command
 from langsmith import tracing_context
 
 from harness.engine.context import RunContext
+from harness.engine.native_tools import wrap_tools
 from harness.engine.native_visits import Visits, observed
 from harness.engine.pauses import Question, Replay
 from harness.engine.scheduler import People
@@ -42,7 +43,9 @@ class _ByCopy:
 def _copied(value: Any) -> Any:
     try:
         return copy.deepcopy(value)
-    except Exception:  # a client, a lock: LangGraph would fail to store it, and an app without a checkpointer works
+    except (
+        Exception
+    ):  # a client, a lock: LangGraph would fail to store it, and an app without a checkpointer works
         return value
 
 
@@ -50,6 +53,7 @@ class NativeScheduler:
     """Runs one thread of an app's graph."""
 
     def __init__(self, run: RunContext, graph: NativeGraph) -> None:
+        wrap_tools()
         run.stops = (*run.stops, GraphBubbleUp)
         self.state: State = {}
         self.pending: dict[str, Question] = {}
@@ -129,7 +133,9 @@ class NativeScheduler:
                 self.pending[each.id] = Question(Replay(node), each.value)
         if found.next and not self.pending:
             before = sorted(self._graph.pause_before.intersection(found.next))
-            when, nodes = ("before", before) if before else ("after", self._visits.last_of(self._graph.pause_after))
+            when, nodes = (
+                ("before", before) if before else ("after", self._visits.last_of(self._graph.pause_after))
+            )
             self.pending[BREAKPOINT] = Question(Replay(", ".join(nodes)), None, breakpoint=True)
             self._run.record("pause", when=when, nodes=nodes)
 
@@ -156,4 +162,3 @@ def _mapping(state: Any) -> State:
     if hasattr(state, "model_dump") or hasattr(state, "__dataclass_fields__"):
         return dict(vars(state))
     return {"value": state} if state is not None else {}
-

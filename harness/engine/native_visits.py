@@ -1,15 +1,17 @@
 """Observes the tasks of LangGraph while an app's own graph runs: visits, their updates, routes, pauses and failures.
 
 LangGraph executes every task of every graph - nodes, nodes of graphs inside nodes, graphs that a node or a tool
-invokes, `@task`s - through `arun_with_retry`, or `run_with_retry` inside a blocking `invoke`. Both are wrapped once in
-a process; outside of runs they do what they did. The wrapper makes the visit the effect that owns the requests of its
-code. Callbacks and the streams of LangGraph show starts and ends, but cannot own requests.
+invokes, `@task`s - through `arun_with_retry`, or `run_with_retry` inside a blocking `invoke`. Both are wrapped once
+in a process; outside of runs they do what they did. The wrapper makes the visit the effect that owns the requests of
+its code. Callbacks and the streams of LangGraph show starts and ends, but cannot own requests.
 """
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from contextvars import ContextVar
 from functools import cache
 from typing import Any, Final
 
@@ -18,12 +20,14 @@ from langgraph.pregel import _runner
 from langgraph.types import Command, Send
 
 from harness.engine.context import RunContext
+from harness.engine.pauses import Replay
 from harness.errors import WorldError
 from harness.graph.effects import Effect
 from harness.graph.model import END, GOTO, START
 from harness.graph.native import NativeGraph
 from harness.graph.to_json import error_text, to_json
 from harness.interception.real_effects import RealEffect, current_effect, within_effect
+from harness.time.blocking import without_waiting
 from harness.time.rebinding import current_visit
 from harness.units import PRECISION
 
@@ -38,17 +42,35 @@ class Visits:
     Attributes:
         asking: the innermost node of each interrupt, by its id.
         paused: ids of tasks that paused.
+        replays: what goes on when a task is re-run after a pause, by the id of the task.
     """
 
     def __init__(self, run: RunContext, graph: NativeGraph) -> None:
         self.run = run
+        self._loop: Any = asyncio.get_running_loop()
         self.labels = {(edge.source, edge.target): edge.label for edge in graph.edges}
         self.order = {node.name: rank for rank, node in enumerate(graph.nodes)}
         self.asking: dict[str, str] = {}
         self.paused: set[str] = set()
+        self.replays: dict[str, Replay] = {}
         self.invocation = 0
         self._steps: dict[Any, list[str]] = {}
         self._calls_running = self._calls_group = 0
+
+    def sleep(self, seconds: float) -> None:
+        """Sleep in virtual time, in any thread."""
+        self._loop.sleep(seconds)
+
+    async def perform(self, effect: Effect) -> Any:
+        """Perform an effect of the app's code, which carries its node."""
+        return await self.run.perform(effect, _state(), effect.node, self._replay())
+
+    def perform_blocking(self, effect: Effect) -> Any:
+        """Do the same in a thread, or in code that blocks the loop."""
+        return without_waiting(self.perform(effect), self.sleep)
+
+    def _replay(self) -> Replay | None:
+        return self.replays.setdefault(task, Replay("")) if (task := _task.get()) else None
 
     def begin_invocation(self) -> None:
         """Note that LangGraph is invoked once more."""
@@ -81,6 +103,18 @@ class Visits:
 
 
 _active: Visits | None = None
+_task: ContextVar[str] = ContextVar("_task", default="")
+"""The id of the task that runs."""
+
+
+def active_visits() -> Visits | None:
+    """Return the visits of the run in progress, if an app runs in it."""
+    return _active
+
+
+def _state() -> Mapping[str, Any]:
+    owner = current_effect()
+    return owner.state if owner is not None else {}
 
 
 @contextmanager
@@ -110,7 +144,7 @@ def _wrap() -> None:
             return result
         visit = _Visit(visits, task)
         visit.begin()
-        token = current_visit.set(visit.number)
+        token, of_task = current_visit.set(visit.number), _task.set(task.id)
         try:
             result = await within_effect(lambda: really(task, *args, **options), visit.effect, visit.state)
         except BaseException as error:
@@ -118,6 +152,7 @@ def _wrap() -> None:
             raise
         finally:
             current_visit.reset(token)
+            _task.reset(of_task)
         visit.end()
         return result
 
@@ -131,7 +166,7 @@ def _wrap() -> None:
             return result
         visit = _Visit(visits, task)
         visit.begin()
-        token = current_visit.set(visit.number)
+        token, of_task = current_visit.set(visit.number), _task.set(task.id)
         try:
             with visit.owning():
                 result = really_blocking(task, *args, **options)
@@ -140,6 +175,7 @@ def _wrap() -> None:
             raise
         finally:
             current_visit.reset(token)
+            _task.reset(of_task)
         visit.end()
         return result
 
@@ -206,9 +242,7 @@ class _Visit:
     def end(self) -> None:
         """Record the update, and the routes that it leads to."""
         self._end_call()
-        update = {
-            channel: value for channel, value in self._task.writes if not channel.startswith(_HIDDEN)
-        }
+        update = {channel: value for channel, value in self._task.writes if not channel.startswith(_HIDDEN)}
         snapshot = self._run.simulation.trace.snapshot(to_json(update))
         self._record("node_end", node=self._task.name, update=snapshot, latency=self._latency)
         if not self._is_call:
@@ -270,5 +304,3 @@ def _targets(command: Command[Any]) -> Sequence[str]:
     goto = command.goto
     targets = goto if isinstance(goto, (list, tuple)) else [goto]
     return [target.node if isinstance(target, Send) else str(target) for target in targets]
-
-

@@ -6,7 +6,6 @@ context belongs to all effects in progress.
 
 from __future__ import annotations
 
-import asyncio
 from collections.abc import Awaitable, Callable, Iterator, Mapping
 from contextlib import contextmanager
 from contextvars import ContextVar
@@ -17,6 +16,7 @@ from typing import Any, Final, NoReturn
 
 from harness.errors import HarnessError
 from harness.graph.effects import Effect
+from harness.time.blocking import wait
 from harness.time.paced import RealWork
 from harness.time.real import real
 from harness.units import MEASURED_PRECISION
@@ -66,7 +66,6 @@ class RealEffect:
                 (min([began, *(a for a, _ in touching)]), max([ended, *(b for _, b in touching)]))
             )
         return ended - began - covered
-
 
     @contextmanager
     def current(self) -> Iterator[None]:
@@ -138,7 +137,7 @@ async def _spend(seconds: float) -> None:
     if seconds:
         passed = RealWork(passed=seconds)
         try:
-            await asyncio.sleep(seconds)
+            await wait(seconds)
         finally:
             passed.abandon()
 

@@ -17,8 +17,8 @@ from typing import TYPE_CHECKING, Any, Final
 from harness.dialects.request import Changes, LoadRequest
 from harness.errors import Problem, Span
 from harness.graph.model import Graph, Rerun
-from harness.graph.native import Invocation, StoredItem
 from harness.graph.names import has_caller
+from harness.graph.native import Invocation, StoredItem
 from harness.settings import RecordMode, Settings
 from harness.source.display import did_you_mean
 from harness.source.document import real_path, relative_path, shown_path

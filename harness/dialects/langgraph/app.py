@@ -1,4 +1,4 @@
-"""Importing what a manifest names, and turning it into LangGraph's `Pregel`: graphs, factories, any other callable."""
+"""Importing what a manifest names, and making a `Pregel` of it: of graphs, factories and any other callable."""
 
 from __future__ import annotations
 
@@ -98,7 +98,8 @@ def _module(target: Target, folders: tuple[str, ...]) -> ModuleType:
             return importlib.import_module(name)
     name = "_".join(file.with_suffix("").parts[-2:])
     spec = importlib.util.spec_from_file_location(name, file)
-    assert spec is not None and spec.loader is not None
+    assert spec is not None
+    assert spec.loader is not None
     module = sys.modules[name] = importlib.util.module_from_spec(spec)
     spec.loader.exec_module(module)
     return module
@@ -151,7 +152,8 @@ def graph_of(found: Any, target: Target, invocation: Invocation, named_at: Span 
         except BaseException as error:
             raise import_error(target, error, named_at) from error
         if not _is_graph(made):
-            text = f"{target.shown} is called without input, as it makes a graph, and it returned {type(made).__name__}"
+            kind = type(made).__name__
+            text = f"{target.shown} is called without input, as it makes a graph, and it returned {kind}"
             hint = "if it is the agent itself, write `dialect: python`"
             raise ManifestError(Problem("not-a-graph", text, named_at, hint))
     if hasattr(made, "bound") and not hasattr(made, "nodes") and _is_graph(made.bound):
@@ -225,7 +227,9 @@ def graph_of_callable(agent: Any, name: str) -> Any:
         getattr(function, "__call__", None)  # noqa: B004
     )
 
-    def arguments(state: Called, config: RunnableConfig, runtime: Runtime[Any]) -> tuple[list[Any], dict[str, Any]]:
+    def arguments(
+        state: Called, config: RunnableConfig, runtime: Runtime[Any]
+    ) -> tuple[list[Any], dict[str, Any]]:
         given = {
             "config": config,
             "context": runtime.context,

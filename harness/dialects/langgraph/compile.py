@@ -73,7 +73,9 @@ def _app(request: LoadRequest) -> _App:
     name = request.agent or next(iter(graphs))
     if name not in graphs:
         text = f"{path.name} has no graph '{name}'"
-        raise ManifestError(Problem("unknown-agent", text, request.agent_at, did_you_mean(name, list(graphs))))
+        raise ManifestError(
+            Problem("unknown-agent", text, request.agent_at, did_you_mean(name, list(graphs)))
+        )
     if request.agent is None and len(graphs) > 1:
         text = f"{path.name} has {len(graphs)} graphs, and nothing says which one runs"
         hint = f"agent: one of {', '.join(graphs)}"
@@ -88,7 +90,9 @@ def _app(request: LoadRequest) -> _App:
     if target.file is not None and not target.file.is_file():
         raise ManifestError(Problem("missing-file", f"file '{where}' does not exist", at))
     dependencies = document.value.get("dependencies") or ()
-    folders = tuple(path.parent / each for each in dependencies if isinstance(each, str) and each.startswith("."))
+    folders = tuple(
+        path.parent / each for each in dependencies if isinstance(each, str) and each.startswith(".")
+    )
     env = document.value.get("env")
     # A text names a .env file, which has real keys: it is not read.
     given = {key: str(value) for key, value in env.items()} if isinstance(env, dict) else {}
@@ -160,6 +164,7 @@ def _edges(compiled: Any) -> Iterator[Edge]:
 def _vocabulary(compiled: Any, name: str, app: _App, request: LoadRequest) -> Vocabulary:
     inside: dict[str, list[NestedGraph]] = {}
     for node, inner in compiled.get_subgraphs():
+
         def nested(inner: Any = inner, node: str = node) -> NativeGraph:
             return _described(inner, node, "langgraph", app, request)
 
@@ -205,4 +210,3 @@ def _finish_for(compiled: Any, dialect: str) -> Any:
 
 async def _never(*_: Any) -> Any:
     raise AssertionError("LangGraph runs the nodes itself")
-
