@@ -17,6 +17,7 @@ from langgraph.types import Command
 from langsmith import tracing_context
 
 from harness.engine.context import RunContext
+from harness.engine.native_models import wrap_models
 from harness.engine.native_tools import wrap_tools
 from harness.engine.native_visits import Visits, observed
 from harness.engine.pauses import Question, Replay
@@ -54,6 +55,7 @@ class NativeScheduler:
 
     def __init__(self, run: RunContext, graph: NativeGraph) -> None:
         wrap_tools()
+        wrap_models()
         run.stops = (*run.stops, GraphBubbleUp)
         self.state: State = {}
         self.pending: dict[str, Question] = {}

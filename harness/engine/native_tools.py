@@ -13,10 +13,9 @@ from typing import Any
 
 from langchain_core.tools import BaseTool
 
-from harness.engine.native_visits import active_visits
+from harness.engine.native_visits import active_visits, current_node
 from harness.graph.effects import ToolCall
 from harness.graph.to_json import to_json
-from harness.interception.real_effects import current_effect
 
 
 @cache
@@ -83,11 +82,9 @@ def _awaiting(tool: BaseTool, really: Callable[..., Any]) -> Callable[..., Any]:
 
 
 def _effect(tool: BaseTool, args: Any, named: Mapping[str, Any], real: Any) -> ToolCall:
-    owner = current_effect()
-    node = owner.effect.node if owner is not None and owner.effect is not None else ""
     visible = _parameters(tool)
     given = dict(zip(visible, args, strict=False)) | {key: named[key] for key in visible if key in named}
-    return ToolCall(node=node, name=tool.name, args=to_json(given), native=True, real=real)
+    return ToolCall(node=current_node(), name=tool.name, args=to_json(given), native=True, real=real)
 
 
 def _parameters(tool: BaseTool) -> list[str]:

@@ -117,6 +117,12 @@ def _state() -> Mapping[str, Any]:
     return owner.state if owner is not None else {}
 
 
+def current_node() -> str:
+    """Return the path of the innermost node whose code runs."""
+    owner = current_effect()
+    return owner.effect.node if owner is not None and owner.effect is not None else ""
+
+
 @contextmanager
 def observed(visits: Visits) -> Iterator[None]:
     """Record what LangGraph does inside."""
@@ -146,7 +152,9 @@ def _wrap() -> None:
         visit.begin()
         token, of_task = current_visit.set(visit.number), _task.set(task.id)
         try:
-            result = await within_effect(lambda: really(task, *args, **options), visit.effect, visit.state)
+            result = await within_effect(
+                lambda: really(task, *args, **options), visit.effect, visit.state, sleep=visits.sleep
+            )
         except BaseException as error:
             visit.fail(error)
             raise
@@ -192,8 +200,7 @@ class _Visit:
     def __init__(self, visits: Visits, task: Any) -> None:
         self._visits, self._run, self._task = visits, visits.run, task
         self._is_call = bool(task.path) and type(task.path[-1]).__name__ == "Call"
-        around = current_effect()
-        outer = around.effect.node if around is not None and around.effect is not None else ""
+        outer = current_node()
         if self._is_call:  # a `@task` stands beside the function that calls it
             outer = outer.rpartition("/")[0]
         self.graph = f"{outer}/" if outer else ""
@@ -224,7 +231,7 @@ class _Visit:
     @contextmanager
     def owning(self) -> Iterator[None]:
         """Own the requests that the code inside makes, in this thread."""
-        outer, real = current_effect(), RealEffect(self.effect, self.state)
+        outer, real = current_effect(), RealEffect(self.effect, self.state, sleep=self._visits.sleep)
         with real.current():
             try:
                 yield

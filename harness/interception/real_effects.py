@@ -41,6 +41,7 @@ class RealEffect:
     number   number of the effect in the order of their starts
     owed_s   time used by clients without an event loop by which virtual time has not advanced yet, in seconds
     refused  the error for a request that could not be answered
+    sleep    lets a client without an event loop wait in virtual time; None: what it waits is owed
     """
 
     effect: Effect | None = None
@@ -48,6 +49,7 @@ class RealEffect:
     number: int = field(default_factory=count(1).__next__)
     owed_s: float = 0.0
     refused: HarnessError | None = None
+    sleep: Callable[[float], None] | None = None
     _lock: Lock = field(default_factory=Lock)
     _charged: list[tuple[float, float]] = field(default_factory=list)
 
@@ -94,7 +96,11 @@ def before_first_effect(prepare: Callable[[], object]) -> Iterator[None]:
 
 
 async def within_effect(
-    work: Callable[[], Awaitable[Any]], effect: Effect | None = None, state: Mapping[str, Any] | None = None
+    work: Callable[[], Awaitable[Any]],
+    effect: Effect | None = None,
+    state: Mapping[str, Any] | None = None,
+    *,
+    sleep: Callable[[float], None] | None = None,
 ) -> Any:
     """Return the result of `work`, which performs `effect`. Its HTTP requests, also in threads, take virtual time.
 
@@ -103,7 +109,9 @@ async def within_effect(
     """
     while _preparations:
         _preparations.pop()()
-    real = RealEffect(effect, state or {})
+    outer = _current.get()
+    sleep = sleep or (outer.sleep if outer is not None else None)
+    real = RealEffect(effect, state or {}, sleep=sleep)
     token = _current.set(real)
     try:
         value = await _perform(work, real)
@@ -158,6 +166,16 @@ def owe(seconds: float) -> None:
     effects = current_effects()
     if len(effects) == 1:
         effects[0].owe(seconds)
+
+
+def wait_blocking(seconds: float) -> None:
+    """Let the current effect wait in code without an event loop: at once, or when it ends."""
+    effects = current_effects()
+    if len(effects) == 1 and effects[0].sleep is not None:
+        if seconds:
+            effects[0].sleep(seconds)
+    else:
+        owe(seconds)
 
 
 def charge_since(began: float) -> float:

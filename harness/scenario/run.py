@@ -25,6 +25,7 @@ from harness.dialects.load import load_graph
 from harness.errors import CassetteError, FormatError, HarnessError, Problem, SourceError
 from harness.graph.model import Graph
 from harness.graph.narration import narration
+from harness.graph.native import NativeGraph
 from harness.interception.intercept import intercepted_from_first_effect
 from harness.scenario.evaluation import outcome_of, skipped_outcome, unjudged_outcome
 from harness.scenario.model import Scenario, absent_variables, import_folders, load_request, without_mutator
@@ -237,7 +238,8 @@ def run_once(
             world = ScriptedWorld(spec, seed=seed, folders=folders, backend=backend)
             prices = PriceList(settings.prices)
             upstream = backend.interceptor if backend is not None else None
-            requests = ToolRequests(world, ChainMap(dict(scenario.env), os.environ), upstream)
+            known = ChainMap(dict(scenario.env), os.environ)
+            requests = ToolRequests(world, known, upstream, of_app=isinstance(graph, NativeGraph))
             with (
                 _intercepted(requests, scenario, backend),
                 marked_interrupts(),
