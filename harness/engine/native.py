@@ -28,6 +28,7 @@ from harness.graph.native import NativeGraph
 
 BREAKPOINT: Final = "breakpoint"
 """The id of the question for a static breakpoint. Interrupts have LangGraph's ids."""
+_MOST_ITEMS: Final = 100_000
 _INTERRUPT: Final = "__interrupt__"
 
 
@@ -141,9 +142,9 @@ class NativeScheduler:
             self.pending[BREAKPOINT] = Question(Replay(", ".join(nodes)), None, breakpoint=True)
             self._run.record("pause", when=when, nodes=nodes)
 
-    async def stored(self) -> list[dict[str, Any]]:
-        """Return the items of the store as JSON data."""
-        found = await self.store.asearch((), limit=10_000)
+    def stored(self) -> list[dict[str, Any]]:
+        """Return the items of the store."""
+        found = self.store.search((), limit=_MOST_ITEMS)
         return [{"namespace": list(each.namespace), "key": each.key, "value": each.value} for each in found]
 
 

@@ -89,5 +89,5 @@ def _effect(tool: BaseTool, args: Any, named: Mapping[str, Any], real: Any) -> T
 
 def _parameters(tool: BaseTool) -> list[str]:
     """Return the names of the arguments that a model sees."""
-    schema = tool.tool_call_schema
+    schema: Any = tool.tool_call_schema
     return list(schema.get("properties", ()) if isinstance(schema, dict) else schema.model_fields)

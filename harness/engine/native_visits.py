@@ -146,7 +146,8 @@ def observed(visits: Visits) -> Iterator[None]:
 @cache
 def _wrap() -> None:
     """Wrap the functions through which LangGraph runs tasks, once in a process."""
-    really, really_blocking = _runner.arun_with_retry, _runner.run_with_retry
+    runner: Any = _runner
+    really, really_blocking = runner.arun_with_retry, runner.run_with_retry
 
     async def arun_with_retry(task: Any, *args: Any, **options: Any) -> Any:
         visits = _active
@@ -195,7 +196,7 @@ def _wrap() -> None:
         visit.end()
         return result
 
-    _runner.arun_with_retry, _runner.run_with_retry = arun_with_retry, run_with_retry
+    runner.arun_with_retry, runner.run_with_retry = arun_with_retry, run_with_retry
 
 
 def _is_hidden(task: Any) -> bool:

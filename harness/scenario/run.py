@@ -14,7 +14,7 @@ import asyncio
 import os
 from collections import ChainMap
 from collections.abc import Iterable, Iterator, Sequence
-from contextlib import AbstractContextManager, nullcontext
+from contextlib import AbstractContextManager, ExitStack, nullcontext
 from datetime import datetime
 from functools import cache, lru_cache, partial
 from pathlib import Path
@@ -25,11 +25,17 @@ from harness.dialects.load import load_graph
 from harness.errors import CassetteError, FormatError, HarnessError, Problem, SourceError
 from harness.graph.model import Graph
 from harness.graph.narration import narration
-from harness.graph.native import NativeGraph
-from harness.interception.intercept import intercepted_from_first_effect
+from harness.interception.intercept import intercepted, intercepted_from_first_effect
 from harness.scenario import app_process
 from harness.scenario.evaluation import outcome_of, skipped_outcome, unjudged_outcome
-from harness.scenario.model import Scenario, absent_variables, import_folders, load_request, without_mutator
+from harness.scenario.model import (
+    Scenario,
+    absent_variables,
+    import_folders,
+    load_request,
+    problems_of_native_keys,
+    without_mutator,
+)
 from harness.scenario.names import unknown_names
 from harness.scenario.outcome import Outcome, PriceList, RunResult, failed_result, refused_result
 from harness.scenario.process_state import preserve_process_state, preserve_streams
@@ -236,8 +242,18 @@ def run_once(
         preserve_streams(),
         bundled_data(),
         seeded_chance(seed, _place(scenario.file, scenario.name, settings.project)) as chance,
+        ExitStack() as stack,
     ):
         recorded = backend.metadata.environment if backend is not None and not is_real else {}
+        folders = import_folders(scenario, settings)
+        upstream = backend.interceptor if backend is not None else None
+        known = ChainMap(dict(scenario.env), os.environ)
+        of_app = graph is None and app_process.is_app(scenario.manifests[0], scenario.dialect)
+        if of_app:  # the import of an app may make requests, which the same stubs answer
+            world = ScriptedWorld(scenario.world, seed=seed, folders=folders, backend=backend)
+            requests = ToolRequests(world, known, upstream, of_app=True)
+            with_backend = backend is not None and backend.intercepted(requests)
+            stack.enter_context(with_backend or intercepted(requests))
         try:
             with located_defects(scenario.manifests[0], scenario.manifest_span):
                 graph = graph or load_graph(load_request(scenario, settings, recorded), scenario.dialect)
@@ -249,18 +265,17 @@ def run_once(
         names: Sequence[Problem] = ()
         try:
             names = unknown_names(scenario, graph, settings)
+            names = [*names, *problems_of_native_keys(scenario, graph)]
             wrong = [problem for problem in names if problem.severity == "error"]
             if wrong:
                 return failed_result(FormatError(wrong))
-            spec = without_mutator(scenario.world, graph)
-            folders = import_folders(scenario, settings)
-            world = ScriptedWorld(spec, seed=seed, folders=folders, backend=backend)
+            if not of_app:
+                spec = without_mutator(scenario.world, graph)
+                world = ScriptedWorld(spec, seed=seed, folders=folders, backend=backend)
+                requests = ToolRequests(world, known, upstream)
+                stack.enter_context(_intercepted(requests, scenario, backend))
             prices = PriceList(settings.prices)
-            upstream = backend.interceptor if backend is not None else None
-            known = ChainMap(dict(scenario.env), os.environ)
-            requests = ToolRequests(world, known, upstream, of_app=isinstance(graph, NativeGraph))
             with (
-                _intercepted(requests, scenario, backend),
                 marked_interrupts(),
                 asyncio.Runner(loop_factory=PacedTimeLoop if is_real else VirtualTimeLoop) as runner,
             ):

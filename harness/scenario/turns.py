@@ -306,6 +306,7 @@ class _Run:
             routes=observe.routes(events),
             state=to_json(state),
             output=to_json(ending.output) if ending is not None else None,
+            store=to_json(self.conversation.store),
             error=error_json(ending.error, ending.node, self.graph) if ending and ending.error else None,
             frames=frames(ending.error) if ending and ending.error else [],
             interrupts=observe.interrupts(events),
