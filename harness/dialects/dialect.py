@@ -131,6 +131,9 @@ class SupportsObjects(Dialect, Protocol):
     def claims(self, path: Path) -> bool:
         """True if a path names an object rather than a file. Must not raise."""
 
+    def preload(self, request: LoadRequest) -> Sequence[str]:
+        """Import what a request names, and return the folders that its modules are in."""
+
 
 class SupportsEvolution(Dialect, Protocol):
     """A dialect whose manifests may configure their evolution."""

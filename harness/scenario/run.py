@@ -13,10 +13,10 @@ from __future__ import annotations
 import asyncio
 import os
 from collections import ChainMap
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import AbstractContextManager, nullcontext
 from datetime import datetime
-from functools import cache, lru_cache
+from functools import cache, lru_cache, partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -27,6 +27,7 @@ from harness.graph.model import Graph
 from harness.graph.narration import narration
 from harness.graph.native import NativeGraph
 from harness.interception.intercept import intercepted_from_first_effect
+from harness.scenario import app_process
 from harness.scenario.evaluation import outcome_of, skipped_outcome, unjudged_outcome
 from harness.scenario.model import Scenario, absent_variables, import_folders, load_request, without_mutator
 from harness.scenario.names import unknown_names
@@ -81,11 +82,29 @@ def outcomes(
     if scenario.skip is not None:
         yield skipped_outcome(scenario)
         return
+    if graph is None and app_process.concerns(scenario):
+        try:
+            yield from app_process.outcomes_of_app(scenario.whole(), settings, partial(_outcomes, ask=ask))
+            return
+        except FormatError:  # the row of a table does not fit: told below
+            pass
+    yield from _outcomes(scenario, settings, range(scenario.repeat), ask=ask, graph=graph)
+
+
+def _outcomes(
+    scenario: Scenario,
+    settings: Settings,
+    repeats: Iterable[int],
+    *,
+    ask: Ask | None = None,
+    graph: Graph | None = None,
+) -> Iterator[Outcome]:
+    """Make the runs of a scenario with these numbers; see `outcomes`."""
     secrets = secrets_of(scenario, settings)
     try:
         scenario = scenario.whole()
         with _recording(scenario, settings, secrets, ask) as cassette:
-            for repeat in range(scenario.repeat):
+            for repeat in repeats:
                 with redacted_output(secrets):
                     outcome = _repeat(scenario, settings, repeat, cassette, graph)
                 if progress.trace is not None and settings.traces.keeps(outcome.verdict):
@@ -121,7 +140,7 @@ def _repeat(
     """Make one run within its limit of real time, and restore the state of the process."""
     began = real.perf_counter()
     progress.begin()
-    _prepare_process()
+    prepare_process()
     with preserve_process_state():
         repeat_environment(import_folders(scenario, settings))
         try:
@@ -138,7 +157,7 @@ def _repeat(
 
 
 @cache
-def _prepare_process() -> None:
+def prepare_process() -> None:
     """Replace what real code of runs reads and draws from, before the state of the process is saved."""
     replace_clocks()
     replace_sources()
@@ -206,7 +225,7 @@ def run_once(
         backend: answers what no stub does.
         graph: runs in place of the graph of its manifest.
     """
-    _prepare_process()
+    prepare_process()
     is_real = backend is not None and backend.is_real
     result: RunResult | None = None
     network = open_network() if is_real else closed_network()

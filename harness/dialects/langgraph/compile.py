@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, Final
 
 from harness.dialects.langgraph.app import enter, graph_of, graph_of_callable, import_target
+from harness.dialects.langgraph.dialect import FILE
 from harness.dialects.langgraph.target import Target, import_folders, is_object, target_at
 from harness.dialects.request import LoadRequest
 from harness.errors import ManifestError, Problem
@@ -40,6 +41,15 @@ def load(request: LoadRequest) -> NativeGraph:
 def load_callable(request: LoadRequest) -> NativeGraph:
     """Load a callable as an agent, even if it looks like a function that makes a graph."""
     return _load(request, _app(request), as_callable=True)
+
+
+def preload(request: LoadRequest) -> tuple[str, ...]:
+    """Import an app, and return the folders of its modules."""
+    located = request.path / FILE if request.path.is_dir() else request.path
+    app = _app(replace(request, paths=(located,)))
+    enter(app.folders, app.environment, offline=request.invocation.offline)
+    import_target(app.target, app.folders, request.named_at)
+    return app.folders
 
 
 def _load(request: LoadRequest, app: _App, *, as_callable: bool = False) -> NativeGraph:

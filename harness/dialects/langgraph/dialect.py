@@ -15,6 +15,7 @@ title = "LangGraph apps (langgraph.json, or an object of a module)"
 yaml: Version = "1.2"
 load = lazy_function("harness.dialects.langgraph.compile:load")
 claims = is_object
+preload = lazy_function("harness.dialects.langgraph.compile:preload")
 
 FILE = "langgraph.json"
 

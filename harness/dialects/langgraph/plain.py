@@ -16,6 +16,7 @@ title = "a function of a module, of any framework"
 yaml: Version = "1.2"
 load = lazy_function("harness.dialects.langgraph.compile:load_callable")
 claims = is_object
+preload = lazy_function("harness.dialects.langgraph.compile:preload")
 
 __all__ = ["prompts"]
 
