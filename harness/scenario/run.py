@@ -260,7 +260,7 @@ def run_once(
             known = ChainMap(dict(scenario.env), os.environ)
             requests = ToolRequests(world, known, upstream, of_app=isinstance(graph, NativeGraph))
             with (
-                _intercepted(requests, scenario, backend),
+                _intercepted(requests, scenario, graph, backend),
                 marked_interrupts(),
                 asyncio.Runner(loop_factory=PacedTimeLoop if is_real else VirtualTimeLoop) as runner,
             ):
@@ -292,15 +292,16 @@ def _place(file: Path, name: str, project: Path) -> str:
 
 
 def _intercepted(
-    requests: ToolRequests, scenario: Scenario, backend: RecordedBackend | None
+    requests: ToolRequests, scenario: Scenario, graph: Graph, backend: RecordedBackend | None
 ) -> AbstractContextManager[None]:
     """Answer the HTTP requests of real tools inside.
 
-    Without stubs and recording, the closed network refuses them.
+    Without stubs and recording, the closed network refuses them. Those of an app are answered in every scenario,
+    so that one without stubs fails with `UnscriptedCall`, not with what a client makes of a closed network.
     """
     if backend is not None:
         return backend.intercepted(requests)
-    has_stubs = any(world.llm or world.http for world in scenario.worlds)
+    has_stubs = isinstance(graph, NativeGraph) or any(world.llm or world.http for world in scenario.worlds)
     return intercepted_from_first_effect(requests) if has_stubs else nullcontext()
 
 
