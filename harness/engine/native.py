@@ -5,6 +5,7 @@ The app's checkpointer and store are used if they are in memory; otherwise the r
 
 from __future__ import annotations
 
+import asyncio
 import copy
 import hashlib
 from collections.abc import Mapping
@@ -109,7 +110,16 @@ class NativeScheduler:
             asked = {id_: each for id_, each in self.pending.items() if not each.breakpoint}
             if people is None or not people.can_answer(asked.values(), self.state):
                 return
-            given = _command({id_: await people.answer(each, self.state) for id_, each in asked.items()})
+            given = _command(await self._ask(people, asked))
+
+    async def _ask(self, people: People, asked: Mapping[str, Question]) -> dict[str, Any]:
+        """Return the answers of people who are asked at once: the slowest counts."""
+        asking = [people.answer(each, self.state) for each in asked.values()]
+        answers = await asyncio.gather(*asking, return_exceptions=True)
+        for answer in answers:
+            if isinstance(answer, BaseException):
+                raise answer
+        return dict(zip(asked, answers, strict=True))
 
     async def _invoke(self, given: Any) -> None:
         run = self._run
