@@ -33,6 +33,7 @@ from harness.units import PRECISION
 
 COMMAND: Final = "Command"
 _HIDDEN: Final = ("__", "branch:", "join:")
+_PUSH: Final = "__pregel_push"
 _HIDDEN_TAG: Final = "langsmith:hidden"
 
 
@@ -199,7 +200,7 @@ class _Visit:
 
     def __init__(self, visits: Visits, task: Any) -> None:
         self._visits, self._run, self._task = visits, visits.run, task
-        self._is_call = bool(task.path) and type(task.path[-1]).__name__ == "Call"
+        self._is_call = task.path[:1] == (_PUSH,) and task.path[-1] is True  # a `Send` ends with False
         outer = current_node()
         if self._is_call:  # a `@task` stands beside the function that calls it
             outer = outer.rpartition("/")[0]
