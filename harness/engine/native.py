@@ -133,7 +133,7 @@ class NativeScheduler:
                     self.state = _without_interrupts(last)
         except Exception as error:
             raise with_last_steps(error, run, self._visits.supersteps()) from None
-        if self._visits.paused or self._graph.has_breakpoints:
+        if self._visits.paused or self._visits.stopped or self._graph.has_breakpoints:
             await self._find_questions()
 
     async def _find_questions(self) -> None:
@@ -144,6 +144,10 @@ class NativeScheduler:
                 node = self._visits.asking.get(each.id, task.name)
                 self.pending[each.id] = Question(Replay(node), each.value)
         if found.next and not self.pending:
+            if nested := [task.name for task in found.tasks if task.id in self._visits.stopped]:
+                # Their visits have recorded it.
+                self.pending[BREAKPOINT] = Question(Replay(", ".join(nested)), None, breakpoint=True)
+                return
             before = sorted(self._graph.pause_before.intersection(found.next))
             when, nodes = (
                 ("before", before) if before else ("after", self._visits.last_of(self._graph.pause_after))
