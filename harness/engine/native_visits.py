@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager
 from contextvars import ContextVar
 from functools import cache
 from typing import Any, Final
@@ -29,6 +29,7 @@ from harness.graph.to_json import error_text, to_json
 from harness.interception.real_effects import RealEffect, current_effect, within_effect
 from harness.time.blocking import without_waiting
 from harness.time.rebinding import current_visit
+from harness.time.turns import CARRIED
 from harness.units import PRECISION
 
 COMMAND: Final = "Command"
@@ -63,6 +64,11 @@ class Visits:
     def sleep(self, seconds: float) -> None:
         """Sleep in virtual time, in any thread."""
         self._loop.sleep(seconds)
+
+    def threads_in_turn(self) -> AbstractContextManager[None]:
+        """Let the threads of the app run one at a time, in a defined order."""
+        turns: AbstractContextManager[None] = self._loop.threads_in_turn()
+        return turns
 
     async def perform(self, effect: Effect) -> Any:
         """Perform an effect of the app's code, which carries its node."""
@@ -108,6 +114,7 @@ class Visits:
 _active: Visits | None = None
 _task: ContextVar[str] = ContextVar("_task", default="")
 """The id of the task that runs."""
+CARRIED.append(_task)
 
 
 def active_visits() -> Visits | None:
@@ -133,7 +140,8 @@ def observed(visits: Visits) -> Iterator[None]:
     _wrap()
     before, _active = _active, visits
     try:
-        yield
+        with visits.threads_in_turn():
+            yield
     finally:
         _active = before
 

@@ -11,6 +11,8 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
 
+from harness.time.turns import CARRIED
+
 
 class NotOnWire(BaseException):
     """Ends a chat model's own attempt: its request is in no wire format that stubs can answer."""
@@ -24,6 +26,9 @@ class ModelCall:
 
 
 _current: ContextVar[ModelCall | None] = ContextVar("_current", default=None)
+
+
+CARRIED.append(_current)
 
 
 def current_model_call() -> ModelCall | None:

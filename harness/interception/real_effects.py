@@ -19,6 +19,7 @@ from harness.graph.effects import Effect
 from harness.time.blocking import wait
 from harness.time.paced import RealWork
 from harness.time.real import real
+from harness.time.turns import CARRIED
 from harness.units import MEASURED_PRECISION
 
 not_intercepted: ContextVar[bool] = ContextVar("not_intercepted", default=False)
@@ -80,6 +81,7 @@ class RealEffect:
 
 
 _current: ContextVar[RealEffect | None] = ContextVar("_current", default=None)
+CARRIED.append(_current)
 _under_way: Final[list[RealEffect]] = []
 _preparations: Final[list[Callable[[], object]]] = []
 
