@@ -252,8 +252,7 @@ def run_once(
         if of_app:  # the import of an app may make requests, which the same stubs answer
             world = ScriptedWorld(scenario.world, seed=seed, folders=folders, backend=backend)
             requests = ToolRequests(world, known, upstream, of_app=True)
-            with_backend = backend is not None and backend.intercepted(requests)
-            stack.enter_context(with_backend or intercepted(requests))
+            stack.enter_context(_intercepted(requests, scenario, backend, of_app=True))
         try:
             with located_defects(scenario.manifests[0], scenario.manifest_span):
                 graph = graph or load_graph(load_request(scenario, settings, recorded), scenario.dialect)
@@ -307,14 +306,17 @@ def _place(file: Path, name: str, project: Path) -> str:
 
 
 def _intercepted(
-    requests: ToolRequests, scenario: Scenario, backend: RecordedBackend | None
+    requests: ToolRequests, scenario: Scenario, backend: RecordedBackend | None, *, of_app: bool = False
 ) -> AbstractContextManager[None]:
     """Answer the HTTP requests of real tools inside.
 
-    Without stubs and recording, the closed network refuses them.
+    Without stubs and recording, the closed network refuses them. Those of an app are answered in every scenario,
+    so that one without stubs fails with `UnscriptedCall`, not with what a client makes of a closed network.
     """
     if backend is not None:
         return backend.intercepted(requests)
+    if of_app:  # from now on, as its import may make requests
+        return intercepted(requests)
     has_stubs = any(world.llm or world.http for world in scenario.worlds)
     return intercepted_from_first_effect(requests) if has_stubs else nullcontext()
 
