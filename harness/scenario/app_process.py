@@ -185,6 +185,10 @@ def _app_process(
     if app is not None and app.is_stale():
         app.close()
         app = None
+    if app is None:
+        # Once for all apps, as each needs it.
+        importlib.import_module("harness.engine.native")
+        importlib.import_module("harness.engine.superstep")
     for imports in (True, False):
         if app is None:
             ours, theirs = Pipe()
