@@ -25,6 +25,7 @@ from harness.dialects.load import load_graph
 from harness.errors import CassetteError, FormatError, HarnessError, Problem, SourceError
 from harness.graph.model import Graph
 from harness.graph.narration import narration
+from harness.graph.native import NativeGraph
 from harness.interception.intercept import intercepted, intercepted_from_first_effect
 from harness.scenario import app_process
 from harness.scenario.evaluation import outcome_of, skipped_outcome, unjudged_outcome
@@ -36,7 +37,7 @@ from harness.scenario.model import (
     problems_of_native_keys,
     without_mutator,
 )
-from harness.scenario.names import unknown_names
+from harness.scenario.names import names_unknown_in_run, unknown_names
 from harness.scenario.outcome import Outcome, PriceList, RunResult, failed_result, refused_result
 from harness.scenario.process_state import preserve_process_state, preserve_streams
 from harness.scenario.real_limit import RealTimeExceeded, progress, real_limit
@@ -263,9 +264,11 @@ def run_once(
             return result
         names: Sequence[Problem] = ()
         try:
-            names = unknown_names(scenario, graph, settings)
+            is_open = isinstance(graph, NativeGraph) and graph.has_tasks
+            names = unknown_names(scenario, graph, settings) if not is_open else ()
             names = [*names, *problems_of_native_keys(scenario, graph)]
             wrong = [problem for problem in names if problem.severity == "error"]
+            names = names if not of_app else wrong  # the rest is known after the run
             if wrong:
                 return failed_result(FormatError(wrong))
             if not of_app:
@@ -286,6 +289,8 @@ def run_once(
             raise
         except BaseException as error:  # a tool may have raised anything
             result = result or _crashed(error, graph, backend)
+        if of_app and result.trace is not None and result.observed.status in ("completed", "interrupted"):
+            names = names_unknown_in_run(scenario, graph, result.trace, settings)
         result.observed.warnings += [problem.one_line for problem in (*scenario.warnings, *names)]
         absent = absent_variables(scenario, recorded, graph.sources)
         result.observed.warnings += [problem.one_line for problem in absent]
