@@ -10,6 +10,7 @@ from harness.dialects.langgraph.app import enter, graph_of, graph_of_callable, i
 from harness.dialects.langgraph.dialect import FILE
 from harness.dialects.langgraph.target import Target, import_folders, is_object, target_at
 from harness.dialects.request import LoadRequest
+from harness.engine.versions import FLOORS, too_old
 from harness.errors import ManifestError, Problem
 from harness.graph.effects import NAMED_KINDS
 from harness.graph.model import NODE, START, Channel, Edge, Lifecycle, NestedGraph, Node, Vocabulary
@@ -57,6 +58,8 @@ def _load(request: LoadRequest, app: _App, *, as_callable: bool = False) -> Nati
         request.record(app.target.file)
     if not request.imports:
         return _unimported(app, "python" if as_callable else "langgraph")
+    if text := too_old(FLOORS, "an app"):
+        raise ManifestError(Problem("too-old", text, request.named_at))
     invocation = request.invocation
     enter(app.folders, app.environment, offline=invocation.offline)
     found = import_target(app.target, app.folders, request.named_at)
