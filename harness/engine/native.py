@@ -25,7 +25,7 @@ from harness.engine.scheduler import People
 from harness.engine.too_many_steps import with_last_steps
 from harness.engine.versions import command_to_resume, interrupt_id
 from harness.graph.model import State
-from harness.graph.native import NativeGraph
+from harness.graph.native import NativeGraph, PlainState
 
 BREAKPOINT: Final = "breakpoint"
 """The id of the question for a static breakpoint. Interrupts have LangGraph's ids."""
@@ -179,4 +179,4 @@ def _mapping(state: Any) -> State:
         return state
     if hasattr(state, "model_dump") or hasattr(state, "__dataclass_fields__"):
         return dict(vars(state))
-    return {"value": state} if state is not None else {}
+    return PlainState(value=state) if state is not None else {}

@@ -14,7 +14,7 @@ from harness.engine.versions import FLOORS, too_old
 from harness.errors import ManifestError, Problem
 from harness.graph.effects import NAMED_KINDS
 from harness.graph.model import NODE, START, Channel, Edge, Lifecycle, NestedGraph, Node, Vocabulary
-from harness.graph.native import NativeGraph
+from harness.graph.native import NativeGraph, PlainState
 from harness.source.display import did_you_mean
 
 COMMAND: Final = "Command"
@@ -210,6 +210,8 @@ def _finish_for(compiled: Any, dialect: str) -> Any:
             return state.get("output")
         if not isinstance(state, Mapping):
             return state
+        if isinstance(state, PlainState):
+            return state["value"]
         if isinstance(outputs, str):
             return state.get(outputs, state)
         messages = state.get("messages")
