@@ -79,6 +79,12 @@ class Conversation:
         """The questions that have no answer yet, by id, in order."""
         return self._scheduler.pending
 
+    @property
+    def store(self) -> list[dict[str, Any]] | None:
+        """The items in the store of an app; None for a graph without one."""
+        stored = getattr(self._scheduler, "stored", None)
+        return stored() if stored is not None else None
+
     async def prepare(self) -> None:
         """Call the dialect's `Lifecycle.prepare`.
 

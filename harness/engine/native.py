@@ -5,6 +5,7 @@ The app's checkpointer and store are used if they are in memory; otherwise the r
 
 from __future__ import annotations
 
+import asyncio
 import copy
 import hashlib
 from collections.abc import Mapping
@@ -28,6 +29,7 @@ from harness.graph.native import NativeGraph
 
 BREAKPOINT: Final = "breakpoint"
 """The id of the question for a static breakpoint. Interrupts have LangGraph's ids."""
+_MOST_ITEMS: Final = 100_000
 _INTERRUPT: Final = "__interrupt__"
 
 
@@ -109,7 +111,16 @@ class NativeScheduler:
             asked = {id_: each for id_, each in self.pending.items() if not each.breakpoint}
             if people is None or not people.can_answer(asked.values(), self.state):
                 return
-            given = _command({id_: await people.answer(each, self.state) for id_, each in asked.items()})
+            given = _command(await self._ask(people, asked))
+
+    async def _ask(self, people: People, asked: Mapping[str, Question]) -> dict[str, Any]:
+        """Return the answers of people who are asked at once: the slowest counts."""
+        asking = [people.answer(each, self.state) for each in asked.values()]
+        answers = await asyncio.gather(*asking, return_exceptions=True)
+        for answer in answers:
+            if isinstance(answer, BaseException):
+                raise answer
+        return dict(zip(asked, answers, strict=True))
 
     async def _invoke(self, given: Any) -> None:
         run = self._run
@@ -123,7 +134,7 @@ class NativeScheduler:
                     self.state = _without_interrupts(last)
         except Exception as error:
             raise with_last_steps(error, run, self._visits.supersteps()) from None
-        if self._visits.paused or self._graph.has_breakpoints:
+        if self._visits.paused or self._visits.stopped or self._graph.has_breakpoints:
             await self._find_questions()
 
     async def _find_questions(self) -> None:
@@ -135,6 +146,10 @@ class NativeScheduler:
                 node = self._visits.asking.get(id_, task.name)
                 self.pending[id_] = Question(Replay(node), each.value)
         if found.next and not self.pending:
+            if nested := [task.name for task in found.tasks if task.id in self._visits.stopped]:
+                # Their visits have recorded it.
+                self.pending[BREAKPOINT] = Question(Replay(", ".join(nested)), None, breakpoint=True)
+                return
             before = sorted(self._graph.pause_before.intersection(found.next))
             when, nodes = (
                 ("before", before) if before else ("after", self._visits.last_of(self._graph.pause_after))
@@ -142,9 +157,9 @@ class NativeScheduler:
             self.pending[BREAKPOINT] = Question(Replay(", ".join(nodes)), None, breakpoint=True)
             self._run.record("pause", when=when, nodes=nodes)
 
-    async def stored(self) -> list[dict[str, Any]]:
-        """Return the items of the store as JSON data."""
-        found = await self.store.asearch((), limit=10_000)
+    def stored(self) -> list[dict[str, Any]]:
+        """Return the items of the store."""
+        found = self.store.search((), limit=_MOST_ITEMS)
         return [{"namespace": list(each.namespace), "key": each.key, "value": each.value} for each in found]
 
 

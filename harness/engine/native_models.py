@@ -59,7 +59,7 @@ def _outside() -> bool:
 
 def _generate(model: BaseChatModel, really: Callable[..., Any]) -> Callable[..., Any]:
     @wraps(really)
-    def generate(messages: Any, *args: Any, **named: Any) -> ChatResult:
+    def generate(messages: Any, *args: Any, **named: Any) -> Any:
         if _outside():
             return really(messages, *args, **named)
         with model_call() as call:
@@ -77,7 +77,7 @@ def _generate(model: BaseChatModel, really: Callable[..., Any]) -> Callable[...,
 
 def _agenerate(model: BaseChatModel, really: Callable[..., Any]) -> Callable[..., Any]:
     @wraps(really)
-    async def agenerate(messages: Any, *args: Any, **named: Any) -> ChatResult:
+    async def agenerate(messages: Any, *args: Any, **named: Any) -> Any:
         if _outside():
             return await really(messages, *args, **named)
         with model_call() as call:

@@ -12,6 +12,7 @@ from functools import cache, wraps
 from typing import Any
 
 from langchain_core.tools import BaseTool
+from langgraph.prebuilt import ToolNode
 
 from harness.engine.native_visits import active_visits, current_node
 from harness.graph.effects import ToolCall
@@ -36,6 +37,36 @@ def wrap_tools() -> None:
         return await arun(self, *args, **options)
 
     BaseTool.run, BaseTool.arun = replaced, replaced_async  # type: ignore[method-assign]
+    _record_refusals()
+
+
+def _record_refusals() -> None:
+    """Record the calls that are not made: with arguments that are not valid, or of a tool that does not exist."""
+    parse, validate = BaseTool._parse_input, ToolNode._validate_tool_call
+
+    @wraps(parse)
+    def parsed(self: BaseTool, tool_input: Any, *args: Any, **options: Any) -> Any:
+        try:
+            return parse(self, tool_input, *args, **options)
+        except Exception as error:
+            given = tool_input if isinstance(tool_input, Mapping) else {}
+            _refuse(_effect(self, (), given, None), error)
+            raise
+
+    @wraps(validate)
+    def validated(self: ToolNode, call: Any) -> Any:
+        message = validate(self, call)
+        if message is not None:
+            effect = ToolCall(node=current_node(), name=call["name"], args=to_json(call["args"]), native=True)
+            _refuse(effect, ValueError(message.text))
+        return message
+
+    BaseTool._parse_input, ToolNode._validate_tool_call = parsed, validated  # type: ignore[method-assign]
+
+
+def _refuse(effect: ToolCall, why: Exception) -> None:
+    if (visits := active_visits()) is not None:
+        visits.run.refuse(effect, why, effect.node)
 
 
 def _prepare(tool: BaseTool) -> None:
@@ -89,5 +120,5 @@ def _effect(tool: BaseTool, args: Any, named: Mapping[str, Any], real: Any) -> T
 
 def _parameters(tool: BaseTool) -> list[str]:
     """Return the names of the arguments that a model sees."""
-    schema = tool.tool_call_schema
+    schema: Any = tool.tool_call_schema
     return list(schema.get("properties", ()) if isinstance(schema, dict) else schema.model_fields)

@@ -34,6 +34,7 @@ from harness.units import PRECISION
 
 COMMAND: Final = "Command"
 _HIDDEN: Final = ("__", "branch:", "join:")
+_PUSH: Final = "__pregel_push"
 _HIDDEN_TAG: Final = "langsmith:hidden"
 
 
@@ -43,6 +44,7 @@ class Visits:
     Attributes:
         asking: the innermost node of each interrupt, by its id.
         paused: ids of tasks that paused.
+        stopped: ids of tasks inside of which a graph is at a breakpoint. They start again, and go on inside.
         replays: what goes on when a task is re-run after a pause, by the id of the task.
     """
 
@@ -53,6 +55,7 @@ class Visits:
         self.order = {node.name: rank for rank, node in enumerate(graph.nodes)}
         self.asking: dict[str, str] = {}
         self.paused: set[str] = set()
+        self.stopped: set[str] = set()
         self.replays: dict[str, Replay] = {}
         self.invocation = 0
         self._steps: dict[Any, list[str]] = {}
@@ -208,7 +211,7 @@ class _Visit:
 
     def __init__(self, visits: Visits, task: Any) -> None:
         self._visits, self._run, self._task = visits, visits.run, task
-        self._is_call = bool(task.path) and type(task.path[-1]).__name__ == "Call"
+        self._is_call = task.path[:1] == (_PUSH,) and task.path[-1] is True  # a `Send` ends with False
         outer = current_node()
         if self._is_call:  # a `@task` stands beside the function that calls it
             outer = outer.rpartition("/")[0]
@@ -232,6 +235,7 @@ class _Visit:
         self._began = run.now
         resumed = self._task.id in visits.paused
         visits.paused.discard(self._task.id)
+        visits.stopped.discard(self._task.id)
         event = "node_resume" if resumed else "node_start"
         self._record(event, node=name, step=step, invocation=visits.invocation)
         run.simulation.visits_of[self.path] += 1
@@ -273,11 +277,11 @@ class _Visit:
         self._end_call()
         name = self._task.name
         if isinstance(error, GraphInterrupt):
-            self._visits.paused.add(self._task.id)
             interrupts = error.args[0] if error.args else ()
+            (self._visits.paused if interrupts else self._visits.stopped).add(self._task.id)
             for each in interrupts:
                 self._visits.asking.setdefault(interrupt_id(each), self.path)
-            values = [to_json(each.value) for each in interrupts]
+            values = [to_json(each.value) for each in interrupts] or [None]
             self._record("node_pause", node=name, values=values, latency=self._latency)
         elif isinstance(error, ParentCommand):
             self._record("node_end", node=name, update={}, latency=self._latency)

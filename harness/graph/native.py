@@ -46,9 +46,11 @@ class NativeGraph(Graph):
         invocation: what the scenario gives to it.
         environment: the variables that the app's code reads, besides those of the process.
         folders: the folders that the app's modules are imported from.
+        has_tasks: it is a function whose `@task`s are known only when it runs.
     """
 
     compiled: Any = None
     invocation: Invocation = field(default_factory=Invocation)
     environment: Mapping[str, str] = field(default_factory=dict)
     folders: tuple[str, ...] = ()
+    has_tasks: bool = False

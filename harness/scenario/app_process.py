@@ -28,7 +28,7 @@ from typing import Any, Final
 from harness.chance import seeded_chance
 from harness.dialects.registry import dialect_named, dialect_of
 from harness.dialects.request import Stamp, stamp
-from harness.errors import SourceError, WorkerDied
+from harness.errors import HarnessError, SourceError, WorkerDied
 from harness.scenario.evaluation import dead_worker_outcomes
 from harness.scenario.model import Scenario, load_request
 from harness.scenario.outcome import Outcome
@@ -113,7 +113,7 @@ def _received(
 ) -> Iterator[Outcome]:
     """Yield the outcomes that a process sends, and for those that are missing, that it died."""
     missing = list(numbers)
-    error: Exception | None = None
+    error: HarnessError | None = None
     try:
         while True:
             if limit_s is not None and not connection.poll(limit_s + _OVERTIME_S):
@@ -186,16 +186,31 @@ def _app_process(
         app.close()
         app = None
     if app is None:
-        ours, theirs = Pipe()
-        process = _fork(ours)
-        if not process:
-            _serve_runs(theirs, scenario, settings, make)
-        theirs.close()
-        try:
-            app = _AppProcess(process, ours, ours.recv())
-        except BaseException:
-            _AppProcess(process, ours, {}).close()
-            raise
+        # Once for all apps, as each needs it.
+        importlib.import_module("harness.engine.native")
+        importlib.import_module("harness.engine.superstep")
+    for imports in (True, False):
+        if app is None:
+            ours, theirs = Pipe()
+            process = _fork(ours)
+            if not process:
+                _serve_runs(theirs, scenario, settings, make, imports=imports)
+            theirs.close()
+            app = _AppProcess(process, ours, {})
+            try:
+                files = ours.recv()
+            except (EOFError, OSError):
+                files = None
+            except BaseException:
+                app.close()
+                raise
+            if files is None:
+                app.close()
+                app = None
+            else:
+                app.files = files
+    if app is None:
+        raise WorkerDied(None)
     _apps[key] = app  # the last one used
     if len(_apps) > _MOST_KEPT:
         _apps.pop(next(iter(_apps))).close()
@@ -225,12 +240,17 @@ def _serve_runs(
     scenario: Scenario,
     settings: Settings,
     make: Callable[[Scenario, Settings, Iterable[int]], Iterator[Outcome]],
+    *,
+    imports: bool,
 ) -> None:
-    """Import an app, then fork a process for each run that is asked for. Never returns."""
+    """Import an app, then fork a process for each run that is asked for. Never returns.
+
+    Without `imports`, each run imports the app itself, and tells its problem, or answers its requests by stubs.
+    """
     try:
         signal.signal(signal.SIGINT, signal.SIG_IGN)
         signal.signal(signal.SIGTERM, signal.SIG_DFL)
-        connection.send(_import_app(scenario, settings))
+        connection.send(_import_app(scenario, settings) if imports else {})
         gc.collect()
         gc.freeze()
         while True:
@@ -255,20 +275,22 @@ def _serve_runs(
         os._exit(0)
 
 
-def _import_app(scenario: Scenario, settings: Settings) -> dict[Path, Stamp | None]:
-    """Import an app, and return its files. If that fails, each run imports it again, and tells the problem."""
+def _import_app(scenario: Scenario, settings: Settings) -> dict[Path, Stamp | None] | None:
+    """Import an app, and return its files. None if that failed, or reached for the network."""
     from harness.scenario.run import prepare_process
 
     prepare_process()
     request = load_request(scenario, settings)
-    with suppress(SourceError, Exception):
+    start = scenario.now or settings.now or DEFAULT_NOW
+    try:
         dialect = dialect_named(scenario.dialect) if scenario.dialect else dialect_of(request.path)
-        start = scenario.now or settings.now or DEFAULT_NOW
-        with clock_readings(start), closed_network(), bundled_data(), seeded_chance(0, "import"):
+        with clock_readings(start), closed_network() as refused, bundled_data(), seeded_chance(0, "import"):
             folders = dialect.preload(request)  # type: ignore[attr-defined]
-        own = [Path(file) for each in list(sys.modules.values()) if (file := getattr(each, "__file__", None))]
-        return {path: stamp(path) for path in own if any(path.is_relative_to(folder) for folder in folders)}
-    return {}
+    except (SourceError, Exception):
+        return None
+    own = [Path(file) for each in list(sys.modules.values()) if (file := getattr(each, "__file__", None))]
+    files = {path: stamp(path) for path in own if any(path.is_relative_to(folder) for folder in folders)}
+    return None if refused else files
 
 
 def _tell_imports(pipe: int, before: frozenset[str]) -> None:

@@ -18,7 +18,7 @@ from harness.dialects.request import Changes, LoadRequest
 from harness.errors import Problem, Span
 from harness.graph.model import Graph, Rerun
 from harness.graph.names import has_caller
-from harness.graph.native import Invocation, StoredItem
+from harness.graph.native import Invocation, NativeGraph, StoredItem
 from harness.settings import RecordMode, Settings
 from harness.source.display import did_you_mean
 from harness.source.document import real_path, relative_path, shown_path
@@ -251,6 +251,18 @@ def _invocation(scenario: Scenario, settings: Settings) -> Invocation:
         thread=f"{relative_path(scenario.file, settings.project)}::{scenario.name}",
         offline=settings.record_mode is RecordMode.NONE,
     )
+
+
+def problems_of_native_keys(scenario: Scenario, graph: Graph) -> Iterator[Problem]:
+    """Yield a problem for each key that only an app of LangGraph takes, in a scenario of another agent."""
+    if isinstance(graph, NativeGraph):
+        return
+    spans = dict(scenario.native.spans) if scenario.native is not None else {}
+    stored = [each.spans["store"] for each in scenario.expectations if "store" in each.values]
+    spans |= dict.fromkeys(["expect.store"][: len(stored)], *stored[:1])
+    for key, span in spans.items():
+        text = f"'{key}' is of LangGraph apps and plain functions: {graph.dialect} has nothing of that kind"
+        yield Problem("unknown-key", text, span)
 
 
 def absent_variables(

@@ -14,7 +14,7 @@ import asyncio
 import os
 from collections import ChainMap
 from collections.abc import Iterable, Iterator, Sequence
-from contextlib import AbstractContextManager, nullcontext
+from contextlib import AbstractContextManager, ExitStack, nullcontext
 from datetime import datetime
 from functools import cache, lru_cache, partial
 from pathlib import Path
@@ -26,11 +26,18 @@ from harness.errors import CassetteError, FormatError, HarnessError, Problem, So
 from harness.graph.model import Graph
 from harness.graph.narration import narration
 from harness.graph.native import NativeGraph
-from harness.interception.intercept import intercepted_from_first_effect
+from harness.interception.intercept import intercepted, intercepted_from_first_effect
 from harness.scenario import app_process
 from harness.scenario.evaluation import outcome_of, skipped_outcome, unjudged_outcome
-from harness.scenario.model import Scenario, absent_variables, import_folders, load_request, without_mutator
-from harness.scenario.names import unknown_names
+from harness.scenario.model import (
+    Scenario,
+    absent_variables,
+    import_folders,
+    load_request,
+    problems_of_native_keys,
+    without_mutator,
+)
+from harness.scenario.names import names_unknown_in_run, unknown_names
 from harness.scenario.outcome import Outcome, PriceList, RunResult, failed_result, refused_result
 from harness.scenario.process_state import preserve_process_state, preserve_streams
 from harness.scenario.real_limit import RealTimeExceeded, progress, real_limit
@@ -236,8 +243,17 @@ def run_once(
         preserve_streams(),
         bundled_data(),
         seeded_chance(seed, _place(scenario.file, scenario.name, settings.project)) as chance,
+        ExitStack() as stack,
     ):
         recorded = backend.metadata.environment if backend is not None and not is_real else {}
+        folders = import_folders(scenario, settings)
+        upstream = backend.interceptor if backend is not None else None
+        known = ChainMap(dict(scenario.env), os.environ)
+        of_app = graph is None and app_process.is_app(scenario.manifests[0], scenario.dialect)
+        if of_app:  # the import of an app may make requests, which the same stubs answer
+            world = ScriptedWorld(scenario.world, seed=seed, folders=folders, backend=backend)
+            requests = ToolRequests(world, known, upstream, of_app=True)
+            stack.enter_context(_intercepted(requests, scenario, backend, of_app=True))
         try:
             with located_defects(scenario.manifests[0], scenario.manifest_span):
                 graph = graph or load_graph(load_request(scenario, settings, recorded), scenario.dialect)
@@ -248,19 +264,20 @@ def run_once(
             return result
         names: Sequence[Problem] = ()
         try:
-            names = unknown_names(scenario, graph, settings)
+            is_open = isinstance(graph, NativeGraph) and graph.has_tasks
+            names = unknown_names(scenario, graph, settings) if not is_open else ()
+            names = [*names, *problems_of_native_keys(scenario, graph)]
             wrong = [problem for problem in names if problem.severity == "error"]
+            names = names if not of_app else wrong  # the rest is known after the run
             if wrong:
                 return failed_result(FormatError(wrong))
-            spec = without_mutator(scenario.world, graph)
-            folders = import_folders(scenario, settings)
-            world = ScriptedWorld(spec, seed=seed, folders=folders, backend=backend)
+            if not of_app:
+                spec = without_mutator(scenario.world, graph)
+                world = ScriptedWorld(spec, seed=seed, folders=folders, backend=backend)
+                requests = ToolRequests(world, known, upstream)
+                stack.enter_context(_intercepted(requests, scenario, backend))
             prices = PriceList(settings.prices)
-            upstream = backend.interceptor if backend is not None else None
-            known = ChainMap(dict(scenario.env), os.environ)
-            requests = ToolRequests(world, known, upstream, of_app=isinstance(graph, NativeGraph))
             with (
-                _intercepted(requests, scenario, backend),
                 marked_interrupts(),
                 asyncio.Runner(loop_factory=PacedTimeLoop if is_real else VirtualTimeLoop) as runner,
             ):
@@ -272,6 +289,8 @@ def run_once(
             raise
         except BaseException as error:  # a tool may have raised anything
             result = result or _crashed(error, graph, backend)
+        if of_app and result.trace is not None and result.observed.status in ("completed", "interrupted"):
+            names = names_unknown_in_run(scenario, graph, result.trace, settings)
         result.observed.warnings += [problem.one_line for problem in (*scenario.warnings, *names)]
         absent = absent_variables(scenario, recorded, graph.sources)
         result.observed.warnings += [problem.one_line for problem in absent]
@@ -292,14 +311,17 @@ def _place(file: Path, name: str, project: Path) -> str:
 
 
 def _intercepted(
-    requests: ToolRequests, scenario: Scenario, backend: RecordedBackend | None
+    requests: ToolRequests, scenario: Scenario, backend: RecordedBackend | None, *, of_app: bool = False
 ) -> AbstractContextManager[None]:
     """Answer the HTTP requests of real tools inside.
 
-    Without stubs and recording, the closed network refuses them.
+    Without stubs and recording, the closed network refuses them. Those of an app are answered in every scenario,
+    so that one without stubs fails with `UnscriptedCall`, not with what a client makes of a closed network.
     """
     if backend is not None:
         return backend.intercepted(requests)
+    if of_app:  # from now on, as its import may make requests
+        return intercepted(requests)
     has_stubs = any(world.llm or world.http for world in scenario.worlds)
     return intercepted_from_first_effect(requests) if has_stubs else nullcontext()
 

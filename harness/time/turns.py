@@ -249,8 +249,9 @@ def _hook() -> None:
     made = threading.local()
     for owner, name, goes_on in _WAITS:
         setattr(owner, name, _giving(getattr(owner, name), goes_on))
-    item = concurrent.futures.thread._WorkItem  # type: ignore[attr-defined]
-    submit, start = concurrent.futures.ThreadPoolExecutor.submit, threading.Thread.start
+    item: Any = concurrent.futures.thread._WorkItem
+    pool: Any = concurrent.futures.ThreadPoolExecutor
+    submit, start = pool.submit, threading.Thread.start
     init, run = item.__init__, item.run
 
     @wraps(submit)
@@ -273,12 +274,12 @@ def _hook() -> None:
     @wraps(start)
     def start_in_turn(self: threading.Thread) -> None:
         target = getattr(self, "_target", None)
-        if target is not None and target is not concurrent.futures.thread._worker:  # type: ignore[attr-defined]
+        if target is not None and target is not concurrent.futures.thread._worker:
             self._target = in_turn(target)  # type: ignore[attr-defined]
         with _keeping_turn():
             start(self)
 
-    concurrent.futures.ThreadPoolExecutor.submit = submit_keeping_turn  # type: ignore[method-assign]
+    pool.submit = submit_keeping_turn
     item.__init__, item.run = init_item, run_item
     threading.Thread.start = start_in_turn  # type: ignore[method-assign]
 

@@ -133,7 +133,7 @@ class ToolRequests(Interceptor):
         self._simulation: Simulation | None = None
         self._trace = Trace()
         self._loop: asyncio.AbstractEventLoop | None = None
-        self._thread = 0
+        self._thread = threading.get_ident()
         self._origin = 0.0
 
     def belong_to(self, simulation: Simulation) -> None:

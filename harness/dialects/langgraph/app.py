@@ -15,7 +15,7 @@ from types import ModuleType
 from typing import Any, Final, TypedDict
 
 from harness.dialects.langgraph.target import Target, module_name
-from harness.errors import ManifestError, Problem, Span
+from harness.errors import ManifestError, Problem, Span, WorldError
 from harness.graph.native import Invocation
 from harness.source.display import did_you_mean
 from harness.source.document import shown_path
@@ -114,6 +114,11 @@ def import_error(target: Target, error: BaseException, named_at: Span | None) ->
         package = error.name.partition(".")[0]
         why = f"there is no module '{error.name}'"
         hint = f"install what the app requires, such as: pip install {package.replace('_', '-')}"
+    elif (refused := _refused(error)) is not None:
+        why, hint = (
+            f"it reaches for the network: {str(refused).splitlines()[0]}",
+            "answer it with an `http` stub",
+        )
     elif isinstance(error, KeyError) and _reads_environment(error):
         why = f"the variable {error.args[0]} is not set"
         hint = f"set it in the scenario: env: {{{error.args[0]}: …}}"
@@ -124,11 +129,22 @@ def import_error(target: Target, error: BaseException, named_at: Span | None) ->
     return ManifestError(Problem("import", text, at, hint))
 
 
+def _refused(error: BaseException | None) -> BaseException | None:
+    """Return the refused request that an exception comes from, if it does."""
+    seen = set()
+    while error is not None and id(error) not in seen:
+        seen.add(id(error))
+        if isinstance(error, WorldError) or getattr(error, "code", "") == "network-closed":
+            return error
+        error = error.__cause__ or error.__context__
+    return None
+
+
 def _reads_environment(error: BaseException) -> bool:
     trace = error.__traceback__
     while trace is not None and trace.tb_next is not None:
         trace = trace.tb_next
-    return trace is not None and trace.tb_frame.f_code.co_filename == __file__
+    return trace is not None and trace.tb_frame.f_globals.get("__name__") in ("os", __name__)
 
 
 # ---------------------------------------------------------------- from an object to a graph
@@ -248,7 +264,7 @@ def graph_of_callable(agent: Any, name: str) -> Any:
 
     for each in (call_async, call):  # LangGraph reads the hints, which are texts here
         each.__annotations__ = {"state": Called, "config": RunnableConfig, "runtime": Runtime}
-    builder = StateGraph(Called, context_schema=dict)
+    builder: Any = StateGraph(Called, context_schema=dict)
     builder.add_node(name, call_async if is_async else call)
     builder.add_edge(START, name)
     builder.add_edge(name, END)

@@ -147,6 +147,7 @@ def _described(compiled: Any, name: str, dialect: str, app: _App, request: LoadR
         invocation=request.invocation,
         environment=app.environment,
         folders=app.folders,
+        has_tasks=getattr(compiled, "builder", None) is None,
     )
 
 
