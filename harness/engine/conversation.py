@@ -15,6 +15,7 @@ from harness.engine.context import Caller, NodeContext, RunContext
 from harness.engine.pauses import PausePoint, Question
 from harness.engine.scheduler import People, Scheduler
 from harness.engine.standstill import Simulation
+from harness.engine.versions import DECLARATIVE_FLOORS, too_old
 from harness.errors import RunError, WorldError
 from harness.graph.events import EventGraph
 from harness.graph.model import Graph, State
@@ -211,6 +212,8 @@ def _scheduler(run: RunContext, single: bool) -> Scheduler:
         from harness.engine.native import NativeScheduler
 
         return NativeScheduler(run, run.graph)
+    if text := too_old(DECLARATIVE_FLOORS, f"a manifest of {run.graph.dialect}"):
+        raise RunError(text)
     from harness.engine.superstep import SuperstepScheduler
 
     return SuperstepScheduler(run, single=single)

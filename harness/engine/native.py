@@ -14,7 +14,6 @@ from typing import Any, Final
 from langgraph.checkpoint.memory import InMemorySaver
 from langgraph.errors import GraphBubbleUp
 from langgraph.store.memory import InMemoryStore
-from langgraph.types import Command
 from langsmith import tracing_context
 
 from harness.engine.context import RunContext
@@ -23,9 +22,10 @@ from harness.engine.native_tools import wrap_tools
 from harness.engine.native_visits import Visits, observed
 from harness.engine.pauses import Question, Replay
 from harness.engine.scheduler import People
-from harness.engine.superstep import with_last_steps
+from harness.engine.too_many_steps import with_last_steps
+from harness.engine.versions import command_to_resume, interrupt_id
 from harness.graph.model import State
-from harness.graph.native import NativeGraph
+from harness.graph.native import NativeGraph, PlainState
 
 BREAKPOINT: Final = "breakpoint"
 """The id of the question for a static breakpoint. Interrupts have LangGraph's ids."""
@@ -142,8 +142,9 @@ class NativeScheduler:
         self.state = _mapping(found.values)
         for task in found.tasks:
             for each in task.interrupts:
-                node = self._visits.asking.get(each.id, task.name)
-                self.pending[each.id] = Question(Replay(node), each.value)
+                id_ = interrupt_id(each)
+                node = self._visits.asking.get(id_, task.name)
+                self.pending[id_] = Question(Replay(node), each.value)
         if found.next and not self.pending:
             if nested := [task.name for task in found.tasks if task.id in self._visits.stopped]:
                 # Their visits have recorded it.
@@ -163,7 +164,7 @@ class NativeScheduler:
 
 
 def _command(answers: Mapping[str, Any]) -> Any:
-    return None if BREAKPOINT in answers else Command(resume=dict(answers))
+    return None if BREAKPOINT in answers else command_to_resume(answers)
 
 
 def _without_interrupts(state: Any) -> State:
@@ -178,4 +179,4 @@ def _mapping(state: Any) -> State:
         return state
     if hasattr(state, "model_dump") or hasattr(state, "__dataclass_fields__"):
         return dict(vars(state))
-    return {"value": state} if state is not None else {}
+    return PlainState(value=state) if state is not None else {}

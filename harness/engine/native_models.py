@@ -66,8 +66,8 @@ def _generate(model: BaseChatModel, really: Callable[..., Any]) -> Callable[...,
             try:
                 result = really(messages, *args, **named)
             except NotOnWire:
-                call.requested = False
-            if call.requested:
+                call.requested = call.answered = False
+            if call.on_wire:
                 return result
         return _result(_reply(model, messages, named))
 
@@ -84,8 +84,8 @@ def _agenerate(model: BaseChatModel, really: Callable[..., Any]) -> Callable[...
             try:
                 result = await really(messages, *args, **named)
             except NotOnWire:
-                call.requested = False
-            if call.requested:
+                call.requested = call.answered = False
+            if call.on_wire:
                 return result
         return _result(await _reply_async(model, messages, named))
 
@@ -103,8 +103,8 @@ def _stream(model: BaseChatModel, really: Callable[..., Any]) -> Callable[..., A
             try:
                 chunks = list(really(messages, *args, **named))
             except NotOnWire:
-                call.requested = False
-        if not call.requested:
+                call.requested = call.answered = False
+        if not call.on_wire:
             chunks = [_chunk(_reply(model, messages, named))]
         yield from chunks
 
@@ -124,8 +124,8 @@ def _astream(model: BaseChatModel, really: Callable[..., Any]) -> Callable[..., 
                 async for chunk in really(messages, *args, **named):
                     chunks.append(chunk)
             except NotOnWire:
-                call.requested = False
-        if not call.requested:
+                call.requested = call.answered = False
+        if not call.on_wire:
             chunks = [_chunk(await _reply_async(model, messages, named))]
         for chunk in chunks:
             yield chunk

@@ -16,11 +16,11 @@ from functools import cache
 from typing import Any, Final
 
 from langgraph.errors import GraphBubbleUp, GraphInterrupt, ParentCommand
-from langgraph.pregel import _runner
 from langgraph.types import Command, Send
 
 from harness.engine.context import RunContext
 from harness.engine.pauses import Replay
+from harness.engine.versions import interrupt_id, runner
 from harness.errors import WorldError
 from harness.graph.effects import Effect
 from harness.graph.model import END, GOTO, START
@@ -149,8 +149,8 @@ def observed(visits: Visits) -> Iterator[None]:
 @cache
 def _wrap() -> None:
     """Wrap the functions through which LangGraph runs tasks, once in a process."""
-    runner: Any = _runner
-    really, really_blocking = runner.arun_with_retry, runner.run_with_retry
+    of_langgraph = runner()
+    really, really_blocking = of_langgraph.arun_with_retry, of_langgraph.run_with_retry
 
     async def arun_with_retry(task: Any, *args: Any, **options: Any) -> Any:
         visits = _active
@@ -199,7 +199,7 @@ def _wrap() -> None:
         visit.end()
         return result
 
-    runner.arun_with_retry, runner.run_with_retry = arun_with_retry, run_with_retry
+    of_langgraph.arun_with_retry, of_langgraph.run_with_retry = arun_with_retry, run_with_retry
 
 
 def _is_hidden(task: Any) -> bool:
@@ -280,7 +280,7 @@ class _Visit:
             interrupts = error.args[0] if error.args else ()
             (self._visits.paused if interrupts else self._visits.stopped).add(self._task.id)
             for each in interrupts:
-                self._visits.asking.setdefault(getattr(each, "id", ""), self.path)
+                self._visits.asking.setdefault(interrupt_id(each), self.path)
             values = [to_json(each.value) for each in interrupts] or [None]
             self._record("node_pause", node=name, values=values, latency=self._latency)
         elif isinstance(error, ParentCommand):

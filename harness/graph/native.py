@@ -37,6 +37,10 @@ class Invocation:
     offline: bool = True
 
 
+class PlainState(dict[str, Any]):
+    """The state of a function of LangGraph that returned no mapping: `value` is what it returned."""
+
+
 @dataclass(frozen=True, eq=False)
 class NativeGraph(Graph):
     """A graph of an app.

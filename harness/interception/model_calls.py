@@ -19,10 +19,20 @@ class NotOnWire(BaseException):
 
 
 class ModelCall:
-    """A call of a chat model. `requested` is True once it has made a request that was answered or sent."""
+    """A call of a chat model.
+
+    Attributes:
+        requested: it has made a request in the wire format of a provider.
+        answered: a request of it was answered as plain HTTP, which may have been all that it needs.
+    """
 
     def __init__(self) -> None:
-        self.requested = False
+        self.requested = self.answered = False
+
+    @property
+    def on_wire(self) -> bool:
+        """True if what the model's own implementation returned comes from answers."""
+        return self.requested or self.answered
 
 
 _current: ContextVar[ModelCall | None] = ContextVar("_current", default=None)

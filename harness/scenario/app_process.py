@@ -32,6 +32,7 @@ from harness.errors import HarnessError, SourceError, WorkerDied
 from harness.scenario.evaluation import dead_worker_outcomes
 from harness.scenario.model import Scenario, load_request
 from harness.scenario.outcome import Outcome
+from harness.scenario.process_state import prepare_process
 from harness.scenario.real_limit import RealTimeExceeded
 from harness.settings import RecordMode, Settings
 from harness.source.imports import bundled_data
@@ -277,8 +278,6 @@ def _serve_runs(
 
 def _import_app(scenario: Scenario, settings: Settings) -> dict[Path, Stamp | None] | None:
     """Import an app, and return its files. None if that failed, or reached for the network."""
-    from harness.scenario.run import prepare_process
-
     prepare_process()
     request = load_request(scenario, settings)
     start = scenario.now or settings.now or DEFAULT_NOW

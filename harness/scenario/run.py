@@ -16,11 +16,11 @@ from collections import ChainMap
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import AbstractContextManager, ExitStack, nullcontext
 from datetime import datetime
-from functools import cache, lru_cache, partial
+from functools import lru_cache, partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from harness.chance import replace_sources, seeded_chance
+from harness.chance import seeded_chance
 from harness.dialects.load import load_graph
 from harness.errors import CassetteError, FormatError, HarnessError, Problem, SourceError
 from harness.graph.model import Graph
@@ -39,7 +39,7 @@ from harness.scenario.model import (
 )
 from harness.scenario.names import names_unknown_in_run, unknown_names
 from harness.scenario.outcome import Outcome, PriceList, RunResult, failed_result, refused_result
-from harness.scenario.process_state import preserve_process_state, preserve_streams
+from harness.scenario.process_state import prepare_process, preserve_process_state, preserve_streams
 from harness.scenario.real_limit import RealTimeExceeded, progress, real_limit
 from harness.scenario.redaction import redacted, redacted_events, redacted_output, secrets_of
 from harness.scenario.turns import run_turns
@@ -51,9 +51,8 @@ from harness.source.imports import bundled_data, repeat_environment
 from harness.time.alarms import marked_interrupts
 from harness.time.clock import VirtualTimeLoop
 from harness.time.paced import PacedTimeLoop
-from harness.time.readings import Readings, clock_readings, hold_for_libraries, replace_clocks
+from harness.time.readings import Readings, clock_readings
 from harness.time.real import real
-from harness.time.rebinding import bind_replacements
 from harness.units import DEFAULT_NOW, instant_text, parse_instant
 from harness.world.network import closed_network, open_network
 from harness.world.scripted import ScriptedWorld
@@ -161,15 +160,6 @@ def _repeat(
             if cassette is not None:
                 cassette.discard(str(error))
             return unjudged_outcome(scenario, repeat, error, real.perf_counter() - began)
-
-
-@cache
-def prepare_process() -> None:
-    """Replace what real code of runs reads and draws from, before the state of the process is saved."""
-    replace_clocks()
-    replace_sources()
-    hold_for_libraries()
-    bind_replacements()
 
 
 def start_of(scenario: Scenario, settings: Settings, backend: RecordedBackend | None = None) -> datetime:

@@ -191,6 +191,8 @@ class ToolRequests(Interceptor):
             reply, tried = self._http_reply(request, plain, owner)
             if reply is None and model is not None and not model.requested and self._upstream is None:
                 raise NotOnWire
+            if model is not None and reply is not None:
+                model.answered = True
             return reply, tried
         if model is not None:
             model.requested = True

@@ -10,10 +10,11 @@ from harness.dialects.langgraph.app import enter, graph_of, graph_of_callable, i
 from harness.dialects.langgraph.dialect import FILE
 from harness.dialects.langgraph.target import Target, import_folders, is_object, target_at
 from harness.dialects.request import LoadRequest
+from harness.engine.versions import FLOORS, too_old
 from harness.errors import ManifestError, Problem
 from harness.graph.effects import NAMED_KINDS
 from harness.graph.model import NODE, START, Channel, Edge, Lifecycle, NestedGraph, Node, Vocabulary
-from harness.graph.native import NativeGraph
+from harness.graph.native import NativeGraph, PlainState
 from harness.source.display import did_you_mean
 
 COMMAND: Final = "Command"
@@ -57,6 +58,8 @@ def _load(request: LoadRequest, app: _App, *, as_callable: bool = False) -> Nati
         request.record(app.target.file)
     if not request.imports:
         return _unimported(app, "python" if as_callable else "langgraph")
+    if text := too_old(FLOORS, "an app"):
+        raise ManifestError(Problem("too-old", text, request.named_at))
     invocation = request.invocation
     enter(app.folders, app.environment, offline=invocation.offline)
     found = import_target(app.target, app.folders, request.named_at)
@@ -207,6 +210,8 @@ def _finish_for(compiled: Any, dialect: str) -> Any:
             return state.get("output")
         if not isinstance(state, Mapping):
             return state
+        if isinstance(state, PlainState):
+            return state["value"]
         if isinstance(outputs, str):
             return state.get(outputs, state)
         messages = state.get("messages")

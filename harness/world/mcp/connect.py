@@ -26,6 +26,7 @@ from harness.world.mcp.session import (
     sse_streams,
 )
 from harness.world.mcp.tools import MCPFailure
+from harness.world.mcp.wire import require_sdk
 from harness.world.network import network_is_closed
 
 _EXPECTED = {
@@ -112,6 +113,7 @@ async def connected(
     streams: AbstractAsyncContextManager[Any], options: SessionOptions
 ) -> AsyncIterator[SDKSession]:
     """Open a session over `streams` in its own task, for the duration of the context."""
+    require_sdk()
     loop = asyncio.get_running_loop()
     ready: asyncio.Future[SDKSession] = loop.create_future()
     leave = asyncio.Event()
