@@ -39,7 +39,7 @@ _IGNORED: Final = ("reports/", "__pycache__/", ".pytest_cache/")
     type=click.Choice(list(_MANIFESTS)),
     default="sherma",
     show_default=True,
-    help="Dialect of the example: a LangGraph app, or a sherma or Agent Spec agent, each with a tool, a Yagra workflow "
+    help="Dialect of the example: a LangGraph app, a sherma or Agent Spec agent with a tool, a Yagra workflow "
     "with handlers, a Loki graph agent with a script, a LeafMesh mesh.",
 )
 def command(folder: Path, dialect: str) -> None:
