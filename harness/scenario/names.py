@@ -59,6 +59,8 @@ def unknown_names(
     def loaded(other: Scenario) -> Graph:
         return load_graph(load_request(other, settings), other.dialect)
 
+    if isinstance(graph, NativeGraph) and graph.compiled is None:  # an app that is not imported
+        return []
     found = _unknown(scenario, graph, settings)
     if not found:
         return []
