@@ -49,6 +49,10 @@ def agents_of(path: Path, dialect: str | None) -> tuple[Dialect, list[str]]:
     """
     with located_defects(path):
         found = dialect_named(dialect) if dialect else dialect_of(path)
+        if getattr(found, "claims", None) is not None and found.claims(
+            path
+        ):  # an object of a module, no document
+            return found, []
         return found, list(found.agents(read(manifest_at(path, found), yaml=found.yaml)))
 
 
