@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import AsyncIterator, Callable, Iterator, Mapping, Sequence
 from functools import cache, wraps
+from operator import attrgetter
 from typing import Any, Final
 
 from langchain_core.language_models.chat_models import BaseChatModel
@@ -149,7 +150,7 @@ def _effect(model: BaseChatModel, messages: Sequence[Any], named: Mapping[str, A
         name=str(name or type(model).__name__).removeprefix("models/"),
         provider=str(params.get("ls_provider") or ""),
         messages=tuple(messages),
-        tools=specs,
+        tools=sorted(specs, key=attrgetter("name")),
         response_format=named.get("response_format"),
         params={"tool_choice": named["tool_choice"]} if named.get("tool_choice") else {},
     )

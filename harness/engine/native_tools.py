@@ -58,7 +58,7 @@ def _record_refusals() -> None:
         message = validate(self, call)
         if message is not None:
             effect = ToolCall(node=current_node(), name=call["name"], args=to_json(call["args"]), native=True)
-            _refuse(effect, ValueError(message.text))
+            _refuse(effect, ValueError(message.content))
         return message
 
     BaseTool._parse_input, ToolNode._validate_tool_call = parsed, validated  # type: ignore[method-assign]

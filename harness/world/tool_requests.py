@@ -20,10 +20,11 @@ import threading
 from collections.abc import Coroutine, Iterator, Mapping
 from dataclasses import dataclass, replace
 from http import HTTPStatus
+from operator import attrgetter
 from typing import TYPE_CHECKING, Any, Final, TypeVar
 
 from harness.errors import WorldError
-from harness.graph.effects import Answer, Effect, LLMReply
+from harness.graph.effects import Answer, Effect, LLMCall, LLMReply
 from harness.graph.trace import Trace
 from harness.interception.interceptor import Interceptor, Place
 from harness.interception.messages import PreparedReply, Request, Response, SendResult
@@ -200,7 +201,7 @@ class ToolRequests(Interceptor):
             body = json_object(request.body)
             if deployment := azure_deployment(plain.name):
                 body["model"] = deployment
-            call = replace(wire.read(body), node=node)
+            call = self._ordered(replace(wire.read(body), node=node))
         except Refusal as refusal:
             reply, _ = self._http_reply(request, plain, owner)
             if reply is None and self._upstream is None:  # a real provider may accept what stubs cannot read
@@ -214,6 +215,10 @@ class ToolRequests(Interceptor):
             answer = replace(answer, value=answer.value.as_forced_call(call))
         response = model_response(wire, call, body, answer, self._replies) if _is_exchange(answer) else None
         return self._reply(request, call, owner, answer, response), call
+
+    def _ordered(self, call: LLMCall) -> LLMCall:
+        """Return a call of an app with its tools by name: a supervisor offers them in the order of a set."""
+        return replace(call, tools=sorted(call.tools, key=attrgetter("name"))) if self._of_app else call
 
     def _http_reply(
         self, request: Request, call: Effect, owner: RealEffect

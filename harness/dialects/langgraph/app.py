@@ -27,8 +27,6 @@ DUMMY: Final = "replayed"
 """The value of variables that look like keys, in runs that reach no provider."""
 _KEY: Final = re.compile(r"(?:^|_)API_?KEY$")
 _ANY_KEY: Final = re.compile(r"_(?:KEY|TOKEN|SECRET)$")
-FACTORY_PARAMETERS: Final = ("config", "runtime")
-_FACTORY_TYPES: Final = ("RunnableConfig", "Runtime", "ServerRuntime")
 
 
 class _WithKeys(os._Environ):  # type: ignore[type-arg]
@@ -150,19 +148,21 @@ def _reads_environment(error: BaseException) -> bool:
 # ---------------------------------------------------------------- from an object to a graph
 
 
-def graph_of(found: Any, target: Target, invocation: Invocation, named_at: Span | None) -> Any:
+def graph_of(
+    found: Any, target: Target, invocation: Invocation, named_at: Span | None, *, declared: bool = False
+) -> Any:
     """Return the compiled graph of an object of LangGraph: a graph, a builder, or a function that makes one.
 
-    None if the object is none of these, but an agent that can be called.
+    None if the object is none of these, but an agent that can be called. With `declared`, `langgraph.json`
+    says that a function makes a graph.
 
     Raises:
         ManifestError: it is neither a graph nor can it be called, or making the graph failed.
     """
     made = found
-    if callable(found) and not _is_graph(found) and is_factory(found):
-        config = {"configurable": {}, **invocation.config}
+    if callable(found) and not _is_graph(found) and is_factory(found, declared=declared):
         try:
-            made = _wait(found(config) if inspect.signature(found).parameters else found())
+            made = _wait(found(**_factory_arguments(found, invocation)))
         except (KeyboardInterrupt, GeneratorExit):
             raise
         except BaseException as error:
@@ -192,16 +192,42 @@ def _is_graph(found: Any) -> bool:
     )
 
 
-def is_factory(found: Callable[..., Any]) -> bool:
-    """True for a function without parameters, or whose first one is the `config` or the `runtime`."""
+def is_factory(found: Callable[..., Any], *, declared: bool = False) -> bool:
+    """True for a function without parameters, or whose first one is the `config` or the `runtime`.
+
+    One that is `declared` to make a graph may have any other parameters with defaults, and one without, which is
+    given the config.
+    """
     if hasattr(found, "ainvoke") or not (inspect.isfunction(found) or inspect.ismethod(found)):
         return False
     parameters = list(inspect.signature(found).parameters.values())
-    if not parameters:
-        return True
-    first = parameters[0]
-    annotation = getattr(first.annotation, "__name__", str(first.annotation))
-    return first.name in FACTORY_PARAMETERS or any(name in annotation for name in _FACTORY_TYPES)
+    required = [each for each in parameters if each.default is each.empty]
+    return not parameters or bool(_given_to_factory(parameters[0])) or (declared and len(required) <= 1)
+
+
+def _given_to_factory(parameter: inspect.Parameter) -> str:
+    """Return `config` or `runtime`, what a parameter of a factory is for; "" for anything else."""
+    annotation = getattr(parameter.annotation, "__name__", str(parameter.annotation))
+    if parameter.name == "runtime" or "Runtime" in annotation:
+        return "runtime"
+    return "config" if parameter.name == "config" or "RunnableConfig" in annotation else ""
+
+
+def _factory_arguments(found: Callable[..., Any], invocation: Invocation) -> dict[str, Any]:
+    """Return the arguments of a function that makes a graph: parameters with defaults of their own keep these."""
+    config = {"configurable": {}, **invocation.config}
+    given: dict[str, Any] = {}
+    for each in inspect.signature(found).parameters.values():
+        if each.kind in (each.VAR_POSITIONAL, each.VAR_KEYWORD):
+            continue
+        what = _given_to_factory(each)
+        if what == "runtime":
+            from langgraph.runtime import Runtime
+
+            given[each.name] = Runtime(context=invocation.context)
+        elif what or each.default is each.empty:
+            given[each.name] = config
+    return given
 
 
 def _wait(made: Any) -> Any:

@@ -63,7 +63,11 @@ def _load(request: LoadRequest, app: _App, *, as_callable: bool = False) -> Nati
     invocation = request.invocation
     enter(app.folders, app.environment, offline=invocation.offline)
     found = import_target(app.target, app.folders, request.named_at)
-    compiled = None if as_callable else graph_of(found, app.target, invocation, request.named_at)
+    compiled = (
+        None
+        if as_callable
+        else graph_of(found, app.target, invocation, request.named_at, declared=bool(app.name))
+    )
     if compiled is None:
         name = getattr(found, "__name__", None) or type(found).__name__
         return _described(graph_of_callable(found, name), name, "python", app, request)

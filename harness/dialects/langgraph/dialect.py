@@ -5,8 +5,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 from pathlib import Path
 
-from harness.dialects.dialect import lazy_function
+from harness.dialects.dialect import Prompt, lazy_function
 from harness.dialects.langgraph.target import is_object
+from harness.dialects.request import LoadRequest
 from harness.source.document import Document
 from harness.source.yaml import Version
 
@@ -43,6 +44,6 @@ def agents(document: Document) -> list[str]:
     return list(graphs) if isinstance(graphs, dict) else []
 
 
-def prompts(request: object) -> Sequence[object]:
-    """Return nothing: prompts of an app are constants of its modules."""
+def prompts(request: LoadRequest) -> Sequence[Prompt]:
+    """Return nothing: the prompts of an app are constants of its modules."""
     return ()

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from harness.dialects.dialect import lazy_function
-from harness.dialects.langgraph.dialect import prompts
+from harness.dialects.langgraph import dialect
 from harness.dialects.langgraph.target import is_object
 from harness.source.document import Document
 from harness.source.yaml import Version
@@ -17,8 +17,7 @@ yaml: Version = "1.2"
 load = lazy_function("harness.dialects.langgraph.compile:load_callable")
 claims = is_object
 preload = lazy_function("harness.dialects.langgraph.compile:preload")
-
-__all__ = ["prompts"]
+prompts = dialect.prompts
 
 
 def locate(path: Path) -> Sequence[Path]:

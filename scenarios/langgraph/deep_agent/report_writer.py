@@ -22,7 +22,7 @@ searcher = {
 }
 
 agent = create_deep_agent(
-    model=ChatAnthropic(model="claude-sonnet-4-5", max_tokens=2000),
+    model=ChatAnthropic(model="claude-sonnet-5-5", max_tokens=2000),
     tools=[],
     system_prompt="You write short reports into files.",
     subagents=[searcher],

@@ -44,7 +44,7 @@ def build(retriever):
         return {"pages": retriever.invoke(state["question"])}
 
     def answer(state: State):
-        chain = PROMPT | ChatAnthropic(model="claude-sonnet-4-5", max_tokens=500)
+        chain = PROMPT | ChatAnthropic(model="claude-sonnet-5-5", max_tokens=500)
         pages = "\n".join(f"[{page.metadata['page']}] {page.page_content}" for page in state["pages"])
         return {"answer": chain.invoke({"pages": pages, "question": state["question"]}).text}
 

@@ -34,7 +34,7 @@ async def tell(state: State):
 
 def title(state: State):
     words = ""
-    for chunk in ChatAnthropic(model="claude-haiku-4-5", max_tokens=50).stream(state["story"]):
+    for chunk in ChatAnthropic(model="claude-haiku-5-5", max_tokens=50).stream(state["story"]):
         words += chunk.text
     return {"title": words.strip(' "')}
 
