@@ -195,14 +195,13 @@ def _is_graph(found: Any) -> bool:
 def is_factory(found: Callable[..., Any], *, declared: bool = False) -> bool:
     """True for a function without parameters, or whose first one is the `config` or the `runtime`.
 
-    One that is `declared` to make a graph may have any other parameters with defaults, and one without, which is
-    given the config.
+    One that is `declared` to make a graph may have other parameters, which have defaults.
     """
     if hasattr(found, "ainvoke") or not (inspect.isfunction(found) or inspect.ismethod(found)):
         return False
     parameters = list(inspect.signature(found).parameters.values())
     required = [each for each in parameters if each.default is each.empty]
-    return not parameters or bool(_given_to_factory(parameters[0])) or (declared and len(required) <= 1)
+    return not parameters or bool(_given_to_factory(parameters[0])) or (declared and not required)
 
 
 def _given_to_factory(parameter: inspect.Parameter) -> str:
@@ -225,7 +224,7 @@ def _factory_arguments(found: Callable[..., Any], invocation: Invocation) -> dic
             from langgraph.runtime import Runtime
 
             given[each.name] = Runtime(context=invocation.context)
-        elif what or each.default is each.empty:
+        elif what:
             given[each.name] = config
     return given
 
