@@ -1,4 +1,4 @@
-"""What differs between the versions of LangGraph that run apps, from 0.3.34 on.
+"""The differences between the versions of LangGraph that run apps, from 0.3.34 on.
 
 The five declarative dialects are translated to LangGraph with its `Runtime`, and need a newer one.
 """
@@ -24,8 +24,8 @@ def too_old(floors: Mapping[str, str], what: str) -> str:
     if not below:
         return ""
     found = " and ".join(f"{name} {_installed(name)}" for name in below)
-    wanted = " ".join(f'"{name}>={floor}"' for name, floor in floors.items() if name in below)
-    return f"{what} cannot run with {found}: pip install {wanted}"
+    packages = " ".join(f'"{name}>={floor}"' for name, floor in floors.items() if name in below)
+    return f"{what} cannot run with {found}: pip install {packages}"
 
 
 @cache

@@ -20,7 +20,7 @@ class StoredItem:
 
 @dataclass(frozen=True)
 class Invocation:
-    """What a scenario gives to the invocation of an app, besides its inputs.
+    """The values that a scenario gives to the invocation of an app, besides its inputs.
 
     Attributes:
         config: the `RunnableConfig`: `configurable`, `tags`, `recursion_limit`, …

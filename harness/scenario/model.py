@@ -102,7 +102,7 @@ class Turn:
 
 @dataclass(frozen=True)
 class NativeKeys:
-    """What a scenario of a LangGraph app gives to its invocation. `spans` are the locations of the keys."""
+    """The values that a scenario of an app gives to its invocation. `spans` are the locations of the keys."""
 
     config: Mapping[str, Any]
     context: Mapping[str, Any] | None

@@ -111,7 +111,8 @@ def import_error(target: Target, error: BaseException, named_at: Span | None) ->
     if isinstance(error, ModuleNotFoundError) and error.name:
         package = error.name.partition(".")[0]
         why = f"there is no module '{error.name}'"
-        hint = f"install what the app requires, such as: pip install {package.replace('_', '-')}"
+        packages = package.replace("_", "-")
+        hint = f"install what the app requires, such as: pip install {packages}"
     elif (refused := _refused(error)) is not None:
         why, hint = (
             f"it reaches for the network: {str(refused).splitlines()[0]}",

@@ -26,7 +26,7 @@ _WHY_OPEN: Final = "the code of the app decides"
 
 @dataclass(frozen=True)
 class _App:
-    """What a manifest says: the object, where its modules are, and their variables."""
+    """The content of a manifest: the object, where its modules are, and their variables."""
 
     target: Target
     name: str

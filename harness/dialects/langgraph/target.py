@@ -1,4 +1,4 @@
-"""What a manifest of a LangGraph app names: an object of a file or of a module.
+"""The target of a manifest of a LangGraph app: an object of a file or of a module.
 
 graph.py:graph      an object in a file
 app.graph:graph     an object in a module, which is found from the folder of the manifest
