@@ -122,7 +122,13 @@ def _claiming(path: Path) -> Dialect | None:
     if ":" not in path.name:
         return None
     dialects = map(dialect_named, names())
-    return next((each for each in dialects if hasattr(each, "claims") and each.claims(path)), None)
+    return next((each for each in dialects if claims(each, path)), None)
+
+
+def claims(dialect: Dialect, path: Path) -> bool:
+    """True if a path names an object of Python that is a manifest of a dialect."""
+    claim = getattr(dialect, "claims", None)
+    return claim is not None and bool(claim(path))
 
 
 def _fragment(document: Document, dialects: Iterable[Dialect]) -> Problem | None:
