@@ -1,4 +1,4 @@
-"""MCP servers of an app: its client is given the streams of a scripted server in memory, in place of a process or HTTP.
+"""MCP servers of an app: its client is given the streams of a scripted server in memory.
 
 `ClientSession` and the transports of the SDK stay those of the app; the functions that open transports are replaced
 once in a process, in every module that has them. A server has the name that `MultiServerMCPClient` gives it, else
