@@ -48,8 +48,11 @@ def wrap_mcp() -> None:
             for each in list(sys.modules.values()):  # those that have imported it by name
                 if getattr(each, "__dict__", {}).get(function) is original:
                     setattr(each, function, replacement)
-    if find_spec("langchain_mcp_adapters") is not None:
-        _wrap_adapters(import_module("langchain_mcp_adapters.client").MultiServerMCPClient)
+    try:
+        adapters = import_module("langchain_mcp_adapters.client")
+    except ImportError:  # not installed, or for another version of the SDK: the app has no use for it either
+        return
+    _wrap_adapters(adapters.MultiServerMCPClient)
 
 
 def _wrap_adapters(client: Any) -> None:
