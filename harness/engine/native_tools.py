@@ -12,7 +12,6 @@ from functools import cache, wraps
 from typing import Any
 
 from langchain_core.tools import BaseTool
-from langgraph.prebuilt import ToolNode
 
 from harness.engine.native_visits import active_visits, current_node
 from harness.graph.effects import ToolCall
@@ -42,7 +41,7 @@ def wrap_tools() -> None:
 
 def _record_refusals() -> None:
     """Record the calls that are not made: with arguments that are not valid, or of a tool that does not exist."""
-    parse, validate = BaseTool._parse_input, ToolNode._validate_tool_call
+    parse = BaseTool._parse_input
 
     @wraps(parse)
     def parsed(self: BaseTool, tool_input: Any, *args: Any, **options: Any) -> Any:
@@ -53,15 +52,26 @@ def _record_refusals() -> None:
             _refuse(_effect(self, (), given, None), error)
             raise
 
+    BaseTool._parse_input = parsed  # type: ignore[method-assign]
+    try:
+        from langgraph.prebuilt import ToolNode
+
+        validate = ToolNode._validate_tool_call
+    except (
+        ImportError,
+        AttributeError,
+    ):  # another version of langgraph-prebuilt, which the app cannot use either
+        return
+
     @wraps(validate)
-    def validated(self: ToolNode, call: Any) -> Any:
+    def validated(self: Any, call: Any) -> Any:
         message = validate(self, call)
         if message is not None:
             effect = ToolCall(node=current_node(), name=call["name"], args=to_json(call["args"]), native=True)
             _refuse(effect, ValueError(message.content))
         return message
 
-    BaseTool._parse_input, ToolNode._validate_tool_call = parsed, validated  # type: ignore[method-assign]
+    ToolNode._validate_tool_call = validated  # type: ignore[method-assign]
 
 
 def _refuse(effect: ToolCall, why: Exception) -> None:

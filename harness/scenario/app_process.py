@@ -189,7 +189,6 @@ def _app_process(
     if app is None:
         # Once for all apps, as each needs it.
         importlib.import_module("harness.engine.native")
-        importlib.import_module("harness.engine.superstep")
     for imports in (True, False):
         if app is None:
             ours, theirs = Pipe()

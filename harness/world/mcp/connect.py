@@ -38,7 +38,7 @@ _EXPECTED = {
 
 def connect_memory(server: Any) -> AbstractAsyncContextManager[SDKSession]:
     """Return an initialized session with a server of `build_server` in this loop. It takes no virtual time."""
-    return connected(_memory_streams(server), SessionOptions("the server in memory", is_external=False))
+    return connected(memory_streams(server), SessionOptions("the server in memory", is_external=False))
 
 
 def connect(
@@ -174,7 +174,8 @@ async def _run_session(
 
 
 @asynccontextmanager
-async def _memory_streams(server: Any) -> AsyncIterator[Any]:
+async def memory_streams(server: Any) -> AsyncIterator[Any]:
+    """Run a server in this loop, and give the streams of its client."""
     import anyio
     from mcp.shared.memory import create_client_server_memory_streams
 
