@@ -18,7 +18,6 @@ from langgraph.store.memory import InMemoryStore
 from langsmith import tracing_context
 
 from harness.engine.context import RunContext
-from harness.engine.native_mcp import wrap_mcp
 from harness.engine.native_models import wrap_models
 from harness.engine.native_tools import wrap_tools
 from harness.engine.native_visits import Visits, observed
@@ -61,7 +60,6 @@ class NativeScheduler:
     def __init__(self, run: RunContext, graph: NativeGraph) -> None:
         wrap_tools()
         wrap_models()
-        wrap_mcp()
         run.stops = (*run.stops, GraphBubbleUp)
         self.state: State = {}
         self.pending: dict[str, Question] = {}

@@ -241,6 +241,11 @@ def run_once(
         known = ChainMap(dict(scenario.env), os.environ)
         of_app = graph is None and app_process.is_app(scenario.manifests[0], scenario.dialect)
         if of_app:  # the import of an app may make requests, which the same stubs answer
+            from harness.world.mcp.of_apps import (
+                wrap_mcp,  # with LangGraph, which other scenarios need not import
+            )
+
+            wrap_mcp()
             world = ScriptedWorld(scenario.world, seed=seed, folders=folders, backend=backend)
             requests = ToolRequests(world, known, upstream, of_app=True)
             stack.enter_context(_intercepted(requests, scenario, backend, of_app=True))

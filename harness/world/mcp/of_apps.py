@@ -12,14 +12,15 @@ import sys
 from collections.abc import AsyncIterator, Callable, Mapping
 from contextlib import asynccontextmanager
 from contextvars import ContextVar, copy_context
-from functools import cache, wraps
-from importlib import import_module
+from functools import cache, partial, wraps
 from importlib.util import find_spec
+from types import ModuleType
 from typing import Any, Final
 
 from harness.engine.native_visits import active_visits, current_node
 from harness.errors import WorldError
 from harness.graph.effects import MCPCall, MCPEndpoint
+from harness.time.rebinding import when_imported
 from harness.world.mcp.connect import memory_streams
 from harness.world.mcp.fake import build_server
 from harness.world.mcp.tools import MCPResult, MCPTool
@@ -43,31 +44,28 @@ def wrap_mcp() -> None:
         return
     is_first = find_spec("mcp_types") is None  # version 1 of the SDK
     for function, (module, transport, values) in _TRANSPORTS.items():
-        if original := getattr(import_module(module), function, None):
-            replacement = _replaced(original, transport, values if is_first else 2)
-            for each in list(sys.modules.values()):  # those that have imported it by name
-                if getattr(each, "__dict__", {}).get(function) is original:
-                    setattr(each, function, replacement)
-    try:
-        adapters = import_module("langchain_mcp_adapters.client")
-    except ImportError:  # not installed, or for another version of the SDK: the app has no use for it either
-        return
-    _wrap_adapters(adapters.MultiServerMCPClient)
+        when_imported(module, partial(_replace, function, transport, values if is_first else 2))
+    when_imported("langchain_mcp_adapters.client", _wrap_adapters)
 
 
-def _wrap_adapters(client: Any) -> None:
+def _replace(function: str, transport: str, values: int, module: ModuleType) -> None:
+    """Replace a function in its module, and where others have imported it by name."""
+    if original := getattr(module, function, None):
+        replacement = _replaced(original, transport, values)
+        for each in list(sys.modules.values()):
+            if getattr(each, "__dict__", {}).get(function) is original:
+                setattr(each, function, replacement)
+
+
+def _wrap_adapters(adapters: ModuleType) -> None:
     """Note the name of the server while the client of LangChain connects to it."""
     for method in ("connect_to_server", "session"):
-        if (original := getattr(client, method, None)) is None:
-            continue
-        setattr(client, method, _named(original))
-    tools = import_module("langchain_mcp_adapters.tools")
-    if (
-        find_spec("langchain_mcp_adapters.sessions") is not None
-    ):  # one session for each call, opened by connection
-        for module in (tools, import_module("langchain_mcp_adapters.client")):
-            if original := getattr(module, "load_mcp_tools", None):
-                module.load_mcp_tools = _loading(original)
+        if original := getattr(adapters.MultiServerMCPClient, method, None):
+            setattr(adapters.MultiServerMCPClient, method, _named(original))
+    # One session for each call, which is opened by the connection.
+    for module in (sys.modules.get("langchain_mcp_adapters.tools"), adapters):
+        if original := getattr(module, "load_mcp_tools", None):
+            setattr(module, "load_mcp_tools", _loading(original))  # noqa: B010
 
 
 def _named(original: Callable[..., Any]) -> Callable[..., Any]:
@@ -122,7 +120,8 @@ def _replaced(original: Callable[..., Any], transport: str, values: int) -> Call
         async def call(tool: str, arguments: dict[str, Any]) -> MCPResult:
             effect = MCPCall(node=node, name=tool, endpoint=endpoint, args=arguments)
             work = asyncio.get_running_loop().create_task(visits.perform(effect), context=context.copy())
-            return await work
+            result: MCPResult = await work
+            return result
 
         listed = [MCPTool(each.name, each.description, dict(each.schema)) for each in tools]
         async with memory_streams(build_server(name, listed, call)) as pair:
