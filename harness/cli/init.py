@@ -16,6 +16,7 @@ from harness.source.project import PYPROJECT, marked_root
 
 _TEMPLATES: Final = Path(__file__).with_name("templates")
 _MANIFESTS: Final = {
+    "langgraph": "langgraph.json",
     "sherma": "agents/shop.yaml",
     "agentspec": "agents/shop.yaml",
     "yagra": "agents/shop.yaml",
@@ -38,8 +39,8 @@ _IGNORED: Final = ("reports/", "__pycache__/", ".pytest_cache/")
     type=click.Choice(list(_MANIFESTS)),
     default="sherma",
     show_default=True,
-    help="Dialect of the example: a sherma or Agent Spec agent with a tool, a Yagra workflow with handlers, a Loki "
-    "graph agent with a script, a LeafMesh mesh.",
+    help="Dialect of the example: a LangGraph app, a sherma or Agent Spec agent with a tool, a Yagra workflow "
+    "with handlers, a Loki graph agent with a script, a LeafMesh mesh.",
 )
 def command(folder: Path, dialect: str) -> None:
     """Write a small working example, to start from.

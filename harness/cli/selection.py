@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Final, NamedTuple
 
 from harness.dialects.dialect import Dialect
-from harness.dialects.registry import detect_dialect, dialect_named, dialect_of, manifest_at, names
+from harness.dialects.registry import claims, detect_dialect, dialect_named, dialect_of, manifest_at, names
 from harness.errors import FormatError, ManifestError, Problem, Span
 from harness.report.formatting import plural
 from harness.scenario import SUFFIXES
@@ -49,6 +49,8 @@ def agents_of(path: Path, dialect: str | None) -> tuple[Dialect, list[str]]:
     """
     with located_defects(path):
         found = dialect_named(dialect) if dialect else dialect_of(path)
+        if claims(found, path):  # an object of a module, no document
+            return found, []
         return found, list(found.agents(read(manifest_at(path, found), yaml=found.yaml)))
 
 

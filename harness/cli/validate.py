@@ -19,6 +19,7 @@ from harness.dialects.load import load_graph, load_scenarios
 from harness.errors import FormatError, ManifestError, Problem, SourceError
 from harness.graph.model import Graph
 from harness.graph.names import inner_graphs, nested_problems
+from harness.graph.native import NativeGraph
 from harness.report.formatting import plural
 from harness.scenario import SUFFIXES
 from harness.scenario.load import discover, load_file
@@ -138,6 +139,8 @@ def scenario_file_problems(path: Path, options: LoadOptions, ruled_out: set[Subj
             continue
         settings = options.projects.of(scenario.file)
         names = unknown_names(scenario, graph, settings, lambda other: _graph(other, options))
+        if isinstance(graph, NativeGraph):  # what an app calls is known when it runs
+            names = [problem for problem in names if problem.severity == "error"]
         warnings = warnings_in(scenario, graph)
         ruled_out |= set(map(subject, graph.warnings)).difference(map(subject, warnings))
         found |= dict.fromkeys([*warnings, *graph.notes, *names, *nested_problems(graph)])

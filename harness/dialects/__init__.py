@@ -11,5 +11,7 @@ DIALECTS: Final[Mapping[str, str]] = {
     "leafmesh": "harness.dialects.leafmesh.dialect",
     "yagra": "harness.dialects.yagra.dialect",
     "agentspec": "harness.dialects.agentspec.dialect",
+    "langgraph": "harness.dialects.langgraph.dialect",
+    "python": "harness.dialects.langgraph.plain",
 }
 """The module that implements `harness.dialects.dialect.Dialect`, by the name of the dialect."""

@@ -125,6 +125,16 @@ class SupportsFragments(Dialect, Protocol):
         """Return the problem with using such a part as a manifest; None for any other document. Must not raise."""
 
 
+class SupportsObjects(Dialect, Protocol):
+    """A dialect whose manifests may be objects of Python: `graph.py:graph`."""
+
+    def claims(self, path: Path) -> bool:
+        """True if a path names an object rather than a file. Must not raise."""
+
+    def preload(self, request: LoadRequest) -> Sequence[str]:
+        """Import what a request names, and return the folders that its modules are in."""
+
+
 class SupportsEvolution(Dialect, Protocol):
     """A dialect whose manifests may configure their evolution."""
 
@@ -159,7 +169,14 @@ def _methods(protocol: type) -> Mapping[str, Any]:
 
 
 _REQUIRED: Final = _methods(Dialect)
-_PROTOCOLS: Final = (Dialect, SupportsScenarios, SupportsTunables, SupportsFragments, SupportsEvolution)
+_PROTOCOLS: Final = (
+    Dialect,
+    SupportsScenarios,
+    SupportsTunables,
+    SupportsFragments,
+    SupportsObjects,
+    SupportsEvolution,
+)
 METHODS: Final = {name: method for each in _PROTOCOLS for name, method in _methods(each).items()}
 """The methods of a dialect, required and optional."""
 

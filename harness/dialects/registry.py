@@ -99,6 +99,8 @@ def dialect_of(path: Path, named_at: Span | None = None) -> Dialect:
     Raises:
         ManifestError: it cannot be read, or no dialect recognizes it.
     """
+    if (claiming := _claiming(path)) is not None:
+        return claiming
     found = detect_dialect(path, map(dialect_named, names()), named_at)
     if found.error is not None:
         raise found.error
@@ -113,6 +115,20 @@ def dialect_of(path: Path, named_at: Span | None = None) -> Dialect:
             hint = "`manifest` names the file of the agent"
         raise ManifestError(Problem("unknown-dialect", text, document.span(), hint))
     return found.dialect
+
+
+def _claiming(path: Path) -> Dialect | None:
+    """Return the first dialect of which a path names an object; see `SupportsObjects`. Most paths are files."""
+    if ":" not in path.name:
+        return None
+    dialects = map(dialect_named, names())
+    return next((each for each in dialects if claims(each, path)), None)
+
+
+def claims(dialect: Dialect, path: Path) -> bool:
+    """True if a path names an object of Python that is a manifest of a dialect."""
+    claim = getattr(dialect, "claims", None)
+    return claim is not None and bool(claim(path))
 
 
 def _fragment(document: Document, dialects: Iterable[Dialect]) -> Problem | None:

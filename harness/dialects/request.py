@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Any, Final, NamedTuple, NoReturn
 
 from harness.errors import ManifestError, Problem, Span
+from harness.graph.native import Invocation
 from harness.source.display import clip, did_you_mean
 from harness.source.document import Document, hint_for_missing, is_special, read, real_path, shown_path
 from harness.source.location import Rewrite
@@ -181,6 +182,7 @@ class LoadRequest:
     changes   the changes of a variant to the files
     components     ids that the documents refer to, each with the key of the component that it stands for
     components_at  the spans of these keys, by id
+    invocation     what a scenario gives to the invocation of an app, besides inputs
     stamps    the files and folders resolved so far, with their stamps at that time
     """
 
@@ -199,6 +201,7 @@ class LoadRequest:
     changes: Changes = field(default_factory=Changes)
     components: Mapping[str, str] = field(default_factory=dict)
     components_at: Mapping[str, Span] = field(default_factory=dict, compare=False, repr=False)
+    invocation: Invocation = field(default_factory=Invocation)
     stamps: dict[Path, Stamp | None] = field(default_factory=dict, compare=False, repr=False)
 
     @property

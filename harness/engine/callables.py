@@ -71,7 +71,7 @@ async def contained(work: Awaitable[T]) -> T:
         Exception: the code failed. If it raised something that is no `Exception`, a RuntimeError takes its place.
         BaseException: the run was cancelled, interrupted or closed from outside the code.
     """
-    task = asyncio.current_task()
+    task = asyncio.current_task() if asyncio._get_running_loop() is not None else None  # a thread has none
     try:
         return await work
     except Exception as error:

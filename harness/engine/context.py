@@ -19,6 +19,7 @@ from harness.errors import WorldError
 from harness.graph.effects import Effect
 from harness.graph.model import Edge, Graph, NodeEntry, State
 from harness.graph.world import World
+from harness.time.blocking import wait
 from harness.units import PRECISION
 
 T = TypeVar("T")
@@ -165,13 +166,15 @@ class RunContext:
         try:
             answer = await simulation.world.answer(effect, state)
             if answer.latency_s:
-                await asyncio.sleep(answer.latency_s)
+                await wait(answer.latency_s)
             if answer.error is not None:
                 raise answer.error
             value = answer.value
-        except Paused as paused:
-            paused.replay.open_calls[key] = call, started
-            call = 0
+        except self.stops as stopped:
+            replay = getattr(stopped, "replay", replay)
+            if replay is not None:
+                replay.open_calls[key] = call, started
+                call = 0
             raise
         except BaseException as raised:
             error = raised

@@ -15,9 +15,11 @@ from harness.engine.context import Caller, NodeContext, RunContext
 from harness.engine.pauses import PausePoint, Question
 from harness.engine.scheduler import People, Scheduler
 from harness.engine.standstill import Simulation
+from harness.engine.versions import DECLARATIVE_FLOORS, too_old
 from harness.errors import RunError, WorldError
 from harness.graph.events import EventGraph
 from harness.graph.model import Graph, State
+from harness.graph.native import NativeGraph
 from harness.graph.to_json import error_text, to_json
 
 
@@ -76,6 +78,12 @@ class Conversation:
     def pending(self) -> Mapping[str, Question]:
         """The questions that have no answer yet, by id, in order."""
         return self._scheduler.pending
+
+    @property
+    def store(self) -> list[dict[str, Any]] | None:
+        """The items in the store of an app; None for a graph without one."""
+        stored = getattr(self._scheduler, "stored", None)
+        return stored() if stored is not None else None
 
     async def prepare(self) -> None:
         """Call the dialect's `Lifecycle.prepare`.
@@ -200,6 +208,12 @@ def _scheduler(run: RunContext, single: bool) -> Scheduler:
         from harness.engine.event import EventScheduler
 
         return EventScheduler(run, run.graph)
+    if isinstance(run.graph, NativeGraph):
+        from harness.engine.native import NativeScheduler
+
+        return NativeScheduler(run, run.graph)
+    if text := too_old(DECLARATIVE_FLOORS, f"a manifest of {run.graph.dialect}"):
+        raise RunError(text)
     from harness.engine.superstep import SuperstepScheduler
 
     return SuperstepScheduler(run, single=single)

@@ -7,10 +7,12 @@ are compared with `name` and `args` (docs/scenario-format.md); `when` reads `req
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from json import loads
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar, Final, Literal, NamedTuple
+
+from harness.graph.to_json import from_json
 
 if TYPE_CHECKING:
     from langchain_core.messages import BaseMessage
@@ -182,6 +184,23 @@ class LLMCall(Effect):
     response_format: Any = None
     as_written: bool = False
 
+    @property
+    def forced_tool(self) -> str:
+        """The name of the tool that the model must call; "" if it may choose."""
+        choice = self.params.get("tool_choice")
+        if isinstance(choice, Mapping):
+            function = choice.get("function")
+            name = function.get("name") if isinstance(function, Mapping) else choice.get("name")
+            if name:
+                return str(name)
+            choice = choice.get("type")
+        forced = choice in ("required", "any", True) and len(self.tools) == 1
+        return self.tools[0].name if forced else str(choice) if choice in self._tool_names else ""
+
+    @property
+    def _tool_names(self) -> list[str]:
+        return [tool.name for tool in self.tools]
+
     def request(self) -> dict[str, Any]:
         from harness.graph.messages import MessageViews, message_text
 
@@ -227,6 +246,14 @@ class LLMReply:
     usage: Mapping[str, int] = field(default_factory=dict)
     finish_reason: str | None = None
     chunks: Sequence[str] = ()
+
+    def as_forced_call(self, call: LLMCall) -> LLMReply:
+        """Return the reply to a call that forces one tool call: a JSON object is the arguments of that tool."""
+        name = call.forced_tool
+        arguments = from_json(self.text) if name and not self.tool_calls else None
+        if not isinstance(arguments, dict):
+            return self
+        return replace(self, text="", chunks=(), tool_calls=({"name": name, "args": arguments},))
 
     def as_mapping(self) -> dict[str, Any]:
         """Return the reply as it is recorded in the trace."""

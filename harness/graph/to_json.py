@@ -50,11 +50,11 @@ def to_json(value: Any, inside: tuple[int, ...] = ()) -> Any:
         return value
     if kind is not dict and kind is not list:
         if isinstance(value, int):
-            return value if -_TOO_LARGE < value < _TOO_LARGE else hex(value)
-        if isinstance(value, str):
-            return value
+            return int.__pos__(value) if -_TOO_LARGE < value < _TOO_LARGE else hex(value)
+        if isinstance(value, str):  # of an enumeration of the app, which no other process may know
+            return str.__str__(value)
         if isinstance(value, float):
-            return value if math.isfinite(value) else str(value)
+            return float.__pos__(value) if math.isfinite(value) else str(value)
     if id(value) in inside or len(inside) > MAX_DEPTH:
         return "…"
     inside = (*inside, id(value))
@@ -74,8 +74,8 @@ def to_json(value: Any, inside: tuple[int, ...] = ()) -> Any:
 
 def key_text(key: Any) -> str:
     """Return a key of a mapping as text."""
-    if type(key) is str:
-        return key
+    if isinstance(key, str):
+        return str.__str__(key)
     try:
         return str(key)
     except Exception:  # an integer that is too large, or a user's __str__

@@ -9,7 +9,7 @@ from functools import partial
 from typing import Any
 
 from harness.interception.messages import PreparedReply, Request, SendResult
-from harness.interception.real_effects import charge_since, owe
+from harness.interception.real_effects import charge_since, wait_blocking
 from harness.time.paced import RealWork, real_timers
 from harness.time.real import real
 
@@ -94,7 +94,7 @@ class Interceptor(ABC):
         """Return a claimed answer to a client without an event loop."""
         if reply.response is None and not reply.failure:
             raise TimeoutError("nobody waited for the answer when this was recorded")
-        owe(reply.duration_s)
+        wait_blocking(reply.duration_s)
         return SendResult(reply.response, reply.chunks_s, reply.failure)
 
     async def wait_for(self, reply: PreparedReply) -> None:

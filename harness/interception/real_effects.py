@@ -6,7 +6,6 @@ context belongs to all effects in progress.
 
 from __future__ import annotations
 
-import asyncio
 from collections.abc import Awaitable, Callable, Iterator, Mapping
 from contextlib import contextmanager
 from contextvars import ContextVar
@@ -17,8 +16,10 @@ from typing import Any, Final, NoReturn
 
 from harness.errors import HarnessError
 from harness.graph.effects import Effect
+from harness.time.blocking import wait
 from harness.time.paced import RealWork
 from harness.time.real import real
+from harness.time.turns import CARRIED
 from harness.units import MEASURED_PRECISION
 
 not_intercepted: ContextVar[bool] = ContextVar("not_intercepted", default=False)
@@ -41,6 +42,7 @@ class RealEffect:
     number   number of the effect in the order of their starts
     owed_s   time used by clients without an event loop by which virtual time has not advanced yet, in seconds
     refused  the error for a request that could not be answered
+    sleep    lets a client without an event loop wait in virtual time; None: what it waits is owed
     """
 
     effect: Effect | None = None
@@ -48,6 +50,7 @@ class RealEffect:
     number: int = field(default_factory=count(1).__next__)
     owed_s: float = 0.0
     refused: HarnessError | None = None
+    sleep: Callable[[float], None] | None = None
     _lock: Lock = field(default_factory=Lock)
     _charged: list[tuple[float, float]] = field(default_factory=list)
 
@@ -67,8 +70,18 @@ class RealEffect:
             )
         return ended - began - covered
 
+    @contextmanager
+    def current(self) -> Iterator[None]:
+        """Own the requests that are made inside, in this context."""
+        token = _current.set(self)
+        try:
+            yield
+        finally:
+            _current.reset(token)
+
 
 _current: ContextVar[RealEffect | None] = ContextVar("_current", default=None)
+CARRIED.append(_current)
 _under_way: Final[list[RealEffect]] = []
 _preparations: Final[list[Callable[[], object]]] = []
 
@@ -85,7 +98,11 @@ def before_first_effect(prepare: Callable[[], object]) -> Iterator[None]:
 
 
 async def within_effect(
-    work: Callable[[], Awaitable[Any]], effect: Effect | None = None, state: Mapping[str, Any] | None = None
+    work: Callable[[], Awaitable[Any]],
+    effect: Effect | None = None,
+    state: Mapping[str, Any] | None = None,
+    *,
+    sleep: Callable[[float], None] | None = None,
 ) -> Any:
     """Return the result of `work`, which performs `effect`. Its HTTP requests, also in threads, take virtual time.
 
@@ -94,7 +111,9 @@ async def within_effect(
     """
     while _preparations:
         _preparations.pop()()
-    real = RealEffect(effect, state or {})
+    outer = _current.get()
+    sleep = sleep or (outer.sleep if outer is not None else None)
+    real = RealEffect(effect, state or {}, sleep=sleep)
     token = _current.set(real)
     try:
         value = await _perform(work, real)
@@ -128,9 +147,14 @@ async def _spend(seconds: float) -> None:
     if seconds:
         passed = RealWork(passed=seconds)
         try:
-            await asyncio.sleep(seconds)
+            await wait(seconds)
         finally:
             passed.abandon()
+
+
+def current_effect() -> RealEffect | None:
+    """Return the effect of the current context."""
+    return _current.get()
 
 
 def current_effects() -> list[RealEffect]:
@@ -144,6 +168,16 @@ def owe(seconds: float) -> None:
     effects = current_effects()
     if len(effects) == 1:
         effects[0].owe(seconds)
+
+
+def wait_blocking(seconds: float) -> None:
+    """Let the current effect wait in code without an event loop: at once, or when it ends."""
+    effects = current_effects()
+    if len(effects) == 1 and effects[0].sleep is not None:
+        if seconds:
+            effects[0].sleep(seconds)
+    else:
+        owe(seconds)
 
 
 def charge_since(began: float) -> float:

@@ -264,7 +264,7 @@ class ResultsWriter:
             return self._summary
         if self._file is not None:
             self._sort()
-            self._file.close()
+            _close_unlocked(self._file)
             self._file = None
         before = last_whole_summary(self.path.parent)
         self._summary = self._sums.as_json(incomplete) | {"traces": self._traces.as_json()}
@@ -300,7 +300,7 @@ class ResultsWriter:
         """Close the file after a failed write. No summaries are written then."""
         if self._file is not None:
             with suppress(OSError):
-                self._file.close()
+                _close_unlocked(self._file)
             self._file = None
         self._summary = self._sums.as_json("the results could not be written")
 
@@ -328,3 +328,12 @@ def open_locked(path: Path) -> BinaryIO:
                 Problem("report-folder", text, None, "give one of them another folder")
             ) from None
     return file
+
+
+def _close_unlocked(file: BinaryIO) -> None:
+    """Close a file of `open_locked`. Processes of apps may still have it open, which would keep it locked."""
+    with suppress(ImportError):
+        import fcntl
+
+        fcntl.flock(file, fcntl.LOCK_UN)
+    file.close()

@@ -18,6 +18,7 @@ from pydantic import AfterValidator, ConfigDict, Field, Tag, WithJsonSchema, fie
 from harness.dialects import DIALECTS
 from harness.errors import Span
 from harness.graph.model import Rerun
+from harness.graph.native import StoredItem
 from harness.recording.names import name_error
 from harness.scenario import model
 from harness.scenario.document_expect import Expect, expectation_mentions
@@ -54,6 +55,8 @@ EXCLUDED: Final = {
     "test_scenario": ("agent", "entry_point", "weight", "timeout", "input", "turns", "expect"),
 }
 """For each key, the keys that cannot stand beside it in a scenario, or (`agent`, `entry_point`) in a file."""
+NATIVE_KEYS: Final = ("config", "context", "store")
+"""Keys of scenarios of LangGraph apps."""
 NO_DEFAULT: Final = ("name", "test_scenario")
 """Keys of a scenario that cannot be set in `defaults`."""
 _NOT_TAGS: Final = ("and", "or", "not", "True", "False", "None")
@@ -134,6 +137,16 @@ class RerunKeys(Strict):
     input: dict[str, Any] | None = Field(None, description="Its input; by default the last one.")
     feedback: Any = Field(None, description="What was wrong, for the agent to read.")
     reason: str = Field("", description="The reason for the rerun.")
+
+
+class StoredKeys(Strict):
+    """An item of a store."""
+
+    model_config = ConfigDict(title="an item of the store")
+
+    namespace: Annotated[list[Name], Field(min_length=1)] = Field(description="Its namespace.")
+    key: Name = Field(description="Its key.")
+    value: dict[str, Any] = Field(description="Its value.")
 
 
 class TurnKeys(WorldSpec):
@@ -236,6 +249,13 @@ class ScenarioKeys(WorldSpec):
         examples=["now: 2026-03-01T09:00:00Z"],
         description="The instant at which virtual time begins, ISO 8601.",
     )
+    config: dict[str, Any] = Field(
+        LEFT_OUT,
+        examples=["config: {configurable: {user_id: ada}, recursion_limit: 50}"],
+        description="The `config` of the invocation: configurable, tags, metadata, recursion_limit (LangGraph).",
+    )
+    context: dict[str, Any] = Field(LEFT_OUT, description="The context of the run (LangGraph).")
+    store: list[StoredKeys] = Field(LEFT_OUT, description="Items in the store before the run (LangGraph).")
     input: Input = Field(LEFT_OUT, description="The input; its form depends on the dialect.")
     turns: Annotated[list[TurnKeys], Field(min_length=1), AfterValidator(_starts_with_input)] = Field(
         LEFT_OUT, description="Several inputs in one conversation."
@@ -290,6 +310,7 @@ class ScenarioKeys(WorldSpec):
             turns=turns,
             conversation=self.turns is not None,
             world=world,
+            native=self._native(at),
             cassette=self.cassette,
             allow_unused=self.allow_unused,
             expect=self.expect.spec(at.at(("expect",)), file.parent) if self.expect else model.Expectations(),
@@ -298,6 +319,19 @@ class ScenarioKeys(WorldSpec):
                 *vacuous_expectations(at, self.timeout),
                 *(problem for part, own in parts for problem in idle_stubs(own, part)),
             ),
+        )
+
+    def _native(self, at: Document) -> model.NativeKeys | None:
+        """Return the keys that only an app of LangGraph takes; None if none is written."""
+        written = self.written(*NATIVE_KEYS)
+        if not written:
+            return None
+        items = [StoredItem(tuple(each.namespace), each.key, each.value) for each in self.store or ()]
+        return model.NativeKeys(
+            config=self.config or {},
+            context=self.context if "context" in written else None,
+            store=tuple(items),
+            spans={key: at.key_span((key,)) for key in written},
         )
 
     def _turns(self, at: Document, folder: Path) -> tuple[model.Turn, ...]:

@@ -189,6 +189,16 @@ def _weights(weights: dict[str, float]) -> dict[str, float]:
     return weights
 
 
+class StoredItem(Strict):
+    """An expected item of a store."""
+
+    model_config = ConfigDict(title="an item of the store")
+
+    namespace: Annotated[list[Name], Field(min_length=1)] = Field(description="Its namespace.")
+    key: Name = Field(LEFT_OUT, description="Its key; by default, that of any item in the namespace.")
+    value: Matcher = Field(description="Its value matches; `$missing: true`: there is no such item.")
+
+
 class Expect(Strict):
     """The expectations of a run. Each key is a check."""
 
@@ -222,6 +232,11 @@ class Expect(Strict):
         description="These transitions were taken.",
     )
     state: Annotated[Matcher, end_checks.state] = Field(LEFT_OUT, description="The final state matches.")
+    store: Annotated[list[StoredItem], end_checks.store] = Field(
+        LEFT_OUT,
+        examples=["store: [{namespace: [memories, ada], value: {text: {$contains: tea}}}]"],
+        description="The store has these items (LangGraph).",
+    )
     output: Annotated[Matcher, end_checks.output] = Field(LEFT_OUT, description="The result matches.")
     state_schema: Annotated[JSONSchema, end_checks.state_schema] = Field(
         LEFT_OUT, description="The final state is valid under this JSON Schema."

@@ -18,9 +18,10 @@ from harness.dialects.request import Changes, LoadRequest
 from harness.errors import Problem, Span
 from harness.graph.model import Graph, Rerun
 from harness.graph.names import has_caller
-from harness.settings import Settings
+from harness.graph.native import Invocation, NativeGraph, StoredItem
+from harness.settings import RecordMode, Settings
 from harness.source.display import did_you_mean
-from harness.source.document import real_path, shown_path
+from harness.source.document import real_path, relative_path, shown_path
 
 if TYPE_CHECKING:
     from harness.scenario.mentions import Mention
@@ -99,7 +100,17 @@ class Turn:
     span: Span | None = None
 
 
-_LATE: Final = ("turns", "conversation", "world", "expect", "mentions", "warnings")
+@dataclass(frozen=True)
+class NativeKeys:
+    """The values that a scenario of an app gives to its invocation. `spans` are the locations of the keys."""
+
+    config: Mapping[str, Any]
+    context: Mapping[str, Any] | None
+    store: tuple[StoredItem, ...]
+    spans: Mapping[str, Span]
+
+
+_LATE: Final = ("turns", "conversation", "world", "native", "expect", "mentions", "warnings")
 
 
 @dataclass(frozen=True)
@@ -139,6 +150,7 @@ class Scenario:
     turns: tuple[Turn, ...] = field(default_factory=lambda: (Turn(),))
     conversation: bool = False
     world: WorldSpec = field(default_factory=_no_world)
+    native: NativeKeys | None = None
     cassette: str | None = None
     allow_unused: bool = False
     expect: Expectations = field(default_factory=Expectations)
@@ -226,7 +238,31 @@ def load_request(
         components_at=scenario.components_at,
         hooks_at={each.name: each.span for each in scenario.mentions if each.role == "hook"},
         changes=scenario.variation.changes if scenario.variation else Changes(),
+        invocation=_invocation(scenario, settings),
     )
+
+
+def _invocation(scenario: Scenario, settings: Settings) -> Invocation:
+    native = scenario.native or NativeKeys({}, None, (), {})
+    return Invocation(
+        config=native.config,
+        context=native.context,
+        store=native.store,
+        thread=f"{relative_path(scenario.file, settings.project)}::{scenario.name}",
+        offline=settings.record_mode is RecordMode.NONE,
+    )
+
+
+def problems_of_native_keys(scenario: Scenario, graph: Graph) -> Iterator[Problem]:
+    """Yield a problem for each key that only an app of LangGraph takes, in a scenario of another agent."""
+    if isinstance(graph, NativeGraph):
+        return
+    spans = dict(scenario.native.spans) if scenario.native is not None else {}
+    stored = [each.spans["store"] for each in scenario.expectations if "store" in each.values]
+    spans |= dict.fromkeys(["expect.store"][: len(stored)], *stored[:1])
+    for key, span in spans.items():
+        text = f"'{key}' is of LangGraph apps and plain functions: {graph.dialect} has nothing of that kind"
+        yield Problem("unknown-key", text, span)
 
 
 def absent_variables(

@@ -18,8 +18,10 @@ from typing import Final
 from harness.dialects.load import load_graph
 from harness.errors import ManifestError, Problem, SourceError, Span
 from harness.graph.effects import EFFECTS, SERVER
-from harness.graph.model import END, NODE, START, Graph
+from harness.graph.model import END, NODE, START, Graph, Vocabulary
 from harness.graph.names import Names, names_of
+from harness.graph.native import NativeGraph
+from harness.graph.trace import Trace
 from harness.matchers.regex import last_part_matches, name_matches
 from harness.scenario.judge import JUDGE_NODE
 from harness.scenario.load import load_file
@@ -57,11 +59,42 @@ def unknown_names(
     def loaded(other: Scenario) -> Graph:
         return load_graph(load_request(other, settings), other.dialect)
 
+    if isinstance(graph, NativeGraph) and graph.compiled is None:  # an app that is not imported
+        return []
     found = _unknown(scenario, graph, settings)
     if not found:
         return []
     shared = _valid_in_others(scenario, found, settings, load or loaded)
     return [problem for mention, problem in found.items() if mention not in shared]
+
+
+def names_unknown_in_run(scenario: Scenario, graph: Graph, trace: Trace, settings: Settings) -> list[Problem]:
+    """Return a warning for each name in a scenario that neither an app's graph has nor its run showed.
+
+    What an app calls is known only when it runs, so its names are looked up afterwards: among the calls that it made,
+    the tools that it offered to its models, and the nodes of graphs that ran inside its own.
+    """
+    calls = [event for event in trace.events if event["event"] == "call"]
+    shown: dict[str, list[str]] = {kind: [] for kind in EFFECTS}
+    for call in calls:
+        shown[call["kind"]].append(call["name"])
+    shown["tool"] += trace.tools
+    nodes = {call["node"] for call in calls}
+    nodes |= {event["graph"] + event["node"] for event in trace.events if event["event"] == "node_start"}
+    known = graph.vocabulary() if graph.vocabulary is not None else Vocabulary()
+    names = {kind: [*known.names.get(kind, ()), *found] for kind, found in shown.items()}
+    servers = [call["request"]["server"] for call in calls if call["kind"] == "mcp"]
+    seen = replace(known, names={**names, SERVER: servers}, callers=nodes, open={})
+    visited = [
+        event["node"] for event in trace.events if event["event"] == "node_start" and not event["graph"]
+    ]
+    own = [node.name for node in graph.nodes]
+    tasks = [replace(graph.nodes[0], name=name) for name in dict.fromkeys(visited) if name not in own]
+    closed = replace(graph, nodes=(*graph.nodes, *tasks), vocabulary=lambda: seen)
+    return [
+        replace(each, severity="warning")
+        for each in unknown_names(scenario, closed, settings, lambda _: closed)
+    ]
 
 
 def _unknown(scenario: Scenario, graph: Graph, settings: Settings) -> dict[Mention, Problem]:
@@ -203,7 +236,9 @@ class _NameChecker:
         return _warning(text, mention.span, did_you_mean(name, list(self.names.inputs)))
 
     def _word(self, mention: Mention) -> Problem | None:
-        """Check a name that has no effect if it occurs nowhere in the agent."""
+        """Check a name that has no effect if it occurs nowhere in the agent; of an app, all its packages count."""
+        if isinstance(self.graph, NativeGraph):
+            return None
         if mention.name in {channel.name for channel in self.graph.channels}:
             return None
         name, graph = clip(mention.name, _NAME_LENGTH), clip(self.graph.name, _NAME_LENGTH)

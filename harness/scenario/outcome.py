@@ -45,6 +45,7 @@ class Observation:
     frames      all frames of the error
     raised      other exceptions raised by tools, handlers and hooks, as in error: {type, message, traceback}
     latency     {total, nodes: {name: seconds}}, summed over visits
+    store       [{namespace, key, value}] of a LangGraph app; None for other agents
     usage       {llm_calls, input_tokens, output_tokens, cost, by_model, by_node}, see `harness.graph.observe.usage`
     calls       [{kind, name, node, args, ok, latency}] in order; `reason`, `refused` if the call failed
     routes      [[from, to], …] transitions taken, in order (`__start__` and `__end__` included)
@@ -60,6 +61,7 @@ class Observation:
     routes: list[list[str]] = field(default_factory=list)
     state: JSON = None
     output: JSON = None
+    store: list[dict[str, Any]] | None = None
     error: dict[str, Any] | None = None
     frames: list[dict[str, Any]] = field(default_factory=list)
     raised: list[dict[str, Any]] = field(default_factory=list)

@@ -25,11 +25,14 @@ import time
 import warnings
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
-from functools import partial
+from functools import cache, partial
 from typing import Any, Final, NamedTuple, NoReturn
 
+from harness.chance import replace_sources
 from harness.time.alarms import get_handler, set_handler
 from harness.time.frozen import read_clocks, restore_clocks
+from harness.time.readings import hold_for_libraries, replace_clocks
+from harness.time.rebinding import bind_replacements
 
 
 class StateItem(NamedTuple):
@@ -38,6 +41,15 @@ class StateItem(NamedTuple):
     name: str
     save: Callable[[], Any]
     restore: Callable[[Any], None]
+
+
+@cache
+def prepare_process() -> None:
+    """Replace what real code of runs reads and draws from, before the state of the process is saved."""
+    replace_clocks()
+    replace_sources()
+    hold_for_libraries()
+    bind_replacements()
 
 
 @contextmanager

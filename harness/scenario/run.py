@@ -13,24 +13,33 @@ from __future__ import annotations
 import asyncio
 import os
 from collections import ChainMap
-from collections.abc import Iterator, Sequence
-from contextlib import AbstractContextManager, nullcontext
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import AbstractContextManager, ExitStack, nullcontext
 from datetime import datetime
-from functools import cache, lru_cache
+from functools import lru_cache, partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from harness.chance import replace_sources, seeded_chance
+from harness.chance import seeded_chance
 from harness.dialects.load import load_graph
 from harness.errors import CassetteError, FormatError, HarnessError, Problem, SourceError
 from harness.graph.model import Graph
 from harness.graph.narration import narration
-from harness.interception.intercept import intercepted_from_first_effect
+from harness.graph.native import NativeGraph
+from harness.interception.intercept import intercepted, intercepted_from_first_effect
+from harness.scenario import app_process
 from harness.scenario.evaluation import outcome_of, skipped_outcome, unjudged_outcome
-from harness.scenario.model import Scenario, absent_variables, import_folders, load_request, without_mutator
-from harness.scenario.names import unknown_names
+from harness.scenario.model import (
+    Scenario,
+    absent_variables,
+    import_folders,
+    load_request,
+    problems_of_native_keys,
+    without_mutator,
+)
+from harness.scenario.names import names_unknown_in_run, unknown_names
 from harness.scenario.outcome import Outcome, PriceList, RunResult, failed_result, refused_result
-from harness.scenario.process_state import preserve_process_state, preserve_streams
+from harness.scenario.process_state import prepare_process, preserve_process_state, preserve_streams
 from harness.scenario.real_limit import RealTimeExceeded, progress, real_limit
 from harness.scenario.redaction import redacted, redacted_events, redacted_output, secrets_of
 from harness.scenario.turns import run_turns
@@ -42,9 +51,8 @@ from harness.source.imports import bundled_data, repeat_environment
 from harness.time.alarms import marked_interrupts
 from harness.time.clock import VirtualTimeLoop
 from harness.time.paced import PacedTimeLoop
-from harness.time.readings import Readings, clock_readings, hold_for_libraries, replace_clocks
+from harness.time.readings import Readings, clock_readings
 from harness.time.real import real
-from harness.time.rebinding import bind_replacements
 from harness.units import DEFAULT_NOW, instant_text, parse_instant
 from harness.world.network import closed_network, open_network
 from harness.world.scripted import ScriptedWorld
@@ -80,11 +88,29 @@ def outcomes(
     if scenario.skip is not None:
         yield skipped_outcome(scenario)
         return
+    if graph is None and app_process.concerns(scenario):
+        try:
+            yield from app_process.outcomes_of_app(scenario.whole(), settings, partial(_outcomes, ask=ask))
+            return
+        except FormatError:  # the row of a table does not fit: told below
+            pass
+    yield from _outcomes(scenario, settings, range(scenario.repeat), ask=ask, graph=graph)
+
+
+def _outcomes(
+    scenario: Scenario,
+    settings: Settings,
+    repeats: Iterable[int],
+    *,
+    ask: Ask | None = None,
+    graph: Graph | None = None,
+) -> Iterator[Outcome]:
+    """Make the runs of a scenario with these numbers; see `outcomes`."""
     secrets = secrets_of(scenario, settings)
     try:
         scenario = scenario.whole()
         with _recording(scenario, settings, secrets, ask) as cassette:
-            for repeat in range(scenario.repeat):
+            for repeat in repeats:
                 with redacted_output(secrets):
                     outcome = _repeat(scenario, settings, repeat, cassette, graph)
                 if progress.trace is not None and settings.traces.keeps(outcome.verdict):
@@ -120,7 +146,7 @@ def _repeat(
     """Make one run within its limit of real time, and restore the state of the process."""
     began = real.perf_counter()
     progress.begin()
-    _prepare_process()
+    prepare_process()
     with preserve_process_state():
         repeat_environment(import_folders(scenario, settings))
         try:
@@ -134,15 +160,6 @@ def _repeat(
             if cassette is not None:
                 cassette.discard(str(error))
             return unjudged_outcome(scenario, repeat, error, real.perf_counter() - began)
-
-
-@cache
-def _prepare_process() -> None:
-    """Replace what real code of runs reads and draws from, before the state of the process is saved."""
-    replace_clocks()
-    replace_sources()
-    hold_for_libraries()
-    bind_replacements()
 
 
 def start_of(scenario: Scenario, settings: Settings, backend: RecordedBackend | None = None) -> datetime:
@@ -205,7 +222,7 @@ def run_once(
         backend: answers what no stub does.
         graph: runs in place of the graph of its manifest.
     """
-    _prepare_process()
+    prepare_process()
     is_real = backend is not None and backend.is_real
     result: RunResult | None = None
     network = open_network() if is_real else closed_network()
@@ -216,8 +233,22 @@ def run_once(
         preserve_streams(),
         bundled_data(),
         seeded_chance(seed, _place(scenario.file, scenario.name, settings.project)) as chance,
+        ExitStack() as stack,
     ):
         recorded = backend.metadata.environment if backend is not None and not is_real else {}
+        folders = import_folders(scenario, settings)
+        upstream = backend.interceptor if backend is not None else None
+        known = ChainMap(dict(scenario.env), os.environ)
+        of_app = graph is None and app_process.is_app(scenario.manifests[0], scenario.dialect)
+        if of_app:  # the import of an app may make requests, which the same stubs answer
+            from harness.world.mcp.of_apps import (
+                wrap_mcp,  # with LangGraph, which other scenarios need not import
+            )
+
+            wrap_mcp()
+            world = ScriptedWorld(scenario.world, seed=seed, folders=folders, backend=backend)
+            requests = ToolRequests(world, known, upstream, of_app=True)
+            stack.enter_context(_intercepted(requests, scenario, backend, of_app=True))
         try:
             with located_defects(scenario.manifests[0], scenario.manifest_span):
                 graph = graph or load_graph(load_request(scenario, settings, recorded), scenario.dialect)
@@ -228,18 +259,20 @@ def run_once(
             return result
         names: Sequence[Problem] = ()
         try:
-            names = unknown_names(scenario, graph, settings)
+            is_open = isinstance(graph, NativeGraph) and graph.has_tasks
+            names = unknown_names(scenario, graph, settings) if not is_open else ()
+            names = [*names, *problems_of_native_keys(scenario, graph)]
             wrong = [problem for problem in names if problem.severity == "error"]
+            names = names if not of_app else wrong  # the rest is known after the run
             if wrong:
                 return failed_result(FormatError(wrong))
-            spec = without_mutator(scenario.world, graph)
-            folders = import_folders(scenario, settings)
-            world = ScriptedWorld(spec, seed=seed, folders=folders, backend=backend)
+            if not of_app:
+                spec = without_mutator(scenario.world, graph)
+                world = ScriptedWorld(spec, seed=seed, folders=folders, backend=backend)
+                requests = ToolRequests(world, known, upstream)
+                stack.enter_context(_intercepted(requests, scenario, backend))
             prices = PriceList(settings.prices)
-            upstream = backend.interceptor if backend is not None else None
-            requests = ToolRequests(world, ChainMap(dict(scenario.env), os.environ), upstream)
             with (
-                _intercepted(requests, scenario, backend),
                 marked_interrupts(),
                 asyncio.Runner(loop_factory=PacedTimeLoop if is_real else VirtualTimeLoop) as runner,
             ):
@@ -251,6 +284,8 @@ def run_once(
             raise
         except BaseException as error:  # a tool may have raised anything
             result = result or _crashed(error, graph, backend)
+        if of_app and result.trace is not None and result.observed.status in ("completed", "interrupted"):
+            names = names_unknown_in_run(scenario, graph, result.trace, settings)
         result.observed.warnings += [problem.one_line for problem in (*scenario.warnings, *names)]
         absent = absent_variables(scenario, recorded, graph.sources)
         result.observed.warnings += [problem.one_line for problem in absent]
@@ -271,14 +306,17 @@ def _place(file: Path, name: str, project: Path) -> str:
 
 
 def _intercepted(
-    requests: ToolRequests, scenario: Scenario, backend: RecordedBackend | None
+    requests: ToolRequests, scenario: Scenario, backend: RecordedBackend | None, *, of_app: bool = False
 ) -> AbstractContextManager[None]:
     """Answer the HTTP requests of real tools inside.
 
-    Without stubs and recording, the closed network refuses them.
+    Without stubs and recording, the closed network refuses them. Those of an app are answered in every scenario,
+    so that one without stubs fails with `UnscriptedCall`, not with what a client makes of a closed network.
     """
     if backend is not None:
         return backend.intercepted(requests)
+    if of_app:  # from now on, as its import may make requests
+        return intercepted(requests)
     has_stubs = any(world.llm or world.http for world in scenario.worlds)
     return intercepted_from_first_effect(requests) if has_stubs else nullcontext()
 

@@ -24,6 +24,7 @@ from harness.errors import ManifestError
 from harness.graph import observe
 from harness.graph.events import EventGraph
 from harness.graph.model import Entry, Graph
+from harness.graph.native import NativeGraph
 from harness.graph.to_json import to_json
 from harness.graph.trace import Event
 from harness.judges.material import material_of
@@ -279,7 +280,7 @@ class _Run:
         ending: Ending | None = None
         try:
             if turn.resume is not MISSING:
-                ending = await self.conversation.resume(copy.deepcopy(turn.resume))
+                ending = await self.conversation.resume(*self._answers(copy.deepcopy(turn.resume)))
             elif turn.rerun is not None:
                 ending = await self.conversation.send(copy.deepcopy(turn.rerun))
             else:
@@ -294,6 +295,14 @@ class _Run:
                 self.turns.append((observed, turn.expect or Expectations()))
                 self.events_of_turns.append((first, len(self.simulation.trace.events)))
 
+    def _answers(self, value: Any) -> list[Any]:
+        """Return the values of a `resume`: in an app, one for each node if its keys are exactly the paused nodes."""
+        nodes = [question.node for question in self.conversation.pending.values()]
+        is_by_node = isinstance(value, dict) and len(nodes) == len(value) > 1 and set(nodes) == set(value)
+        if is_by_node and isinstance(self.graph, NativeGraph):
+            return [value[node] for node in nodes]
+        return [value]
+
     def _observed(self, events: Sequence[Event], began: float, ending: Ending | None) -> Observation:
         """Return the observation of these events. Without an ending, the status is `timeout`."""
         now = min(self.simulation.now, self.scenario.timeout_s)
@@ -306,6 +315,7 @@ class _Run:
             routes=observe.routes(events),
             state=to_json(state),
             output=to_json(ending.output) if ending is not None else None,
+            store=to_json(self.conversation.store),
             error=error_json(ending.error, ending.node, self.graph) if ending and ending.error else None,
             frames=frames(ending.error) if ending and ending.error else [],
             interrupts=observe.interrupts(events),

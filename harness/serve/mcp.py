@@ -12,6 +12,7 @@ from harness.serve.responder import Client, StubResponder
 from harness.source.display import did_you_mean
 from harness.world.mcp.fake import build_server, error_result
 from harness.world.mcp.tools import MCPFailure, MCPResult
+from harness.world.mcp.wire import require_sdk
 
 
 def scripted_servers(responder: StubResponder) -> list[str]:
@@ -45,14 +46,16 @@ class MCPOverHTTP:
     """All scripted servers as ASGI applications, without sessions."""
 
     def __init__(self, responder: StubResponder) -> None:
+        self._managers: dict[str, Any] = {}
+        names = scripted_servers(responder)
+        if not names:  # so that the SDK is not needed
+            return
+        require_sdk()
         from mcp.server.streamable_http_manager import StreamableHTTPSessionManager
 
-        self._managers = {
-            name: StreamableHTTPSessionManager(
-                tool_server(responder, name), json_response=True, stateless=True
-            )
-            for name in scripted_servers(responder)
-        }
+        for name in names:
+            server = tool_server(responder, name)
+            self._managers[name] = StreamableHTTPSessionManager(server, json_response=True, stateless=True)
 
     @asynccontextmanager
     async def open(self) -> AsyncIterator[None]:
@@ -73,6 +76,7 @@ async def serve_stdio(responder: StubResponder, name: str) -> None:
     Raises:
         FormatError: there is no such server, or it is real (`unknown-server`).
     """
+    require_sdk()
     from mcp.server.stdio import stdio_server
 
     if name not in (known := scripted_servers(responder)):

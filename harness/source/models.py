@@ -84,7 +84,8 @@ def validate(
     """
     part = document.at(path) if path else document
     try:
-        return model.model_validate(part.value, extra=extra)
+        options: Any = {} if extra is None else {"extra": extra}  # an argument since pydantic 2.12
+        return model.model_validate(part.value, **options)
     except ValidationError as invalid:
         details = invalid.errors(include_url=False)
     findings = without_alternatives([_finding(detail, part.value) for detail in details])

@@ -19,7 +19,7 @@ import selectors
 import threading
 from collections.abc import Callable, Iterator, Mapping
 from concurrent.futures import Executor, ThreadPoolExecutor
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
 from contextvars import ContextVar
 from functools import partial
 from typing import Any, TypeVar
@@ -29,6 +29,7 @@ from harness.time.idle import IdleWaiters
 from harness.time.real import real
 from harness.time.rebinding import USER, current_visit, origin
 from harness.time.sleepers import POLL_S, Sleepers
+from harness.time.turns import Turns, taking_turns
 from harness.units import PRECISION
 
 T = TypeVar("T")
@@ -69,6 +70,7 @@ class JumpingSelector(selectors.BaseSelector):
         no_timeout: the number of holders without a time limit.
         real_time: the number of those who want the clock to run in real time.
         idle: the tasks that wait until nothing is ready to run.
+        turns: of the threads of the run, if they take turns.
     """
 
     def __init__(self) -> None:
@@ -80,6 +82,7 @@ class JumpingSelector(selectors.BaseSelector):
         self._turns = 0  # turns of the loop since it last polled for events
         self.idle = IdleWaiters()
         self.sleepers = Sleepers()
+        self.turns: Turns | None = None
 
     @property
     def held(self) -> bool:
@@ -87,6 +90,16 @@ class JumpingSelector(selectors.BaseSelector):
         return self.holders > self.sleepers.yielded or self.sleepers.restless
 
     def select(self, timeout: float | None = None) -> list[tuple[selectors.SelectorKey, int]]:
+        turns = self.turns
+        if timeout == 0 or turns is None:
+            return self._select(timeout)
+        turns.loop_watches = True
+        try:
+            return self._real.select(0) if turns.run_next() else self._select(timeout)
+        finally:
+            turns.loop_watches = False
+
+    def _select(self, timeout: float | None) -> list[tuple[selectors.SelectorKey, int]]:
         if timeout != 0 and self.wakes_idle():
             return self._real.select(0) or self._wake_idle()
         if self.real_time:
@@ -204,12 +217,34 @@ class VirtualTimeLoop(asyncio.SelectorEventLoop):
     def sleep(self, seconds: float) -> None:
         """Sleep as `time.sleep` does: in the thread of the loop, which it blocks, or in another one."""
         if threading.get_ident() != self.sleepers.loop:
-            self.sleepers.sleep(seconds, lambda: self.now, self._move, jumps=self.jumps)
+            turns = self._jumping.turns
+            with turns.outside() if turns is not None else nullcontext():
+                self.sleepers.sleep(
+                    seconds, lambda: self.now, self._move, self._may_move, in_turn=turns is not None
+                )
+            self.sleepers.gone_on()
             return
         if not self.jumps:
             real.sleep(seconds)
         self._move(round(self.now + seconds, PRECISION))
         self.sleepers.wake(self.now)
+
+    @contextmanager
+    def threads_in_turn(self) -> Iterator[None]:
+        """Let the threads that are started inside run one at a time (`harness.time.turns`)."""
+        if not self.jumps or self._jumping.turns is not None:
+            yield
+            return
+        turns = self._jumping.turns = Turns(self.sleepers, self._wake)
+        try:
+            with taking_turns(turns):
+                yield
+        finally:
+            self._jumping.turns = None
+
+    def _may_move(self) -> bool:
+        """True if a sleeping thread may move the clock, since nobody else does."""
+        return self.jumps and not (self._jumping.turns is not None and self._jumping.turns.loop_watches)
 
     def _move(self, target: float) -> None:
         self._jumping.now = max(self._jumping.now, target)

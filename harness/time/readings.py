@@ -25,6 +25,7 @@ from typing import Any, Final
 
 from harness.time.clock import VirtualTimeLoop
 from harness.time.rebinding import HARNESS, PYTHON, origin, rebind, when_imported
+from harness.time.turns import in_turn
 
 _NANO: Final = 10**9
 _BASE_S: Final = 1000.0
@@ -226,9 +227,11 @@ def _hold_for_anyio(backend: ModuleType) -> None:
         if not isinstance(loop, VirtualTimeLoop):
             return await run(cls, func, args, *more, **options)
 
+        turn = in_turn(func)
+
         def work(*given: Any) -> Any:
             with loop.sleepers.holding():
-                return func(*given)
+                return turn(*given)
 
         with loop.hold():
             return await run(cls, work, args, *more, **options)

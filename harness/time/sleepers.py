@@ -31,6 +31,9 @@ from harness.time.real import real
 POLL_S: Final = 0.002
 """Real seconds between two looks at the threads of a run."""
 
+_SELDOM_S: Final = 0.05
+"""The same for a sleeping thread where the loop wakes it, as a rule."""
+
 _STABLE_S: Final = 0.01
 """Real seconds for which all threads must be seen waiting at the same places."""
 
@@ -87,6 +90,11 @@ class Sleepers:
         self._holding = threading.local()
 
     @property
+    def waking(self) -> bool:
+        """True if a thread was woken and has not gone on yet."""
+        return bool(self._waking)
+
+    @property
     def active(self) -> bool:
         """True if a thread sleeps or is restless."""
         return bool(self._heap or self._restless)
@@ -133,12 +141,19 @@ class Sleepers:
             self.yielded += number
 
     def sleep(
-        self, seconds: float, now: Callable[[], float], move: Callable[[float], None], *, jumps: bool
+        self,
+        seconds: float,
+        now: Callable[[], float],
+        move: Callable[[float], None],
+        may_move: Callable[[], bool],
+        *,
+        in_turn: bool = False,
     ) -> None:
         """Sleep in the current thread, which is not the loop's, until the clock shows `seconds` more.
 
-        It takes at most as long in real time. `move` sets a clock that a callback of the loop keeps from moving; only
-        if it `jumps` may that be earlier than in real time.
+        It takes at most as long in real time, unless threads run `in_turn`. `move` sets a clock that a callback of
+        the loop keeps from moving; only if it `may_move` may that be earlier than in real time. The caller calls
+        `gone_on` afterwards.
         """
         ident, began = threading.get_ident(), real.monotonic()
         with self._lock:
@@ -148,15 +163,18 @@ class Sleepers:
             self._restless.discard(ident)
             self.yielded += holds
         self.wake_loop()
-        while not sleeper.woken.wait(POLL_S):
-            over = real.monotonic() - began >= seconds
+        while not sleeper.woken.wait(_SELDOM_S if in_turn else POLL_S):
+            over = not in_turn and real.monotonic() - began >= seconds
             with self._lock:
-                if (jumps or over) and self._heap and self.all_wait():
+                if (may_move() or over) and self._heap and self.all_wait():
                     move(self._heap[0].wake)
                     self.wake(self._heap[0].wake)
                 elif over and not sleeper.woken.is_set():
                     self._rouse(sleeper)
-        self._waking.discard(ident)
+
+    def gone_on(self) -> None:
+        """Note that the current thread, if it was just woken, goes on or has queued to go on."""
+        self._waking.discard(threading.get_ident())
 
     def next(self) -> float | None:
         """Return the virtual time at which the next thread is to be woken; None if none sleeps."""

@@ -294,6 +294,7 @@ class StubLists:
         """Add the stubs of a turn, in front of the existing ones."""
         for kind, stubs in self._lists.items():
             stubs.put_in_front(getattr(world, EFFECTS[kind].key))
+        self.names_address = self.names_address or any(stub.url for stub in world.http)
 
     async def answer(self, effect: Effect, state: State) -> Answer | None:
         """Return the answer of the first stub that matches; None if there is none."""
@@ -303,6 +304,9 @@ class StubLists:
     def can_answer(self, effects: Sequence[Effect], state: State) -> Sequence[bool]:
         """Return True for each effect that a stub would answer after the effects before it. Consumes nothing."""
         return can_answer(effects, state, lambda effect: filter(None, [self._lists.get(effect.kind)]))
+
+    names_address = False
+    """True if there are stubs for HTTP requests to an address."""
 
     def covers(self, effect: Effect) -> bool:
         """True if there is a stub for this kind, used or not."""

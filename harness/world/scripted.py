@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from harness.errors import Span, UnscriptedCall
-from harness.graph.effects import Answer, Effect, MCPEndpoint, ToolSpec
+from harness.graph.effects import Answer, Effect, HTTPCall, MCPEndpoint, ToolSpec
 from harness.graph.model import State
 from harness.world.entries import Entries, StubLists
 from harness.world.mcp.servers import MCPServers
@@ -42,7 +42,8 @@ class ScriptedWorld:
         self.folders = folders
         self._entries = Entries(folders, self._scripts)
         self._servers = MCPServers(backend)
-        self._scripted: tuple[ScriptedResponder, ...] = (StubLists(), self._entries, self._servers)
+        self._lists = StubLists()
+        self._scripted: tuple[ScriptedResponder, ...] = (self._lists, self._entries, self._servers)
         last: tuple[Responder, ...] = () if backend is None else (backend,)
         faults = Faults(seed)
         self._responders = Responders(faults, (*self._scripted, *last))
@@ -81,6 +82,10 @@ class ScriptedWorld:
         For kinds with one stub list: True if the list has a stub, used or not.
         """
         return any(responder.covers(effect) for responder in self._scripted)
+
+    def stubs_name_address(self, effect: HTTPCall, state: State) -> bool:
+        """True if an `http` stub that names an address would answer a request. Consumes nothing."""
+        return self._lists.names_address and self.stubs.can_answer([effect], state)
 
     def uses_backend(self, effect: Effect, state: State) -> bool:
         """True if no stub would answer this effect, and the backend could."""

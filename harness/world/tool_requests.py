@@ -15,17 +15,20 @@ the client's time-out, the client times out, after its time-out.
 from __future__ import annotations
 
 import asyncio
+import re
 import threading
 from collections.abc import Coroutine, Iterator, Mapping
 from dataclasses import dataclass, replace
 from http import HTTPStatus
-from typing import TYPE_CHECKING, Any, TypeVar
+from operator import attrgetter
+from typing import TYPE_CHECKING, Any, Final, TypeVar
 
 from harness.errors import WorldError
-from harness.graph.effects import Answer, Effect
+from harness.graph.effects import Answer, Effect, LLMCall, LLMReply
 from harness.graph.trace import Trace
 from harness.interception.interceptor import Interceptor, Place
 from harness.interception.messages import PreparedReply, Request, Response, SendResult
+from harness.interception.model_calls import NotOnWire, current_model_call
 from harness.interception.patches import scripted_failure
 from harness.interception.real_effects import (
     RealEffect,
@@ -70,6 +73,22 @@ def _addresses(environment: Mapping[str, str]) -> Iterator[tuple[str, WireFormat
             yield f"{base_url.rstrip('/')}{path}", wire
 
 
+_DEPLOYMENT: Final = re.compile(r"/deployments/([^/]+)/")
+
+
+def format_of_path(url: str) -> WireFormat | None:
+    """Return the wire format that the path of a URL names, on any host."""
+    path = url.partition("?")[0]
+    formats = [item for of_protocol in PATHS.values() for item in of_protocol.items()]
+    return next((wire for ending, wire in formats if path.endswith(ending)), None)
+
+
+def azure_deployment(url: str) -> str:
+    """Return the name of the deployment in a URL of Azure: a model there has its name. "" for other URLs."""
+    found = _DEPLOYMENT.search(url)
+    return found[1] if found is not None else ""
+
+
 T = TypeVar("T")
 
 
@@ -94,21 +113,28 @@ class ToolRequests(Interceptor):
         world: the world whose faults and stubs answer.
         environment: variables with the addresses of model providers.
         upstream: the interceptor for requests that no stub answers; None if these are errors.
+        of_app: the requests are those of an app, whose models may be at any address.
     """
 
     def __init__(
-        self, world: ScriptedWorld, environment: Mapping[str, str], upstream: Interceptor | None = None
+        self,
+        world: ScriptedWorld,
+        environment: Mapping[str, str],
+        upstream: Interceptor | None = None,
+        *,
+        of_app: bool = False,
     ) -> None:
         self.buffers_streams = upstream is not None and upstream.buffers_streams
         self._world = world
         self._environment = environment
         self._upstream = upstream
+        self._of_app = of_app
         self._replies = ReplyFactory()
         self._lock = threading.Lock()  # tools make requests from threads
         self._simulation: Simulation | None = None
         self._trace = Trace()
         self._loop: asyncio.AbstractEventLoop | None = None
-        self._thread = 0
+        self._thread = threading.get_ident()
         self._origin = 0.0
 
     def belong_to(self, simulation: Simulation) -> None:
@@ -157,11 +183,25 @@ class ToolRequests(Interceptor):
         node = owner.effect.node if owner.effect is not None else ""
         plain = replace(call_of(request.method, request.url, request.headers, request.body), node=node)
         wire = format_at(plain.name, self._environment) if request.method == "POST" else None
+        if self._of_app and request.method == "POST":
+            wire = wire or format_of_path(plain.name)
+            if self._world.stubs_name_address(plain, owner.state):
+                wire = None
+        model = current_model_call()
         if wire is None:
-            return self._http_reply(request, plain, owner)
+            reply, tried = self._http_reply(request, plain, owner)
+            if reply is None and model is not None and not model.requested and self._upstream is None:
+                raise NotOnWire
+            if model is not None and reply is not None:
+                model.answered = True
+            return reply, tried
+        if model is not None:
+            model.requested = True
         try:
             body = json_object(request.body)
-            call = replace(wire.read(body), node=node)
+            if deployment := azure_deployment(plain.name):
+                body["model"] = deployment
+            call = self._ordered(replace(wire.read(body), node=node))
         except Refusal as refusal:
             reply, _ = self._http_reply(request, plain, owner)
             if reply is None and self._upstream is None:  # a real provider may accept what stubs cannot read
@@ -171,8 +211,14 @@ class ToolRequests(Interceptor):
         answer = _run_without_waiting(self._world.stubs.answer(call, owner.state))
         if answer is None:
             return self._http_reply(request, plain, owner)[0], call
+        if isinstance(answer.value, LLMReply):
+            answer = replace(answer, value=answer.value.as_forced_call(call))
         response = model_response(wire, call, body, answer, self._replies) if _is_exchange(answer) else None
         return self._reply(request, call, owner, answer, response), call
+
+    def _ordered(self, call: LLMCall) -> LLMCall:
+        """Return a call of an app with its tools by name: a supervisor offers them in the order of a set."""
+        return replace(call, tools=sorted(call.tools, key=attrgetter("name"))) if self._of_app else call
 
     def _http_reply(
         self, request: Request, call: Effect, owner: RealEffect
@@ -242,11 +288,14 @@ class ToolRequests(Interceptor):
 
     def reply_blocking(self, reply: PreparedReply) -> SendResult:
         """Return a reply for a client without an event loop. Raises the exception that a stub names."""
-        if isinstance(reply, _StubReply):
-            self._record_answer(reply, at=reply.began + reply.duration_s)
-            if reply.error is not None:
-                raise reply.error
-        return super().reply_blocking(reply)
+        if not isinstance(reply, _StubReply):
+            return super().reply_blocking(reply)
+        if reply.error is None:
+            sent = super().reply_blocking(reply)
+        self._record_answer(reply, at=reply.began + reply.duration_s)
+        if reply.error is not None:
+            raise reply.error
+        return sent
 
     def _record_answer(
         self, reply: _StubReply, cancelled: BaseException | None = None, at: float | None = None

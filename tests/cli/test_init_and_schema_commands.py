@@ -62,10 +62,31 @@ def test_the_example_of_a_mesh_passes(harness: RunCommand, invoke: Invoke) -> No
     jsonschema.Draft202012Validator(schema).validate(scenarios)
 
 
+def test_the_example_of_a_langgraph_app_passes(harness: RunCommand, invoke: Invoke) -> None:
+    written = invoke("init", "demo", "--dialect", "langgraph")
+    assert written.exit_code == 0
+    assert "harness show demo/langgraph.json" in written.stdout
+    assert json.loads(Path("demo/langgraph.json").read_text()) == {
+        "dependencies": ["."],
+        "graphs": {"shop": "./shop/graph.py:graph"},
+    }
+    done = harness("run", "demo/scenarios")
+    assert done.returncode == 0, done.stdout + done.stderr
+    assert "3 passed" in done.stdout
+    assert json.loads(Path("demo/reports/latest/summary.json").read_text())["warnings"] == []
+    for options in ((), ("--imports",)):
+        checked = harness("validate", "demo", *options)
+        assert checked.stdout == "1 manifest, 1 scenario file: no problems\n"
+    assert "tools_condition ─▶ tools" in harness("show", "demo/langgraph.json").stdout
+    schema = json.loads(Path("demo/scenarios/scenario.schema.json").read_text(encoding="utf-8"))
+    scenarios = yaml.safe_load(Path("demo/scenarios/shop.scenario.yaml").read_text(encoding="utf-8"))
+    jsonschema.Draft202012Validator(schema).validate(scenarios)
+
+
 def test_a_dialect_without_an_example_is_refused(invoke: Invoke) -> None:
     refused = invoke("init", "--dialect", "lokki")
     assert refused.exit_code == 2
-    assert "'sherma', 'agentspec', 'yagra', 'loki', 'leafmesh'" in refused.stderr
+    assert "'langgraph', 'sherma', 'agentspec', 'yagra', 'loki', 'leafmesh'" in refused.stderr
 
 
 def test_the_example_goes_into_the_current_folder_by_default(invoke: Invoke) -> None:

@@ -13,6 +13,8 @@ from harness.cli.main import cli
 from harness.dialects import DIALECTS
 from harness.dialects.agentspec import dialect as agentspec
 from harness.dialects.dialect import Dialect
+from harness.dialects.langgraph import dialect as langgraph
+from harness.dialects.langgraph import plain
 from harness.dialects.leafmesh import dialect as leafmesh
 from harness.dialects.load import load_graph
 from harness.dialects.loki import dialect as loki
@@ -397,7 +399,7 @@ def test_a_manifest_without_scenarios_is_an_error(tested: Path) -> None:
 
 
 def test_the_dialects_of_the_table_are_verified() -> None:
-    ours: list[Dialect] = [sherma, loki, leafmesh, yagra, agentspec]
+    ours: list[Dialect] = [sherma, loki, leafmesh, yagra, agentspec, langgraph, plain]
     assert [dialect_named(name) for name in names()] == ours
     assert [dialect.name for dialect in ours] == list(DIALECTS)
 

@@ -25,7 +25,7 @@ def installs() -> list[tuple[str, str]]:
     found = []
     for path in SOURCES:
         text = path.read_text(encoding="utf-8").replace("{DISTRIBUTION}", harness.DISTRIBUTION)
-        # `{packages}` in `harness/installation.py` stands for missing packages that pyproject.toml names.
+        # `{packages}` stands for missing packages: those that pyproject.toml names, or an app of a user requires.
         named = [each["what"] for each in INSTALL.finditer(text) if each["what"] != "{packages}"]
         found += [(what, path.relative_to(ROOT).as_posix()) for what in named]
     return found

@@ -25,6 +25,7 @@ VALUES = [
     ("routes", "[{from: a, to: b}]", ["source a", "target b"]),
     ("state", "{a: b, c: {$missing: true}}", ["absent c"]),
     ("output", "{a: {$not: {b: 1}}}", ["absent b"]),
+    ("store", "[{namespace: [a], value: {b: 1}}]", []),
     ("state_schema", "{required: [a], properties: {a: {}, b: {}}}", ["absent b"]),
     ("output_schema", "{required: [a], properties: {a: {}, b: {}}}", []),
     ("calls", "[{tool: t, node: a, args: {x: y}}, {http: u}]", ["called t", "caller a"]),

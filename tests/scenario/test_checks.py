@@ -12,6 +12,11 @@ from tests.scenario.observed import REFUSED, WEATHER, call, checked, ran
 
 FORMAT = Path(__file__).parents[2] / "docs" / "scenario-format.md"
 
+STORED: list[dict[str, Any]] = [
+    {"namespace": ["m"], "key": "j", "value": {"a": 3}},
+    {"namespace": ["m"], "key": "k", "value": {"a": 1}},
+]
+
 
 # key, expected, observed, score
 ROWS = [
@@ -55,6 +60,11 @@ ROWS = [
     ("output", "done", Observation(output="done"), 1),
     ("output", None, Observation(), 1),
     ("output", {"a": {"b": 1, "c": 2}, "d": 3}, Observation(output={"a": {"b": 1}, "d": 4}), 1 / 3),
+    ("store", [{"namespace": ["m"], "key": "k", "value": {"a": 1}}], Observation(store=STORED), 1),
+    ("store", [{"namespace": ["m"], "value": {"a": {"$gt": 1}}}], Observation(store=STORED), 1),
+    ("store", [{"namespace": ["n"], "value": {"$missing": True}}], Observation(store=STORED), 1),
+    ("store", [{"namespace": ["m"], "key": "k", "value": {"a": 2}}], Observation(store=STORED), 0),
+    ("store", [{"namespace": ["m"], "value": {"$missing": True}}], Observation(store=STORED), 0),
     ("state_schema", {"required": ["a"]}, Observation(state={"a": 1}), 1),
     ("state_schema", {"required": ["a"]}, Observation(state={}), 0),
     ("output_schema", {"type": "string", "minLength": 2}, Observation(output="ab"), 1),

@@ -247,6 +247,26 @@ def output(expected: Any, observed: Observation) -> Finding:
     return _value(expected, observed.output)
 
 
+@check(names=(), vacuous=(empty,), untried=(), origin=Origin.RESULT)
+def store(expected: Any, observed: Observation) -> Finding:
+    """The store has these items, or not (`$missing`); else the share of leaf keys that match.
+
+    An item without a `key` is any one of its namespace.
+    """
+    wanted, found = {}, {}
+    for item in expected:
+        label = "/".join([*item["namespace"], item.get("key", "*")])
+        wanted[label] = item["value"]
+        values = [
+            each["value"]
+            for each in observed.store or ()
+            if each["namespace"] == item["namespace"] and item.get("key", each["key"]) == each["key"]
+        ]
+        if values:
+            found[label] = next((value for value in values if matches(item["value"], value)), values[0])
+    return _value(wanted, found)
+
+
 def _optional(key: str, at: Document) -> Iterator[Mention]:
     """Yield the properties that a schema lists but does not require."""
     schema = at.value[key]

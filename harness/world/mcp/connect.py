@@ -26,6 +26,7 @@ from harness.world.mcp.session import (
     sse_streams,
 )
 from harness.world.mcp.tools import MCPFailure
+from harness.world.mcp.wire import require_sdk
 from harness.world.network import network_is_closed
 
 _EXPECTED = {
@@ -37,7 +38,7 @@ _EXPECTED = {
 
 def connect_memory(server: Any) -> AbstractAsyncContextManager[SDKSession]:
     """Return an initialized session with a server of `build_server` in this loop. It takes no virtual time."""
-    return connected(_memory_streams(server), SessionOptions("the server in memory", is_external=False))
+    return connected(memory_streams(server), SessionOptions("the server in memory", is_external=False))
 
 
 def connect(
@@ -112,6 +113,7 @@ async def connected(
     streams: AbstractAsyncContextManager[Any], options: SessionOptions
 ) -> AsyncIterator[SDKSession]:
     """Open a session over `streams` in its own task, for the duration of the context."""
+    require_sdk()
     loop = asyncio.get_running_loop()
     ready: asyncio.Future[SDKSession] = loop.create_future()
     leave = asyncio.Event()
@@ -172,7 +174,8 @@ async def _run_session(
 
 
 @asynccontextmanager
-async def _memory_streams(server: Any) -> AsyncIterator[Any]:
+async def memory_streams(server: Any) -> AsyncIterator[Any]:
+    """Run a server in this loop, and give the streams of its client."""
     import anyio
     from mcp.shared.memory import create_client_server_memory_streams
 

@@ -23,7 +23,7 @@ from harness.world.mcp.tools import (
     ToolServer,
     request_meta,
 )
-from harness.world.mcp.wire import model_json, protocol_error
+from harness.world.mcp.wire import model_json, protocol_error, require_sdk
 
 _BLOCKS = {
     "text": "TextContent",
@@ -46,6 +46,7 @@ def build_server(
     Raises:
         WorldError: a schema is not a valid JSON Schema.
     """
+    require_sdk()
     from mcp import types
     from mcp.server.lowlevel import Server
 
@@ -84,6 +85,7 @@ def check_content(block: Mapping[str, Any]) -> None:
     Raises:
         ValueError: it is not valid; the text names the errors.
     """
+    require_sdk()
     from mcp import types
     from pydantic import ValidationError
 

@@ -5,10 +5,21 @@ from __future__ import annotations
 from collections.abc import Collection, Mapping
 from typing import Any
 
+from harness.source.imports import import_extra
+
 Message = Mapping[str, Any]
 """A JSON-RPC message: a request, a notification or a response. Only a response has no `method`."""
 
 CONNECTION_CLOSED = -32000  # the SDK's error code for requests on a closed connection
+
+
+def require_sdk() -> None:
+    """Import the SDK of MCP, which the functions here and beside use.
+
+    Raises:
+        ExtraMissing: it is not installed.
+    """
+    import_extra("mcp", "mcp", "for MCP servers")
 
 
 def model_json(model: Any) -> dict[str, Any]:

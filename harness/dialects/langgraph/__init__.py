@@ -1,0 +1,1 @@
+"""LangGraph apps and plain callables, which run unmodified."""

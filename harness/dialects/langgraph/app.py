@@ -1,0 +1,297 @@
+"""Importing what a manifest names, and making a `Pregel` of it: of graphs, factories and any other callable."""
+
+from __future__ import annotations
+
+import asyncio
+import importlib
+import importlib.util
+import inspect
+import os
+import re
+import sys
+from collections.abc import Awaitable, Callable, Mapping
+from pathlib import Path
+from types import ModuleType
+from typing import Any, Final, TypedDict
+
+from harness.dialects.langgraph.target import Target, module_name
+from harness.errors import ManifestError, Problem, Span, WorldError
+from harness.graph.native import Invocation
+from harness.source.display import did_you_mean
+from harness.source.document import shown_path
+from harness.source.frames import error_line, own_frames
+from harness.time.clock import VirtualTimeLoop
+from harness.time.rebinding import PYTHON, USER, origin
+
+DUMMY: Final = "replayed"
+"""The value of variables that look like keys, in runs that reach no provider."""
+_KEY: Final = re.compile(r"(?:^|_)API_?KEY$")
+_ANY_KEY: Final = re.compile(r"_(?:KEY|TOKEN|SECRET)$")
+
+
+class _WithKeys(os._Environ):  # type: ignore[type-arg]
+    """The environment of an app offline: a variable that looks like a key and is missing has a dummy value.
+
+    That holds for `…_API_KEY`, and for `…_KEY`, `…_TOKEN` and `…_SECRET` where the app itself reads it: a library
+    that finds a second credential may behave differently.
+    """
+
+    def __getitem__(self, name: str) -> str:
+        try:
+            value: str = super().__getitem__(name)
+            return value
+        except KeyError:
+            if _KEY.search(name) or (_ANY_KEY.search(name) and _read_by_user()):
+                return DUMMY
+            raise
+
+
+def _read_by_user() -> bool:
+    caller = sys._getframe(2)
+    while caller.f_back is not None and origin(caller.f_code.co_filename) is PYTHON:
+        caller = caller.f_back
+    return origin(caller.f_code.co_filename) is USER
+
+
+def enter(folders: tuple[str, ...], environment: Mapping[str, str], *, offline: bool) -> None:
+    """Make this process that of an app: its variables, and the folders its modules are imported from."""
+    os.environ.update(environment)
+    if offline:
+        os.environ.__class__ = _WithKeys
+    sys.path[:0] = [folder for folder in folders if folder not in sys.path]
+
+
+def import_target(target: Target, folders: tuple[str, ...], named_at: Span | None) -> Any:
+    """Import the object that a manifest names.
+
+    Raises:
+        ManifestError: it does not exist, or its module cannot be imported (code `import`).
+    """
+    if target.file is not None and not target.file.is_file():
+        text = f"file '{shown_path(target.file)}' does not exist"
+        raise ManifestError(Problem("missing-file", text, named_at))
+    try:
+        module = _module(target, folders)
+    except (KeyboardInterrupt, GeneratorExit):
+        raise
+    except BaseException as error:  # a module may raise anything, SystemExit included
+        raise import_error(target, error, named_at) from error
+    found: Any = module
+    for name in target.name.split("."):
+        if not hasattr(found, name):
+            names = [each for each in dir(found) if not each.startswith("_")]
+            text = f"{target.shown} does not exist: {getattr(found, '__name__', found)} has no '{name}'"
+            raise ManifestError(Problem("import", text, named_at, did_you_mean(name, names)))
+        found = getattr(found, name)
+    return found
+
+
+def _module(target: Target, folders: tuple[str, ...]) -> ModuleType:
+    if target.file is None:
+        return importlib.import_module(target.module)
+    file = target.file.resolve()
+    if name := module_name(file, folders):
+        spec = importlib.util.find_spec(name)
+        if spec is not None and spec.origin and Path(spec.origin).resolve() == file:
+            return importlib.import_module(name)
+    name = "_".join(file.with_suffix("").parts[-2:])
+    spec = importlib.util.spec_from_file_location(name, file)
+    assert spec is not None
+    assert spec.loader is not None
+    module = sys.modules[name] = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module
+
+
+def import_error(target: Target, error: BaseException, named_at: Span | None) -> ManifestError:
+    """Return the error of an app that cannot be imported: what is missing, and the imports that lead to it."""
+    frames = [each for each in own_frames(error) if each["function"] == "<module>"] or own_frames(error)
+    chain = " > ".join(dict.fromkeys(f"{each['file']}:{each['line']}" for each in frames))
+    why, hint = error_line(error), ""
+    if isinstance(error, ModuleNotFoundError) and error.name:
+        package = error.name.partition(".")[0]
+        why = f"there is no module '{error.name}'"
+        packages = package.replace("_", "-")
+        hint = f"install what the app requires, such as: pip install {packages}"
+    elif (refused := _refused(error)) is not None:
+        why, hint = (
+            f"it reaches for the network: {str(refused).splitlines()[0]}",
+            "answer it with an `http` stub",
+        )
+    elif isinstance(error, KeyError) and _reads_environment(error):
+        why = f"the variable {error.args[0]} is not set"
+        hint = f"set it in the scenario: env: {{{error.args[0]}: …}}"
+    elif isinstance(error, ImportError) and "relative import" in str(error):
+        hint = "name the module instead of the file: package.module:object"
+    text = f"{target.shown} cannot be imported: {why}" + (f" ({chain})" if chain else "")
+    at = Span(frames[-1]["file"], frames[-1]["line"], 1) if frames else named_at
+    return ManifestError(Problem("import", text, at, hint))
+
+
+def _refused(error: BaseException | None) -> BaseException | None:
+    """Return the refused request that an exception comes from, if it does."""
+    seen = set()
+    while error is not None and id(error) not in seen:
+        seen.add(id(error))
+        if isinstance(error, WorldError) or getattr(error, "code", "") == "network-closed":
+            return error
+        error = error.__cause__ or error.__context__
+    return None
+
+
+def _reads_environment(error: BaseException) -> bool:
+    trace = error.__traceback__
+    while trace is not None and trace.tb_next is not None:
+        trace = trace.tb_next
+    return trace is not None and trace.tb_frame.f_globals.get("__name__") in ("os", __name__)
+
+
+# ---------------------------------------------------------------- from an object to a graph
+
+
+def graph_of(
+    found: Any, target: Target, invocation: Invocation, named_at: Span | None, *, declared: bool = False
+) -> Any:
+    """Return the compiled graph of an object of LangGraph: a graph, a builder, or a function that makes one.
+
+    None if the object is none of these, but an agent that can be called. With `declared`, `langgraph.json`
+    says that a function makes a graph.
+
+    Raises:
+        ManifestError: it is neither a graph nor can it be called, or making the graph failed.
+    """
+    made = found
+    if callable(found) and not _is_graph(found) and is_factory(found, declared=declared):
+        try:
+            made = _wait(found(**_factory_arguments(found, invocation)))
+        except (KeyboardInterrupt, GeneratorExit):
+            raise
+        except BaseException as error:
+            raise import_error(target, error, named_at) from error
+        if not _is_graph(made):
+            kind = type(made).__name__
+            text = f"{target.shown} is called without input, as it makes a graph, and it returned {kind}"
+            hint = "if it is the agent itself, write `dialect: python`"
+            raise ManifestError(Problem("not-a-graph", text, named_at, hint))
+    if hasattr(made, "bound") and not hasattr(made, "nodes") and _is_graph(made.bound):
+        made = made.bound.with_config(made.config)
+    if type(made).__name__ == "RemoteGraph":
+        text = f"{target.shown} is a graph on another server, which does not run in this process"
+        raise ManifestError(Problem("not-runnable", text, named_at, "name the graph that the server runs"))
+    if _is_graph(made):
+        return made.compile() if hasattr(made, "compile") else made
+    if not callable(made) and not hasattr(made, "ainvoke"):
+        text = f"{target.shown} is a {type(made).__name__}, neither a graph nor a function"
+        raise ManifestError(Problem("not-a-graph", text, named_at))
+    return None
+
+
+def _is_graph(found: Any) -> bool:
+    kinds = {kind.__name__ for kind in type(found).__mro__}
+    return bool(kinds & {"Pregel", "StateGraph", "RemoteGraph"}) or (
+        hasattr(found, "bound") and _is_graph(found.bound)
+    )
+
+
+def is_factory(found: Callable[..., Any], *, declared: bool = False) -> bool:
+    """True for a function without parameters, or whose first one is the `config` or the `runtime`.
+
+    One that is `declared` to make a graph may have other parameters, which have defaults.
+    """
+    if hasattr(found, "ainvoke") or not (inspect.isfunction(found) or inspect.ismethod(found)):
+        return False
+    parameters = list(inspect.signature(found).parameters.values())
+    required = [each for each in parameters if each.default is each.empty]
+    return not parameters or bool(_given_to_factory(parameters[0])) or (declared and not required)
+
+
+def _given_to_factory(parameter: inspect.Parameter) -> str:
+    """Return `config` or `runtime`, what a parameter of a factory is for; "" for anything else."""
+    annotation = getattr(parameter.annotation, "__name__", str(parameter.annotation))
+    if parameter.name == "runtime" or "Runtime" in annotation:
+        return "runtime"
+    return "config" if parameter.name == "config" or "RunnableConfig" in annotation else ""
+
+
+def _factory_arguments(found: Callable[..., Any], invocation: Invocation) -> dict[str, Any]:
+    """Return the arguments of a function that makes a graph: parameters with defaults of their own keep these."""
+    config = {"configurable": {}, **invocation.config}
+    given: dict[str, Any] = {}
+    for each in inspect.signature(found).parameters.values():
+        if each.kind in (each.VAR_POSITIONAL, each.VAR_KEYWORD):
+            continue
+        what = _given_to_factory(each)
+        if what == "runtime":
+            from langgraph.runtime import Runtime
+
+            given[each.name] = Runtime(context=invocation.context)
+        elif what:
+            given[each.name] = config
+    return given
+
+
+def _wait(made: Any) -> Any:
+    """Return what a factory makes: at once, as a coroutine, or as a context manager, which stays open."""
+    if inspect.isawaitable(made):
+        return _in_loop(_awaited(made))
+    if hasattr(made, "__aenter__") and not _is_graph(made):
+        return _in_loop(made.__aenter__())
+    if hasattr(made, "__enter__") and not _is_graph(made):
+        return made.__enter__()
+    return made
+
+
+def _in_loop(work: Awaitable[Any]) -> Any:
+    with asyncio.Runner(loop_factory=VirtualTimeLoop) as runner:
+        return runner.run(_awaited(work))
+
+
+async def _awaited(work: Awaitable[Any]) -> Any:
+    return await work
+
+
+class Called(TypedDict, total=False):
+    """The state of an agent that is a callable."""
+
+    input: Any
+    output: Any
+
+
+def graph_of_callable(agent: Any, name: str) -> Any:
+    """Return a graph of one node, which calls an agent with the input: `output` is what it returns."""
+    from langchain_core.runnables import RunnableConfig
+    from langgraph.graph import END, START, StateGraph
+    from langgraph.runtime import Runtime
+
+    function = agent if callable(agent) else agent.ainvoke
+    wanted = inspect.signature(function).parameters
+    is_async = inspect.iscoroutinefunction(function) or inspect.iscoroutinefunction(
+        getattr(function, "__call__", None)  # noqa: B004
+    )
+
+    def arguments(
+        state: Called, config: RunnableConfig, runtime: Runtime[Any]
+    ) -> tuple[list[Any], dict[str, Any]]:
+        given = {
+            "config": config,
+            "context": runtime.context,
+            "thread_id": config["configurable"].get("thread_id"),
+        }
+        named = {key: value for key, value in given.items() if key in wanted}
+        return ([state.get("input")] if len(wanted) > len(named) else []), named
+
+    async def call_async(state: Called, config: RunnableConfig, runtime: Runtime[Any]) -> Called:
+        positional, named = arguments(state, config, runtime)
+        return {"output": await function(*positional, **named)}
+
+    def call(state: Called, config: RunnableConfig, runtime: Runtime[Any]) -> Called:
+        positional, named = arguments(state, config, runtime)
+        return {"output": function(*positional, **named)}
+
+    for each in (call_async, call):  # LangGraph reads the hints, which are texts here
+        each.__annotations__ = {"state": Called, "config": RunnableConfig, "runtime": Runtime}
+    builder: Any = StateGraph(Called, context_schema=dict)
+    builder.add_node(name, call_async if is_async else call)
+    builder.add_edge(START, name)
+    builder.add_edge(name, END)
+    return builder.compile(name=name)

@@ -1,0 +1,232 @@
+"""Imports the graph that a manifest names, and describes it as a `NativeGraph`."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any, Final
+
+from harness.dialects.langgraph.app import enter, graph_of, graph_of_callable, import_target
+from harness.dialects.langgraph.dialect import FILE
+from harness.dialects.langgraph.target import Target, import_folders, is_object, target_at
+from harness.dialects.request import LoadRequest
+from harness.engine.versions import FLOORS, too_old
+from harness.errors import ManifestError, Problem
+from harness.graph.effects import NAMED_KINDS
+from harness.graph.model import NODE, START, Channel, Edge, Lifecycle, NestedGraph, Node, Vocabulary
+from harness.graph.native import NativeGraph, PlainState
+from harness.source.display import did_you_mean
+
+COMMAND: Final = "Command"
+"""The condition of an edge that a node takes by returning a `Command`."""
+_OTHER_LANGUAGES: Final = (".ts", ".js", ".mts", ".mjs", ".tsx", ".jsx")
+_INTERNAL: Final = ("__", "branch:", "join:")
+_WHY_OPEN: Final = "the code of the app decides"
+
+
+@dataclass(frozen=True)
+class _App:
+    """The content of a manifest: the object, where its modules are, and their variables."""
+
+    target: Target
+    name: str
+    folders: tuple[str, ...]
+    environment: Mapping[str, str]
+
+
+def load(request: LoadRequest) -> NativeGraph:
+    """Load a graph, or any other callable."""
+    return _load(request, _app(request))
+
+
+def load_callable(request: LoadRequest) -> NativeGraph:
+    """Load a callable as an agent, even if it looks like a function that makes a graph."""
+    return _load(request, _app(request), as_callable=True)
+
+
+def preload(request: LoadRequest) -> tuple[str, ...]:
+    """Import an app, and return the folders of its modules."""
+    located = request.path / FILE if request.path.is_dir() else request.path
+    app = _app(replace(request, paths=(located,)))
+    enter(app.folders, app.environment, offline=request.invocation.offline)
+    import_target(app.target, app.folders, request.named_at)
+    return app.folders
+
+
+def _load(request: LoadRequest, app: _App, *, as_callable: bool = False) -> NativeGraph:
+    if app.target.file is not None:
+        request.record(app.target.file)
+    if not request.imports:
+        return _unimported(app, "python" if as_callable else "langgraph")
+    if text := too_old(FLOORS, "an app"):
+        raise ManifestError(Problem("too-old", text, request.named_at))
+    invocation = request.invocation
+    enter(app.folders, app.environment, offline=invocation.offline)
+    found = import_target(app.target, app.folders, request.named_at)
+    compiled = (
+        None
+        if as_callable
+        else graph_of(found, app.target, invocation, request.named_at, declared=bool(app.name))
+    )
+    if compiled is None:
+        name = getattr(found, "__name__", None) or type(found).__name__
+        return _described(graph_of_callable(found, name), name, "python", app, request)
+    return _described(compiled, app.name or compiled.get_name(), "langgraph", app, request)
+
+
+# ---------------------------------------------------------------- the manifest
+
+
+def _app(request: LoadRequest) -> _App:
+    path = request.path
+    if is_object(path):
+        target = target_at(path.name, path.parent)
+        return _App(target, "", import_folders(target, ()), dict(request.env))
+    document = request.read(path, yaml="1.2", named_at=request.named_at)
+    graphs = document.value.get("graphs") if isinstance(document.value, dict) else None
+    if not isinstance(graphs, dict) or not graphs:
+        text = f"{path.name} has no graphs: expected a mapping from names to ./file.py:object"
+        raise ManifestError(Problem("not-a-graph", text, document.span()))
+    name = request.agent or next(iter(graphs))
+    if name not in graphs:
+        text = f"{path.name} has no graph '{name}'"
+        raise ManifestError(
+            Problem("unknown-agent", text, request.agent_at, did_you_mean(name, list(graphs)))
+        )
+    if request.agent is None and len(graphs) > 1:
+        text = f"{path.name} has {len(graphs)} graphs, and nothing says which one runs"
+        hint = f"agent: one of {', '.join(graphs)}"
+        raise ManifestError(Problem("unknown-agent", text, request.named_at or document.span(), hint))
+    written = graphs[name]["path"] if isinstance(graphs[name], dict) else graphs[name]
+    at = document.span(("graphs", name))
+    where = written.rpartition(":")[0]
+    if where.endswith(_OTHER_LANGUAGES):
+        text = f"the graph '{name}' is {written}: graphs in JavaScript and TypeScript do not run here"
+        raise ManifestError(Problem("not-runnable", text, at))
+    target = target_at(written, path.parent)
+    if target.file is not None and not target.file.is_file():
+        raise ManifestError(Problem("missing-file", f"file '{where}' does not exist", at))
+    dependencies = document.value.get("dependencies") or ()
+    folders = tuple(
+        path.parent / each for each in dependencies if isinstance(each, str) and each.startswith(".")
+    )
+    env = document.value.get("env")
+    # A text names a .env file, which has real keys: it is not read.
+    given = {key: str(value) for key, value in env.items()} if isinstance(env, dict) else {}
+    return _App(target, name, import_folders(target, folders), {**given, **request.env})
+
+
+def _unimported(app: _App, dialect: str) -> NativeGraph:
+    """Return the graph of an app that may not be imported: nothing is known of it."""
+    return NativeGraph(
+        name=app.name or app.target.name,
+        dialect=dialect,
+        nodes=(),
+        edges=(),
+        channels=(),
+        vocabulary=lambda: Vocabulary(open=dict.fromkeys((NODE, *NAMED_KINDS), "the app is not imported")),
+    )
+
+
+# ---------------------------------------------------------------- the graph
+
+
+def _described(compiled: Any, name: str, dialect: str, app: _App, request: LoadRequest) -> NativeGraph:
+    nodes = tuple(Node(each, dialect, _never) for each in compiled.nodes if each != START)
+    names = [each for each in compiled.channels if not each.startswith(_INTERNAL)]
+    return NativeGraph(
+        name=name,
+        dialect=dialect,
+        nodes=nodes,
+        edges=tuple(_edges(compiled)),
+        channels=tuple(map(Channel, names)),
+        lifecycle=Lifecycle(accept=_accept_for(compiled, dialect), finish=_finish_for(compiled, dialect)),
+        recursion_limit=request.invocation.config.get("recursion_limit", 25),
+        pause_before=_breakpoints(compiled.interrupt_before_nodes, nodes),
+        pause_after=_breakpoints(compiled.interrupt_after_nodes, nodes),
+        shares_answers=False,
+        takes_hooks=False,
+        vocabulary=lambda: _vocabulary(compiled, name, app, request),
+        compiled=compiled,
+        invocation=request.invocation,
+        environment=app.environment,
+        folders=app.folders,
+        has_tasks=getattr(compiled, "builder", None) is None,
+    )
+
+
+def _breakpoints(names: Any, nodes: Sequence[Node]) -> frozenset[str]:
+    return frozenset(node.name for node in nodes) if names == "*" else frozenset(names or ())
+
+
+def _edges(compiled: Any) -> Iterator[Edge]:
+    """Yield the edges of the picture, and those that `Command[Literal[…]]` declares."""
+    seen = set()
+    builder = getattr(compiled, "builder", None)
+    branches = getattr(builder, "branches", {})
+    for drawn in compiled.get_graph().edges:
+        label = None
+        if drawn.conditional:
+            named = next(iter(branches.get(drawn.source, ())), COMMAND)
+            label = str(drawn.data) if drawn.data and drawn.data != drawn.target else named
+        if (drawn.source, drawn.target) not in seen:
+            seen.add((drawn.source, drawn.target))
+            yield Edge(drawn.source, drawn.target, label)
+    for source, spec in getattr(builder, "nodes", {}).items():
+        for target in getattr(spec, "ends", None) or ():
+            if (source, target) not in seen:
+                seen.add((source, target))
+                yield Edge(source, target, COMMAND)
+
+
+def _vocabulary(compiled: Any, name: str, app: _App, request: LoadRequest) -> Vocabulary:
+    inside: dict[str, list[NestedGraph]] = {}
+    for node, inner in compiled.get_subgraphs():
+
+        def nested(inner: Any = inner, node: str = node) -> NativeGraph:
+            return _described(inner, node, "langgraph", app, request)
+
+        inside.setdefault(node, []).append(NestedGraph(id(inner), nested))
+    tools = [each for node in compiled.nodes.values() for each in getattr(node.bound, "tools_by_name", ())]
+    return Vocabulary(
+        names={"tool": tools},
+        open=dict.fromkeys((NODE, *NAMED_KINDS), _WHY_OPEN),
+        inside=inside,
+    )
+
+
+def _accept_for(compiled: Any, dialect: str) -> Any:
+    async def accept(value: Any, run: Any) -> Any:
+        if dialect == "python":
+            return {"input": value}
+        if isinstance(value, str) and "messages" in compiled.channels:
+            return {"messages": [{"role": "user", "content": value}]}
+        return value
+
+    return accept
+
+
+def _finish_for(compiled: Any, dialect: str) -> Any:
+    outputs = compiled.output_channels
+
+    async def finish(state: Any, _run: Any) -> Any:
+        if dialect == "python":
+            return state.get("output")
+        if not isinstance(state, Mapping):
+            return state
+        if isinstance(state, PlainState):
+            return state["value"]
+        if isinstance(outputs, str):
+            return state.get(outputs, state)
+        messages = state.get("messages")
+        if "messages" in outputs and messages and hasattr(messages[-1], "content"):
+            from harness.graph.messages import message_text
+
+            return message_text(messages[-1])
+        return {key: state[key] for key in outputs if key in state}
+
+    return finish
+
+
+async def _never(*_: Any) -> Any:
+    raise AssertionError("LangGraph runs the nodes itself")

@@ -1,0 +1,300 @@
+"""Turns of the threads of a run: one runs at a time, in a defined order. So the trace does not depend on threads.
+
+The loop has its turn while a callback is ready. When it is idle, the first thread in the queue has a turn: until it
+ends, sleeps in virtual time, or waits for another thread or for the loop. Threads queue in the order in which they
+were started. The clock moves when nobody is in the queue.
+
+A thread that waits in a way that is not seen here (a lock) loses its turn when it is found waiting.
+"""
+
+from __future__ import annotations
+
+import concurrent.futures.thread
+import queue
+import threading
+from collections.abc import Callable, Iterator
+from contextlib import AbstractContextManager, contextmanager, nullcontext
+from contextvars import ContextVar
+from functools import cache, partial, wraps
+from itertools import count
+from typing import Any, Final
+from weakref import WeakSet
+
+from harness.time.real import real
+from harness.time.rebinding import current_visit
+from harness.time.sleepers import POLL_S, Sleepers
+
+_LOOP: Final = 0
+_ended: Final[WeakSet[threading.Thread]] = WeakSet()
+"""Threads whose code has ended, while they may still be alive."""
+_WAITS: Final[tuple[tuple[type, str, Callable[[Any], bool]], ...]] = (
+    (threading.Event, "wait", lambda event: event.is_set()),
+    (threading.Semaphore, "acquire", lambda semaphore: semaphore._value > 0),
+    (threading.Thread, "join", lambda thread: thread in _ended or not thread.is_alive()),
+    (queue.Queue, "get", lambda given: given._qsize() > 0),
+    (concurrent.futures.Future, "result", lambda future: future.done()),
+    (concurrent.futures.Future, "exception", lambda future: future.done()),
+)
+"""The functions in which a thread waits for another one, and whether it is about to go on."""
+_SETTLED_S: Final = 2.0
+"""The most real seconds that a thread has to go on. Of several that wait for one thing, only one does."""
+_FOUND_S: Final = 0.1
+"""Real seconds after which a thread that is found waiting loses its turn."""
+
+
+CARRIED: Final[list[ContextVar[Any]]] = [current_visit]
+"""The variables that a thread has from the one that starts it. Those of the app it has where Python gives them."""
+
+
+class Turns:
+    """The turns of the threads of one loop. Made in the thread of the loop.
+
+    Attributes:
+        loop_watches: the loop is idle and moves the clock, so that no sleeping thread needs to.
+    """
+
+    def __init__(self, sleepers: Sleepers, wake_loop: Callable[[], None]) -> None:
+        self._sleepers, self._wake_loop = sleepers, wake_loop
+        self._changed = threading.Condition()
+        self._numbers = count(1)
+        self._queue: list[int] = []
+        self._current: int | None = _LOOP
+        self._loop_waits = False
+        self._closed = False
+        self._found_waiting: tuple[int | None, float] = (None, 0.0)
+        self.loop_watches = False
+        self._own = threading.local()
+        self._own.number = _LOOP
+        self._idents: dict[int, int] = {}
+        self._outside: dict[int, Callable[[], bool]] = {}
+
+    def number(self) -> int:
+        """Return the number of a thread that is about to be started."""
+        return next(self._numbers)
+
+    @property
+    def is_member(self) -> bool:
+        """True if the current thread takes turns, and has one now."""
+        return not self._closed and getattr(self._own, "number", None) is not None
+
+    @contextmanager
+    def turn(self, number: int) -> Iterator[None]:
+        """Run the code inside when it is the turn of this thread, and end the turn after it."""
+        self._idents[number] = threading.get_ident()
+        self._enter(number)
+        try:
+            yield
+        finally:
+            _ended.add(threading.current_thread())
+            self._leave()
+            self._own.number = None
+
+    @contextmanager
+    def keeping(self) -> Iterator[None]:
+        """Keep the turn inside, whatever the current thread waits for: it holds a lock."""
+        number, self._own.number = getattr(self._own, "number", None), None
+        try:
+            yield
+        finally:
+            self._own.number = number
+
+    @contextmanager
+    def outside(self, goes_on: Callable[[], bool] = lambda: False) -> Iterator[None]:
+        """Give the turn to others while the current thread waits. `goes_on` tells whether it is about to go on."""
+        number = getattr(self._own, "number", None)
+        if number is None or self._closed:
+            yield
+            return
+        self._own.number = None  # what waits inside has no turn to give
+        self._outside[number] = goes_on
+        self._give(number)
+        try:
+            yield
+        finally:
+            self._enter(number)
+
+    def _enter(self, number: int) -> None:
+        with self._changed:
+            self._outside.pop(number, None)
+            if number == _LOOP:
+                self._loop_waits = False
+                while not self._closed and self._current not in (None, _LOOP):
+                    self._wait()
+                self._current = _LOOP
+            else:
+                self._queue.append(number)
+                self._queue.sort()
+                self._sleepers.gone_on()
+                self._grant_if_loop_waits()
+                self._changed.notify_all()
+        if number != _LOOP:
+            self._wake_loop()
+            with self._changed:
+                while not self._closed and self._current != number:
+                    self._changed.wait()
+        self._own.number = number
+
+    def _leave(self) -> None:
+        number = getattr(self._own, "number", None)
+        if number is not None:
+            self._give(number)
+
+    def _give(self, number: int) -> None:
+        with self._changed:
+            if number == _LOOP:
+                self._loop_waits = True
+            if self._current == number:
+                self._current = None
+            self._grant_if_loop_waits()
+            self._changed.notify_all()
+
+    def _grant_if_loop_waits(self) -> None:
+        """Give the turn to the next thread, if the loop cannot, since its code waits for a thread."""
+        if self._loop_waits and self._current is None and self._queue:
+            self._current = self._queue.pop(0)
+
+    def run_next(self) -> bool:
+        """Let the next thread run until it gives its turn back. False if no thread is in the queue.
+
+        Called by the loop when it is idle.
+        """
+        with self._changed:
+            self._let_queue()
+            if self._closed or not self._queue:
+                return False
+            self._current = self._queue.pop(0)
+            self._changed.notify_all()
+            while not self._closed and self._current not in (None, _LOOP):
+                self._wait()
+            self._current = _LOOP
+        return True
+
+    def _let_queue(self) -> None:
+        """Wait until the threads that go on have queued, so that their order does not depend on who is faster."""
+        began = real.monotonic()
+        while not self._closed and real.monotonic() - began < _SETTLED_S:
+            if not self._sleepers.waking and not any(goes_on() for goes_on in self._outside.values()):
+                return
+            self._changed.wait(POLL_S)
+
+    def _wait(self) -> None:
+        """Wait for the end of the current turn, or until its thread is found waiting."""
+        current = self._current
+        if self._changed.wait(POLL_S):
+            return
+        ident, now = self._idents.get(current or 0), real.monotonic()
+        if ident is None or not self._sleepers.all_wait({ident}) or self._found_waiting[0] != current:
+            self._found_waiting = current, now
+        elif now - self._found_waiting[1] > _FOUND_S:
+            self._current = None
+            self._grant_if_loop_waits()
+            self._changed.notify_all()
+
+    def close(self) -> None:
+        """Let all threads run."""
+        with self._changed:
+            self._closed = True
+            self._changed.notify_all()
+
+
+_active: Turns | None = None
+
+
+def active_turns() -> Turns | None:
+    """Return the turns of the run in progress, if its threads take turns."""
+    return _active
+
+
+@contextmanager
+def taking_turns(turns: Turns) -> Iterator[None]:
+    """Let the threads that are started inside take turns."""
+    global _active
+    _hook()
+    before, _active = _active, turns
+    try:
+        yield
+    finally:
+        _active = before
+        turns.close()
+
+
+def in_turn(function: Callable[..., Any]) -> Callable[..., Any]:
+    """Return a function that runs when it is its turn, in a thread that starts later; now is its place in order."""
+    turns = _active
+    if turns is None or not turns.is_member:
+        return function
+    number = turns.number()
+    carried = [(var, var.get()) for var in CARRIED]
+
+    @wraps(function)
+    def run(*args: Any, **named: Any) -> Any:
+        tokens = [(var, var.set(value)) for var, value in carried]
+        try:
+            with turns.turn(number):
+                return function(*args, **named)
+        finally:
+            for var, token in tokens:
+                var.reset(token)
+
+    return run
+
+
+def _call(work: Callable[[], Any]) -> Any:
+    return work()
+
+
+@cache
+def _hook() -> None:
+    """Let threads give their turns while they wait, once in a process."""
+    made = threading.local()
+    for owner, name, goes_on in _WAITS:
+        setattr(owner, name, _giving(getattr(owner, name), goes_on))
+    item: Any = concurrent.futures.thread._WorkItem
+    pool: Any = concurrent.futures.ThreadPoolExecutor
+    submit, start = pool.submit, threading.Thread.start
+    init, run = item.__init__, item.run
+
+    @wraps(submit)
+    def submit_keeping_turn(self: Any, fn: Any, /, *args: Any, **named: Any) -> Any:
+        turns = _active
+        made.place = in_turn(_call) if turns is not None else _call
+        with _keeping_turn():
+            return submit(self, fn, *args, **named)
+
+    @wraps(init)
+    def init_item(self: Any, *args: Any, **named: Any) -> None:
+        init(self, *args, **named)
+        self.place = getattr(made, "place", _call)
+
+    @wraps(run)
+    def run_item(self: Any, *args: Any, **named: Any) -> None:
+        # To its end: when its result is set, and those who wait for it are told.
+        self.place(partial(run, self, *args, **named))
+
+    @wraps(start)
+    def start_in_turn(self: threading.Thread) -> None:
+        target = getattr(self, "_target", None)
+        if target is not None and target is not concurrent.futures.thread._worker:
+            self._target = in_turn(target)  # type: ignore[attr-defined]
+        with _keeping_turn():
+            start(self)
+
+    pool.submit = submit_keeping_turn
+    item.__init__, item.run = init_item, run_item
+    threading.Thread.start = start_in_turn  # type: ignore[method-assign]
+
+
+def _keeping_turn() -> AbstractContextManager[None]:
+    return _active.keeping() if _active is not None else nullcontext()
+
+
+def _giving(original: Callable[..., Any], goes_on: Callable[[Any], bool]) -> Callable[..., Any]:
+    @wraps(original)
+    def wait(self: Any, *args: Any, **named: Any) -> Any:
+        turns = _active
+        if turns is None or not turns.is_member or goes_on(self):
+            return original(self, *args, **named)
+        with turns.outside(partial(goes_on, self)):
+            return original(self, *args, **named)
+
+    return wait

@@ -1,0 +1,1 @@
+SYSTEM = "You answer questions about invoices."

@@ -1,0 +1,5 @@
+from langgraph.graph import MessagesState
+
+
+class State(MessagesState):
+    invoice: str

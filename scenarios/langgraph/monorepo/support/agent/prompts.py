@@ -1,0 +1,1 @@
+SYSTEM = "You help with broken devices."

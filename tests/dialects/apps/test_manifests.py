@@ -1,0 +1,231 @@
+"""What a manifest of a LangGraph app may be, and the one located error for what it may not be."""
+
+import pytest
+
+from tests.dialects.apps.conftest import RunApp, error_of
+
+GRAPHS = """
+    import os
+    from contextlib import asynccontextmanager
+    from typing import TypedDict
+
+    from langgraph.func import entrypoint
+    from langgraph.graph import START, StateGraph
+
+
+    class State(TypedDict, total=False):
+        text: str
+
+
+    def node(state: State) -> State:
+        return {"text": state.get("text", "") + "!"}
+
+
+    builder = StateGraph(State)
+    builder.add_node("node", node)
+    builder.add_edge(START, "node")
+    graph = builder.compile()
+
+
+    def make():
+        return graph
+
+
+    async def make_async(config):
+        def told(state: State) -> State:
+            return {"text": config["configurable"]["told"]}
+
+        other = StateGraph(State)
+        other.add_node("told", told)
+        other.add_edge(START, "told")
+        return other
+
+
+    @asynccontextmanager
+    async def opened():
+        yield graph
+
+
+    @entrypoint()
+    def shout(text: str) -> str:
+        return text.upper()
+
+
+    def agent(question, thread_id, context):
+        return {"heard": question, "key": os.environ["SOME_API_KEY"], "thread": thread_id, "context": context}
+
+
+    async def agent_async(question):
+        return question
+
+
+    class Agent:
+        def __call__(self, input):
+            return input["text"]
+
+
+    called = Agent()
+    number = 3
+    graph_list = [graph]
+"""
+
+
+def test_a_graph_may_be_named_in_every_form(run_app: RunApp) -> None:
+    found = run_app(
+        """
+        manifest: pkg/graphs.py:graph
+        defaults: {input: {text: hi}, expect: {output: {text: hi!}, path: [node]}}
+        scenarios:
+          - {name: a compiled graph of a file}
+          - {name: a graph of a module, manifest: "pkg.graphs:graph"}
+          - {name: a builder, manifest: "pkg/graphs.py:builder"}
+          - {name: a function that makes one, manifest: "pkg/graphs.py:make"}
+          - {name: a context manager that makes one, manifest: "pkg/graphs.py:opened"}
+          - {name: a folder with one graph, manifest: one}
+          - {name: one of several, manifest: langgraph.json, agent: second}
+          - name: an asynchronous function that reads the config
+            manifest: pkg/graphs.py:make_async
+            config: {configurable: {told: by the scenario}}
+            expect: {output: {text: by the scenario}, path: [told]}
+          - name: an entrypoint
+            manifest: pkg/graphs.py:shout
+            input: hi
+            expect: {output: HI, path: [shout]}
+        """,
+        {
+            "pkg/__init__.py": "",
+            "pkg/graphs.py": GRAPHS,
+            "one/langgraph.json": '{"graphs": {"only": "../pkg/graphs.py:graph"}}',
+            "langgraph.json": """
+                {"graphs": {"first": "pkg.graphs:make_async", "second": {"path": "./pkg/graphs.py:graph"}}}
+            """,
+        },
+    )
+    assert {name: one.verdict for name, one in found.items() if not one.passed} == {}
+    assert {one.dialect for one in found.values()} == {"langgraph"}
+
+
+def test_any_other_callable_is_an_agent(run_app: RunApp) -> None:
+    found = run_app(
+        """
+        manifest: graphs.py:agent
+        scenarios:
+          - name: a function
+            input: hi
+            context: {a: 1}
+            expect: {path: [agent], output: {heard: hi, key: replayed, context: {a: 1}, thread: {$regex: "^thread-"}}}
+          - {name: an asynchronous one, manifest: "graphs.py:agent_async", input: hi, expect: {output: hi}}
+          - {name: an object, manifest: "graphs.py:called", input: {text: x}, expect: {output: x}}
+          - {name: a maker by its looks, manifest: "graphs.py:make", dialect: python, expect: {path: [make]}}
+        """,
+        {"graphs.py": GRAPHS},
+    )
+    assert {name: one.verdict for name, one in found.items() if not one.passed} == {}
+    assert {one.dialect for one in found.values()} == {"python"}
+
+
+def test_two_scenarios_are_two_threads(run_app: RunApp) -> None:
+    found = run_app(
+        """
+        manifest: graphs.py:agent
+        scenarios: [{name: one, input: hi, repeat: 2}, {name: other, input: hi}]
+        """,
+        {"graphs.py": GRAPHS},
+    )
+    threads = [one.observed.output["thread"] for one in found.values()]
+    assert len(set(threads)) == 3
+
+
+BROKEN = {
+    "graphs.py": GRAPHS,
+    "missing.py": "import no_such_package.part\n",
+    "variable.py": "import settings\n",
+    "settings.py": "import os\nDATABASE = os.environ['DATABASE_URL']\n",
+    "network.py": """
+        import httpx
+        CONFIG = httpx.get("https://config.example.com/x").json()
+        def agent(input):
+            return CONFIG
+    """,
+    "several.json": '{"graphs": {"a": "./graphs.py:graph", "b": "./web.ts:graph"}}',
+}
+
+
+@pytest.mark.parametrize(
+    ("manifest", "more", "message"),
+    [
+        ("nothing.py:graph", "", "nothing.py' does not exist"),
+        ("graphs.py:graf", "", "graphs.py:graf does not exist: graphs has no 'graf'"),
+        ("graphs.py:number", "", "graphs.py:number is a int, neither a graph nor a function"),
+        ("missing.py:graph", "", "missing.py:graph cannot be imported: there is no module 'no_such_package'"),
+        ("variable.py:graph", "", "the variable DATABASE_URL is not set"),
+        (
+            "network.py:agent",
+            "",
+            "it reaches for the network: nothing answers http https://config.example.com/x",
+        ),
+        ("several.json", "", "several.json has 2 graphs, and nothing says which one runs"),
+        ("several.json", "agent: c", "several.json has no graph 'c'"),
+        ("several.json", "agent: b", "graphs in JavaScript and TypeScript do not run here"),
+    ],
+)
+def test_what_cannot_be_run_is_one_located_error(
+    run_app: RunApp, manifest: str, more: str, message: str
+) -> None:
+    lines = ["scenarios:", "  - name: broken", f"    manifest: {manifest}", f"    {more}", "    input: hi"]
+    (outcome,) = run_app("\n".join(lines), BROKEN).values()
+    assert outcome.observed.status == "invalid"
+    assert message in error_of(outcome)
+    assert outcome.observed.error is not None
+    assert ":" in outcome.observed.error["where"]
+
+
+def test_http_stubs_answer_what_an_import_requests(run_app: RunApp) -> None:
+    found = run_app(
+        """
+        manifest: network.py:agent
+        defaults: {input: hi}
+        scenarios:
+          - {name: one, http: [{url: "*/x", json: {is: one}}], expect: {output: {is: one}}}
+          - {name: other, http: [{url: "*/x", json: {is: other}}], expect: {output: {is: other}}}
+        """,
+        BROKEN,
+    )
+    assert [one.verdict for one in found.values()] == ["passed", "passed"]
+
+
+def test_a_file_of_variables_is_not_read_and_others_are(run_app: RunApp) -> None:
+    app = """
+        import os
+        def agent(input):
+            return {name: os.environ.get(name) for name in ("A", "B", "SOME_TOKEN", "MY_API_KEY", "OTHER")}
+    """
+    expected = "{output: {A: '1', B: scenario, SOME_TOKEN: replayed, MY_API_KEY: given, OTHER: null}}"
+    (outcome,) = run_app(
+        f"""
+        manifest: langgraph.json
+        scenarios: [{{name: it, input: hi, env: {{B: scenario, MY_API_KEY: given}}, expect: {expected}}}]
+        """,
+        {
+            "app.py": app,
+            ".env": "OTHER=real\n",
+            "langgraph.json": '{"graphs": {"agent": "./app.py:agent"}, "env": {"A": 1, "B": "file"}}',
+        },
+    ).values()
+    assert outcome.passed, outcome.checks
+
+
+@pytest.mark.parametrize(
+    "key", ["config: {tags: [a]}", "context: {}", "store: [{namespace: [a], key: b, value: {}}]"]
+)
+def test_a_key_of_apps_is_an_error_elsewhere(run_app: RunApp, key: str) -> None:
+    flow = "version: '1.0'\nnodes: [{id: a, handler: h}]\nstart_at: a\nend_at: [a]\nedges: []\n"
+    lines = [
+        "manifest: flow.yaml",
+        "scenarios:",
+        "  - name: it",
+        f"    {key}",
+        "    handlers: {h: {return: {}}}",
+    ]
+    (outcome,) = run_app("\n".join(lines), {"flow.yaml": flow}).values()
+    assert f"'{key.partition(':')[0]}' is of LangGraph apps" in error_of(outcome)

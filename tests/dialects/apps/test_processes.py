@@ -1,0 +1,90 @@
+"""Each run of an app begins right after the app's import, in a process of its own."""
+
+import os
+from pathlib import Path
+
+import pytest
+
+from tests.dialects.apps.conftest import RunApp, error_of
+
+COUNTING = """
+    import os
+    seen = []
+    def agent(input):
+        seen.append(input)
+        return {"seen": len(seen), "process": os.getpid()}
+"""
+
+
+def test_what_a_run_leaves_in_modules_reaches_no_other(run_app: RunApp) -> None:
+    found = run_app(
+        """
+        manifest: app.py:agent
+        defaults: {input: hi, expect: {output: {seen: 1}}}
+        scenarios: [{name: one, repeat: 2}, {name: other}]
+        """,
+        {"app.py": COUNTING},
+    )
+    assert [one.verdict for one in found.values()] == ["passed"] * 3
+    processes = [one.observed.output["process"] for one in found.values()]
+    assert len({*processes, os.getpid()}) == 4
+
+
+def test_two_apps_may_have_modules_of_one_name(run_app: RunApp) -> None:
+    agent = "from agent.prompts import PROMPT\ndef run(input): return PROMPT\n"
+    files = {
+        f"{app}/src/agent/{name}": text
+        for app in "ab"
+        for name, text in (("__init__.py", ""), ("run.py", agent))
+    }
+    files |= {f"{app}/src/agent/prompts.py": f"PROMPT = 'prompt of {app}'\n" for app in "ab"}
+    files |= {
+        f"{app}/langgraph.json": '{"dependencies": ["."], "graphs": {"it": "./src/agent/run.py:run"}}'
+        for app in "ab"
+    }
+    found = run_app(
+        """
+        scenarios:
+          - {name: a, manifest: a, input: hi, expect: {output: prompt of a}}
+          - {name: b, manifest: b, input: hi, expect: {output: prompt of b}}
+          - {name: a again, manifest: a, input: hi, expect: {output: prompt of a}}
+        """,
+        files,
+    )
+    assert [one.verdict for one in found.values()] == ["passed"] * 3
+
+
+@pytest.mark.parametrize(
+    ("end", "how"),
+    [
+        ("os.kill(os.getpid(), signal.SIGKILL)", "SIGKILL"),
+        ("os._exit(3)", "the process that ran this scenario left with 3"),
+    ],
+)
+def test_a_run_that_ends_its_process_is_an_error_and_the_others_run(
+    run_app: RunApp, end: str, how: str
+) -> None:
+    app = f"""
+        import os, signal
+        def agent(input):
+            if input == "end":
+                {end}
+            return input
+    """
+    found = run_app(
+        """
+        manifest: app.py:agent
+        scenarios: [{name: ends, input: end}, {name: goes on, input: hi, expect: {output: hi}}]
+        """,
+        {"app.py": app},
+    )
+    assert [one.verdict for one in found.values()] != ["passed", "passed"]
+    assert found["goes on"].passed
+    assert how in error_of(found["ends"])
+
+
+def test_an_app_whose_files_change_is_imported_again(run_app: RunApp, tmp_path: Path) -> None:
+    scenario = "manifest: app.py:agent\nscenarios: [{name: it, input: hi}]"
+    first = run_app(scenario, {"app.py": "def agent(input): return 1\n"})
+    other = run_app(scenario, {"app.py": "def agent(input): return 1 + 1\n"})
+    assert [one.observed.output for one in (first["it"], other["it"])] == [1, 2]
