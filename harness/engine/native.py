@@ -76,7 +76,6 @@ class NativeScheduler:
         self._config: Any = {
             **given.config,
             "configurable": configurable,
-            "recursion_limit": run.recursion_limit,
         }
         self._options: dict[str, Any] = {
             "stream_mode": "values",

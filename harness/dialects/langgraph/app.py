@@ -250,6 +250,13 @@ async def _awaited(work: Awaitable[Any]) -> Any:
     return await work
 
 
+def default_recursion_limit() -> int:
+    """Return LangGraph's limit of steps where nobody sets one; 25 in versions before 1.0."""
+    from langgraph._internal import _config
+
+    return int(getattr(_config, "DEFAULT_RECURSION_LIMIT", 25))
+
+
 class Called(TypedDict, total=False):
     """The state of an agent that is a callable."""
 

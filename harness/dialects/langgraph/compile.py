@@ -6,7 +6,13 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, Final
 
-from harness.dialects.langgraph.app import enter, graph_of, graph_of_callable, import_target
+from harness.dialects.langgraph.app import (
+    default_recursion_limit,
+    enter,
+    graph_of,
+    graph_of_callable,
+    import_target,
+)
 from harness.dialects.langgraph.dialect import FILE
 from harness.dialects.langgraph.target import Target, import_folders, is_object, target_at
 from harness.dialects.request import LoadRequest
@@ -141,7 +147,7 @@ def _described(compiled: Any, name: str, dialect: str, app: _App, request: LoadR
         edges=tuple(_edges(compiled)),
         channels=tuple(map(Channel, names)),
         lifecycle=Lifecycle(accept=_accept_for(compiled, dialect), finish=_finish_for(compiled, dialect)),
-        recursion_limit=request.invocation.config.get("recursion_limit", 25),
+        recursion_limit=_recursion_limit(compiled, request),
         pause_before=_breakpoints(compiled.interrupt_before_nodes, nodes),
         pause_after=_breakpoints(compiled.interrupt_after_nodes, nodes),
         shares_answers=False,
@@ -153,6 +159,13 @@ def _described(compiled: Any, name: str, dialect: str, app: _App, request: LoadR
         folders=app.folders,
         has_tasks=getattr(compiled, "builder", None) is None,
     )
+
+
+def _recursion_limit(compiled: Any, request: LoadRequest) -> int:
+    """Return the most steps of an invocation: the scenario's, the graph's own, or LangGraph's default."""
+    own = getattr(compiled, "config", None) or {}
+    limit = request.invocation.config.get("recursion_limit") or own.get("recursion_limit")
+    return limit or default_recursion_limit()
 
 
 def _breakpoints(names: Any, nodes: Sequence[Node]) -> frozenset[str]:
