@@ -58,6 +58,7 @@ class NativeScheduler:
     """Runs one thread of an app's graph."""
 
     def __init__(self, run: RunContext, graph: NativeGraph) -> None:
+        graph.enter()
         wrap_tools()
         wrap_models()
         run.stops = (*run.stops, GraphBubbleUp)

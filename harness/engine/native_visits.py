@@ -160,21 +160,10 @@ def _wrap() -> None:
             result = await really(task, *args, **options)
             _Visit(visits, task).record_routes()
             return result
-        visit = _Visit(visits, task)
-        visit.begin()
-        token, of_task = current_visit.set(visit.number), _task.set(task.id)
-        try:
-            result = await within_effect(
+        with _visiting(visits, task) as visit:
+            return await within_effect(
                 lambda: really(task, *args, **options), visit.effect, visit.state, sleep=visits.sleep
             )
-        except BaseException as error:
-            visit.fail(error)
-            raise
-        finally:
-            current_visit.reset(token)
-            _task.reset(of_task)
-        visit.end()
-        return result
 
     def run_with_retry(task: Any, *args: Any, **options: Any) -> Any:
         visits = _active
@@ -184,22 +173,28 @@ def _wrap() -> None:
             result = really_blocking(task, *args, **options)
             _Visit(visits, task).record_routes()
             return result
-        visit = _Visit(visits, task)
-        visit.begin()
-        token, of_task = current_visit.set(visit.number), _task.set(task.id)
-        try:
-            with visit.owning():
-                result = really_blocking(task, *args, **options)
-        except BaseException as error:
-            visit.fail(error)
-            raise
-        finally:
-            current_visit.reset(token)
-            _task.reset(of_task)
-        visit.end()
-        return result
+        with _visiting(visits, task) as visit, visit.owning():
+            return really_blocking(task, *args, **options)
 
     of_langgraph.arun_with_retry, of_langgraph.run_with_retry = arun_with_retry, run_with_retry
+
+
+@contextmanager
+def _visiting(visits: Visits, task: Any) -> Iterator[_Visit]:
+    """Record the execution of a task inside: its start, and its end, pause or failure."""
+    visit = _Visit(visits, task)
+    visit.begin()
+    token, of_task = current_visit.set(visit.number), _task.set(task.id)
+    try:
+        yield visit
+    except BaseException as error:
+        visit.fail(error)
+        raise
+    else:
+        visit.end()
+    finally:
+        current_visit.reset(token)
+        _task.reset(of_task)
 
 
 def _is_hidden(task: Any) -> bool:

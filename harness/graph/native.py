@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -37,6 +37,10 @@ class Invocation:
     offline: bool = True
 
 
+def _nothing() -> None:
+    pass
+
+
 class PlainState(dict[str, Any]):
     """The state of a function of LangGraph that returned no mapping: `value` is what it returned."""
 
@@ -48,13 +52,11 @@ class NativeGraph(Graph):
     Attributes:
         compiled: the `Pregel` of LangGraph.
         invocation: what the scenario gives to it.
-        environment: the variables that the app's code reads, besides those of the process.
-        folders: the folders that the app's modules are imported from.
+        enter: gives this process the variables and the import path of the app, for the length of a run.
         has_tasks: it is a function whose `@task`s are known only when it runs.
     """
 
     compiled: Any = None
     invocation: Invocation = field(default_factory=Invocation)
-    environment: Mapping[str, str] = field(default_factory=dict)
-    folders: tuple[str, ...] = ()
+    enter: Callable[[], None] = _nothing
     has_tasks: bool = False

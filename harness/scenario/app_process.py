@@ -98,13 +98,16 @@ def outcomes_of_app(
             os.waitpid(child, 0)
         return
     for number in range(scenario.repeat):
-        app = _app_process(scenario, settings, make)
         try:
+            app = _app_process(scenario, settings, make)
             app.connection.send((scenario, settings, [number]))
             child = app.connection.recv()
-        except (EOFError, OSError):  # its process has died
+        except (EOFError, OSError):
             close_apps()
-            yield from (each for each in dead_worker_outcomes(scenario, WorkerDied(None), number))
+            yield from dead_worker_outcomes(scenario, WorkerDied(None), number)
+            return
+        except HarnessError as error:
+            yield from dead_worker_outcomes(scenario, error, number)
             return
         yield from _received(app.connection, child, scenario, [number], settings.real_timeout)
 
@@ -198,6 +201,8 @@ def _app_process(
             theirs.close()
             app = _AppProcess(process, ours, {})
             try:
+                if not ours.poll(settings.real_timeout + _OVERTIME_S):
+                    raise RealTimeExceeded(settings.real_timeout, "the import of the app")
                 files = ours.recv()
             except (EOFError, OSError):
                 files = None

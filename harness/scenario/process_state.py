@@ -123,6 +123,10 @@ def _restore_environment(saved: dict[Any, Any]) -> None:
         time.tzset()
 
 
+def _set_environment_class(kind: type[Any]) -> None:
+    os.environ.__class__ = kind  # that of an app has dummy keys
+
+
 def _folder() -> str | None:
     with suppress(FileNotFoundError):
         return os.getcwd()
@@ -206,6 +210,7 @@ def _restore_logging(saved: _Logging) -> None:
 
 PROCESS_STATE: Final = (
     StateItem("environment variables", _environment, _restore_environment),
+    _value("kind of environment", lambda: os.environ.__class__, _set_environment_class),
     StateItem("working directory", _folder, _restore_folder),
     _value("umask", _umask, os.umask),
     StateItem("signal handlers", _handlers, _restore_handlers),

@@ -9,7 +9,8 @@ import inspect
 import os
 import re
 import sys
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Awaitable, Callable, Iterator, Mapping
+from contextlib import contextmanager
 from pathlib import Path
 from types import ModuleType
 from typing import Any, Final, TypedDict
@@ -59,6 +60,24 @@ def enter(folders: tuple[str, ...], environment: Mapping[str, str], *, offline: 
     if offline:
         os.environ.__class__ = _WithKeys
     sys.path[:0] = [folder for folder in folders if folder not in sys.path]
+
+
+@contextmanager
+def entered(folders: tuple[str, ...], environment: Mapping[str, str], *, offline: bool) -> Iterator[None]:
+    """Make this process that of an app inside. What its code sets itself stays."""
+    kind, path = os.environ.__class__, list(sys.path)
+    before = {name: os.environ.get(name) for name in environment}
+    enter(folders, environment, offline=offline)
+    try:
+        yield
+    finally:
+        os.environ.__class__ = kind
+        sys.path[:] = path
+        for name, value in before.items():
+            if value is None:
+                os.environ.pop(name, None)
+            else:
+                os.environ[name] = value
 
 
 def import_target(target: Target, folders: tuple[str, ...], named_at: Span | None) -> Any:

@@ -4,11 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import Any, Final
 
 from harness.dialects.langgraph.app import (
     default_recursion_limit,
     enter,
+    entered,
     graph_of,
     graph_of_callable,
     import_target,
@@ -67,13 +69,12 @@ def _load(request: LoadRequest, app: _App, *, as_callable: bool = False) -> Nati
     if text := too_old(FLOORS, "an app"):
         raise ManifestError(Problem("too-old", text, request.named_at))
     invocation = request.invocation
-    enter(app.folders, app.environment, offline=invocation.offline)
-    found = import_target(app.target, app.folders, request.named_at)
-    compiled = (
-        None
-        if as_callable
-        else graph_of(found, app.target, invocation, request.named_at, declared=bool(app.name))
-    )
+    compiled = None
+    with entered(app.folders, app.environment, offline=invocation.offline):
+        found = import_target(app.target, app.folders, request.named_at)
+        if not as_callable:
+            declared = bool(app.name)
+            compiled = graph_of(found, app.target, invocation, request.named_at, declared=declared)
     if compiled is None:
         name = getattr(found, "__name__", None) or type(found).__name__
         return _described(graph_of_callable(found, name), name, "python", app, request)
@@ -155,8 +156,7 @@ def _described(compiled: Any, name: str, dialect: str, app: _App, request: LoadR
         vocabulary=lambda: _vocabulary(compiled, name, app, request),
         compiled=compiled,
         invocation=request.invocation,
-        environment=app.environment,
-        folders=app.folders,
+        enter=partial(enter, app.folders, app.environment, offline=request.invocation.offline),
         has_tasks=getattr(compiled, "builder", None) is None,
     )
 

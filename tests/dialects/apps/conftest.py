@@ -3,6 +3,7 @@
 from collections.abc import Callable, Mapping
 from pathlib import Path
 from textwrap import dedent
+from typing import Any
 
 import pytest
 
@@ -19,7 +20,7 @@ RunApp = Callable[..., dict[str, Outcome]]
 def run_app(tmp_path: Path) -> RunApp:
     """Return a function that writes files, runs the scenarios, and returns the outcomes by name (`name #repeat`)."""
 
-    def run(scenarios: str, files: Mapping[str, str] | None = None) -> dict[str, Outcome]:
+    def run(scenarios: str, files: Mapping[str, str] | None = None, **settings: Any) -> dict[str, Outcome]:
         for name, text in (files or {}).items():
             path = tmp_path / name
             path.parent.mkdir(parents=True, exist_ok=True)
@@ -30,7 +31,7 @@ def run_app(tmp_path: Path) -> RunApp:
             found = [
                 outcome
                 for scenario in load_file(path).scenarios
-                for outcome in run_scenario(scenario, Settings(project=tmp_path))
+                for outcome in run_scenario(scenario, Settings(project=tmp_path, **settings))
             ]
         finally:
             close_apps()

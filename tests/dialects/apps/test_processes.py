@@ -1,10 +1,14 @@
 """Each run of an app begins right after the app's import, in a process of its own."""
 
 import os
+import sys
 from pathlib import Path
 
 import pytest
 
+from harness.dialects.load import load_graph
+from harness.dialects.request import LoadRequest
+from harness.scenario import app_process
 from tests.dialects.apps.conftest import RunApp, error_of
 
 COUNTING = """
@@ -81,6 +85,26 @@ def test_a_run_that_ends_its_process_is_an_error_and_the_others_run(
     assert [one.verdict for one in found.values()] != ["passed", "passed"]
     assert found["goes on"].passed
     assert how in error_of(found["ends"])
+
+
+def test_an_import_that_does_not_end_is_an_error(run_app: RunApp, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(app_process, "_OVERTIME_S", 0.1)
+    app = "import threading\nthreading.Event().wait()\n"
+    scenario = "manifest: app.py:agent\nscenarios: [{name: it, input: hi}]"
+    (outcome,) = run_app(scenario, {"app.py": app}, real_timeout=0.3).values()
+    assert "in the import of the app" in error_of(outcome)
+
+
+def test_loading_an_app_leaves_this_process_as_it_was(tmp_path: Path) -> None:
+    (tmp_path / "app.py").write_text(
+        "import os\nKEY = os.environ['MY_API_KEY']\ndef agent(i): return i\n", "utf-8"
+    )
+    kind, path = type(os.environ), [*sys.path]
+    request = LoadRequest(paths=(tmp_path / "app.py:agent",), env={"GIVEN": "1"})
+    assert load_graph(request).name == "agent"
+    assert (type(os.environ), sys.path, os.environ.get("GIVEN"), os.environ.get("MY_API_KEY")) == (
+        kind, path, None, None,
+    )  # fmt: skip
 
 
 def test_an_app_whose_files_change_is_imported_again(run_app: RunApp, tmp_path: Path) -> None:
