@@ -140,7 +140,8 @@ def scenario_file_problems(path: Path, options: LoadOptions, ruled_out: set[Subj
         settings = options.projects.of(scenario.file)
         names = unknown_names(scenario, graph, settings, lambda other: _graph(other, options))
         if isinstance(graph, NativeGraph):  # what an app calls is known when it runs
-            names = [problem for problem in names if problem.severity == "error"]
+            wrong = [problem for problem in names if problem.severity == "error"]
+            names = [] if graph.has_tasks else wrong
         warnings = warnings_in(scenario, graph)
         ruled_out |= set(map(subject, graph.warnings)).difference(map(subject, warnings))
         found |= dict.fromkeys([*warnings, *graph.notes, *names, *nested_problems(graph)])

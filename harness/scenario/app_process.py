@@ -41,6 +41,10 @@ from harness.time.rebinding import USER, origin_of
 from harness.units import DEFAULT_NOW
 from harness.world.network import closed_network
 
+CANNOT_FORK: Final = (
+    "this system cannot fork: what runs of an app leave in its modules reaches later runs in this process"
+)
+"""The warning of a run of an app in the process of all scenarios."""
 _MOST_KEPT: Final = 4
 """The most processes of apps that are kept; each has imported LangGraph and more."""
 _PIPE: Final = 60_000

@@ -284,6 +284,8 @@ def run_once(
             raise
         except BaseException as error:  # a tool may have raised anything
             result = result or _crashed(error, graph, backend)
+        if of_app and not app_process.is_available():
+            result.observed.warnings.append(app_process.CANNOT_FORK)
         if of_app and result.trace is not None and result.observed.status in ("completed", "interrupted"):
             names = names_unknown_in_run(scenario, graph, result.trace, settings)
         result.observed.warnings += [problem.one_line for problem in (*scenario.warnings, *names)]

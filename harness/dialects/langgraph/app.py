@@ -200,7 +200,7 @@ def graph_of(
     if _is_graph(made):
         return made.compile() if hasattr(made, "compile") else made
     if not callable(made) and not hasattr(made, "ainvoke"):
-        text = f"{target.shown} is a {type(made).__name__}, neither a graph nor a function"
+        text = f"{target.shown} is neither a graph nor a function, but of the type {type(made).__name__}"
         raise ManifestError(Problem("not-a-graph", text, named_at))
     return None
 

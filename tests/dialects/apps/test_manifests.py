@@ -156,7 +156,7 @@ BROKEN = {
     [
         ("nothing.py:graph", "", "nothing.py' does not exist"),
         ("graphs.py:graf", "", "graphs.py:graf does not exist: graphs has no 'graf'"),
-        ("graphs.py:number", "", "graphs.py:number is a int, neither a graph nor a function"),
+        ("graphs.py:number", "", "graphs.py:number is neither a graph nor a function, but of the type int"),
         ("missing.py:graph", "", "missing.py:graph cannot be imported: there is no module 'no_such_package'"),
         ("variable.py:graph", "", "the variable DATABASE_URL is not set"),
         (

@@ -112,3 +112,12 @@ def test_an_app_whose_files_change_is_imported_again(run_app: RunApp, tmp_path: 
     first = run_app(scenario, {"app.py": "def agent(input): return 1\n"})
     other = run_app(scenario, {"app.py": "def agent(input): return 1 + 1\n"})
     assert [one.observed.output for one in (first["it"], other["it"])] == [1, 2]
+
+
+def test_a_system_that_cannot_fork_is_told(run_app: RunApp, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(app_process, "is_available", lambda: False)
+    scenario = "manifest: app.py:agent\nscenarios: [{name: it, input: hi, expect: {output: hi}}]"
+    outcome = run_app(scenario, {"app.py": "def agent(input): return input\n"})["it"]
+    assert outcome.passed
+    assert app_process.CANNOT_FORK in outcome.observed.warnings
+    assert type(os.environ).__name__ == "_Environ"
