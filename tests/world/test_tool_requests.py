@@ -594,18 +594,20 @@ def test_http_stubs_answer_a_provider_s_address_where_no_llm_stub_does(run: Run)
     assert found(outcome) == "mine"
 
 
-def test_without_the_provider_s_package_the_extra_is_named(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setitem(sys.modules, "openai", None)
-    body = """\
+@pytest.mark.parametrize("package", ["openai", "anthropic"])
+def test_a_provider_s_package_is_not_needed_to_answer_as_it_does(
+    run: Run, monkeypatch: pytest.MonkeyPatch, package: str
+) -> None:
+    monkeypatch.setitem(sys.modules, package, None)
+    url = {
+        "openai": "https://api.openai.com/v1/chat/completions",
+        "anthropic": "https://api.anthropic.com/v1/messages",
+    }[package]
+    body = f"""\
 import httpx
-try:
-    url = "https://api.openai.com/v1/chat/completions"
-    return {"found": httpx.post(url, json={"model": "m", "messages": [{"role": "user", "content": "?"}]}).text}
-except Exception:
-    return {"found": "absorbed"}"""
-    error = run(body, "llm: [hi]").observed.error or {}
-    assert error["type"] == "ExtraMissing"
-    assert 'pip install "agent-scenarios[openai]"' in error["message"]
+asked = {{"model": "m", "max_tokens": 9, "messages": [{{"role": "user", "content": "?"}}]}}
+return {{"found": httpx.post("{url}", json=asked).text}}"""
+    assert "good morning" in found(run(body, "llm: [good morning]"))
 
 
 def test_a_run_has_the_same_digest_each_time(run: Run) -> None:

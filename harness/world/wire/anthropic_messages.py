@@ -6,7 +6,7 @@ Source: https://docs.anthropic.com/en/api/messages
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from typing import TYPE_CHECKING, Any, Final
 
 from harness.graph.effects import LLMCall
@@ -15,6 +15,7 @@ from harness.world.wire.format import (
     Refusal,
     RefusalKind,
     Reply,
+    ToolRequest,
     ai_message,
     content_of,
     event,
@@ -23,17 +24,12 @@ from harness.world.wire.format import (
     params_of,
     slices,
     text_of,
-    to_wire,
     tool_spec,
 )
 
 if TYPE_CHECKING:
-    from anthropic import types
     from langchain_core.messages import BaseMessage
 
-    Block = types.TextBlock | types.ToolUseBlock
-
-PACKAGE: Final = "anthropic"
 _NOT_PARAMS: Final = ("model", "messages", "system", "tools", "stream", "output_format", "output_config")
 _STOP: Final = {
     "stop": "end_turn",
@@ -117,72 +113,60 @@ def _tool_result(block: Json, param: str) -> BaseMessage:
 
 def response_json(reply: Reply, body: Json) -> Json:
     """Return the message: see `WireFormat.response_json`."""
-    from anthropic import types
-
-    content: list[Block] = [types.TextBlock(type="text", text=reply.text)] if reply.text else []
+    content: list[Json] = [{"type": "text", "text": reply.text}] if reply.text else []
     for call in reply.calls:
-        given = json.loads(call.arguments)
-        content.append(types.ToolUseBlock(type="tool_use", id=call.id, name=call.name, input=given))
-    return to_wire(_message(reply, content, _stop_reason(reply), reply.output_tokens))
+        content.append({**_tool_use(call), "input": json.loads(call.arguments)})
+    return _message(reply, content, _stop_reason(reply), reply.output_tokens)
 
 
 def events(reply: Reply, body: Json) -> Iterator[str]:
     """Yield the events of the message, block by block: see `WireFormat.events`."""
-    return (event(to_wire(each), each.type) for each in _events(reply))
+    return (event(each, each["type"]) for each in _events(reply))
 
 
-def _events(reply: Reply) -> Iterator[types.RawMessageStreamEvent]:
-    from anthropic import types
-    from anthropic.types.raw_message_delta_event import Delta
-
-    yield types.RawMessageStartEvent(type="message_start", message=_message(reply, [], None, 0))
+def _events(reply: Reply) -> Iterator[Json]:
+    yield {"type": "message_start", "message": _message(reply, [], None, 0)}
     for index, (block, deltas) in enumerate(_blocks(reply)):
-        yield types.RawContentBlockStartEvent(type="content_block_start", index=index, content_block=block)
+        yield {"type": "content_block_start", "index": index, "content_block": block}
         for delta in deltas:
-            yield types.RawContentBlockDeltaEvent(type="content_block_delta", index=index, delta=delta)
-        yield types.RawContentBlockStopEvent(type="content_block_stop", index=index)
-    yield types.RawMessageDeltaEvent(
-        type="message_delta",
-        delta=Delta.construct(stop_reason=_stop_reason(reply), stop_sequence=None),
-        usage=types.MessageDeltaUsage(output_tokens=reply.output_tokens),
-    )
-    yield types.RawMessageStopEvent(type="message_stop")
+            yield {"type": "content_block_delta", "index": index, "delta": delta}
+        yield {"type": "content_block_stop", "index": index}
+    delta = {"stop_reason": _stop_reason(reply), "stop_sequence": None}
+    yield {"type": "message_delta", "delta": delta, "usage": {"output_tokens": reply.output_tokens}}
+    yield {"type": "message_stop"}
 
 
-def _blocks(reply: Reply) -> Iterator[tuple[Block, Sequence[types.TextDelta | types.InputJSONDelta]]]:
+def _blocks(reply: Reply) -> Iterator[tuple[Json, list[Json]]]:
     """Yield each block in its initial state, with its deltas."""
-    from anthropic import types
-
     if reply.pieces:
-        texts = [types.TextDelta(type="text_delta", text=text) for text in reply.pieces]
-        yield types.TextBlock(type="text", text=""), texts
+        yield {"type": "text", "text": ""}, [{"type": "text_delta", "text": text} for text in reply.pieces]
     for call in reply.calls:
         parts = ["", *slices(call.arguments)]
-        deltas = [types.InputJSONDelta(type="input_json_delta", partial_json=part) for part in parts]
-        yield types.ToolUseBlock(type="tool_use", id=call.id, name=call.name, input={}), deltas
+        deltas = [{"type": "input_json_delta", "partial_json": part} for part in parts]
+        yield {**_tool_use(call), "input": {}}, deltas
 
 
-def _message(
-    reply: Reply, content: Sequence[Block], stop_reason: str | None, output_tokens: int
-) -> types.Message:
-    from anthropic import types
+def _tool_use(call: ToolRequest) -> Json:
+    return {"type": "tool_use", "id": call.id, "name": call.name}
 
-    usage = types.Usage(
-        input_tokens=reply.input_tokens,
-        cache_creation_input_tokens=0,
-        cache_read_input_tokens=0,
-        output_tokens=output_tokens,
-    )
-    return types.Message.construct(
-        id=f"msg_{reply.number}",
-        type="message",
-        role="assistant",
-        model=reply.model,
-        content=list(content),
-        stop_reason=stop_reason,
-        stop_sequence=None,
-        usage=usage,
-    )
+
+def _message(reply: Reply, content: list[Json], stop_reason: str | None, output_tokens: int) -> Json:
+    usage = {
+        "input_tokens": reply.input_tokens,
+        "cache_creation_input_tokens": 0,
+        "cache_read_input_tokens": 0,
+        "output_tokens": output_tokens,
+    }
+    return {
+        "id": f"msg_{reply.number}",
+        "type": "message",
+        "role": "assistant",
+        "model": reply.model,
+        "content": content,
+        "stop_reason": stop_reason,
+        "stop_sequence": None,
+        "usage": usage,
+    }
 
 
 def _stop_reason(reply: Reply) -> str:

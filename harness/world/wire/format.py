@@ -16,7 +16,6 @@ from harness.world.failures import ErrorKind
 
 if TYPE_CHECKING:
     from langchain_core.messages import BaseMessage
-    from pydantic import BaseModel
 
 
 @dataclass(frozen=True)
@@ -84,11 +83,6 @@ def compact(value: Any) -> str:
     return json.dumps(value, separators=(",", ":"), default=str)
 
 
-def to_wire(model: BaseModel) -> dict[str, Any]:
-    """Return an instance of a provider's type as JSON, with only the fields that were set."""
-    return model.model_dump(mode="json", by_alias=True, exclude_unset=True, warnings=False)
-
-
 def event(data: Mapping[str, Any], name: str = "") -> str:
     """Return a server-sent event."""
     return (f"event: {name}\n" if name else "") + f"data: {compact(data)}\n\n"
@@ -154,10 +148,7 @@ class Refusal(Exception):
 
 
 class WireFormat(Protocol):
-    """A provider's wire format. Each is a module. `PACKAGE` is the package with the provider's types, for answers."""
-
-    @property
-    def PACKAGE(self) -> str: ...
+    """A provider's wire format. Each is a module."""
 
     def read(self, body: Json) -> LLMCall:
         """Return a request as an effect.

@@ -14,7 +14,6 @@ from harness.graph.effects import Answer, Effect, HTTPCall, HTTPReply, LLMCall, 
 from harness.graph.to_json import from_json
 from harness.interception.patches import kept_request_headers
 from harness.secrets import placeholder, secret_header
-from harness.source.imports import import_extra
 from harness.world.failures import ErrorMapping
 from harness.world.spec import ScriptedAnswer
 from harness.world.wire import anthropic_messages, openai_chat, openai_responses
@@ -99,14 +98,10 @@ def model_response(
     """Return the answer to a model call in the provider's wire format, streamed if `body` asks for it.
 
     `answer` has a value, or an error that has a status. The response to a `malformed` error is cut off.
-
-    Raises:
-        ExtraMissing: the package with the provider's types is not installed.
     """
     failure = failure_of(answer)
     if failure is not None and failure.kind != "malformed":
         return error_response(wire, Refusal(failure.kind, str(answer.error)), failure.retry_after)
-    import_extra(wire.PACKAGE, wire.PACKAGE, "to answer as this provider does")
     truncated = failure is not None
     reply = replies.make(call, LLMReply(str(answer.error)) if truncated else answer.value)
     if body.get("stream") is not True:

@@ -23,16 +23,12 @@ from harness.world.wire.format import (
     params_of,
     slices,
     text_of,
-    to_wire,
     tool_spec,
 )
 
 if TYPE_CHECKING:
     from langchain_core.messages import BaseMessage
-    from openai.types import CompletionUsage
-    from openai.types.chat import chat_completion_chunk
 
-PACKAGE: Final = "openai"
 _NOT_PARAMS: Final = ("model", "messages", "tools", "response_format", "stream", "stream_options", "n")
 _FINISH: Final = {
     "end_turn": "stop",
@@ -94,57 +90,44 @@ def _tool(written: Json) -> ToolSpec:
 
 def response_json(reply: Reply, body: Json) -> Json:
     """Return the completion: see `WireFormat.response_json`."""
-    from openai.types import chat
-    from openai.types.chat.chat_completion import Choice
-    from openai.types.chat.chat_completion_message_function_tool_call import Function
-
     calls = [
-        chat.ChatCompletionMessageFunctionToolCall(
-            id=call.id, type="function", function=Function(name=call.name, arguments=call.arguments)
-        )
+        {"id": call.id, "type": "function", "function": {"name": call.name, "arguments": call.arguments}}
         for call in reply.calls
     ]
     content = reply.text or None if calls else reply.text
     more: Json = {"tool_calls": calls} if calls else {}
-    message = chat.ChatCompletionMessage(role="assistant", content=content, refusal=None, **more)
-    choice = Choice.construct(index=0, message=message, logprobs=None, finish_reason=_finish(reply))
-    head: Json = {"object": "chat.completion", **_head(reply)}
-    return to_wire(chat.ChatCompletion(choices=[choice], usage=_usage(reply), **head))
+    message = {"role": "assistant", "content": content, "refusal": None, **more}
+    choice = {"index": 0, "message": message, "logprobs": None, "finish_reason": _finish(reply)}
+    return {"object": "chat.completion", **_head(reply), "choices": [choice], "usage": _usage(reply)}
 
 
 def events(reply: Reply, body: Json) -> Iterator[str]:
     """Yield the chunks: role, pieces of the text, tool calls, finish reason, and usage if it was requested."""
-    from openai.types.chat import ChatCompletionChunk
-    from openai.types.chat.chat_completion_chunk import Choice, ChoiceDelta
-
     options = body.get("stream_options")
     counted = isinstance(options, dict) and options.get("include_usage") is True
     head = {"object": "chat.completion.chunk", **_head(reply), **({"usage": None} if counted else {})}
     for delta in _deltas(reply):
-        choice = Choice(index=0, delta=delta, logprobs=None, finish_reason=None)
-        yield event(to_wire(ChatCompletionChunk(choices=[choice], **head)))
-    end = Choice.construct(index=0, delta=ChoiceDelta(), logprobs=None, finish_reason=_finish(reply))
-    yield event(to_wire(ChatCompletionChunk(choices=[end], **head)))
+        yield event({**head, "choices": [_choice(delta, None)]})
+    yield event({**head, "choices": [_choice({}, _finish(reply))]})
     if counted:
-        yield event(to_wire(ChatCompletionChunk(choices=[], **{**head, "usage": _usage(reply)})))
+        yield event({**head, "choices": [], "usage": _usage(reply)})
     yield "data: [DONE]\n\n"
 
 
-def _deltas(reply: Reply) -> Iterator[chat_completion_chunk.ChoiceDelta]:
-    from openai.types.chat.chat_completion_chunk import ChoiceDelta, ChoiceDeltaToolCall
-    from openai.types.chat.chat_completion_chunk import ChoiceDeltaToolCallFunction as Function
+def _choice(delta: Json, finish_reason: str | None) -> Json:
+    return {"index": 0, "delta": delta, "logprobs": None, "finish_reason": finish_reason}
 
+
+def _deltas(reply: Reply) -> Iterator[Json]:
     content = None if reply.calls and not reply.text else ""
-    yield ChoiceDelta(role="assistant", content=content, refusal=None)
+    yield {"role": "assistant", "content": content, "refusal": None}
     for piece in reply.pieces:
-        yield ChoiceDelta(content=piece)
+        yield {"content": piece}
     for index, call in enumerate(reply.calls):
-        function = Function(name=call.name, arguments="")
-        begun = ChoiceDeltaToolCall(index=index, id=call.id, type="function", function=function)
-        yield ChoiceDelta(tool_calls=[begun])
+        function = {"name": call.name, "arguments": ""}
+        yield {"tool_calls": [{"index": index, "id": call.id, "type": "function", "function": function}]}
         for piece in slices(call.arguments):
-            function = Function(arguments=piece)
-            yield ChoiceDelta(tool_calls=[ChoiceDeltaToolCall(index=index, function=function)])
+            yield {"tool_calls": [{"index": index, "function": {"arguments": piece}}]}
 
 
 def _head(reply: Reply) -> Json:
@@ -158,14 +141,12 @@ def _finish(reply: Reply) -> str:
     return _FINISH.get(reply.finish_reason, reply.finish_reason)
 
 
-def _usage(reply: Reply) -> CompletionUsage:
-    from openai.types import CompletionUsage
-
-    return CompletionUsage(
-        prompt_tokens=reply.input_tokens,
-        completion_tokens=reply.output_tokens,
-        total_tokens=reply.input_tokens + reply.output_tokens,
-    )
+def _usage(reply: Reply) -> Json:
+    return {
+        "prompt_tokens": reply.input_tokens,
+        "completion_tokens": reply.output_tokens,
+        "total_tokens": reply.input_tokens + reply.output_tokens,
+    }
 
 
 def error_json(refusal: Refusal) -> Json:

@@ -23,16 +23,11 @@ from harness.world.wire.format import (
     params_of,
     slices,
     text_of,
-    to_wire,
     tool_spec,
 )
 
 if TYPE_CHECKING:
     from langchain_core.messages import BaseMessage
-    from openai.types import responses
-
-    Item = responses.ResponseOutputMessage | responses.ResponseFunctionToolCall
-    Events = Iterator[responses.ResponseStreamEvent]
 
 _NOT_PARAMS: Final = ("model", "input", "instructions", "tools", "text", "stream", "stream_options")
 _INCOMPLETE: Final = {
@@ -42,7 +37,6 @@ _INCOMPLETE: Final = {
     "refusal": "content_filter",
 }
 
-PACKAGE: Final = "openai"
 error_json = openai_chat.error_json
 
 
@@ -107,137 +101,98 @@ def _items(items: list[Json]) -> Iterator[BaseMessage]:
 
 def response_json(reply: Reply, body: Json) -> Json:
     """Return the response: see `WireFormat.response_json`."""
-    return to_wire(_response(reply, _output(reply), ended=True))
+    return _response(reply, _output(reply), ended=True)
 
 
 def events(reply: Reply, body: Json) -> Iterator[str]:
     """Yield the events of the response, item by item: see `WireFormat.events`."""
     for number, each in enumerate(_events(reply)):
-        yield event({**to_wire(each), "sequence_number": number}, each.type)
+        yield event({**each, "sequence_number": number}, each["type"])
 
 
-def _events(reply: Reply) -> Events:
+def _events(reply: Reply) -> Iterator[Json]:
     """Yield the events without their sequence numbers."""
-    from openai.types import responses
-
     begun = _response(reply, [], ended=False)
-    yield responses.ResponseCreatedEvent.construct(type="response.created", response=begun)
-    yield responses.ResponseInProgressEvent.construct(type="response.in_progress", response=begun)
+    yield {"type": "response.created", "response": begun}
+    yield {"type": "response.in_progress", "response": begun}
     for index, item in enumerate(_output(reply)):
-        empty: Json = {"content": []} if item.type == "message" else {"arguments": ""}
-        added = item.model_copy(update={**empty, "status": "in_progress"})
-        yield responses.ResponseOutputItemAddedEvent.construct(
-            type="response.output_item.added", output_index=index, item=added
-        )
-        if item.type == "message":
-            yield from _text_parts(reply, item, index)
-        else:
-            yield from _argument_parts(item, index)
-        yield responses.ResponseOutputItemDoneEvent.construct(
-            type="response.output_item.done", output_index=index, item=item
-        )
+        is_text = item["type"] == "message"
+        empty: Json = {"content": []} if is_text else {"arguments": ""}
+        added = {**item, **empty, "status": "in_progress"}
+        yield {"type": "response.output_item.added", "output_index": index, "item": added}
+        yield from _text_parts(reply, item, index) if is_text else _argument_parts(item, index)
+        yield {"type": "response.output_item.done", "output_index": index, "item": item}
     done = _response(reply, _output(reply), ended=True)
-    if done.status == "incomplete":
-        yield responses.ResponseIncompleteEvent.construct(type="response.incomplete", response=done)
-    else:
-        yield responses.ResponseCompletedEvent.construct(type="response.completed", response=done)
+    yield {"type": f"response.{done['status']}", "response": done}
 
 
-def _text_parts(reply: Reply, item: responses.ResponseOutputMessage, index: int) -> Events:
-    from openai.types import responses
-
-    at: Json = {"item_id": item.id, "output_index": index, "content_index": 0}
-    (part,) = item.content
-    empty = part.model_copy(update={"text": ""})
-    yield responses.ResponseContentPartAddedEvent.construct(
-        type="response.content_part.added", part=empty, **at
-    )
+def _text_parts(reply: Reply, item: Json, index: int) -> Iterator[Json]:
+    at: Json = {"item_id": item["id"], "output_index": index, "content_index": 0}
+    (part,) = item["content"]
+    yield {"type": "response.content_part.added", "part": {**part, "text": ""}, **at}
     for piece in reply.pieces:
-        yield responses.ResponseTextDeltaEvent.construct(
-            type="response.output_text.delta", delta=piece, logprobs=[], **at
-        )
-    yield responses.ResponseTextDoneEvent.construct(
-        type="response.output_text.done", text=reply.text, logprobs=[], **at
-    )
-    yield responses.ResponseContentPartDoneEvent.construct(type="response.content_part.done", part=part, **at)
+        yield {"type": "response.output_text.delta", "delta": piece, "logprobs": [], **at}
+    yield {"type": "response.output_text.done", "text": reply.text, "logprobs": [], **at}
+    yield {"type": "response.content_part.done", "part": part, **at}
 
 
-def _argument_parts(item: responses.ResponseFunctionToolCall, index: int) -> Events:
-    from openai.types import responses
-
-    at: Json = {"item_id": item.id, "output_index": index}
-    for piece in slices(item.arguments):
-        yield responses.ResponseFunctionCallArgumentsDeltaEvent.construct(
-            type="response.function_call_arguments.delta", delta=piece, **at
-        )
-    yield responses.ResponseFunctionCallArgumentsDoneEvent.construct(
-        type="response.function_call_arguments.done", name=item.name, arguments=item.arguments, **at
-    )
+def _argument_parts(item: Json, index: int) -> Iterator[Json]:
+    at: Json = {"item_id": item["id"], "output_index": index}
+    for piece in slices(item["arguments"]):
+        yield {"type": "response.function_call_arguments.delta", "delta": piece, **at}
+    done: Json = {"name": item["name"], "arguments": item["arguments"]}
+    yield {"type": "response.function_call_arguments.done", **done, **at}
 
 
-def _output(reply: Reply) -> list[Item]:
-    from openai.types import responses
-
-    output: list[Item] = []
+def _output(reply: Reply) -> list[Json]:
+    output: list[Json] = []
     if reply.text or not reply.calls:
-        text = responses.ResponseOutputText(type="output_text", text=reply.text, annotations=[], logprobs=[])
-        output.append(
-            responses.ResponseOutputMessage(
-                id=f"msg_{reply.number}",
-                type="message",
-                status="completed",
-                role="assistant",
-                content=[text],
-            )
-        )
+        text = {"type": "output_text", "text": reply.text, "annotations": [], "logprobs": []}
+        head: Json = {"id": f"msg_{reply.number}", "type": "message", "status": "completed"}
+        output.append({**head, "role": "assistant", "content": [text]})
     output += [
-        responses.ResponseFunctionToolCall(
-            id=f"fc_{call.id}",
-            type="function_call",
-            status="completed",
-            call_id=call.id,
-            name=call.name,
-            arguments=call.arguments,
-        )
+        {
+            "id": f"fc_{call.id}",
+            "type": "function_call",
+            "status": "completed",
+            "call_id": call.id,
+            "name": call.name,
+            "arguments": call.arguments,
+        }
         for call in reply.calls
     ]
     return output
 
 
-def _response(reply: Reply, output: list[Item], *, ended: bool) -> responses.Response:
-    from openai.types import responses
-
+def _response(reply: Reply, output: list[Json], *, ended: bool) -> Json:
     incomplete = _INCOMPLETE.get(reply.finish_reason or "") if ended else None
-    status = ("incomplete" if incomplete else "completed") if ended else "in_progress"
-    return responses.Response.construct(
-        id=f"resp_{reply.number}",
-        object="response",
-        created_at=0,  # no clock: the same requests get the same answers
-        status=status,
-        error=None,
-        incomplete_details={"reason": incomplete} if incomplete else None,
-        instructions=None,
-        metadata={},
-        model=reply.model,
-        output=output,
-        parallel_tool_calls=True,
-        previous_response_id=None,
-        temperature=None,
-        top_p=None,
-        text={"format": {"type": "text"}},
-        tool_choice="auto",
-        tools=[],
-        usage=_usage(reply) if ended else None,
-    )
+    return {
+        "id": f"resp_{reply.number}",
+        "object": "response",
+        "created_at": 0,  # no clock: the same requests get the same answers
+        "status": ("incomplete" if incomplete else "completed") if ended else "in_progress",
+        "error": None,
+        "incomplete_details": {"reason": incomplete} if incomplete else None,
+        "instructions": None,
+        "metadata": {},
+        "model": reply.model,
+        "output": output,
+        "parallel_tool_calls": True,
+        "previous_response_id": None,
+        "temperature": None,
+        "top_p": None,
+        "text": {"format": {"type": "text"}},
+        "tool_choice": "auto",
+        "tools": [],
+        "usage": _usage(reply) if ended else None,
+    }
 
 
-def _usage(reply: Reply) -> responses.ResponseUsage:
-    from openai.types import responses
-
-    return responses.ResponseUsage.construct(
-        input_tokens=reply.input_tokens,
-        input_tokens_details={"cached_tokens": 0, "cache_write_tokens": 0},
-        output_tokens=reply.output_tokens,
-        output_tokens_details={"reasoning_tokens": 0},
-        total_tokens=reply.input_tokens + reply.output_tokens,
-    )
+def _usage(reply: Reply) -> Json:
+    return {
+        "input_tokens": reply.input_tokens,
+        "input_tokens_details": {"cached_tokens": 0, "cache_write_tokens": 0},
+        "output_tokens": reply.output_tokens,
+        "output_tokens_details": {"reasoning_tokens": 0},
+        "total_tokens": reply.input_tokens + reply.output_tokens,
+    }
