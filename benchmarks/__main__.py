@@ -22,6 +22,7 @@ BENCHMARKS = {
     "i": "long_list",
     "l": "graph_agent",
     "m": "mesh",
+    "n": "native",
     "r": "report_page",
     "s": "aggregation",
     "t": "gate",
@@ -35,10 +36,10 @@ def main() -> int:
     what = (
         "a: five nodes, b: long conversations, c: 2,000 scenarios, d: start-up, e: Agent Spec, "
         "f: a fan-out, g: replayed calls, h: two processes, i: long lists, l: Loki, "
-        "m: LeafMesh, r: report.html, s: a million lines, t: the gate, v: claims of verdicts "
+        "m: LeafMesh, n: a LangGraph app, r: report.html, s: a million lines, t: the gate, v: claims of verdicts "
         "(default: all)"
     )
-    parser.add_argument("benchmarks", nargs="*", metavar="a|b|c|d|e|f|g|h|i|l|m|r|s|t|v", help=what)
+    parser.add_argument("benchmarks", nargs="*", metavar="a|b|c|d|e|f|g|h|i|l|m|n|r|s|t|v", help=what)
     parser.add_argument("--json", action="store_true", help="print the figures as JSON")
     given = parser.parse_args()
     unknown = [name for name in given.benchmarks if name not in BENCHMARKS]

@@ -24,7 +24,7 @@ from harness.engine.native_visits import Visits, observed
 from harness.engine.pauses import Question, Replay
 from harness.engine.scheduler import People
 from harness.engine.too_many_steps import with_last_steps
-from harness.engine.versions import command_to_resume, interrupt_id
+from harness.engine.versions import SAVED_AT_PAUSES, command_to_resume, interrupt_id
 from harness.graph.model import State
 from harness.graph.native import NativeGraph, PlainState
 
@@ -68,19 +68,20 @@ class NativeScheduler:
         self._visits = Visits(run, graph)
         compiled, given = graph.compiled, graph.invocation
         self.store = compiled.store if isinstance(compiled.store, InMemoryStore) else InMemoryStore()
+        self._options: dict[str, Any] = {
+            "stream_mode": "values",
+            "output_keys": compiled.stream_channels_asis,
+        }
         saver = compiled.checkpointer
         if not isinstance(saver, InMemorySaver):
             saver = InMemorySaver(serde=_ByCopy())
+            self._options |= SAVED_AT_PAUSES  # nobody else reads it
         self._compiled = compiled.copy({"checkpointer": saver, "store": self.store})
         digest = hashlib.sha256(f"{given.thread}/{run.thread_id}".encode()).hexdigest()
         configurable = {"thread_id": f"thread-{digest[:16]}", **given.config.get("configurable", {})}
         self._config: Any = {
             **given.config,
             "configurable": configurable,
-        }
-        self._options: dict[str, Any] = {
-            "stream_mode": "values",
-            "output_keys": compiled.stream_channels_asis,
         }
         # LangGraph Server passes an empty context to a graph with a schema for it.
         if given.context is not None or getattr(compiled, "context_schema", None) is not None:

@@ -42,6 +42,10 @@ def _numbers(text: str) -> tuple[int, ...]:
     return tuple(numbers)
 
 
+SAVED_AT_PAUSES: Final = {"durability": "exit"} if _numbers(_installed("langgraph")) >= (0, 6) else {}
+"""Options of a run whose state is saved at its pauses and its end only, not after every superstep: since 0.6."""
+
+
 def runner() -> Any:
     """Return the module through whose functions LangGraph runs tasks."""
     private = "langgraph.pregel._runner"  # since 0.6

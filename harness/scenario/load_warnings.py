@@ -24,6 +24,8 @@ def subject(warning: Problem) -> Subject:
 
 def warnings_in(scenario: Scenario, graph: Graph) -> list[Problem]:
     """Return the load warnings of a graph that apply in a scenario."""
+    if not graph.warnings:
+        return []
     provided = _Provided(scenario, graph)
     return [provided.with_hint(warning) for warning in graph.warnings if not provided.rules_out(warning)]
 

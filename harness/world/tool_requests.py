@@ -181,7 +181,7 @@ class ToolRequests(Interceptor):
     def _stub_reply(self, request: Request, owner: RealEffect) -> tuple[_StubReply | None, Effect]:
         """Return the reply of the first stub that matches, None if there is none, and the last effect tried."""
         node = owner.effect.node if owner.effect is not None else ""
-        plain = replace(call_of(request.method, request.url, request.headers, request.body), node=node)
+        plain = call_of(request.method, request.url, request.headers, request.body, node)
         wire = format_at(plain.name, self._environment) if request.method == "POST" else None
         if self._of_app and request.method == "POST":
             wire = wire or format_of_path(plain.name)
@@ -328,10 +328,12 @@ def _is_exchange(answer: Answer) -> bool:
     return failure is None or failure.kind not in ("connection", "timeout", "exception")
 
 
+_PHRASES: Final = {status.value: status.phrase for status in HTTPStatus}
+
+
 def _response(response: WireResponse) -> Response:
-    known = {status.value: status.phrase for status in HTTPStatus}
     body = "".join(response.pieces).encode("utf-8", "replace")
-    return Response(response.status, known.get(response.status, ""), tuple(response.headers.items()), body)
+    return Response(response.status, _PHRASES.get(response.status, ""), tuple(response.headers.items()), body)
 
 
 def _run_without_waiting(answering: Coroutine[Any, Any, T]) -> T:

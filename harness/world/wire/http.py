@@ -44,8 +44,8 @@ class WireResponse:
 # ---------------------------------------------------------------- requests
 
 
-def call_of(method: str, url: str, headers: Mapping[str, str], body: bytes) -> HTTPCall:
-    """Return a request as an effect. `url` may be a path; its query is separate in `args`."""
+def call_of(method: str, url: str, headers: Mapping[str, str], body: bytes, node: str = "") -> HTTPCall:
+    """Return a request as an effect of a node. `url` may be a path; its query is separate in `args`."""
     address, _, query = url.partition("#")[0].partition("?")
     text = body.decode("utf-8", "replace")
     values = parse_qs(query, keep_blank_values=True)
@@ -57,7 +57,7 @@ def call_of(method: str, url: str, headers: Mapping[str, str], body: bytes) -> H
         "headers": dict(headers),
         "text": text,
     }
-    return HTTPCall(name=address, args=args)
+    return HTTPCall(name=address, node=node, args=args)
 
 
 def without_keys(effect: Effect) -> Effect:
