@@ -236,6 +236,7 @@ def run_selection(
         FormatError: results cannot be written, or two scenarios would write one cassette.
     """
     from harness.report.repeatability import Repeatability
+    from harness.scenario.app_process import close_apps
     from harness.scenario.redaction import secrets_of_process
     from harness.secrets.output import redacted_process
 
@@ -256,6 +257,7 @@ def run_selection(
         secrets = secrets_of_process(settings)
         open_files.enter_context(stdout_to_stderr(to_stderr))
         open_files.enter_context(redacted_process(secrets.text))
+        open_files.callback(close_apps)
         if to_stderr:  # standard output is for the lines of results
             open_files.enter_context(redirect_stdout(sys.stderr))
         console = open_console(sys.stderr if to_stderr else sys.stdout)

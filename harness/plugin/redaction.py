@@ -39,6 +39,7 @@ class Redaction:
             return
         files = {item.path for item in scenarios}
         self._scenarios = {item.nodeid for item in scenarios}
+        from harness.scenario.app_process import close_apps
         from harness.scenario.redaction import secrets_of_process
         from harness.secrets.output import redacted_process
 
@@ -46,6 +47,7 @@ class Redaction:
         self._scrub, self._unprotected = secrets.text, secrets.unprotected
         if self._config.getoption("capture") == "no":
             self._output.enter_context(redacted_process(self._scrub))
+        self._output.callback(close_apps)
 
     @pytest.hookimpl(tryfirst=True)
     def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:

@@ -173,7 +173,7 @@ _apps: Final[dict[Any, _AppProcess]] = {}
 
 
 def close_apps() -> None:
-    """End the processes of all apps."""
+    """End the processes of all apps. They hold what this one has open, such as the pipe of its redacted output."""
     for app in _apps.values():
         app.close()
     _apps.clear()

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import signal
 import sys
-from contextlib import redirect_stdout, suppress
+from contextlib import ExitStack, redirect_stdout, suppress
 from multiprocessing.connection import Connection
 from pathlib import Path
 from typing import Any, Final, NamedTuple
@@ -43,6 +43,7 @@ def worker_main(
         only_one: end after one scenario.
     """
     from harness.report.results import record
+    from harness.scenario.app_process import close_apps
     from harness.scenario.real_limit import progress
     from harness.scenario.redaction import secrets_of_process
     from harness.scenario.run import outcomes
@@ -61,7 +62,9 @@ def worker_main(
         suppress(EOFError, OSError, KeyboardInterrupt),  # the parent stops the worker, or has ended
         redacted_process(secrets_of_process(projects.around(Path.cwd())).text),
         redirect_stdout(sys.stderr if stdout_to_stderr else sys.stdout),
+        ExitStack() as at_end,
     ):
+        at_end.callback(close_apps)
         connection.send((-1, None))
         while True:
             task = Task(*connection.recv())

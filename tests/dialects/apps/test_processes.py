@@ -1,6 +1,7 @@
 """Each run of an app begins right after the app's import, in a process of its own."""
 
 import os
+import subprocess
 import sys
 from pathlib import Path
 
@@ -32,6 +33,18 @@ def test_what_a_run_leaves_in_modules_reaches_no_other(run_app: RunApp) -> None:
     assert [one.verdict for one in found.values()] == ["passed"] * 3
     processes = [one.observed.output["process"] for one in found.values()]
     assert len({*processes, os.getpid()}) == 4
+
+
+def test_a_command_leaves_no_process_behind(tmp_path: Path) -> None:
+    """A process of an app that is left holds the output of the command, whose reader waits for its end."""
+    (tmp_path / "app.py").write_text("def agent(input): return input\n", encoding="utf-8")
+    scenarios = "harness: 1\nmanifest: app.py:agent\nscenarios: [{name: one, input: hi}]\n"
+    (tmp_path / "app.scenario.yaml").write_text(scenarios, encoding="utf-8")
+    command = [sys.executable, "-c", "from harness.cli.entry import main; main()", "run", "."]
+    with subprocess.Popen(command, cwd=tmp_path, start_new_session=True, stdout=subprocess.DEVNULL) as run:
+        assert run.wait() == 0
+        with pytest.raises(ProcessLookupError):
+            os.killpg(run.pid, 0)
 
 
 def test_two_apps_may_have_modules_of_one_name(run_app: RunApp) -> None:
