@@ -16,7 +16,7 @@ from typing import Any, Final, NoReturn
 
 from harness.errors import HarnessError
 from harness.graph.effects import Effect
-from harness.time.blocking import wait
+from harness.time.blocking import blocks, wait
 from harness.time.paced import RealWork
 from harness.time.real import real
 from harness.time.turns import CARRIED
@@ -116,7 +116,7 @@ async def within_effect(
     real = RealEffect(effect, state or {}, sleep=sleep)
     token = _current.set(real)
     try:
-        value = await _perform(work, real)
+        value = await _perform(work, real, outer)
     except BaseException:
         if real.refused is None:
             raise
@@ -127,7 +127,7 @@ async def within_effect(
     return value
 
 
-async def _perform(work: Callable[[], Awaitable[Any]], effect: RealEffect) -> Any:
+async def _perform(work: Callable[[], Awaitable[Any]], effect: RealEffect, outer: RealEffect | None) -> Any:
     value, failure = None, None
     _under_way.append(effect)
     try:
@@ -136,7 +136,10 @@ async def _perform(work: Callable[[], Awaitable[Any]], effect: RealEffect) -> An
         failure = error
     finally:
         _under_way.remove(effect)
-    await _spend(effect.owed_s)
+    if outer is not None and blocks():  # only an effect on the loop can spend it
+        outer.owe(effect.owed_s)
+    else:
+        await _spend(effect.owed_s)
     if failure is not None:
         raise failure
     return value

@@ -34,6 +34,7 @@ from harness.scenario.model import Scenario, load_request
 from harness.scenario.outcome import Outcome
 from harness.scenario.process_state import prepare_process
 from harness.scenario.real_limit import RealTimeExceeded
+from harness.scenario.recording import with_recorded_addresses
 from harness.settings import RecordMode, Settings
 from harness.source.imports import bundled_data
 from harness.time.readings import clock_readings
@@ -101,6 +102,7 @@ def outcomes_of_app(
         with suppress(ChildProcessError):
             os.waitpid(child, 0)
         return
+    scenario = with_recorded_addresses(scenario, settings)
     for number in range(scenario.repeat):
         try:
             app = _app_process(scenario, settings, make)

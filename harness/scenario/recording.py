@@ -11,17 +11,19 @@ import hashlib
 import math
 import os
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import ExitStack, contextmanager
+from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import replace
 from datetime import date
 from functools import cache
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from typing import Final
+from urllib.parse import urlsplit
 
 from harness import DISTRIBUTION, __version__
 from harness.errors import CassetteBroken, CassetteTooOld
 from harness.graph.model import Graph
+from harness.graph.native import NativeGraph
 from harness.recording.backend import BackendOptions, RecordedBackend
 from harness.recording.folder import CassetteFolder
 from harness.recording.human import Ask
@@ -125,6 +127,25 @@ def recording_session(
         if folder is not None and mode in WRITING:
             lock.enter_context(folder.reserved())
         yield RecordingSession(scenario, settings, mode, folder, secrets, ask)
+
+
+def with_recorded_addresses(scenario: Scenario, settings: Settings) -> Scenario:
+    """Return a scenario of an app that is replayed, with the addresses of its recording in its environment.
+
+    The app reads them itself, and a machine that only replays need not have them.
+    """
+    name = cassette_name(scenario, settings)
+    if name is None or effective_record_mode(settings) is not RecordMode.NONE:
+        return scenario
+    with suppress(CassetteBroken):  # the run tells that
+        if recorded := CassetteFolder(settings.cassettes, name).load():
+            kept = {
+                key: value
+                for key, value in recorded.metadata.environment.items()
+                if not (key in scenario.env_passthrough and key in os.environ)
+            }
+            return replace(scenario, env={**kept, **scenario.env})
+    return scenario
 
 
 class RecordingSession:
@@ -245,7 +266,10 @@ class RecordingSession:
             kept = self._not_replaced(old, made)
             made, day = _merge(made, kept), old.metadata.recorded if kept else day
         if made or self._mode is RecordMode.REWRITE:
-            self._made[repeat + 1] = replace(made, metadata=self._metadata(graph, backend, outcome, day))
+            metadata = self._metadata(graph, backend, outcome, day)
+            if isinstance(graph, NativeGraph):  # the app reads its addresses itself
+                metadata = replace(metadata, environment={**metadata.environment, **self._addresses(made)})
+            self._made[repeat + 1] = replace(made, metadata=metadata)
         if outcome.observed.status == "interrupted" and self._ask is None:
             return [
                 "it was recorded as it paused: there is no terminal to ask at, and no `human` stub answers"
@@ -315,6 +339,15 @@ class RecordingSession:
             versions=versions(),
             environment={**backend.address_variables, **self._passed_variables()},
         )
+
+    def _addresses(self, made: Recording) -> dict[str, str]:
+        """Return the variables whose value is an address that requests were sent to, without secrets."""
+        called = {urlsplit(each.request.url).netloc for each in made.http}
+        return {
+            name: self._secrets.url(value)
+            for name, value in sorted(os.environ.items())
+            if value.startswith(("http://", "https://")) and urlsplit(value).netloc in called
+        }
 
     def _passed_variables(self) -> dict[str, str]:
         """Return the variables passed to the manifest, without secrets, since a replay may lack them."""

@@ -9,7 +9,6 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from functools import partial
-from importlib import import_module
 from pathlib import Path
 from typing import Any, Final
 from urllib.parse import quote
@@ -24,7 +23,6 @@ from harness.world.spec import WorldSpec
 _GRACE_S: Final = 1.0
 """Real seconds that open connections have on shutdown before they are closed."""
 
-_PROVIDERS: Final = ("openai", "anthropic")
 _WILDCARDS: Final = {"0.0.0.0": "127.0.0.1", "::": "::1", "": "127.0.0.1"}
 
 
@@ -158,13 +156,6 @@ def _prepare(
     return _server(app, responder, transports, lambda: ready(served)), listening, served
 
 
-def _import_providers() -> None:
-    """Import the providers' types for answers. That takes seconds; an answer waits for the rest of it."""
-    for name in _PROVIDERS:
-        with suppress(ImportError):
-            import_module(name)
-
-
 def _listen(host: str, port: int) -> socket.socket:
     family = socket.AF_INET6 if ":" in host else socket.AF_INET
     try:
@@ -190,8 +181,6 @@ def _server(
         async def startup(self, sockets: Sequence[socket.socket] | None = None) -> None:
             await super().startup(list(sockets or ()))
             ready()
-            if any(world.llm for world in responder.worlds):
-                threading.Thread(target=_import_providers, name="import providers", daemon=True).start()
 
         async def shutdown(self, sockets: Sequence[socket.socket] | None = None) -> None:
             responder.closing.set()

@@ -21,6 +21,11 @@ async def wait(seconds: float) -> None:
     await asyncio.sleep(seconds) if sleep is None else sleep(seconds)
 
 
+def blocks() -> bool:
+    """True in a coroutine of `without_waiting`, which has no event loop."""
+    return _sleep.get() is not None
+
+
 def without_waiting(work: Coroutine[Any, Any, T], sleep: Callable[[float], None]) -> T:
     """Return the result of a coroutine that waits for nothing but `wait`, which calls `sleep`. Works in any thread.
 

@@ -38,9 +38,11 @@ from harness.interception.real_effects import (
 )
 from harness.units import PRECISION
 from harness.world.entries import without_headers
+from harness.world.failures import RemoteError
 from harness.world.providers.access import base_urls
 from harness.world.scripted import ScriptedWorld
 from harness.world.wire import openai_chat
+from harness.world.wire.answers import answer_to
 from harness.world.wire.format import Refusal, ReplyFactory, WireFormat
 from harness.world.wire.http import (
     PATHS,
@@ -48,6 +50,7 @@ from harness.world.wire.http import (
     call_of,
     error_response,
     failure_of,
+    format_of_path,
     http_response,
     json_object,
     model_response,
@@ -76,13 +79,6 @@ def _addresses(environment: Mapping[str, str]) -> Iterator[tuple[str, WireFormat
 _DEPLOYMENT: Final = re.compile(r"/deployments/([^/]+)/")
 
 
-def format_of_path(url: str) -> WireFormat | None:
-    """Return the wire format that the path of a URL names, on any host."""
-    path = url.partition("?")[0]
-    formats = [item for of_protocol in PATHS.values() for item in of_protocol.items()]
-    return next((wire for ending, wire in formats if path.endswith(ending)), None)
-
-
 def azure_deployment(url: str) -> str:
     """Return the name of the deployment in a URL of Azure: a model there has its name. "" for other URLs."""
     found = _DEPLOYMENT.search(url)
@@ -104,6 +100,17 @@ class _StubReply:
     failure: str = ""
     error: Exception | None = None
     chunks_s: tuple[float, ...] = ()
+
+
+@dataclass(frozen=True)
+class _Sent:
+    """A request that is really sent: its place in `Interceptor`, and its call in the trace if it has one."""
+
+    of_upstream: Place
+    url: str = ""
+    effect: Effect | None = None
+    call: int = 0
+    began: float = 0.0
 
 
 class ToolRequests(Interceptor):
@@ -136,6 +143,7 @@ class ToolRequests(Interceptor):
         self._loop: asyncio.AbstractEventLoop | None = None
         self._thread = threading.get_ident()
         self._origin = 0.0
+        self._unsent: dict[int, tuple[Effect, RealEffect]] = {}  # by thread, until they are sent
 
     def belong_to(self, simulation: Simulation) -> None:
         """Record calls that stubs answer in the trace of this run, and end the run if a request is refused."""
@@ -171,7 +179,7 @@ class ToolRequests(Interceptor):
         if reply is not None:
             return reply
         if self._upstream is not None:
-            return self._upstream.claim(request)
+            return self._of_upstream(request, asked, owner, self._upstream.claim(request))
         if not effects and threading.get_ident() != self._thread:
             return None  # a thread that no effect started, such as telemetry's: the closed network refuses it
         error = self._world.unscripted(without_headers(asked), owner.state)
@@ -215,6 +223,26 @@ class ToolRequests(Interceptor):
             answer = replace(answer, value=answer.value.as_forced_call(call))
         response = model_response(wire, call, body, answer, self._replies) if _is_exchange(answer) else None
         return self._reply(request, call, owner, answer, response), call
+
+    def _of_upstream(
+        self, request: Request, asked: Effect, owner: RealEffect, known: PreparedReply | None
+    ) -> PreparedReply | None:
+        """Return a recorded reply. The call of an app stands in the trace, as one that a stub answers does."""
+        if not self._of_app:
+            return known
+        if (model := current_model_call()) is not None:
+            model.requested = True
+        if known is None:  # it is sent next
+            self._unsent[threading.get_ident()] = (asked, owner)
+            return None
+        began = self._now(owner)
+        call = self._trace.record_call(without_keys(asked), began)
+        if known.response is None and not known.failure:  # nobody waited for it
+            return known
+        answer = answer_to(asked, request.url, known.response, known.failure)
+        return _StubReply(
+            call, began, answer, known.duration_s, known.response, known.failure, None, known.chunks_s
+        )
 
     def _ordered(self, call: LLMCall) -> LLMCall:
         """Return a call of an app with its tools by name: a supervisor offers them in the order of a set."""
@@ -309,17 +337,37 @@ class ToolRequests(Interceptor):
 
     def begin(self, request: Request) -> Place:
         """See `Interceptor`."""
-        return self._upstream.begin(request) if self._upstream is not None else None
+        if self._upstream is None:
+            return None
+        place, unsent = self._upstream.begin(request), self._unsent.pop(threading.get_ident(), None)
+        if unsent is None:
+            return _Sent(place)
+        effect, owner = unsent
+        began = self._now(owner)
+        call = self._trace.record_call(without_keys(effect), began)
+        return _Sent(place, request.url, effect, call, began)
 
     def end(self, place: Place, sent: SendResult, seconds: float) -> None:
         """See `Interceptor`."""
-        if self._upstream is not None:
-            self._upstream.end(place, sent, seconds)
+        if self._upstream is None:
+            return
+        self._upstream.end(place.of_upstream, sent, seconds)
+        if place.effect is not None:
+            answer = answer_to(place.effect, place.url, sent.response, sent.failure)
+            self._record_sent(place, answer)
 
     def drop(self, place: Place) -> None:
         """See `Interceptor`."""
-        if self._upstream is not None:
-            self._upstream.drop(place)
+        if self._upstream is None:
+            return
+        self._upstream.drop(place.of_upstream)
+        if place.effect is not None:
+            self._record_sent(place, Answer(error=RemoteError("it was not sent")))
+
+    def _record_sent(self, place: _Sent, answer: Answer) -> None:
+        at = max(self._now(RealEffect()), place.began)
+        latency_s = round(at - place.began, PRECISION)
+        self._trace.record_answer(place.call, at, latency_s, answer.value, answer.error)
 
 
 def _is_exchange(answer: Answer) -> bool:

@@ -6,10 +6,10 @@ Source: https://docs.anthropic.com/en/api/messages
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Final
 
-from harness.graph.effects import LLMCall
+from harness.graph.effects import LLMCall, LLMReply
 from harness.world.wire.format import (
     Json,
     Refusal,
@@ -23,7 +23,10 @@ from harness.world.wire.format import (
     message,
     params_of,
     slices,
+    text_in,
     text_of,
+    tokens,
+    tool_call,
     tool_spec,
 )
 
@@ -179,3 +182,35 @@ def error_json(refusal: Refusal) -> Json:
     """Return the body of an error: see `WireFormat.error_json`."""
     kind = _ERRORS.get(refusal.kind, "invalid_request_error")
     return {"type": "error", "error": {"type": kind, "message": str(refusal)}}
+
+
+def answer(body: Json) -> LLMReply:
+    """Return what a message says: see `WireFormat.answer`."""
+    blocks = body["content"]
+    calls = [
+        tool_call(block.get("id"), block["name"], block["input"])
+        for block in blocks
+        if block["type"] == "tool_use"
+    ]
+    sent = ("input_tokens", "cache_creation_input_tokens", "cache_read_input_tokens")
+    usage = tokens(body.get("usage"), sent, "output_tokens")
+    return LLMReply(text_in(blocks), calls, usage, body.get("stop_reason"))
+
+
+def joined(events: Sequence[Json]) -> Json:
+    """Return the events as a message: see `WireFormat.joined`."""
+    message: Json = {}
+    blocks: dict[int, Json] = {}
+    for each in events:
+        if each["type"] == "message_start":
+            message = dict(each["message"])
+        elif each["type"] == "content_block_start":
+            blocks[each["index"]] = {**each["content_block"], "input": ""}
+        elif each["type"] == "content_block_delta":
+            block, delta = blocks[each["index"]], each["delta"]
+            block["text"] = block.get("text", "") + delta.get("text", "")
+            block["input"] += delta.get("partial_json", "")
+        elif each["type"] == "message_delta":
+            message |= each["delta"]
+            message["usage"] = {**(message.get("usage") or {}), **(each.get("usage") or {})}
+    return {**message, "content": [*blocks.values()]}

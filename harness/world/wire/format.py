@@ -88,6 +88,33 @@ def event(data: Mapping[str, Any], name: str = "") -> str:
     return (f"event: {name}\n" if name else "") + f"data: {compact(data)}\n\n"
 
 
+def tool_call(call_id: Any, name: str, arguments: Any) -> Json:
+    """Return a tool call of an answer. `arguments` is JSON text, or what it means.
+
+    Raises:
+        ValueError: the arguments are not a JSON object.
+    """
+    args = json.loads(arguments or "{}") if isinstance(arguments, str) else arguments
+    if not isinstance(args, dict):
+        raise ValueError(f"the arguments of tool {name!r} are not a JSON object")
+    return {"id": str(call_id or ""), "name": name, "args": args}
+
+
+def tokens(usage: Any, sent: str | tuple[str, ...], received: str) -> dict[str, int]:
+    """Return the usage of an answer under our names; empty if none was reported. Several figures are added."""
+    if not isinstance(usage, dict):
+        return {}
+    names = (sent,) if isinstance(sent, str) else sent
+    return {"input_tokens": sum(usage.get(name) or 0 for name in names), "output_tokens": usage[received]}
+
+
+def text_in(content: Any) -> str:
+    """Return the text of an answer's content: a text, or blocks of which some are texts."""
+    if isinstance(content, list):
+        return "".join(block.get("text") or "" for block in content if isinstance(block, dict))
+    return content or ""
+
+
 def _request_words(call: LLMCall) -> int:
     from harness.graph.messages import message_text
 
@@ -168,6 +195,18 @@ class WireFormat(Protocol):
 
     def error_json(self, refusal: Refusal) -> Json:
         """Return the body of an error."""
+        ...
+
+    def answer(self, body: Json) -> LLMReply:
+        """Return what the body of a provider's answer says; the inverse of `response_json`.
+
+        Raises:
+            LookupError, TypeError, ValueError, AttributeError: it is not such an answer.
+        """
+        ...
+
+    def joined(self, events: Sequence[Json]) -> Json:
+        """Return the events of a streamed answer as the body of one that is not."""
         ...
 
 

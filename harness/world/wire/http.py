@@ -44,6 +44,13 @@ class WireResponse:
 # ---------------------------------------------------------------- requests
 
 
+def format_of_path(url: str) -> WireFormat | None:
+    """Return the wire format that the path of a URL names, on any host."""
+    path = url.partition("?")[0]
+    formats = [item for of_protocol in PATHS.values() for item in of_protocol.items()]
+    return next((wire for ending, wire in formats if path.endswith(ending)), None)
+
+
 def call_of(method: str, url: str, headers: Mapping[str, str], body: bytes, node: str = "") -> HTTPCall:
     """Return a request as an effect of a node. `url` may be a path; its query is separate in `args`."""
     address, _, query = url.partition("#")[0].partition("?")

@@ -5,10 +5,10 @@ Source: https://platform.openai.com/docs/api-reference/chat
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Final
 
-from harness.graph.effects import LLMCall, ToolSpec
+from harness.graph.effects import LLMCall, LLMReply, ToolSpec
 from harness.world.wire.format import (
     Json,
     Refusal,
@@ -22,7 +22,10 @@ from harness.world.wire.format import (
     openai_message,
     params_of,
     slices,
+    text_in,
     text_of,
+    tokens,
+    tool_call,
     tool_spec,
 )
 
@@ -153,3 +156,33 @@ def error_json(refusal: Refusal) -> Json:
     """Return the body of an error: see `WireFormat.error_json`."""
     kind, code = _ERRORS.get(refusal.kind, ("invalid_request_error", None))
     return {"error": {"message": str(refusal), "type": kind, "param": refusal.param, "code": code}}
+
+
+def answer(body: Json) -> LLMReply:
+    """Return what a completion says: see `WireFormat.answer`."""
+    choice = body["choices"][0]
+    said = choice["message"]
+    calls = [
+        tool_call(call.get("id"), call["function"]["name"], call["function"]["arguments"])
+        for call in said.get("tool_calls") or ()
+    ]
+    usage = tokens(body.get("usage"), "prompt_tokens", "completion_tokens")
+    return LLMReply(text_in(said.get("content")), calls, usage, choice.get("finish_reason"))
+
+
+def joined(events: Sequence[Json]) -> Json:
+    """Return the chunks as a completion: see `WireFormat.joined`."""
+    text, finish, usage = "", None, None
+    calls: dict[int, Json] = {}
+    for chunk in events:
+        usage = chunk.get("usage") or usage
+        for choice in chunk.get("choices", ())[:1]:
+            delta, finish = choice.get("delta") or {}, choice.get("finish_reason") or finish
+            text += text_in(delta.get("content"))
+            for part in delta.get("tool_calls") or ():
+                call = calls.setdefault(part["index"], {"id": part.get("id"), "name": "", "arguments": ""})
+                for key, value in (part.get("function") or {}).items():
+                    call[key] += value or ""
+    made = [{"id": call.pop("id"), "function": call} for call in calls.values()]
+    message = {"content": text, "tool_calls": made}
+    return {"choices": [{"message": message, "finish_reason": finish}], "usage": usage}

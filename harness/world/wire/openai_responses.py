@@ -6,10 +6,10 @@ Source: https://platform.openai.com/docs/api-reference/responses
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING, Any, Final
 
-from harness.graph.effects import LLMCall
+from harness.graph.effects import LLMCall, LLMReply
 from harness.world.wire import openai_chat
 from harness.world.wire.format import (
     Json,
@@ -22,7 +22,10 @@ from harness.world.wire.format import (
     openai_message,
     params_of,
     slices,
+    text_in,
     text_of,
+    tokens,
+    tool_call,
     tool_spec,
 )
 
@@ -196,3 +199,22 @@ def _usage(reply: Reply) -> Json:
         "output_tokens_details": {"reasoning_tokens": 0},
         "total_tokens": reply.input_tokens + reply.output_tokens,
     }
+
+
+def answer(body: Json) -> LLMReply:
+    """Return what a response says: see `WireFormat.answer`."""
+    items = body["output"]
+    calls = [
+        tool_call(item.get("call_id"), item["name"], item["arguments"])
+        for item in items
+        if item["type"] == "function_call"
+    ]
+    text = "".join(text_in(item["content"]) for item in items if item["type"] == "message")
+    ended = (body.get("incomplete_details") or {}).get("reason") or body.get("status")
+    return LLMReply(text, calls, tokens(body.get("usage"), "input_tokens", "output_tokens"), ended)
+
+
+def joined(events: Sequence[Json]) -> Json:
+    """Return the response in the last event that has it: see `WireFormat.joined`."""
+    whole: Json = [event["response"] for event in events if "response" in event][-1]
+    return whole
