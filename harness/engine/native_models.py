@@ -65,7 +65,7 @@ def _generate(model: BaseChatModel, really: Callable[..., Any]) -> Callable[...,
             return really(messages, *args, **named)
         with model_call() as call:
             try:
-                result = really(messages, *args, **named)
+                result = really(messages, *args, **_varied(model, named))
             except NotOnWire:
                 call.requested = call.answered = False
             if call.on_wire:
@@ -83,7 +83,7 @@ def _agenerate(model: BaseChatModel, really: Callable[..., Any]) -> Callable[...
             return await really(messages, *args, **named)
         with model_call() as call:
             try:
-                result = await really(messages, *args, **named)
+                result = await really(messages, *args, **_varied(model, named))
             except NotOnWire:
                 call.requested = call.answered = False
             if call.on_wire:
@@ -102,7 +102,7 @@ def _stream(model: BaseChatModel, really: Callable[..., Any]) -> Callable[..., A
         chunks: list[ChatGenerationChunk] = []
         with model_call() as call:
             try:
-                chunks = list(really(messages, *args, **named))
+                chunks = list(really(messages, *args, **_varied(model, named)))
             except NotOnWire:
                 call.requested = call.answered = False
         if not call.on_wire:
@@ -122,7 +122,7 @@ def _astream(model: BaseChatModel, really: Callable[..., Any]) -> Callable[..., 
         chunks: list[ChatGenerationChunk] = []
         with model_call() as call:
             try:
-                async for chunk in really(messages, *args, **named):
+                async for chunk in really(messages, *args, **_varied(model, named)):
                     chunks.append(chunk)
             except NotOnWire:
                 call.requested = call.answered = False
@@ -138,16 +138,29 @@ def _visits() -> Any:
     return active_visits()
 
 
+def _varied(model: BaseChatModel, named: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the arguments of a call with the model and the parameters of the variant, which go into its request."""
+    call = LLMCall(name=_name(model, named))
+    changed = _visits().run.simulation.with_variant(call)
+    renamed = {"model": changed.name} if changed.name != call.name else {}
+    return {**named, **changed.params, **renamed}
+
+
+def _name(model: BaseChatModel, named: Mapping[str, Any]) -> str:
+    given = named.get("model") or getattr(model, "model_name", None) or getattr(model, "model", None)
+    name = given or model._get_ls_params().get("ls_model_name")
+    return str(name or type(model).__name__).removeprefix("models/")
+
+
 def _effect(model: BaseChatModel, messages: Sequence[Any], named: Mapping[str, Any]) -> LLMCall:
     params = model._get_ls_params()
-    name = getattr(model, "model_name", None) or getattr(model, "model", None) or params.get("ls_model_name")
     tools = [convert_to_openai_tool(tool)["function"] for tool in named.get("tools") or ()]
     specs = [
         ToolSpec(each["name"], each.get("description", ""), each.get("parameters", {})) for each in tools
     ]
     return LLMCall(
         node=current_node(),
-        name=str(name or type(model).__name__).removeprefix("models/"),
+        name=_name(model, named),
         provider=str(params.get("ls_provider") or ""),
         messages=tuple(messages),
         tools=sorted(specs, key=attrgetter("name")),

@@ -18,7 +18,7 @@ import traceback
 import warnings
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import lru_cache, partial
 from multiprocessing.connection import Connection, Pipe
 from pathlib import Path
@@ -26,9 +26,11 @@ from types import ModuleType
 from typing import Any, Final
 
 from harness.chance import seeded_chance
+from harness.dialects.load import load_graph
 from harness.dialects.registry import dialect_named, dialect_of
 from harness.dialects.request import Stamp, stamp
 from harness.errors import HarnessError, SourceError, WorkerDied
+from harness.graph.model import Graph
 from harness.scenario.evaluation import dead_worker_outcomes
 from harness.scenario.model import Scenario, load_request
 from harness.scenario.outcome import Outcome
@@ -80,6 +82,12 @@ def is_app(manifest: Path, dialect: str | None) -> bool:
     except SourceError:  # the run reports it
         return False
     return hasattr(found, "preload")
+
+
+def graph_outside_runs(scenario: Scenario, settings: Settings) -> Graph:
+    """Load the graph of a scenario for its names. An app is not imported: its runs do that in their own processes."""
+    request = replace(load_request(scenario, settings), imports=not concerns(scenario))
+    return load_graph(request, scenario.dialect)
 
 
 def outcomes_of_app(

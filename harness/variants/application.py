@@ -19,10 +19,12 @@ from pathlib import Path, PurePath
 from typing import Final
 
 from harness.dialects.dialect import Dialect
-from harness.dialects.load import load_graph, load_prompts
+from harness.dialects.load import load_prompts
 from harness.dialects.request import Changes, LoadRequest, TextReplacement
 from harness.errors import FormatError, ManifestError, Problem, SourceError
 from harness.graph.names import names_of
+from harness.graph.native import NativeGraph
+from harness.scenario.app_process import graph_outside_runs
 from harness.scenario.model import Scenario, Variation, load_request
 from harness.scenario.words import AgentWords
 from harness.settings import Projects
@@ -199,7 +201,7 @@ class Application:
         if not self.variant.models:
             return {}
         try:
-            graph = load_graph(load_request(scenario, self.projects.of(scenario.file)), scenario.dialect)
+            graph = graph_outside_runs(scenario, self.projects.of(scenario.file))
         except ManifestError as error:
             self.unreadable += error.problems
             return {}
@@ -301,10 +303,12 @@ class _Agents:
                 continue
             seen.add(key)
             try:
-                graph = load_graph(request, scenario.dialect)
+                graph = graph_outside_runs(scenario, settings)
             except ManifestError:  # the run reports the problem; the manifest may use any name
                 self._is_whole = False
                 continue
+            if isinstance(graph, NativeGraph):  # what an app reads is known only when it runs
+                self._is_whole = False
             self._sources.update(graph.sources)
             self._words.append(AgentWords(scenario, graph, settings))
 

@@ -10,12 +10,12 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Final
 
-from harness.dialects.load import load_graph
 from harness.errors import ManifestError
 from harness.graph.names import has_caller
+from harness.scenario.app_process import graph_outside_runs
 from harness.scenario.cassette import cassette_name
 from harness.scenario.judge import JUDGE_NODE
-from harness.scenario.model import MUTATOR_NODE, Scenario, load_request
+from harness.scenario.model import MUTATOR_NODE, Scenario
 from harness.settings import Projects, RecordMode, Settings
 from harness.world.stub_models import LLMStub
 
@@ -61,6 +61,6 @@ def _answers_agent(stub: LLMStub, scenario: Scenario, settings: Settings) -> boo
     if other is None:
         return True
     try:
-        return has_caller(load_graph(load_request(scenario, settings), scenario.dialect), other)
+        return has_caller(graph_outside_runs(scenario, settings), other)
     except ManifestError:  # the run reports it
         return False

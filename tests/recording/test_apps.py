@@ -2,6 +2,9 @@
 
 from harness.scenario.load import load_file
 from harness.scenario.outcome import Outcome
+from harness.settings import Projects, RecordMode
+from harness.variants.application import apply_variants, unused_names
+from harness.variants.document import read_variants
 from tests.recording.project import Project, told
 
 SCENARIO = """\
@@ -41,6 +44,42 @@ def test_the_calls_of_an_app_are_the_same_recorded_and_replayed(project: Project
     replayed = project.replay(scenario)
     assert problems(replayed) == []
     assert _untimed(recorded) == _untimed(replayed)
+
+
+AT_ANY_TIME = """
+llm:
+  - {when: request.prompt.startsWith("Rewrite"), reply: Nine., times: any}
+  - {tool_calls: [{name: stock, args: {article: pens}}], times: any}
+http:
+  - {url: "*/stock/pens", text: nine, times: any}
+"""
+VARIANTS = """\
+harness: 1
+variants:
+  - {name: large, models: {gpt-4o-mini: gpt-4o}, params: {temperature: 0.5}}
+  - {name: stern, env: {TONE: stern}}
+"""
+
+
+def test_variants_change_the_models_parameters_and_variables_of_an_app(project: Project) -> None:
+    path = project.write("errand.scenario.yaml", SCENARIO.partition("    expect:")[0])
+    asked: dict[str, tuple[str, str]] = {}
+    with project.serving(AT_ANY_TIME):
+        scenarios = load_file(path).scenarios
+        varied = apply_variants(scenarios, read_variants(project.write("v.yaml", VARIANTS)), Projects())
+        for scenario in varied:
+            (outcome,) = project.run(scenario, RecordMode.ONCE)
+            models = [call for call in outcome.observed.calls if call["kind"] == "llm"]
+            asked[scenario.variant or ""] = (models[0]["name"], models[-1]["prompt"])
+    assert asked == {
+        "baseline": ("gpt-4o-mini", "Rewrite: nine"),
+        "large": ("gpt-4o", "Rewrite: nine"),
+        "stern": ("gpt-4o-mini", "Rewrite, stern: nine"),
+    }
+    large = (project.cassettes / "errand" / "variants" / "large" / "http.yaml").read_text(encoding="utf-8")
+    assert "gpt-4o-mini" not in large
+    assert '"temperature": 0.5' in large
+    assert not unused_names(read_variants(project.folder / "v.yaml"), varied, Projects())
 
 
 def problems(outcome: Outcome) -> list[str]:

@@ -1,5 +1,6 @@
 """An app of LangGraph that asks two providers, one of them as a stream, and a service."""
 
+import os
 from typing import Any
 
 import httpx
@@ -25,7 +26,8 @@ async def ask(state: MessagesState) -> dict[str, Any]:
 
 
 def write(state: MessagesState) -> dict[str, Any]:
-    text = "".join(chunk.text for chunk in writer.stream(f"Rewrite: {state['messages'][-1].content}"))
+    tone = f", {os.environ['TONE']}" if "TONE" in os.environ else ""
+    text = "".join(chunk.text for chunk in writer.stream(f"Rewrite{tone}: {state['messages'][-1].content}"))
     return {"messages": [("ai", text)]}
 
 
