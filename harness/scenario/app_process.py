@@ -186,7 +186,8 @@ def _app_process(
 ) -> _AppProcess:
     """Return a process that has imported the app of a scenario, and still has its current files."""
     request = load_request(scenario, settings)
-    manifest = request.path.with_name(request.path.name.partition(":")[0])  # its objects share one import
+    name, of_object, _ = request.path.name.partition(":")
+    manifest = request.path.with_name(name) if of_object else request.path  # its objects share one import
     variables = tuple(sorted(request.env.items()))
     key = (manifest, request.agent, variables, request.folders, scenario.now, os.getcwd())
     app = _apps.pop(key, None)

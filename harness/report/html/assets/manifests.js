@@ -73,7 +73,7 @@ function manifestView(manifest) {
       "div",
       {class: "panes"},
       coveragePane(manifest),
-      el("div", {}, missingPane(manifest), nodesOfManifestPane(manifest)),
+      el("div", {}, missingPane(manifest), dynamicPane(manifest), nodesOfManifestPane(manifest)),
     ),
   ];
 }
@@ -126,6 +126,28 @@ function missingPane(manifest) {
     {class: "card", "aria-label": "Not taken"},
     el("h3", {}, rows.length ? "Not taken by any scenario" : "Every node, edge and branch was taken"),
   );
+  if (rows.length) pane.append(partsTable(manifest, rows));
+  return pane;
+}
+
+// Lists the parts that the picture of the graph lacks, and that runs reached.
+function dynamicPane(manifest) {
+  const [nodes, edges, branches] = PARTS.map((part) => manifest.coverage[part].dynamic);
+  const rows = [
+    ...nodes.map((name) => ["node", name, name]),
+    ...edges.map((edge) => ["edge", edge.join(" -> "), edge[0]]),
+    ...branches.map((name) => ["branch", name, name.split(" -> ")[0]]),
+  ];
+  if (!rows.length) return "";
+  return el(
+    "section",
+    {class: "card", "aria-label": "Dynamic"},
+    el("h3", {}, "Dynamic: reached by runs, not in the picture of the graph"),
+    partsTable(manifest, rows),
+  );
+}
+
+function partsTable(manifest, rows) {
   const shownRows = rows.map(([kind, name, node]) =>
     lightens(
       el(
@@ -138,18 +160,10 @@ function missingPane(manifest) {
       node,
     ),
   );
-  if (rows.length)
-    pane.append(
-      el(
-        "table",
-        {},
-        el(
-          "thead",
-          {},
-          el("tr", {}, ...["part", "what", "where"].map((each) => el("th", {scope: "col"}, each))),
-        ),
-        el("tbody", {}, ...someOf(shownRows, 300, "row")),
-      ),
-    );
-  return pane;
+  return el(
+    "table",
+    {},
+    el("thead", {}, el("tr", {}, ...["part", "what", "where"].map((each) => el("th", {scope: "col"}, each)))),
+    el("tbody", {}, ...someOf(shownRows, 300, "row")),
+  );
 }
