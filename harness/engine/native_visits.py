@@ -17,6 +17,7 @@ from typing import Any, Final
 from langgraph.errors import GraphBubbleUp, GraphInterrupt, ParentCommand
 from langgraph.types import Command, Send
 
+from harness.engine.callables import exits_as_failures
 from harness.engine.context import RunContext
 from harness.engine.native_levels import current_level, current_task, wrap_streams
 from harness.engine.pauses import Replay
@@ -156,9 +157,12 @@ def _wrap() -> None:
             _Visit(visits, task).record_routes()
             return result
         with _visiting(visits, task) as visit:
-            return await within_effect(
-                lambda: really(task, *args, **options), visit.effect, visit.state, sleep=visits.sleep
-            )
+
+            async def execute() -> Any:
+                with exits_as_failures():
+                    return await really(task, *args, **options)
+
+            return await within_effect(execute, visit.effect, visit.state, sleep=visits.sleep)
 
     def run_with_retry(task: Any, *args: Any, **options: Any) -> Any:
         visits = _active
@@ -168,7 +172,7 @@ def _wrap() -> None:
             result = really_blocking(task, *args, **options)
             _Visit(visits, task).record_routes()
             return result
-        with _visiting(visits, task) as visit, visit.owning():
+        with _visiting(visits, task) as visit, visit.owning(), exits_as_failures():
             return really_blocking(task, *args, **options)
 
     of_langgraph.arun_with_retry, of_langgraph.run_with_retry = arun_with_retry, run_with_retry
