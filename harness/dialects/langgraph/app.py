@@ -13,7 +13,7 @@ from collections.abc import Awaitable, Callable, Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
 from types import ModuleType
-from typing import Any, Final, TypedDict
+from typing import Any, Final
 
 from harness.dialects.langgraph.target import Target, module_name
 from harness.errors import ManifestError, Problem, Span, WorldError
@@ -219,6 +219,10 @@ def is_factory(found: Callable[..., Any], *, declared: bool = False) -> bool:
     """
     if hasattr(found, "ainvoke") or not (inspect.isfunction(found) or inspect.ismethod(found)):
         return False
+    if inspect.isgeneratorfunction(found) or inspect.isasyncgenfunction(
+        found
+    ):  # it yields what an agent says
+        return False
     parameters = list(inspect.signature(found).parameters.values())
     required = [each for each in parameters if each.default is each.empty]
     return not parameters or bool(_given_to_factory(parameters[0])) or (declared and not required)
@@ -274,50 +278,3 @@ def default_recursion_limit() -> int:
     from langgraph._internal import _config
 
     return int(getattr(_config, "DEFAULT_RECURSION_LIMIT", 25))
-
-
-class Called(TypedDict, total=False):
-    """The state of an agent that is a callable."""
-
-    input: Any
-    output: Any
-
-
-def graph_of_callable(agent: Any, name: str) -> Any:
-    """Return a graph of one node, which calls an agent with the input: `output` is what it returns."""
-    from langchain_core.runnables import RunnableConfig
-    from langgraph.graph import END, START, StateGraph
-    from langgraph.runtime import Runtime
-
-    function = agent if callable(agent) else agent.ainvoke
-    wanted = inspect.signature(function).parameters
-    is_async = inspect.iscoroutinefunction(function) or inspect.iscoroutinefunction(
-        getattr(function, "__call__", None)  # noqa: B004
-    )
-
-    def arguments(
-        state: Called, config: RunnableConfig, runtime: Runtime[Any]
-    ) -> tuple[list[Any], dict[str, Any]]:
-        given = {
-            "config": config,
-            "context": runtime.context,
-            "thread_id": config["configurable"].get("thread_id"),
-        }
-        named = {key: value for key, value in given.items() if key in wanted}
-        return ([state.get("input")] if len(wanted) > len(named) else []), named
-
-    async def call_async(state: Called, config: RunnableConfig, runtime: Runtime[Any]) -> Called:
-        positional, named = arguments(state, config, runtime)
-        return {"output": await function(*positional, **named)}
-
-    def call(state: Called, config: RunnableConfig, runtime: Runtime[Any]) -> Called:
-        positional, named = arguments(state, config, runtime)
-        return {"output": function(*positional, **named)}
-
-    for each in (call_async, call):  # LangGraph reads the hints, which are texts here
-        each.__annotations__ = {"state": Called, "config": RunnableConfig, "runtime": Runtime}
-    builder: Any = StateGraph(Called, context_schema=dict)
-    builder.add_node(name, call_async if is_async else call)
-    builder.add_edge(START, name)
-    builder.add_edge(name, END)
-    return builder.compile(name=name)

@@ -14,9 +14,9 @@ from harness.dialects.langgraph.app import (
     enter,
     entered,
     graph_of,
-    graph_of_callable,
     import_target,
 )
+from harness.dialects.langgraph.callables import graph_of_callable
 from harness.dialects.langgraph.dialect import FILE
 from harness.dialects.langgraph.target import Target, import_folders, is_object, target_at
 from harness.dialects.request import LoadRequest

@@ -5,6 +5,7 @@ import pytest
 from tests.dialects.apps.conftest import RunApp, error_of
 
 GRAPHS = """
+    import asyncio
     import os
     from contextlib import asynccontextmanager
     from typing import TypedDict
@@ -64,6 +65,16 @@ GRAPHS = """
             return input["text"]
 
 
+    def yielding(input):
+        yield from ("a", "b")
+
+
+    async def streaming():
+        for n in range(2):
+            await asyncio.sleep(1)
+            yield {"n": n}
+
+
     called = Agent()
     number = 3
     graph_list = [graph]
@@ -116,6 +127,8 @@ def test_any_other_callable_is_an_agent(run_app: RunApp) -> None:
             expect: {path: [agent], output: {heard: hi, key: replayed, context: {a: 1}, thread: {$regex: "^thread-"}}}
           - {name: an asynchronous one, manifest: "graphs.py:agent_async", input: hi, expect: {output: hi}}
           - {name: an object, manifest: "graphs.py:called", input: {text: x}, expect: {output: x}}
+          - {name: a generator, manifest: "graphs.py:yielding", input: hi, expect: {output: ab, path: [yielding]}}
+          - {name: one of anything, manifest: "graphs.py:streaming", expect: {output: [{n: 0}, {n: 1}]}}
           - {name: a maker by its looks, manifest: "graphs.py:make", dialect: python, expect: {path: [make]}}
         """,
         {"graphs.py": GRAPHS},
