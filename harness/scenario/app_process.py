@@ -23,7 +23,7 @@ from functools import lru_cache, partial
 from multiprocessing.connection import Connection, Pipe
 from pathlib import Path
 from types import ModuleType
-from typing import Any, Final
+from typing import Any, Final, TypeVar
 
 from harness.chance import seeded_chance
 from harness.dialects.registry import dialect_named, dialect_of
@@ -52,6 +52,7 @@ _PIPE: Final = 60_000
 _OVERTIME_S: Final = 5.0
 """Real seconds past its limit after which the process of a run is killed, if it did not stop the run itself."""
 
+Result = TypeVar("Result")
 Runs = Callable[[Iterable[int]], Iterator[Outcome]]
 """Makes the runs of a scenario with these numbers."""
 
@@ -114,6 +115,27 @@ def outcomes_of_app(
             yield from dead_worker_outcomes(scenario, error, number)
             return
         yield from _received(app.connection, child, scenario, [number], settings.real_timeout)
+
+
+def in_own_process(work: Callable[[], Result]) -> Result:
+    """Return what `work` returns in a fork of this process, which then ends.
+
+    Raises:
+        WorkerDied: the process ended without a result.
+    """
+    ours, theirs = Pipe(duplex=False)
+    child = _fork(ours)
+    if not child:
+        _send_outcomes(theirs, lambda: iter([work()]))
+    theirs.close()
+    with ours:
+        try:
+            result: Result = ours.recv()
+        except EOFError:
+            _, status = os.waitpid(child, 0)
+            raise WorkerDied(os.waitstatus_to_exitcode(status)) from None
+    os.waitpid(child, 0)
+    return result
 
 
 def _received(
@@ -323,7 +345,7 @@ def _import_for_later_runs(names: Iterable[str]) -> None:
 
 
 def _send_outcomes(
-    connection: Connection, runs: Callable[[], Iterator[Outcome]], *, at_end: Callable[[], None] | None = None
+    connection: Connection, runs: Callable[[], Iterator[object]], *, at_end: Callable[[], None] | None = None
 ) -> None:
     """Make runs, send their outcomes, and end this process."""
     status = 1
