@@ -28,7 +28,7 @@ from harness.scenario.app_process import in_own_process, is_app, is_available
 from harness.scenario.load import discover, load_file
 from harness.scenario.load_warnings import Subject, subject, warnings_alone, warnings_in
 from harness.scenario.manifest_scenarios import build_scenarios
-from harness.scenario.model import Scenario, load_request
+from harness.scenario.model import Scenario, load_request, problems_of_native_keys
 from harness.scenario.names import unknown_names
 from harness.source.document import real_path, shown_path
 from harness.source.frames import located_defects
@@ -183,6 +183,7 @@ def _scenario_problems(
     yield from _not_importable(scenario, options)
     if graph is None:
         return
+    yield from problems_of_native_keys(scenario, graph)
     settings = options.projects.of(scenario.file)
     names = unknown_names(scenario, graph, settings, lambda other: _graph(other, options))
     if isinstance(graph, NativeGraph):  # what an app calls is known when it runs

@@ -219,8 +219,11 @@ def _accept_for(compiled: Any, dialect: str) -> Any:
     async def accept(value: Any, run: Any) -> Any:
         if dialect == "python":
             return {"input": value}
-        if isinstance(value, str) and "messages" in compiled.channels:
-            return {"messages": [{"role": "user", "content": value}]}
+        if "messages" in compiled.channels:
+            if isinstance(value, str):
+                return {"messages": [{"role": "user", "content": value}]}
+            if isinstance(value, list):
+                return {"messages": value}
         return value
 
     return accept

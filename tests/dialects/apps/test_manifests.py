@@ -228,11 +228,13 @@ def test_a_file_of_variables_is_not_read_and_others_are(run_app: RunApp) -> None
     assert outcome.passed, outcome.checks
 
 
+FLOW = "version: '1.0'\nnodes: [{id: a, handler: h}]\nstart_at: a\nend_at: [a]\nedges: []\n"
+
+
 @pytest.mark.parametrize(
     "key", ["config: {tags: [a]}", "context: {}", "store: [{namespace: [a], key: b, value: {}}]"]
 )
 def test_a_key_of_apps_is_an_error_elsewhere(run_app: RunApp, key: str) -> None:
-    flow = "version: '1.0'\nnodes: [{id: a, handler: h}]\nstart_at: a\nend_at: [a]\nedges: []\n"
     lines = [
         "manifest: flow.yaml",
         "scenarios:",
@@ -240,5 +242,39 @@ def test_a_key_of_apps_is_an_error_elsewhere(run_app: RunApp, key: str) -> None:
         f"    {key}",
         "    handlers: {h: {return: {}}}",
     ]
-    (outcome,) = run_app("\n".join(lines), {"flow.yaml": flow}).values()
+    (outcome,) = run_app("\n".join(lines), {"flow.yaml": FLOW}).values()
     assert f"'{key.partition(':')[0]}' is of LangGraph apps" in error_of(outcome)
+
+
+def test_an_input_may_be_a_list_for_an_app_only(run_app: RunApp) -> None:
+    found = run_app(
+        """
+        manifest: app.py:agent
+        defaults: {input: [{role: user, content: hi}, {role: ai, content: yes?}]}
+        scenarios:
+          - {name: a callable, expect: {output: [hi, yes?]}}
+          - {name: an entrypoint, manifest: "app.py:work", expect: {output: 2}}
+          - {name: a graph with messages, manifest: "app.py:graph", expect: {output: yes?}}
+          - {name: a flow, manifest: flow.yaml, handlers: {h: {return: {}}}}
+        """,
+        {
+            "flow.yaml": FLOW,
+            "app.py": """
+                from langgraph.func import entrypoint
+                from langgraph.graph import START, MessagesState, StateGraph
+
+                def agent(messages):
+                    return [each["content"] for each in messages]
+
+                @entrypoint()
+                def work(messages):
+                    return len(messages)
+
+                graph = StateGraph(MessagesState)
+                graph.add_node("node", lambda state: {})
+                graph.add_edge(START, "node")
+            """,
+        },
+    )
+    assert [name for name, one in found.items() if not one.passed] == ["a flow"]
+    assert ":4:19: input: expected text or a mapping, found a list" in error_of(found["a flow"])
