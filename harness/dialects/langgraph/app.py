@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import asyncio
+import builtins
 import importlib
 import importlib.util
 import inspect
+import io
 import os
 import re
 import sys
@@ -16,6 +18,7 @@ from types import ModuleType
 from typing import Any, Final
 
 from harness.dialects.langgraph.target import Target, module_name
+from harness.dialects.langgraph.variable_files import hide_variable_files
 from harness.errors import ManifestError, Problem, Span, WorldError
 from harness.graph.native import Invocation
 from harness.source.display import did_you_mean
@@ -56,6 +59,7 @@ def _read_by_user() -> bool:
 
 def enter(folders: tuple[str, ...], environment: Mapping[str, str], *, offline: bool) -> None:
     """Make this process that of an app: its variables, and the folders its modules are imported from."""
+    hide_variable_files()
     os.environ.update(environment)
     if offline:
         os.environ.__class__ = _WithKeys
@@ -65,12 +69,13 @@ def enter(folders: tuple[str, ...], environment: Mapping[str, str], *, offline: 
 @contextmanager
 def entered(folders: tuple[str, ...], environment: Mapping[str, str], *, offline: bool) -> Iterator[None]:
     """Make this process that of an app inside. What its code sets itself stays."""
-    kind, path = os.environ.__class__, list(sys.path)
+    kind, path, opening = os.environ.__class__, list(sys.path), (builtins.open, io.open)
     before = {name: os.environ.get(name) for name in environment}
     enter(folders, environment, offline=offline)
     try:
         yield
     finally:
+        builtins.open, io.open = opening
         os.environ.__class__ = kind
         sys.path[:] = path
         for name, value in before.items():

@@ -228,6 +228,30 @@ def test_a_file_of_variables_is_not_read_and_others_are(run_app: RunApp) -> None
     assert outcome.passed, outcome.checks
 
 
+@pytest.mark.parametrize(
+    "read",
+    ["open(path).read()", "io.open(str(path), 'r').read()", "path.read_text()", "path.read_bytes().decode()"],
+)
+def test_a_file_of_variables_is_empty_for_the_app(run_app: RunApp, read: str) -> None:
+    app = f"""
+        import io
+        from pathlib import Path
+
+        path = Path(__file__).with_name(".env")
+        at_import = {read}
+
+        def agent(input):
+            other = path.with_name("new")
+            other.write_text("written")
+            return [at_import, {read}, open(other).read()]
+    """
+    files = {"app.py": app, ".env": "OPENAI_API_KEY=real\n"}
+    scenarios = (
+        "manifest: app.py:agent\nscenarios: [{name: it, input: hi, expect: {output: ['', '', written]}}]"
+    )
+    assert run_app(scenarios, files)["it"].passed
+
+
 FLOW = "version: '1.0'\nnodes: [{id: a, handler: h}]\nstart_at: a\nend_at: [a]\nedges: []\n"
 
 
