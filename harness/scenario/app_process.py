@@ -260,11 +260,19 @@ def _fork(ours: Connection) -> int:
         child = os.fork()
     if not child:
         _is_inside = True
+        _keep_warnings_warnings()
         ours.close()
         for app in _apps.values():
             app.connection.close()
         _apps.clear()
     return child
+
+
+def _keep_warnings_warnings() -> None:
+    """Drop the filters that raise warnings as errors, such as pytest's: an app has only those that it sets itself."""
+    kept = [each for each in warnings.filters if each[0] != "error"]
+    warnings.resetwarnings()
+    warnings.filters[:] = kept  # type: ignore[index]
 
 
 def _serve_runs(

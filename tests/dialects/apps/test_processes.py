@@ -2,6 +2,7 @@
 
 import os
 import sys
+import warnings
 from pathlib import Path
 
 import pytest
@@ -123,6 +124,27 @@ def test_a_system_that_cannot_fork_is_told(run_app: RunApp, monkeypatch: pytest.
     assert outcome.passed
     assert app_process.CANNOT_FORK in outcome.observed.warnings
     assert type(os.environ).__name__ == "_Environ"
+
+
+WARNING = """
+    import warnings
+    {first}
+    warnings.warn("at import")
+    def agent(input):
+        warnings.warn("in the run")
+        return input
+"""
+
+
+@pytest.mark.parametrize(("first", "verdict"), [("", "passed"), ("warnings.simplefilter('error')", "error")])
+def test_a_warning_of_an_app_is_an_error_only_if_the_app_says_so(
+    run_app: RunApp, first: str, verdict: str
+) -> None:
+    scenario = "manifest: app.py:agent\nscenarios: [{name: it, input: hi}]"
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        (outcome,) = run_app(scenario, {"app.py": WARNING.format(first=first)}).values()
+    assert outcome.verdict == verdict
 
 
 def test_each_app_is_checked_in_a_process_of_its_own(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
