@@ -5,7 +5,7 @@ from __future__ import annotations
 import sys
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from functools import partial
+from functools import cache, partial
 from pathlib import Path
 from typing import Any, Final
 
@@ -156,7 +156,7 @@ def _described(compiled: Any, name: str, dialect: str, app: _App, request: LoadR
         takes_hooks=False,
         identity=_identity(app.target),
         draws_inside=True,
-        vocabulary=lambda: _vocabulary(compiled, name, app, request),
+        vocabulary=cache(lambda: _vocabulary(compiled, app, request)),
         compiled=compiled,
         invocation=request.invocation,
         enter=partial(enter, app.folders, app.environment, offline=request.invocation.offline),
@@ -196,15 +196,13 @@ def _edges(compiled: Any) -> Iterator[Edge]:
                 yield Edge(source, target, COMMAND)
 
 
-def _vocabulary(compiled: Any, name: str, app: _App, request: LoadRequest) -> Vocabulary:
+def _vocabulary(compiled: Any, app: _App, request: LoadRequest) -> Vocabulary:
     inside: dict[str, list[NestedGraph]] = {}
     for node, inner in compiled.get_subgraphs():
         if not hasattr(inner, "nodes"):  # it is on another server
             continue
 
-        def nested(inner: Any = inner, node: str = node) -> NativeGraph:
-            return _described(inner, node, "langgraph", app, request)
-
+        nested = cache(partial(_described, inner, node, "langgraph", app, request))
         named = name_inside(inner, node, compiled.nodes[node].bound)
         inside.setdefault(node, []).append(NestedGraph(id(inner), nested, name=named))
     tools = [each for node in compiled.nodes.values() for each in getattr(node.bound, "tools_by_name", ())]

@@ -177,3 +177,33 @@ def test_the_picture_has_the_graphs_inside(tmp_path: Path, monkeypatch: pytest.M
     drawn = CliRunner().invoke(cli, ["show", "app.py:graph"]).output
     assert "check  [langgraph]\n├─▶ wander\n└─▶ check/ask" in drawn
     assert "write/writer/ask  [langgraph]\n├─ again ─▶ write  (back)" in drawn
+
+
+def test_of_a_failed_run_only_names_that_cannot_exist_are_warnings(run_app: RunApp) -> None:
+    scenario = """
+        manifest: app.py:graph
+        scenarios:
+          - name: it
+            input: go
+            tools: {translte: {return: x}}
+            llm:
+              tols/searcher/ask: [this cannot be]
+              write/other/ask: [this may be]
+              other: [this, too]
+            expect: {status: failed}
+    """
+    outcome = run_app(scenario, {"app.py": APP})["it"]
+    assert outcome.observed.status == "failed"
+    [warning] = outcome.observed.warnings
+    assert "llm names 'tols/searcher/ask', but 'LangGraph' has no such node (did you mean" in warning
+
+
+def test_names_that_a_run_did_not_show_are_warnings(run_app: RunApp) -> None:
+    more = "    check/other: [unused]\n  tools: {translte: {return: x}}\n  allow_unused: true\n"
+    outcome = run_app(f"manifest: app.py:graph\nscenarios:{SCENARIO}{more}", {"app.py": APP})["all"]
+    assert outcome.observed.status == "completed"
+    named = [each for each in outcome.observed.warnings if "has no such" in each]
+    assert [each.partition(", but")[0].rpartition(": ")[2] for each in named] == [
+        "llm names 'check/other'",
+        "tools names 'translte'",
+    ]
