@@ -30,6 +30,8 @@ from harness.time.rebinding import PYTHON, USER, origin
 DUMMY: Final = "replayed"
 """The value of variables that look like keys, in runs that reach no provider."""
 _KEY: Final = re.compile(r"(?:^|_)API_?KEY$")
+_LEVELS_UP: Final = 4
+"""The folders around an app in which a package is looked for that it cannot import."""
 _ANY_KEY: Final = re.compile(r"_(?:KEY|TOKEN|SECRET)$")
 
 
@@ -135,8 +137,11 @@ def import_error(target: Target, error: BaseException, named_at: Span | None) ->
     if isinstance(error, ModuleNotFoundError) and error.name:
         package = error.name.partition(".")[0]
         why = f"there is no module '{error.name}'"
-        packages = package.replace("_", "-")
-        hint = f"install what the app requires, such as: pip install {packages}"
+        if beside := _folder_of(package, target):
+            shown = shown_path(beside)
+            hint = f"'{package}' is in {shown}: PYTHONPATH={shown}, or add it to `dependencies` in langgraph.json"
+        else:
+            hint = f"install what the app requires, such as: pip install {package.replace('_', '-')}"
     elif (refused := _refused(error)) is not None:
         why, hint = (
             f"it reaches for the network: {str(refused).splitlines()[0]}",
@@ -150,6 +155,16 @@ def import_error(target: Target, error: BaseException, named_at: Span | None) ->
     text = f"{target.shown} cannot be imported: {why}" + (f" ({chain})" if chain else "")
     at = Span(frames[-1]["file"], frames[-1]["line"], 1) if frames else named_at
     return ManifestError(Problem("import", text, at, hint))
+
+
+def _folder_of(package: str, target: Target) -> Path | None:
+    """Return the folder around an app that has the source of a package; None if none has."""
+    own = (target.file.parent if target.file is not None else target.base).resolve()
+    for folder in (own, *own.parents)[:_LEVELS_UP]:
+        for root in (folder, folder / "src"):
+            if (root / f"{package}.py").is_file() or any((root / package).glob("*.py")):
+                return root
+    return None
 
 
 def _refused(error: BaseException | None) -> BaseException | None:

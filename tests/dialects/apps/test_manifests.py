@@ -1,5 +1,7 @@
 """What a manifest of a LangGraph app may be, and the one located error for what it may not be."""
 
+from pathlib import Path
+
 import pytest
 
 from tests.dialects.apps.conftest import RunApp, error_of
@@ -191,6 +193,20 @@ def test_what_cannot_be_run_is_one_located_error(
     assert message in error_of(outcome)
     assert outcome.observed.error is not None
     assert ":" in outcome.observed.error["where"]
+
+
+@pytest.mark.parametrize("file", ["parts/__init__.py", "parts/more.py", "parts.py", "src/parts.py"])
+def test_a_package_beside_the_app_is_not_to_be_installed(
+    run_app: RunApp, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, file: str
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    files = {f"workspace/{file}": "", "workspace/app/agent.py": "from parts import more\n"}
+    scenario = "manifest: workspace/app/agent.py:agent\nscenarios: [{name: it, input: hi}]"
+    (outcome,) = run_app(scenario, files).values()
+    error = str(outcome.observed.error)
+    root = "workspace/src" if file.startswith("src") else "workspace"
+    assert f"'parts' is in {root}: PYTHONPATH={root}, or" in error
+    assert "pip install" not in error
 
 
 def test_http_stubs_answer_what_an_import_requests(run_app: RunApp) -> None:
