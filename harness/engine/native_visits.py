@@ -230,9 +230,17 @@ class _Visit:
         visits.paused.discard(self._task.id)
         visits.stopped.discard(self._task.id)
         event = "node_resume" if resumed else "node_start"
+        if not resumed and self._begins_its_graph:
+            self._record("route", source=START, target=name, condition=None)
         self._record(event, node=name, step=step, invocation=visits.invocation)
         run.simulation.visits_of[self.path] += 1
         self.number = f"{self.path}#{run.simulation.visits_of[self.path]}"
+
+    @property
+    def _begins_its_graph(self) -> bool:
+        """True for an `@entrypoint`, which LangGraph starts without a task that writes to it."""
+        nodes = getattr(self._compiled, "nodes", ())
+        return not self._is_call and START not in nodes and len(nodes) == 1
 
     @contextmanager
     def owning(self) -> Iterator[None]:

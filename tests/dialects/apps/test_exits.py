@@ -1,4 +1,4 @@
-"""`sys.exit()` and the like in the code of an app: a failure of the node that called it."""
+"""What the code of an app raises that is no failure of its own: `sys.exit()` becomes one, a pause does not."""
 
 import pytest
 
@@ -94,3 +94,31 @@ def test_an_exit_that_the_app_handles_is_none(run_app: RunApp) -> None:
     scenarios: [{name: it, input: {how: caught}, expect: {state: {how: survived}, latency: {total: 1}}}]
     """
     assert run_app(scenarios, {"app.py": APP})["it"].verdict == "passed"
+
+
+def test_the_pause_of_a_tool_is_no_exception_that_the_app_raised(run_app: RunApp) -> None:
+    app = """
+        from langchain_core.tools import tool
+        from langgraph.graph import START, MessagesState, StateGraph
+        from langgraph.types import interrupt
+
+        @tool
+        def ask(question: str) -> str:
+            "Ask."
+            return interrupt(question)
+
+        def node(state):
+            return {"messages": [ask.invoke({"question": "really?"})]}
+
+        builder = StateGraph(MessagesState)
+        builder.add_node("node", node)
+        builder.add_edge(START, "node")
+        graph = builder.compile()
+    """
+    scenarios = """
+    manifest: app.py:graph
+    scenarios: [{name: it, input: hi, human: ["yes"], expect: {output: "yes"}}]
+    """
+    outcome = run_app(scenarios, {"app.py": app})["it"]
+    assert outcome.passed, outcome.checks
+    assert outcome.observed.raised == []

@@ -156,6 +156,25 @@ def test_coverage_has_what_the_picture_shows_and_marks_what_only_a_run_reaches(
     assert "dynamic: node tools/searcher/ask" in printed
 
 
+def test_coverage_of_a_function_begins_with_its_start(run_app: RunApp) -> None:
+    app = """
+        from langgraph.func import entrypoint, task
+
+        @task
+        def part(text):
+            return text
+
+        @entrypoint()
+        def whole(text):
+            return part(text).result()
+    """
+    (outcome,) = run_app(
+        "manifest: app.py:whole\nscenarios: [{name: it, input: hi}]", {"app.py": app}
+    ).values()
+    assert outcome.coverage["edges"] == [["__start__", "whole"], ["whole", "__end__"]]
+    assert outcome.coverage["nodes"] == ["part", "whole"]
+
+
 def test_the_report_draws_what_only_a_run_reaches(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     page = (results(tmp_path, {"one": "app.py:graph"}, monkeypatch) / "report.html").read_text("utf-8")
     assert '"text":"tools/searcher/ask","captions":["dynamic"]' in page.replace(" ", "")
