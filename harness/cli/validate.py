@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import json
 from collections import Counter
-from collections.abc import Iterable, Iterator, Sequence, Set
+from collections.abc import Callable, Hashable, Iterable, Iterator, Sequence, Set
 from dataclasses import dataclass, field, replace
+from functools import partial
+from itertools import chain
 from pathlib import Path
 
 import click
@@ -16,16 +18,17 @@ from harness.cli.options import PATH, flag
 from harness.cli.output import as_json, print_problems, stdout_to_stderr
 from harness.cli.selection import agents_of, agents_to_load, manifests_below, misnamed
 from harness.dialects.load import load_graph, load_scenarios
-from harness.errors import FormatError, ManifestError, Problem, SourceError
+from harness.errors import FormatError, ManifestError, Problem, SourceError, Span, WorkerDied
 from harness.graph.model import Graph
 from harness.graph.names import inner_graphs, nested_problems
 from harness.graph.native import NativeGraph
 from harness.report.formatting import plural
 from harness.scenario import SUFFIXES
+from harness.scenario.app_process import in_own_process, is_app, is_available
 from harness.scenario.load import discover, load_file
 from harness.scenario.load_warnings import Subject, subject, warnings_alone, warnings_in
 from harness.scenario.manifest_scenarios import build_scenarios
-from harness.scenario.model import Scenario, load_request
+from harness.scenario.model import Scenario, load_request, problems_of_native_keys
 from harness.scenario.names import unknown_names
 from harness.source.document import real_path, shown_path
 from harness.source.frames import located_defects
@@ -119,6 +122,7 @@ def scenario_file_problems(path: Path, options: LoadOptions, ruled_out: set[Subj
         FormatError: with the problems of the file itself.
     """
     found: dict[Problem, None] = {}
+    of_apps: dict[Hashable, list[Scenario]] = {}
     for each in load_file(path, options.projects.of(path)).scenarios:
         try:
             scenario = each.whole()
@@ -127,26 +131,68 @@ def scenario_file_problems(path: Path, options: LoadOptions, ruled_out: set[Subj
             continue
         options.add_user(scenario)
         found |= dict.fromkeys(scenario.warnings)
-        graph = None
-        if scenario.expect.values.get("status") != "invalid":
-            try:
-                graph = _graph(scenario, options)
-            except ManifestError as error:
-                found |= dict.fromkeys(error.problems)
-        # After the graph is loaded, since a manifest may make modules importable.
-        found |= dict.fromkeys(_not_importable(scenario, options))
-        if graph is None:
-            continue
-        settings = options.projects.of(scenario.file)
-        names = unknown_names(scenario, graph, settings, lambda other: _graph(other, options))
-        if isinstance(graph, NativeGraph):  # what an app calls is known when it runs
-            wrong = [problem for problem in names if problem.severity == "error"]
-            names = [] if graph.has_tasks else wrong
-        warnings = warnings_in(scenario, graph)
-        ruled_out |= set(map(subject, graph.warnings)).difference(map(subject, warnings))
-        found |= dict.fromkeys([*warnings, *graph.notes, *names, *nested_problems(graph)])
-        found |= dict.fromkeys(_tool_problems(graph, [scenario]))
+        if (app := _app(scenario.manifests[0], scenario.dialect, scenario.agent, options)) is not None:
+            of_apps.setdefault(app, []).append(scenario)
+        else:
+            found |= dict.fromkeys(_scenario_problems(scenario, options, ruled_out))
+    for scenarios in of_apps.values():
+        found |= dict.fromkeys(_alone(path, partial(_problems_of_all, path, scenarios, options, ruled_out)))
     yield from (with_env_option(problem) for problem in found)
+
+
+def _app(manifest: Path, dialect: str | None, agent: str | None, options: LoadOptions) -> Hashable:
+    """Return the key of an app that is imported here, None for anything else.
+
+    Each is imported in a process of its own: two apps may have packages of one name.
+    """
+    if not options.imports or not is_available() or not is_app(manifest, dialect):
+        return None
+    name, of_object, _ = manifest.name.partition(":")
+    return manifest.with_name(name) if of_object else manifest, agent
+
+
+def _alone(path: Path, check: Callable[[], list[Problem]]) -> list[Problem]:
+    """Return the problems that a check finds in a process of its own."""
+    try:
+        return in_own_process(check)
+    except WorkerDied as died:
+        return [Problem(died.code, str(died), Span(shown_path(path), 1, 1))]
+
+
+def _problems_of_all(
+    path: Path, scenarios: Iterable[Scenario], options: LoadOptions, ruled_out: set[Subject]
+) -> list[Problem]:
+    """Return the problems of scenarios of an app, which this process imports."""
+    found = _located(
+        path, chain.from_iterable(_scenario_problems(one, options, ruled_out) for one in scenarios)
+    )
+    return [problem for _, problem in found]
+
+
+def _scenario_problems(
+    scenario: Scenario, options: LoadOptions, ruled_out: set[Subject]
+) -> Iterator[Problem]:
+    """Yield the problems of a scenario that its manifest tells."""
+    graph = None
+    if scenario.expect.values.get("status") != "invalid":
+        try:
+            graph = _graph(scenario, options)
+        except ManifestError as error:
+            yield from error.problems
+    # After the graph is loaded, since a manifest may make modules importable.
+    yield from _not_importable(scenario, options)
+    if graph is None:
+        return
+    yield from problems_of_native_keys(scenario, graph)
+    settings = options.projects.of(scenario.file)
+    names = unknown_names(scenario, graph, settings, lambda other: _graph(other, options))
+    if isinstance(graph, NativeGraph):  # what an app calls is known when it runs
+        wrong = [problem for problem in names if problem.severity == "error"]
+        names = [] if graph.has_tasks else wrong
+    warnings = warnings_in(scenario, graph)
+    ruled_out |= set(map(subject, graph.warnings)).difference(map(subject, warnings))
+    yield from [*warnings, *graph.notes, *names, *nested_problems(graph)]
+    yield from _tool_problems(graph, [scenario])
 
 
 def _tool_problems(graph: Graph, scenarios: Iterable[Scenario]) -> Iterator[Problem]:
@@ -197,21 +243,33 @@ def manifest_problems(path: Path, options: LoadOptions, ruled_out: Set[Subject])
     found: dict[Problem, None] = {}
     dialect, agents = agents_of(path, options.dialect)
     for agent in agents_to_load(agents, options.agent):
-        try:
-            graph = load_graph(options.request(path, agent), dialect.name)
-            warnings = warnings_alone(graph, ruled_out)
-            found |= dict.fromkeys([*warnings, *graph.notes, *nested_problems(graph)])
-            of_tools = _tool_problems(graph, options.users.get(real_path(path), ()))
-            # What is certain is an error of the scenario, unless it expects that its manifest is refused.
-            found |= dict.fromkeys(each for each in of_tools if each.severity != "error")
-        except ManifestError as error:
-            found |= dict.fromkeys(problem for problem in error.problems if problem.code != "not-runnable")
+        check = partial(_agent_problems, path, agent, dialect.name, options, ruled_out)
+        app = _app(path, dialect.name, agent, options)
+        found |= dict.fromkeys(check() if app is None else _alone(path, check))
     try:
         own = load_scenarios(options.request(path, None), dialect.name)
         build_scenarios(own or (), path, dialect.name)
     except ManifestError as error:
         found |= dict.fromkeys(error.problems)
     yield from (with_env_option(problem) for problem in found)
+
+
+def _agent_problems(
+    path: Path, agent: str | None, dialect: str, options: LoadOptions, ruled_out: Set[Subject]
+) -> list[Problem]:
+    """Return the problems of one agent of a manifest."""
+    try:
+        graph = load_graph(options.request(path, agent), dialect)
+    except ManifestError as error:
+        return [problem for problem in error.problems if problem.code != "not-runnable"]
+    of_tools = _tool_problems(graph, options.users.get(real_path(path), ()))
+    return [
+        *warnings_alone(graph, ruled_out),
+        *graph.notes,
+        *nested_problems(graph),
+        # What is certain is an error of the scenario, unless it expects that its manifest is refused.
+        *(each for each in of_tools if each.severity != "error"),
+    ]
 
 
 @click.command("validate")

@@ -12,6 +12,7 @@ from typing import Final, Literal
 from harness.draw.sketch import EdgeSpec, NodeSpec, Sketch, edges_of, nodes_of, sketch
 from harness.draw.svg import DATA_LINE, mermaid_label, svg
 from harness.errors import FormatError, Problem
+from harness.graph.flattened import flattened
 from harness.graph.model import END, START, DataEdge, Graph
 from harness.source.display import clip, columns, printable
 
@@ -123,7 +124,8 @@ def picture(graph: Graph, form: Form, *, data: bool = False) -> str:
     Raises:
         FormatError: there are more data edges than an SVG can show (code `too-much-to-draw`).
     """
-    nodes, edges = nodes_of(graph), edges_of(graph)
+    whole = flattened(graph)
+    nodes, edges = nodes_of(whole), edges_of(whole)
     data_edges = graph.data_edges() if data else ()
     if form == "text":
         return text(nodes, edges, data_edges if data else None)

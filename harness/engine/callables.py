@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import asyncio
 import inspect
-import traceback
 from collections.abc import Awaitable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from contextvars import ContextVar
@@ -17,10 +16,10 @@ from typing import Any, Final, TypeVar
 
 from langchain_core.messages import ToolMessage
 
+from harness.ctrl_c import is_from_signal
 from harness.graph.to_json import error_text
 
 T = TypeVar("T")
-_RAISE_FROM_SIGNALS: Final = ("asyncio.runners", "signal")
 
 
 async def call_with(target: Any, args: Mapping[str, Any]) -> Any:
@@ -71,13 +70,23 @@ async def contained(work: Awaitable[T]) -> T:
         Exception: the code failed. If it raised something that is no `Exception`, a RuntimeError takes its place.
         BaseException: the run was cancelled, interrupted or closed from outside the code.
     """
-    task = asyncio.current_task() if asyncio._get_running_loop() is not None else None  # a thread has none
     try:
-        return await work
+        with exits_as_failures():
+            return await work
     except Exception as error:
         collected = _raised.get()
         if collected is not None and len(collected) < _MOST_COLLECTED and error not in collected:
             collected.append(error)
+        raise
+
+
+@contextmanager
+def exits_as_failures() -> Iterator[None]:
+    """Raise a RuntimeError in place of what user code raises inside and that is no `Exception`; see `contained`."""
+    task = asyncio.current_task() if asyncio._get_running_loop() is not None else None  # a thread has none
+    try:
+        yield
+    except Exception:
         raise
     except BaseException as error:
         if _is_from_outside(error, task):
@@ -93,11 +102,7 @@ def _is_from_outside(error: BaseException, task: asyncio.Task[Any] | None) -> bo
         return task is None or task.cancelling() > 0
     if isinstance(error, GeneratorExit):  # when a coroutine is closed, its task is not running
         return asyncio._get_running_loop() is None or asyncio.current_task() is not task
-    if isinstance(error, KeyboardInterrupt):
-        *_, (innermost, _) = traceback.walk_tb(error.__traceback__)
-        module = str(innermost.f_globals.get("__name__", ""))
-        return module in _RAISE_FROM_SIGNALS or module.startswith("harness.")
-    return False
+    return isinstance(error, KeyboardInterrupt) and is_from_signal(error)
 
 
 def _description(error: BaseException) -> str:

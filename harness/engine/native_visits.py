@@ -11,28 +11,27 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager
-from contextvars import ContextVar
 from functools import cache
 from typing import Any, Final
 
 from langgraph.errors import GraphBubbleUp, GraphInterrupt, ParentCommand
 from langgraph.types import Command, Send
 
+from harness.engine.callables import exits_as_failures
 from harness.engine.context import RunContext
+from harness.engine.native_levels import current_level, current_task, wrap_streams
 from harness.engine.pauses import Replay
 from harness.engine.versions import interrupt_id, runner
 from harness.errors import WorldError
 from harness.graph.effects import Effect
-from harness.graph.model import END, GOTO, START
-from harness.graph.native import NativeGraph
+from harness.graph.model import END, START
+from harness.graph.native import COMMAND, NativeGraph, route_label
 from harness.graph.to_json import error_text, to_json
 from harness.interception.real_effects import RealEffect, current_effect, within_effect
 from harness.time.blocking import without_waiting
 from harness.time.rebinding import current_visit
-from harness.time.turns import CARRIED
 from harness.units import PRECISION
 
-COMMAND: Final = "Command"
 _HIDDEN: Final = ("__", "branch:", "join:")
 _PUSH: Final = "__pregel_push"
 _HIDDEN_TAG: Final = "langsmith:hidden"
@@ -51,7 +50,6 @@ class Visits:
     def __init__(self, run: RunContext, graph: NativeGraph) -> None:
         self.run = run
         self._loop: Any = asyncio.get_running_loop()
-        self.labels = {(edge.source, edge.target): edge.label for edge in graph.edges}
         self.order = {node.name: rank for rank, node in enumerate(graph.nodes)}
         self.asking: dict[str, str] = {}
         self.paused: set[str] = set()
@@ -79,7 +77,7 @@ class Visits:
         return without_waiting(self.perform(effect), self.sleep)
 
     def _replay(self) -> Replay | None:
-        return self.replays.setdefault(task, Replay("")) if (task := _task.get()) else None
+        return self.replays.setdefault(task.id, Replay("")) if (task := current_task.get()) else None
 
     def begin_invocation(self) -> None:
         """Note that LangGraph is invoked once more."""
@@ -112,9 +110,6 @@ class Visits:
 
 
 _active: Visits | None = None
-_task: ContextVar[str] = ContextVar("_task", default="")
-"""The id of the task that runs."""
-CARRIED.append(_task)
 
 
 def active_visits() -> Visits | None:
@@ -149,6 +144,7 @@ def observed(visits: Visits) -> Iterator[None]:
 @cache
 def _wrap() -> None:
     """Wrap the functions through which LangGraph runs tasks, once in a process."""
+    wrap_streams()
     of_langgraph = runner()
     really, really_blocking = of_langgraph.arun_with_retry, of_langgraph.run_with_retry
 
@@ -161,9 +157,12 @@ def _wrap() -> None:
             _Visit(visits, task).record_routes()
             return result
         with _visiting(visits, task) as visit:
-            return await within_effect(
-                lambda: really(task, *args, **options), visit.effect, visit.state, sleep=visits.sleep
-            )
+
+            async def execute() -> Any:
+                with exits_as_failures():
+                    return await really(task, *args, **options)
+
+            return await within_effect(execute, visit.effect, visit.state, sleep=visits.sleep)
 
     def run_with_retry(task: Any, *args: Any, **options: Any) -> Any:
         visits = _active
@@ -173,7 +172,7 @@ def _wrap() -> None:
             result = really_blocking(task, *args, **options)
             _Visit(visits, task).record_routes()
             return result
-        with _visiting(visits, task) as visit, visit.owning():
+        with _visiting(visits, task) as visit, visit.owning(), exits_as_failures():
             return really_blocking(task, *args, **options)
 
     of_langgraph.arun_with_retry, of_langgraph.run_with_retry = arun_with_retry, run_with_retry
@@ -184,7 +183,7 @@ def _visiting(visits: Visits, task: Any) -> Iterator[_Visit]:
     """Record the execution of a task inside: its start, and its end, pause or failure."""
     visit = _Visit(visits, task)
     visit.begin()
-    token, of_task = current_visit.set(visit.number), _task.set(task.id)
+    token, of_task = current_visit.set(visit.number), current_task.set(task)
     try:
         yield visit
     except BaseException as error:
@@ -194,7 +193,7 @@ def _visiting(visits: Visits, task: Any) -> Iterator[_Visit]:
         visit.end()
     finally:
         current_visit.reset(token)
-        _task.reset(of_task)
+        current_task.reset(of_task)
 
 
 def _is_hidden(task: Any) -> bool:
@@ -207,11 +206,10 @@ class _Visit:
     def __init__(self, visits: Visits, task: Any) -> None:
         self._visits, self._run, self._task = visits, visits.run, task
         self._is_call = task.path[:1] == (_PUSH,) and task.path[-1] is True  # a `Send` ends with False
-        outer = current_node()
-        if self._is_call:  # a `@task` stands beside the function that calls it
-            outer = outer.rpartition("/")[0]
-        self.graph = f"{outer}/" if outer else ""
+        level = current_level()
+        self.graph = level.prefix  # a `@task` stands beside the function that calls it
         self.path = f"{self.graph}{task.name}"
+        self._compiled = level.graph
         self.effect = Effect(node=self.path, name=task.name)
         self.state = task.input if isinstance(task.input, Mapping) else getattr(task.input, "__dict__", {})
 
@@ -232,9 +230,17 @@ class _Visit:
         visits.paused.discard(self._task.id)
         visits.stopped.discard(self._task.id)
         event = "node_resume" if resumed else "node_start"
+        if not resumed and self._begins_its_graph:
+            self._record("route", source=START, target=name, condition=None)
         self._record(event, node=name, step=step, invocation=visits.invocation)
         run.simulation.visits_of[self.path] += 1
         self.number = f"{self.path}#{run.simulation.visits_of[self.path]}"
+
+    @property
+    def _begins_its_graph(self) -> bool:
+        """True for an `@entrypoint`, which LangGraph starts without a task that writes to it."""
+        nodes = getattr(self._compiled, "nodes", ())
+        return not self._is_call and START not in nodes and len(nodes) == 1
 
     @contextmanager
     def owning(self) -> Iterator[None]:
@@ -299,7 +305,7 @@ class _Visit:
 
     def record_routes(self) -> None:
         """Record the routes after the task, which its writes contain, in the order of the graph's nodes."""
-        source, labels = self._task.name, self._visits.labels
+        source = self._task.name
         branches, sends = [], []
         for channel, value in self._task.writes:
             if channel.startswith("branch:to:"):
@@ -311,7 +317,7 @@ class _Visit:
         last = len(self._visits.order)
         branches.sort(key=lambda name: (self._visits.order.get(name, last), name))
         for target in [*branches, *sends] or [END]:
-            label = None if self.graph else labels.get((source, target), GOTO)
+            label = route_label(self._compiled, source, target)
             self._record("route", source=source, target=target, condition=label)
 
 

@@ -26,12 +26,14 @@ class NestedGraph:
     Attributes:
         key: identifies the graph, so that graphs which run each other in a circle are recognized.
         graph: returns the graph, or raises a ManifestError.
+        name: what stands between the name of the outer node and those of its nodes; "" for nothing.
         attributed: its effects carry the name of the node it runs inside.
         warned: the warnings of the outer graph contain those of this one.
     """
 
     key: Hashable
     graph: Callable[[], VocabularyGraph]
+    name: str = ""
     attributed: bool = False
     warned: bool = False
 
@@ -289,6 +291,8 @@ class Graph:
             listed with that of its own.
         reruns: `Lifecycle.accept` takes a `Rerun` as well.
         entries: the names for which `Lifecycle.accept` takes an `Entry` as well.
+        identity: what the graph is made of, where manifests of several forms may name the same.
+        draws_inside: pictures and coverage have the nodes of the graphs inside, as `outer/inner`.
         takes_hooks: False if hooks that a scenario names have no effect.
         collision_hint: advice, in the words of the dialect, for nodes of one superstep that write one field.
         shares_answers: one value that resumes a run answers all its questions. If False, it answers a single
@@ -320,6 +324,8 @@ class Graph:
     includes_nested_latency: bool = False
     reruns: bool = False
     entries: tuple[str, ...] = ()
+    identity: str = ""
+    draws_inside: bool = False
     takes_hooks: bool = True
     collision_hint: str = ""
     shares_answers: bool = True

@@ -97,7 +97,8 @@ class _Collector:
         except ManifestError as error:  # a run that reaches the node reports it
             self.open(f"what runs inside '{node}' cannot be read: {error.problems[0].message}")
             return
-        self.add(graph, f"{node}/", (*within, nested.key), attributed=nested.attributed)
+        prefix = f"{node}/{nested.name}/" if nested.name else f"{node}/"
+        self.add(graph, prefix, (*within, nested.key), attributed=nested.attributed)
 
     def open(self, reason: str) -> None:
         """Mark all kinds as open: there may be more names."""

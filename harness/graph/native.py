@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, Final
 
-from harness.graph.model import Graph
+from harness.graph.model import END, Graph
 
 
 @dataclass(frozen=True)
@@ -35,6 +35,54 @@ class Invocation:
     store: Sequence[StoredItem] = ()
     thread: str = ""
     offline: bool = True
+
+
+COMMAND: Final = "Command"
+"""The condition of a route that a node takes by returning a `Command`."""
+_DEFAULT_NAME: Final = "LangGraph"
+"""The name of a graph that the app gave none."""
+
+
+def name_inside(graph: Any, node: str, runnable: Any) -> str:
+    """Return the name by which a `Pregel` stands inside a node, which runs `runnable`.
+
+    "" if it stands by the node alone: it is the node itself, or its name says no more than that of the node.
+    """
+    if _consists_of(runnable, graph):
+        return ""
+    name = (graph.config or {}).get("run_name") or graph.get_name()
+    return "" if name in (_DEFAULT_NAME, node) else str(name)
+
+
+def _consists_of(runnable: Any, graph: Any) -> bool:
+    """True if a runnable is this graph, or a sequence with it."""
+    if runnable is graph or getattr(runnable, "bound", None) is graph:
+        return True
+    return any(_consists_of(step, graph) for step in getattr(runnable, "steps", ()))
+
+
+def route_label(graph: Any, source: str, target: str) -> str | None:
+    """Return the condition of a route of a `Pregel`, None for an edge without one.
+
+    It is the label of the target in the conditional edge, else the name of the function that chose, or `Command`.
+    """
+    builder = getattr(graph, "builder", None)
+    edges, branches = getattr(builder, "edges", ()), getattr(builder, "branches", {})
+    joins = getattr(builder, "waiting_edges", ())
+    if builder is None or (source, target) in edges:
+        return None
+    if any(source in sources and target == end for sources, end in joins):
+        return None
+    chosen = branches.get(source, {})
+    for name, branch in chosen.items():
+        for label, end in (branch.ends or {}).items():
+            if end == target:
+                return str(label) if label != target else name
+    for name, branch in chosen.items():
+        if branch.ends is None or target == END:
+            return str(name)
+    declared = getattr(builder.nodes.get(source), "ends", None) or ()
+    return COMMAND if target != END or END in declared else None
 
 
 def _nothing() -> None:

@@ -7,7 +7,7 @@ and tokens of nested graphs are included. Times are virtual seconds.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import lru_cache
 from typing import Any
@@ -220,14 +220,46 @@ def warnings(events: Sequence[Event], spans: Mapping[int, Span] | None = None) -
     return [Problem("", event["text"], known.get(id(event))).one_line for event in found]
 
 
-def coverage(events: Sequence[Event]) -> dict[str, Any]:
-    """Return the {nodes, edges, branches} that were taken, sorted, without duplicates."""
+def coverage(events: Sequence[Event], *, nested: bool = False) -> dict[str, Any]:
+    """Return the {nodes, edges, branches} that were taken, sorted, without duplicates.
+
+    With `nested`, those of nested graphs are included, as `outer/inner`. Such a graph begins at its outer node and
+    returns to it.
+    """
     taken = {(event["source"], event["target"], event["condition"]) for event in _routes_taken(events)}
+    nodes = set(visits(events))
+    if nested:
+        nodes |= _started_inside(events)
+        taken.update(_routes_inside(events, nodes))
     return {
-        "nodes": sorted(visits(events)),
+        "nodes": sorted(nodes),
         "edges": sorted([list(edge) for edge in {(source, target) for source, target, _ in taken}]),
         "branches": sorted({branch(*route) for route in taken if route[2] is not None}),
     }
+
+
+def _started_inside(events: Sequence[Event]) -> set[str]:
+    """Return the nodes of nested graphs that started."""
+    starts = (event for event in events if event["event"] == "node_start" and event["graph"])
+    return {event["graph"] + event["node"] for event in starts}
+
+
+def _routes_inside(events: Sequence[Event], nodes: Collection[str]) -> Iterator[tuple[str, str, str | None]]:
+    """Yield the routes of nested graphs, as (source, target, condition)."""
+    for event in events:
+        if event["event"] == "route" and (prefix := event["graph"]):
+            outer = prefix.rstrip("/")
+            while outer and outer not in nodes:  # a name of the graph stands in between
+                outer = outer.rpartition("/")[0]
+            target = END if event["target"].startswith("../") else event["target"]
+            ends = [inside(end, prefix, outer) for end in (event["source"], target)]
+            if ends != [outer, outer]:
+                yield ends[0], ends[1], event["condition"]
+
+
+def inside(name: str, prefix: str, outer: str) -> str:
+    """Return the name of a node of a nested graph, which begins with `prefix`: its ends are the node around it."""
+    return (outer or name) if name in (START, END) else prefix + name
 
 
 @lru_cache(maxsize=256)

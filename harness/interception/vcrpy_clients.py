@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager, nullcontext
 from importlib import import_module
@@ -22,13 +23,28 @@ def patched_vcrpy(interceptor: Interceptor) -> Iterator[None]:
     """Intercept the requests of clients that only vcrpy can patch."""
     from vcr import patch
 
-    cassette = _cassette(interceptor)
     with ExitStack() as patches:
+        patches.enter_context(_quiet())
+        cassette = _cassette(interceptor)
         # While it sends, vcrpy removes all patches, in all threads. That is not needed for the patches used here.
         patches.enter_context(patched(patch, force_reset=nullcontext))
         for patcher in patch.CassettePatcherBuilder(cassette).build():
             patches.enter_context(patcher)
         yield
+
+
+@contextmanager
+def _quiet() -> Iterator[None]:
+    """Keep vcrpy's records of what it does out of the log, unless the app asked for them."""
+    logger = logging.getLogger("vcr")
+    asked = logger.level != logging.NOTSET
+    if not asked:
+        logger.setLevel(logging.WARNING)
+    try:
+        yield
+    finally:
+        if not asked:
+            logger.setLevel(logging.NOTSET)
 
 
 def _cassette(interceptor: Interceptor) -> Any:

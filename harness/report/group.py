@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from array import array
 from collections import Counter
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Hashable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from heapq import nsmallest
 from itertools import chain, zip_longest
@@ -17,6 +17,8 @@ from math import fsum
 from operator import attrgetter
 from typing import Any, Final
 
+from harness.graph.model import ANY_NODE, GOTO
+from harness.graph.observe import branch
 from harness.report.repeats import (
     COUNTERS,
     ExactSum,
@@ -226,18 +228,21 @@ class _Graph:
 class GraphCoverage:
     """Collects the items of each graph, and those that were taken, from lines of results.jsonl.
 
-    A manifest with several agents has several graphs, listed as `manifest#agent`.
+    A manifest with several agents has several graphs, listed as `manifest#agent`. A graph that several manifests
+    name (`shape.of`) is listed once, by the first of them.
     """
 
     def __init__(self) -> None:
-        self._graphs: dict[tuple[str, str], _Graph] = {}
+        self._graphs: dict[Hashable, _Graph] = {}
+        self._keys: dict[tuple[str, str], Hashable] = {}
 
     def add(self, line: Mapping[str, Any]) -> None:
         """Add a line of results.jsonl. Items that were taken belong to the graph even if its shape lacks them."""
         shape, taken = line.get("shape") or {}, line["coverage"]
         if not any(shape.get(part) or taken.get(part) for part in PARTS):
             return
-        key = (line["manifest"], line["agent"] or "")
+        named = (line["manifest"], line["agent"] or "")
+        key = self._keys[named] = shape.get("of") or named
         graph = self._graphs.get(key)
         if graph is None:
             graph = self._graphs[key] = _Graph()
@@ -251,17 +256,31 @@ class GraphCoverage:
 
     def name(self, manifest: str, agent: str) -> str:
         """Return the name a graph is listed by."""
-        several = sum(found == manifest for found, _ in self._graphs) > 1
+        firsts = self._firsts()
+        manifest, agent = firsts.get(self._keys.get((manifest, agent)), (manifest, agent))
+        several = sum(found == manifest for found, _ in firsts.values()) > 1
         return f"{manifest}#{agent}" if several else manifest
 
-    def summary(self) -> dict[str, Any]:
-        """Return, by graph, {nodes, edges, branches}, each {taken, all: counts, missing: items not taken, where}.
+    def _firsts(self) -> dict[Hashable, tuple[str, str]]:
+        """Return the first manifest and agent that name each graph."""
+        firsts: dict[Hashable, tuple[str, str]] = {}
+        for named in sorted(self._keys):
+            firsts.setdefault(self._keys[named], named)
+        return firsts
 
-        `where` has the "file:line" of each missing item, or None.
+    def summary(self) -> dict[str, Any]:
+        """Return, by graph, {nodes, edges, branches}, each {taken, all, missing, where, dynamic}.
+
+        `taken` and `all` are counts, `missing` the items that were not taken; `where` has the "file:line" of each, or
+        None. `dynamic` has the items that only runs showed.
         """
         return {
-            self.name(*key): {part: _counted(graph.places[part], graph.taken[part]) for part in PARTS}
-            for key, graph in sorted(self._graphs.items())
+            self.name(*named): {
+                part: _counted(graph.places[part], graph.taken[part]) | {"dynamic": _dynamic(graph, part)}
+                for part in PARTS
+            }
+            for key, named in self._firsts().items()
+            for graph in [self._graphs[key]]
         }
 
 
@@ -278,11 +297,24 @@ def _items(items: Iterable[Any]) -> list[Item]:
     return [item if isinstance(item, str) else tuple(item) for item in items]
 
 
+def _dynamic(graph: _Graph, part: str) -> list[Any]:
+    """Return the items that only runs showed. The edges of a node that may go anywhere are none."""
+    found = graph.taken[part] - graph.places[part].keys()
+    branches = graph.places["branches"]
+    return _listed(
+        item for item in found if isinstance(item, str) or branch(item[0], ANY_NODE, GOTO) not in branches
+    )
+
+
+def _listed(items: Iterable[Item]) -> list[Any]:
+    return [list(item) if isinstance(item, tuple) else item for item in sorted(items, key=repr)]
+
+
 def _counted(places: Mapping[Item, str | None], taken: set[Item]) -> dict[str, Any]:
     missing = sorted(places.keys() - taken, key=repr)
     return {
         "taken": len(taken),
         "all": len(places.keys() | taken),
-        "missing": [list(item) if isinstance(item, tuple) else item for item in missing],
+        "missing": _listed(missing),
         "where": [places[item] for item in missing],
     }

@@ -267,8 +267,9 @@ class Places(TypedDict, total=False):
 
 
 class Shape(GraphParts):
-    """All parts of a graph."""
+    """All parts of a graph. `of` identifies it, if manifests of several forms may name it."""
 
+    of: NotRequired[str]
     kinds: NotRequired[list[str]]
     lines: NotRequired[Places]
 

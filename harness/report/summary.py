@@ -105,14 +105,17 @@ class NodeLatencies:
                 graph[node] = array("d")
             graph[node].append(seconds)
 
-    def as_json(self, name: Callable[[str, str], str]) -> dict[str, Any]:
-        """Return, by graph and node, {runs, p50, p90, p95, p99, max}. `name` returns the name of a graph."""
+    def as_json(self, name_of: Callable[[str, str], str]) -> dict[str, Any]:
+        """Return, by graph and node, {runs, p50, p90, p95, p99, max}. `name_of` returns the name of a graph."""
+        by_name: dict[str, dict[str, array[float]]] = {}
+        for key, graph in sorted(self._graphs.items()):
+            for node, values in graph.items():
+                by_name.setdefault(name_of(*key), {}).setdefault(node, array("d")).extend(values)
         return {
-            name(*key): {
+            name: {
                 node: {"runs": len(values), **percentiles(values)} for node, values in sorted(graph.items())
             }
-            for key, graph in sorted(self._graphs.items())
-            if graph
+            for name, graph in by_name.items()
         }
 
 

@@ -213,6 +213,8 @@ def _coverage(graphs: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
         yield "" if i else "coverage", f"{printable(manifest)}  {shares}"
         for part, noun in _PARTS.items():
             yield from (("", f"  not taken: {noun} {_item(missing)}") for missing in parts[part]["missing"])
+        for part, noun in _PARTS.items():
+            yield from (("", f"  dynamic: {noun} {_item(found)}") for found in parts[part].get("dynamic", ()))
 
 
 def _item(item: Any) -> str:

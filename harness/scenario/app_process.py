@@ -23,7 +23,7 @@ from functools import lru_cache, partial
 from multiprocessing.connection import Connection, Pipe
 from pathlib import Path
 from types import ModuleType
-from typing import Any, Final
+from typing import Any, Final, TypeVar
 
 from harness.chance import seeded_chance
 from harness.dialects.load import load_graph
@@ -55,6 +55,7 @@ _PIPE: Final = 60_000
 _OVERTIME_S: Final = 5.0
 """Real seconds past its limit after which the process of a run is killed, if it did not stop the run itself."""
 
+Result = TypeVar("Result")
 Runs = Callable[[Iterable[int]], Iterator[Outcome]]
 """Makes the runs of a scenario with these numbers."""
 
@@ -124,6 +125,27 @@ def outcomes_of_app(
             yield from dead_worker_outcomes(scenario, error, number)
             return
         yield from _received(app.connection, child, scenario, [number], settings.real_timeout)
+
+
+def in_own_process(work: Callable[[], Result]) -> Result:
+    """Return what `work` returns in a fork of this process, which then ends.
+
+    Raises:
+        WorkerDied: the process ended without a result.
+    """
+    ours, theirs = Pipe(duplex=False)
+    child = _fork(ours)
+    if not child:
+        _send_outcomes(theirs, lambda: iter([work()]))
+    theirs.close()
+    with ours:
+        try:
+            result: Result = ours.recv()
+        except EOFError:
+            _, status = os.waitpid(child, 0)
+            raise WorkerDied(os.waitstatus_to_exitcode(status)) from None
+    os.waitpid(child, 0)
+    return result
 
 
 def _received(
@@ -196,7 +218,8 @@ def _app_process(
 ) -> _AppProcess:
     """Return a process that has imported the app of a scenario, and still has its current files."""
     request = load_request(scenario, settings)
-    manifest = request.path.with_name(request.path.name.partition(":")[0])  # its objects share one import
+    name, of_object, _ = request.path.name.partition(":")
+    manifest = request.path.with_name(name) if of_object else request.path  # its objects share one import
     variables = tuple(sorted(request.env.items()))
     key = (manifest, request.agent, variables, request.folders, scenario.now, os.getcwd())
     app = _apps.pop(key, None)
@@ -247,11 +270,19 @@ def _fork(ours: Connection) -> int:
         child = os.fork()
     if not child:
         _is_inside = True
+        _keep_warnings_warnings()
         ours.close()
         for app in _apps.values():
             app.connection.close()
         _apps.clear()
     return child
+
+
+def _keep_warnings_warnings() -> None:
+    """Drop the filters that raise warnings as errors, such as pytest's: an app has only those that it sets itself."""
+    kept = [each for each in warnings.filters if each[0] != "error"]
+    warnings.resetwarnings()
+    warnings.filters[:] = kept  # type: ignore[index]
 
 
 def _serve_runs(
@@ -332,7 +363,7 @@ def _import_for_later_runs(names: Iterable[str]) -> None:
 
 
 def _send_outcomes(
-    connection: Connection, runs: Callable[[], Iterator[Outcome]], *, at_end: Callable[[], None] | None = None
+    connection: Connection, runs: Callable[[], Iterator[object]], *, at_end: Callable[[], None] | None = None
 ) -> None:
     """Make runs, send their outcomes, and end this process."""
     status = 1

@@ -128,6 +128,19 @@ Input = Annotated[
 ]
 
 
+def _any_input_shape(value: Any) -> str | None:
+    return "list" if isinstance(value, list) else _input_shape(value)
+
+
+AnyInput = Annotated[
+    Annotated[str | dict[str, Any], Tag("value")]
+    | Annotated[list[Any], Tag("list")]
+    | Annotated[None, Tag("null")],
+    by_shape("text or a mapping", _any_input_shape),
+]
+"""An input of any agent. A list is one for an app only; which a scenario runs, its graph tells."""
+
+
 class RerunKeys(Strict):
     """An agent that is run again, with feedback or with another input."""
 
@@ -154,7 +167,7 @@ class TurnKeys(WorldSpec):
 
     model_config = ConfigDict(title="a turn")
 
-    input: Input = Field(LEFT_OUT, description="The input; its form depends on the dialect.")
+    input: AnyInput = Field(LEFT_OUT, description="The input; its form depends on the dialect.")
     resume: Any = Field(
         LEFT_OUT, description="The answer to the interrupt with which the previous turn ended."
     )
@@ -256,7 +269,7 @@ class ScenarioKeys(WorldSpec):
     )
     context: dict[str, Any] = Field(LEFT_OUT, description="The context of the run (LangGraph).")
     store: list[StoredKeys] = Field(LEFT_OUT, description="Items in the store before the run (LangGraph).")
-    input: Input = Field(LEFT_OUT, description="The input; its form depends on the dialect.")
+    input: AnyInput = Field(LEFT_OUT, description="The input; its form depends on the dialect.")
     turns: Annotated[list[TurnKeys], Field(min_length=1), AfterValidator(_starts_with_input)] = Field(
         LEFT_OUT, description="Several inputs in one conversation."
     )

@@ -13,6 +13,7 @@ from harness.dialects.registry import dialect_of
 from harness.draw.sketch import nodes_of
 from harness.errors import HarnessError, Problem, SourceError, Span
 from harness.graph import observe
+from harness.graph.flattened import flattened
 from harness.graph.model import ANY_NODE, GOTO, Graph
 from harness.graph.narration import kinds_of
 from harness.graph.to_json import to_json
@@ -47,11 +48,13 @@ def _canonical_expectations(expect: Expectations) -> list[Any]:
 
 @lru_cache(maxsize=256)
 def graph_shape(graph: Graph, manifest: str) -> dict[str, Any]:
-    """Return {nodes, edges, branches, kinds, lines} of a graph. The result is cached and must not be modified.
+    """Return {of, nodes, edges, branches, kinds, lines} of a graph. The result is cached and must not be modified.
 
-    `kinds` is the caption of each node in pictures. `lines` has the location of each node, edge and branch: the
-    number of the line in the manifest, `file:line` in another file, or None.
+    `of` identifies the graph, if manifests of several forms may name it. `kinds` is the caption of each node in
+    pictures. `lines` has the location of each node, edge and branch: the number of the line in the manifest,
+    `file:line` in another file, or None.
     """
+    graph = flattened(graph)
     shape = {part: sorted(found, key=repr) for part, found in observe.possible_coverage(graph).items()}
     kinds = dict(nodes_of(graph))
     edges = [*graph.edges, *observe.implied_ends(graph)]
@@ -67,7 +70,8 @@ def graph_shape(graph: Graph, manifest: str) -> dict[str, Any]:
         part: [_place(places[part].get(tuple(item) if part == "edges" else item), manifest) for item in items]
         for part, items in shape.items()
     }
-    return {**shape, "kinds": [kinds[name] for name in shape["nodes"]], "lines": lines}
+    of = {"of": graph.identity} if graph.identity else {}
+    return {**of, **shape, "kinds": [kinds[name] for name in shape["nodes"]], "lines": lines}
 
 
 def _place(span: Span | None, manifest: str) -> int | str | None:
@@ -148,7 +152,8 @@ def outcome_of(scenario: Scenario, repeat: int, result: RunResult, wall_s: float
         outcome.shape = graph_shape(result.graph, outcome.manifest)
         outcome.kinds = kinds_of(result.graph)
     if result.trace is not None:
-        outcome.coverage = observe.coverage(result.trace.events)
+        nested = result.graph is not None and result.graph.draws_inside
+        outcome.coverage = observe.coverage(result.trace.events, nested=nested)
         outcome.digest = result.trace.digest(result.without_secrets)
     if scenario.xfail is not None:
         _apply_xfail(outcome, scenario.xfail, scenario.span)

@@ -19,13 +19,14 @@ from harness.dialects.load import load_scenarios
 from harness.dialects.registry import dialect_of
 from harness.dialects.request import LoadRequest
 from harness.errors import FormatError, ManifestError, Problem, Span
-from harness.scenario.document import ScenarioKeys
+from harness.scenario.document import Input, ScenarioKeys
 from harness.scenario.model import Scenario, load_request
 from harness.settings import Settings
 from harness.source.display import did_you_mean
 from harness.source.document import Document, shown_path
 from harness.source.models import in_file_order, validate
 from harness.units import LARGEST_FIGURE
+from harness.world.field_types import LEFT_OUT
 
 _NOT_JUDGED: Final = {"status": 0.0, "unused": 0.0}
 
@@ -34,6 +35,7 @@ class _OwnKeys(ScenarioKeys):
     """One scenario of a manifest. Its weight may be 0: such a scenario runs, but does not count."""
 
     weight: Annotated[float, Field(ge=0, le=LARGEST_FIGURE)] = 1.0
+    input: Input = Field(LEFT_OUT, description="The input; its form depends on the dialect.")
 
 
 def scenarios_of_manifest(path: Path, settings: Settings) -> tuple[Scenario, ...] | None:

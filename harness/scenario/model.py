@@ -254,9 +254,12 @@ def _invocation(scenario: Scenario, settings: Settings) -> Invocation:
 
 
 def problems_of_native_keys(scenario: Scenario, graph: Graph) -> Iterator[Problem]:
-    """Yield a problem for each key that only an app of LangGraph takes, in a scenario of another agent."""
+    """Yield a problem for each key, and each input that is a list, of a scenario whose agent is no app."""
     if isinstance(graph, NativeGraph):
         return
+    for turn in scenario.turns:
+        if isinstance(turn.input, list):
+            yield Problem("bad-value", "input: expected text or a mapping, found a list", turn.span)
     spans = dict(scenario.native.spans) if scenario.native is not None else {}
     stored = [each.spans["store"] for each in scenario.expectations if "store" in each.values]
     spans |= dict.fromkeys(["expect.store"][: len(stored)], *stored[:1])

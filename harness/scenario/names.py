@@ -22,7 +22,7 @@ from harness.graph.model import END, NODE, START, Graph, Vocabulary
 from harness.graph.names import Names, names_of
 from harness.graph.native import NativeGraph
 from harness.graph.trace import Trace
-from harness.matchers.regex import last_part_matches, name_matches
+from harness.matchers.regex import glob_matches, last_part_matches, name_matches
 from harness.scenario.judge import JUDGE_NODE
 from harness.scenario.load import load_file
 from harness.scenario.mentions import CONDITIONS, RERUN, Mention
@@ -68,11 +68,14 @@ def unknown_names(
     return [problem for mention, problem in found.items() if mention not in shared]
 
 
-def names_unknown_in_run(scenario: Scenario, graph: Graph, trace: Trace, settings: Settings) -> list[Problem]:
+def names_unknown_in_run(
+    scenario: Scenario, graph: NativeGraph, trace: Trace, settings: Settings, *, ended: bool
+) -> list[Problem]:
     """Return a warning for each name in a scenario that neither an app's graph has nor its run showed.
 
     What an app calls is known only when it runs, so its names are looked up afterwards: among the calls that it made,
-    the tools that it offered to its models, and the nodes of graphs that ran inside its own.
+    the tools that it offered to its models, and the nodes of graphs that ran inside its own. Of a run that did not
+    come to its end, only the nodes of the top graph are known.
     """
     calls = [event for event in trace.events if event["event"] == "call"]
     shown: dict[str, list[str]] = {kind: [] for kind in EFFECTS}
@@ -81,20 +84,30 @@ def names_unknown_in_run(scenario: Scenario, graph: Graph, trace: Trace, setting
     shown["tool"] += trace.tools
     nodes = {call["node"] for call in calls}
     nodes |= {event["graph"] + event["node"] for event in trace.events if event["event"] == "node_start"}
-    known = graph.vocabulary() if graph.vocabulary is not None else Vocabulary()
+    known = names_of(graph) or Names()
     names = {kind: [*known.names.get(kind, ()), *found] for kind, found in shown.items()}
     servers = [call["request"]["server"] for call in calls if call["kind"] == "mcp"]
-    seen = replace(known, names={**names, SERVER: servers}, callers=nodes, open={})
+    seen = Vocabulary(names={**names, SERVER: servers}, callers={*nodes, *known.callers})
     visited = [
         event["node"] for event in trace.events if event["event"] == "node_start" and not event["graph"]
     ]
     own = [node.name for node in graph.nodes]
+    if not ended:
+        tops = {*own, *visited}
+        lost = [each for each in scenario.mentions if not graph.has_tasks and _is_in_none(each, tops)]
+        scenario = replace(scenario, mentions=tuple(lost))
     tasks = [replace(graph.nodes[0], name=name) for name in dict.fromkeys(visited) if name not in own]
     closed = replace(graph, nodes=(*graph.nodes, *tasks), vocabulary=lambda: seen)
     return [
         replace(each, severity="warning")
         for each in unknown_names(scenario, closed, settings, lambda _: closed)
     ]
+
+
+def _is_in_none(mention: Mention, nodes: Collection[str]) -> bool:
+    """True for the name of a node `outer/inner` that is inside none of these nodes."""
+    outer, inside, _ = mention.name.partition("/")
+    return mention.role == "caller" and bool(inside) and not any(glob_matches(outer, node) for node in nodes)
 
 
 def _unknown(scenario: Scenario, graph: Graph, settings: Settings) -> dict[Mention, Problem]:

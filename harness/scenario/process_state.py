@@ -11,9 +11,11 @@ Imported modules and their contents stay; `isolation = "process"` discards those
 
 from __future__ import annotations
 
+import builtins
 import copyreg
 import decimal
 import gc
+import io
 import locale
 import logging
 import os
@@ -226,6 +228,8 @@ PROCESS_STATE: Final = (
     _list("argv"),
     _attributes(sys, "stdin", "stdout", "stderr", "excepthook", "unraisablehook", "displayhook"),
     _attributes(threading, "excepthook"),
+    _attributes(builtins, "open"),
+    _attributes(io, "open"),
     StateItem("clocks", read_clocks, restore_clocks),
     StateItem("functions that pickle", copyreg.dispatch_table.copy, _restore_pickling),
 )

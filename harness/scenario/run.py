@@ -286,8 +286,9 @@ def run_once(
             result = result or _crashed(error, graph, backend)
         if of_app and not app_process.is_available():
             result.observed.warnings.append(app_process.CANNOT_FORK)
-        if of_app and result.trace is not None and result.observed.status in ("completed", "interrupted"):
-            names = names_unknown_in_run(scenario, graph, result.trace, settings)
+        if isinstance(graph, NativeGraph) and of_app and result.trace is not None:
+            ended = result.observed.status in ("completed", "interrupted")
+            names = names_unknown_in_run(scenario, graph, result.trace, settings, ended=ended)
         result.observed.warnings += [problem.one_line for problem in (*scenario.warnings, *names)]
         absent = absent_variables(scenario, recorded, graph.sources)
         result.observed.warnings += [problem.one_line for problem in absent]

@@ -197,7 +197,10 @@ class _Run:
             await self.world.close()
         turns = [observed for observed, _ in self.turns]
         whole.unused = self.world.unused()
-        whole.raised = recovered_exceptions(raised, whole.error)
+        pauses = self.conversation.run.stops  # a pause is an exception, too
+        whole.raised = recovered_exceptions(
+            [each for each in raised if not isinstance(each, pauses)], whole.error
+        )
         whole.warnings = [
             *dict.fromkeys(problem.one_line for problem in warnings_in(self.scenario, self.graph)),
             *whole.warnings,

@@ -24,6 +24,7 @@ from contextvars import ContextVar
 from functools import partial
 from typing import Any, TypeVar
 
+from harness.ctrl_c import is_from_signal
 from harness.errors import RunError
 from harness.time.idle import IdleWaiters
 from harness.time.real import real
@@ -200,6 +201,7 @@ class VirtualTimeLoop(asyncio.SelectorEventLoop):
         self.sleepers = self._jumping.sleepers
         self.sleepers.wake_loop = self._wake
         self._holds_futures = True
+        self._outermost: asyncio.Future[Any] | None = None
 
     def time(self) -> float:
         """Return the virtual time, in seconds since the loop was made."""
@@ -320,12 +322,25 @@ class VirtualTimeLoop(asyncio.SelectorEventLoop):
         """
         if future is None:
             return None
+        self._outermost = future = asyncio.ensure_future(future, loop=self)
         try:
             return super().run_until_complete(future)
         except KeyboardInterrupt:
             # Closing the loop waits for the threads of its default executor; a new one has none.
             self.set_default_executor(ThreadPoolExecutor())
             raise
+
+    def _run_once(self) -> None:
+        """Do one iteration. `sys.exit()` in a task of user code fails that task, as any other exception does.
+
+        asyncio also raises it here, which would leave the loop before the code that awaits the task has it.
+        """
+        try:
+            super()._run_once()  # type: ignore[misc]
+        except (SystemExit, KeyboardInterrupt) as error:
+            from_signal = isinstance(error, KeyboardInterrupt) and is_from_signal(error)
+            if from_signal or self._outermost is None or self._outermost.done():
+                raise
 
     def run_in_executor(  # type: ignore[override]
         self, executor: Executor | None, func: Callable[..., Any], *args: Any

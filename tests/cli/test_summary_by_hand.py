@@ -247,6 +247,7 @@ def _coverage(lines: list[Line]) -> dict[str, Any]:
                 "all": len(places.keys() | taken),
                 "missing": [places[name][0] for name in missing],
                 "where": [places[name][1] for name in missing],
+                "dynamic": sorted(taken - places.keys()),
             }
     return found
 

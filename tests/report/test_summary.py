@@ -219,9 +219,15 @@ def test_coverage_is_the_union_over_the_runs_of_a_manifest(outcome: MakeOutcome)
     other = outcome(shape=SHAPE, coverage={"nodes": ["a"], "edges": [], "branches": []}, scenario="other")
     assert _summary(one, other)["coverage"] == {
         "triage.yaml": {
-            "nodes": {"taken": 2, "all": 3, "missing": ["c"], "where": [None]},
-            "edges": {"taken": 1, "all": 2, "missing": [["a", "c"]], "where": [None]},
-            "branches": {"taken": 1, "all": 2, "missing": ["a: otherwise"], "where": [None]},
+            "nodes": {"taken": 2, "all": 3, "missing": ["c"], "where": [None], "dynamic": []},
+            "edges": {"taken": 1, "all": 2, "missing": [["a", "c"]], "where": [None], "dynamic": []},
+            "branches": {
+                "taken": 1,
+                "all": 2,
+                "missing": ["a: otherwise"],
+                "where": [None],
+                "dynamic": [],
+            },
         }
     }
 
@@ -233,6 +239,7 @@ def test_taken_transition_that_the_shape_lacks_is_part_of_the_graph(outcome: Mak
         "all": 3,
         "missing": [["a", "b"], ["a", "c"]],
         "where": [None, None],
+        "dynamic": [["c", "a"]],
     }
 
 

@@ -1,6 +1,7 @@
 """Patching clients that are imported only while requests are intercepted."""
 
 import importlib.util
+import logging
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -11,6 +12,7 @@ import pytest
 from harness.interception.intercept import FAMILIES, intercepted
 from harness.interception.interceptor import Interceptor, Place
 from harness.interception.messages import PreparedReply, Request, SendResult
+from harness.interception.vcrpy_clients import patched_vcrpy
 
 
 class Closed(Interceptor):
@@ -77,3 +79,15 @@ def test_a_family_that_is_not_imported_is_not_patched(patched: list[str]) -> Non
     with intercepted(Closed()):
         pass
     assert (patched, sys.meta_path) == ([], finders)
+
+
+@pytest.mark.parametrize(("asked", "logged"), [(logging.NOTSET, False), (logging.INFO, True)])
+def test_vcrpy_logs_what_it_does_only_if_asked(
+    caplog: pytest.LogCaptureFixture, asked: int, logged: bool
+) -> None:
+    caplog.set_level(logging.INFO)
+    caplog.set_level(asked, "vcr")
+    with patched_vcrpy(Closed()):
+        pass
+    assert any(record.name.startswith("vcr") for record in caplog.records) is logged
+    assert logging.getLogger("vcr").level == asked

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import asyncio
+import builtins
 import importlib
 import importlib.util
 import inspect
+import io
 import os
 import re
 import sys
@@ -13,9 +15,10 @@ from collections.abc import Awaitable, Callable, Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
 from types import ModuleType
-from typing import Any, Final, TypedDict
+from typing import Any, Final
 
 from harness.dialects.langgraph.target import Target, module_name
+from harness.dialects.langgraph.variable_files import hide_variable_files
 from harness.errors import ManifestError, Problem, Span, WorldError
 from harness.graph.native import Invocation
 from harness.source.display import did_you_mean
@@ -27,6 +30,8 @@ from harness.time.rebinding import PYTHON, USER, origin
 DUMMY: Final = "replayed"
 """The value of variables that look like keys, in runs that reach no provider."""
 _KEY: Final = re.compile(r"(?:^|_)API_?KEY$")
+_LEVELS_UP: Final = 4
+"""The folders around an app in which a package is looked for that it cannot import."""
 _ANY_KEY: Final = re.compile(r"_(?:KEY|TOKEN|SECRET)$")
 
 
@@ -56,6 +61,7 @@ def _read_by_user() -> bool:
 
 def enter(folders: tuple[str, ...], environment: Mapping[str, str], *, offline: bool) -> None:
     """Make this process that of an app: its variables, and the folders its modules are imported from."""
+    hide_variable_files()
     os.environ.update(environment)
     if offline:
         os.environ.__class__ = _WithKeys
@@ -65,12 +71,13 @@ def enter(folders: tuple[str, ...], environment: Mapping[str, str], *, offline: 
 @contextmanager
 def entered(folders: tuple[str, ...], environment: Mapping[str, str], *, offline: bool) -> Iterator[None]:
     """Make this process that of an app inside. What its code sets itself stays."""
-    kind, path = os.environ.__class__, list(sys.path)
+    kind, path, opening = os.environ.__class__, list(sys.path), (builtins.open, io.open)
     before = {name: os.environ.get(name) for name in environment}
     enter(folders, environment, offline=offline)
     try:
         yield
     finally:
+        builtins.open, io.open = opening
         os.environ.__class__ = kind
         sys.path[:] = path
         for name, value in before.items():
@@ -130,8 +137,11 @@ def import_error(target: Target, error: BaseException, named_at: Span | None) ->
     if isinstance(error, ModuleNotFoundError) and error.name:
         package = error.name.partition(".")[0]
         why = f"there is no module '{error.name}'"
-        packages = package.replace("_", "-")
-        hint = f"install what the app requires, such as: pip install {packages}"
+        if beside := _folder_of(package, target):
+            shown = shown_path(beside)
+            hint = f"'{package}' is in {shown}: PYTHONPATH={shown}, or add it to `dependencies` in langgraph.json"
+        else:
+            hint = f"install what the app requires, such as: pip install {package.replace('_', '-')}"
     elif (refused := _refused(error)) is not None:
         why, hint = (
             f"it reaches for the network: {str(refused).splitlines()[0]}",
@@ -145,6 +155,16 @@ def import_error(target: Target, error: BaseException, named_at: Span | None) ->
     text = f"{target.shown} cannot be imported: {why}" + (f" ({chain})" if chain else "")
     at = Span(frames[-1]["file"], frames[-1]["line"], 1) if frames else named_at
     return ManifestError(Problem("import", text, at, hint))
+
+
+def _folder_of(package: str, target: Target) -> Path | None:
+    """Return the folder around an app that has the source of a package; None if none has."""
+    own = (target.file.parent if target.file is not None else target.base).resolve()
+    for folder in (own, *own.parents)[:_LEVELS_UP]:
+        for root in (folder, folder / "src"):
+            if (root / f"{package}.py").is_file() or any((root / package).glob("*.py")):
+                return root
+    return None
 
 
 def _refused(error: BaseException | None) -> BaseException | None:
@@ -219,6 +239,10 @@ def is_factory(found: Callable[..., Any], *, declared: bool = False) -> bool:
     """
     if hasattr(found, "ainvoke") or not (inspect.isfunction(found) or inspect.ismethod(found)):
         return False
+    if inspect.isgeneratorfunction(found) or inspect.isasyncgenfunction(
+        found
+    ):  # it yields what an agent says
+        return False
     parameters = list(inspect.signature(found).parameters.values())
     required = [each for each in parameters if each.default is each.empty]
     return not parameters or bool(_given_to_factory(parameters[0])) or (declared and not required)
@@ -274,50 +298,3 @@ def default_recursion_limit() -> int:
     from langgraph._internal import _config
 
     return int(getattr(_config, "DEFAULT_RECURSION_LIMIT", 25))
-
-
-class Called(TypedDict, total=False):
-    """The state of an agent that is a callable."""
-
-    input: Any
-    output: Any
-
-
-def graph_of_callable(agent: Any, name: str) -> Any:
-    """Return a graph of one node, which calls an agent with the input: `output` is what it returns."""
-    from langchain_core.runnables import RunnableConfig
-    from langgraph.graph import END, START, StateGraph
-    from langgraph.runtime import Runtime
-
-    function = agent if callable(agent) else agent.ainvoke
-    wanted = inspect.signature(function).parameters
-    is_async = inspect.iscoroutinefunction(function) or inspect.iscoroutinefunction(
-        getattr(function, "__call__", None)  # noqa: B004
-    )
-
-    def arguments(
-        state: Called, config: RunnableConfig, runtime: Runtime[Any]
-    ) -> tuple[list[Any], dict[str, Any]]:
-        given = {
-            "config": config,
-            "context": runtime.context,
-            "thread_id": config["configurable"].get("thread_id"),
-        }
-        named = {key: value for key, value in given.items() if key in wanted}
-        return ([state.get("input")] if len(wanted) > len(named) else []), named
-
-    async def call_async(state: Called, config: RunnableConfig, runtime: Runtime[Any]) -> Called:
-        positional, named = arguments(state, config, runtime)
-        return {"output": await function(*positional, **named)}
-
-    def call(state: Called, config: RunnableConfig, runtime: Runtime[Any]) -> Called:
-        positional, named = arguments(state, config, runtime)
-        return {"output": function(*positional, **named)}
-
-    for each in (call_async, call):  # LangGraph reads the hints, which are texts here
-        each.__annotations__ = {"state": Called, "config": RunnableConfig, "runtime": Runtime}
-    builder: Any = StateGraph(Called, context_schema=dict)
-    builder.add_node(name, call_async if is_async else call)
-    builder.add_edge(START, name)
-    builder.add_edge(name, END)
-    return builder.compile(name=name)

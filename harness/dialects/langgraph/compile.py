@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from functools import partial
+from functools import cache, partial
+from pathlib import Path
 from typing import Any, Final
 
 from harness.dialects.langgraph.app import (
@@ -12,9 +14,9 @@ from harness.dialects.langgraph.app import (
     enter,
     entered,
     graph_of,
-    graph_of_callable,
     import_target,
 )
+from harness.dialects.langgraph.callables import graph_of_callable
 from harness.dialects.langgraph.dialect import FILE
 from harness.dialects.langgraph.target import Target, import_folders, is_object, target_at
 from harness.dialects.request import LoadRequest
@@ -22,11 +24,10 @@ from harness.engine.versions import FLOORS, too_old
 from harness.errors import ManifestError, Problem
 from harness.graph.effects import NAMED_KINDS
 from harness.graph.model import NODE, START, Channel, Edge, Lifecycle, NestedGraph, Node, Vocabulary
-from harness.graph.native import NativeGraph, PlainState
+from harness.graph.native import COMMAND, NativeGraph, PlainState, name_inside, route_label
 from harness.source.display import did_you_mean
+from harness.source.document import shown_path
 
-COMMAND: Final = "Command"
-"""The condition of an edge that a node takes by returning a `Command`."""
 _OTHER_LANGUAGES: Final = (".ts", ".js", ".mts", ".mjs", ".tsx", ".jsx")
 _INTERNAL: Final = ("__", "branch:", "join:")
 _WHY_OPEN: Final = "the code of the app decides"
@@ -153,12 +154,20 @@ def _described(compiled: Any, name: str, dialect: str, app: _App, request: LoadR
         pause_after=_breakpoints(compiled.interrupt_after_nodes, nodes),
         shares_answers=False,
         takes_hooks=False,
-        vocabulary=lambda: _vocabulary(compiled, name, app, request),
+        identity=_identity(app.target),
+        draws_inside=True,
+        vocabulary=cache(lambda: _vocabulary(compiled, app, request)),
         compiled=compiled,
         invocation=request.invocation,
         enter=partial(enter, app.folders, app.environment, offline=request.invocation.offline),
         has_tasks=getattr(compiled, "builder", None) is None,
     )
+
+
+def _identity(target: Target) -> str:
+    """Return the file and the object that a manifest names, in whichever form."""
+    file = target.file or getattr(sys.modules.get(target.module), "__file__", None)
+    return f"{shown_path(Path(file)) if file else target.module}:{target.name}"
 
 
 def _recursion_limit(compiled: Any, request: LoadRequest) -> int:
@@ -175,31 +184,27 @@ def _breakpoints(names: Any, nodes: Sequence[Node]) -> frozenset[str]:
 def _edges(compiled: Any) -> Iterator[Edge]:
     """Yield the edges of the picture, and those that `Command[Literal[…]]` declares."""
     seen = set()
-    builder = getattr(compiled, "builder", None)
-    branches = getattr(builder, "branches", {})
     for drawn in compiled.get_graph().edges:
-        label = None
-        if drawn.conditional:
-            named = next(iter(branches.get(drawn.source, ())), COMMAND)
-            label = str(drawn.data) if drawn.data and drawn.data != drawn.target else named
         if (drawn.source, drawn.target) not in seen:
             seen.add((drawn.source, drawn.target))
+            label = route_label(compiled, drawn.source, drawn.target) if drawn.conditional else None
             yield Edge(drawn.source, drawn.target, label)
-    for source, spec in getattr(builder, "nodes", {}).items():
+    for source, spec in getattr(getattr(compiled, "builder", None), "nodes", {}).items():
         for target in getattr(spec, "ends", None) or ():
             if (source, target) not in seen:
                 seen.add((source, target))
                 yield Edge(source, target, COMMAND)
 
 
-def _vocabulary(compiled: Any, name: str, app: _App, request: LoadRequest) -> Vocabulary:
+def _vocabulary(compiled: Any, app: _App, request: LoadRequest) -> Vocabulary:
     inside: dict[str, list[NestedGraph]] = {}
     for node, inner in compiled.get_subgraphs():
+        if not hasattr(inner, "nodes"):  # it is on another server
+            continue
 
-        def nested(inner: Any = inner, node: str = node) -> NativeGraph:
-            return _described(inner, node, "langgraph", app, request)
-
-        inside.setdefault(node, []).append(NestedGraph(id(inner), nested))
+        nested = cache(partial(_described, inner, node, "langgraph", app, request))
+        named = name_inside(inner, node, compiled.nodes[node].bound)
+        inside.setdefault(node, []).append(NestedGraph(id(inner), nested, name=named))
     tools = [each for node in compiled.nodes.values() for each in getattr(node.bound, "tools_by_name", ())]
     return Vocabulary(
         names={"tool": tools},
@@ -212,8 +217,11 @@ def _accept_for(compiled: Any, dialect: str) -> Any:
     async def accept(value: Any, run: Any) -> Any:
         if dialect == "python":
             return {"input": value}
-        if isinstance(value, str) and "messages" in compiled.channels:
-            return {"messages": [{"role": "user", "content": value}]}
+        if "messages" in compiled.channels:
+            if isinstance(value, str):
+                return {"messages": [{"role": "user", "content": value}]}
+            if isinstance(value, list):
+                return {"messages": value}
         return value
 
     return accept

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from array import array
 from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Hashable, Mapping
 from dataclasses import dataclass, field
 from typing import Any, Final
 
@@ -80,6 +80,9 @@ Key = tuple[str, str]
 MAX_DRAWN: Final = 400
 """The most nodes and edges of a graph that is drawn: a larger one takes long and is unreadable."""
 
+DYNAMIC: Final = "dynamic"
+"""The kind of a node that the picture of its graph lacks, and a run reached."""
+
 
 @dataclass
 class _Manifest:
@@ -93,17 +96,19 @@ class Manifests:
     """Collects the manifests of a run from its lines."""
 
     def __init__(self) -> None:
-        self._manifests: dict[Key, _Manifest] = {}
+        self._manifests: dict[Hashable, _Manifest] = {}
+        self._keys: dict[Key, Hashable] = {}
         self._coverage = GraphCoverage()
 
     def add(self, line: Line) -> None:
         """Add a line of results.jsonl."""
         self._coverage.add(line)
-        key = line["manifest"], line["agent"] or ""
+        named = line["manifest"], line["agent"] or ""
+        shape = line.get("shape") or {}
+        key = self._keys[named] = shape.get("of") or self._keys.get(named, named)
         found = self._manifests.get(key)
         if found is None:
             found = self._manifests[key] = _Manifest(line["dialect"])
-        shape = line.get("shape") or {}
         if not found.shape and shape.get("nodes"):
             found.shape = shape
         for part, counts in found.taken.items():
@@ -112,7 +117,7 @@ class Manifests:
 
     def names(self) -> dict[Key, str]:
         """Return the name of each manifest: its path, with the agent if it has several."""
-        return {key: self._coverage.name(*key) for key in sorted(self._manifests)}
+        return {named: self._coverage.name(*named) for named in sorted(self._keys)}
 
     def as_json(self) -> list[dict[str, Any]]:
         """Return the manifests that could be loaded, by name: {name, dialect, coverage, taken, lines, nodes, figure}.
@@ -121,20 +126,23 @@ class Manifests:
         taken     number of runs that took each node, edge and branch, by name
         lines     the "file:line" of each of them, by name
         nodes     figures of each node, see `NodeFigures.as_json`
-        figure    the graph laid out; null if it is too large or unknown
+        figure    the graph laid out, with what only runs showed; null if it is too large or unknown
         """
         coverage = self._coverage.summary()
+        firsts: dict[Hashable, tuple[str, str]] = {}
+        for named, name in self.names().items():
+            firsts.setdefault(self._keys[named], (named[0], name))
         return [
             {
                 "name": name,
                 "dialect": found.dialect,
                 "coverage": coverage[name],
                 "taken": {part: dict(counts) for part, counts in found.taken.items()},
-                "lines": _lines(found.shape, key[0]),
+                "lines": _lines(found.shape, manifest),
                 "nodes": found.nodes.as_json(),
-                "figure": _figure(found.shape),
+                "figure": _figure(_with_dynamic(found.shape, coverage[name])),
             }
-            for key, name in self.names().items()
+            for key, (manifest, name) in firsts.items()
             for found in [self._manifests[key]]
             if found.shape
         ]
@@ -152,6 +160,14 @@ def _lines(shape: Mapping[str, Any], manifest: str) -> dict[str, str]:
         for item, place in zip(shape.get(part, ()), places.get(part, ()), strict=False)
         if place is not None
     }
+
+
+def _with_dynamic(shape: Mapping[str, Any], coverage: Mapping[str, Any]) -> dict[str, Any]:
+    """Return a shape with the parts that only runs showed."""
+    dynamic = {part: coverage[part]["dynamic"] for part in PARTS}
+    kinds = shape.get("kinds") or [""] * len(shape["nodes"])
+    whole = {part: [*shape.get(part, ()), *dynamic[part]] for part in PARTS}
+    return {**whole, "kinds": [*kinds, *(DYNAMIC for _ in dynamic["nodes"])]}
 
 
 def _figure(shape: Mapping[str, Any]) -> dict[str, Any] | None:

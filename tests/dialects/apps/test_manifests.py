@@ -1,10 +1,13 @@
 """What a manifest of a LangGraph app may be, and the one located error for what it may not be."""
 
+from pathlib import Path
+
 import pytest
 
 from tests.dialects.apps.conftest import RunApp, error_of
 
 GRAPHS = """
+    import asyncio
     import os
     from contextlib import asynccontextmanager
     from typing import TypedDict
@@ -64,6 +67,16 @@ GRAPHS = """
             return input["text"]
 
 
+    def yielding(input):
+        yield from ("a", "b")
+
+
+    async def streaming():
+        for n in range(2):
+            await asyncio.sleep(1)
+            yield {"n": n}
+
+
     called = Agent()
     number = 3
     graph_list = [graph]
@@ -116,6 +129,8 @@ def test_any_other_callable_is_an_agent(run_app: RunApp) -> None:
             expect: {path: [agent], output: {heard: hi, key: replayed, context: {a: 1}, thread: {$regex: "^thread-"}}}
           - {name: an asynchronous one, manifest: "graphs.py:agent_async", input: hi, expect: {output: hi}}
           - {name: an object, manifest: "graphs.py:called", input: {text: x}, expect: {output: x}}
+          - {name: a generator, manifest: "graphs.py:yielding", input: hi, expect: {output: ab, path: [yielding]}}
+          - {name: one of anything, manifest: "graphs.py:streaming", expect: {output: [{n: 0}, {n: 1}]}}
           - {name: a maker by its looks, manifest: "graphs.py:make", dialect: python, expect: {path: [make]}}
         """,
         {"graphs.py": GRAPHS},
@@ -180,6 +195,20 @@ def test_what_cannot_be_run_is_one_located_error(
     assert ":" in outcome.observed.error["where"]
 
 
+@pytest.mark.parametrize("file", ["parts/__init__.py", "parts/more.py", "parts.py", "src/parts.py"])
+def test_a_package_beside_the_app_is_not_to_be_installed(
+    run_app: RunApp, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, file: str
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    files = {f"workspace/{file}": "", "workspace/app/agent.py": "from parts import more\n"}
+    scenario = "manifest: workspace/app/agent.py:agent\nscenarios: [{name: it, input: hi}]"
+    (outcome,) = run_app(scenario, files).values()
+    error = str(outcome.observed.error)
+    root = "workspace/src" if file.startswith("src") else "workspace"
+    assert f"'parts' is in {root}: PYTHONPATH={root}, or" in error
+    assert "pip install" not in error
+
+
 def test_http_stubs_answer_what_an_import_requests(run_app: RunApp) -> None:
     found = run_app(
         """
@@ -216,10 +245,36 @@ def test_a_file_of_variables_is_not_read_and_others_are(run_app: RunApp) -> None
 
 
 @pytest.mark.parametrize(
+    "read",
+    ["open(path).read()", "io.open(str(path), 'r').read()", "path.read_text()", "path.read_bytes().decode()"],
+)
+def test_a_file_of_variables_is_empty_for_the_app(run_app: RunApp, read: str) -> None:
+    app = f"""
+        import io
+        from pathlib import Path
+
+        path = Path(__file__).with_name(".env")
+        at_import = {read}
+
+        def agent(input):
+            other = path.with_name("new")
+            other.write_text("written")
+            return [at_import, {read}, open(other).read()]
+    """
+    files = {"app.py": app, ".env": "OPENAI_API_KEY=real\n"}
+    scenarios = (
+        "manifest: app.py:agent\nscenarios: [{name: it, input: hi, expect: {output: ['', '', written]}}]"
+    )
+    assert run_app(scenarios, files)["it"].passed
+
+
+FLOW = "version: '1.0'\nnodes: [{id: a, handler: h}]\nstart_at: a\nend_at: [a]\nedges: []\n"
+
+
+@pytest.mark.parametrize(
     "key", ["config: {tags: [a]}", "context: {}", "store: [{namespace: [a], key: b, value: {}}]"]
 )
 def test_a_key_of_apps_is_an_error_elsewhere(run_app: RunApp, key: str) -> None:
-    flow = "version: '1.0'\nnodes: [{id: a, handler: h}]\nstart_at: a\nend_at: [a]\nedges: []\n"
     lines = [
         "manifest: flow.yaml",
         "scenarios:",
@@ -227,5 +282,39 @@ def test_a_key_of_apps_is_an_error_elsewhere(run_app: RunApp, key: str) -> None:
         f"    {key}",
         "    handlers: {h: {return: {}}}",
     ]
-    (outcome,) = run_app("\n".join(lines), {"flow.yaml": flow}).values()
+    (outcome,) = run_app("\n".join(lines), {"flow.yaml": FLOW}).values()
     assert f"'{key.partition(':')[0]}' is of LangGraph apps" in error_of(outcome)
+
+
+def test_an_input_may_be_a_list_for_an_app_only(run_app: RunApp) -> None:
+    found = run_app(
+        """
+        manifest: app.py:agent
+        defaults: {input: [{role: user, content: hi}, {role: ai, content: yes?}]}
+        scenarios:
+          - {name: a callable, expect: {output: [hi, yes?]}}
+          - {name: an entrypoint, manifest: "app.py:work", expect: {output: 2}}
+          - {name: a graph with messages, manifest: "app.py:graph", expect: {output: yes?}}
+          - {name: a flow, manifest: flow.yaml, handlers: {h: {return: {}}}}
+        """,
+        {
+            "flow.yaml": FLOW,
+            "app.py": """
+                from langgraph.func import entrypoint
+                from langgraph.graph import START, MessagesState, StateGraph
+
+                def agent(messages):
+                    return [each["content"] for each in messages]
+
+                @entrypoint()
+                def work(messages):
+                    return len(messages)
+
+                graph = StateGraph(MessagesState)
+                graph.add_node("node", lambda state: {})
+                graph.add_edge(START, "node")
+            """,
+        },
+    )
+    assert [name for name, one in found.items() if not one.passed] == ["a flow"]
+    assert ":4:19: input: expected text or a mapping, found a list" in error_of(found["a flow"])

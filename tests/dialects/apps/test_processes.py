@@ -3,10 +3,13 @@
 import os
 import subprocess
 import sys
+import warnings
 from pathlib import Path
 
 import pytest
+from click.testing import CliRunner
 
+from harness.cli.main import cli
 from harness.dialects.load import load_graph
 from harness.dialects.request import LoadRequest
 from harness.scenario import app_process
@@ -134,3 +137,53 @@ def test_a_system_that_cannot_fork_is_told(run_app: RunApp, monkeypatch: pytest.
     assert outcome.passed
     assert app_process.CANNOT_FORK in outcome.observed.warnings
     assert type(os.environ).__name__ == "_Environ"
+
+
+WARNING = """
+    import warnings
+    {first}
+    warnings.warn("at import")
+    def agent(input):
+        warnings.warn("in the run")
+        return input
+"""
+
+
+@pytest.mark.parametrize(("first", "verdict"), [("", "passed"), ("warnings.simplefilter('error')", "error")])
+def test_a_warning_of_an_app_is_an_error_only_if_the_app_says_so(
+    run_app: RunApp, first: str, verdict: str
+) -> None:
+    scenario = "manifest: app.py:agent\nscenarios: [{name: it, input: hi}]"
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        (outcome,) = run_app(scenario, {"app.py": WARNING.format(first=first)}).values()
+    assert outcome.verdict == verdict
+
+
+def test_each_app_is_checked_in_a_process_of_its_own(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    for app, name in (("one", "first"), ("two", "second")):
+        (tmp_path / app / "agent").mkdir(parents=True)
+        (tmp_path / app / "agent" / "__init__.py").write_text("")
+        (tmp_path / app / "agent" / "parts.py").write_text(f"def {name}(state): return state\n")
+        (tmp_path / app / "agent" / "graph.py").write_text(
+            f"from agent.parts import {name}\nfrom langgraph.graph import START, StateGraph\n"
+            f"graph = StateGraph(dict)\ngraph.add_node({name})\ngraph.add_edge(START, '{name}')\n"
+        )
+        (tmp_path / app / "langgraph.json").write_text(
+            '{"dependencies": ["."], "graphs": {"agent": "./agent/graph.py:graph"}}'
+        )
+        (tmp_path / f"{app}.scenario.yaml").write_text(
+            f"harness: 1\nmanifest: {app}\nscenarios:\n"
+            f"  - {{name: right, input: {{}}, expect: {{path: [{name}]}}}}\n"
+            f"  - {{name: wrong, input: {{}}, expect: {{path: [third]}}}}\n"
+        )
+    (tmp_path / "dies.py").write_text("import os\nos._exit(3)\n")
+    (tmp_path / "dies.scenario.yaml").write_text(
+        "harness: 1\nmanifest: dies.py:agent\nscenarios: [{name: it, input: x, expect: {output: x}}]\n"
+    )
+    monkeypatch.chdir(tmp_path)
+    found = CliRunner().invoke(cli, ["validate", ".", "--imports"], prog_name="harness").stdout
+    assert "3 errors" in found
+    assert "known: first\n" in found
+    assert "known: second\n" in found
+    assert "dies.scenario.yaml:1:1: error: the process that ran this scenario left with 3" in found

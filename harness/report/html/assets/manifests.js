@@ -73,7 +73,7 @@ function manifestView(manifest) {
       "div",
       {class: "panes"},
       coveragePane(manifest),
-      el("div", {}, missingPane(manifest), nodesOfManifestPane(manifest)),
+      el("div", {}, missingPane(manifest), dynamicPane(manifest), nodesOfManifestPane(manifest)),
     ),
   ];
 }
@@ -110,22 +110,39 @@ function coveragePane(manifest) {
   return pane;
 }
 
-// Lists the parts that no scenario took. An edge with untaken branches is listed by its branches only.
-function missingPane(manifest) {
-  const [nodes, edges, branches] = PARTS.map((part) => manifest.coverage[part].missing);
+// The parts of a kind, "missing" or "dynamic". An edge with such branches is listed by its branches only.
+function partRows(manifest, which) {
+  const [nodes, edges, branches] = PARTS.map((part) => manifest.coverage[part][which]);
   const plain = edges.filter(
     ([source, target]) => !branches.some((branch) => branch.startsWith(`${source} -> ${target} [`)),
   );
-  const rows = [
+  return [
     ...nodes.map((name) => ["node", name, name]),
     ...plain.map((edge) => ["edge", edge.join(" -> "), edge[0]]),
     ...branches.map((name) => ["branch", name, name.split(" -> ")[0]]),
   ];
-  const pane = el(
-    "section",
-    {class: "card", "aria-label": "Not taken"},
-    el("h3", {}, rows.length ? "Not taken by any scenario" : "Every node, edge and branch was taken"),
-  );
+}
+
+// Lists the parts that no scenario took.
+function missingPane(manifest) {
+  const rows = partRows(manifest, "missing");
+  const title = rows.length ? "Not taken by any scenario" : "Every node, edge and branch was taken";
+  return partsPane(manifest, "Not taken", title, rows);
+}
+
+// Lists the parts that the picture of the graph lacks, and that runs reached.
+function dynamicPane(manifest) {
+  const rows = partRows(manifest, "dynamic");
+  const title = "Dynamic: reached by runs, not in the picture of the graph";
+  return rows.length ? partsPane(manifest, "Dynamic", title, rows) : "";
+}
+
+function partsPane(manifest, label, title, rows) {
+  const table = rows.length ? [partsTable(manifest, rows)] : [];
+  return el("section", {class: "card", "aria-label": label}, el("h3", {}, title), ...table);
+}
+
+function partsTable(manifest, rows) {
   const shownRows = rows.map(([kind, name, node]) =>
     lightens(
       el(
@@ -138,18 +155,10 @@ function missingPane(manifest) {
       node,
     ),
   );
-  if (rows.length)
-    pane.append(
-      el(
-        "table",
-        {},
-        el(
-          "thead",
-          {},
-          el("tr", {}, ...["part", "what", "where"].map((each) => el("th", {scope: "col"}, each))),
-        ),
-        el("tbody", {}, ...someOf(shownRows, 300, "row")),
-      ),
-    );
-  return pane;
+  return el(
+    "table",
+    {},
+    el("thead", {}, el("tr", {}, ...["part", "what", "where"].map((each) => el("th", {scope: "col"}, each)))),
+    el("tbody", {}, ...someOf(shownRows, 300, "row")),
+  );
 }
