@@ -308,7 +308,7 @@ def _serve_runs(
             reading, writing = os.pipe()
             child = os.fork()
             if not child:
-                signal.signal(signal.SIGINT, signal.default_int_handler)
+                signal.signal(signal.SIGINT, _left_to_parent)  # not ignored, as programs it starts would be
                 imported = partial(_tell_imports, writing, frozenset(sys.modules))
                 _send_outcomes(connection, partial(make, given, its_settings, numbers), at_end=imported)
             os.close(writing)
@@ -323,6 +323,10 @@ def _serve_runs(
         traceback.print_exc()
     finally:
         os._exit(0)
+
+
+def _left_to_parent(_signal: int, _frame: object) -> None:
+    """Do nothing: after Ctrl-C, the command lets this run end, or kills it."""
 
 
 def _import_app(scenario: Scenario, settings: Settings) -> dict[Path, Stamp | None] | None:

@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from harness.matchers.json_schema import schema_errors
-from harness.matchers.regex import searcher
+from harness.matchers.regex import last_part_matches, searcher
 from harness.matchers.value import matches
 
 CATASTROPHIC = ["(a+)+$", "^(a|a)*$", "(a|aa)+$", "^(([a-z])+.)+[A-Z]([a-z])+$", r"(\w+\s?)+:$"]
@@ -75,3 +75,20 @@ def test_patterns_of_property_names_are_searched_in_linear_time_too() -> None:
         f"Additional properties are not allowed ('{name}' was unexpected)",
         "['aa!']: 1 is not of type 'string'",
     ]
+
+
+@pytest.mark.parametrize(
+    ("pattern", "name", "fits"),
+    [
+        ("model", "tools/searcher/model", True),
+        ("tools/model", "tools/searcher/model", True),
+        ("tools/searcher/model", "tools/searcher/model", True),
+        ("tools/*", "tools/searcher/model", True),
+        ("searcher/model", "tools/searcher/model", False),
+        ("tools/searcher", "tools/searcher/model", False),
+        ("tools/model", "model", False),
+        ("tools/model", "tools/model", True),
+    ],
+)
+def test_a_pattern_may_leave_out_parts_of_a_name_before_the_last(pattern: str, name: str, fits: bool) -> None:
+    assert last_part_matches(pattern, name) is fits

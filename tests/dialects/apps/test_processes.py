@@ -1,10 +1,12 @@
 """Each run of an app begins right after the app's import, in a process of its own."""
 
 import os
+import signal
 import subprocess
 import sys
 import warnings
 from pathlib import Path
+from typing import Any
 
 import pytest
 from click.testing import CliRunner
@@ -48,6 +50,35 @@ def test_a_command_leaves_no_process_behind(tmp_path: Path) -> None:
         assert run.wait() == 0
         with pytest.raises(ProcessLookupError):
             os.killpg(run.pid, 0)
+
+
+def test_after_ctrl_c_the_run_of_an_app_ends_and_the_rest_is_not_run(tmp_path: Path) -> None:
+    (tmp_path / "app.py").write_text(
+        """\
+from pathlib import Path
+def agent(input):
+    Path("started").touch()
+    while not Path("signalled").exists():
+        pass
+    return "done"
+""",
+        encoding="utf-8",
+    )
+    (tmp_path / "app.scenario.yaml").write_text(
+        "harness: 1\nmanifest: app.py:agent\n"
+        "scenarios: [{name: one, input: hi, expect: {output: done}}, {name: two, input: hi}]\n",
+        encoding="utf-8",
+    )
+    command = [sys.executable, "-c", "from harness.cli.entry import main; main()", "run", "."]
+    options: Any = {"cwd": tmp_path, "start_new_session": True, "stdout": subprocess.PIPE, "text": True}
+    with subprocess.Popen(command, **options) as run:
+        while not (tmp_path / "started").exists():
+            assert run.poll() is None
+        os.killpg(run.pid, signal.SIGINT)
+        (tmp_path / "signalled").touch()
+        said, _ = run.communicate()
+    assert "passed  0 s  app.scenario.yaml::one" in said
+    assert "interrupted after 1 of 2 runs" in said
 
 
 def test_two_apps_may_have_modules_of_one_name(run_app: RunApp) -> None:
