@@ -21,6 +21,10 @@ def _number(written: re.Match[str]) -> str:
     return repr(float(written[0]))
 
 
+def _rounded(written: re.Match[str]) -> str:
+    return repr(float(f"{float(written[0]):.12g}"))
+
+
 RULES: tuple[tuple[str, str | Callable[[re.Match[str]], str], str], ...] = (
     (r'("(?:wall|wall_s|real_seconds)": ?)[0-9.e+-]+', r"\g<1>0", "real seconds, in JSON"),
     (r'(<test(?:suite|case)\b[^>]*? time=")[0-9.]+(?=")', r"\g<1>0", "real seconds, in junit.xml"),
@@ -43,6 +47,11 @@ RULES: tuple[tuple[str, str | Callable[[re.Match[str]], str], str], ...] = (
         r'(?<=": )(?:0\.0000\d+|[0-9.]+e-\d+)|(?<=":)(?:0\.0000\d+|[0-9.]+e-\d+)',
         _number,
         "small numbers, which the two writers of JSON write differently: 1.95e-06, 1.95e-6",
+    ),
+    (
+        r"(?<![\w.])-?\d+\.\d{13,}(?![\w.])",
+        _rounded,
+        "the last digits of a float, which differ between processors",
     ),
     (re.escape(f'"{__version__}"'), '"VERSION"', "the version of the harness, in JSON"),
     (rf"(?<=harness ){re.escape(__version__)}$", "VERSION", "the version of the harness"),
