@@ -24,7 +24,7 @@ from harness.engine.native_visits import Visits, observed
 from harness.engine.pauses import Question, Replay
 from harness.engine.scheduler import People
 from harness.engine.too_many_steps import with_last_steps
-from harness.engine.versions import command_to_resume, interrupt_id
+from harness.engine.versions import command_to_resume, has_context, interrupt_id
 from harness.graph.model import State
 from harness.graph.native import NativeGraph, PlainState
 
@@ -83,7 +83,8 @@ class NativeScheduler:
             "output_keys": compiled.stream_channels_asis,
         }
         # LangGraph Server passes an empty context to a graph with a schema for it.
-        if given.context is not None or getattr(compiled, "context_schema", None) is not None:
+        has_schema = getattr(compiled, "context_schema", None) is not None
+        if has_context() and (given.context is not None or has_schema):
             self._options["context"] = copy.deepcopy(given.context or {})
         self._stored = False
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import copy
 import importlib
 import importlib.util
 import inspect
@@ -11,11 +12,13 @@ import re
 import sys
 from collections.abc import Awaitable, Callable, Iterator, Mapping
 from contextlib import contextmanager
+from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from types import ModuleType
 from typing import Any, Final, TypedDict
 
 from harness.dialects.langgraph.target import Target, module_name
+from harness.engine.versions import CONTEXT_FLOORS, too_old
 from harness.errors import ManifestError, Problem, Span, WorldError
 from harness.graph.native import Invocation
 from harness.source.display import did_you_mean
@@ -128,10 +131,9 @@ def import_error(target: Target, error: BaseException, named_at: Span | None) ->
     chain = " > ".join(dict.fromkeys(f"{each['file']}:{each['line']}" for each in frames))
     why, hint = error_line(error), ""
     if isinstance(error, ModuleNotFoundError) and error.name:
-        package = error.name.partition(".")[0]
-        why = f"there is no module '{error.name}'"
-        packages = package.replace("_", "-")
-        hint = f"install what the app requires, such as: pip install {packages}"
+        package = error.name.partition(".")[0].replace("_", "-")
+        why = f"there is no module '{error.name}'" + _in_installed(package)
+        hint = f"install what the app requires, such as: pip install {package}"
     elif (refused := _refused(error)) is not None:
         why, hint = (
             f"it reaches for the network: {str(refused).splitlines()[0]}",
@@ -145,6 +147,14 @@ def import_error(target: Target, error: BaseException, named_at: Span | None) ->
     text = f"{target.shown} cannot be imported: {why}" + (f" ({chain})" if chain else "")
     at = Span(frames[-1]["file"], frames[-1]["line"], 1) if frames else named_at
     return ManifestError(Problem("import", text, at, hint))
+
+
+def _in_installed(package: str) -> str:
+    """Return the version that a missing module is not in, if its package is installed."""
+    try:
+        return f" in {package} {version(package)}"
+    except PackageNotFoundError:
+        return ""
 
 
 def _refused(error: BaseException | None) -> BaseException | None:
@@ -181,8 +191,9 @@ def graph_of(
     """
     made = found
     if callable(found) and not _is_graph(found) and is_factory(found, declared=declared):
+        arguments = _factory_arguments(found, invocation, named_at)
         try:
-            made = _wait(found(**_factory_arguments(found, invocation)))
+            made = _wait(found(**arguments))
         except (KeyboardInterrupt, GeneratorExit):
             raise
         except BaseException as error:
@@ -232,7 +243,9 @@ def _given_to_factory(parameter: inspect.Parameter) -> str:
     return "config" if parameter.name == "config" or "RunnableConfig" in annotation else ""
 
 
-def _factory_arguments(found: Callable[..., Any], invocation: Invocation) -> dict[str, Any]:
+def _factory_arguments(
+    found: Callable[..., Any], invocation: Invocation, named_at: Span | None
+) -> dict[str, Any]:
     """Return the arguments of a function that makes a graph: parameters with defaults of their own keep these."""
     config = {"configurable": {}, **invocation.config}
     given: dict[str, Any] = {}
@@ -241,6 +254,8 @@ def _factory_arguments(found: Callable[..., Any], invocation: Invocation) -> dic
             continue
         what = _given_to_factory(each)
         if what == "runtime":
+            if text := too_old(CONTEXT_FLOORS, "a function that makes a graph from the runtime"):
+                raise ManifestError(Problem("too-old", text, named_at))
             from langgraph.runtime import Runtime
 
             given[each.name] = Runtime(context=invocation.context)
@@ -269,13 +284,6 @@ async def _awaited(work: Awaitable[Any]) -> Any:
     return await work
 
 
-def default_recursion_limit() -> int:
-    """Return LangGraph's limit of steps where nobody sets one; 25 in versions before 1.0."""
-    from langgraph._internal import _config
-
-    return int(getattr(_config, "DEFAULT_RECURSION_LIMIT", 25))
-
-
 class Called(TypedDict, total=False):
     """The state of an agent that is a callable."""
 
@@ -283,11 +291,10 @@ class Called(TypedDict, total=False):
     output: Any
 
 
-def graph_of_callable(agent: Any, name: str) -> Any:
+def graph_of_callable(agent: Any, name: str, context: Mapping[str, Any]) -> Any:
     """Return a graph of one node, which calls an agent with the input: `output` is what it returns."""
     from langchain_core.runnables import RunnableConfig
     from langgraph.graph import END, START, StateGraph
-    from langgraph.runtime import Runtime
 
     function = agent if callable(agent) else agent.ainvoke
     wanted = inspect.signature(function).parameters
@@ -295,28 +302,26 @@ def graph_of_callable(agent: Any, name: str) -> Any:
         getattr(function, "__call__", None)  # noqa: B004
     )
 
-    def arguments(
-        state: Called, config: RunnableConfig, runtime: Runtime[Any]
-    ) -> tuple[list[Any], dict[str, Any]]:
+    def arguments(state: Called, config: RunnableConfig) -> tuple[list[Any], dict[str, Any]]:
         given = {
             "config": config,
-            "context": runtime.context,
+            "context": copy.deepcopy(dict(context)),
             "thread_id": config["configurable"].get("thread_id"),
         }
         named = {key: value for key, value in given.items() if key in wanted}
         return ([state.get("input")] if len(wanted) > len(named) else []), named
 
-    async def call_async(state: Called, config: RunnableConfig, runtime: Runtime[Any]) -> Called:
-        positional, named = arguments(state, config, runtime)
+    async def call_async(state: Called, config: RunnableConfig) -> Called:
+        positional, named = arguments(state, config)
         return {"output": await function(*positional, **named)}
 
-    def call(state: Called, config: RunnableConfig, runtime: Runtime[Any]) -> Called:
-        positional, named = arguments(state, config, runtime)
+    def call(state: Called, config: RunnableConfig) -> Called:
+        positional, named = arguments(state, config)
         return {"output": function(*positional, **named)}
 
     for each in (call_async, call):  # LangGraph reads the hints, which are texts here
-        each.__annotations__ = {"state": Called, "config": RunnableConfig, "runtime": Runtime}
-    builder: Any = StateGraph(Called, context_schema=dict)
+        each.__annotations__ = {"state": Called, "config": RunnableConfig}
+    builder: Any = StateGraph(Called)
     builder.add_node(name, call_async if is_async else call)
     builder.add_edge(START, name)
     builder.add_edge(name, END)

@@ -96,12 +96,9 @@ def response_json(reply: Reply, body: Json) -> Json:
     """Return the completion: see `WireFormat.response_json`."""
     from openai.types import chat
     from openai.types.chat.chat_completion import Choice
-    from openai.types.chat.chat_completion_message_function_tool_call import Function
 
-    calls = [
-        chat.ChatCompletionMessageFunctionToolCall(
-            id=call.id, type="function", function=Function(name=call.name, arguments=call.arguments)
-        )
+    calls = [  # as data: the class has another name in older versions
+        {"id": call.id, "type": "function", "function": {"name": call.name, "arguments": call.arguments}}
         for call in reply.calls
     ]
     content = reply.text or None if calls else reply.text
