@@ -11,6 +11,7 @@ NEEDS: Final = {
     "deep_agent": ("deepagents>=0.7", "create_deep_agent takes a middleware that it has by default"),
     "functional": ("langgraph>=0.5", "@task takes a retry_policy"),
     "map_reduce": ("langgraph>=0.5", "a node has the name of a key of the state"),
+    "mcp": ("mcp>=1.9", "its nodes use the SDK of MCP"),
     "memory": ("langgraph>=0.6", "Runtime, and its context"),
     "rag": ("langgraph>=0.5", "a node has the name of a key of the state"),
     "router": ("langgraph>=0.5", "a node has the name of a key of the state"),
