@@ -56,7 +56,7 @@ on-%: $(VENV)-%/.installed
 
 .PRECIOUS: $(VENV)-%/.installed
 $(VENV)-%/.installed: constraints-%.txt pyproject.toml
-	$(PYTHON) -m venv $(VENV)-$*
+	$(PYTHON) -m venv --clear $(VENV)-$*
 	$(VENV)-$*/bin/python -m pip install --quiet --requirement $< --editable .
 	touch $@
 

@@ -13,6 +13,7 @@ from collections.abc import AsyncIterator, Callable, Mapping
 from contextlib import asynccontextmanager
 from contextvars import ContextVar, copy_context
 from functools import cache, partial, wraps
+from importlib.metadata import version
 from importlib.util import find_spec
 from types import ModuleType
 from typing import Any, Final
@@ -42,7 +43,7 @@ def wrap_mcp() -> None:
     """Replace the functions of the SDK that open transports, once in a process."""
     if find_spec("mcp") is None:
         return
-    is_first = find_spec("mcp_types") is None  # version 1 of the SDK
+    is_first = version("mcp").startswith("1.")
     for function, (module, transport, values) in _TRANSPORTS.items():
         when_imported(module, partial(_replace, function, transport, values if is_first else 2))
     when_imported("langchain_mcp_adapters.client", _wrap_adapters)
