@@ -9,6 +9,7 @@ import importlib
 from collections.abc import Mapping
 from functools import cache
 from importlib.metadata import version
+from inspect import signature
 from typing import Any, Final
 
 FLOORS: Final = {"langgraph": "0.3.34", "langchain-core": "0.3.70"}
@@ -48,9 +49,26 @@ def has_context() -> bool:
     return not too_old(CONTEXT_FLOORS, "")
 
 
+RUN_TASK: Final = ("run_with_retry", "arun_with_retry")
+"""The functions through which LangGraph runs every task, in code that blocks and in a loop. Neither is public."""
+
+
 def runner() -> Any:
-    """Return the module through whose functions LangGraph runs tasks."""
-    return _since_0_6("langgraph.pregel._runner", "langgraph.pregel.runner")
+    """Return the module through whose functions `RUN_TASK` LangGraph runs tasks; None if it has none that we know."""
+    try:
+        module = _since_0_6("langgraph.pregel._runner", "langgraph.pregel.runner")
+        first = {next(iter(signature(getattr(module, name)).parameters)) for name in RUN_TASK}
+    except (ImportError, AttributeError):
+        return None
+    return module if first == {"task"} else None
+
+
+def unknown_runner() -> str:
+    """Return the warning that this version of LangGraph runs tasks in a way that is not known."""
+    return (
+        f"langgraph {_installed('langgraph')} is newer than this version of the harness knows: "
+        "which node runs, and which node makes a call, is not observed"
+    )
 
 
 def default_recursion_limit() -> int:

@@ -1,8 +1,8 @@
 """A client session of the MCP Python SDK.
 
 It works with `mcp` 1.30 and 2.x alike (in memory, for apps, from 1.10 on), as do `connect`, which opens connections,
-`build`, which builds servers, and `wire`, which has the names that differ between versions. Their interfaces are plain
-data in the wire spelling of the protocol, so that no other module depends on a version of the SDK.
+`build`, which builds servers, and `wire`, which has the names that differ between versions. Their interfaces are
+plain data in the wire spelling of the protocol, so that no other module depends on a version of the SDK.
 
 The loop may be in virtual time. Its clock stops while an external server answers, and runs in real time while a
 connection is closed.
