@@ -138,7 +138,8 @@ class NativeScheduler:
                 if can_observe():
                     await self._stream(given)
                 else:  # the calls of all nodes belong to the graph
-                    run.warn(unknown_runner())
+                    if self._visits.invocation == 1:
+                        run.warn(unknown_runner())
                     whole = Effect(node="", name=self._graph.name)
                     await within_effect(lambda: self._stream(given), whole, sleep=self._visits.sleep)
         except Exception as error:
