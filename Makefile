@@ -11,7 +11,7 @@ AXE := tests/report/html/node_modules/axe-core/axe.min.js
 # The tests start many processes, which start faster with compiled modules.
 unexport PYTHONDONTWRITEBYTECODE
 
-.PHONY: scenarios test check lint types unit quick fuzz bench clean
+.PHONY: scenarios test check lint types unit quick oldest fuzz bench clean
 
 scenarios: $(INSTALLED)
 	$(BIN)/pytest scenarios/
@@ -46,6 +46,20 @@ quick: $(INSTALLED)
 SLOW := cli docs draw evolution fuzz gate isolation recording secrets selection serve statistics variants world
 QUICK := $(filter-out $(SLOW),$(notdir $(patsubst %/,%,$(wildcard tests/*/)))) test_imports.py
 
+# Apps on old versions of LangGraph, each in an environment of its own: the lowest versions that pyproject.toml allows,
+# and the oldest 1.x. `make test` has the newest. What a version lacks is skipped, with the reason; old libraries warn
+# of each other.
+oldest: on-oldest on-langgraph-1.0
+
+on-%: $(VENV)-%/.installed
+	$(VENV)-$*/bin/python -m pytest -q -W ignore -p tests.versions scenarios/langgraph tests/dialects/apps
+
+.PRECIOUS: $(VENV)-%/.installed
+$(VENV)-%/.installed: constraints-%.txt pyproject.toml
+	$(PYTHON) -m venv --clear $(VENV)-$*
+	$(VENV)-$*/bin/python -m pip install --quiet --requirement $< --editable .
+	touch $@
+
 # Fuzzing with many seeds, and properties with many new examples; `make unit` runs the same small sample each time.
 # `make fuzz HARNESS_FUZZ=5000` sets the number of seeds.
 HARNESS_FUZZ ?= 1000
@@ -63,4 +77,4 @@ $(INSTALLED): pyproject.toml constraints.txt
 	touch $@
 
 clean:
-	rm -rf $(VENV) .pytest_cache .mypy_cache .ruff_cache .hypothesis build *.egg-info
+	rm -rf $(VENV) $(VENV)-* .pytest_cache .mypy_cache .ruff_cache .hypothesis build *.egg-info

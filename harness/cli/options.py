@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 from collections.abc import Callable
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Final, TypeVar
+from typing import TYPE_CHECKING, Any, Final
 
 import click
 
@@ -16,19 +16,17 @@ from harness.settings import RecordMode, parse_variables
 if TYPE_CHECKING:
     from harness.selection.keywords import Shard
 
-T = TypeVar("T")
-
 PATH: Final = click.Path(path_type=Path)
 Decorator = Callable[[Callable[..., Any]], Callable[..., Any]]
 
 
-class Parsed(click.ParamType[T]):
+class Parsed(click.ParamType):  # type: ignore[type-arg]  # older versions of click have no argument here
     """A parameter type whose values are parsed by a function; its ValueErrors become usage errors."""
 
-    def __init__(self, name: str, parse: Callable[[str], T]) -> None:
+    def __init__(self, name: str, parse: Callable[[str], Any]) -> None:
         self.name, self._parse = name, parse
 
-    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> T:
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
         try:
             return self._parse(value)
         except ValueError as error:

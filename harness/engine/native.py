@@ -20,13 +20,21 @@ from langsmith import tracing_context
 from harness.engine.context import RunContext
 from harness.engine.native_models import wrap_models
 from harness.engine.native_tools import wrap_tools
-from harness.engine.native_visits import Visits, observed
+from harness.engine.native_visits import Visits, can_observe, observed
 from harness.engine.pauses import Question, Replay
 from harness.engine.scheduler import People
 from harness.engine.too_many_steps import with_last_steps
-from harness.engine.versions import SAVED_AT_PAUSES, command_to_resume, interrupt_id
+from harness.engine.versions import (
+    SAVED_AT_PAUSES,
+    command_to_resume,
+    has_context,
+    interrupt_id,
+    unknown_runner,
+)
+from harness.graph.effects import Effect
 from harness.graph.model import State
 from harness.graph.native import NativeGraph, PlainState
+from harness.interception.real_effects import within_effect
 
 BREAKPOINT: Final = "breakpoint"
 """The id of the question for a static breakpoint. Interrupts have LangGraph's ids."""
@@ -84,7 +92,8 @@ class NativeScheduler:
             "configurable": configurable,
         }
         # LangGraph Server passes an empty context to a graph with a schema for it.
-        if given.context is not None or getattr(compiled, "context_schema", None) is not None:
+        has_schema = getattr(compiled, "context_schema", None) is not None
+        if has_context() and (given.context is not None or has_schema):
             self._options["context"] = copy.deepcopy(given.context or {})
         self._stored = False
 
@@ -130,15 +139,24 @@ class NativeScheduler:
         self._visits.begin_invocation()
         self.pending.clear()
         run.failure = None
-        last: Any = None
+        may_pause = self._graph.has_breakpoints or not can_observe()
         try:
             with observed(self._visits), tracing_context(enabled=False):
-                async for last in self._compiled.astream(given, self._config, **self._options):
-                    self.state = _without_interrupts(last)
+                if can_observe():
+                    await self._stream(given)
+                else:  # the calls of all nodes belong to the graph
+                    if self._visits.invocation == 1:
+                        run.warn(unknown_runner())
+                    whole = Effect(node="", name=self._graph.name)
+                    await within_effect(lambda: self._stream(given), whole, sleep=self._visits.sleep)
         except Exception as error:
             raise with_last_steps(error, run, self._visits.supersteps()) from None
-        if self._visits.paused or self._visits.stopped or self._graph.has_breakpoints:
+        if self._visits.paused or self._visits.stopped or may_pause:
             await self._find_questions()
+
+    async def _stream(self, given: Any) -> None:
+        async for last in self._compiled.astream(given, self._config, **self._options):
+            self.state = _without_interrupts(last)
 
     async def _find_questions(self) -> None:
         found = await self._compiled.aget_state(self._config)

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from functools import cache, wraps
+from types import ModuleType
 from typing import Any
 
 from langchain_core.tools import BaseTool
@@ -16,6 +17,7 @@ from langchain_core.tools import BaseTool
 from harness.engine.native_visits import active_visits, current_node
 from harness.graph.effects import ToolCall
 from harness.graph.to_json import to_json
+from harness.time.rebinding import when_imported
 
 
 @cache
@@ -53,16 +55,18 @@ def _record_refusals() -> None:
             raise
 
     BaseTool._parse_input = parsed  # type: ignore[method-assign]
-    try:
-        from langgraph.prebuilt import ToolNode
+    for module in ("langgraph.prebuilt.tool_node", "langchain.tools.tool_node"):
+        when_imported(module, _record_unknown_tools)
 
-        validate = ToolNode._validate_tool_call
-    except (
-        ImportError,
-        AttributeError,
-    ):  # another version of langgraph-prebuilt, which the app cannot use either
-        return
 
+def _record_unknown_tools(module: ModuleType) -> None:
+    """Record the calls of tools that a node for tools does not have. LangChain 1.0 has such a node of its own."""
+    for node in (getattr(module, name, None) for name in ("ToolNode", "_ToolNode")):
+        if node is not None and node.__module__ == module.__name__ and hasattr(node, "_validate_tool_call"):
+            node._validate_tool_call = _validated(node._validate_tool_call)
+
+
+def _validated(validate: Callable[..., Any]) -> Callable[..., Any]:
     @wraps(validate)
     def validated(self: Any, call: Any) -> Any:
         message = validate(self, call)
@@ -71,7 +75,7 @@ def _record_refusals() -> None:
             _refuse(effect, ValueError(message.content))
         return message
 
-    ToolNode._validate_tool_call = validated  # type: ignore[method-assign]
+    return validated
 
 
 def _refuse(effect: ToolCall, why: Exception) -> None:

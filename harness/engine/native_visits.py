@@ -130,15 +130,22 @@ def current_node() -> str:
 
 @contextmanager
 def observed(visits: Visits) -> Iterator[None]:
-    """Record what LangGraph does inside."""
+    """Record what LangGraph does inside, if `can_observe`."""
     global _active
-    _wrap()
+    if can_observe():
+        _wrap()
     before, _active = _active, visits
     try:
         with visits.threads_in_turn():
             yield
     finally:
         _active = before
+
+
+@cache
+def can_observe() -> bool:
+    """True if this version of LangGraph runs tasks in a way that is known."""
+    return runner() is not None
 
 
 @cache

@@ -6,6 +6,7 @@ import dataclasses
 import json
 import math
 import re
+from asyncio import CancelledError
 from collections.abc import Mapping, Sequence, Set
 from enum import Enum
 from typing import Any
@@ -121,11 +122,21 @@ def _own_text(value: Any) -> str:
 
 def error_text(error: BaseException) -> str:
     """Return the message of an error, the same in every rerun: without memory addresses, and not too long."""
+    if isinstance(error, CancelledError):  # it may name tasks and scopes of this process
+        return ""
     try:
-        text = without_addresses(str(error))
+        text = without_addresses(": ".join([str(error), *_reasons(error)]))
     except Exception:  # a user's __str__
         return "(its text cannot be made)"
     return text if len(text) <= LONGEST_ERROR else f"{text[:LONGEST_ERROR]}… ({len(text)} characters)"
+
+
+def _reasons(error: BaseException) -> list[str]:
+    """Return what the errors inside an exception group say: the text of the group names only their number."""
+    if not isinstance(error, BaseExceptionGroup):
+        return []
+    inside = [_reasons(each) or [f"{type(each).__name__}: {each}"] for each in error.exceptions]
+    return list(dict.fromkeys(reason for reasons in inside for reason in reasons))
 
 
 def without_addresses(text: str) -> str:

@@ -331,9 +331,12 @@ def _left_to_parent(_signal: int, _frame: object) -> None:
 
 def _import_app(scenario: Scenario, settings: Settings) -> dict[Path, Stamp | None] | None:
     """Import an app, and return its files. None if that failed, or reached for the network."""
+    from harness.world.mcp.of_apps import wrap_mcp  # with LangGraph, which this process needs
+
     prepare_process()
     request = load_request(scenario, settings)
     start = scenario.now or settings.now or DEFAULT_NOW
+    wrap_mcp()  # before the app has functions of the SDK
     try:
         dialect = dialect_named(scenario.dialect) if scenario.dialect else dialect_of(request.path)
         with clock_readings(start), closed_network() as refused, bundled_data(), seeded_chance(0, "import"):

@@ -23,9 +23,9 @@ from functools import cache
 from types import FrameType, ModuleType
 from typing import Any, Final
 
+from harness.time.anyio_workers import wrap_anyio
 from harness.time.clock import VirtualTimeLoop
 from harness.time.rebinding import HARNESS, PYTHON, origin, rebind, when_imported
-from harness.time.turns import in_turn
 
 _NANO: Final = 10**9
 _BASE_S: Final = 1000.0
@@ -178,7 +178,7 @@ def hold_for_libraries() -> None:
         rebind(module, [("wrap_future", _wrap_future)])
     for module in (asyncio.tasks, asyncio):
         rebind(module, [("run_coroutine_threadsafe", _run_coroutine_threadsafe)])
-    when_imported("anyio._backends._asyncio", _hold_for_anyio)
+    when_imported("anyio._backends._asyncio", wrap_anyio)
 
 
 def _wrap_future(original: Callable[..., asyncio.Future[Any]]) -> Callable[..., asyncio.Future[Any]]:
@@ -216,24 +216,3 @@ def _yielding(loop: VirtualTimeLoop, future: Any, wait: Callable[..., Any]) -> C
             take_back(future)
 
     return yielding
-
-
-def _hold_for_anyio(backend: ModuleType) -> None:
-    asyncio_backend = backend.AsyncIOBackend
-    run = asyncio_backend.run_sync_in_worker_thread.__func__
-
-    async def run_sync_in_worker_thread(cls: Any, func: Any, args: Any, *more: Any, **options: Any) -> Any:
-        loop = asyncio.get_running_loop()
-        if not isinstance(loop, VirtualTimeLoop):
-            return await run(cls, func, args, *more, **options)
-
-        turn = in_turn(func)
-
-        def work(*given: Any) -> Any:
-            with loop.sleepers.holding():
-                return turn(*given)
-
-        with loop.hold():
-            return await run(cls, work, args, *more, **options)
-
-    asyncio_backend.run_sync_in_worker_thread = classmethod(run_sync_in_worker_thread)

@@ -67,10 +67,16 @@ class Turns:
         self._own.number = _LOOP
         self._idents: dict[int, int] = {}
         self._outside: dict[int, Callable[[], bool]] = {}
+        self._expected: set[int] = set()
 
     def number(self) -> int:
         """Return the number of a thread that is about to be started."""
         return next(self._numbers)
+
+    def expect(self, number: int) -> None:
+        """Let nobody have a turn before a thread has queued that is certain to, since it has been given work."""
+        with self._changed:
+            self._expected.add(number)
 
     @property
     def is_member(self) -> bool:
@@ -122,6 +128,7 @@ class Turns:
                     self._wait()
                 self._current = _LOOP
             else:
+                self._expected.discard(number)
                 self._queue.append(number)
                 self._queue.sort()
                 self._sleepers.gone_on()
@@ -173,7 +180,8 @@ class Turns:
         """Wait until the threads that go on have queued, so that their order does not depend on who is faster."""
         began = real.monotonic()
         while not self._closed and real.monotonic() - began < _SETTLED_S:
-            if not self._sleepers.waking and not any(goes_on() for goes_on in self._outside.values()):
+            goes_on = self._expected or any(is_about_to() for is_about_to in self._outside.values())
+            if not self._sleepers.waking and not goes_on:
                 return
             self._changed.wait(POLL_S)
 

@@ -13,12 +13,14 @@ import re
 import sys
 from collections.abc import Awaitable, Callable, Iterator, Mapping
 from contextlib import contextmanager
+from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from types import ModuleType
 from typing import Any, Final
 
 from harness.dialects.langgraph.target import Target, module_name
 from harness.dialects.langgraph.variable_files import hide_variable_files
+from harness.engine.versions import CONTEXT_FLOORS, too_old
 from harness.errors import ManifestError, Problem, Span, WorldError
 from harness.graph.native import Invocation
 from harness.source.display import did_you_mean
@@ -136,12 +138,13 @@ def import_error(target: Target, error: BaseException, named_at: Span | None) ->
     why, hint = error_line(error), ""
     if isinstance(error, ModuleNotFoundError) and error.name:
         package = error.name.partition(".")[0]
-        why = f"there is no module '{error.name}'"
+        installed = package.replace("_", "-")
+        why = f"there is no module '{error.name}'" + _in_installed(installed)
         if beside := _folder_of(package, target):
             shown = shown_path(beside)
             hint = f"'{package}' is in {shown}: PYTHONPATH={shown}, or add it to `dependencies` in langgraph.json"
         else:
-            hint = f"install what the app requires, such as: pip install {package.replace('_', '-')}"
+            hint = f"install what the app requires, such as: pip install {installed}"
     elif (refused := _refused(error)) is not None:
         why, hint = (
             f"it reaches for the network: {str(refused).splitlines()[0]}",
@@ -165,6 +168,14 @@ def _folder_of(package: str, target: Target) -> Path | None:
             if (root / f"{package}.py").is_file() or any((root / package).glob("*.py")):
                 return root
     return None
+
+
+def _in_installed(package: str) -> str:
+    """Return the version that a missing module is not in, if its package is installed."""
+    try:
+        return f" in {package} {version(package)}"
+    except PackageNotFoundError:
+        return ""
 
 
 def _refused(error: BaseException | None) -> BaseException | None:
@@ -201,8 +212,9 @@ def graph_of(
     """
     made = found
     if callable(found) and not _is_graph(found) and is_factory(found, declared=declared):
+        arguments = _factory_arguments(found, invocation, named_at)
         try:
-            made = _wait(found(**_factory_arguments(found, invocation)))
+            made = _wait(found(**arguments))
         except (KeyboardInterrupt, GeneratorExit):
             raise
         except BaseException as error:
@@ -256,7 +268,9 @@ def _given_to_factory(parameter: inspect.Parameter) -> str:
     return "config" if parameter.name == "config" or "RunnableConfig" in annotation else ""
 
 
-def _factory_arguments(found: Callable[..., Any], invocation: Invocation) -> dict[str, Any]:
+def _factory_arguments(
+    found: Callable[..., Any], invocation: Invocation, named_at: Span | None
+) -> dict[str, Any]:
     """Return the arguments of a function that makes a graph: parameters with defaults of their own keep these."""
     config = {"configurable": {}, **invocation.config}
     given: dict[str, Any] = {}
@@ -265,6 +279,8 @@ def _factory_arguments(found: Callable[..., Any], invocation: Invocation) -> dic
             continue
         what = _given_to_factory(each)
         if what == "runtime":
+            if text := too_old(CONTEXT_FLOORS, "a function that makes a graph from the runtime"):
+                raise ManifestError(Problem("too-old", text, named_at))
             from langgraph.runtime import Runtime
 
             given[each.name] = Runtime(context=invocation.context)
@@ -291,10 +307,3 @@ def _in_loop(work: Awaitable[Any]) -> Any:
 
 async def _awaited(work: Awaitable[Any]) -> Any:
     return await work
-
-
-def default_recursion_limit() -> int:
-    """Return LangGraph's limit of steps where nobody sets one; 25 in versions before 1.0."""
-    from langgraph._internal import _config
-
-    return int(getattr(_config, "DEFAULT_RECURSION_LIMIT", 25))

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import copy
 import inspect
+from collections.abc import Mapping
 from typing import Any, TypedDict
 
 
@@ -13,45 +15,42 @@ class Called(TypedDict, total=False):
     output: Any
 
 
-def graph_of_callable(agent: Any, name: str) -> Any:
-    """Return a graph of one node, which calls an agent with the input.
+def graph_of_callable(agent: Any, name: str, context: Mapping[str, Any]) -> Any:
+    """Return a graph of one node, which calls an agent with the input, and the context if it wants it.
 
     `output` is what it returns, or the pieces that it yields.
     """
     from langchain_core.runnables import RunnableConfig
     from langgraph.graph import END, START, StateGraph
-    from langgraph.runtime import Runtime
 
     function = agent if callable(agent) else agent.ainvoke
     wanted = inspect.signature(function).parameters
     is_async = _is_async(function) or _is_async(getattr(function, "__call__", None))  # noqa: B004
 
-    def arguments(
-        state: Called, config: RunnableConfig, runtime: Runtime[Any]
-    ) -> tuple[list[Any], dict[str, Any]]:
+    def arguments(state: Called, config: RunnableConfig) -> tuple[list[Any], dict[str, Any]]:
         given = {
             "config": config,
-            "context": runtime.context,
+            "context": copy.deepcopy(dict(context)),
             "thread_id": config["configurable"].get("thread_id"),
         }
         named = {key: value for key, value in given.items() if key in wanted}
         return ([state.get("input")] if len(wanted) > len(named) else []), named
 
-    async def call_async(state: Called, config: RunnableConfig, runtime: Runtime[Any]) -> Called:
-        positional, named = arguments(state, config, runtime)
+    async def call_async(state: Called, config: RunnableConfig) -> Called:
+        positional, named = arguments(state, config)
         made = function(*positional, **named)
         if inspect.isasyncgen(made):
             return {"output": _whole([piece async for piece in made])}
         return {"output": await made}
 
-    def call(state: Called, config: RunnableConfig, runtime: Runtime[Any]) -> Called:
-        positional, named = arguments(state, config, runtime)
+    def call(state: Called, config: RunnableConfig) -> Called:
+        positional, named = arguments(state, config)
         made = function(*positional, **named)
         return {"output": _whole(list(made)) if inspect.isgenerator(made) else made}
 
     for each in (call_async, call):  # LangGraph reads the hints, which are texts here
-        each.__annotations__ = {"state": Called, "config": RunnableConfig, "runtime": Runtime}
-    builder: Any = StateGraph(Called, context_schema=dict)
+        each.__annotations__ = {"state": Called, "config": RunnableConfig}
+    builder: Any = StateGraph(Called)
     builder.add_node(name, call_async if is_async else call)
     builder.add_edge(START, name)
     builder.add_edge(name, END)

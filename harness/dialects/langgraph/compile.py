@@ -10,7 +10,6 @@ from pathlib import Path
 from typing import Any, Final
 
 from harness.dialects.langgraph.app import (
-    default_recursion_limit,
     enter,
     entered,
     graph_of,
@@ -20,7 +19,7 @@ from harness.dialects.langgraph.callables import graph_of_callable
 from harness.dialects.langgraph.dialect import FILE
 from harness.dialects.langgraph.target import Target, import_folders, is_object, target_at
 from harness.dialects.request import LoadRequest
-from harness.engine.versions import FLOORS, too_old
+from harness.engine.versions import CONTEXT_FLOORS, FLOORS, default_recursion_limit, too_old
 from harness.errors import ManifestError, Problem
 from harness.graph.effects import NAMED_KINDS
 from harness.graph.model import NODE, START, Channel, Edge, Lifecycle, NestedGraph, Node, Vocabulary
@@ -78,7 +77,11 @@ def _load(request: LoadRequest, app: _App, *, as_callable: bool = False) -> Nati
             compiled = graph_of(found, app.target, invocation, request.named_at, declared=declared)
     if compiled is None:
         name = getattr(found, "__name__", None) or type(found).__name__
-        return _described(graph_of_callable(found, name), name, "python", app, request)
+        return _described(
+            graph_of_callable(found, name, invocation.context or {}), name, "python", app, request
+        )
+    if invocation.context is not None and (text := too_old(CONTEXT_FLOORS, "a graph with a context")):
+        raise ManifestError(Problem("too-old", text, request.named_at))
     return _described(compiled, app.name or compiled.get_name(), "langgraph", app, request)
 
 

@@ -35,13 +35,18 @@ _BLOCKS = {
 
 
 def build_server(
-    name: str, tools: Sequence[MCPTool], call: Callable[[str, dict[str, Any]], Awaitable[MCPResult]]
+    name: str,
+    tools: Sequence[MCPTool],
+    call: Callable[[str, dict[str, Any]], Awaitable[MCPResult]],
+    *,
+    forwards: bool = False,
 ) -> Any:
     """Return a low-level server of the SDK that lists `tools` and answers calls of them with `call`.
 
     Arguments are first validated by the tool's input schema; invalid ones get a tool error, an unknown tool a
     protocol error (Source: MCP specification 2025-11-25, Tools, Error Handling). If `call` raises `MCPFailure`, the
-    answer is a protocol error; for any other exception it is a tool error with its text.
+    answer is a protocol error; for any other exception it is a tool error with its text. With `forwards`, every call
+    reaches `call`, which asks a server that checks it.
 
     Raises:
         WorldError: a schema is not a valid JSON Schema.
@@ -50,7 +55,7 @@ def build_server(
     from mcp import types
     from mcp.server.lowlevel import Server
 
-    tool_server = ToolServer(name, tools, call)
+    tool_server = ToolServer(name, tools, call, forwards=forwards)
     if hasattr(Server, "add_request_handler"):  # 2.x
 
         async def on_list(_context: Any, _params: Any) -> Any:

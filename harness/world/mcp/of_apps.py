@@ -13,6 +13,7 @@ from collections.abc import AsyncIterator, Callable, Mapping
 from contextlib import asynccontextmanager
 from contextvars import ContextVar, copy_context
 from functools import cache, partial, wraps
+from importlib.metadata import version
 from importlib.util import find_spec
 from types import ModuleType
 from typing import Any, Final
@@ -20,7 +21,7 @@ from typing import Any, Final
 from harness.engine.native_visits import active_visits, current_node
 from harness.errors import WorldError
 from harness.graph.effects import MCPCall, MCPEndpoint
-from harness.time.rebinding import when_imported
+from harness.time.rebinding import bind_names, when_imported
 from harness.world.mcp.connect import memory_streams
 from harness.world.mcp.fake import build_server
 from harness.world.mcp.tools import MCPResult, MCPTool
@@ -42,19 +43,16 @@ def wrap_mcp() -> None:
     """Replace the functions of the SDK that open transports, once in a process."""
     if find_spec("mcp") is None:
         return
-    is_first = find_spec("mcp_types") is None  # version 1 of the SDK
+    is_first = version("mcp").startswith("1.")
     for function, (module, transport, values) in _TRANSPORTS.items():
         when_imported(module, partial(_replace, function, transport, values if is_first else 2))
     when_imported("langchain_mcp_adapters.client", _wrap_adapters)
 
 
 def _replace(function: str, transport: str, values: int, module: ModuleType) -> None:
-    """Replace a function in its module, and where others have imported it by name."""
+    """Replace a function in its module, and where others have imported it."""
     if original := getattr(module, function, None):
-        replacement = _replaced(original, transport, values)
-        for each in list(sys.modules.values()):
-            if getattr(each, "__dict__", {}).get(function) is original:
-                setattr(each, function, replacement)
+        bind_names({id(original): (original, _replaced(original, transport, values))})
 
 
 def _wrap_adapters(adapters: ModuleType) -> None:
@@ -124,7 +122,7 @@ def _replaced(original: Callable[..., Any], transport: str, values: int) -> Call
             return result
 
         listed = [MCPTool(each.name, each.description, dict(each.schema)) for each in tools]
-        async with memory_streams(build_server(name, listed, call)) as pair:
+        async with memory_streams(build_server(name, listed, call, forwards=True)) as pair:
             yield (*pair, lambda: None) if values == 3 else pair
 
     return client

@@ -1,8 +1,8 @@
 """A client session of the MCP Python SDK.
 
-It works with `mcp` 1.30 and 2.x alike, as do `connect`, which opens connections, `build`, which builds servers, and
-`wire`, which has the names that differ between versions. Their interfaces are plain data in the wire spelling of the
-protocol, so that no other module depends on a version of the SDK.
+It works with `mcp` 1.30 and 2.x alike (in memory, for apps, from 1.10 on), as do `connect`, which opens connections,
+`build`, which builds servers, and `wire`, which has the names that differ between versions. Their interfaces are
+plain data in the wire spelling of the protocol, so that no other module depends on a version of the SDK.
 
 The loop may be in virtual time. Its clock stops while an external server answers, and runs in real time while a
 connection is closed.
@@ -11,6 +11,7 @@ connection is closed.
 from __future__ import annotations
 
 import asyncio
+import inspect
 import re
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterator, Mapping
 from contextlib import (
@@ -31,7 +32,7 @@ from harness.errors import HarnessError
 from harness.secrets import bare_urls
 from harness.time.clock import in_real_time, real_wait
 from harness.world.mcp.tools import MCPFailure, MCPResult, MCPTool, tool_from_wire
-from harness.world.mcp.wire import model_json, protocol_error_type
+from harness.world.mcp.wire import call_with_meta, model_json, protocol_error_type
 
 if TYPE_CHECKING:
     import anyio
@@ -157,8 +158,8 @@ class SDKSession:
         tools: list[MCPTool] = []
         cursor: str | None = None
         while True:
-            params = None if cursor is None else types.PaginatedRequestParams(cursor=cursor)
-            page = model_json(await self._in_time(self._session.list_tools(params=params)))
+            more = {} if cursor is None else {"params": types.PaginatedRequestParams(cursor=cursor)}
+            page = model_json(await self._in_time(self._session.list_tools(**more)))
             tools += [tool_from_wire(tool) for tool in page["tools"]]
             if (cursor := page.get("nextCursor")) is None:
                 return tools
@@ -167,8 +168,13 @@ class SDKSession:
         self, name: str, args: Mapping[str, Any], meta: Mapping[str, Any] | None = None
     ) -> MCPResult:
         """Call a tool: see `MCPSession`. `meta` is sent as the `_meta` of the request."""
-        sent = dict(meta) if meta is not None else None
-        wire = model_json(await self._in_time(self._session.call_tool(name, dict(args), meta=sent)))
+        if meta is None:
+            request = self._session.call_tool(name, dict(args))
+        elif "meta" in inspect.signature(self._session.call_tool).parameters:
+            request = self._session.call_tool(name, dict(args), meta=dict(meta))
+        else:  # before 1.19
+            request = call_with_meta(self._session, name, args, meta)
+        wire = model_json(await self._in_time(request))
         return MCPResult(wire["content"], wire.get("structuredContent"), bool(wire.get("isError", False)))
 
     def end(self) -> None:

@@ -76,13 +76,19 @@ class MCPSession(Protocol):
 class ToolServer:
     """Answers the two requests of a tool server, in wire spelling, for any version of the SDK.
 
-    If `call` raises `MCPFailure`, the answer is a protocol error; any other exception becomes a tool error.
+    If `call` raises `MCPFailure`, the answer is a protocol error; any other exception becomes a tool error. With
+    `forwards`, `call` asks a server that checks the call itself.
     """
 
     def __init__(
-        self, name: str, tools: Sequence[MCPTool], call: Callable[[str, dict[str, Any]], Awaitable[MCPResult]]
+        self,
+        name: str,
+        tools: Sequence[MCPTool],
+        call: Callable[[str, dict[str, Any]], Awaitable[MCPResult]],
+        *,
+        forwards: bool = False,
     ) -> None:
-        self._name = name
+        self._name, self._forwards = name, forwards
         self._tools = {tool.name: tool for tool in tools}
         self._validators = {tool.name: _validator(tool) for tool in tools}
         self._call = call
@@ -98,10 +104,10 @@ class ToolServer:
             MCPFailure: the answer is a protocol error.
         """
         name, args = params["name"], params.get("arguments") or {}
-        if name not in self._tools:
+        if name not in self._tools and not self._forwards:
             hint = did_you_mean(name, self._tools) or "it has no tools"
             raise MCPFailure(f"Unknown tool: {name} of MCP server '{self._name}' ({hint})", INVALID_PARAMS)
-        if refusal := self._refusal(name, args):
+        if not self._forwards and (refusal := self._refusal(name, args)):
             return _text_error(f"Input validation error: {refusal}")
         token = request_meta.set(params.get("_meta") or {})
         try:

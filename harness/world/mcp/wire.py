@@ -85,3 +85,13 @@ def protocol_error(code: int, message: str) -> Exception:
     cls = protocol_error_type()
     error: Exception = getattr(cls, "from_error_data", cls)(types.ErrorData(code=code, message=message))
     return error
+
+
+async def call_with_meta(session: Any, name: str, args: Mapping[str, Any], meta: Mapping[str, Any]) -> Any:
+    """Call a tool with `_meta`, which the client session of the SDK cannot before 1.19."""
+    from mcp import types
+
+    wrapped: Any = types.ClientRequest
+    params = {"name": name, "arguments": dict(args), "_meta": dict(meta)}
+    request = types.CallToolRequest.model_validate({"method": "tools/call", "params": params})
+    return await session.send_request(wrapped(request), types.CallToolResult)

@@ -257,8 +257,8 @@ def _openai_model(address: Address, wanted: ModelRequest, client: Any) -> BaseCh
         root_client=client,
         root_async_client=client,
         cache=False,
-        output_version="v0",
         use_responses_api=False if address.compatible else None,
+        **_known(langchain.ChatOpenAI, output_version="v0"),
         **{"stream_usage": True, **wanted.fields},
     )
     return model
@@ -270,14 +270,18 @@ def _anthropic_model(address: Address, wanted: ModelRequest, client: Any) -> Bas
         model=address.model,
         base_url=address.base_url,
         api_key=address.key,
-        anthropic_proxy=None,
         cache=False,
-        output_version="v0",
+        **_known(langchain.ChatAnthropic, output_version="v0", anthropic_proxy=None),
         **wanted.fields,
     )
     # A cached property; its own value would share connections between event loops.
     vars(model)["_async_client"] = client
     return model
+
+
+def _known(model: Any, **options: Any) -> dict[str, Any]:
+    """Return those of the options that a class of models has; an older one already does what they ask for."""
+    return {name: value for name, value in options.items() if name in model.model_fields}
 
 
 def _sent_to(address: Address) -> Callable[[Any], Awaitable[None]]:

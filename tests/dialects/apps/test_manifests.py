@@ -1,8 +1,10 @@
 """What a manifest of a LangGraph app may be, and the one located error for what it may not be."""
 
+from importlib.metadata import version
 from pathlib import Path
 
 import pytest
+from packaging.version import Version
 
 from tests.dialects.apps.conftest import RunApp, error_of
 
@@ -137,6 +139,56 @@ def test_any_other_callable_is_an_agent(run_app: RunApp) -> None:
     )
     assert {name: one.verdict for name, one in found.items() if not one.passed} == {}
     assert {one.dialect for one in found.values()} == {"python"}
+
+
+RUNTIME = {
+    "app.py": """
+        from typing import TypedDict
+
+        from langgraph.graph import START, StateGraph
+
+
+        class State(TypedDict, total=False):
+            text: str
+
+
+        def say(state: State) -> State:
+            return {"text": "hi"}
+
+
+        def graph_of(name):
+            builder = StateGraph(State)
+            builder.add_node(name, say)
+            builder.add_edge(START, name)
+            return builder.compile()
+
+
+        def make(runtime):
+            return graph_of(runtime.context["name"])
+
+
+        graph = graph_of("say")
+    """
+}
+
+
+def test_a_context_and_a_runtime_need_langgraph_0_6(run_app: RunApp) -> None:
+    found = run_app(
+        """
+        defaults: {input: {}, context: {name: greet}, expect: {output: {text: hi}}}
+        scenarios:
+          - {name: a function that makes a graph from the runtime, manifest: "app.py:make", expect: {path: [greet]}}
+          - {name: a graph with a context, manifest: "app.py:graph"}
+        """,
+        RUNTIME,
+    )
+    if Version(version("langgraph")) >= Version("0.6"):
+        assert {name: one.verdict for name, one in found.items() if not one.passed} == {}
+        return
+    for name, outcome in found.items():
+        assert f"{name} cannot run with langgraph {version('langgraph')}: pip install" in error_of(outcome)
+        assert outcome.observed.error is not None
+        assert "app.scenario.yaml" in outcome.observed.error["where"]
 
 
 def test_two_scenarios_are_two_threads(run_app: RunApp) -> None:

@@ -111,3 +111,67 @@ def test_requests_without_a_loop_wait_on_the_clock_of_their_thread(run_app: RunA
         {"app.py": app},
     ).values()
     assert outcome.passed, outcome.checks
+
+
+ANYIO = """
+    import asyncio, sys
+
+    import anyio
+    import openai
+
+    sys.setswitchinterval(1e-6)  # the system may change between threads at any instant
+
+
+    def ask(question, order):
+        order.append(f"{question} begins")
+        messages = [{"role": "user", "content": question}]
+        openai.OpenAI().chat.completions.create(model="gpt-4o", messages=messages)
+        order.append(f"{question} ends")
+
+
+    async def part(question, order):
+        await anyio.to_thread.run_sync(ask, question, order)
+        order.append(f"{question} goes on")
+        await anyio.to_thread.run_sync(order.append, f"{question} calls again")
+
+
+    async def ask_all(questions):
+        order = []
+        await asyncio.gather(*(part(each, order) for each in questions["questions"]))
+        return order
+
+
+    async def sleep_by_twos(input):
+        limiter = anyio.CapacityLimiter(2)
+        work = [anyio.to_thread.run_sync(anyio.from_thread.run, anyio.sleep, 3, limiter=limiter) for _ in range(4)]
+        await asyncio.gather(*work)
+"""
+
+
+def test_the_loop_goes_on_with_one_call_of_anyio_before_another_begins(run_app: RunApp) -> None:
+    questions = ["a", "b", "c", "d", "e", "f"]
+    found = run_app(
+        f"""
+        manifest: app.py:ask_all
+        scenarios:
+          - name: it
+            repeat: 4
+            input: {{questions: {questions}}}
+            llm: [{{reply: r, times: any}}]
+        """,
+        {"app.py": ANYIO},
+    )
+    assert all(one.passed for one in found.values()), found
+    expected = [f"{each} {what}" for each in questions for what in ("begins", "ends", "goes on")]
+    expected += [f"{each} calls again" for each in questions]
+    assert [one.observed.output for one in found.values()] == [expected] * 4
+    assert len({one.digest for one in found.values()}) == 1
+
+
+def test_calls_of_anyio_that_have_no_thread_yet_do_not_stop_the_clock(run_app: RunApp) -> None:
+    scenarios = """
+        manifest: app.py:sleep_by_twos
+        scenarios: [{name: it, input: hi, expect: {latency: {total: 6}}}]
+    """
+    (outcome,) = run_app(scenarios, {"app.py": ANYIO}, real_timeout=10).values()
+    assert outcome.passed, outcome.observed.error
