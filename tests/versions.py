@@ -12,10 +12,10 @@ NEEDS: Final = {
     "functional": ("langgraph>=0.5", "@task takes a retry_policy"),
     "map_reduce": ("langgraph>=0.5", "a node has the name of a key of the state"),
     "mcp": ("mcp>=1.10", "its nodes use the SDK of MCP"),
-    "memory": ("langgraph>=0.6", "Runtime, and its context"),
-    "rag": ("langgraph>=0.5", "a node has the name of a key of the state"),
+    "memory": ("langgraph>=1.0", "Runtime, and a context that becomes an object of its schema"),
+    "rag": ("langchain-core>=1.0", "the text of a message is a property"),
     "router": ("langgraph>=0.5", "a node has the name of a key of the state"),
-    "streaming": ("langgraph>=0.5", "a node has the name of a key of the state"),
+    "streaming": ("langchain-core>=1.0", "the text of a message is a property"),
     "supervisor": ("langchain>=1.0", "create_agent"),
     "swarm": ("langchain>=1.0.2", "its node for tools gives the state to the tool that hands over"),
 }
