@@ -214,13 +214,16 @@ class VirtualTimeLoop(asyncio.SelectorEventLoop):
         if not self.is_closed():
             self.call_soon_threadsafe(lambda: None)
 
-    def sleep(self, seconds: float) -> None:
-        """Sleep as `time.sleep` does: in the thread of the loop, which it blocks, or in another one."""
+    def sleep(self, seconds: float, woken: threading.Event | None = None) -> None:
+        """Sleep as `time.sleep` does: in the thread of the loop, which it blocks, or in another one.
+
+        In another one, `woken` ends it early.
+        """
         if threading.get_ident() != self.sleepers.loop:
-            turns = self._jumping.turns
-            with turns.outside() if turns is not None else nullcontext():
+            turns, woken = self._jumping.turns, woken or threading.Event()
+            with turns.outside(woken.is_set) if turns is not None else nullcontext():
                 self.sleepers.sleep(
-                    seconds, lambda: self.now, self._move, self._may_move, in_turn=turns is not None
+                    seconds, woken, lambda: self.now, self._move, self._may_move, in_turn=turns is not None
                 )
             self.sleepers.gone_on()
             return

@@ -143,13 +143,14 @@ class Sleepers:
     def sleep(
         self,
         seconds: float,
+        woken: threading.Event,
         now: Callable[[], float],
         move: Callable[[float], None],
         may_move: Callable[[], bool],
         *,
         in_turn: bool = False,
     ) -> None:
-        """Sleep in the current thread, which is not the loop's, until the clock shows `seconds` more.
+        """Sleep in the current thread, which is not the loop's, until the clock shows `seconds` more, or it is woken.
 
         It takes at most as long in real time, unless threads run `in_turn`. `move` sets a clock that a callback of
         the loop keeps from moving; only if it `may_move` may that be earlier than in real time. The caller calls
@@ -158,7 +159,7 @@ class Sleepers:
         ident, began = threading.get_ident(), real.monotonic()
         with self._lock:
             holds = getattr(self._holding, "on", False)
-            sleeper = _Sleeper(now() + seconds, next(self._numbers), ident, threading.Event(), holds)
+            sleeper = _Sleeper(now() + seconds, next(self._numbers), ident, woken, holds)
             heapq.heappush(self._heap, sleeper)
             self._restless.discard(ident)
             self.yielded += holds
@@ -171,6 +172,9 @@ class Sleepers:
                     self.wake(self._heap[0].wake)
                 elif over and not sleeper.woken.is_set():
                     self._rouse(sleeper)
+        with self._lock:
+            if sleeper in self._heap:  # somebody else woke it
+                self._rouse(sleeper)
 
     def gone_on(self) -> None:
         """Note that the current thread, if it was just woken, goes on or has queued to go on."""

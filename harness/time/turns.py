@@ -10,6 +10,7 @@ A thread that waits in a way that is not seen here (a lock) loses its turn when 
 from __future__ import annotations
 
 import concurrent.futures.thread
+import inspect
 import queue
 import threading
 from collections.abc import Callable, Iterator
@@ -273,8 +274,8 @@ def _hook() -> None:
 
     @wraps(start)
     def start_in_turn(self: threading.Thread) -> None:
-        target = getattr(self, "_target", None)
-        if target is not None and target is not concurrent.futures.thread._worker:
+        target: Any = getattr(self, "_target", None)
+        if _is_python(target) and target is not concurrent.futures.thread._worker:
             self._target = in_turn(target)  # type: ignore[attr-defined]
         with _keeping_turn():
             start(self)
@@ -282,6 +283,15 @@ def _hook() -> None:
     pool.submit = submit_keeping_turn
     item.__init__, item.run = init_item, run_item
     threading.Thread.start = start_in_turn  # type: ignore[method-assign]
+
+
+def _is_python(target: Any) -> bool:
+    """True if a function is written in Python. In another one (a poller of gRPC), nobody sees when it waits."""
+    while isinstance(target, partial):
+        target = target.func
+    if not inspect.isroutine(target):
+        target = getattr(type(target), "__call__", None)  # noqa: B004
+    return inspect.isfunction(getattr(target, "__func__", target))
 
 
 def _keeping_turn() -> AbstractContextManager[None]:

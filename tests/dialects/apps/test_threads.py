@@ -111,3 +111,85 @@ def test_requests_without_a_loop_wait_on_the_clock_of_their_thread(run_app: RunA
         {"app.py": app},
     ).values()
     assert outcome.passed, outcome.checks
+
+
+LOOPS = """
+    import asyncio, threading, time
+
+    import httpx
+
+    loop = asyncio.new_event_loop()
+
+
+    async def page(name):
+        await asyncio.sleep(2)
+        async with httpx.AsyncClient() as client:
+            return (await client.get(f"https://pages.example/{name}")).text
+
+
+    async def two():
+        async with asyncio.timeout(6):
+            return await asyncio.gather(page("a"), page("b"))
+
+
+    def own_loop(question):
+        began = time.monotonic()
+        return [*asyncio.run(two()), time.monotonic() - began]
+
+
+    def loop_of_a_thread(question):
+        threading.Thread(target=loop.run_forever, daemon=True).start()
+        found = [asyncio.run_coroutine_threadsafe(page(name), loop).result() for name in "ab"]
+        loop.call_soon_threadsafe(loop.stop)
+        return found
+
+
+    async def awaiting_a_thread(question):
+        return await asyncio.to_thread(own_loop, question)
+
+
+    def waiting_in_c(question):
+        lock = threading.Lock()
+        lock.acquire()
+        threading.Thread(target=lock.acquire, daemon=True).start()
+        return asyncio.run(page("a"))
+"""
+
+
+def test_loops_of_other_threads_follow_the_clock(run_app: RunApp) -> None:
+    found = run_app(
+        """
+        manifest: app.py:own_loop
+        defaults: {input: hi, http: [{url: "https://pages.example/*", text: page, latency: 3, times: any}]}
+        scenarios:
+          - {name: asyncio.run, expect: {output: [page, page, 5.0], latency: {total: 5}}}
+          - name: asyncio.run in a thread
+            manifest: app.py:awaiting_a_thread
+            expect: {output: [page, page, 5.0], latency: {total: 5}}
+          - name: a loop that works for others
+            manifest: app.py:loop_of_a_thread
+            expect: {output: [page, page], latency: {total: 10}}
+          - name: a time limit on such a loop
+            http: [{url: "https://pages.example/*", text: page, latency: 30, times: any}]
+            expect: {status: failed, error: {type: TimeoutError}, latency: {total: 6}}
+        """,
+        {"app.py": LOOPS},
+    )
+    assert {name: one.checks for name, one in found.items() if not one.passed} == {}
+
+
+def test_a_thread_that_waits_outside_of_python_keeps_no_turn(run_app: RunApp) -> None:
+    """As the poller of gRPC does, which waits in C for ever."""
+    (outcome,) = run_app(
+        """
+        manifest: app.py:waiting_in_c
+        scenarios:
+          - name: it
+            input: hi
+            http: [{url: "https://pages.example/*", text: page, latency: 3}]
+            expect: {output: page, latency: {total: 5}}
+        """,
+        {"app.py": LOOPS},
+        real_timeout=10.0,
+    ).values()
+    assert outcome.passed, outcome.checks
