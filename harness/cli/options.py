@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 from collections.abc import Callable
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Final, TypeVar
+from typing import TYPE_CHECKING, Any, Final, Generic, TypeVar
 
 import click
 
@@ -22,7 +22,7 @@ PATH: Final = click.Path(path_type=Path)
 Decorator = Callable[[Callable[..., Any]], Callable[..., Any]]
 
 
-class Parsed(click.ParamType[T]):
+class Parsed(click.ParamType, Generic[T]):  # type: ignore[type-arg]  # click before 8.5 has no parameter there
     """A parameter type whose values are parsed by a function; its ValueErrors become usage errors."""
 
     def __init__(self, name: str, parse: Callable[[str], T]) -> None:

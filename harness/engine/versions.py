@@ -48,6 +48,13 @@ def runner() -> Any:
     return importlib.import_module(private if find_spec(private) else "langgraph.pregel.runner")
 
 
+def default_recursion_limit() -> int:
+    """Return LangGraph's limit of steps where nobody sets one; 25 in versions before 1.0."""
+    internal = "langgraph._internal"  # since 0.6
+    config = importlib.import_module(f"{internal}._config") if find_spec(internal) else None
+    return int(getattr(config, "DEFAULT_RECURSION_LIMIT", 25))
+
+
 def interrupt_id(interrupt: Any) -> str:
     """Return the id of an interrupt: `id`, before 0.6 `interrupt_id`, before 0.4 only its place."""
     for name in ("id", "interrupt_id"):

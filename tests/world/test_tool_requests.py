@@ -608,6 +608,17 @@ except Exception:
     assert 'pip install "agent-scenarios[openai]"' in error["message"]
 
 
+def test_an_answer_that_cannot_be_written_ends_the_run(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The client would take it for a broken connection, and try again."""
+
+    def broken(*_: object) -> None:
+        raise ImportError("no such class in this version")
+
+    monkeypatch.setattr("harness.world.tool_requests.model_response", broken)
+    error = run(MODELS["chat"], "llm: [{reply: hi, times: any}]").observed.error or {}
+    assert "no such class in this version" in error["message"]
+
+
 def test_a_run_has_the_same_digest_each_time(run: Run) -> None:
     def digest() -> str:
         trace = run(CLIENTS["requests"], STUB).trace

@@ -96,12 +96,10 @@ def response_json(reply: Reply, body: Json) -> Json:
     """Return the completion: see `WireFormat.response_json`."""
     from openai.types import chat
     from openai.types.chat.chat_completion import Choice
-    from openai.types.chat.chat_completion_message_function_tool_call import Function
 
+    # As data: the class of a call has another name since openai 1.99.
     calls = [
-        chat.ChatCompletionMessageFunctionToolCall(
-            id=call.id, type="function", function=Function(name=call.name, arguments=call.arguments)
-        )
+        {"id": call.id, "type": "function", "function": {"name": call.name, "arguments": call.arguments}}
         for call in reply.calls
     ]
     content = reply.text or None if calls else reply.text
