@@ -9,7 +9,7 @@ set. A name that may become known only during a run is a warning.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterator
+from collections.abc import Callable, Collection, Iterable, Iterator
 from dataclasses import dataclass, replace
 from functools import cached_property
 from itertools import chain
@@ -68,11 +68,14 @@ def unknown_names(
     return [problem for mention, problem in found.items() if mention not in shared]
 
 
-def names_unknown_in_run(scenario: Scenario, graph: Graph, trace: Trace, settings: Settings) -> list[Problem]:
+def names_unknown_in_run(
+    scenario: Scenario, graph: Graph, trace: Trace, settings: Settings, connected: Iterable[str] = ()
+) -> list[Problem]:
     """Return a warning for each name in a scenario that neither an app's graph has nor its run showed.
 
     What an app calls is known only when it runs, so its names are looked up afterwards: among the calls that it made,
-    the tools that it offered to its models, and the nodes of graphs that ran inside its own.
+    the tools that it offered to its models, the MCP servers that it connected to, and the nodes of graphs that ran
+    inside its own.
     """
     calls = [event for event in trace.events if event["event"] == "call"]
     shown: dict[str, list[str]] = {kind: [] for kind in EFFECTS}
@@ -83,7 +86,7 @@ def names_unknown_in_run(scenario: Scenario, graph: Graph, trace: Trace, setting
     nodes |= {event["graph"] + event["node"] for event in trace.events if event["event"] == "node_start"}
     known = graph.vocabulary() if graph.vocabulary is not None else Vocabulary()
     names = {kind: [*known.names.get(kind, ()), *found] for kind, found in shown.items()}
-    servers = [call["request"]["server"] for call in calls if call["kind"] == "mcp"]
+    servers = [*connected, *(call["request"]["server"] for call in calls if call["kind"] == "mcp")]
     seen = replace(known, names={**names, SERVER: servers}, callers=nodes, open={})
     visited = [
         event["node"] for event in trace.events if event["event"] == "node_start" and not event["graph"]

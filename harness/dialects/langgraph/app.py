@@ -9,6 +9,7 @@ import inspect
 import os
 import re
 import sys
+from asyncio import AbstractEventLoop
 from collections.abc import Awaitable, Callable, Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
@@ -16,6 +17,7 @@ from types import ModuleType
 from typing import Any, Final, TypedDict
 
 from harness.dialects.langgraph.target import Target, module_name
+from harness.dialects.request import LoadRequest
 from harness.errors import ManifestError, Problem, Span, WorldError
 from harness.graph.native import Invocation
 from harness.source.display import did_you_mean
@@ -168,9 +170,7 @@ def _reads_environment(error: BaseException) -> bool:
 # ---------------------------------------------------------------- from an object to a graph
 
 
-def graph_of(
-    found: Any, target: Target, invocation: Invocation, named_at: Span | None, *, declared: bool = False
-) -> Any:
+def graph_of(found: Any, target: Target, request: LoadRequest, *, declared: bool = False) -> Any:
     """Return the compiled graph of an object of LangGraph: a graph, a builder, or a function that makes one.
 
     None if the object is none of these, but an agent that can be called. With `declared`, `langgraph.json`
@@ -179,10 +179,11 @@ def graph_of(
     Raises:
         ManifestError: it is neither a graph nor can it be called, or making the graph failed.
     """
+    named_at = request.named_at
     made = found
     if callable(found) and not _is_graph(found) and is_factory(found, declared=declared):
         try:
-            made = _wait(found(**_factory_arguments(found, invocation)))
+            made = _wait(found(**_factory_arguments(found, request.invocation)), request.loop)
         except (KeyboardInterrupt, GeneratorExit):
             raise
         except BaseException as error:
@@ -249,31 +250,50 @@ def _factory_arguments(found: Callable[..., Any], invocation: Invocation) -> dic
     return given
 
 
-def _wait(made: Any) -> Any:
-    """Return what a factory makes: at once, as a coroutine, or as a context manager, which stays open."""
+def _wait(made: Any, loop: Callable[[], AbstractEventLoop] | None) -> Any:
+    """Return what a factory makes: at once, as a coroutine, or as a context manager, which stays open.
+
+    What needs an event loop gets that of the run, and stays open until that is closed; outside of runs, one that
+    is closed at once.
+    """
+    if _is_graph(made):
+        return made
+    if hasattr(made, "__aenter__"):
+        made = _opened(made)
     if inspect.isawaitable(made):
-        return _in_loop(_awaited(made))
-    if hasattr(made, "__aenter__") and not _is_graph(made):
-        return _in_loop(made.__aenter__())
-    if hasattr(made, "__enter__") and not _is_graph(made):
-        return made.__enter__()
-    return made
-
-
-def _in_loop(work: Awaitable[Any]) -> Any:
-    with asyncio.Runner(loop_factory=VirtualTimeLoop) as runner:
-        return runner.run(_awaited(work))
+        if loop is not None:
+            return loop().run_until_complete(_awaited(made))
+        with asyncio.Runner(loop_factory=VirtualTimeLoop) as runner:
+            return runner.run(_awaited(made))
+    return made.__enter__() if hasattr(made, "__enter__") else made
 
 
 async def _awaited(work: Awaitable[Any]) -> Any:
     return await work
 
 
-def default_recursion_limit() -> int:
-    """Return LangGraph's limit of steps where nobody sets one; 25 in versions before 1.0."""
-    from langgraph._internal import _config
+async def _opened(manager: Any) -> Any:
+    """Enter a context manager in a task of its own, which the end of the run cancels: then it is left."""
+    entered: asyncio.Future[Any] = asyncio.get_running_loop().create_future()
 
-    return int(getattr(_config, "DEFAULT_RECURSION_LIMIT", 25))
+    async def hold() -> None:
+        try:
+            async with manager as made:
+                entered.set_result(made)
+                await asyncio.get_running_loop().create_future()
+        except BaseException as error:
+            if entered.done():
+                raise
+            entered.set_exception(error)
+
+    holder = asyncio.create_task(hold())
+    _held.add(holder)
+    holder.add_done_callback(_held.discard)
+    return await entered
+
+
+_held: Final[set[asyncio.Task[None]]] = set()
+"""The tasks that hold a context manager open. A loop does not keep its tasks."""
 
 
 class Called(TypedDict, total=False):

@@ -8,7 +8,6 @@ from functools import partial
 from typing import Any, Final
 
 from harness.dialects.langgraph.app import (
-    default_recursion_limit,
     enter,
     entered,
     graph_of,
@@ -18,7 +17,7 @@ from harness.dialects.langgraph.app import (
 from harness.dialects.langgraph.dialect import FILE
 from harness.dialects.langgraph.target import Target, import_folders, is_object, target_at
 from harness.dialects.request import LoadRequest
-from harness.engine.versions import FLOORS, too_old
+from harness.engine.versions import FLOORS, default_recursion_limit, too_old
 from harness.errors import ManifestError, Problem
 from harness.graph.effects import NAMED_KINDS
 from harness.graph.model import NODE, START, Channel, Edge, Lifecycle, NestedGraph, Node, Vocabulary
@@ -73,8 +72,7 @@ def _load(request: LoadRequest, app: _App, *, as_callable: bool = False) -> Nati
     with entered(app.folders, app.environment, offline=invocation.offline):
         found = import_target(app.target, app.folders, request.named_at)
         if not as_callable:
-            declared = bool(app.name)
-            compiled = graph_of(found, app.target, invocation, request.named_at, declared=declared)
+            compiled = graph_of(found, app.target, request, declared=bool(app.name))
     if compiled is None:
         name = getattr(found, "__name__", None) or type(found).__name__
         return _described(graph_of_callable(found, name), name, "python", app, request)

@@ -22,6 +22,7 @@ from contextlib import (
     nullcontext,
 )
 from dataclasses import dataclass
+from inspect import signature
 from threading import Timer
 from typing import TYPE_CHECKING, Any, Final
 
@@ -157,8 +158,8 @@ class SDKSession:
         tools: list[MCPTool] = []
         cursor: str | None = None
         while True:
-            params = None if cursor is None else types.PaginatedRequestParams(cursor=cursor)
-            page = model_json(await self._in_time(self._session.list_tools(params=params)))
+            page_after = {} if cursor is None else {"params": types.PaginatedRequestParams(cursor=cursor)}
+            page = model_json(await self._in_time(self._session.list_tools(**page_after)))
             tools += [tool_from_wire(tool) for tool in page["tools"]]
             if (cursor := page.get("nextCursor")) is None:
                 return tools
@@ -168,7 +169,18 @@ class SDKSession:
     ) -> MCPResult:
         """Call a tool: see `MCPSession`. `meta` is sent as the `_meta` of the request."""
         sent = dict(meta) if meta is not None else None
-        wire = model_json(await self._in_time(self._session.call_tool(name, dict(args), meta=sent)))
+        if "meta" in signature(self._session.call_tool).parameters:
+            request = self._session.call_tool(name, dict(args), meta=sent)
+        else:  # before 1.19
+            from mcp import types
+
+            call: dict[str, Any] = {
+                "method": "tools/call",
+                "params": {"name": name, "arguments": dict(args), "_meta": sent},
+            }
+            of_kind = types.ClientRequest(types.CallToolRequest.model_validate(call))  # type: ignore[operator]
+            request = self._session.send_request(of_kind, types.CallToolResult)
+        wire = model_json(await self._in_time(request))
         return MCPResult(wire["content"], wire.get("structuredContent"), bool(wire.get("isError", False)))
 
     def end(self) -> None:
