@@ -312,9 +312,9 @@ class VirtualTimeLoop(asyncio.SelectorEventLoop):
         """Return the work of closing generators that were left open; None if there are none."""
         return super().shutdown_asyncgens() if self._asyncgens else None  # type: ignore[attr-defined]
 
-    def shutdown_default_executor(self, *timeout: float) -> Any:
-        """Return the work of waiting for worker threads; None if there are none."""
-        return super().shutdown_default_executor(*timeout) if self._default_executor else None  # type: ignore[attr-defined]
+    def shutdown_default_executor(self, timeout: float | None = None) -> Any:
+        """Return the work of waiting for worker threads; None if there are none. They take no virtual time."""
+        return super().shutdown_default_executor() if self._default_executor else None  # type: ignore[attr-defined]
 
     def run_until_complete(self, future: Any) -> Any:
         """Run as asyncio does; after a KeyboardInterrupt, closing the loop does not wait for worker threads.

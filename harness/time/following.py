@@ -86,6 +86,10 @@ class FollowingLoop(asyncio.SelectorEventLoop):
             self._last = clock.elapsed()
         return self._last
 
+    async def shutdown_default_executor(self, timeout: float | None = None) -> None:
+        """Wait for worker threads, which takes no virtual time."""
+        await super().shutdown_default_executor()
+
     def _write_to_self(self) -> None:
         super()._write_to_self()  # type: ignore[misc]
         self._following.woken.set()

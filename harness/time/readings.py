@@ -26,7 +26,7 @@ from typing import Any, Final
 from harness.time.clock import VirtualTimeLoop
 from harness.time.following import FollowingLoop
 from harness.time.rebinding import HARNESS, PYTHON, origin, rebind, when_imported
-from harness.time.turns import in_turn
+from harness.time.turns import in_turn, replace_queues
 
 _NANO: Final = 10**9
 _BASE_S: Final = 1000.0
@@ -190,6 +190,7 @@ def hold_for_libraries() -> None:
         rebind(module, [("run_coroutine_threadsafe", _run_coroutine_threadsafe)])
     for module in (asyncio.events, asyncio):
         rebind(module, [("new_event_loop", _new_event_loop)])
+    replace_queues()
     when_imported("anyio._backends._asyncio", _hold_for_anyio)
 
 

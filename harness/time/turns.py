@@ -12,6 +12,7 @@ from __future__ import annotations
 import concurrent.futures.thread
 import inspect
 import queue
+import sys
 import threading
 from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, contextmanager, nullcontext
@@ -22,7 +23,7 @@ from typing import Any, Final
 from weakref import WeakSet
 
 from harness.time.real import real
-from harness.time.rebinding import current_visit
+from harness.time.rebinding import PYTHON, bind_names, current_visit, origin
 from harness.time.sleepers import POLL_S, Sleepers
 
 _LOOP: Final = 0
@@ -238,6 +239,27 @@ def in_turn(function: Callable[..., Any]) -> Callable[..., Any]:
                 var.reset(token)
 
     return run
+
+
+class _SimpleQueue(queue._PySimpleQueue):  # type: ignore[name-defined, misc]
+    """A `queue.SimpleQueue` in whose `get` a thread is seen waiting; that of Python waits in C.
+
+    Python's own modules keep theirs, which is safe in callbacks of the garbage collector.
+    """
+
+    def __new__(cls) -> Any:
+        of_python = origin(sys._getframe(1).f_code.co_filename) is PYTHON
+        return _OriginalQueue() if of_python else super().__new__(cls)
+
+
+_OriginalQueue: Final = queue.SimpleQueue
+
+
+@cache
+def replace_queues() -> None:
+    """Replace `queue.SimpleQueue`, once in a process."""
+    queue.SimpleQueue = _SimpleQueue  # type: ignore[misc]
+    bind_names({id(_OriginalQueue): (_OriginalQueue, _SimpleQueue)})
 
 
 def _call(work: Callable[[], Any]) -> Any:

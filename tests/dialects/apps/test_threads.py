@@ -115,6 +115,7 @@ def test_requests_without_a_loop_wait_on_the_clock_of_their_thread(run_app: RunA
 
 LOOPS = """
     import asyncio, threading, time
+    from queue import SimpleQueue
 
     import httpx
 
@@ -148,6 +149,20 @@ LOOPS = """
         return await asyncio.to_thread(own_loop, question)
 
 
+    def worker_with_a_simple_queue(question):
+        tasks, answers = SimpleQueue(), SimpleQueue()
+
+        def work():
+            while (task := tasks.get()) is not None:
+                time.sleep(2)
+                answers.put(asyncio.run(page(task)))
+
+        threading.Thread(target=work).start()
+        for task in ("a", "b", None):
+            tasks.put(task)
+        return [answers.get(), answers.get()]
+
+
     def waiting_in_c(question):
         lock = threading.Lock()
         lock.acquire()
@@ -169,6 +184,9 @@ def test_loops_of_other_threads_follow_the_clock(run_app: RunApp) -> None:
           - name: a loop that works for others
             manifest: app.py:loop_of_a_thread
             expect: {output: [page, page], latency: {total: 10}}
+          - name: a thread that waits for tasks, as those of aiosqlite do
+            manifest: app.py:worker_with_a_simple_queue
+            expect: {output: [page, page], latency: {total: 14}}
           - name: a time limit on such a loop
             http: [{url: "https://pages.example/*", text: page, latency: 30, times: any}]
             expect: {status: failed, error: {type: TimeoutError}, latency: {total: 6}}
