@@ -30,18 +30,30 @@ def patched_grpc(module: Any, interceptor: Interceptor) -> Iterator[None]:
                 # What is called through `_blocking` has a `future`, too.
                 entries = [each for each in ("_blocking", "future") if each in vars(owner)] or ["__call__"]
                 made = {
-                    each: _claimed(vars(owner)[each], interceptor) for each in entries if each in vars(owner)
+                    each: _claimed(vars(owner)[each], interceptor, _method)
+                    for each in entries
+                    if each in vars(owner)
                 }
                 patches.enter_context(patched(owner, **made))
+        channel = getattr(module, "Channel", None)
+        if channel is not None and "subscribe" in vars(channel):  # waiting for a connection would never end
+            connect = _claimed(channel.subscribe, interceptor, lambda self: self._channel.target())
+            patches.enter_context(patched(channel, subscribe=connect))
         yield
 
 
-def _claimed(original: Callable[..., Any], interceptor: Interceptor) -> Callable[..., Any]:
+def _method(call: Any) -> Any:
+    return call._method
+
+
+def _claimed(
+    original: Callable[..., Any], interceptor: Interceptor, name_of: Callable[[Any], bytes | str]
+) -> Callable[..., Any]:
     @wraps(original)
     def call(self: Any, *args: Any, **options: Any) -> Any:
         if not not_intercepted.get():
-            method = self._method.decode() if isinstance(self._method, bytes) else str(self._method)
-            address = f"grpc:/{method}"
+            name = name_of(self)
+            address = f"grpc://{(name.decode() if isinstance(name, bytes) else name).lstrip('/')}"
             if interceptor.claim(Request("POST", address, {}, b"")) is not None:
                 raise_unanswerable(
                     WorldError(f"an http stub cannot answer {address}: gRPC has answers of its own")

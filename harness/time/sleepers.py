@@ -237,6 +237,11 @@ class Sleepers:
             if ident not in without and self.concerns(ident):
                 yield ident, frame
 
+    def asleep_at(self, ident: int) -> tuple[int, int] | None:
+        """Return where in its code a thread sleeps in C; None if it is at work, or the system does not say."""
+        frame = _current_frames().get(ident)
+        return (id(frame), frame.f_lasti) if frame is not None and _status(ident) == b"S" else None
+
     def settled(self) -> bool:
         """True if no thread is restless. Called by the loop; between two calls time passes."""
         self._restless.intersection_update(_current_frames())
@@ -255,9 +260,14 @@ def _thread(ident: int) -> threading.Thread | None:
 
 def _runs(ident: int) -> bool:
     """True if the system says that a thread runs, or is about to. False where it does not say."""
+    return _status(ident) == b"R"
+
+
+def _status(ident: int) -> bytes:
+    """Return the status that the system has for a thread, such as R and S; empty where it does not say."""
     thread = _thread(ident)
     try:
         status = Path(f"/proc/self/task/{thread.native_id}/stat").read_bytes()  # type: ignore[union-attr]
     except (OSError, AttributeError):
-        return False
-    return status[status.rindex(b")") + 2 :].startswith(b"R")
+        return b""
+    return status[status.rindex(b")") + 2 :][:1]

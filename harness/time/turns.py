@@ -4,7 +4,7 @@ The loop has its turn while a callback is ready. When it is idle, the first thre
 ends, sleeps in virtual time, or waits for another thread or for the loop. Threads queue in the order in which they
 were started. The clock moves when nobody is in the queue.
 
-A thread that waits in a way that is not seen here (a lock) loses its turn when it is found waiting.
+A thread that waits in a way that is not seen here (a lock, a socket) loses its turn when it is found waiting.
 """
 
 from __future__ import annotations
@@ -41,7 +41,9 @@ _WAITS: Final[tuple[tuple[type, str, Callable[[Any], bool]], ...]] = (
 _SETTLED_S: Final = 2.0
 """The most real seconds that a thread has to go on. Of several that wait for one thing, only one does."""
 _FOUND_S: Final = 0.1
-"""Real seconds after which a thread that is found waiting loses its turn."""
+"""Real seconds after which a thread that is found waiting for another one loses its turn."""
+_ASLEEP_S: Final = 5.0
+"""The same for one that sleeps in C, at one place. It may wait for a process, which is work."""
 
 
 CARRIED: Final[list[ContextVar[Any]]] = [current_visit]
@@ -63,7 +65,7 @@ class Turns:
         self._current: int | None = _LOOP
         self._loop_waits = False
         self._closed = False
-        self._found_waiting: tuple[int | None, float] = (None, 0.0)
+        self._found_waiting: tuple[object, float] = (None, 0.0)
         self.loop_watches = False
         self._own = threading.local()
         self._own.number = _LOOP
@@ -185,9 +187,11 @@ class Turns:
         if self._changed.wait(POLL_S):
             return
         ident, now = self._idents.get(current or 0), real.monotonic()
-        if ident is None or not self._sleepers.all_wait({ident}) or self._found_waiting[0] != current:
-            self._found_waiting = current, now
-        elif now - self._found_waiting[1] > _FOUND_S:
+        waits = ident is not None and self._sleepers.all_wait({ident})
+        place = current, waits, self._sleepers.asleep_at(ident) if ident is not None and not waits else None
+        if (not waits and place[2] is None) or self._found_waiting[0] != place:
+            self._found_waiting = place, now
+        elif now - self._found_waiting[1] > (_FOUND_S if waits else _ASLEEP_S):
             self._current = None
             self._grant_if_loop_waits()
             self._changed.notify_all()

@@ -18,6 +18,18 @@ APP = {
 
             def future(self, request):
                 raise RuntimeError("it went to the network")
+
+
+        class Address:
+            def target(self):
+                return b"localhost:19530"
+
+
+        class Channel:
+            _channel = Address()
+
+            def subscribe(self, callback):
+                raise RuntimeError("it went to the network")
     """,
     "grpc/aio/__init__.py": "",
     "grpc/aio/_channel.py": """
@@ -33,7 +45,7 @@ APP = {
         from langchain_core.messages import AIMessage
         from langchain_core.outputs import ChatGeneration, ChatResult
 
-        from grpc._channel import _UnaryUnaryMultiCallable
+        from grpc._channel import Channel, _UnaryUnaryMultiCallable
         from grpc.aio._channel import UnaryUnaryMultiCallable
 
 
@@ -64,6 +76,10 @@ APP = {
 
         def search(question):
             return _UnaryUnaryMultiCallable(b"/vectors.Store/Search").future(question)
+
+
+        def connect(question):
+            return Channel().subscribe(print)
     """,
 }
 
@@ -89,9 +105,11 @@ def test_any_other_call_is_refused_by_its_name(run_app: RunApp) -> None:
         defaults: {input: hi}
         scenarios:
           - {name: no stub}
+          - {name: a connection, manifest: "app.py:connect"}
           - {name: a stub that would fit, http: [{url: "*", text: found}]}
         """,
         APP,
     )
     assert "grpc://vectors.Store/Search" in error_of(found["no stub"])
+    assert "grpc://localhost:19530" in error_of(found["a connection"])
     assert "gRPC" in error_of(found["a stub that would fit"])

@@ -1,5 +1,7 @@
 """Blocking code of an app: its threads run one at a time in a defined order, each on its own virtual clock."""
 
+import pytest
+
 from tests.dialects.apps.conftest import RunApp
 
 FAN_OUT = """
@@ -114,7 +116,7 @@ def test_requests_without_a_loop_wait_on_the_clock_of_their_thread(run_app: RunA
 
 
 LOOPS = """
-    import asyncio, threading, time
+    import asyncio, socket, threading, time
     from queue import SimpleQueue
 
     import httpx
@@ -163,6 +165,12 @@ LOOPS = """
         return [answers.get(), answers.get()]
 
 
+    def waiting_for_a_socket(question):
+        here, there = socket.socketpair()
+        threading.Thread(target=lambda: here.recv(1), daemon=True).start()
+        return asyncio.run(page("a"))
+
+
     def waiting_in_c(question):
         lock = threading.Lock()
         lock.acquire()
@@ -196,18 +204,23 @@ def test_loops_of_other_threads_follow_the_clock(run_app: RunApp) -> None:
     assert {name: one.checks for name, one in found.items() if not one.passed} == {}
 
 
-def test_a_thread_that_waits_outside_of_python_keeps_no_turn(run_app: RunApp) -> None:
+def test_a_thread_that_waits_outside_of_python_keeps_no_turn(
+    run_app: RunApp, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """As the poller of gRPC does, which waits in C for ever."""
-    (outcome,) = run_app(
+    monkeypatch.setattr("harness.time.turns._ASLEEP_S", 0.3)
+    found = run_app(
         """
         manifest: app.py:waiting_in_c
+        defaults:
+          input: hi
+          http: [{url: "https://pages.example/*", text: page, latency: 3}]
+          expect: {output: page, latency: {total: 5}}
         scenarios:
-          - name: it
-            input: hi
-            http: [{url: "https://pages.example/*", text: page, latency: 3}]
-            expect: {output: page, latency: {total: 5}}
+          - {name: a function that is not of Python}
+          - {name: a function that waits for the system, manifest: "app.py:waiting_for_a_socket"}
         """,
         {"app.py": LOOPS},
         real_timeout=10.0,
-    ).values()
-    assert outcome.passed, outcome.checks
+    )
+    assert {name: one.checks for name, one in found.items() if not one.passed} == {}
