@@ -14,6 +14,8 @@ from types import ModuleType
 from typing import Any, Final
 
 from harness.interception.aiohttp_client import patched_aiohttp
+from harness.interception.curl_cffi_clients import MODULE as CURL_CFFI
+from harness.interception.curl_cffi_clients import patched_curl_cffi
 from harness.interception.grpc_clients import MODULES as GRPC
 from harness.interception.grpc_clients import patched_grpc
 from harness.interception.httpx_clients import patched_httpx
@@ -45,6 +47,7 @@ FAMILIES: Final[dict[str, Patch]] = {
     "httplib2": patched_vcrpy,
     "tornado": patched_vcrpy,
     **{name: _grpc(name) for name in GRPC},
+    CURL_CFFI: lambda interceptor: patched_curl_cffi(sys.modules[CURL_CFFI], interceptor),
 }
 
 

@@ -95,6 +95,11 @@ return {"found": connection.getresponse().read().decode()}""",
 import aiohttp
 async with aiohttp.ClientSession() as session, session.get(URL) as response:
     return {"found": await response.text()}""",
+    "curl_cffi": 'import curl_cffi.requests\nreturn {"found": curl_cffi.requests.get(URL).text}',
+    "curl_cffi_async": """\
+from curl_cffi.requests import AsyncSession
+async with AsyncSession() as session:
+    return {"found": (await session.get("https://shop.test/items", params={"q": "plum"})).text}""",
 }
 CLIENTS = {name: body.replace("URL", '"https://shop.test/items?q=plum"') for name, body in CLIENTS.items()}
 ANY_CLIENT = pytest.mark.parametrize("client", CLIENTS.values(), ids=CLIENTS)
@@ -269,6 +274,8 @@ REFUSED = {
     "urllib": "urllib.URLError",
     "http_client": "builtins.ConnectionRefusedError",
     "aiohttp": "aiohttp.ClientConnectorError",
+    "curl_cffi": "curl_cffi.ConnectionError",
+    "curl_cffi_async": "curl_cffi.ConnectionError",
 }
 TIMED_OUT = {
     "httpx": "httpx.ReadTimeout",
@@ -278,6 +285,8 @@ TIMED_OUT = {
     "urllib": "builtins.TimeoutError",
     "http_client": "builtins.TimeoutError",
     "aiohttp": "aiohttp.ServerTimeoutError",
+    "curl_cffi": "curl_cffi.ReadTimeout",
+    "curl_cffi_async": "curl_cffi.ReadTimeout",
 }
 
 
