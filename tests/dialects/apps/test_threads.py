@@ -204,6 +204,35 @@ def test_loops_of_other_threads_follow_the_clock(run_app: RunApp) -> None:
     assert {name: one.checks for name, one in found.items() if not one.passed} == {}
 
 
+def test_a_thread_that_the_import_starts_is_there_in_each_run(run_app: RunApp) -> None:
+    """It is not in a fork, so each run imports the app itself."""
+    app = (
+        LOOPS
+        + """
+    threading.Thread(target=loop.run_forever, daemon=True).start()
+
+
+    def loop_of_the_import(question):
+        return asyncio.run_coroutine_threadsafe(page("a"), loop).result(100)
+    """
+    )
+    found = run_app(
+        """
+        manifest: app.py:loop_of_the_import
+        scenarios:
+          - name: it
+            repeat: 2
+            input: hi
+            http: [{url: "https://pages.example/*", text: page, latency: 3}]
+            expect: {output: page, latency: {total: 5}}
+        """,
+        {"app.py": app},
+        real_timeout=10.0,
+    )
+    assert {name: one.checks for name, one in found.items() if not one.passed} == {}
+    assert len({one.digest for one in found.values()}) == 1
+
+
 def test_a_thread_that_waits_outside_of_python_keeps_no_turn(
     run_app: RunApp, monkeypatch: pytest.MonkeyPatch
 ) -> None:
