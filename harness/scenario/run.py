@@ -260,8 +260,8 @@ def run_once(
         try:
             with located_defects(scenario.manifests[0], scenario.manifest_span):
                 if graph is None:
-                    request = replace(load_request(scenario, settings, recorded), loop=loop)
-                    graph = load_graph(request, scenario.dialect)
+                    request = load_request(scenario, settings, recorded)
+                    graph = load_graph(replace(request, loop=loop) if of_app else request, scenario.dialect)
                 repeat_environment(graph.import_folders)
         except SourceError as error:
             result = refused_result(error)

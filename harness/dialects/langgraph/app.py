@@ -9,9 +9,11 @@ import inspect
 import os
 import re
 import sys
+import traceback
 from asyncio import AbstractEventLoop
 from collections.abc import Awaitable, Callable, Iterator, Mapping
 from contextlib import contextmanager
+from functools import cache, wraps
 from pathlib import Path
 from types import ModuleType
 from typing import Any, Final, TypedDict
@@ -24,7 +26,7 @@ from harness.source.display import did_you_mean
 from harness.source.document import shown_path
 from harness.source.frames import error_line, own_frames
 from harness.time.clock import VirtualTimeLoop
-from harness.time.rebinding import PYTHON, USER, origin
+from harness.time.rebinding import PYTHON, USER, origin, when_imported
 
 DUMMY: Final = "replayed"
 """The value of variables that look like keys, in runs that reach no provider."""
@@ -56,11 +58,32 @@ def _read_by_user() -> bool:
     return origin(caller.f_code.co_filename) is USER
 
 
+def _give_keys(settings: ModuleType) -> None:
+    """Give the settings of pydantic a dummy value for a key that they require, as they list the variables."""
+    original = settings.EnvSettingsSource.get_field_value
+
+    @wraps(original)
+    def get_field_value(self: Any, field: Any, name: str) -> Any:
+        value, key, is_complex = original(self, field, name)
+        looks_like_key = _KEY.search(name.upper()) or _ANY_KEY.search(name.upper())
+        if value is None and field.is_required() and looks_like_key and isinstance(os.environ, _WithKeys):
+            return DUMMY, key, False
+        return value, key, is_complex
+
+    settings.EnvSettingsSource.get_field_value = get_field_value
+
+
+@cache
+def _prepare_settings() -> None:
+    when_imported("pydantic_settings", _give_keys)
+
+
 def enter(folders: tuple[str, ...], environment: Mapping[str, str], *, offline: bool) -> None:
     """Make this process that of an app: its variables, and the folders its modules are imported from."""
     os.environ.update(environment)
     if offline:
         os.environ.__class__ = _WithKeys
+        _prepare_settings()
     sys.path[:0] = [folder for folder in folders if folder not in sys.path]
 
 
@@ -139,6 +162,13 @@ def import_error(target: Target, error: BaseException, named_at: Span | None) ->
             f"it reaches for the network: {str(refused).splitlines()[0]}",
             "answer it with an `http` stub",
         )
+    elif names := _missing_settings(error):
+        why = (
+            f"the variables {', '.join(names)} are not set"
+            if names[1:]
+            else f"the variable {names[0]} is not set"
+        )
+        hint = f"set them in the scenario: env: {{{', '.join(f'{name}: …' for name in names)}}}"
     elif isinstance(error, KeyError) and _reads_environment(error):
         why = f"the variable {error.args[0]} is not set"
         hint = f"set it in the scenario: env: {{{error.args[0]}: …}}"
@@ -158,6 +188,17 @@ def _refused(error: BaseException | None) -> BaseException | None:
             return error
         error = error.__cause__ or error.__context__
     return None
+
+
+def _missing_settings(error: BaseException) -> list[str]:
+    """Return the variables that settings of pydantic require, and that are not set."""
+    if type(error).__name__ != "ValidationError" or not hasattr(error, "errors"):
+        return []
+    frames = traceback.walk_tb(error.__traceback__)
+    if not any(frame.f_globals.get("__name__", "").startswith("pydantic_settings") for frame, _ in frames):
+        return []
+    missing = [each for each in error.errors() if each["type"] == "missing"]
+    return [str(each["loc"][0]).upper() for each in missing]
 
 
 def _reads_environment(error: BaseException) -> bool:
