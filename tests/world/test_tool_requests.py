@@ -1,5 +1,6 @@
 """HTTP requests of real tools in this process: their answers, their timing, and their trace."""
 
+import asyncio
 import sys
 from collections.abc import Callable, Iterator
 from fnmatch import fnmatch
@@ -10,10 +11,13 @@ import pytest
 
 from harness.interception.interceptor import Interceptor, Place
 from harness.interception.messages import PreparedReply, Request, SendResult
+from harness.interception.real_effects import charge_since, current_effects, within_effect
 from harness.scenario.load import load_file
 from harness.scenario.outcome import RunResult
 from harness.scenario.run import run_once
 from harness.settings import Settings
+from harness.time.clock import VirtualTimeLoop
+from harness.time.real import real
 from harness.world.scripted import ScriptedWorld
 from harness.world.spec import WorldSpec
 from harness.world.tool_requests import ToolRequests
@@ -635,3 +639,18 @@ def test_a_run_has_the_same_digest_each_time(run: Run) -> None:
         return trace.digest()
 
     assert digest() == digest()
+
+
+@pytest.mark.parametrize(("owned", "seconds"), [(True, 3.0), (False, 0.0)])
+def test_real_time_is_charged_to_the_effect_in_which_a_request_began(owned: bool, seconds: float) -> None:
+    """That of telemetry, which is at work beside the effects, is charged to none."""
+
+    async def work() -> None:
+        charge_since(real.monotonic() - 3, current_effects() if owned else [])
+
+    async def main() -> float:
+        await within_effect(work)
+        return asyncio.get_running_loop().time()
+
+    with asyncio.Runner(loop_factory=VirtualTimeLoop) as runner:
+        assert runner.run(main()) == pytest.approx(seconds, abs=0.1)
