@@ -27,12 +27,17 @@ _MAX_CACHED_GRAPHS: Final = 128
 def load_graph(request: LoadRequest, dialect: str | None = None) -> Graph:
     """Return the compiled graph of a manifest; the same object until one of its files or folders changes.
 
+    That of an app belongs to the loop of its run, and is made in each.
+
     Python modules that a manifest names are imported once per process, even if they change later.
 
     Raises:
         ManifestError: the manifest is refused.
     """
     key = _Key(request, dialect, os.getcwd())
+    if request.loop is not None:
+        with located_defects(request.path, request.named_at):
+            return _load(key).graph
     entry = _CACHE.get(key)
     if entry is None or entry.is_stale():
         with located_defects(request.path, request.named_at):

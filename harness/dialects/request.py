@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import os
 import stat
-from collections.abc import Mapping, Sequence
+from asyncio import AbstractEventLoop
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from fnmatch import fnmatchcase
 from functools import partial
@@ -183,6 +184,7 @@ class LoadRequest:
     components     ids that the documents refer to, each with the key of the component that it stands for
     components_at  the spans of these keys, by id
     invocation     what a scenario gives to the invocation of an app, besides inputs
+    loop      returns the event loop of the run, which an app's factory runs in, too; None outside of runs
     stamps    the files and folders resolved so far, with their stamps at that time
     """
 
@@ -202,6 +204,7 @@ class LoadRequest:
     components: Mapping[str, str] = field(default_factory=dict)
     components_at: Mapping[str, Span] = field(default_factory=dict, compare=False, repr=False)
     invocation: Invocation = field(default_factory=Invocation)
+    loop: Callable[[], AbstractEventLoop] | None = field(default=None, compare=False, repr=False)
     stamps: dict[Path, Stamp | None] = field(default_factory=dict, compare=False, repr=False)
 
     @property

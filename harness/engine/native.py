@@ -25,7 +25,6 @@ from harness.engine.pauses import Question, Replay
 from harness.engine.scheduler import People
 from harness.engine.too_many_steps import with_last_steps
 from harness.engine.versions import (
-    SAVED_AT_PAUSES,
     command_to_resume,
     has_context,
     interrupt_id,
@@ -55,6 +54,18 @@ class _ByCopy:
         return pickle.loads(data[1]) if data[0] == "pickle" else _copied(data[1])
 
 
+class _Saver(InMemorySaver):
+    """The checkpointer of an app that has none in memory.
+
+    It saves after each superstep: a node that changes its state in place and then pauses runs again with the state
+    as it was. Channels have a number as their version; LangGraph's own is random in part, for savers that processes
+    share.
+    """
+
+    def get_next_version(self, current: Any, channel: Any = None) -> Any:
+        return (current or 0) + 1
+
+
 def _copied(value: Any) -> Any:
     try:
         return copy.deepcopy(value)
@@ -82,8 +93,7 @@ class NativeScheduler:
         }
         saver = compiled.checkpointer
         if not isinstance(saver, InMemorySaver):
-            saver = InMemorySaver(serde=_ByCopy())
-            self._options |= SAVED_AT_PAUSES  # nobody else reads it
+            saver = _Saver(serde=_ByCopy())
         self._compiled = compiled.copy({"checkpointer": saver, "store": self.store})
         digest = hashlib.sha256(f"{given.thread}/{run.thread_id}".encode()).hexdigest()
         configurable = {"thread_id": f"thread-{digest[:16]}", **given.config.get("configurable", {})}

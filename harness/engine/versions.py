@@ -44,10 +44,6 @@ def _numbers(text: str) -> tuple[int, ...]:
     return tuple(numbers)
 
 
-SAVED_AT_PAUSES: Final = {"durability": "exit"} if _numbers(_installed("langgraph")) >= (0, 6) else {}
-"""Options of a run whose state is saved at its pauses and its end only, not after every superstep: since 0.6."""
-
-
 def has_context() -> bool:
     """True if the invocation of a graph takes a context."""
     return not too_old(CONTEXT_FLOORS, "")

@@ -14,6 +14,10 @@ from types import ModuleType
 from typing import Any, Final
 
 from harness.interception.aiohttp_client import patched_aiohttp
+from harness.interception.curl_cffi_clients import MODULE as CURL_CFFI
+from harness.interception.curl_cffi_clients import patched_curl_cffi
+from harness.interception.grpc_clients import MODULES as GRPC
+from harness.interception.grpc_clients import patched_grpc
 from harness.interception.httpx_clients import patched_httpx
 from harness.interception.interceptor import Interceptor
 from harness.interception.real_effects import before_first_effect
@@ -28,6 +32,10 @@ def _httpx(name: str) -> Patch:
     return lambda interceptor: patched_httpx(sys.modules[name], interceptor)
 
 
+def _grpc(name: str) -> Patch:
+    return lambda interceptor: patched_grpc(sys.modules[name], interceptor)
+
+
 # The patch of each family, by the module after whose import it is applied.
 FAMILIES: Final[dict[str, Patch]] = {
     "urllib.request": patched_urllib,
@@ -38,6 +46,8 @@ FAMILIES: Final[dict[str, Patch]] = {
     "aiohttp": patched_aiohttp,
     "httplib2": patched_vcrpy,
     "tornado": patched_vcrpy,
+    **{name: _grpc(name) for name in GRPC},
+    CURL_CFFI: lambda interceptor: patched_curl_cffi(sys.modules[CURL_CFFI], interceptor),
 }
 
 

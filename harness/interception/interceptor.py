@@ -9,7 +9,7 @@ from functools import partial
 from typing import Any
 
 from harness.interception.messages import PreparedReply, Request, SendResult
-from harness.interception.real_effects import charge_since, wait_blocking
+from harness.interception.real_effects import charge_since, current_effects, wait_blocking
 from harness.time.paced import RealWork, real_timers
 from harness.time.real import real
 
@@ -81,13 +81,13 @@ class Interceptor(ABC):
         if found is not None:
             return self.reply_blocking(found)
         place = self.begin(request)
-        began = real.monotonic()
+        began, effects = real.monotonic(), current_effects()
         try:
             sent = send()
         except BaseException:
             self.drop(place)
             raise
-        self.end(place, sent, charge_since(began))
+        self.end(place, sent, charge_since(began, effects))
         return sent
 
     def reply_blocking(self, reply: PreparedReply) -> SendResult:

@@ -6,7 +6,7 @@ context belongs to all effects in progress.
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable, Iterator, Mapping
+from collections.abc import Awaitable, Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from contextvars import ContextVar
 from dataclasses import dataclass, field
@@ -183,16 +183,17 @@ def wait_blocking(seconds: float) -> None:
         owe(seconds)
 
 
-def charge_since(began: float) -> float:
+def charge_since(began: float, effects: Sequence[RealEffect]) -> float:
     """Charge the real time of a blocking request since `began` (`real.monotonic()`), and return it in seconds.
 
-    Overlapping requests are charged once: together they take as long as they did in real time.
+    `effects` are those that were current then: telemetry that began outside of any is charged to none. Overlapping
+    requests are charged once: together they take as long as they did in real time.
     """
     ended = real.monotonic()
-    effects = current_effects()
     seconds = effects[0].share(began, ended) if len(effects) == 1 else ended - began
     seconds = max(0.0, round(seconds, MEASURED_PRECISION))
-    owe(seconds)
+    if len(effects) == 1:
+        effects[0].owe(seconds)
     return seconds
 
 

@@ -12,7 +12,7 @@ from typing import Any, Final
 from harness.interception.interceptor import Interceptor
 from harness.interception.messages import PreparedReply, Request, Response, SendResult
 from harness.interception.patches import body_of, grouped, headers_of, kept_response_headers, patched
-from harness.interception.real_effects import charge_since, not_intercepted
+from harness.interception.real_effects import charge_since, current_effects, not_intercepted
 from harness.time.real import real
 
 _PATCHED_ELSEWHERE: Final = ("httplib", "requests", "boto3", "urllib3", "aiohttp", "httpx", "httpx2")
@@ -60,7 +60,7 @@ def _cassette(interceptor: Interceptor) -> Any:
                 return False
             if _found(request) is None:
                 request.harness_found = interceptor.claim(from_vcr_request(request))
-                request.harness_began = real.monotonic()
+                request.harness_began = real.monotonic(), current_effects()
             return _found(request) is not None
 
         def play_response(self, request: Any) -> Any:
@@ -76,7 +76,7 @@ def _cassette(interceptor: Interceptor) -> Any:
             if not not_intercepted.get():
                 place, seconds = (
                     interceptor.begin(from_vcr_request(request)),
-                    charge_since(request.harness_began),
+                    charge_since(*request.harness_began),
                 )
                 interceptor.end(place, SendResult(from_vcr_response(response)), seconds)
 

@@ -14,6 +14,7 @@ import importlib
 import os
 import signal
 import sys
+import threading
 import traceback
 import warnings
 from collections.abc import Callable, Iterable, Iterator
@@ -330,10 +331,15 @@ def _left_to_parent(_signal: int, _frame: object) -> None:
 
 
 def _import_app(scenario: Scenario, settings: Settings) -> dict[Path, Stamp | None] | None:
-    """Import an app, and return its files. None if that failed, or reached for the network."""
+    """Import an app, and return its files. None if each run must import it itself.
+
+    That is so if it failed, reached for the network, or left a thread at work, such as one with a loop: a fork has
+    no threads but its own.
+    """
     from harness.world.mcp.of_apps import wrap_mcp  # with LangGraph, which this process needs
 
     prepare_process()
+    threads = set(threading.enumerate())
     request = load_request(scenario, settings)
     start = scenario.now or settings.now or DEFAULT_NOW
     wrap_mcp()  # before the app has functions of the SDK
@@ -345,7 +351,7 @@ def _import_app(scenario: Scenario, settings: Settings) -> dict[Path, Stamp | No
         return None
     own = [Path(file) for each in list(sys.modules.values()) if (file := getattr(each, "__file__", None))]
     files = {path: stamp(path) for path in own if any(path.is_relative_to(folder) for folder in folders)}
-    return None if refused else files
+    return None if refused or set(threading.enumerate()) - threads else files
 
 
 def _tell_imports(pipe: int, before: frozenset[str]) -> None:

@@ -9,7 +9,7 @@ set. A name that may become known only during a run is a warning.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterator
+from collections.abc import Callable, Collection, Iterable, Iterator
 from dataclasses import dataclass, replace
 from functools import cached_property
 from itertools import chain
@@ -69,13 +69,19 @@ def unknown_names(
 
 
 def names_unknown_in_run(
-    scenario: Scenario, graph: NativeGraph, trace: Trace, settings: Settings, *, ended: bool
+    scenario: Scenario,
+    graph: NativeGraph,
+    trace: Trace,
+    settings: Settings,
+    connected: Iterable[str] = (),
+    *,
+    ended: bool,
 ) -> list[Problem]:
     """Return a warning for each name in a scenario that neither an app's graph has nor its run showed.
 
     What an app calls is known only when it runs, so its names are looked up afterwards: among the calls that it made,
-    the tools that it offered to its models, and the nodes of graphs that ran inside its own. Of a run that did not
-    come to its end, only the nodes of the top graph are known.
+    the tools that it offered to its models, the MCP servers that it connected to, and the nodes of graphs that ran
+    inside its own. Of a run that did not come to its end, only the nodes of the top graph are known.
     """
     calls = [event for event in trace.events if event["event"] == "call"]
     shown: dict[str, list[str]] = {kind: [] for kind in EFFECTS}
@@ -86,7 +92,7 @@ def names_unknown_in_run(
     nodes |= {event["graph"] + event["node"] for event in trace.events if event["event"] == "node_start"}
     known = names_of(graph) or Names()
     names = {kind: [*known.names.get(kind, ()), *found] for kind, found in shown.items()}
-    servers = [call["request"]["server"] for call in calls if call["kind"] == "mcp"]
+    servers = [*connected, *(call["request"]["server"] for call in calls if call["kind"] == "mcp")]
     seen = Vocabulary(names={**names, SERVER: servers}, callers={*nodes, *known.callers})
     visited = [
         event["node"] for event in trace.events if event["event"] == "node_start" and not event["graph"]

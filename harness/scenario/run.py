@@ -15,6 +15,7 @@ import os
 from collections import ChainMap
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import AbstractContextManager, ExitStack, nullcontext
+from dataclasses import replace
 from datetime import datetime
 from functools import lru_cache, partial
 from pathlib import Path
@@ -241,17 +242,26 @@ def run_once(
         known = ChainMap(dict(scenario.env), os.environ)
         of_app = graph is None and app_process.is_app(scenario.manifests[0], scenario.dialect)
         if of_app:  # the import of an app may make requests, which the same stubs answer
-            from harness.world.mcp.of_apps import (
-                wrap_mcp,  # with LangGraph, which other scenarios need not import
-            )
+            # With LangGraph, which other scenarios need not import.
+            from harness.world.mcp.of_apps import answering_factories, wrap_mcp
 
             wrap_mcp()
             world = ScriptedWorld(scenario.world, seed=seed, folders=folders, backend=backend)
             requests = ToolRequests(world, known, upstream, of_app=True)
             stack.enter_context(_intercepted(requests, scenario, backend, of_app=True))
+            stack.enter_context(answering_factories(world))
+        runner = asyncio.Runner(loop_factory=PacedTimeLoop if is_real else VirtualTimeLoop)
+        stack.callback(runner.close)  # also where loading fails
+
+        def loop() -> asyncio.AbstractEventLoop:
+            readings.follow(runner.get_loop())
+            return runner.get_loop()
+
         try:
             with located_defects(scenario.manifests[0], scenario.manifest_span):
-                graph = graph or load_graph(load_request(scenario, settings, recorded), scenario.dialect)
+                if graph is None:
+                    request = load_request(scenario, settings, recorded)
+                    graph = load_graph(replace(request, loop=loop) if of_app else request, scenario.dialect)
                 repeat_environment(graph.import_folders)
         except SourceError as error:
             result = refused_result(error)
@@ -272,14 +282,10 @@ def run_once(
                 requests = ToolRequests(world, known, upstream)
                 stack.enter_context(_intercepted(requests, scenario, backend))
             prices = PriceList(settings.prices)
-            with (
-                marked_interrupts(),
-                asyncio.Runner(loop_factory=PacedTimeLoop if is_real else VirtualTimeLoop) as runner,
-            ):
+            with marked_interrupts(), runner:
                 # Not `runner.run`, whose handler of Ctrl-C would wait for a blocking tool.
-                readings.follow(runner.get_loop())
                 turns = run_turns(scenario, graph, world, seed, backend, requests, prices)
-                result = runner.get_loop().run_until_complete(turns)
+                result = loop().run_until_complete(turns)
         except KeyboardInterrupt:
             raise
         except BaseException as error:  # a tool may have raised anything
@@ -287,8 +293,8 @@ def run_once(
         if of_app and not app_process.is_available():
             result.observed.warnings.append(app_process.CANNOT_FORK)
         if isinstance(graph, NativeGraph) and of_app and result.trace is not None:
-            ended = result.observed.status in ("completed", "interrupted")
-            names = names_unknown_in_run(scenario, graph, result.trace, settings, ended=ended)
+            ended, connected = result.observed.status in ("completed", "interrupted"), sorted(world.connected)
+            names = names_unknown_in_run(scenario, graph, result.trace, settings, connected, ended=ended)
         result.observed.warnings += [problem.one_line for problem in (*scenario.warnings, *names)]
         absent = absent_variables(scenario, recorded, graph.sources)
         result.observed.warnings += [problem.one_line for problem in absent]

@@ -216,13 +216,16 @@ class VirtualTimeLoop(asyncio.SelectorEventLoop):
         if not self.is_closed():
             self.call_soon_threadsafe(lambda: None)
 
-    def sleep(self, seconds: float) -> None:
-        """Sleep as `time.sleep` does: in the thread of the loop, which it blocks, or in another one."""
+    def sleep(self, seconds: float, woken: threading.Event | None = None) -> None:
+        """Sleep as `time.sleep` does: in the thread of the loop, which it blocks, or in another one.
+
+        In another one, `woken` ends it early.
+        """
         if threading.get_ident() != self.sleepers.loop:
-            turns = self._jumping.turns
-            with turns.outside() if turns is not None else nullcontext():
+            turns, woken = self._jumping.turns, woken or threading.Event()
+            with turns.outside(woken.is_set) if turns is not None else nullcontext():
                 self.sleepers.sleep(
-                    seconds, lambda: self.now, self._move, self._may_move, in_turn=turns is not None
+                    seconds, woken, lambda: self.now, self._move, self._may_move, in_turn=turns is not None
                 )
             self.sleepers.gone_on()
             return
@@ -311,9 +314,9 @@ class VirtualTimeLoop(asyncio.SelectorEventLoop):
         """Return the work of closing generators that were left open; None if there are none."""
         return super().shutdown_asyncgens() if self._asyncgens else None  # type: ignore[attr-defined]
 
-    def shutdown_default_executor(self, *timeout: float) -> Any:
-        """Return the work of waiting for worker threads; None if there are none."""
-        return super().shutdown_default_executor(*timeout) if self._default_executor else None  # type: ignore[attr-defined]
+    def shutdown_default_executor(self, timeout: float | None = None) -> Any:
+        """Return the work of waiting for worker threads; None if there are none. They take no virtual time."""
+        return super().shutdown_default_executor() if self._default_executor else None  # type: ignore[attr-defined]
 
     def run_until_complete(self, future: Any) -> Any:
         """Run as asyncio does; after a KeyboardInterrupt, closing the loop does not wait for worker threads.

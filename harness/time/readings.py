@@ -25,7 +25,9 @@ from typing import Any, Final
 
 from harness.time.anyio_workers import wrap_anyio
 from harness.time.clock import VirtualTimeLoop
+from harness.time.following import FollowingLoop
 from harness.time.rebinding import HARNESS, PYTHON, origin, rebind, when_imported
+from harness.time.turns import replace_queues
 
 _NANO: Final = 10**9
 _BASE_S: Final = 1000.0
@@ -71,12 +73,22 @@ class Readings:
             self._read = elapsed, self._start_ns + round(elapsed * _NANO)
         return self._read[1]
 
-    def sleep(self, seconds: float) -> None:
-        """Let the current thread sleep in virtual time."""
+    def sleep(self, seconds: float, woken: threading.Event | None = None) -> None:
+        """Let the current thread sleep in virtual time, or until it is woken."""
         if self._loop is not None and not self._loop.is_closed():
-            self._loop.sleep(seconds)
+            self._loop.sleep(seconds, woken)
         else:
             self._slept += seconds
+
+    @property
+    def jumps(self) -> bool:
+        """True if virtual time may run ahead of the real one."""
+        return self._loop is None or self._loop.jumps
+
+    def owns_thread(self) -> bool:
+        """True if the current thread belongs to the run."""
+        ident = threading.get_ident()
+        return ident == self._thread or (self._loop is not None and self._loop.sleepers.concerns(ident))
 
     def concern(self, caller: FrameType, *, calls: bool = False) -> bool:
         """True if the code of a frame, in the current thread, reads virtual time.
@@ -87,8 +99,7 @@ class Readings:
             caller.f_back is not None and caller.f_code.co_filename == "<string>"
         ):  # `exec` in the user's code
             caller = caller.f_back
-        ident, filename = threading.get_ident(), caller.f_code.co_filename
-        own = ident == self._thread or (self._loop is not None and self._loop.sleepers.concerns(ident))
+        filename, own = caller.f_code.co_filename, self.owns_thread()
         where = origin(filename)
         if calls and (where is HARNESS or filename.startswith(_CALLING)):
             return own
@@ -178,7 +189,20 @@ def hold_for_libraries() -> None:
         rebind(module, [("wrap_future", _wrap_future)])
     for module in (asyncio.tasks, asyncio):
         rebind(module, [("run_coroutine_threadsafe", _run_coroutine_threadsafe)])
+    for module in (asyncio.events, asyncio):
+        rebind(module, [("new_event_loop", _new_event_loop)])
+    replace_queues()
     when_imported("anyio._backends._asyncio", wrap_anyio)
+
+
+def _new_event_loop(original: Callable[[], asyncio.AbstractEventLoop]) -> Callable[..., Any]:
+    def new_event_loop() -> asyncio.AbstractEventLoop:
+        readings = _current
+        if readings is None or not readings.jumps or not readings.owns_thread():
+            return original()
+        return FollowingLoop(lambda: _current)
+
+    return new_event_loop
 
 
 def _wrap_future(original: Callable[..., asyncio.Future[Any]]) -> Callable[..., asyncio.Future[Any]]:

@@ -143,13 +143,14 @@ class Sleepers:
     def sleep(
         self,
         seconds: float,
+        woken: threading.Event,
         now: Callable[[], float],
         move: Callable[[float], None],
         may_move: Callable[[], bool],
         *,
         in_turn: bool = False,
     ) -> None:
-        """Sleep in the current thread, which is not the loop's, until the clock shows `seconds` more.
+        """Sleep in the current thread, which is not the loop's, until the clock shows `seconds` more, or it is woken.
 
         It takes at most as long in real time, unless threads run `in_turn`. `move` sets a clock that a callback of
         the loop keeps from moving; only if it `may_move` may that be earlier than in real time. The caller calls
@@ -158,7 +159,7 @@ class Sleepers:
         ident, began = threading.get_ident(), real.monotonic()
         with self._lock:
             holds = getattr(self._holding, "on", False)
-            sleeper = _Sleeper(now() + seconds, next(self._numbers), ident, threading.Event(), holds)
+            sleeper = _Sleeper(now() + seconds, next(self._numbers), ident, woken, holds)
             heapq.heappush(self._heap, sleeper)
             self._restless.discard(ident)
             self.yielded += holds
@@ -171,6 +172,9 @@ class Sleepers:
                     self.wake(self._heap[0].wake)
                 elif over and not sleeper.woken.is_set():
                     self._rouse(sleeper)
+        with self._lock:
+            if sleeper in self._heap:  # somebody else woke it
+                self._rouse(sleeper)
 
     def gone_on(self) -> None:
         """Note that the current thread, if it was just woken, goes on or has queued to go on."""
@@ -233,6 +237,11 @@ class Sleepers:
             if ident not in without and self.concerns(ident):
                 yield ident, frame
 
+    def asleep_at(self, ident: int) -> tuple[int, int] | None:
+        """Return where in its code a thread sleeps in C; None if it is at work, or the system does not say."""
+        frame = _current_frames().get(ident)
+        return (id(frame), frame.f_lasti) if frame is not None and _status(ident) == b"S" else None
+
     def settled(self) -> bool:
         """True if no thread is restless. Called by the loop; between two calls time passes."""
         self._restless.intersection_update(_current_frames())
@@ -251,9 +260,14 @@ def _thread(ident: int) -> threading.Thread | None:
 
 def _runs(ident: int) -> bool:
     """True if the system says that a thread runs, or is about to. False where it does not say."""
+    return _status(ident) == b"R"
+
+
+def _status(ident: int) -> bytes:
+    """Return the status that the system has for a thread, such as R and S; empty where it does not say."""
     thread = _thread(ident)
     try:
         status = Path(f"/proc/self/task/{thread.native_id}/stat").read_bytes()  # type: ignore[union-attr]
     except (OSError, AttributeError):
-        return False
-    return status[status.rindex(b")") + 2 :].startswith(b"R")
+        return b""
+    return status[status.rindex(b")") + 2 :][:1]

@@ -4,13 +4,15 @@ The loop has its turn while a callback is ready. When it is idle, the first thre
 ends, sleeps in virtual time, or waits for another thread or for the loop. Threads queue in the order in which they
 were started. The clock moves when nobody is in the queue.
 
-A thread that waits in a way that is not seen here (a lock) loses its turn when it is found waiting.
+A thread that waits in a way that is not seen here (a lock, a socket) loses its turn when it is found waiting.
 """
 
 from __future__ import annotations
 
 import concurrent.futures.thread
+import inspect
 import queue
+import sys
 import threading
 from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, contextmanager, nullcontext
@@ -21,7 +23,7 @@ from typing import Any, Final
 from weakref import WeakSet
 
 from harness.time.real import real
-from harness.time.rebinding import current_visit
+from harness.time.rebinding import PYTHON, bind_names, current_visit, origin
 from harness.time.sleepers import POLL_S, Sleepers
 
 _LOOP: Final = 0
@@ -39,7 +41,9 @@ _WAITS: Final[tuple[tuple[type, str, Callable[[Any], bool]], ...]] = (
 _SETTLED_S: Final = 2.0
 """The most real seconds that a thread has to go on. Of several that wait for one thing, only one does."""
 _FOUND_S: Final = 0.1
-"""Real seconds after which a thread that is found waiting loses its turn."""
+"""Real seconds after which a thread that is found waiting for another one loses its turn."""
+_ASLEEP_S: Final = 5.0
+"""The same for one that sleeps in C, at one place. It may wait for a process, which is work."""
 
 
 CARRIED: Final[list[ContextVar[Any]]] = [current_visit]
@@ -61,7 +65,7 @@ class Turns:
         self._current: int | None = _LOOP
         self._loop_waits = False
         self._closed = False
-        self._found_waiting: tuple[int | None, float] = (None, 0.0)
+        self._found_waiting: tuple[object, float] = (None, 0.0)
         self.loop_watches = False
         self._own = threading.local()
         self._own.number = _LOOP
@@ -191,9 +195,11 @@ class Turns:
         if self._changed.wait(POLL_S):
             return
         ident, now = self._idents.get(current or 0), real.monotonic()
-        if ident is None or not self._sleepers.all_wait({ident}) or self._found_waiting[0] != current:
-            self._found_waiting = current, now
-        elif now - self._found_waiting[1] > _FOUND_S:
+        waits = ident is not None and self._sleepers.all_wait({ident})
+        place = current, waits, self._sleepers.asleep_at(ident) if ident is not None and not waits else None
+        if (not waits and place[2] is None) or self._found_waiting[0] != place:
+            self._found_waiting = place, now
+        elif now - self._found_waiting[1] > (_FOUND_S if waits else _ASLEEP_S):
             self._current = None
             self._grant_if_loop_waits()
             self._changed.notify_all()
@@ -247,6 +253,27 @@ def in_turn(function: Callable[..., Any]) -> Callable[..., Any]:
     return run
 
 
+class _SimpleQueue(queue._PySimpleQueue):  # type: ignore[name-defined, misc]
+    """A `queue.SimpleQueue` in whose `get` a thread is seen waiting; that of Python waits in C.
+
+    Python's own modules keep theirs, which is safe in callbacks of the garbage collector.
+    """
+
+    def __new__(cls) -> Any:
+        of_python = origin(sys._getframe(1).f_code.co_filename) is PYTHON
+        return _OriginalQueue() if of_python else super().__new__(cls)
+
+
+_OriginalQueue: Final = queue.SimpleQueue
+
+
+@cache
+def replace_queues() -> None:
+    """Replace `queue.SimpleQueue`, once in a process."""
+    queue.SimpleQueue = _SimpleQueue  # type: ignore[misc]
+    bind_names({id(_OriginalQueue): (_OriginalQueue, _SimpleQueue)})
+
+
 def _call(work: Callable[[], Any]) -> Any:
     return work()
 
@@ -281,8 +308,8 @@ def _hook() -> None:
 
     @wraps(start)
     def start_in_turn(self: threading.Thread) -> None:
-        target = getattr(self, "_target", None)
-        if target is not None and target is not concurrent.futures.thread._worker:
+        target: Any = getattr(self, "_target", None)
+        if _is_python(target) and target is not concurrent.futures.thread._worker:
             self._target = in_turn(target)  # type: ignore[attr-defined]
         with _keeping_turn():
             start(self)
@@ -290,6 +317,15 @@ def _hook() -> None:
     pool.submit = submit_keeping_turn
     item.__init__, item.run = init_item, run_item
     threading.Thread.start = start_in_turn  # type: ignore[method-assign]
+
+
+def _is_python(target: Any) -> bool:
+    """True if a function is written in Python. In another one (a poller of gRPC), nobody sees when it waits."""
+    while isinstance(target, partial):
+        target = target.func
+    if not inspect.isroutine(target):
+        target = getattr(type(target), "__call__", None)  # noqa: B004
+    return inspect.isfunction(getattr(target, "__func__", target))
 
 
 def _keeping_turn() -> AbstractContextManager[None]:

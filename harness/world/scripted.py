@@ -49,6 +49,8 @@ class ScriptedWorld:
         self._responders = Responders(faults, (*self._scripted, *last))
         self.stubs = Responders(faults, self._scripted)
         """The responders without the backend. They answer HTTP requests of real tools."""
+        self.connected: set[str] = set()
+        """The ids of the MCP servers whose tools were listed."""
         self.put_in_front(spec)
 
     def put_in_front(self, spec: WorldSpec) -> None:
@@ -104,7 +106,9 @@ class ScriptedWorld:
             UnscriptedCall: the scenario has no such server.
             Exception: the server cannot be reached.
         """
-        return await self._servers.tools(endpoint)
+        tools = await self._servers.tools(endpoint)
+        self.connected.add(endpoint.id)
+        return tools
 
     def unused(self) -> list[str]:
         """Return a description of each stub with uses left."""

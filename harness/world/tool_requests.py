@@ -23,7 +23,7 @@ from http import HTTPStatus
 from operator import attrgetter
 from typing import TYPE_CHECKING, Any, Final, TypeVar
 
-from harness.errors import WorldError
+from harness.errors import HarnessError, WorldError
 from harness.graph.effects import Answer, Effect, LLMCall, LLMReply
 from harness.graph.trace import Trace
 from harness.interception.interceptor import Interceptor, Place
@@ -157,7 +157,7 @@ class ToolRequests(Interceptor):
         A request that is refused ends the run. All later ones of the run are refused with the same error, since the
         code may go on: some clients and tools handle even what is no `Exception`.
         """
-        error = self._simulation.fatal if self._simulation is not None else None
+        error: HarnessError | None = self._simulation.fatal if self._simulation is not None else None
         if error is None:
             try:
                 return self._reply_to(request)
@@ -165,6 +165,9 @@ class ToolRequests(Interceptor):
                 error = raised
             except Unanswerable as raised:
                 error = raised.error
+            except Exception as raised:  # a client would take it for a broken connection, and try again
+                error = WorldError(f"a request cannot be answered: {type(raised).__name__}: {raised}")
+                error.__cause__ = raised
             if self._simulation is not None:
                 self._simulation.abort(error)
         raise_unanswerable(error)

@@ -212,6 +212,21 @@ def test_in_real_time_the_clock_follows_the_real_one() -> None:
     assert 0.01 <= run(main) < 60
 
 
+def test_closing_the_executor_takes_no_virtual_time() -> None:
+    """Since Python 3.12 a limit is given, which would pass at once."""
+
+    async def main() -> float:
+        loop = asyncio.get_running_loop()
+        working = threading.Event()
+        loop.run_in_executor(None, working.wait, 0.05)
+        await asyncio.sleep(0)
+        closing: Any = loop.shutdown_default_executor
+        await closing(300)
+        return float(now())
+
+    assert run(main) == 0
+
+
 def test_waiting_for_ever_is_a_deadlock(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("harness.time.clock.DEADLOCK_AFTER_S", 0.01)
 

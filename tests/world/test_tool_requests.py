@@ -1,5 +1,6 @@
 """HTTP requests of real tools in this process: their answers, their timing, and their trace."""
 
+import asyncio
 import sys
 from collections.abc import Callable, Iterator
 from fnmatch import fnmatch
@@ -10,10 +11,13 @@ import pytest
 
 from harness.interception.interceptor import Interceptor, Place
 from harness.interception.messages import PreparedReply, Request, SendResult
+from harness.interception.real_effects import charge_since, current_effects, within_effect
 from harness.scenario.load import load_file
 from harness.scenario.outcome import RunResult
 from harness.scenario.run import run_once
 from harness.settings import Settings
+from harness.time.clock import VirtualTimeLoop
+from harness.time.real import real
 from harness.world.scripted import ScriptedWorld
 from harness.world.spec import WorldSpec
 from harness.world.tool_requests import ToolRequests
@@ -95,6 +99,11 @@ return {"found": connection.getresponse().read().decode()}""",
 import aiohttp
 async with aiohttp.ClientSession() as session, session.get(URL) as response:
     return {"found": await response.text()}""",
+    "curl_cffi": 'import curl_cffi.requests\nreturn {"found": curl_cffi.requests.get(URL).text}',
+    "curl_cffi_async": """\
+from curl_cffi.requests import AsyncSession
+async with AsyncSession() as session:
+    return {"found": (await session.get("https://shop.test/items", params={"q": "plum"})).text}""",
 }
 CLIENTS = {name: body.replace("URL", '"https://shop.test/items?q=plum"') for name, body in CLIENTS.items()}
 ANY_CLIENT = pytest.mark.parametrize("client", CLIENTS.values(), ids=CLIENTS)
@@ -269,6 +278,8 @@ REFUSED = {
     "urllib": "urllib.URLError",
     "http_client": "builtins.ConnectionRefusedError",
     "aiohttp": "aiohttp.ClientConnectorError",
+    "curl_cffi": "curl_cffi.ConnectionError",
+    "curl_cffi_async": "curl_cffi.ConnectionError",
 }
 TIMED_OUT = {
     "httpx": "httpx.ReadTimeout",
@@ -278,6 +289,8 @@ TIMED_OUT = {
     "urllib": "builtins.TimeoutError",
     "http_client": "builtins.TimeoutError",
     "aiohttp": "aiohttp.ServerTimeoutError",
+    "curl_cffi": "curl_cffi.ReadTimeout",
+    "curl_cffi_async": "curl_cffi.ReadTimeout",
 }
 
 
@@ -610,6 +623,17 @@ return {{"found": httpx.post("{url}", json=asked).text}}"""
     assert "good morning" in found(run(body, "llm: [good morning]"))
 
 
+def test_an_answer_that_cannot_be_written_ends_the_run(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The client would take it for a broken connection, and try again."""
+
+    def broken(*_: object) -> None:
+        raise ImportError("no such class in this version")
+
+    monkeypatch.setattr("harness.world.tool_requests.model_response", broken)
+    error = run(MODELS["chat"], "llm: [{reply: hi, times: any}]").observed.error or {}
+    assert "no such class in this version" in error["message"]
+
+
 def test_a_run_has_the_same_digest_each_time(run: Run) -> None:
     def digest() -> str:
         trace = run(CLIENTS["requests"], STUB).trace
@@ -617,3 +641,18 @@ def test_a_run_has_the_same_digest_each_time(run: Run) -> None:
         return trace.digest()
 
     assert digest() == digest()
+
+
+@pytest.mark.parametrize(("owned", "seconds"), [(True, 3.0), (False, 0.0)])
+def test_real_time_is_charged_to_the_effect_in_which_a_request_began(owned: bool, seconds: float) -> None:
+    """That of telemetry, which is at work beside the effects, is charged to none."""
+
+    async def work() -> None:
+        charge_since(real.monotonic() - 3, current_effects() if owned else [])
+
+    async def main() -> float:
+        await within_effect(work)
+        return asyncio.get_running_loop().time()
+
+    with asyncio.Runner(loop_factory=VirtualTimeLoop) as runner:
+        assert runner.run(main()) == pytest.approx(seconds, abs=0.1)

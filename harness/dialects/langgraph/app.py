@@ -11,8 +11,11 @@ import io
 import os
 import re
 import sys
+import traceback
+from asyncio import AbstractEventLoop
 from collections.abc import Awaitable, Callable, Iterator, Mapping
 from contextlib import contextmanager
+from functools import cache, wraps
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from types import ModuleType
@@ -20,6 +23,7 @@ from typing import Any, Final
 
 from harness.dialects.langgraph.target import Target, module_name
 from harness.dialects.langgraph.variable_files import hide_variable_files
+from harness.dialects.request import LoadRequest
 from harness.engine.versions import CONTEXT_FLOORS, too_old
 from harness.errors import ManifestError, Problem, Span, WorldError
 from harness.graph.native import Invocation
@@ -27,7 +31,7 @@ from harness.source.display import did_you_mean
 from harness.source.document import shown_path
 from harness.source.frames import error_line, own_frames
 from harness.time.clock import VirtualTimeLoop
-from harness.time.rebinding import PYTHON, USER, origin
+from harness.time.rebinding import PYTHON, USER, origin, when_imported
 
 DUMMY: Final = "replayed"
 """The value of variables that look like keys, in runs that reach no provider."""
@@ -61,12 +65,33 @@ def _read_by_user() -> bool:
     return origin(caller.f_code.co_filename) is USER
 
 
+def _give_keys(settings: ModuleType) -> None:
+    """Give the settings of pydantic a dummy value for a key that they require, as they list the variables."""
+    original = settings.EnvSettingsSource.get_field_value
+
+    @wraps(original)
+    def get_field_value(self: Any, field: Any, name: str) -> Any:
+        value, key, is_complex = original(self, field, name)
+        looks_like_key = _KEY.search(name.upper()) or _ANY_KEY.search(name.upper())
+        if value is None and field.is_required() and looks_like_key and isinstance(os.environ, _WithKeys):
+            return DUMMY, key, False
+        return value, key, is_complex
+
+    settings.EnvSettingsSource.get_field_value = get_field_value
+
+
+@cache
+def _prepare_settings() -> None:
+    when_imported("pydantic_settings", _give_keys)
+
+
 def enter(folders: tuple[str, ...], environment: Mapping[str, str], *, offline: bool) -> None:
     """Make this process that of an app: its variables, and the folders its modules are imported from."""
     hide_variable_files()
     os.environ.update(environment)
     if offline:
         os.environ.__class__ = _WithKeys
+        _prepare_settings()
     sys.path[:0] = [folder for folder in folders if folder not in sys.path]
 
 
@@ -150,6 +175,13 @@ def import_error(target: Target, error: BaseException, named_at: Span | None) ->
             f"it reaches for the network: {str(refused).splitlines()[0]}",
             "answer it with an `http` stub",
         )
+    elif names := _missing_settings(error):
+        why = (
+            f"the variables {', '.join(names)} are not set"
+            if names[1:]
+            else f"the variable {names[0]} is not set"
+        )
+        hint = f"set them in the scenario: env: {{{', '.join(f'{name}: …' for name in names)}}}"
     elif isinstance(error, KeyError) and _reads_environment(error):
         why = f"the variable {error.args[0]} is not set"
         hint = f"set it in the scenario: env: {{{error.args[0]}: …}}"
@@ -189,6 +221,17 @@ def _refused(error: BaseException | None) -> BaseException | None:
     return None
 
 
+def _missing_settings(error: BaseException) -> list[str]:
+    """Return the variables that settings of pydantic require, and that are not set."""
+    if type(error).__name__ != "ValidationError" or not hasattr(error, "errors"):
+        return []
+    frames = traceback.walk_tb(error.__traceback__)
+    if not any(frame.f_globals.get("__name__", "").startswith("pydantic_settings") for frame, _ in frames):
+        return []
+    missing = [each for each in error.errors() if each["type"] == "missing"]
+    return [str(each["loc"][0]).upper() for each in missing]
+
+
 def _reads_environment(error: BaseException) -> bool:
     trace = error.__traceback__
     while trace is not None and trace.tb_next is not None:
@@ -199,9 +242,7 @@ def _reads_environment(error: BaseException) -> bool:
 # ---------------------------------------------------------------- from an object to a graph
 
 
-def graph_of(
-    found: Any, target: Target, invocation: Invocation, named_at: Span | None, *, declared: bool = False
-) -> Any:
+def graph_of(found: Any, target: Target, request: LoadRequest, *, declared: bool = False) -> Any:
     """Return the compiled graph of an object of LangGraph: a graph, a builder, or a function that makes one.
 
     None if the object is none of these, but an agent that can be called. With `declared`, `langgraph.json`
@@ -210,11 +251,12 @@ def graph_of(
     Raises:
         ManifestError: it is neither a graph nor can it be called, or making the graph failed.
     """
+    named_at = request.named_at
     made = found
     if callable(found) and not _is_graph(found) and is_factory(found, declared=declared):
-        arguments = _factory_arguments(found, invocation, named_at)
+        arguments = _factory_arguments(found, request.invocation, named_at)
         try:
-            made = _wait(found(**arguments))
+            made = _wait(found(**arguments), request.loop)
         except (KeyboardInterrupt, GeneratorExit):
             raise
         except BaseException as error:
@@ -289,21 +331,47 @@ def _factory_arguments(
     return given
 
 
-def _wait(made: Any) -> Any:
-    """Return what a factory makes: at once, as a coroutine, or as a context manager, which stays open."""
+def _wait(made: Any, loop: Callable[[], AbstractEventLoop] | None) -> Any:
+    """Return what a factory makes: at once, as a coroutine, or as a context manager, which stays open.
+
+    What needs an event loop gets that of the run, and stays open until that is closed; outside of runs, one that
+    is closed at once.
+    """
+    if _is_graph(made):
+        return made
+    if hasattr(made, "__aenter__"):
+        made = _opened(made)
     if inspect.isawaitable(made):
-        return _in_loop(_awaited(made))
-    if hasattr(made, "__aenter__") and not _is_graph(made):
-        return _in_loop(made.__aenter__())
-    if hasattr(made, "__enter__") and not _is_graph(made):
-        return made.__enter__()
-    return made
-
-
-def _in_loop(work: Awaitable[Any]) -> Any:
-    with asyncio.Runner(loop_factory=VirtualTimeLoop) as runner:
-        return runner.run(_awaited(work))
+        if loop is not None:
+            return loop().run_until_complete(_awaited(made))
+        with asyncio.Runner(loop_factory=VirtualTimeLoop) as runner:
+            return runner.run(_awaited(made))
+    return made.__enter__() if hasattr(made, "__enter__") else made
 
 
 async def _awaited(work: Awaitable[Any]) -> Any:
     return await work
+
+
+async def _opened(manager: Any) -> Any:
+    """Enter a context manager in a task of its own, which the end of the run cancels: then it is left."""
+    entered: asyncio.Future[Any] = asyncio.get_running_loop().create_future()
+
+    async def hold() -> None:
+        try:
+            async with manager as made:
+                entered.set_result(made)
+                await asyncio.get_running_loop().create_future()
+        except BaseException as error:
+            if entered.done():
+                raise
+            entered.set_exception(error)
+
+    holder = asyncio.create_task(hold())
+    _held.add(holder)
+    holder.add_done_callback(_held.discard)
+    return await entered
+
+
+_held: Final[set[asyncio.Task[None]]] = set()
+"""The tasks that hold a context manager open. A loop does not keep its tasks."""

@@ -73,8 +73,7 @@ def _load(request: LoadRequest, app: _App, *, as_callable: bool = False) -> Nati
     with entered(app.folders, app.environment, offline=invocation.offline):
         found = import_target(app.target, app.folders, request.named_at)
         if not as_callable:
-            declared = bool(app.name)
-            compiled = graph_of(found, app.target, invocation, request.named_at, declared=declared)
+            compiled = graph_of(found, app.target, request, declared=bool(app.name))
     if compiled is None:
         name = getattr(found, "__name__", None) or type(found).__name__
         return _described(

@@ -9,9 +9,9 @@ from __future__ import annotations
 
 import asyncio
 import sys
-from collections.abc import AsyncIterator, Callable, Mapping
-from contextlib import asynccontextmanager
-from contextvars import ContextVar, copy_context
+from collections.abc import AsyncIterator, Callable, Iterator, Mapping
+from contextlib import asynccontextmanager, contextmanager
+from contextvars import Context, ContextVar, copy_context
 from functools import cache, partial, wraps
 from importlib.metadata import version
 from importlib.util import find_spec
@@ -25,6 +25,7 @@ from harness.time.rebinding import bind_names, when_imported
 from harness.world.mcp.connect import memory_streams
 from harness.world.mcp.fake import build_server
 from harness.world.mcp.tools import MCPResult, MCPTool
+from harness.world.scripted import ScriptedWorld
 
 _TRANSPORTS: Final = {
     "stdio_client": ("mcp.client.stdio", "stdio", 2),
@@ -46,6 +47,7 @@ def wrap_mcp() -> None:
     is_first = version("mcp").startswith("1.")
     for function, (module, transport, values) in _TRANSPORTS.items():
         when_imported(module, partial(_replace, function, transport, values if is_first else 2))
+    when_imported("mcp.client.session", _note_callers)
     when_imported("langchain_mcp_adapters.client", _wrap_adapters)
 
 
@@ -95,12 +97,28 @@ def _key(connection: Mapping[str, Any]) -> str:
     return repr((connection.get("url"), connection.get("command"), list(connection.get("args") or ())))
 
 
+_world: ScriptedWorld | None = None
+"""Answers while an app's graph is made, when no node runs yet."""
+
+
+@contextmanager
+def answering_factories(world: ScriptedWorld) -> Iterator[None]:
+    """Let a world answer functions that connect to servers to make a graph."""
+    global _world
+    before, _world = _world, world
+    try:
+        yield
+    finally:
+        _world = before
+
+
 def _replaced(original: Callable[..., Any], transport: str, values: int) -> Callable[..., Any]:
     @wraps(original)
     @asynccontextmanager
     async def client(server: Any = None, *args: Any, **options: Any) -> AsyncIterator[Any]:
         visits = active_visits()
-        if visits is None:
+        world = visits.run.simulation.world if visits is not None else _world
+        if world is None:
             async with original(server, *args, **options) as streams:
                 yield streams
             return
@@ -109,20 +127,66 @@ def _replaced(original: Callable[..., Any], transport: str, values: int) -> Call
         name = _names.get(repr((url, command, given))) or _name.get() or url or command or transport
         endpoint = MCPEndpoint(id=name, transport=transport, url=url, command=command, args=given)
         try:
-            tools = await visits.run.simulation.world.mcp_tools(endpoint)
+            tools = await world.mcp_tools(endpoint)
         except WorldError as error:  # ends the run, even if the app catches it
-            visits.run.simulation.abort(error, current_node().partition("/")[0])
+            if visits is not None:
+                visits.run.simulation.abort(error, current_node().partition("/")[0])
             raise
-        context, node = copy_context(), current_node()
+        opened_in = copy_context()
 
         async def call(tool: str, arguments: dict[str, Any]) -> MCPResult:
-            effect = MCPCall(node=node, name=tool, endpoint=endpoint, args=arguments)
-            work = asyncio.get_running_loop().create_task(visits.perform(effect), context=context.copy())
-            result: MCPResult = await work
-            return result
+            context = _take_caller(tool, arguments) or opened_in.copy()
+            work = asyncio.get_running_loop().create_task(
+                _perform(endpoint, tool, arguments), context=context
+            )
+            return await work
 
         listed = [MCPTool(each.name, each.description, dict(each.schema)) for each in tools]
         async with memory_streams(build_server(name, listed, call, forwards=True)) as pair:
             yield (*pair, lambda: None) if values == 3 else pair
 
     return client
+
+
+async def _perform(endpoint: MCPEndpoint, tool: str, arguments: dict[str, Any]) -> MCPResult:
+    visits = active_visits()
+    if visits is None:
+        raise WorldError(f"the tool {tool} of the MCP server {endpoint.id} is called before the graph runs")
+    effect = MCPCall(node=current_node(), name=tool, endpoint=endpoint, args=arguments)
+    result: MCPResult = await visits.perform(effect)
+    return result
+
+
+# ---------------------------------------------------------------- who calls
+
+_callers: Final[list[tuple[str, Mapping[str, Any], Context]]] = []
+"""The calls that are on their way to a server, with the contexts of those who call.
+
+A session may be opened long before, in another node, or while the graph was made.
+"""
+
+
+def _note_callers(session: ModuleType) -> None:
+    call_tool = session.ClientSession.call_tool
+
+    @wraps(call_tool)
+    async def noted(self: Any, name: str, arguments: Any = None, *args: Any, **options: Any) -> Any:
+        if active_visits() is None:
+            return await call_tool(self, name, arguments, *args, **options)
+        caller = (name, arguments or {}, copy_context())
+        _callers.append(caller)
+        try:
+            return await call_tool(self, name, arguments, *args, **options)
+        finally:
+            if caller in _callers:
+                _callers.remove(caller)
+
+    session.ClientSession.call_tool = noted
+
+
+def _take_caller(tool: str, arguments: Mapping[str, Any]) -> Context | None:
+    for caller in _callers:
+        if caller[:2] == (tool, arguments):
+            _callers.remove(caller)
+            return caller[2]
+    return None

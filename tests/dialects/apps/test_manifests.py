@@ -203,6 +203,40 @@ def test_two_scenarios_are_two_threads(run_app: RunApp) -> None:
     assert len(set(threads)) == 3
 
 
+SETTINGS = """
+    from pydantic import SecretStr
+    from pydantic_settings import BaseSettings
+
+
+    class Settings(BaseSettings):
+        openai_api_key: SecretStr
+        shop_token: str
+        search_api_key: str | None = None
+        place: str
+
+
+    settings = Settings()
+
+
+    def agent(question):
+        return [settings.openai_api_key.get_secret_value(), settings.shop_token, settings.search_api_key]
+"""
+
+
+def test_settings_of_pydantic_have_the_keys_that_they_require(run_app: RunApp) -> None:
+    found = run_app(
+        """
+        manifest: app.py:agent
+        scenarios:
+          - {name: the rest is given, env: {PLACE: Bern}, input: hi, expect: {output: [replayed, replayed, null]}}
+          - {name: nothing is given, input: hi}
+        """,
+        {"app.py": SETTINGS},
+    )
+    assert found["the rest is given"].passed, found["the rest is given"].checks
+    assert "the variable PLACE is not set" in error_of(found["nothing is given"])
+
+
 BROKEN = {
     "graphs.py": GRAPHS,
     "missing.py": "import no_such_package.part\n",

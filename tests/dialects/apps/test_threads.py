@@ -1,5 +1,7 @@
 """Blocking code of an app: its threads run one at a time in a defined order, each on its own virtual clock."""
 
+import pytest
+
 from tests.dialects.apps.conftest import RunApp
 
 FAN_OUT = """
@@ -175,3 +177,143 @@ def test_calls_of_anyio_that_have_no_thread_yet_do_not_stop_the_clock(run_app: R
     """
     (outcome,) = run_app(scenarios, {"app.py": ANYIO}, real_timeout=10).values()
     assert outcome.passed, outcome.observed.error
+
+
+LOOPS = """
+    import asyncio, socket, threading, time
+    from queue import SimpleQueue
+
+    import httpx
+
+    loop = asyncio.new_event_loop()
+
+
+    async def page(name):
+        await asyncio.sleep(2)
+        async with httpx.AsyncClient() as client:
+            return (await client.get(f"https://pages.example/{name}")).text
+
+
+    async def two():
+        async with asyncio.timeout(6):
+            return await asyncio.gather(page("a"), page("b"))
+
+
+    def own_loop(question):
+        began = time.monotonic()
+        return [*asyncio.run(two()), time.monotonic() - began]
+
+
+    def loop_of_a_thread(question):
+        threading.Thread(target=loop.run_forever, daemon=True).start()
+        found = [asyncio.run_coroutine_threadsafe(page(name), loop).result() for name in "ab"]
+        loop.call_soon_threadsafe(loop.stop)
+        return found
+
+
+    async def awaiting_a_thread(question):
+        return await asyncio.to_thread(own_loop, question)
+
+
+    def worker_with_a_simple_queue(question):
+        tasks, answers = SimpleQueue(), SimpleQueue()
+
+        def work():
+            while (task := tasks.get()) is not None:
+                time.sleep(2)
+                answers.put(asyncio.run(page(task)))
+
+        threading.Thread(target=work).start()
+        for task in ("a", "b", None):
+            tasks.put(task)
+        return [answers.get(), answers.get()]
+
+
+    def waiting_for_a_socket(question):
+        here, there = socket.socketpair()
+        threading.Thread(target=lambda: here.recv(1), daemon=True).start()
+        return asyncio.run(page("a"))
+
+
+    def waiting_in_c(question):
+        lock = threading.Lock()
+        lock.acquire()
+        threading.Thread(target=lock.acquire, daemon=True).start()
+        return asyncio.run(page("a"))
+"""
+
+
+def test_loops_of_other_threads_follow_the_clock(run_app: RunApp) -> None:
+    found = run_app(
+        """
+        manifest: app.py:own_loop
+        defaults: {input: hi, http: [{url: "https://pages.example/*", text: page, latency: 3, times: any}]}
+        scenarios:
+          - {name: asyncio.run, expect: {output: [page, page, 5.0], latency: {total: 5}}}
+          - name: asyncio.run in a thread
+            manifest: app.py:awaiting_a_thread
+            expect: {output: [page, page, 5.0], latency: {total: 5}}
+          - name: a loop that works for others
+            manifest: app.py:loop_of_a_thread
+            expect: {output: [page, page], latency: {total: 10}}
+          - name: a thread that waits for tasks, as those of aiosqlite do
+            manifest: app.py:worker_with_a_simple_queue
+            expect: {output: [page, page], latency: {total: 14}}
+          - name: a time limit on such a loop
+            http: [{url: "https://pages.example/*", text: page, latency: 30, times: any}]
+            expect: {status: failed, error: {type: TimeoutError}, latency: {total: 6}}
+        """,
+        {"app.py": LOOPS},
+    )
+    assert {name: one.checks for name, one in found.items() if not one.passed} == {}
+
+
+def test_a_thread_that_the_import_starts_is_there_in_each_run(run_app: RunApp) -> None:
+    """It is not in a fork, so each run imports the app itself."""
+    app = (
+        LOOPS
+        + """
+    threading.Thread(target=loop.run_forever, daemon=True).start()
+
+
+    def loop_of_the_import(question):
+        return asyncio.run_coroutine_threadsafe(page("a"), loop).result(100)
+    """
+    )
+    found = run_app(
+        """
+        manifest: app.py:loop_of_the_import
+        scenarios:
+          - name: it
+            repeat: 2
+            input: hi
+            http: [{url: "https://pages.example/*", text: page, latency: 3}]
+            expect: {output: page, latency: {total: 5}}
+        """,
+        {"app.py": app},
+        real_timeout=10.0,
+    )
+    assert {name: one.checks for name, one in found.items() if not one.passed} == {}
+    assert len({one.digest for one in found.values()}) == 1
+
+
+def test_a_thread_that_waits_outside_of_python_keeps_no_turn(
+    run_app: RunApp, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """As the poller of gRPC does, which waits in C for ever."""
+    monkeypatch.setattr("harness.time.turns._ASLEEP_S", 0.3)
+    found = run_app(
+        """
+        manifest: app.py:waiting_in_c
+        defaults:
+          input: hi
+          http: [{url: "https://pages.example/*", text: page, latency: 3}]
+          expect: {output: page, latency: {total: 5}}
+        scenarios:
+          - {name: a function that is not of Python}
+          - {name: a function that waits for the system, manifest: "app.py:waiting_for_a_socket"}
+        """,
+        {"app.py": LOOPS},
+        real_timeout=10.0,
+    )
+    assert {name: one.checks for name, one in found.items() if not one.passed} == {}

@@ -1,0 +1,47 @@
+"""A node that paused runs again with the state that it had, as with a checkpointer that keeps it elsewhere."""
+
+from tests.dialects.apps.conftest import RunApp
+
+APP = """
+    from typing import TypedDict
+
+    from langgraph.graph import START, StateGraph
+    from langgraph.types import interrupt
+
+
+    class State(TypedDict):
+        asked: list[str]
+
+
+    def first(state):
+        return {"asked": ["first"]}
+
+
+    def ask(state):
+        state["asked"].append("ask")
+        answer = interrupt("go on?")
+        return {"asked": [*state["asked"], answer]}
+
+
+    builder = StateGraph(State)
+    builder.add_node(first)
+    builder.add_node(ask)
+    builder.add_edge(START, "first")
+    builder.add_edge("first", "ask")
+    graph = builder.compile()
+"""
+
+
+def test_a_change_of_the_state_in_place_is_not_there_after_a_pause(run_app: RunApp) -> None:
+    (outcome,) = run_app(
+        """
+        manifest: app.py:graph
+        scenarios:
+          - name: it
+            turns:
+              - {input: {asked: []}, expect: {status: interrupted}}
+              - {resume: "yes", expect: {state: {asked: [first, ask, "yes"]}}}
+        """,
+        {"app.py": APP},
+    ).values()
+    assert outcome.passed, outcome.checks
