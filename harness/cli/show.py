@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from contextlib import AbstractContextManager, nullcontext
 from pathlib import Path
 from typing import Final
 
@@ -17,11 +18,18 @@ from harness.draw.diagram import Form, picture
 from harness.errors import FormatError, ManifestError, Problem
 from harness.scenario.load_warnings import warnings_alone
 from harness.source.document import shown_path
+from harness.units import DEFAULT_NOW
 
 _TITLES: Final[Mapping[str, Callable[[str], str]]] = {
     "text": lambda name: f"{name}\n{'=' * len(name)}\n\n",
     "mermaid": lambda name: f"%% {name}\n",
 }
+
+
+def _as_for_a_run() -> AbstractContextManager[None]:
+    from harness.scenario.app_process import conditions_of_imports
+
+    return conditions_of_imports(DEFAULT_NOW)
 
 
 @click.command("show")
@@ -54,10 +62,11 @@ def command(
     check_not_a_scenario(manifest)
     found, agents = agents_of(manifest, options.dialect)
     try:
-        graphs = {
-            name: load_graph(options.request(manifest, name), found.name)
-            for name in agents_to_load(agents, options.agent)
-        }
+        with _as_for_a_run() if hasattr(found, "preload") else nullcontext():
+            graphs = {
+                name: load_graph(options.request(manifest, name), found.name)
+                for name in agents_to_load(agents, options.agent)
+            }
     except ManifestError as error:
         raise ManifestError([with_env_option(problem) for problem in error.problems]) from None
     print_problems(dict.fromkeys(found for graph in graphs.values() for found in warnings_alone(graph)))

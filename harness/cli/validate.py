@@ -24,7 +24,7 @@ from harness.graph.names import inner_graphs, nested_problems
 from harness.graph.native import NativeGraph
 from harness.report.formatting import plural
 from harness.scenario import SUFFIXES
-from harness.scenario.app_process import in_own_process, is_app, is_available
+from harness.scenario.app_process import conditions_of_imports, in_own_process, is_app, is_available
 from harness.scenario.load import discover, load_file
 from harness.scenario.load_warnings import Subject, subject, warnings_alone, warnings_in
 from harness.scenario.manifest_scenarios import build_scenarios
@@ -34,6 +34,7 @@ from harness.source.document import real_path, shown_path
 from harness.source.frames import located_defects
 from harness.source.imports import ImportProblem, import_object
 from harness.source.static_lookup import look_up
+from harness.units import DEFAULT_NOW
 
 
 @dataclass
@@ -153,8 +154,13 @@ def _app(manifest: Path, dialect: str | None, agent: str | None, options: LoadOp
 
 def _alone(path: Path, check: Callable[[], list[Problem]]) -> list[Problem]:
     """Return the problems that a check finds in a process of its own."""
+
+    def checked() -> list[Problem]:
+        with conditions_of_imports(DEFAULT_NOW):
+            return check()
+
     try:
-        return in_own_process(check)
+        return in_own_process(checked)
     except WorkerDied as died:
         return [Problem(died.code, str(died), Span(shown_path(path), 1, 1))]
 

@@ -18,8 +18,9 @@ import threading
 import traceback
 import warnings
 from collections.abc import Callable, Iterable, Iterator
-from contextlib import suppress
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, replace
+from datetime import datetime
 from functools import lru_cache, partial
 from multiprocessing.connection import Connection, Pipe
 from pathlib import Path
@@ -37,7 +38,7 @@ from harness.scenario.model import Scenario, load_request
 from harness.scenario.outcome import Outcome
 from harness.scenario.process_state import prepare_process
 from harness.scenario.real_limit import RealTimeExceeded
-from harness.scenario.recording import with_recorded_addresses
+from harness.scenario.recording import as_recorded
 from harness.settings import RecordMode, Settings
 from harness.source.imports import bundled_data
 from harness.time.readings import clock_readings
@@ -112,7 +113,7 @@ def outcomes_of_app(
         with suppress(ChildProcessError):
             os.waitpid(child, 0)
         return
-    scenario = with_recorded_addresses(scenario, settings)
+    scenario = as_recorded(scenario, settings)
     for number in range(scenario.repeat):
         try:
             app = _app_process(scenario, settings, make)
@@ -126,6 +127,13 @@ def outcomes_of_app(
             yield from dead_worker_outcomes(scenario, error, number)
             return
         yield from _received(app.connection, child, scenario, [number], settings.real_timeout)
+
+
+@contextmanager
+def conditions_of_imports(start: datetime) -> Iterator[None]:
+    """Let modules that are imported inside read the clock and draw random numbers as they do for a run."""
+    with clock_readings(start), bundled_data(), seeded_chance(0, "import"):
+        yield
 
 
 def in_own_process(work: Callable[[], Result]) -> Result:
@@ -345,7 +353,7 @@ def _import_app(scenario: Scenario, settings: Settings) -> dict[Path, Stamp | No
     wrap_mcp()  # before the app has functions of the SDK
     try:
         dialect = dialect_named(scenario.dialect) if scenario.dialect else dialect_of(request.path)
-        with clock_readings(start), closed_network() as refused, bundled_data(), seeded_chance(0, "import"):
+        with closed_network() as refused, conditions_of_imports(start):
             folders = dialect.preload(request)  # type: ignore[attr-defined]
     except (SourceError, Exception):
         return None
@@ -368,7 +376,7 @@ def _is_installed(module: object) -> bool:
 
 def _import_for_later_runs(names: Iterable[str]) -> None:
     """Import what a run imported besides modules of the app, which would take each run some tenths of a second."""
-    with clock_readings(DEFAULT_NOW), closed_network(), bundled_data(), seeded_chance(0, "import"):
+    with closed_network(), conditions_of_imports(DEFAULT_NOW):
         for name in names:
             with suppress(Exception):
                 importlib.import_module(name)

@@ -43,6 +43,7 @@ from harness.secrets import Secrets
 from harness.settings import RecordMode, Settings
 from harness.source.document import relative_path
 from harness.time.real import real
+from harness.units import parse_instant
 
 CLIENTS: Final = (
     "anthropic",
@@ -129,10 +130,10 @@ def recording_session(
         yield RecordingSession(scenario, settings, mode, folder, secrets, ask)
 
 
-def with_recorded_addresses(scenario: Scenario, settings: Settings) -> Scenario:
-    """Return a scenario of an app that is replayed, with the addresses of its recording in its environment.
+def as_recorded(scenario: Scenario, settings: Settings) -> Scenario:
+    """Return a scenario of an app that is replayed, with the addresses and the clock of its recording.
 
-    The app reads them itself, and a machine that only replays need not have them.
+    The app is imported with them: it reads both itself, and a machine that only replays need not have the addresses.
     """
     name = cassette_name(scenario, settings)
     if name is None or effective_record_mode(settings) is not RecordMode.NONE:
@@ -144,7 +145,9 @@ def with_recorded_addresses(scenario: Scenario, settings: Settings) -> Scenario:
                 for key, value in recorded.metadata.environment.items()
                 if not (key in scenario.env_passthrough and key in os.environ)
             }
-            return replace(scenario, env={**kept, **scenario.env})
+            then = recorded.metadata.now
+            now = scenario.now or settings.now or (parse_instant(then) if then else None)
+            return replace(scenario, env={**kept, **scenario.env}, now=now)
     return scenario
 
 

@@ -35,7 +35,7 @@ http:
 
 
 def test_the_calls_of_an_app_are_the_same_recorded_and_replayed(project: Project) -> None:
-    """The replay has neither keys nor addresses in its environment: those of the recording are used."""
+    """A replay has the addresses and the date of the recording, which the app reads itself, and no keys."""
     path = project.write("errand.scenario.yaml", SCENARIO)
     with project.serving(SERVED):
         (scenario,) = load_file(path).scenarios

@@ -9,6 +9,7 @@ from functools import cache, partial
 from pathlib import Path
 from typing import Any, Final
 
+from harness.dialects.kit.manifest import BadInput
 from harness.dialects.langgraph.app import (
     enter,
     entered,
@@ -29,6 +30,8 @@ from harness.source.document import shown_path
 
 _OTHER_LANGUAGES: Final = (".ts", ".js", ".mts", ".mjs", ".tsx", ".jsx")
 _INTERNAL: Final = ("__", "branch:", "join:")
+_WHOLE: Final = "__root__"
+"""The only key of a state that is no mapping."""
 _WHY_OPEN: Final = "the code of the app decides"
 
 
@@ -224,9 +227,22 @@ def _accept_for(compiled: Any, dialect: str) -> Any:
                 return {"messages": [{"role": "user", "content": value}]}
             if isinstance(value, list):
                 return {"messages": value}
+        keys = _keys_of_input(compiled)
+        if keys and isinstance(value, str | list):
+            what = "text" if isinstance(value, str) else "a list"
+            text = f"the state has no 'messages' that {what} could be: input must be a mapping with some of"
+            raise BadInput(f"{text} {', '.join(keys)}")
         return value
 
     return accept
+
+
+def _keys_of_input(compiled: Any) -> list[str]:
+    """Return the keys of the input; empty if it is no mapping, or if that is not known."""
+    builder = getattr(compiled, "builder", None)
+    schema = getattr(builder, "input_schema", None) or getattr(builder, "input", None)  # until 0.4
+    keys = getattr(builder, "schemas", {}).get(schema, ())
+    return [] if _WHOLE in keys else sorted(keys)
 
 
 def _finish_for(compiled: Any, dialect: str) -> Any:

@@ -81,6 +81,21 @@ def agent(input):
     assert "interrupted after 1 of 2 runs" in said
 
 
+def test_every_command_imports_an_app_at_the_instant_at_which_runs_begin(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "app.py").write_text(
+        "import datetime\nprint('imported on', datetime.date.today())\ndef agent(input): return input\n",
+        encoding="utf-8",
+    )
+    (tmp_path / "app.scenario.yaml").write_text(
+        "harness: 1\nmanifest: app.py:agent\nscenarios: [{name: one, input: hi}]\n", encoding="utf-8"
+    )
+    shown = CliRunner().invoke(cli, ["show", "app.py:agent"]).output
+    assert "imported on 2026-01-01" in shown
+
+
 def test_two_apps_may_have_modules_of_one_name(run_app: RunApp) -> None:
     agent = "from agent.prompts import PROMPT\ndef run(input): return PROMPT\n"
     files = {

@@ -1,6 +1,7 @@
 """An app of LangGraph that asks two providers, one of them as a stream, and a service."""
 
 import os
+from datetime import date
 from typing import Any
 
 import httpx
@@ -17,12 +18,13 @@ def stock(article: str) -> str:
     return httpx.get(f"http://served.test/stock/{article}").text
 
 
+TODAY = f"Today is {date.today()}."
 clerk = ChatOpenAI(model="gpt-4o-mini").bind_tools([stock])
 writer = ChatAnthropic(model="claude-sonnet-4-5")  # type: ignore[call-arg]
 
 
 async def ask(state: MessagesState) -> dict[str, Any]:
-    return {"messages": [await clerk.ainvoke(state["messages"])]}
+    return {"messages": [await clerk.ainvoke([("system", TODAY), *state["messages"]])]}
 
 
 def write(state: MessagesState) -> dict[str, Any]:

@@ -1,6 +1,6 @@
-"""A node that paused runs again with the state that it had, as with a checkpointer that keeps it elsewhere."""
+"""The state of an app: what may be its input, and what it is after a pause."""
 
-from tests.dialects.apps.conftest import RunApp
+from tests.dialects.apps.conftest import RunApp, error_of
 
 APP = """
     from typing import TypedDict
@@ -45,3 +45,10 @@ def test_a_change_of_the_state_in_place_is_not_there_after_a_pause(run_app: RunA
         {"app.py": APP},
     ).values()
     assert outcome.passed, outcome.checks
+
+
+def test_text_is_no_input_of_a_state_without_messages(run_app: RunApp) -> None:
+    found = run_app("manifest: app.py:graph\nscenarios: [{name: it, input: hi}]", {"app.py": APP})
+    assert error_of(found["it"]) == (
+        "the state has no 'messages' that text could be: input must be a mapping with some of asked"
+    )
