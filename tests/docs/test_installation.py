@@ -15,7 +15,7 @@ PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["
 DOCUMENTS = sorted(path for at in (".", "docs", "cassettes", "reports") for path in (ROOT / at).glob("*.md"))
 SOURCES = [*sorted((ROOT / "harness").rglob("*.py")), *DOCUMENTS, ROOT / "Makefile"]
 INSTALL = re.compile(
-    r"pip install (?P<options>(?:--\S+(?: \S+\.txt)? )*)(?P<quote>[\"']?)(?P<what>[^\s`\"']+)(?P=quote)"
+    r"pip install (?P<options>(?:--\S+(?: (?:\S+\.txt|\$<))? )*)(?P<quote>[\"']?)(?P<what>[^\s`\"']+)(?P=quote)"
 )
 EXTRAS = re.compile(r"(?P<name>[^\[]+)(?:\[(?P<extras>[^\]]+)\])?")
 

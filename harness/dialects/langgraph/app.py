@@ -163,13 +163,13 @@ def import_error(target: Target, error: BaseException, named_at: Span | None) ->
     why, hint = error_line(error), ""
     if isinstance(error, ModuleNotFoundError) and error.name:
         package = error.name.partition(".")[0]
-        installed = package.replace("_", "-")
-        why = f"there is no module '{error.name}'" + _in_installed(installed)
+        packages = package.replace("_", "-")
+        why = f"there is no module '{error.name}'" + _in_installed(packages)
         if beside := _folder_of(package, target):
             shown = shown_path(beside)
             hint = f"'{package}' is in {shown}: PYTHONPATH={shown}, or add it to `dependencies` in langgraph.json"
         else:
-            hint = f"install what the app requires, such as: pip install {installed}"
+            hint = f"install what the app requires, such as: pip install {packages}"
     elif (refused := _refused(error)) is not None:
         why, hint = (
             f"it reaches for the network: {str(refused).splitlines()[0]}",
