@@ -5,7 +5,7 @@ from __future__ import annotations
 import sys
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from functools import cache, partial
+from functools import cache, lru_cache, partial
 from pathlib import Path
 from typing import Any, Final
 
@@ -60,7 +60,9 @@ def preload(request: LoadRequest) -> tuple[str, ...]:
     located = request.path / FILE if request.path.is_dir() else request.path
     app = _app(replace(request, paths=(located,)))
     enter(app.folders, app.environment, offline=request.invocation.offline)
-    import_target(app.target, app.folders, request.named_at)
+    found = import_target(app.target, app.folders, request.named_at)
+    if hasattr(found, "get_graph") and hasattr(found, "channels"):  # each run has this one
+        _edges(found)
     return app.folders
 
 
@@ -151,7 +153,7 @@ def _described(compiled: Any, name: str, dialect: str, app: _App, request: LoadR
         name=name,
         dialect=dialect,
         nodes=nodes,
-        edges=tuple(_edges(compiled)),
+        edges=_edges(compiled),
         channels=tuple(map(Channel, names)),
         lifecycle=Lifecycle(accept=_accept_for(compiled, dialect), finish=_finish_for(compiled, dialect)),
         recursion_limit=_recursion_limit(compiled, request),
@@ -169,6 +171,7 @@ def _described(compiled: Any, name: str, dialect: str, app: _App, request: LoadR
     )
 
 
+@cache
 def _identity(target: Target) -> str:
     """Return the file and the object that a manifest names, in whichever form."""
     file = target.file or getattr(sys.modules.get(target.module), "__file__", None)
@@ -186,7 +189,13 @@ def _breakpoints(names: Any, nodes: Sequence[Node]) -> frozenset[str]:
     return frozenset(node.name for node in nodes) if names == "*" else frozenset(names or ())
 
 
-def _edges(compiled: Any) -> Iterator[Edge]:
+@lru_cache(32)
+def _edges(compiled: Any) -> tuple[Edge, ...]:
+    """Return the edges of a graph. Drawing one takes as long as running some of its nodes."""
+    return tuple(_drawn(compiled))
+
+
+def _drawn(compiled: Any) -> Iterator[Edge]:
     """Yield the edges of the picture, and those that `Command[Literal[…]]` declares."""
     seen = set()
     for drawn in compiled.get_graph().edges:
