@@ -128,6 +128,7 @@ def command(
     if selection.refused:
         raise FormatError([each for error in selection.refused.values() for each in error.problems])
     scenarios = _scenarios_of(manifest, [each.whole() for each in selection.scenarios])
+    check_cassettes(scenarios, projects)
     config = _config(scenarios[0], projects, file, population, generations)
     folder = out or projects.common(selection.files).report.with_name("evolution")
     with ScenarioRuns(projects, jobs) as run:
@@ -243,10 +244,8 @@ class ScenarioRuns:
 
         Raises:
             KeyboardInterrupt: the run was asked to end.
-            FormatError: results cannot be written, or two scenarios would write one cassette.
+            FormatError: results cannot be written.
         """
-        if self.projects.record_mode is not RecordMode.NONE:
-            check_cassettes(scenarios, self.projects)
         lines = io.BytesIO()
         session = Session(
             self.projects,

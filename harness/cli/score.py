@@ -93,6 +93,7 @@ def command(
     from harness.cli.selection import select
     from harness.cli.session import run_selection, worker_pool
     from harness.recording.spending import count_spending
+    from harness.scenario.cassette import check_cassettes
     from harness.variants.application import apply_variants, unused_names
     from harness.variants.document import read_variants, select_variants
 
@@ -112,6 +113,7 @@ def command(
     to_stderr = json_ == "-"
     with stdout_to_stderr(to_stderr):  # modules of tools may print on import
         scenarios = apply_variants([each.whole() for each in selection.scenarios], variants, projects)
+        check_cassettes(scenarios, projects)
         print_problems(unused_names(variants, scenarios, projects))
         schedule, resume_state = plan(
             scenarios, projects, folder, budget or Budget(), race=race, fresh=fresh, to_stderr=to_stderr
