@@ -60,6 +60,11 @@ Exit codes, the first that applies:
 )
 @yes_option
 @flag("--fresh", help="Do not continue an interrupted scoring.")
+@flag(
+    "--last-failed",
+    help="Repeat the runs of the last scoring that could not be judged, or that an error ended, and take over the "
+    "others. A failed check is not repeated.",
+)
 @click.option("--json", "json_", metavar="FILE", help="Write the score as JSON to FILE; - is stdout.")
 @path_option("--report", metavar="DIR", help="Folder for results (default: reports/score).")
 def command(
@@ -76,6 +81,7 @@ def command(
     race: bool,
     yes: bool,
     fresh: bool,
+    last_failed: bool,
     json_: str | None,
     report: Path | None,
 ) -> int:
@@ -89,6 +95,8 @@ def command(
     Before models are called (--record-mode), the number of calls and their cost are estimated and shown. An
     interrupted scoring continues when the same command is given again.
     """
+    if fresh and last_failed:
+        raise click.UsageError("--fresh and --last-failed are mutually exclusive")
     start_workers(jobs, RecordMode(record_mode))
 
     from harness.cli.score_plan import conclude, plan
@@ -118,7 +126,14 @@ def command(
         check_cassettes(scenarios, projects)
         print_problems(unused_names(variants, scenarios, projects))
         schedule, resume_state = plan(
-            scenarios, projects, folder, budget or Budget(), race=race, fresh=fresh, to_stderr=to_stderr
+            scenarios,
+            projects,
+            folder,
+            budget or Budget(),
+            race=race,
+            fresh=fresh,
+            last_failed=last_failed,
+            to_stderr=to_stderr,
         )
     if schedule.estimate.asks and not may_call_models(yes):
         return exit_code.NOT_JUDGED

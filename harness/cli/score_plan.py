@@ -1,6 +1,6 @@
 """Before and after the runs of `harness score`: the plan, and the score.
 
-`plan`       runs of an interrupted scoring ──▶ the remaining runs: calls and cost ──▶ Schedule
+`plan`       runs of an earlier scoring ──▶ the remaining runs: calls and cost ──▶ Schedule
 `conclude`   results ──▶ the score, as a table and as JSON, what was left out, and the exit code
 """
 
@@ -49,6 +49,7 @@ def plan(
     *,
     race: bool,
     fresh: bool,
+    last_failed: bool,
     to_stderr: bool,
 ) -> tuple[Schedule, ResumeState]:
     """Plan the run of scenarios with variants, with results in `folder`; print taken-over runs and the estimate.
@@ -56,7 +57,7 @@ def plan(
     Returned are the scenarios to run, and the state that is kept in case the scoring is interrupted.
 
     Raises:
-        FormatError: the results in the folder are damaged.
+        FormatError: the results in the folder are damaged; or with `last_failed`, there are none to take over.
     """
     settings = projects.common([scenario.file for scenario in scenarios])
     price = PriceList(settings.prices).cost
@@ -68,12 +69,18 @@ def plan(
         order="race" if race else "",
     )
     repeats = {key: scenario.repeat for key, scenario in zip(keys, scenarios, strict=True)}
-    found = {} if fresh else resume_state.taken_over(repeats)
+    found = {}
+    if not fresh:
+        found = resume_state.last_judged(repeats) if last_failed else resume_state.taken_over(repeats)
     taken = {number: found[key] for number, key in enumerate(keys) if key in found}
     if taken:
         runs = plural(sum(map(len, taken.values())), "run")
-        text = f"{runs} taken over from the scoring that was interrupted (--fresh starts anew)"
-        click.echo(text, err=to_stderr)
+        source = (
+            "the last scoring" if last_failed else "the scoring that was interrupted (--fresh starts anew)"
+        )
+        click.echo(f"{runs} taken over from {source}", err=to_stderr)
+    if last_failed and len(taken) == len(scenarios):
+        click.echo("nothing to repeat: no run of the last scoring was ended by an error", err=to_stderr)
     expected = estimate(scenarios, projects, price, earlier).without(taken)
     for text in expected.lines():
         click.echo(text, err=to_stderr)

@@ -218,7 +218,9 @@ def select(
         kept = _shard(kept, shard, projects)
         selectors.append(f"shard {shard}")
     part, left_out = "", dict[Path, None]()
-    if len(kept) < len(loaded) or last_failed:  # other files may have failures, too, which are to be remembered
+    if (
+        len(kept) < len(loaded) or last_failed
+    ):  # other files may have failures, too, which are to be remembered
         remaining = {id(each) for each in kept}
         left_out = {each.manifests[0]: None for each in loaded if id(each) not in remaining}
         part = f"{len(kept)} of {plural(len(loaded), 'scenario')} selected ({', '.join(selectors)})"

@@ -66,7 +66,7 @@ class LastRun:
 
     @property
     def description(self) -> str:
-        """What of it selects scenarios, as text."""
+        """The condition on scenarios that is taken from it, as text."""
         if self.not_passed:
             return "did not pass in the last run"
         return f"none of {plural(len(self.verdicts), 'scenario')} failed in the last run"

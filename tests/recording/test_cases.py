@@ -71,6 +71,22 @@ def test_a_mode_decides_for_each_row(suite: Project, mode: str, calls: int) -> N
     assert cassettes(suite) == [NEW_YORK, OSLO]
 
 
+def test_what_failed_for_want_of_a_key_is_recorded_again_alone(suite: Project) -> None:
+    without_key = 'llm:\n  - {when: request.prompt == "oslo?", error: auth}\n' + SERVED.removeprefix(
+        "\nllm:\n"
+    )
+    with suite.serving(without_key) as server:
+        environment = suite.environment
+        assert command("record", FILE, environment=environment).exit_code == 1
+        calls = len(server.requests)
+        result = command("record", FILE, "--rewrite", "--last-failed", environment=environment)
+        assert (result.exit_code, len(server.requests)) == (0, calls + 1), result.output
+        result = command("record", FILE, "--rewrite", "--last-failed", environment=environment)
+        assert (result.exit_code, len(server.requests)) == (0, calls + 1)
+    assert "nothing to record: 0 of 2 scenarios selected (none of 2 scenarios failed" in result.output
+    assert command("run", FILE).exit_code == 0
+
+
 def test_a_row_that_is_not_recorded_names_the_command_that_records_it(suite: Project) -> None:
     recorded(suite, "record", f"{FILE}::city[oslo]")
     result = command("run", FILE)

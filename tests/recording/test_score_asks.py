@@ -216,3 +216,76 @@ def test_a_budget_that_is_none_is_refused(score: Score) -> None:
     result = score("--budget", "5EUR")
     assert result.exit_code == 2
     assert "write 200 for model calls" in result.output
+
+
+# ------------------------------------------------------------ --last-failed
+
+NO_KEY_FOR_ROME = """
+llm:
+  - {when: 'request.prompt == "rome?"', error: auth, times: 3}
+  - {reply: It will rain., usage: {input_tokens: 1000, output_tokens: 100}, times: any}
+"""
+REWRITE = ("--record-mode", "rewrite")
+
+
+@pytest.mark.parametrize("server", [NO_KEY_FOR_ROME], indirect=True)
+def test_runs_that_an_error_ended_are_repeated_and_the_others_are_not_paid_again(
+    score: Score, server: Serving
+) -> None:
+    score(*REWRITE)
+    assert [line["scenario"] for line in lines() if line["error"]] == ["rome"] * 3
+    calls = len(server.requests)
+    result = score(*REWRITE, "--last-failed")
+    assert result.exit_code == 0, result.output
+    assert "9 runs taken over from the last scoring\n" in result.output
+    assert "models will be asked anew: 3 runs" in result.output
+    assert len(server.requests) == calls + 3
+    assert [line["verdict"] for line in lines()] == ["passed"] * 12
+    again = score(*REWRITE, "--last-failed", yes=())
+    assert "nothing to repeat: no run of the last scoring was ended by an error" in again.output
+    assert len(server.requests) == calls + 3
+    assert len(lines()) == 12
+
+
+def test_a_failed_check_is_no_reason_to_ask_again(score: Score, server: Serving, project: Project) -> None:
+    project.replace("cities.scenario.yaml", "$contains: rain", "$contains: sun")
+    score(*REWRITE)
+    calls, before = len(server.requests), lines()
+    assert {line["verdict"] for line in before} == {"failed"}
+    assert score(*REWRITE, "--last-failed", yes=()).exit_code == 0
+    assert (len(server.requests), lines()) == (calls, before)
+
+
+def test_what_has_changed_since_is_repeated_as_well(score: Score, server: Serving, project: Project) -> None:
+    score(*REWRITE)
+    calls = len(server.requests)
+    project.replace("variants.yaml", "One word.", "Two words.")
+    assert "8 runs taken over from the last scoring" in score(*REWRITE, "--last-failed").output
+    assert len(server.requests) == calls + 4
+
+
+@pytest.mark.parametrize("server", [NO_KEY_FOR_ROME], indirect=True)
+def test_a_refusal_leaves_the_last_scoring_as_it_is(score: Score) -> None:
+    score(*REWRITE)
+    before = {path: path.read_bytes() for path in Path("out").rglob("*") if path.is_file()}
+    assert score(*REWRITE, "--last-failed", yes=()).exit_code == 2
+    assert {path: path.read_bytes() for path in Path("out").rglob("*") if path.is_file()} == before
+
+
+def test_without_a_last_scoring_there_is_nothing_to_repeat(
+    score: Score, server: Serving, project: Project
+) -> None:
+    result = score(*REWRITE, "--last-failed")
+    assert result.exit_code == 2
+    assert "error: --last-failed: there is no last scoring in out" in result.output
+    score(*REWRITE)
+    project.replace("weather.yaml", "gpt-4o-mini", "gpt-4o")
+    calls = len(server.requests)
+    result = score(*REWRITE, "--last-failed")
+    assert result.exit_code == 2
+    assert "files or options have changed since the last scoring in out" in result.output
+    assert len(server.requests) == calls
+
+
+def test_a_fresh_scoring_repeats_nothing(score: Score) -> None:
+    assert score(*REWRITE, "--last-failed", "--fresh").exit_code == 2
