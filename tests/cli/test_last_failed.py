@@ -139,4 +139,6 @@ def test_the_last_run_is_that_of_the_project_wherever_the_command_is_given(
 
 
 def test_it_is_not_for_watching(invoke: Invoke, ended: None) -> None:
-    assert invoke("run", ".", "--last-failed", "--watch").exit_code == 2
+    result = invoke("run", ".", "--last-failed", "--watch")
+    assert result.exit_code == 2
+    assert "--watch cannot be combined with" in result.output

@@ -268,7 +268,8 @@ def test_what_has_changed_since_is_repeated_as_well(score: Score, server: Servin
 def test_a_refusal_leaves_the_last_scoring_as_it_is(score: Score) -> None:
     score(*REWRITE)
     before = {path: path.read_bytes() for path in Path("out").rglob("*") if path.is_file()}
-    assert score(*REWRITE, "--last-failed", yes=()).exit_code == 2
+    refused = score(*REWRITE, "--last-failed", yes=())
+    assert (refused.exit_code, "--yes goes on" in refused.output) == (2, True)
     assert {path: path.read_bytes() for path in Path("out").rglob("*") if path.is_file()} == before
 
 
@@ -288,4 +289,6 @@ def test_without_a_last_scoring_there_is_nothing_to_repeat(
 
 
 def test_a_fresh_scoring_repeats_nothing(score: Score) -> None:
-    assert score(*REWRITE, "--last-failed", "--fresh").exit_code == 2
+    result = score(*REWRITE, "--last-failed", "--fresh")
+    assert result.exit_code == 2
+    assert "--fresh and --last-failed are mutually exclusive" in result.output
