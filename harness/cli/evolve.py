@@ -15,6 +15,7 @@ import click
 
 from harness.budget import Budget
 from harness.cli import output as exit_code
+from harness.cli.consent import may_call_models, yes_option
 from harness.cli.options import (
     PATH,
     budget_option,
@@ -35,7 +36,7 @@ from harness.errors import FormatError, ManifestError, Problem
 from harness.report.console import ProgressReporter, open_console
 from harness.report.formatting import plural
 from harness.report.results import ResultsWriter
-from harness.scenario.cassette import check_cassettes
+from harness.scenario.cassette import WRITING, cassette_name, check_cassettes, effective_record_mode
 from harness.scenario.manifest_scenarios import scenarios_of_manifest
 from harness.scenario.model import Scenario, load_request
 from harness.settings import Projects, RecordMode
@@ -47,9 +48,10 @@ if TYPE_CHECKING:
 
 _EXIT_CODES = """\b
 Exit codes, the first that applies:
-  2  a file or an argument is wrong, or no answer depends on what is varied
+  2  a file or an argument is wrong, no answer depends on what is varied, or
+     models would be called without a terminal to ask at and without --yes
   3  the unchanged manifest could not be judged, the mutator gave no answer, or
-     the search was interrupted (the same command continues it)
+     the search was interrupted (the same command continues it) or not started
   0  otherwise, whether the winner was confirmed or not
 """
 
@@ -87,6 +89,7 @@ Exit codes, the first that applies:
     "How to handle calls that no stub answers. Each genome, and each question to the mutator, has "
     "a cassette of its own."
 )
+@yes_option
 def command(
     manifest: Path,
     paths: tuple[str, ...],
@@ -103,6 +106,7 @@ def command(
     env: dict[str, str],
     jobs: int,
     record_mode: str,
+    yes: bool,
 ) -> int:
     """Search for better prompts, temperatures and tool lists of an agent.
 
@@ -128,7 +132,12 @@ def command(
     if selection.refused:
         raise FormatError([each for error in selection.refused.values() for each in error.problems])
     scenarios = _scenarios_of(manifest, [each.whole() for each in selection.scenarios])
+    check_cassettes(scenarios, projects)
     config = _config(scenarios[0], projects, file, population, generations)
+    if _may_ask(scenarios, config, projects):
+        click.echo(_most_runs(scenarios, config, budget or Budget()), err=True)
+        if not may_call_models(yes):
+            return exit_code.NOT_JUDGED
     folder = out or projects.common(selection.files).report.with_name("evolution")
     with ScenarioRuns(projects, jobs) as run:
         report = Report(click.echo)
@@ -219,6 +228,27 @@ def _config(
     return with_options(config, population=population, generations=generations)
 
 
+def _may_ask(scenarios: Sequence[Scenario], config: Config, projects: Projects) -> bool:
+    """True if a genome or the mutator may call a model for real; whether it does depends on the genomes."""
+    return any(
+        effective_record_mode(settings) in WRITING
+        and (config.model is not None or cassette_name(each, settings) is not None)
+        for each in scenarios
+        for settings in (projects.of(each.file),)
+    )
+
+
+def _most_runs(scenarios: Sequence[Scenario], config: Config, budget: Budget) -> str:
+    """Return what a search may ask at most, as a line of text. Nothing is known of the genomes to come."""
+    genomes = config.generations * config.population_size
+    runs = genomes * sum(each.repeat for each in scenarios)
+    mutator = f", and the mutator {config.model}" if config.model is not None else ""
+    return (
+        f"models may be called: at most {plural(runs, 'run')} of {plural(len(scenarios), 'scenario')} with "
+        f"{plural(genomes, 'genome')}{mutator}; budget: {budget}"
+    )
+
+
 @dataclass
 class ScenarioRuns:
     """A callable that runs scenarios, in this process or in `jobs` others. Use it as a context manager."""
@@ -243,10 +273,8 @@ class ScenarioRuns:
 
         Raises:
             KeyboardInterrupt: the run was asked to end.
-            FormatError: results cannot be written, or two scenarios would write one cassette.
+            FormatError: results cannot be written.
         """
-        if self.projects.record_mode is not RecordMode.NONE:
-            check_cassettes(scenarios, self.projects)
         lines = io.BytesIO()
         session = Session(
             self.projects,

@@ -6,15 +6,18 @@ import json
 import shlex
 import sys
 from collections.abc import Mapping
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
 
 from harness.cli import output as exit_code
+from harness.cli.consent import may_call_models, yes_option
 from harness.cli.options import PATH, path_option, record_mode_option
 from harness.cli.output import check_writable, deliver_json
 from harness.errors import CassetteError
+from harness.report.formatting import plural
 from harness.settings import Projects, RecordMode, Settings
 from harness.source.document import shown_path
 
@@ -26,9 +29,10 @@ if TYPE_CHECKING:
 
 _EXIT_CODES = """\b
 Exit codes, the first that applies:
-  2  a file or an argument is wrong
+  2  a file or an argument is wrong, or the judge would be called without a
+     terminal to ask at and without --yes
   3  a row could not be judged, kappa is required but undefined, or the
-     command was interrupted
+     command was interrupted or not started
   1  agreement or kappa is below the required value
   0  otherwise
 """
@@ -48,6 +52,7 @@ _SHARE = click.FloatRange(0, 1)
     help="Minimum grade to pass (default: 0.5).",
 )
 @record_mode_option("How to handle calls that the cassette beside FILE does not answer.")
+@yes_option
 @click.option(
     "--require-agreement", type=_SHARE, metavar="X", help="Exit with 1 if the agreement is below X."
 )
@@ -58,6 +63,7 @@ _SHARE = click.FloatRange(0, 1)
 def command(
     file: Path,
     record_mode: str,
+    yes: bool,
     require_agreement: float | None,
     require_kappa: float | None,
     json_: str | None,
@@ -77,12 +83,37 @@ def command(
     settings = Projects(record_mode=RecordMode(record_mode)).of(file)
     labels = read_labels(file, options, settings)
     secrets = secrets_of_process(settings)
-    answers, figures = _ask_and_measure(labels, settings, secrets, _recording_command(file, options))
+    again = _recording_command(file, options)
+    if _will_ask(labels, settings, secrets, again):
+        rows = plural(len(labels.rows), "row")
+        click.echo(f"the judge {labels.question.model} will be called, for at most {rows}", err=True)
+        if not may_call_models(yes):
+            return exit_code.NOT_JUDGED
+    answers, figures = _ask_and_measure(labels, settings, secrets, again)
     if answers.stopped:
         click.echo(f"the judge cannot be called: {secrets.text(answers.stopped)}", err=True)
         return exit_code.NOT_JUDGED
     _show(figures, answers, secrets, json_)
     return _exit_code(figures, require_agreement, require_kappa)
+
+
+def _will_ask(labels: LabelFile, settings: Settings, secrets: Secrets, again: str) -> bool:
+    """True if the judge will be called for real: neither stubs nor the cassette answer for every row."""
+    from harness.calibration.asking import Answers, ask, open_cassette
+    from harness.scenario.cassette import ONLY_MISSING, effective_record_mode
+
+    try:
+        with open_cassette(labels.file, settings, secrets, again) as cassette:
+            if not cassette.backend.is_real:
+                return False
+        if effective_record_mode(settings) not in ONLY_MISSING:
+            return True
+        answers, replay = Answers(), replace(settings, record_mode=RecordMode.NONE)
+        with open_cassette(labels.file, replay, secrets, again) as cassette:
+            ask(labels, cassette, answers, lambda: None)
+    except CassetteError:  # told when the answers are asked for
+        return False
+    return bool(answers.stopped)
 
 
 def _ask_and_measure(

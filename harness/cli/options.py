@@ -93,6 +93,11 @@ changed_option = click.option(
 )
 
 
+last_failed_option = flag(
+    "--last-failed", help="Only scenarios that failed, or could not be judged, in the last run."
+)
+
+
 def paths_and_ref(paths: tuple[str, ...], changed: str | None) -> tuple[tuple[str, ...], str | None]:
     """Return the paths and the commit of a command line.
 

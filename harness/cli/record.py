@@ -7,10 +7,12 @@ from pathlib import Path
 
 import click
 
+from harness.cli import output as exit_code
 from harness.cli.options import (
     env_option,
     exit_first_option,
     flag,
+    last_failed_option,
     quiet_option,
     report_option,
     selection_options,
@@ -34,6 +36,7 @@ has ended; if the run is cut off, it stays as it was.
 @click.command("record", epilog=_MODES)
 @click.argument("paths", nargs=-1, required=True, metavar="PATH...")
 @selection_options
+@last_failed_option
 @click.option(
     "--record-mode",
     "--mode",
@@ -49,6 +52,7 @@ def command(
     paths: tuple[str, ...],
     words: str,
     tags: tuple[str, ...],
+    last_failed: bool,
     record_mode: str | None,
     rewrite: bool,
     exit_first: bool,
@@ -77,7 +81,10 @@ def command(
         record_in_ci=True,
         given_env=env,
     )
-    selection = select(paths, projects, words=words, tags=tags)
+    selection = select(paths, projects, words=words, tags=tags, last_failed=last_failed)
+    if last_failed and selection.is_empty:
+        click.echo(f"nothing to record: {selection.part}", err=True)
+        return exit_code.OK
     kept = tuple(
         each for each in selection.scenarios if cassette_name(each, projects.of(each.file)) is not None
     )

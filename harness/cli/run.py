@@ -16,6 +16,7 @@ from harness.cli.options import (
     exit_first_option,
     flag,
     jobs_option,
+    last_failed_option,
     now_option,
     path_option,
     paths_and_ref,
@@ -85,6 +86,7 @@ Exit codes, the first that applies:
 @click.argument("paths", nargs=-1, metavar="PATH...")
 @selection_options
 @changed_option
+@last_failed_option
 @shard_option
 @flag("--watch", help="Keep running: rerun the scenarios that a saved file affects. Ctrl-C ends.")
 @repeat_option
@@ -128,6 +130,7 @@ def command(
     words: str,
     tags: tuple[str, ...],
     changed: str | None,
+    last_failed: bool,
     shard: Shard | None,
     watch: bool,
     repeat: int | None,
@@ -159,9 +162,9 @@ def command(
     if live and record_mode != "none":
         raise click.UsageError("--live and --record-mode are mutually exclusive")
     mode = RecordMode.LIVE if live else RecordMode(record_mode)
-    if watch and (lines is not None or fitness is not None or mode is not RecordMode.NONE):
+    if watch and (lines is not None or fitness is not None or last_failed or mode is not RecordMode.NONE):
         raise click.UsageError(
-            "--watch cannot be combined with --json, --fail-under, --live or --record-mode"
+            "--watch cannot be combined with --json, --fail-under, --last-failed, --live or --record-mode"
         )
     start_workers(jobs, mode)
 
@@ -185,7 +188,15 @@ def command(
     print_problems(misnamed(path for path in map(Path, paths) if path.is_dir()))
 
     def choose(projects: Projects) -> Selection:
-        selection = select(paths, projects, words=words, tags=tags, changed=changed, shard=shard)
+        selection = select(
+            paths,
+            projects,
+            words=words,
+            tags=tags,
+            changed=changed,
+            shard=shard,
+            last_failed=last_failed,
+        )
         return selection.repeated(repeat) if repeat is not None else selection
 
     if watch:
@@ -201,6 +212,9 @@ def command(
             raise FormatError(Problem(error.code, str(error))) from None
     projects = read_projects()
     selection = choose(projects)
+    if last_failed and selection.is_empty:  # what failed is to be remembered
+        click.echo(f"nothing to run: {selection.part}", err=True)
+        return exit_code.OK
     workers = worker_pool(jobs, projects, selection.files, to_stderr=lines == "-")
     finished = run(selection, projects, workers=workers)
     if fitness is None or finished.interrupted or not selection.scenarios:

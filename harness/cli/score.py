@@ -11,6 +11,7 @@ import click
 
 from harness.budget import Budget
 from harness.cli import output as exit_code
+from harness.cli.consent import may_call_models, yes_option
 from harness.cli.options import (
     budget_option,
     flag,
@@ -31,7 +32,8 @@ if TYPE_CHECKING:
 
 _EXIT_CODES = """\b
 Exit codes, the first that applies:
-  2  a file or an argument is wrong
+  2  a file or an argument is wrong, or models would be called without a
+     terminal to ask at and without --yes
   3  a scenario could not be judged, the run was interrupted or not started,
      or the budget ran out
   1  the variant of --require is not the best, or not better than the baseline
@@ -56,8 +58,13 @@ Exit codes, the first that applies:
     help="Stop variants early that another one has beaten. Tested after every 5 scenarios, in random order with a "
     "fixed seed; the probability that any variant is stopped wrongly is at most 2.5 %.",
 )
-@flag("--yes", help="Do not ask for confirmation before calling models.")
+@yes_option
 @flag("--fresh", help="Do not continue an interrupted scoring.")
+@flag(
+    "--last-failed",
+    help="Repeat the runs of the last scoring that could not be judged, or that an error ended, and take over the "
+    "others. A failed check is not repeated.",
+)
 @click.option("--json", "json_", metavar="FILE", help="Write the score as JSON to FILE; - is stdout.")
 @path_option("--report", metavar="DIR", help="Folder for results (default: reports/score).")
 def command(
@@ -74,6 +81,7 @@ def command(
     race: bool,
     yes: bool,
     fresh: bool,
+    last_failed: bool,
     json_: str | None,
     report: Path | None,
 ) -> int:
@@ -87,12 +95,15 @@ def command(
     Before models are called (--record-mode), the number of calls and their cost are estimated and shown. An
     interrupted scoring continues when the same command is given again.
     """
+    if fresh and last_failed:
+        raise click.UsageError("--fresh and --last-failed are mutually exclusive")
     start_workers(jobs, RecordMode(record_mode))
 
-    from harness.cli.score_plan import conclude, confirm, plan
+    from harness.cli.score_plan import conclude, plan
     from harness.cli.selection import select
     from harness.cli.session import run_selection, worker_pool
     from harness.recording.spending import count_spending
+    from harness.scenario.cassette import check_cassettes
     from harness.variants.application import apply_variants, unused_names
     from harness.variants.document import read_variants, select_variants
 
@@ -112,12 +123,19 @@ def command(
     to_stderr = json_ == "-"
     with stdout_to_stderr(to_stderr):  # modules of tools may print on import
         scenarios = apply_variants([each.whole() for each in selection.scenarios], variants, projects)
+        check_cassettes(scenarios, projects)
         print_problems(unused_names(variants, scenarios, projects))
         schedule, resume_state = plan(
-            scenarios, projects, folder, budget or Budget(), race=race, fresh=fresh, to_stderr=to_stderr
+            scenarios,
+            projects,
+            folder,
+            budget or Budget(),
+            race=race,
+            fresh=fresh,
+            last_failed=last_failed,
+            to_stderr=to_stderr,
         )
-    if not yes and not confirm(schedule):
-        click.echo("nothing was run", err=True)
+    if schedule.estimate.asks and not may_call_models(yes):
         return exit_code.NOT_JUDGED
     resume_state.begin()
     with count_spending(schedule.spending):

@@ -1,14 +1,12 @@
 """Before and after the runs of `harness score`: the plan, and the score.
 
-`plan`       runs of an interrupted scoring ──▶ the remaining runs: calls and cost ──▶ Schedule
-`confirm`    asks at a terminal
+`plan`       runs of an earlier scoring ──▶ the remaining runs: calls and cost ──▶ Schedule
 `conclude`   results ──▶ the score, as a table and as JSON, what was left out, and the exit code
 """
 
 from __future__ import annotations
 
 import json
-import sys
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from pathlib import Path
@@ -31,7 +29,7 @@ from harness.report.summary import Summary
 from harness.report.summary_text import report_paths
 from harness.scenario.model import Scenario
 from harness.scenario.outcome import PriceList
-from harness.settings import Projects, RecordMode, is_ci_machine
+from harness.settings import Projects, RecordMode
 from harness.source.display import printable
 from harness.variants.comparison import Score, compare, uncompared
 from harness.variants.document import Variant
@@ -39,7 +37,7 @@ from harness.variants.estimate import estimate
 from harness.variants.fingerprint import fingerprints
 from harness.variants.independence import SAME_AS_BASELINE, no_difference_reasons
 from harness.variants.race import Race
-from harness.variants.schedule import ResumeState, Schedule, discard, run_key
+from harness.variants.schedule import ResumeState, Schedule, run_key
 from harness.variants.table import score_json, table
 
 
@@ -51,6 +49,7 @@ def plan(
     *,
     race: bool,
     fresh: bool,
+    last_failed: bool,
     to_stderr: bool,
 ) -> tuple[Schedule, ResumeState]:
     """Plan the run of scenarios with variants, with results in `folder`; print taken-over runs and the estimate.
@@ -58,13 +57,11 @@ def plan(
     Returned are the scenarios to run, and the state that is kept in case the scoring is interrupted.
 
     Raises:
-        FormatError: the results in the folder are damaged.
+        FormatError: the results in the folder are damaged; or with `last_failed`, there are none to take over.
     """
     settings = projects.common([scenario.file for scenario in scenarios])
     price = PriceList(settings.prices).cost
     keys = [run_key(each.variant, each.id) for each in scenarios]
-    if fresh:
-        discard(folder)
     earlier = _read_earlier_results(folder) if projects.record_mode is not RecordMode.NONE else []
     resume_state = ResumeState(
         folder,
@@ -72,12 +69,18 @@ def plan(
         order="race" if race else "",
     )
     repeats = {key: scenario.repeat for key, scenario in zip(keys, scenarios, strict=True)}
-    found = resume_state.taken_over(repeats)
+    found = {}
+    if not fresh:
+        found = resume_state.last_judged(repeats) if last_failed else resume_state.taken_over(repeats)
     taken = {number: found[key] for number, key in enumerate(keys) if key in found}
     if taken:
         runs = plural(sum(map(len, taken.values())), "run")
-        text = f"{runs} taken over from the scoring that was interrupted (--fresh starts anew)"
-        click.echo(text, err=to_stderr)
+        source = (
+            "the last scoring" if last_failed else "the scoring that was interrupted (--fresh starts anew)"
+        )
+        click.echo(f"{runs} taken over from {source}", err=to_stderr)
+    if last_failed and len(taken) == len(scenarios):
+        click.echo("nothing to repeat: no run of the last scoring was ended by an error", err=to_stderr)
     expected = estimate(scenarios, projects, price, earlier).without(taken)
     for text in expected.lines():
         click.echo(text, err=to_stderr)
@@ -95,20 +98,6 @@ def plan(
         resume_state.discard_old,
     )
     return schedule, resume_state
-
-
-def confirm(schedule: Schedule) -> bool:
-    """Ask at a terminal before models are called; return False if the answer is no."""
-    if not schedule.estimate.asks or not _is_at_terminal():
-        return True
-    try:
-        return click.confirm("go on?", err=True)
-    except click.Abort:  # Ctrl-C, or the end of the input
-        return False
-
-
-def _is_at_terminal() -> bool:
-    return not is_ci_machine() and sys.stdin.isatty() and sys.stderr.isatty()
 
 
 def _over_budget_lines(schedule: Schedule, made: Mapping[str, int]) -> list[str]:

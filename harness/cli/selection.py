@@ -9,6 +9,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Final, NamedTuple
 
+from harness.cli.output import print_problems
 from harness.dialects.dialect import Dialect
 from harness.dialects.registry import claims, detect_dialect, dialect_named, dialect_of, manifest_at, names
 from harness.errors import FormatError, ManifestError, Problem, Span
@@ -20,6 +21,7 @@ from harness.scenario.model import Scenario
 from harness.selection.changes import changes
 from harness.selection.inputs import InputFinder
 from harness.selection.keywords import Expression, Shard, keywords_of, parse
+from harness.selection.last_run import read_last_run, remarks
 from harness.settings import Projects
 from harness.source.display import did_you_mean, nearest, nearest_names
 from harness.source.document import read, relative_path, shown_path
@@ -152,6 +154,11 @@ class Selection:
         """The number of runs: a skipped scenario counts as one."""
         return sum(1 if scenario.skip is not None else scenario.repeat for scenario in self.scenarios)
 
+    @property
+    def is_empty(self) -> bool:
+        """True if there is nothing to run, and nothing to report."""
+        return not self.scenarios and not self.refused
+
     def repeated(self, times: int) -> Selection:
         """Return the same scenarios, each with this number of repeats."""
         return replace(self, scenarios=tuple(replace(each, repeat=times) for each in self.scenarios))
@@ -165,6 +172,7 @@ def select(
     tags: Sequence[str] = (),
     changed: str | None = None,
     shard: Shard | None = None,
+    last_failed: bool = False,
 ) -> Selection:
     """Return the scenarios of these files and folders; `FILE::NAME` is one scenario of a file.
 
@@ -175,11 +183,13 @@ def select(
         tags: of which a scenario must have at least one.
         changed: a commit; only scenarios that depend on something changed since are kept.
         shard: the part to take of the scenarios that are then left.
+        last_failed: only scenarios that did not pass in the last run are kept.
 
     Raises:
         FormatError: a path does not exist (`missing-file`), or a NAME (`unknown-scenario`); `words` is not an
             expression (`bad-selection`); nothing is left to run and no file is refused (`no-scenarios`), unless
-            `changed` or `shard` left nothing; or git cannot list the changes.
+            `changed`, `shard` or `last_failed` left nothing; git cannot list the changes; or there is no last run
+            (`no-last-run`).
     """
     expression = parse(words) if words.strip() else None
     requested = _requested_names(paths, projects)
@@ -191,6 +201,12 @@ def select(
     if not kept and not refused:
         raise FormatError(_nothing_selected(loaded, expression, tags))
     selectors = [*_options_given(expression, tags), *(["FILE::NAME"] if any(requested.values()) else [])]
+    if last_failed:
+        settings = projects.common(requested)
+        last = read_last_run(settings.report)
+        print_problems(remarks(last, loaded, settings.project))
+        kept = [each for each in kept if last.did_not_pass(each, settings.project)]
+        selectors.append(last.description)
     reasons: dict[int, str] = {}
     if changed is not None:
         found = changes((projects.of(file).project for file in requested), changed)
@@ -202,7 +218,9 @@ def select(
         kept = _shard(kept, shard, projects)
         selectors.append(f"shard {shard}")
     part, left_out = "", dict[Path, None]()
-    if len(kept) < len(loaded):
+    if (
+        len(kept) < len(loaded) or last_failed
+    ):  # other files may have failures, too, which are to be remembered
         remaining = {id(each) for each in kept}
         left_out = {each.manifests[0]: None for each in loaded if id(each) not in remaining}
         part = f"{len(kept)} of {plural(len(loaded), 'scenario')} selected ({', '.join(selectors)})"

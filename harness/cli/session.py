@@ -248,7 +248,7 @@ def run_selection(
         check_cassettes(selection.scenarios, projects)
     for error in selection.refused.values():
         print_problems(error.problems)
-    if not selection.scenarios and not selection.refused:
+    if selection.is_empty:
         click.echo(f"nothing to run: {selection.part}", err=True)
     for scenario, reason in zip(selection.scenarios, selection.reasons, strict=False) if verbose else ():
         click.echo(f"{scenario.id}: {reason}", err=to_stderr)

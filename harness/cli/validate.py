@@ -25,6 +25,7 @@ from harness.graph.native import NativeGraph
 from harness.report.formatting import plural
 from harness.scenario import SUFFIXES
 from harness.scenario.app_process import conditions_of_imports, in_own_process, is_app, is_available
+from harness.scenario.cassette import shared_cassettes
 from harness.scenario.load import discover, load_file
 from harness.scenario.load_warnings import Subject, subject, warnings_alone, warnings_in
 from harness.scenario.manifest_scenarios import build_scenarios
@@ -98,8 +99,11 @@ def problems(files: Files, options: LoadOptions) -> Iterator[tuple[Path | None, 
 
 def _all_problems(files: Files, options: LoadOptions) -> Iterator[tuple[Path | None, Problem]]:
     ruled_out: set[Subject] = set()
+    recorded: list[Scenario] = []
     for path in files.scenarios:
-        yield from _located(path, scenario_file_problems(path, options, ruled_out))
+        yield from _located(path, scenario_file_problems(path, options, ruled_out, recorded))
+    for problem in shared_cassettes(recorded, options.projects):  # they can be replayed, not recorded
+        yield None, replace(problem, severity="warning")
     for path in files.manifests:
         yield from _located(path, manifest_problems(path, options, ruled_out))
     yield from ((None, problem) for problem in files.misnamed)
@@ -114,10 +118,13 @@ def _located(path: Path, problems: Iterator[Problem]) -> Iterator[tuple[Path, Pr
         yield from ((path, problem) for problem in error.problems)
 
 
-def scenario_file_problems(path: Path, options: LoadOptions, ruled_out: set[Subject]) -> Iterator[Problem]:
+def scenario_file_problems(
+    path: Path, options: LoadOptions, ruled_out: set[Subject], recorded: list[Scenario]
+) -> Iterator[Problem]:
     """Yield the problems of a scenario file, and of the manifests that its scenarios run.
 
-    Load warnings of the manifests that do not apply in a scenario are added to `ruled_out`.
+    Load warnings of the manifests that do not apply in a scenario are added to `ruled_out`, and the scenarios that
+    name a cassette to `recorded`.
 
     Raises:
         FormatError: with the problems of the file itself.
@@ -125,6 +132,8 @@ def scenario_file_problems(path: Path, options: LoadOptions, ruled_out: set[Subj
     found: dict[Problem, None] = {}
     of_apps: dict[Hashable, list[Scenario]] = {}
     for each in load_file(path, options.projects.of(path)).scenarios:
+        if each.cassette is not None:
+            recorded.append(each)
         try:
             scenario = each.whole()
         except FormatError as error:

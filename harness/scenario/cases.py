@@ -22,6 +22,7 @@ from typing import Any, Final
 
 from harness.errors import FormatError, Problem, Span
 from harness.scenario.case_table import Case, load_cases, unknown_column
+from harness.scenario.cassette import cassette_of_case
 from harness.scenario.model import Scenario
 from harness.source.display import clip
 from harness.source.document import Document, DocumentPath
@@ -56,9 +57,14 @@ def expand_cases(at: Document, build: Build, folder: Path) -> Iterator[Scenario]
         unused = Problem("cannot-fail", text, at.key_span((CASES,)), "`${case.NAME}` is filled", "warning")
         first = replace(first, warnings=(*first.warnings, unused))
     yield first
-    alike = replace(first, name=at.value["name"], weight=float(at.value.get("weight", 1)))
+    alike = replace(
+        first,
+        name=at.value["name"],
+        cassette=at.value.get("cassette"),
+        weight=float(at.value.get("weight", 1)),
+    )
     for case in rows[1:]:
-        light = early.scenario(case) if early.refers else _of_row(alike, case)
+        light = early.scenario(case) if early.refers else _of_row(alike, case, shares=True)
         yield replace(light, mentions=first.mentions, pending=partial(whole.scenario, case))
 
 
@@ -94,7 +100,12 @@ class _Template:
             built = self._built(case)
         except FormatError as error:
             raise FormatError([_of_case(problem, case) for problem in error.problems]) from None
-        return _of_row(built, case)
+        return _of_row(built, case, shares=self.shares_cassette)
+
+    @property
+    def shares_cassette(self) -> bool:
+        """True if the rows name the same cassette, so that each needs a part of it."""
+        return not _REFERENCE.search(str(self.document.value.get("cassette")))
 
     def _built(self, case: Case) -> Scenario:
         try:
@@ -107,10 +118,17 @@ class _Template:
             return self.build(_RowFiller(self.document, case, misfits).filled())
 
 
-def _of_row(scenario: Scenario, case: Case) -> Scenario:
-    weight = case.weight()
-    named = replace(scenario, name=f"{scenario.name}[{case.name}]")
-    return named if weight is None else replace(named, weight=float(weight))
+def _of_row(scenario: Scenario, case: Case, *, shares: bool) -> Scenario:
+    """Return the scenario with what a row gives it; `shares` is true if its cassette is that of all rows."""
+    weight, cassette = case.weight(), scenario.cassette
+    if cassette is not None and shares:
+        cassette = cassette_of_case(cassette, case.name)
+    return replace(
+        scenario,
+        name=f"{scenario.name}[{case.name}]",
+        cassette=cassette,
+        weight=scenario.weight if weight is None else float(weight),
+    )
 
 
 def _of_case(problem: Problem, case: Case) -> Problem:

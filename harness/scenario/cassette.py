@@ -5,18 +5,20 @@ from __future__ import annotations
 import hashlib
 import re
 import shlex
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import Final
 
-from harness.errors import FormatError, Problem
+from harness.errors import FormatError, Problem, Span
 from harness.recording.matching import Matcher
+from harness.recording.names import name_error
 from harness.scenario.model import Scenario
 from harness.settings import Projects, RecordMode, Settings, is_ci_machine
 from harness.source.document import relative_path
 
 WRITING: Final = (RecordMode.ONCE, RecordMode.NEW_EPISODES, RecordMode.ALL, RecordMode.REWRITE)
 ONLY_MISSING: Final = (RecordMode.ONCE, RecordMode.NEW_EPISODES)
+_CASES: Final = "/cases/"
 _VARIANTS: Final = "/variants/"
 
 
@@ -40,7 +42,13 @@ def cassette_name(scenario: Scenario, settings: Settings) -> str | None:
 
 def baseline_cassette(name: str) -> str:
     """Return the name of the baseline's cassette, given that of a variant; any other name is returned unchanged."""
-    return name.partition(_VARIANTS)[0]
+    before, found, _ = name.rpartition(_VARIANTS)
+    return before if found else name
+
+
+def cassette_of_case(cassette: str, case: str) -> str:
+    """Return the name of the cassette of a row, given that of its scenario: each row makes calls of its own."""
+    return f"{cassette}{_CASES}{_slug(case)}"
 
 
 def _own_cassette(scenario: Scenario, settings: Settings) -> str | None:
@@ -55,7 +63,8 @@ def _own_cassette(scenario: Scenario, settings: Settings) -> str | None:
 def _slug(text: str) -> str:
     short = re.sub(r"[^a-z0-9]+", "-", text.lower()).strip("-")[:60]
     # Names that a folder name cannot distinguish get different hashes, and so different folders.
-    return short if short == text else f"{short or 'x'}-{hashlib.sha256(text.encode()).hexdigest()[:6]}"
+    is_plain = short == text and not name_error(short)
+    return short if is_plain else f"{short or 'x'}-{hashlib.sha256(text.encode()).hexdigest()[:6]}"
 
 
 def command_to_record(scenario: Scenario, *options: str) -> str:
@@ -76,23 +85,47 @@ def check_cassettes(scenarios: Iterable[Scenario], projects: Projects) -> None:
     Raises:
         FormatError: with all problems that were found.
     """
-    first: dict[Path, Scenario] = {}
-    problems = []
+    writing = []
     for scenario in scenarios:
         settings = projects.of(scenario.file)
         request_matcher(settings)
-        name = cassette_name(scenario, settings)
-        if name is None or scenario.skip is not None or effective_record_mode(settings) not in WRITING:
-            continue
-        other = first.setdefault(settings.cassettes / name, scenario)
-        if other is not scenario:
-            text = (
-                f"scenarios '{other.name}' and '{scenario.name}' cannot both record cassette '{name}': "
-                "each needs one of its own"
-            )
-            problems.append(Problem("shared-cassette", text, scenario.span, f"the other is at {other.span}"))
-    if problems:
+        if effective_record_mode(settings) in WRITING:
+            writing.append(scenario)
+    if problems := shared_cassettes(writing, projects):
         raise FormatError(problems)
+
+
+def shared_cassettes(scenarios: Iterable[Scenario], projects: Projects) -> list[Problem]:
+    """Return a problem for each cassette that several scenarios name, in the order of the scenarios.
+
+    Two tables of `cases` that have several rows in common give one problem, and so do the rows of one table.
+    """
+    users: dict[Path, list[Scenario]] = {}
+    for scenario in scenarios:
+        settings = projects.of(scenario.file)
+        name = cassette_name(scenario, settings)
+        if name is not None and scenario.skip is None:
+            users.setdefault(settings.cassettes / name, []).append(scenario)
+    found: dict[tuple[Span, ...], Problem] = {}
+    for using in users.values():
+        if len(using) > 1:
+            written = tuple(dict.fromkeys(each.span for each in using))
+            found.setdefault(written, _shared(using, projects))
+    return list(found.values())
+
+
+def _shared(using: Sequence[Scenario], projects: Projects) -> Problem:
+    first, second, *more = using
+    name = cassette_name(first, projects.of(first.file))
+    who = f"scenarios '{first.name}' and '{second.name}' cannot both"
+    if more:
+        who = f"scenarios '{first.name}', '{second.name}' and {len(more)} more cannot all"
+    text = f"{who} record cassette '{name}': each needs one of its own"
+    if first.span == second.span:
+        hint = "write `cassette: NAME` without `${case.…}`: each row is then recorded by itself"
+    else:
+        hint = f"write another `cassette: NAME` in one of them; the other is at {first.span}"
+    return Problem("shared-cassette", text, second.span, hint)
 
 
 def request_matcher(settings: Settings) -> Matcher:

@@ -8,7 +8,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
-from harness.errors import CassetteError
+from harness.errors import CassetteError, FormatError
 from harness.recording.folder import CassetteFolder, cassette_names
 from harness.scenario.cassette import baseline_cassette, cassette_name
 from harness.scenario.model import Scenario
@@ -104,7 +104,12 @@ def _status_of(name: str, users: Sequence[Scenario], settings: Settings) -> Cass
     found.age_days = max(ages, default=None)
     found.too_old = is_too_old(found.age_days, settings)
     settings = replace(settings, max_age_days=math.inf)  # replay a recording that is too old, too
-    left = [_unused_in_replay(found, scenario, settings) for scenario in users if scenario.skip is None]
+    try:
+        whole = [scenario.whole() for scenario in users if scenario.skip is None]
+    except FormatError as error:
+        found.problem = str(error)
+        return found
+    left = [_unused_in_replay(found, scenario, settings) for scenario in whole]
     found.unused = len(set.intersection(*left)) if left else 0
     repeats = max((scenario.repeat for scenario in users), default=len(recordings))
     found.unused += sum(map(len, recordings[repeats:]))

@@ -59,6 +59,10 @@ class Inputs:
     runs: bool
     refused: str = ""
 
+    def with_folder(self, folder: Path) -> Inputs:
+        """Return these inputs and a folder."""
+        return replace(self, folders=self.folders | {folder})
+
     def reason(self, changes: Changes) -> str:
         """Return the reason why one of the changes affects the scenario; "" if none is known to."""
         read = [*sorted(self.files & changes.files)]
@@ -122,16 +126,18 @@ class InputFinder:
         return reasons or ["" for _ in scenarios]
 
     def inputs(self, scenario: Scenario) -> Inputs:
-        """Return the inputs of a scenario. The rows of a table have the same."""
+        """Return the inputs of a scenario. The rows of a table have the same, except for their cassettes."""
         env = frozenset(scenario.env.items()), frozenset(scenario.components.items())
         hooks, real = tuple(scenario.world.hooks), _has_real_servers(scenario)
-        name = cassette_name(scenario, self.projects.of(scenario.file))
-        key = (scenario.file, scenario.manifests, scenario.dialect, scenario.agent, env, name, hooks, real)
+        key = (scenario.file, scenario.manifests, scenario.dialect, scenario.agent, env, hooks, real)
         if key not in self._inputs:
             self._inputs[key] = self._find(scenario)
-        return self._inputs[key]
+        found, settings = self._inputs[key], self.projects.of(scenario.file)
+        name = cassette_name(scenario, settings)
+        return found.with_folder(real_path(settings.cassettes / name)) if name else found
 
     def _find(self, scenario: Scenario) -> Inputs:
+        """Find the inputs of a scenario, without its cassette."""
         settings = self.projects.of(scenario.file)
         project = real_path(settings.project)
         file = real_path(scenario.file)
@@ -152,13 +158,11 @@ class InputFinder:
             *(project / name for name in _SETTINGS),
             *(at / _CONFTEST for at in above),
         }
-        name = cassette_name(scenario, settings)
-        cassette = {real_path(settings.cassettes / name)} if name else set[Path]()
         prompts = {real_path(settings.judge_prompts)} if settings.judge_prompts else set[Path]()
         scripts = any(path.suffix in _SCRIPTS for path in files)
         return Inputs(
             frozenset(files | own),
-            frozenset(cassette | prompts | set(read.folders)),
+            frozenset(prompts | set(read.folders)),
             modules,
             runs=scripts or not modules.is_empty or _has_real_servers(scenario),
             refused=read.refused,

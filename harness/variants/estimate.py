@@ -4,7 +4,7 @@
     the baseline's, or another variant's     ├─▶ calls and tokens of a run ─▶ × the runs to make ─▶ dollars
     earlier runs with real calls (results)  ─┘
 
-A run without any of these sources counts as one call per judge, and makes the total a lower bound.
+A run without any of these sources is unknown, and makes the total a lower bound.
 """
 
 from __future__ import annotations
@@ -59,16 +59,21 @@ class ExpectedCalls:
         self.unpriced |= other.unpriced
 
     def __str__(self) -> str:
+        runs = plural(self.runs, "run")
+        if self.unknown == self.runs:
+            return f"{runs}, unknown: nothing recorded yet"
         about = "at least" if self.unknown else "about"
-        parts = [plural(self.runs, "run")]
-        if self.calls:
-            parts.append(f"{about} {plural(ceil(self.calls), 'call')}")
+        parts = [runs, f"{about} {plural(ceil(self.calls), 'call')}"]
         if self.tokens:
-            parts += [f"{self.tokens:,.0f} tokens", f"{cost(self.cost)} USD"]
+            parts += [f"{self.tokens:,.0f} tokens", self._cost()]
         if self.unknown:
-            count = "all" if self.unknown == self.runs else str(self.unknown)
-            parts.append(f"what {count} of them will ask is not known")
+            parts.append(f"{self.unknown} of them unknown: nothing recorded yet")
         return ", ".join(parts)
+
+    def _cost(self) -> str:
+        if not self.unpriced:
+            return f"{cost(self.cost)} USD"
+        return f"at least {cost(self.cost)} USD" if self.cost else "cost unknown"
 
 
 @dataclass(frozen=True)
@@ -108,7 +113,7 @@ class Estimate:
         for name, expected in by_variant.items():
             yield f"  {name.ljust(width)}  {expected}"
         if total.unpriced:
-            yield f"no price is known of {', '.join(sorted(total.unpriced))}: which counts as 0"
+            yield f"no price is known of {', '.join(sorted(total.unpriced))}: set it in [tool.harness.prices]"
 
 
 def estimate(
@@ -150,9 +155,8 @@ class _Estimator:
         if runs <= 0:
             return None
         samples = self._samples(scenario, settings.cassettes, name)
-        judges = _judge_calls(scenario)
         if not samples:
-            return ExpectedCalls(runs, runs * judges, unknown=runs)
+            return ExpectedCalls(runs, unknown=runs)
         expected = ExpectedCalls(runs)
         renamed = scenario.variation.models if scenario.variation else {}
         share = runs / len(samples)
@@ -221,7 +225,3 @@ def _calls_of_line(line: Mapping[str, Any]) -> list[Call]:
             (model, (usage["input_tokens"] or 0) // count, (usage["output_tokens"] or 0) // count)
         ] * count
     return calls
-
-
-def _judge_calls(scenario: Scenario) -> int:
-    return sum(len(expect.values.get("judge", ())) for expect in scenario.expectations)

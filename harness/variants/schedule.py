@@ -1,6 +1,6 @@
 """The order in which a scoring runs its scenarios, and the choice of those it does not run.
 
-    taken over from an interrupted scoring ─┐
+    taken over from an earlier scoring ─────┐
     scenarios, a block at a time ───────────┴▶ `Session` runs them ─▶ `add_outcome` ─▶ the race stops variants
 
 Without a race and a budget, scenarios run variant by variant, as they were selected. Otherwise each scenario
@@ -33,16 +33,17 @@ from harness.report.scenario_runs import is_unanswered
 from harness.report.traces import FOLDER, move_traces
 from harness.scenario.model import Scenario
 from harness.scenario.outcome import Outcome
+from harness.source.document import shown_path
 from harness.variants.estimate import Estimate
 from harness.variants.race import Race, random_blocks
 
-FORMAT: Final = "harness-unfinished/1"
-UNFINISHED: Final = "unfinished.json"
+FORMAT: Final = "harness-scoring/1"
+STATE: Final = "scoring.json"
 TAKEN_OVER: Final = "taken-over"
 
 
 class ResumedRun(NamedTuple):
-    """A run of the interrupted scoring: its line of results, and its trace file."""
+    """A run of an earlier scoring: its line of results, and its trace file once `ResumeState.begin` was called."""
 
     line: Mapping[str, Any]
     trace: Path | None
@@ -56,8 +57,14 @@ class ResumedRun(NamedTuple):
         return self.line, Record(encode({**self.line, "trace": None}), content)
 
 
+Kept = Callable[[str, Sequence["ResumedRun"]], bool]
+"""A function that returns True if the runs of a scenario, given with its key, need not be made again."""
+
+
 class ResumeState:
-    """The state of a scoring in its folder, from which it can be continued.
+    """The state of a scoring in its folder, from which it can be continued, or repeated in part.
+
+    Until `begin`, no file is changed: the user may yet refuse.
 
     `fingerprints` are those of its runs, by key. `order` names the order of the runs beyond that of the
     scenarios.
@@ -65,88 +72,148 @@ class ResumeState:
 
     def __init__(self, folder: Path, fingerprints: Mapping[str, str], order: str) -> None:
         self._folder, self._fingerprints, self._order = folder, fingerprints, order
+        self._aside = folder / TAKEN_OVER
+        self._continues = False
 
     def taken_over(self, repeats: Mapping[str, int]) -> dict[str, list[ResumedRun]]:
-        """Return the runs that need not be made again, by the key of the scenario (`run_key`).
+        """Return the runs of an interrupted scoring that need not be made again, by the key of the scenario.
 
-        `repeats` is the number of runs of each scenario.
+        `repeats` is the number of runs of each scenario. Keys are those of `run_key`.
 
         Raises:
-            FormatError: the results of the folder are damaged, are being written, or cannot be moved.
+            FormatError: the results of the folder are damaged, or are being written.
+        """
+        same = self._same(self._before(finished=False))
+        return self._kept(lambda key, runs: key in same and _is_whole(runs, repeats[key])) if same else {}
+
+    def last_judged(self, repeats: Mapping[str, int]) -> dict[str, list[ResumedRun]]:
+        """Return the runs of the last scoring that were judged and that no error ended, as `taken_over` does.
+
+        Failed checks are no reason to run again: to repeat only these would give luck a second chance.
+
+        Raises:
+            FormatError: there is no last scoring (`no-last-run`), or all of it has changed (`changed-since`); or as
+                `taken_over` does.
+        """
+        before, where = self._before(finished=True), shown_path(self._folder)
+        if not before:
+            text = f"--last-failed: there is no last scoring in {where}"
+            raise FormatError(Problem("no-last-run", text, hint="score once without --last-failed"))
+        same = self._same(before)
+        if not same:
+            text = f"--last-failed: files or options have changed since the last scoring in {where}"
+            raise FormatError(Problem("changed-since", text, hint="score without --last-failed"))
+
+        def is_judged(key: str, runs: Sequence[ResumedRun]) -> bool:
+            broken = any(run.line["error"] and not run.line["passed"] for run in runs)
+            return key in same and not broken and _is_whole(runs, repeats[key])
+
+        return self._kept(is_judged)
+
+    def begin(self) -> None:
+        """Move the results that runs are taken over from aside, and write the fingerprints of the runs that follow.
+
+        Raises:
+            FormatError: they cannot be written, or moved.
+        """
+        if self._continues:
+            self._move()
+        else:
+            _discard(self._folder)
+        try:
+            self._folder.mkdir(parents=True, exist_ok=True)
+        except OSError as error:
+            raise unwritable(self._folder, error) from error
+        self._write(finished=False)
+
+    def discard_old(self) -> None:
+        """Remove the old results: the runs taken over are in the new results."""
+        shutil.rmtree(self._aside, ignore_errors=True)
+
+    def end(self) -> None:
+        """Note that the scoring has ended as planned.
+
+        Raises:
+            FormatError: it cannot be written.
+        """
+        self._write(finished=True)
+
+    def _before(self, *, finished: bool) -> Mapping[str, str]:
+        """Return the fingerprints of the scoring in the folder; none if there is none.
+
+        A finished one counts only with `finished`.
+
+        Raises:
+            FormatError: its results are being written.
         """
         if (self._folder / RESULTS).is_file():
             try:
                 open_locked(self._folder / RESULTS).close()
             except OSError as error:
                 raise unwritable(self._folder, error) from error
-        kept = self._folder / TAKEN_OVER
-        before = self._read(kept if (kept / UNFINISHED).is_file() else self._folder)
+        state = self._read(self._place())
+        return {} if state.get("finished") and not finished else state.get("runs", {})
+
+    def _place(self) -> Path:
+        """Return the folder of the earlier runs. Those that were moved aside may not be in the results yet."""
+        return self._aside if (self._aside / STATE).is_file() else self._folder
+
+    def _same(self, before: Mapping[str, str]) -> set[str]:
+        """Return the keys of the runs with the same inputs; none if the order of the runs would need all of them."""
         same = {key for key, made_of in self._fingerprints.items() if before.get(key) == made_of}
-        if not same or (self._order and same != before.keys() | self._fingerprints.keys()):
-            discard(self._folder)
-            return {}
-        self._move(kept)
+        return set() if self._order and same != before.keys() | self._fingerprints.keys() else same
+
+    def _kept(self, is_kept: Kept) -> dict[str, list[ResumedRun]]:
+        self._continues = True
         try:
-            found = _runs_of(kept)
+            found = _runs_of(self._place(), self._aside)
         except FormatError as error:
             raise FormatError([replace(one, hint="--fresh starts anew") for one in error.problems]) from None
         return {
             key: sorted(runs, key=lambda run: run.line["repeat"])
             for key, runs in found.items()
-            if key in same and _is_whole(runs, repeats[key])
+            if is_kept(key, runs)
         }
 
-    def begin(self) -> None:
-        """Write the fingerprints of the runs that follow.
+    def _write(self, *, finished: bool) -> None:
+        document = {
+            "format": FORMAT,
+            "finished": finished,
+            "order": self._order,
+            "runs": dict(self._fingerprints),
+        }
+        replace_file(self._folder / STATE, json.dumps(document, indent=1).encode() + b"\n")
 
-        Raises:
-            FormatError: they cannot be written.
-        """
-        document = {"format": FORMAT, "order": self._order, "runs": dict(self._fingerprints)}
+    def _read(self, folder: Path) -> dict[str, Any]:
+        """Return the state in a folder; empty if there is none, or it is damaged or of another order."""
         try:
-            self._folder.mkdir(parents=True, exist_ok=True)
-        except OSError as error:
-            raise unwritable(self._folder, error) from error
-        replace_file(self._folder / UNFINISHED, json.dumps(document, indent=1).encode() + b"\n")
-
-    def discard_old(self) -> None:
-        """Remove the old results: the runs taken over are in the new results."""
-        shutil.rmtree(self._folder / TAKEN_OVER, ignore_errors=True)
-
-    def end(self) -> None:
-        """Remove the state: the scoring has ended as planned."""
-        discard(self._folder)
-
-    def _read(self, folder: Path) -> dict[str, str]:
-        """Return the fingerprints of an interrupted scoring in the folder; none if there is none."""
-        try:
-            found = json.loads((folder / UNFINISHED).read_text(encoding="utf-8"))
+            found = json.loads((folder / STATE).read_text(encoding="utf-8"))
         except (OSError, ValueError, RecursionError):
             return {}
         if not isinstance(found, dict) or (found.get("format"), found.get("order")) != (FORMAT, self._order):
             return {}
-        runs = found.get("runs")
-        return {str(key): str(of) for key, of in runs.items()} if isinstance(runs, dict) else {}
+        return found if isinstance(found.get("runs"), dict) else {}
 
-    def _move(self, kept: Path) -> None:
-        """Move the results to `kept`. The fingerprints are moved last: if they are there, so is everything else."""
-        if (kept / UNFINISHED).is_file():
+    def _move(self) -> None:
+        """Move the results aside. The state is moved last: if it is there, so is everything else."""
+        if (self._aside / STATE).is_file():
             return
         try:
-            kept.mkdir(exist_ok=True)
-            move_traces(self._folder, kept)
+            self._aside.mkdir(exist_ok=True)
+            move_traces(self._folder, self._aside)
             if (self._folder / RESULTS).is_file():
-                os.replace(self._folder / RESULTS, kept / RESULTS)
-            shutil.copyfile(self._folder / UNFINISHED, kept / UNFINISHED)
+                os.replace(self._folder / RESULTS, self._aside / RESULTS)
+            state = {**self._read(self._folder), "finished": False}  # what follows may be interrupted
+            replace_file(self._aside / STATE, json.dumps(state).encode())
         except OSError as error:
             text = f"cannot move the results of {self._folder}: {error.strerror or error}"
             raise FormatError(Problem("report-folder", text)) from error
 
 
-def discard(folder: Path) -> None:
-    """Remove the state of an interrupted scoring."""
+def _discard(folder: Path) -> None:
+    """Remove the state of a scoring."""
     with suppress(OSError):
-        (folder / UNFINISHED).unlink(missing_ok=True)
+        (folder / STATE).unlink(missing_ok=True)
     shutil.rmtree(folder / TAKEN_OVER, ignore_errors=True)
 
 
@@ -155,13 +222,13 @@ def run_key(variant: str | None, id_: str) -> str:
     return f"{variant or ''} {id_}"
 
 
-def _runs_of(folder: Path) -> dict[str, list[ResumedRun]]:
-    """Return the runs in a folder of results, by key."""
+def _runs_of(folder: Path, aside: Path) -> dict[str, list[ResumedRun]]:
+    """Return the runs in a folder of results, by key, with the paths of traces that have been moved to `aside`."""
     found: dict[str, list[ResumedRun]] = {}
     with warnings.catch_warnings(action="ignore"):  # about a truncated last line: that run is made again
         for line in read_lines(folder) if (folder / RESULTS).is_file() else ():
             trace = line.get("trace")
-            file = folder / FOLDER / Path(trace).name if isinstance(trace, str) else None
+            file = aside / FOLDER / Path(trace).name if isinstance(trace, str) else None
             found.setdefault(run_key(line["variant"], line["id"]), []).append(ResumedRun(line, file))
     return found
 
@@ -178,7 +245,7 @@ class Schedule:
     """The order of `scenarios`, each with one variant; numbers are indices into them.
 
     estimate       the expected calls of each
-    taken          the runs taken over from an interrupted scoring, by number
+    taken          the runs taken over from an earlier scoring, by number
     on_taken_over  called when these are written to the new results
     """
 

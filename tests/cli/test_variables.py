@@ -124,7 +124,7 @@ def test_models_are_recorded_and_searched_with_the_variables_and_no_secret_is_ke
         given = ["--env", f"SERVER={server.url}/api/generate", "--env", f"MODEL_KEY={KEY}"]
         recorded = harness("record", "config.yaml", *given)
         assert recorded.exit_code == 0, recorded.output
-        evolved = harness("evolve", "config.yaml", *given, "--record-mode", "once", "--out", "out")
+        evolved = harness("evolve", "config.yaml", *given, "--record-mode", "once", "--yes", "--out", "out")
         assert evolved.exit_code == 0, evolved.output
     assert {asked.headers["authorization"] for asked in server.asked} == {f"Bearer {KEY}"}
     replayed = harness("run", "config.yaml", *given)

@@ -6,6 +6,7 @@ Source: docs/evolution.md.
 from __future__ import annotations
 
 import json
+from pathlib import Path
 
 import pytest
 from click.testing import CliRunner
@@ -42,10 +43,16 @@ def test_the_test_scenarios_of_a_mesh_are_searched_with_recorded_and_replayed(
     project.write("mesh.yaml", MESH)
     project.write("c.yaml", "mutator: gpt-4o-mini\n")
     command = ["evolve", "mesh.yaml", "--config", "c.yaml", "--out"]
-    with project.serving(SERVED), monkeypatch.context() as patch:
+    with project.serving(SERVED) as server, monkeypatch.context() as patch:
         for name, value in project.environment.items():
             patch.setenv(name, value)
-        recorded = CliRunner().invoke(cli, [*command, "first", "--record-mode", "once"])
+        recording = [*command, "first", "--record-mode", "once"]
+        refused = CliRunner().invoke(cli, recording)
+        assert (refused.exit_code, server.requests) == (2, [])
+        assert "models may be called: at most 12 runs of 3 scenarios with 4 genomes" in refused.output
+        assert "--yes goes on without a question" in refused.output
+        assert not Path("first").exists()
+        recorded = CliRunner().invoke(cli, [*recording, "--yes"])
     assert recorded.exit_code == 0, recorded.output
     assert "mesh.yaml:6:12: warning: enabled: false changes nothing here" in recorded.output
     document = json.loads(project.read("first/evolution.json"))

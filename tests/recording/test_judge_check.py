@@ -29,9 +29,10 @@ Check = Callable[..., Result]
 def check(project: Project) -> Check:
     project.write("labels.csv", LABELS)
 
-    def run(*options: str, live: bool = False) -> Result:
+    def run(*options: str, live: bool = False, yes: bool = True) -> Result:
         environment: dict[str, Any] = project.environment if live else {}
-        return CliRunner().invoke(cli, [*ARGUMENTS, *options], prog_name="harness", env=environment)
+        given = [*ARGUMENTS, *options, *(["--yes"] if yes else [])]
+        return CliRunner().invoke(cli, given, prog_name="harness", env=environment)
 
     return run
 
@@ -39,7 +40,8 @@ def check(project: Project) -> Check:
 def test_answers_of_the_judge_are_recorded_and_replayed_without_a_key(project: Project, check: Check) -> None:
     with project.serving(JUDGE):
         recorded = check("--record-mode=new_episodes", live=True)
-    assert (recorded.exit_code, recorded.stderr) == (0, "recorded in labels.csv.cassette\n")
+    told = "the judge gpt-4o will be called, for at most 4 rows\nrecorded in labels.csv.cassette\n"
+    assert (recorded.exit_code, recorded.stderr) == (0, told)
     assert "agreement  1.000  (4 of 4" in recorded.stdout
     replayed = check()
     assert (replayed.exit_code, replayed.stdout) == (0, recorded.stdout)
@@ -54,6 +56,29 @@ def test_only_missing_answers_are_requested(project: Project, check: Check) -> N
         check("--record-mode=new_episodes", live=True)
     assert [project.read(HTTP).count(text) for text in ("good one", "good five")] == [1, 1]
     assert check().exit_code == 0
+
+
+@pytest.mark.parametrize("mode", ["once", "new_episodes", "all", "rewrite"])
+def test_without_a_terminal_and_yes_the_judge_is_not_called(
+    project: Project, check: Check, mode: str
+) -> None:
+    with project.serving(JUDGE) as server:
+        refused = check(f"--record-mode={mode}", live=True, yes=False)
+        assert server.requests == []
+    assert refused.exit_code == 2
+    assert "--yes goes on without a question" in refused.stderr
+    assert not (project.folder / "labels.csv.cassette").exists()
+
+
+def test_rows_that_are_all_recorded_need_no_consent(project: Project, check: Check) -> None:
+    with project.serving(JUDGE) as server:
+        check("--record-mode=new_episodes", live=True)
+        for mode in ("once", "new_episodes", "none"):
+            assert check(f"--record-mode={mode}", live=True, yes=False).exit_code == 0
+        assert len(server.requests) == 4
+        project.write("labels.csv", LABELS + "good five,pass\n")
+        assert check("--record-mode=new_episodes", live=True, yes=False).exit_code == 2
+        assert len(server.requests) == 4
 
 
 def test_an_answer_that_is_an_error_is_not_kept(project: Project, check: Check) -> None:

@@ -53,8 +53,13 @@ def score(project: Project, monkeypatch: pytest.MonkeyPatch, server: Serving) ->
     for name, value in project.environment.items():
         monkeypatch.setenv(name, value)
 
-    def run(*options: str, paths: tuple[str, ...] = ("cities.scenario.yaml",), typed: str = "") -> Result:
-        arguments = ["score", *paths, "--variants", "variants.yaml", "--report", "out", *options]
+    def run(
+        *options: str,
+        paths: tuple[str, ...] = ("cities.scenario.yaml",),
+        typed: str = "",
+        yes: tuple[str, ...] = ("--yes",),
+    ) -> Result:
+        arguments = ["score", *paths, "--variants", "variants.yaml", "--report", "out", *options, *yes]
         return CliRunner().invoke(cli, arguments, input=typed)
 
     return run
@@ -66,8 +71,8 @@ def lines() -> list[dict[str, Any]]:
 
 def test_unknown_costs_are_named_and_not_guessed(score: Score) -> None:
     result = score("--record-mode", "once")
-    assert "models will be asked anew: 12 runs, what all of them will ask is not known" in result.output
-    assert "  curt      4 runs, what all of them will ask is not known" in result.output
+    assert "models will be asked anew: 12 runs, unknown: nothing recorded yet" in result.output
+    assert "  curt      4 runs, unknown: nothing recorded yet" in result.output
 
 
 def test_there_is_no_estimate_without_new_calls(score: Score) -> None:
@@ -90,7 +95,7 @@ def test_a_partly_known_estimate_is_a_lower_bound(score: Score) -> None:
     score("--record-mode", "once", paths=("cities.scenario.yaml::rome",))
     result = score("--record-mode", "rewrite")
     assert (
-        "12 runs, at least 3 calls, 3,300 tokens, 0.06 USD, what 9 of them will ask is not known"
+        "12 runs, at least 3 calls, 3,300 tokens, 0.06 USD, 9 of them unknown: nothing recorded yet"
         in result.output
     )
 
@@ -101,7 +106,8 @@ def test_a_model_without_a_price_is_named(score: Score, project: Project) -> Non
     )
     score("--record-mode", "once", "--variant", "baseline")
     result = score("--record-mode", "once")
-    assert "no price is known of our-own-model" in result.output
+    assert "4 runs, about 4 calls, 4,400 tokens, cost unknown" in result.output
+    assert "no price is known of our-own-model: set it in [tool.harness.prices]" in result.output
 
 
 @pytest.mark.parametrize(
@@ -121,16 +127,50 @@ def test_a_variant_that_changes_nothing_has_no_verdict(score: Score, project: Pr
 def test_at_a_terminal_it_asks_before_the_first_call(
     score: Score, monkeypatch: pytest.MonkeyPatch, answer: str, runs: bool
 ) -> None:
-    monkeypatch.setattr("harness.cli.score_plan._is_at_terminal", lambda: True)
-    result = score("--record-mode", "once", typed=answer)
+    monkeypatch.setattr("harness.cli.consent._is_at_terminal", lambda: True)
+    result = score("--record-mode", "once", typed=answer, yes=())
     assert "go on? [y/N]" in result.output
     assert result.exit_code == (0 if runs else 3)
     assert Path("out/results.jsonl").exists() is runs
 
 
 def test_yes_continues_without_a_question(score: Score, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("harness.cli.score_plan._is_at_terminal", lambda: True)
-    assert score("--record-mode", "once", "--yes").exit_code == 0
+    monkeypatch.setattr("harness.cli.consent._is_at_terminal", lambda: True)
+    result = score("--record-mode", "once")
+    assert result.exit_code == 0
+    assert "go on?" not in result.output
+
+
+def test_without_a_terminal_and_yes_nothing_is_asked(score: Score, server: Serving) -> None:
+    result = score("--record-mode", "once", yes=())
+    assert result.exit_code == 2
+    assert "error: models would be called" in result.output
+    assert "--yes goes on without a question" in result.output
+    assert server.requests == []
+    assert not Path("out/results.jsonl").exists()
+
+
+def test_on_a_ci_machine_models_are_called_with_yes_only(
+    score: Score, server: Serving, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("CI", "true")
+    assert score("--record-mode", "rewrite", yes=()).exit_code == 2
+    assert server.requests == []
+    assert score("--record-mode", "rewrite").exit_code == 0
+
+
+def test_a_scoring_that_calls_no_models_needs_no_consent(score: Score, server: Serving) -> None:
+    score("--record-mode", "once")
+    calls = len(server.requests)
+    for mode in ("once", "none"):
+        assert score("--record-mode", mode, yes=()).exit_code == 0
+    assert len(server.requests) == calls
+
+
+def test_a_refusal_discards_no_interrupted_scoring(score: Score) -> None:
+    score("--record-mode", "once", "--budget", "5")
+    assert score("--record-mode", "once", "--fresh", yes=()).exit_code == 2
+    assert "taken over" in score("--record-mode", "once").output
 
 
 @pytest.mark.parametrize("budget", ["7", "0.14USD"])
@@ -158,7 +198,7 @@ def test_a_run_that_the_budget_breaks_off_is_as_if_it_had_not_begun(score: Score
     )
     result = score("--record-mode", "once", "--budget", "5")
     assert result.exit_code == 3
-    assert "12 runs, at least 12 calls, what all of them will ask is not known" in result.output
+    assert "12 runs, unknown: nothing recorded yet" in result.output
     assert "asked anew: 5 calls" in result.output
     assert len(lines()) == 2
     assert not [line for line in lines() if line["verdict"] == "error"]
@@ -176,3 +216,79 @@ def test_a_budget_that_is_none_is_refused(score: Score) -> None:
     result = score("--budget", "5EUR")
     assert result.exit_code == 2
     assert "write 200 for model calls" in result.output
+
+
+# ------------------------------------------------------------ --last-failed
+
+NO_KEY_FOR_ROME = """
+llm:
+  - {when: 'request.prompt == "rome?"', error: auth, times: 3}
+  - {reply: It will rain., usage: {input_tokens: 1000, output_tokens: 100}, times: any}
+"""
+REWRITE = ("--record-mode", "rewrite")
+
+
+@pytest.mark.parametrize("server", [NO_KEY_FOR_ROME], indirect=True)
+def test_runs_that_an_error_ended_are_repeated_and_the_others_are_not_paid_again(
+    score: Score, server: Serving
+) -> None:
+    score(*REWRITE)
+    assert [line["scenario"] for line in lines() if line["error"]] == ["rome"] * 3
+    calls = len(server.requests)
+    result = score(*REWRITE, "--last-failed")
+    assert result.exit_code == 0, result.output
+    assert "9 runs taken over from the last scoring\n" in result.output
+    assert "models will be asked anew: 3 runs" in result.output
+    assert len(server.requests) == calls + 3
+    assert [line["verdict"] for line in lines()] == ["passed"] * 12
+    again = score(*REWRITE, "--last-failed", yes=())
+    assert "nothing to repeat: no run of the last scoring was ended by an error" in again.output
+    assert len(server.requests) == calls + 3
+    assert len(lines()) == 12
+
+
+def test_a_failed_check_is_no_reason_to_ask_again(score: Score, server: Serving, project: Project) -> None:
+    project.replace("cities.scenario.yaml", "$contains: rain", "$contains: sun")
+    score(*REWRITE)
+    calls, before = len(server.requests), lines()
+    assert {line["verdict"] for line in before} == {"failed"}
+    assert score(*REWRITE, "--last-failed", yes=()).exit_code == 0
+    assert (len(server.requests), lines()) == (calls, before)
+
+
+def test_what_has_changed_since_is_repeated_as_well(score: Score, server: Serving, project: Project) -> None:
+    score(*REWRITE)
+    calls = len(server.requests)
+    project.replace("variants.yaml", "One word.", "Two words.")
+    assert "8 runs taken over from the last scoring" in score(*REWRITE, "--last-failed").output
+    assert len(server.requests) == calls + 4
+
+
+@pytest.mark.parametrize("server", [NO_KEY_FOR_ROME], indirect=True)
+def test_a_refusal_leaves_the_last_scoring_as_it_is(score: Score) -> None:
+    score(*REWRITE)
+    before = {path: path.read_bytes() for path in Path("out").rglob("*") if path.is_file()}
+    refused = score(*REWRITE, "--last-failed", yes=())
+    assert (refused.exit_code, "--yes goes on" in refused.output) == (2, True)
+    assert {path: path.read_bytes() for path in Path("out").rglob("*") if path.is_file()} == before
+
+
+def test_without_a_last_scoring_there_is_nothing_to_repeat(
+    score: Score, server: Serving, project: Project
+) -> None:
+    result = score(*REWRITE, "--last-failed")
+    assert result.exit_code == 2
+    assert "error: --last-failed: there is no last scoring in out" in result.output
+    score(*REWRITE)
+    project.replace("weather.yaml", "gpt-4o-mini", "gpt-4o")
+    calls = len(server.requests)
+    result = score(*REWRITE, "--last-failed")
+    assert result.exit_code == 2
+    assert "files or options have changed since the last scoring in out" in result.output
+    assert len(server.requests) == calls
+
+
+def test_a_fresh_scoring_repeats_nothing(score: Score) -> None:
+    result = score(*REWRITE, "--last-failed", "--fresh")
+    assert result.exit_code == 2
+    assert "--fresh and --last-failed are mutually exclusive" in result.output

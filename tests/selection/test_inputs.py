@@ -176,6 +176,23 @@ def test_a_cassette_affects_the_scenarios_that_replay_it(project: Path, why: Why
         file.unlink()
 
 
+def test_the_cassette_of_a_row_affects_that_row(project: Path) -> None:
+    file = project / "recorded.scenario.yaml"
+    file.write_text(
+        "harness: 1\nmanifest: agents/triage.yaml\nscenarios:\n"
+        "  - {name: row, cassette: desk, cases: [{name: one}, {name: two}], input: '${case.name}'}\n"
+    )
+    try:
+        scenarios = load_file(file).scenarios
+        changes = Changes("HEAD", frozenset({project / "cassettes/desk/cases/two/http.yaml"}))
+        assert InputFinder(Projects(), changes).reasons(scenarios) == [
+            "",
+            "cassettes/desk/cases/two/http.yaml changed",
+        ]
+    finally:
+        file.unlink()
+
+
 def test_a_table_of_cases_affects_the_scenarios_of_its_rows(project: Path) -> None:
     (project / "data/my rows.csv").write_text("name,word\none,hi\ntwo,ho\n")
     file = project / "table.scenario.yaml"

@@ -208,13 +208,13 @@ def test_a_folder_that_another_scoring_writes_to_is_left_alone(
 ) -> None:
     interrupted(5, Killed)
     score()
-    before = sorted(Path("out").iterdir()), Path("out/unfinished.json").read_bytes()
+    before = sorted(Path("out").iterdir()), Path("out/scoring.json").read_bytes()
     with Path("out/results.jsonl").open("ab") as file:
         fcntl.flock(file, fcntl.LOCK_EX)
         result = score()
     assert result.exit_code == 2
     assert "another run is writing" in result.output
-    assert (sorted(Path("out").iterdir()), Path("out/unfinished.json").read_bytes()) == before
+    assert (sorted(Path("out").iterdir()), Path("out/scoring.json").read_bytes()) == before
 
 
 def test_damaged_results_are_no_results_until_it_starts_anew(
@@ -229,5 +229,5 @@ def test_damaged_results_are_no_results_until_it_starts_anew(
         assert result.exit_code == 2
         assert "--fresh starts anew" in result.output
     assert score("--fresh").exit_code == 0
-    Path("out/unfinished.json").write_bytes(b"\xff\x00")
+    Path("out/scoring.json").write_bytes(b"\xff\x00")
     assert score().exit_code == 0
