@@ -71,6 +71,8 @@ RunContext: TypeAlias = Any
 START: Final = "__start__"
 END: Final = "__end__"
 
+ON_ERROR: Final = "on error"
+"""The condition of a fallback, in traces, pictures and coverage."""
 GOTO: Final = "goto any"
 """The condition of an edge from a node that may go to any node."""
 ANY_NODE: Final = "*"
@@ -141,7 +143,7 @@ class Edge:
     @property
     def label(self) -> str | None:
         """The label of the edge in pictures and in coverage."""
-        return "on error" if self.on_error else self.condition
+        return ON_ERROR if self.on_error else self.condition
 
 
 @dataclass(frozen=True)

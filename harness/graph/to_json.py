@@ -128,6 +128,13 @@ def error_text(error: BaseException) -> str:
     return text if len(text) <= LONGEST_ERROR else f"{text[:LONGEST_ERROR]}… ({len(text)} characters)"
 
 
+def told_error(kind: str, message: str) -> str:
+    """Return the message of an error; one of a single word, like that of a KeyError, after the type of the error."""
+    if not message:
+        return kind
+    return message if len(message.split()) > 1 else f"{kind}: {message}"
+
+
 def without_addresses(text: str) -> str:
     """Remove memory addresses (` at 0x7f…`), which differ from run to run."""
     return _ADDRESS.sub("", text) if " at 0x" in text else text

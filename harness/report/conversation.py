@@ -195,6 +195,8 @@ def _between_nodes(event: Event, text: str) -> Iterator[Row]:
             yield Row(at, "node", 0, "", f"paused {event['when']} {', '.join(event['nodes'])}")
         case "node_error":
             yield Row(at, "failure", 0, "", f"{text}  ({event['type']})")
+        case "because":
+            yield Row(at, "failure", 0, "", text)
         case "join_timeout":
             yield Row(at, "failure", 0, "", f"{event['node']}: {event['message'] or event['type']}")
         case "warning":
