@@ -29,8 +29,6 @@ def sentence(event: Event, kinds: Mapping[str, str]) -> str:
             return EFFECTS.get(event["kind"], Effect).told(event)
         case "node_error":
             return f"{event['graph']}{event['node']} failed: {event['message']}"
-        case "because":
-            return f"{event['graph']}{event['node']} ({event['then']}) because: {event['message']}"
         case "warning":
             return f"warning: {event['text']}"
         case "route":

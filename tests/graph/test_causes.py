@@ -7,6 +7,7 @@ from typing import Any
 import pytest
 
 from harness.graph.causes import causes
+from harness.report.conversation import rows
 from harness.report.failure import failure_text
 from harness.report.results import line
 from harness.scenario.load import load_file
@@ -115,8 +116,8 @@ def test_only_the_last_causes_are_kept_in_the_results() -> None:
     assert "  why    … 95 earlier\n         cause 95\n" in failure_text(outcome)
 
 
-def event(name: str, **data: Any) -> dict[str, Any]:
-    return {"event": name, "at": 0.0, "graph": "", **data}
+def event(event: str, /, **data: Any) -> dict[str, Any]:
+    return {"event": event, "at": 0.0, "graph": "", **data}
 
 
 def test_a_route_that_is_no_fallback_has_no_cause() -> None:
@@ -126,3 +127,15 @@ def test_a_route_that_is_no_fallback_has_no_cause() -> None:
     way = event("route", source="a", target="__end__", condition="on error")
     assert causes([failed, way]) == ["a → (end) because a failed: it is bad"]
     assert causes([failed, event("node_start", node="a"), way]) == []
+
+
+def test_the_conversation_tells_a_cause_unless_the_failed_call_above_says_the_same() -> None:
+    call = event("call", call=1, kind="llm", name="m", node="a", request={})
+    failed = event(
+        "answer", call=1, ok=False, latency=0.0, error={"type": "OSError", "message": "it is down"}
+    )
+    again, other = (
+        event("because", node="a", then="retry", message=why) for why in ("it is down", "no JSON")
+    )
+    told = [(row.label, row.text) for row in rows([call, failed, again, other], {})]
+    assert told[-2:] == [("failed", "OSError: it is down"), ("retry", "no JSON")]
