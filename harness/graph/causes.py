@@ -30,21 +30,29 @@ def causes(events: Sequence[Event]) -> list[str]:
 
 def _causes(events: Sequence[Event]) -> Iterator[str]:
     left: dict[str, tuple[str, str]] = {}
+    passed_over: dict[str, str] = {}  # the failures of nodes of the outermost graph that nothing has told yet
     for event in events:
-        kind = event["event"]
-        if kind not in ("node_start", "node_error", "because", "route"):
-            continue
-        node = event["graph"] + event.get("node", event.get("source"))
+        kind, graph = event["event"], event.get("graph", "")
+        node = f"{graph}{event.get('node') or event.get('source')}"
         if kind == "node_start":
             left.pop(node, None)
+            passed_over.pop(node, None)
         elif kind == "node_error":
             left[node] = "fallback", told_error(event["type"], event["message"])
+            if not graph:
+                passed_over[node] = left[node][1]
         elif kind == "because" and event["then"] in _LEFT:
             left[node] = event["then"], event["message"]
         elif kind == "because":
             yield f"{node} {_DID[event['then']]} {event['message']}"
-        elif node in left:
+        elif kind == "route" and node in left:
             then, message = left[node]
             if then == "branch" or event["condition"] == ON_ERROR:
-                target = event["graph"] + end_name(event["target"])
+                passed_over.pop(node, None)
+                target = graph + end_name(event["target"])
                 yield f"{node} → {target} {_LEFT[then].format(node=node)} {message}"
+        elif kind == "warning":
+            passed_over = {node: why for node, why in passed_over.items() if why not in event["text"]}
+        elif kind == "end" and not graph and event["status"] == "completed":
+            yield from (f"the run went on after {node} failed: {why}" for node, why in passed_over.items())
+            passed_over = {}

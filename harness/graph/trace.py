@@ -40,8 +40,8 @@ if TYPE_CHECKING:
 
 Event = dict[str, Any]
 Then = Literal["retry", "fallback", "branch", "default", "skip"]
-"""The deeds of a node `because` of something: it ran again, left by its fallback or by the branch for other values, used
-a default, or went on without an update."""
+"""The deeds of a node `because` of something: it ran again, left by its fallback or by the branch for other values,
+used a default, or went on without an update."""
 BECAUSE: Final = "because"
 Rewritten = Callable[[Any], Any]
 """Replaces texts in JSON data (secrets)."""

@@ -84,6 +84,11 @@ def run(suite: str, name: str) -> Outcome:
             "a FlowNode takes the inner default branch",
             ["check/decide → check/end_refused because 'stolen' is no key of its mapping: free, out"],
         ),
+        (
+            "langgraph/functional/functional.scenario.yaml",
+            "a task is retried as its policy says",
+            ["grade ran again because it failed: invalid literal for int() with base 10: 'very good'"],
+        ),
         ("agentspec/nodes.scenario.yaml", "two keys of a BranchingNode lead to one branch", []),
     ],
 )
@@ -139,3 +144,12 @@ def test_the_conversation_tells_a_cause_unless_the_failed_call_above_says_the_sa
     )
     told = [(row.label, row.text) for row in rows([call, failed, again, other], {})]
     assert told[-2:] == [("failed", "OSError: it is down"), ("retry", "no JSON")]
+
+
+def test_a_failure_that_the_run_passes_over_is_told_unless_a_warning_tells_it() -> None:
+    failed = event("node_error", node="a", type="ValueError", message="it is bad")
+    ended = event("end", status="completed")
+    assert causes([failed, ended]) == ["the run went on after a failed: it is bad"]
+    assert causes([failed, event("warning", text="agent 'a' failed: it is bad"), ended]) == []
+    assert causes([failed, event("node_start", node="a"), ended]) == []
+    assert causes([failed, event("end", status="failed")]) == []
