@@ -89,7 +89,7 @@ ASKS = "llm: [{tool_calls: [{name: find}]}, done]"
         (SHERMA.replace("DECLARED", TOOL), ASKS, "tool 'find'", 'tools: {find: {return: "…"}}'),
         (
             SHERMA.replace("DECLARED", AGENT),
-            "llm: [done]",
+            ASKS.replace("find", "helper"),
             "agent 'helper'",
             'agents: {helper: {return: "…"}}',
         ),
@@ -152,7 +152,11 @@ def test_what_no_scenario_answers_is_a_warning_with_the_stub_to_write_which_is_r
         (SHERMA.replace("DECLARED", TOOL), f"{ASKS}, tools: {{find: real}}"),
         (SHERMA.replace("DECLARED", SERVER), "cassette: recorded"),
         (SHERMA.replace("DECLARED", SERVER), "mcp: {docs: {error: connection}}"),
-        (SHERMA.replace("DECLARED", AGENT), "http: [{url: 'http://helper.example', json: {}}]"),
+        (SHERMA.replace("DECLARED", AGENT), "llm: [done]"),
+        (
+            SHERMA.replace("DECLARED", AGENT),
+            f"{ASKS.replace('find', 'helper')}, http: [{{url: 'http://helper.example', json: {{}}}}]",
+        ),
         (AGENTSPEC.replace("TOOL", CLIENT_TOOL), ""),
         (YAGRA, "expect: {status: failed}"),
         (YAGRA.replace("look_up", "llm"), "expect: {path: [find]}"),

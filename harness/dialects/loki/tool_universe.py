@@ -134,11 +134,11 @@ class ToolUniverse:
         return {"tool": list(self.local), "server": list(self.servers)}
 
     def outside(self, whitelists: Iterable[Iterable[str]]) -> list[Outside]:
-        """Return the tools, and the servers that these whitelists need, which only a scenario answers."""
+        """Return the tools and servers that these whitelists need, which only a scenario answers."""
         entries = {entry for whitelist in whitelists for entry in whitelist}
         asks_all = any(entry not in self.names() for entry in entries)
         return [
-            *(Outside("tool", name, asked=(name,)) for name in self.local),
+            *(Outside("tool", name, asked=(name,)) for name in self.local if name in entries),
             *(Outside("server", name) for name in self.servers if asks_all or SERVER + name in entries),
         ]
 

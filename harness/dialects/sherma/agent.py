@@ -431,11 +431,11 @@ def _outside(agent: Agent) -> Iterator[Outside]:
             yield Outside("tool", tool.id, others, asked=(tool.name, tool.id))
     for server in agent.manifest.mcp_servers:
         yield Outside("server", server.id)
+    called = {node.args.agent.id for node in graph.nodes if node.type == "call_agent"}
     for sub in agent.sub_agents:
-        if sub.url is not None:
-            yield Outside("agent", sub.id, (("http", ""),))
-        elif sub.inside is None and not sub.is_python:
-            yield Outside("agent", sub.id)
+        others = () if sub.url is None else (("http", ""),)
+        if sub.inside is None and not sub.is_python:
+            yield Outside("agent", sub.id, others, asked=() if sub.id in called else (sub.id,))
 
 
 def _open(agent: Agent) -> Iterator[tuple[str, str]]:
