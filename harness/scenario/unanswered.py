@@ -7,7 +7,7 @@ nodes call only if a scenario expects one of them in its path.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import Final
 
@@ -96,13 +96,19 @@ def _problems(agent: _Agent) -> Iterator[Problem]:
 
 
 def _outside(agent: _Agent) -> Iterator[tuple[Graph, Outside]]:
-    """Yield what the graph calls, and the graphs inside it, unless a scenario may answer in place of one."""
-    graphs = [agent.graph]
+    """Yield what the graph calls, and what models in the graphs inside it ask for.
+
+    Which of those run is not known, and a scenario may answer in place of one.
+    """
+    yield from ((agent.graph, each) for each in _listed(agent.graph))
     if not any(kind == "agent" for kind, _ in agent.answered):
-        graphs += [inner for inner in inner_graphs(agent.graph) if isinstance(inner, Graph)]
-    for graph in graphs:
-        if graph.vocabulary is not None:
-            yield from ((graph, each) for each in graph.vocabulary().outside)
+        for inner in inner_graphs(agent.graph):
+            if isinstance(inner, Graph):
+                yield from ((inner, each) for each in _listed(inner) if each.asked)
+
+
+def _listed(graph: Graph) -> Sequence[Outside]:
+    return () if graph.vocabulary is None else graph.vocabulary().outside
 
 
 def _is_answered(each: Outside, agent: _Agent) -> bool:

@@ -187,3 +187,24 @@ def test_one_of_the_scenario_files_that_are_checked_together_may_answer(
     assert "[unanswered]" in invoke("validate", "a.scenario.yaml").stdout
     assert "[unanswered]" not in invoke("validate", ".").stdout
     assert "[unanswered]" not in invoke("validate", "m.yaml").stdout
+
+
+def test_of_an_agent_inside_only_what_a_model_asks_for_needs_an_answer(
+    invoke: Invoke, write: WriteFile
+) -> None:
+    write("own_tool.py", 'def find() -> str:\n    """Find."""\n    return "x"\n')
+    write("inner.yaml", SHERMA.replace("DECLARED", f"{SERVER}\n{TOOL}"))
+    inner = 'sub_agents: [{id: helper, version: "1", yaml_path: inner.yaml}]'
+    write("m.yaml", SHERMA.replace("DECLARED", inner))
+
+    def told(keys: str) -> list[str]:
+        write(
+            "a.scenario.yaml",
+            f"harness: 1\nmanifest: m.yaml\nscenarios: [{{name: any, input: hi, {keys}}}]\n",
+        )
+        shown = invoke("validate", "a.scenario.yaml").stdout.splitlines()
+        return [line.partition("warning: ")[2] for line in shown if "[unanswered]" in line]
+
+    assert told("llm: [done]") == []
+    assert [text[:34] for text in told(ASKS)] == ["no scenario answers the tool 'find"]
+    assert told(f"{ASKS}, agents: {{helper: {{return: x}}}}") == []
