@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections import Counter
-from collections.abc import Callable, Hashable, Iterable, Iterator, Sequence, Set
+from collections.abc import Callable, Hashable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
 from itertools import chain
@@ -31,6 +31,7 @@ from harness.scenario.load_warnings import Subject, subject, warnings_alone, war
 from harness.scenario.manifest_scenarios import build_scenarios
 from harness.scenario.model import Scenario, load_request, problems_of_native_keys
 from harness.scenario.names import unknown_names
+from harness.scenario.unanswered import Unanswered
 from harness.source.document import real_path, shown_path
 from harness.source.frames import located_defects
 from harness.source.imports import ImportProblem, import_object
@@ -50,6 +51,20 @@ class Files:
     manifests: dict[Path, None] = field(default_factory=dict)
     unreadable: dict[Path, Problem] = field(default_factory=dict)
     misnamed: list[Problem] = field(default_factory=list)
+
+
+@dataclass
+class Seen:
+    """The facts about agents that scenario files tell, once they are checked.
+
+    ruled_out   load warnings of manifests that do not apply in a scenario
+    unanswered  what the agents call, and what the scenarios answer
+    recorded    the scenarios that name a cassette
+    """
+
+    ruled_out: set[Subject] = field(default_factory=set)
+    unanswered: Unanswered = field(default_factory=Unanswered)
+    recorded: list[Scenario] = field(default_factory=list)
 
 
 def collect(paths: Sequence[Path], dialect: str | None) -> Files:
@@ -98,14 +113,14 @@ def problems(files: Files, options: LoadOptions) -> Iterator[tuple[Path | None, 
 
 
 def _all_problems(files: Files, options: LoadOptions) -> Iterator[tuple[Path | None, Problem]]:
-    ruled_out: set[Subject] = set()
-    recorded: list[Scenario] = []
+    seen = Seen()
     for path in files.scenarios:
-        yield from _located(path, scenario_file_problems(path, options, ruled_out, recorded))
-    for problem in shared_cassettes(recorded, options.projects):  # they can be replayed, not recorded
+        yield from _located(path, scenario_file_problems(path, options, seen))
+    for problem in shared_cassettes(seen.recorded, options.projects):  # they can be replayed, not recorded
         yield None, replace(problem, severity="warning")
     for path in files.manifests:
-        yield from _located(path, manifest_problems(path, options, ruled_out))
+        yield from _located(path, manifest_problems(path, options, seen))
+    yield from ((None, problem) for problem in seen.unanswered.problems())
     yield from ((None, problem) for problem in files.misnamed)
 
 
@@ -118,13 +133,10 @@ def _located(path: Path, problems: Iterator[Problem]) -> Iterator[tuple[Path, Pr
         yield from ((path, problem) for problem in error.problems)
 
 
-def scenario_file_problems(
-    path: Path, options: LoadOptions, ruled_out: set[Subject], recorded: list[Scenario]
-) -> Iterator[Problem]:
+def scenario_file_problems(path: Path, options: LoadOptions, seen: Seen) -> Iterator[Problem]:
     """Yield the problems of a scenario file, and of the manifests that its scenarios run.
 
-    Load warnings of the manifests that do not apply in a scenario are added to `ruled_out`, and the scenarios that
-    name a cassette to `recorded`.
+    What other files need to know is added to `seen`.
 
     Raises:
         FormatError: with the problems of the file itself.
@@ -133,7 +145,7 @@ def scenario_file_problems(
     of_apps: dict[Hashable, list[Scenario]] = {}
     for each in load_file(path, options.projects.of(path)).scenarios:
         if each.cassette is not None:
-            recorded.append(each)
+            seen.recorded.append(each)
         try:
             scenario = each.whole()
         except FormatError as error:
@@ -144,9 +156,9 @@ def scenario_file_problems(
         if (app := _app(scenario.manifests[0], scenario.dialect, scenario.agent, options)) is not None:
             of_apps.setdefault(app, []).append(scenario)
         else:
-            found |= dict.fromkeys(_scenario_problems(scenario, options, ruled_out))
+            found |= dict.fromkeys(_scenario_problems(scenario, options, seen))
     for scenarios in of_apps.values():
-        found |= dict.fromkeys(_alone(path, partial(_problems_of_all, path, scenarios, options, ruled_out)))
+        found |= dict.fromkeys(_alone(path, partial(_problems_of_all, path, scenarios, options, seen)))
     yield from (with_env_option(problem) for problem in found)
 
 
@@ -175,18 +187,14 @@ def _alone(path: Path, check: Callable[[], list[Problem]]) -> list[Problem]:
 
 
 def _problems_of_all(
-    path: Path, scenarios: Iterable[Scenario], options: LoadOptions, ruled_out: set[Subject]
+    path: Path, scenarios: Iterable[Scenario], options: LoadOptions, seen: Seen
 ) -> list[Problem]:
     """Return the problems of scenarios of an app, which this process imports."""
-    found = _located(
-        path, chain.from_iterable(_scenario_problems(one, options, ruled_out) for one in scenarios)
-    )
+    found = _located(path, chain.from_iterable(_scenario_problems(one, options, seen) for one in scenarios))
     return [problem for _, problem in found]
 
 
-def _scenario_problems(
-    scenario: Scenario, options: LoadOptions, ruled_out: set[Subject]
-) -> Iterator[Problem]:
+def _scenario_problems(scenario: Scenario, options: LoadOptions, seen: Seen) -> Iterator[Problem]:
     """Yield the problems of a scenario that its manifest tells."""
     graph = None
     if scenario.expect.values.get("status") != "invalid":
@@ -200,12 +208,13 @@ def _scenario_problems(
         return
     yield from problems_of_native_keys(scenario, graph)
     settings = options.projects.of(scenario.file)
+    seen.unanswered.add(scenario, graph, settings)
     names = unknown_names(scenario, graph, settings, lambda other: _graph(other, options))
     if isinstance(graph, NativeGraph):  # what an app calls is known when it runs
         wrong = [problem for problem in names if problem.severity == "error"]
         names = [] if graph.has_tasks else wrong
     warnings = warnings_in(scenario, graph)
-    ruled_out |= set(map(subject, graph.warnings)).difference(map(subject, warnings))
+    seen.ruled_out |= set(map(subject, graph.warnings)).difference(map(subject, warnings))
     yield from [*warnings, *graph.notes, *names, *nested_problems(graph)]
     yield from _tool_problems(graph, [scenario])
 
@@ -246,7 +255,7 @@ def _graph(scenario: Scenario, options: LoadOptions) -> Graph:
     return load_graph(request, scenario.dialect)
 
 
-def manifest_problems(path: Path, options: LoadOptions, ruled_out: Set[Subject]) -> Iterator[Problem]:
+def manifest_problems(path: Path, options: LoadOptions, seen: Seen) -> Iterator[Problem]:
     """Yield the problems of a manifest, its agents (or the chosen one), and the scenarios inside it.
 
     Load warnings that do not apply in a scenario are left out: where they do, its scenarios have them.
@@ -258,7 +267,7 @@ def manifest_problems(path: Path, options: LoadOptions, ruled_out: Set[Subject])
     found: dict[Problem, None] = {}
     dialect, agents = agents_of(path, options.dialect)
     for agent in agents_to_load(agents, options.agent):
-        check = partial(_agent_problems, path, agent, dialect.name, options, ruled_out)
+        check = partial(_agent_problems, path, agent, dialect.name, options, seen)
         app = _app(path, dialect.name, agent, options)
         found |= dict.fromkeys(check() if app is None else _alone(path, check))
     try:
@@ -270,7 +279,7 @@ def manifest_problems(path: Path, options: LoadOptions, ruled_out: Set[Subject])
 
 
 def _agent_problems(
-    path: Path, agent: str | None, dialect: str, options: LoadOptions, ruled_out: Set[Subject]
+    path: Path, agent: str | None, dialect: str, options: LoadOptions, seen: Seen
 ) -> list[Problem]:
     """Return the problems of one agent of a manifest."""
     try:
@@ -279,7 +288,7 @@ def _agent_problems(
         return [problem for problem in error.problems if problem.code != "not-runnable"]
     of_tools = _tool_problems(graph, options.users.get(real_path(path), ()))
     return [
-        *warnings_alone(graph, ruled_out),
+        *warnings_alone(graph, seen.ruled_out),
         *graph.notes,
         *nested_problems(graph),
         # What is certain is an error of the scenario, unless it expects that its manifest is refused.

@@ -15,7 +15,7 @@ from typing import Any
 
 from harness.draw.layout import Box, Layout, Waypoint, arrange
 from harness.draw.sketch import CAPTION, EdgeSpec, NodeSpec, Sketch, sketch
-from harness.graph.model import END, START, DataEdge
+from harness.graph.model import END, ON_ERROR, START, DataEdge
 from harness.source.display import clip, columns, printable
 
 NAME_LENGTH = 30
@@ -221,7 +221,7 @@ def _edge(drawn: Composition, position: int) -> dict[str, Any]:
         "source": arrow.source,
         "target": arrow.target,
         "label": label,
-        "kind": "error" if label == "on error" else "back" if arrow.back else "",
+        "kind": "error" if label == ON_ERROR else "back" if arrow.back else "",
         "line": line,
         "head": head,
         "text": _text(drawn, position),

@@ -20,7 +20,7 @@ from harness.draw.composition import (
 )
 from harness.draw.layout import Box, Layout
 from harness.draw.sketch import CAPTION, EdgeSpec, NodeSpec, Sketch
-from harness.graph.model import END, START, DataEdge
+from harness.graph.model import END, ON_ERROR, START, DataEdge
 from harness.source.display import clip, printable
 
 _MERMAID_SPECIAL = re.compile(r"[!-/:-@\[-`{-~]")
@@ -151,7 +151,7 @@ def _line(drawn: Composition, position: int, arrow: Arrow) -> str:
     colour, width, dashes = _LINE, 1.4, ""
     if arrow.back:
         colour = _BACK_LINE
-    if arrow.texts == ("on error",):
+    if arrow.texts == (ON_ERROR,):
         colour = _ERROR_LINE
     if arrow.data:
         colour, width, dashes = DATA_LINE, 1.0, ' stroke-dasharray="5 3"'

@@ -18,6 +18,8 @@ from harness.engine.standstill import EffectType, LoopDetector, Simulation
 from harness.errors import WorldError
 from harness.graph.effects import Effect
 from harness.graph.model import Edge, Graph, NodeEntry, State
+from harness.graph.to_json import error_text, told_error
+from harness.graph.trace import BECAUSE, Then
 from harness.graph.world import World
 from harness.time.blocking import wait
 from harness.units import PRECISION
@@ -126,6 +128,11 @@ class RunContext:
     def record(self, event: str, **data: Any) -> None:
         """Add an event of this graph to the trace."""
         self.simulation.trace.record(event, self.now, graph=self.prefix, **data)
+
+    def because(self, node: str, why: Exception | str, then: Then) -> None:
+        """Record why a node runs again or goes another way. A text ends a sentence that begins with `because`."""
+        message = why if isinstance(why, str) else told_error(type(why).__name__, error_text(why))
+        self.record(BECAUSE, node=node, then=then, message=message)
 
     def record_routes(self, edges: Sequence[Edge]) -> None:
         """Add the transitions that are taken to the trace."""
@@ -281,6 +288,10 @@ class NodeContext:
         visit pauses. `make` itself cannot pause or run graphs inside the visit.
         """
         return await self.pauses.once(key, make)
+
+    def because(self, why: Exception | str, then: Then) -> None:
+        """Record why this node runs again or goes another way; see `RunContext.because`."""
+        self.run.because(self.name, why, then)
 
     def warn(self, text: str) -> None:
         """Add a warning to the trace, and to the result's `warnings` with the location of the node."""

@@ -340,6 +340,7 @@ class EventScheduler:
         async def settle(activation: Activation, task: asyncio.Task[Routes | Restart | Detour]) -> None:
             outcome = task.result()
             if isinstance(outcome, Restart):
+                self._run.because(activation.node.name, error, "retry")
                 self._queue.append(replace(activation, context=outcome.context, replay=None))
                 return
             routes = outcome.routes if isinstance(outcome, Detour) else outcome

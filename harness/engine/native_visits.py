@@ -9,6 +9,7 @@ its code. Callbacks and the streams of LangGraph show starts and ends, but canno
 from __future__ import annotations
 
 import asyncio
+from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager
 from functools import cache
@@ -58,6 +59,7 @@ class Visits:
         self.invocation = 0
         self._steps: dict[Any, list[str]] = {}
         self._calls_running = self._calls_group = 0
+        self._failed_attempts: Counter[str] = Counter()
 
     def sleep(self, seconds: float) -> None:
         """Sleep in virtual time, in any thread."""
@@ -96,6 +98,16 @@ class Visits:
         """Count a visit of the outermost graph that is about to start."""
         self._steps.setdefault(step, []).append(node)
         self.run.enter(node, (self.invocation, step))
+
+    def begin_attempts(self, task: Any) -> None:
+        """Note the first attempt of a task."""
+        self._failed_attempts.pop(task.id, None)
+
+    def end_attempt(self, task: Any, error: Exception, most: int) -> None:
+        """Record why a task runs again, after a failure that its policy of at most `most` attempts retries."""
+        self._failed_attempts[task.id] += 1
+        if self._failed_attempts[task.id] < most:
+            self.run.because(f"{current_level().prefix}{task.name}", error, "retry")
 
     def step_of_call(self, step: int) -> float:
         """Return the step of a `@task` that starts: those that run side by side have the same one."""
@@ -183,6 +195,23 @@ def _wrap() -> None:
             return really_blocking(task, *args, **options)
 
     of_langgraph.arun_with_retry, of_langgraph.run_with_retry = arun_with_retry, run_with_retry
+    _wrap_policies(really.__globals__)
+
+
+def _wrap_policies(of_langgraph: dict[str, Any]) -> None:
+    """Wrap the function that decides which failures are retried, if this version has it."""
+    really = of_langgraph.get("_should_retry_on")
+    if really is None:
+        return
+
+    def should_retry_on(policy: Any, error: Exception) -> bool:
+        is_retried = bool(really(policy, error))
+        task = current_task.get()
+        if is_retried and _active is not None and task is not None:
+            _active.end_attempt(task, error, policy.max_attempts)
+        return is_retried
+
+    of_langgraph["_should_retry_on"] = should_retry_on
 
 
 @contextmanager
@@ -232,6 +261,7 @@ class _Visit:
             step = visits.step_of_call(step)
         if not self.graph:
             visits.enter(name, step)
+        visits.begin_attempts(self._task)
         self._began = run.now
         resumed = self._task.id in visits.paused
         visits.paused.discard(self._task.id)

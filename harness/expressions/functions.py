@@ -24,6 +24,7 @@ STEPS: Final = 5_000_000
 LONGEST_TEXT: Final = 64 * 1024 * 1024
 """In characters."""
 LONGEST_LIST: Final = 5_000_000
+_SHOWN: Final = 100  # characters of a text that is not valid JSON
 
 
 class TooLarge(Exception):
@@ -71,7 +72,7 @@ def parse_json(value: Any) -> Any:
     try:
         return view(json.loads(text(value)))
     except json.JSONDecodeError as error:
-        raise ValueError(f"not valid JSON ({error})") from None
+        raise ValueError(f"not valid JSON ({error}): {text(value)[:_SHOWN]!r}") from None
     except RecursionError:
         raise ValueError("JSON nested too deeply") from None
 

@@ -39,6 +39,27 @@ class NestedGraph:
 
 
 @dataclass(frozen=True)
+class Outside:
+    """Something that a graph calls and that only a scenario answers: without an entry there, the call is an error.
+
+    Attributes:
+        kind: the kind of its entry: that of an effect, or `server`.
+        name: the name of its entry.
+        others: other entries that answer it, as (kind, name). The name "" stands for any.
+        asked: the names by which a model asks for it; empty if a node calls it by itself.
+        tools: the tools of a server that it calls, as far as they are declared.
+        nodes: the nodes that call it, if only they do and a run may well visit none of them.
+    """
+
+    kind: str
+    name: str
+    others: tuple[tuple[str, str], ...] = ()
+    asked: tuple[str, ...] = ()
+    tools: tuple[str, ...] = ()
+    nodes: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True)
 class Vocabulary:
     """The names in one graph, besides those of its nodes.
 
@@ -52,6 +73,7 @@ class Vocabulary:
         inputs: the keys of an input that are kept; None for any keys.
         text_input: the key that an input of text is stored under.
         pauses: the values that a run can pause with, if these are names of nodes; None for values of any kind.
+        outside: what it calls and only a scenario answers, as far as it is declared.
     """
 
     names: Mapping[str, Collection[str]] = field(default_factory=dict)
@@ -62,6 +84,7 @@ class Vocabulary:
     inputs: Collection[str] | None = None
     text_input: str = ""
     pauses: Collection[str] | None = None
+    outside: Sequence[Outside] = ()
 
 
 # This package does not import the engine. Both interfaces are defined in `harness.engine.context`.
@@ -71,6 +94,8 @@ RunContext: TypeAlias = Any
 START: Final = "__start__"
 END: Final = "__end__"
 
+ON_ERROR: Final = "on error"
+"""The condition of a fallback, in traces, pictures and coverage."""
 GOTO: Final = "goto any"
 """The condition of an edge from a node that may go to any node."""
 ANY_NODE: Final = "*"
@@ -141,7 +166,7 @@ class Edge:
     @property
     def label(self) -> str | None:
         """The label of the edge in pictures and in coverage."""
-        return "on error" if self.on_error else self.condition
+        return ON_ERROR if self.on_error else self.condition
 
 
 @dataclass(frozen=True)

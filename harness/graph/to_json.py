@@ -139,6 +139,13 @@ def _reasons(error: BaseException) -> list[str]:
     return list(dict.fromkeys(reason for reasons in inside for reason in reasons))
 
 
+def told_error(kind: str, message: str) -> str:
+    """Return the message of an error; one of a single word, like that of a KeyError, after the type of the error."""
+    if not message:
+        return kind
+    return message if len(message.split()) > 1 else f"{kind}: {message}"
+
+
 def without_addresses(text: str) -> str:
     """Remove memory addresses (` at 0x7f…`), which differ from run to run."""
     return _ADDRESS.sub("", text) if " at 0x" in text else text

@@ -7,6 +7,7 @@ Events are mappings with `event` and `at` (virtual seconds since the run began):
     node_error   node, type, message          route        source, target, condition
     pause        when, nodes                  reroute      instead_of
     join_timeout node, type, message
+    because      node, then, message
     call         call, kind, name, node, …    answer       call, ok, latency, value | error, refused
     input        value                        resume       value
     end          status, output, error, node  warning      text
@@ -14,10 +15,11 @@ Events are mappings with `event` and `at` (virtual seconds since the run began):
 Node, route and pause events also have `graph`: "" for the outermost graph, the path of nodes that leads to it
 (`outer/`) for a nested one. The `node` of a call is a full path. The `update` of a node_pause is the partial update
 that the state shows until the node is resumed. A pause is a static breakpoint before or after `nodes`. A reroute
-records that an update of the state replaces the last `instead_of` routes. Nodes with the same `step` and `invocation`
-ran in one superstep; the event scheduler has no supersteps, and numbers each start. `call` numbers the effects;
-`refused` is true for an effect that was requested and never performed. The request of a model call keeps its messages
-by reference; they are converted when the trace is rendered.
+records that an update of the state replaces the last `instead_of` routes. `because` says why a node did not simply
+go on (`Then`); it explains the events around it, so the digest leaves it out. Nodes with the same `step` and
+`invocation` ran in one superstep; the event scheduler has no supersteps, and numbers each start. `call` numbers the
+effects; `refused` is true for an effect that was requested and never performed. The request of a model call keeps its
+messages by reference; they are converted when the trace is rendered.
 """
 
 from __future__ import annotations
@@ -26,7 +28,7 @@ import hashlib
 import json
 from collections.abc import Callable, Iterator, Sequence
 from itertools import count
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any, Final, Literal
 
 from harness.errors import Span
 from harness.graph.effects import Effect, LLMCall, LLMReply, ToolSpec
@@ -37,6 +39,10 @@ if TYPE_CHECKING:
     from langchain_core.messages import BaseMessage
 
 Event = dict[str, Any]
+Then = Literal["retry", "fallback", "branch", "default", "skip"]
+"""The deeds of a node `because` of something: it ran again, left by its fallback or by the branch for other values,
+used a default, or went on without an update."""
+BECAUSE: Final = "because"
 Rewritten = Callable[[Any], Any]
 """Replaces texts in JSON data (secrets)."""
 
@@ -132,12 +138,12 @@ class Trace:
         return found[1]
 
     def digest(self, rewritten: Rewritten | None = None) -> str:
-        """Return the SHA-256 of the canonical trace, as hexadecimal digits.
+        """Return the SHA-256 of the canonical trace without its `because` events, as hexadecimal digits.
 
         `rewritten` is applied to the JSON data of events and messages first. Long lists and texts are hashed
         separately, each once.
         """
-        events = [self._fingerprinted(event, rewritten) for event in self.events]
+        events = [self._fingerprinted(event, rewritten) for event in self.events if event["event"] != BECAUSE]
         if rewritten is not None:
             events = [rewritten(to_json(_whole(event))) for event in events]
         if self.snapshots.has_long:

@@ -65,6 +65,7 @@ class _Narrator:
         self._calls: dict[int, Event] = {}
         self._shown: dict[int, Any] = {}
         self._known_texts: dict[str, str] = {}
+        self._failure = ""
         self._state: dict[tuple[str, str], str] = {}
 
     def rows(self, event: Event) -> Iterator[Row]:
@@ -86,6 +87,9 @@ class _Narrator:
                 yield from self._heading(event["graph"] + event["node"], at)
                 values = [_as_text(value) for value in event["values"] if value is not None]
                 yield Row(at, "", 1, "pauses", "\n".join(values) or "and waits for an answer")
+            case "because" if not self._failure.endswith(event["message"]):  # else the row above says so
+                yield from self._heading(event["graph"] + event["node"], at)
+                yield Row(at, "failure", 1, event["then"], event["message"])
             case "end" if event["graph"] == "":
                 yield from _end(event)
             case _:
@@ -147,7 +151,8 @@ class _Narrator:
         took = f"  ({seconds(event['latency'])})" if event["latency"] else ""
         if "error" in event:
             label = "refused" if event.get("refused") else "failed"
-            yield Row(at, "failure", 1, label, f"{_error(event['error'])}{took}")
+            self._failure = _error(event["error"])
+            yield Row(at, "failure", 1, label, f"{self._failure}{took}")
             return
         value = event["value"]
         if call is None or call["kind"] != "llm" or not isinstance(value, Mapping):

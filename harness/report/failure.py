@@ -226,6 +226,7 @@ def _facts(
         cut_off = (observed.error or {}).get("code") in _CUT_OFF
         facts.append(("path", "(not known)" if cut_off and not observed.path else path_text(observed.path)))
         shown = [str(error.get("message")) for error in (observed.error, *observed.raised) if error]
+        facts += _last_items("why", observed.causes, _warning)
         facts += _last_items("calls", observed.calls, partial(_call, shown=shown))
     facts += _same_failures(same)
     rerun = rerun_text(outcome.id, outcome.seed, outcome.repeat, outcome.variant)

@@ -309,6 +309,7 @@ class Line(TypedDict):
     digest: str
     reason: NotRequired[str]
     cause: NotRequired[str]
+    causes: NotRequired[list[str]]
     fault: NotRequired[str]
     recording: NotRequired[int | None]
     varies: NotRequired[bool]

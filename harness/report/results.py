@@ -65,11 +65,13 @@ def line(outcome: Outcome) -> dict[str, Any]:
     """Return the outcome as a mapping with the fields of a line, in the order of docs/results.md.
 
     Additional fields: `reason` (why the run was skipped or could not be judged, else ""), `cause` (why it did not
-    pass, on one line, else ""), `fault` (a key that is equal for runs that failed for the same reason, else ""),
-    `where` (the location of the scenario) and `shape` (all parts of the graph). Only `wall` differs between reruns.
-    Values are shared with the outcome; long arguments and expected values are cut.
+    pass, on one line, else ""), `causes` (why nodes ran again or went another way, only if some did), `fault` (a key
+    that is equal for runs that failed for the same reason, else ""), `where` (the location of the scenario) and
+    `shape` (all parts of the graph). Only `wall` differs between reruns. Values are shared with the outcome; long
+    arguments and expected values are cut.
     """
     observed = outcome.observed
+    causes = observed.causes[-_MOST_CAUSES:]
     return {
         "format": FORMAT,
         **outcome.identity,
@@ -97,6 +99,7 @@ def line(outcome: Outcome) -> dict[str, Any]:
         "digest": outcome.digest,
         "reason": outcome.reason,
         "cause": failed_checks(outcome) if outcome.verdict in NOT_PASSED else "",
+        **({"causes": [clip(text, LONGEST_TEXT) for text in causes]} if causes else {}),
         "fault": fault(outcome),
         "recording": outcome.recording,
         "varies": outcome.varies,
@@ -113,6 +116,7 @@ def line(outcome: Outcome) -> dict[str, Any]:
 _CHECK: Final = ("name", "passed", "score", "weight", "expected", "actual", "message")
 _ERROR: Final = dict.fromkeys(("type", "code", "message", "node", "where")) | {"traceback": []}
 _CALL: Final = dict.fromkeys(("kind", "name", "node", "args", "ok", "latency"))
+_MOST_CAUSES: Final = 20
 _LONG: Final = frozenset({"args", "prompt", "reply", "tool_calls"})
 """Fields of a call that are cut if they are long."""
 

@@ -40,6 +40,7 @@ class Observation:
     """The observed behaviour of one run, or of one turn of it. All values are JSON; times are virtual seconds.
 
     path        nodes in the order they started; a nested list is one superstep, if the graph `has_supersteps`
+    causes      why nodes ran again, left by their fallback or used a default, see `harness.graph.causes`
     error       {type, code, message, node, where, traceback} or None; where is "file:line:column", "node" or None,
                 traceback the frames in the user's own code, see `harness.source.frames`
     frames      all frames of the error
@@ -56,6 +57,7 @@ class Observation:
 
     status: Status = "completed"
     path: list[Any] = field(default_factory=list)
+    causes: list[str] = field(default_factory=list)
     has_supersteps: bool = True
     visits: dict[str, int] = field(default_factory=dict)
     routes: list[list[str]] = field(default_factory=list)
@@ -86,13 +88,18 @@ class Observation:
 
     def rewrite(self, rewritten: Callable[[JSON], JSON]) -> None:
         """Apply a function to all values that may come from outside the scenario, for example to remove secrets."""
-        for name in ("state", "output", "error", "frames", "raised", "interrupts", "warnings", "calls"):
+        for name in _FROM_OUTSIDE:
             setattr(self, name, rewritten(getattr(self, name)))
         self.grades = {index: (grade, rewritten(reason)) for index, (grade, reason) in self.grades.items()}
         self.ungraded = rewritten(self.ungraded)
         self.custom_verdicts = [
             replace(verdict, reason=rewritten(verdict.reason)) for verdict in self.custom_verdicts
         ]
+
+
+_FROM_OUTSIDE: Final = (
+    *("causes", "state", "output", "error", "frames", "raised", "interrupts", "warnings", "calls"),
+)
 
 
 class Origin(Flag):

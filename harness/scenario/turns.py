@@ -22,6 +22,7 @@ from harness.engine.conversation import Conversation, Ending
 from harness.engine.standstill import Simulation
 from harness.errors import ManifestError
 from harness.graph import observe
+from harness.graph.causes import causes
 from harness.graph.events import EventGraph
 from harness.graph.model import Entry, Graph
 from harness.graph.native import NativeGraph
@@ -313,6 +314,7 @@ class _Run:
         return Observation(
             status=ending.status if ending is not None else "timeout",
             path=observe.path(events),
+            causes=causes(events),
             has_supersteps=not isinstance(self.graph, EventGraph),
             visits=observe.visits(events),
             routes=observe.routes(events),

@@ -7,8 +7,8 @@ Only a run shows this. They are warnings of a run that completed; those that sho
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
-from typing import Final
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from typing import Any, Final
 
 from harness.errors import Problem, Span
 from harness.scenario.checks.calls import call_matches
@@ -17,6 +17,7 @@ from harness.scenario.document_expect import checks_in
 from harness.scenario.model import Expectations
 from harness.scenario.outcome import Observation
 from harness.source.display import clip
+from harness.world.mcp.tools import REFUSED_ARGUMENTS
 from harness.world.spec import Fault
 from harness.world.stub_models import AnyStub
 
@@ -65,7 +66,7 @@ def _refused(
     wanted = [item for _, expect in expected for item in as_list(expect.values.get("calls", ()))]
     awaited = [item for item in wanted if item.get("ok") is False]
     whole, _ = expected[-1]
-    calls = [call for call in whole.calls if call.get("refused")]
+    calls = [call for call in whole.calls if call.get("refused") or _is_refused_by_server(call)]
     calls = [call for call in calls if not any(call_matches(item, call) for item in awaited)]
     for stub in stubs if calls else ():
         for asked in stub.answer.get("tool_calls") or ():
@@ -75,6 +76,11 @@ def _refused(
                 reason = clip(" ".join(str(call.get("reason")).split()), _REASON_LENGTH)
                 text = f"the call of '{asked['name']}' in this stub was refused: {reason}"
                 yield _warning(text, stub.span, "where that is meant, expect it in `calls` with `ok: false`")
+
+
+def _is_refused_by_server(call: Mapping[str, Any]) -> bool:
+    """True if the arguments did not fit the input schema of the MCP tool."""
+    return call["kind"] == "mcp" and str(call.get("reason", "")).startswith(REFUSED_ARGUMENTS)
 
 
 def _warning(text: str, span: Span | None, hint: str = "") -> Problem:

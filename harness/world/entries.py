@@ -14,6 +14,7 @@ from harness.engine.callables import call_with, contained
 from harness.errors import Nearest, Span, UnscriptedCall, WorldError
 from harness.graph.effects import (
     EFFECTS,
+    SERVER,
     Answer,
     Effect,
     HandlerCall,
@@ -38,6 +39,13 @@ _PLAIN: Final = re.compile(r"(?!(?:null|true|false)$)[A-Za-z_](?:[\w ./-]*\w)?",
 """Names that need no quotes in YAML 1.2."""
 
 
+def shortest_entry(kind: str, name: str, tools: Sequence[str] = ()) -> str:
+    """Return the shortest entry of a scenario that answers calls of this name, or of an MCP server, as YAML."""
+    if kind == SERVER:
+        return shortest_server(name, *tools)
+    return f"{EFFECTS[kind].key}: {{{_key(name)}: {{return: {EFFECTS[kind].example}}}}}"
+
+
 def unscripted(effect: Effect, nearest: Nearest | None, hint: str) -> UnscriptedCall:
     """Return the error for an effect that nothing answers: the call, the nearest stub, and a stub to add."""
     hints = ", ".join(filter(None, (hint, effect.hint)))
@@ -49,18 +57,19 @@ def _shortest_stub(effect: Effect) -> str:
     if isinstance(effect, HTTPCall):
         return f"http: [{{url: {json.dumps(effect.name, ensure_ascii=False)}, json: {{}}}}]"
     if isinstance(effect, MCPCall):
-        return shortest_server(effect.server, f'{{name: {_key(effect.name)}, stubs: [{{return: "…"}}]}}')
+        return shortest_server(effect.server, effect.name)
     if not isinstance(effect, LLMCall | HumanCall):
-        return f"{effect.key}: {{{_key(effect.name)}: {{return: {effect.example}}}}}"
+        return shortest_entry(effect.kind, effect.name)
     wanted = effect.response_format if isinstance(effect, LLMCall) else None
     answer = f"{{json: {_example(_schema_of(wanted))}}}" if wanted else '"…"'
     node = effect.node or ""
     return f"{effect.kind}: {{{_key(node)}: [{answer}]}}" if node else f"{effect.kind}: [{answer}]"
 
 
-def shortest_server(name: str, tool: str = "") -> str:
-    """Return the shortest MCP server of this name, with one tool or none, as YAML."""
-    return f"mcp: {{{_key(name)}: {{tools: [{tool}]}}}}"
+def shortest_server(name: str, *tools: str) -> str:
+    """Return the shortest MCP server of this name with these tools, as YAML."""
+    listed = (f'{{name: {_key(tool)}, stubs: [{{return: "…"}}]}}' for tool in tools)
+    return f"mcp: {{{_key(name)}: {{tools: [{', '.join(listed)}]}}}}"
 
 
 def _key(name: str) -> str:

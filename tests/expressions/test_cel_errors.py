@@ -56,6 +56,7 @@ def test_an_evaluation_error_names_what_failed_and_where(source: str, expected: 
 
 def test_json_errors_say_what_is_wrong_with_the_text() -> None:
     assert "json(): not valid JSON (Expecting value" in message('json("{\\"a\\": ")')
+    assert "(char 0)): 'it is renew' in json(" in message('json("it is renew")')
 
 
 @pytest.mark.parametrize(

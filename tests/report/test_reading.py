@@ -21,7 +21,7 @@ def good(outcome: MakeOutcome, failed_check: MakeCheck) -> dict[str, Any]:
     """Return a valid line, as JSON data."""
     error = {"type": "KeyError", "message": "'x'"}
     found: dict[str, Any] = json.loads(
-        json.dumps(line(outcome("failed", checks=[failed_check()], error=error)))
+        json.dumps(line(outcome("failed", checks=[failed_check()], error=error, causes=["a → b"])))
     )
     return found
 

@@ -22,6 +22,26 @@ nodes: [{id: ask, handler: asking}]
 edges: []
 """
 
+SERVED = """\
+manifest_version: 1
+llms: [{id: m, version: "1", provider: openai, model_name: quill-2}]
+default_llm: {id: m}
+mcp_servers: [{id: docs, version: "1", transport: sse, url: "http://docs.example"}]
+agents:
+  asking:
+    state: {fields: [{name: messages, type: list, default: []}]}
+    graph:
+      entry_point: ask
+      nodes:
+        - name: ask
+          type: call_llm
+          args:
+            prompt: [{role: messages, content: state.messages}]
+            use_tools_from_registry: true
+            state_updates: {messages: "[llm_response]"}
+      edges: []
+"""
+
 Warned = Callable[..., list[str]]
 
 
@@ -145,6 +165,21 @@ def test_a_tool_call_of_a_stub_that_is_refused_is_a_warning_unless_it_is_expecte
     refused = "a.scenario.yaml:4:7: the call of 'look' in this stub was refused: the model has no tool 'look'"
     assert [text for text in warned(asks + "{path: [ask]}") if text.startswith(refused)]
     assert not [text for text in warned(asks + "{calls: [{tool: look, ok: false}]}") if "refused" in text]
+
+
+def test_a_call_of_an_mcp_tool_whose_arguments_do_not_fit_its_schema_is_a_warning(warned: Warned) -> None:
+    wanted = "{type: object, properties: {days: {type: array, items: {type: integer}}}}"
+    server = f"mcp: {{docs: {{tools: [{{name: look, input_schema: {wanted}, stubs: [{{return: x}}]}}]}}}}"
+    asks = "llm: [{tool_calls: [{name: look, args: {days: [1, two]}}]}, done], expect: "
+    refused = (
+        "a.scenario.yaml:4:7: the call of 'look' in this stub was refused: "
+        "Input validation error: 'two' is not of type 'integer' (argument 'days.1') "
+        "(where that is meant, expect it in `calls` with `ok: false`)"
+    )
+    path = "{path: [ask, ask_tools, ask]}"
+    assert warned(f"{asks}{path}, {server}", SERVED) == [refused]
+    assert warned(f"{asks}{{calls: [{{mcp: look, ok: false}}]}}, {server}", SERVED) == []
+    assert warned(f"{asks.replace('two', '2')}{path}, {server}", SERVED) == []
 
 
 def test_an_argument_that_no_call_has_is_a_warning(warned: Warned) -> None:

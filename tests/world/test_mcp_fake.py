@@ -120,7 +120,8 @@ def test_a_call_needs_no_listing_first_and_may_be_repeated() -> None:
 
 
 @pytest.mark.parametrize(
-    ("args", "reason"), [({}, "'place' is a required property"), ({"place": 3}, "3 is not of type 'string'")]
+    ("args", "reason"),
+    [({}, "'place' is a required property"), ({"place": 3}, "3 is not of type 'string' (argument 'place')")],
 )
 def test_arguments_that_break_the_input_schema_are_a_tool_error_and_ask_no_answer(
     args: Any, reason: Any

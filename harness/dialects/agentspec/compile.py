@@ -26,7 +26,7 @@ from harness.dialects.agentspec.configuration import Configuration
 from harness.dialects.agentspec.dialect import VERSION
 from harness.dialects.agentspec.document import TYPES, VERSIONS, as_newest_known
 from harness.dialects.agentspec.flow_graph import flow_graph, node_names
-from harness.dialects.agentspec.flows import AgentNode, Flow, FlowNode, InputMessageNode, MapNode
+from harness.dialects.agentspec.flows import AgentNode, Flow, FlowNode, InputMessageNode, MapNode, ToolNode
 from harness.dialects.agentspec.plugins import (
     ComponentPlugin,
     PluginError,
@@ -38,7 +38,7 @@ from harness.dialects.kit.manifest import UnimportedObject, load_hook, refuse_de
 from harness.dialects.request import LoadRequest
 from harness.errors import ManifestError, Problem
 from harness.graph.effects import NAMED_KINDS
-from harness.graph.model import NODE, Graph, NestedGraph, Vocabulary
+from harness.graph.model import NODE, Graph, NestedGraph, Outside, Vocabulary
 from harness.source.document import Document
 from harness.source.location import MAX_DEPTH
 from harness.source.models import in_file_order
@@ -65,7 +65,26 @@ def vocabulary(component: AgenticComponent, graph_of: Callable[[AgenticComponent
             name: [NestedGraph(inner, partial(graph_of, inner), attributed=not isinstance(inner, Flow))]
             for name, inner in _nested_components(component)
         },
+        outside=[*_outside(parts)],
     )
+
+
+def _outside(parts: Sequence[Component]) -> Iterator[Outside]:
+    """Yield what only a scenario answers. A ClientTool without an answer pauses the run."""
+    called = [part.tool for part in parts if isinstance(part, ToolNode)]
+    for part in parts:
+        if isinstance(part, ServerTool | RemoteAgent):
+            kind = "tool" if isinstance(part, ServerTool) else "agent"
+            others = ((kind, part.id),) if part.id and part.id != part.name else ()
+            is_asked = isinstance(part, ServerTool) and part not in called
+            yield Outside(kind, part.name, others, asked=(part.name,) if is_asked else ())
+        elif isinstance(part, ClientTransport):
+            users = [tool for tool in parts if isinstance(tool, MCPTool) and tool.client_transport is part]
+            tools = tuple(tool.name for tool in users)
+            asked = () if any(tool in called for tool in users) else tools
+            names = [name for name in (part.id, part.name) if name]
+            if tools and names:
+                yield Outside("server", names[0], tuple(("server", name) for name in names[1:]), asked, tools)
 
 
 def _aliases(components: Sequence[Component]) -> dict[str, str]:

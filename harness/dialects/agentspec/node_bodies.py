@@ -59,6 +59,7 @@ from harness.graph.effects import (
     ToolSpec,
 )
 from harness.graph.http_call import http_call
+from harness.source.models import describe
 from harness.time.gather import staggered_gather
 
 
@@ -374,7 +375,11 @@ async def branching(visit: Visit) -> NodeResult:
     """
     node: flows.BranchingNode = visit.node
     key = next(iter(visit.inputs.values()))
-    return NodeResult(branch=node.mapping.get(key, flows.DEFAULT) if isinstance(key, str) else flows.DEFAULT)
+    if isinstance(key, str) and key in node.mapping:
+        return NodeResult(branch=node.mapping[key])
+    shown = f"'{key}'" if isinstance(key, str) else describe(key)
+    visit.ctx.because(f"{shown} is no key of its mapping: {', '.join(node.mapping)}", "branch")
+    return NodeResult(branch=flows.DEFAULT)
 
 
 async def input_message(visit: Visit) -> NodeResult:

@@ -63,6 +63,7 @@ async def with_retries(
         except Exception as error:
             if ctx.is_fatal(error) or (only is not None and not only(error)):
                 raise
+            ctx.because(error, "retry")
         if restarts_visit:
             ctx.attempt_failed()
         await ctx.sleep(delay_s(number))

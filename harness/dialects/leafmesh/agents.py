@@ -141,8 +141,9 @@ async def _ask(agent: HumanAgent, start: Start, request: Mapping[str, Any], ctx:
     late = HumanTimeout(f"nobody answered {what} within {limit} s")
     try:
         return await with_timeout(lambda: _perform(effect, ctx), ctx, limit, what, late=late)
-    except HumanTimeout:
+    except HumanTimeout as error:
         if agent.fallback_on_timeout:
+            ctx.because(error, "default")
             return agent.fallback_response or {}
         raise
 

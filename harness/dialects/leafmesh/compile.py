@@ -10,10 +10,10 @@ from harness.dialects.kit.manifest import input_values, refuse_deep_nesting, war
 from harness.dialects.leafmesh.agency import Agency, MeshParts, input_of
 from harness.dialects.leafmesh.agents import node_function
 from harness.dialects.leafmesh.conditions import parse_wait_for
-from harness.dialects.leafmesh.connector_exchange import mcp_tool
+from harness.dialects.leafmesh.connector_exchange import mcp_tool, needs_agent_stub
 from harness.dialects.leafmesh.document import EntryPoint, HumanAgent, LLMAgent, Mesh, ProgrammaticAgent
 from harness.dialects.leafmesh.failures import WaitForTimeout, escalation_edges, handle_failure, run_failure
-from harness.dialects.leafmesh.fields import MCP, Zapier
+from harness.dialects.leafmesh.fields import MCP, Connector, Zapier
 from harness.dialects.leafmesh.llm_agent import QUERY_KNOWLEDGE, may_call_tools, offered_names, provider_of
 from harness.dialects.leafmesh.mesh_file import MeshFile, open_mesh
 from harness.dialects.leafmesh.routing import (
@@ -30,7 +30,18 @@ from harness.dialects.request import LoadRequest
 from harness.engine.context import RunContext
 from harness.errors import ManifestError, Problem
 from harness.graph.events import ConcurrencyLimit, EventGraph, Join
-from harness.graph.model import START, Channel, Edge, Entry, Lifecycle, Node, Rerun, State, Vocabulary
+from harness.graph.model import (
+    START,
+    Channel,
+    Edge,
+    Entry,
+    Lifecycle,
+    Node,
+    Outside,
+    Rerun,
+    State,
+    Vocabulary,
+)
 from harness.source.display import did_you_mean
 from harness.source.document import Document
 
@@ -156,7 +167,25 @@ def vocabulary(parts: MeshParts) -> Vocabulary:
         },
         open=is_open,
         callers=[SUMMARIZER] if narrated else [],
+        outside=[
+            *(
+                Outside("tool", name, asked=(name,))
+                for name in dict.fromkeys(tools)
+                if name != QUERY_KNOWLEDGE.name
+            ),
+            *(Outside("retrieval", each.serviceName, asked=(QUERY_KNOWLEDGE.name,)) for each in knowledge),
+            *(_outside(name, connector) for name, connector in parts.connectors.items()),
+        ],
     )
+
+
+def _outside(name: str, connector: Connector) -> Outside:
+    """Return what answers in place of an agent with a connector: a stub, or its own protocol."""
+    if needs_agent_stub(connector):
+        return Outside("agent", name)
+    if isinstance(connector, MCP | Zapier):
+        return Outside("server", name, (("agent", name),), tools=(mcp_tool(connector),))
+    return Outside("agent", name, (("http", ""),))
 
 
 MAX_STARTS = 1000

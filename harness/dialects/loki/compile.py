@@ -20,7 +20,7 @@ from harness.dialects.loki.warnings import FieldRules, TemplateRules, schema_war
 from harness.dialects.request import LoadRequest
 from harness.engine.context import RunContext
 from harness.errors import HarnessError, ManifestError, Problem, Span
-from harness.graph.model import Graph, Lifecycle, Node, NodeEntry, State, Vocabulary
+from harness.graph.model import Graph, Lifecycle, Node, NodeEntry, Outside, State, Vocabulary
 from harness.source.display import did_you_mean
 from harness.source.document import Document, shown_path
 from harness.source.models import validate
@@ -105,19 +105,22 @@ def _env_name(variable: str) -> str:
 def vocabulary(context: AgentContext) -> Vocabulary:
     """Return the vocabulary of a graph agent, with the agent's own model, which extracts structured output."""
     graph = context.graph
-    models = [
-        ModelSettings.of(node, graph).name for node in graph.nodes.values() if isinstance(node, doc.LLMNode)
-    ]
+    asking = [node for node in graph.nodes.values() if isinstance(node, doc.LLMNode)]
+    searching = [id_ for id_, node in graph.nodes.items() if isinstance(node, doc.RagNode)]
     spawning = {id_: node.agent for id_, node in graph.nodes.items() if isinstance(node, doc.AgentNode)}
     return Vocabulary(
         names={
-            "llm": [*models, ModelSettings.of(graph).name],
+            "llm": [*(ModelSettings.of(node, graph).name for node in asking), ModelSettings.of(graph).name],
             **context.tools.names_by_kind(),
             "agent": list(spawning.values()),
             "script": [id_ for id_, node in graph.nodes.items() if isinstance(node, doc.ScriptNode)],
-            "retrieval": [id_ for id_, node in graph.nodes.items() if isinstance(node, doc.RagNode)],
+            "retrieval": searching,
         },
         inside={id_: [context.child(agent).nested_graph()] for id_, agent in spawning.items()},
+        outside=[
+            *context.tools.outside(node.tools for node in asking),
+            *(Outside("retrieval", id_) for id_ in searching),
+        ],
     )
 
 

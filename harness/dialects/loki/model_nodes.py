@@ -317,7 +317,9 @@ def ordinary_graph(name: str, request: LoadRequest, inherited: str | None) -> Gr
         warnings=(*_ignored_keys(document), *tools.warnings(document)),
         open_state=True,
         takes_hooks=False,
-        vocabulary=lambda: Vocabulary(names={"llm": [model.name], **tools.names_by_kind()}),
+        vocabulary=lambda: Vocabulary(
+            names={"llm": [model.name], **tools.names_by_kind()}, outside=tools.outside([tools.names()])
+        ),
     )
 
 

@@ -65,6 +65,8 @@ async def ask_approval(node: doc.ApprovalNode, state: State, ctx: NodeContext) -
     """Ask the question, and take the route whose key equals the answer, else `on_other`."""
     question = render(node.question, state)
     choice = text_of(await ctx.pause({"question": question, "options": node.options}))
+    if choice not in node.routes:
+        ctx.because(f"'{choice}' is none of its routes: {', '.join(node.routes)}", "branch")
     return exit_update(
         apply_state_updates(state, node, choice), AnswerExit(choice) if choice in node.routes else ON_OTHER
     )
@@ -78,6 +80,7 @@ async def ask_input(node: doc.InputNode, state: State, ctx: NodeContext) -> Upda
     """
     answer = text_of(await ctx.pause({"question": render(node.question, state)}))
     if not answer and node.default is not None:
+        ctx.because("the answer is empty", "default")
         answer = render_leniently(node.default, state)
     elif node.validation is not None and not satisfies(answer, node.validation):
         text = f"the answer does not fit the validation `{node.validation}`: its length is {_length(answer)}"

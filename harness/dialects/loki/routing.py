@@ -137,6 +137,7 @@ def exit_after_failure(node: ScriptNode | LLMNode, error: Exception, ctx: NodeCo
     if ctx.is_fatal(error) or (node.fallback is None and node.next is None):
         raise error
     if node.fallback is not None:
+        ctx.because(error, "fallback")
         return FALLBACK
     ctx.warn(f"node '{ctx.name}' failed, and the run goes on to '{node.next}': {error_text(error)}")
     return NEXT

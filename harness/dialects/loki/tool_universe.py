@@ -20,6 +20,7 @@ from harness.dialects.request import LoadRequest
 from harness.engine.context import NodeContext, RunContext
 from harness.errors import HarnessError, Problem
 from harness.graph.effects import MCPCall, MCPEndpoint, ToolCall, ToolSpec
+from harness.graph.model import Outside
 from harness.source.document import Document
 
 SERVER: Final = "mcp:"
@@ -131,6 +132,15 @@ class ToolUniverse:
     def names_by_kind(self) -> dict[str, list[str]]:
         """Return the names of the tools and servers, by the kind of effect that calls them."""
         return {"tool": list(self.local), "server": list(self.servers)}
+
+    def outside(self, whitelists: Iterable[Iterable[str]]) -> list[Outside]:
+        """Return the tools and servers that these whitelists need, which only a scenario answers."""
+        entries = {entry for whitelist in whitelists for entry in whitelist}
+        asks_all = any(entry not in self.names() for entry in entries)
+        return [
+            *(Outside("tool", name, asked=(name,)) for name in self.local if name in entries),
+            *(Outside("server", name) for name in self.servers if asks_all or SERVER + name in entries),
+        ]
 
     async def select(self, whitelist: Iterable[str], run: RunContext) -> list[Tool]:
         """Return the tools that a whitelist lists, in its order, each once.

@@ -31,7 +31,7 @@ from harness.errors import ExpressionError, HarnessError, ManifestError, Problem
 from harness.expressions.cel import compile as compile_cel
 from harness.graph.effects import NAMED_KINDS
 from harness.graph.messages import MessageLog
-from harness.graph.model import NODE, NestedGraph, Node, State, Vocabulary
+from harness.graph.model import NODE, NestedGraph, Node, Outside, State, Vocabulary
 from harness.source.display import did_you_mean
 from harness.source.document import Document, DocumentPath, parse, read
 from harness.source.models import validate
@@ -410,7 +410,32 @@ def vocabulary(agent: Agent, nodes: tuple[Node, ...]) -> Vocabulary:
         aliases={"tool": {tool.name: tool.id for tool in tools if tool.name != tool.id}},
         open=dict(_open(agent)),
         inside=dict.fromkeys(calling, inside) if inside else {},
+        outside=[*_outside(agent)],
     )
+
+
+def _outside(agent: Agent) -> Iterator[Outside]:
+    """Yield what only a scenario answers. Sub-agents from a manifest or from Python run by themselves."""
+    graph = agent.definition.graph
+    lists = [node.args.tools for node in graph.nodes if node.type == "tool_node"]
+    # An injected tool node serves every tool. It runs after a node that writes its reply to the messages.
+    lists += [
+        None
+        for node in graph.nodes
+        if node.type == "call_llm" and node.name in graph.injected and "messages" in node.args.state_updates
+    ]
+    served = {ref.id for refs in lists for ref in refs or ()}
+    for tool in agent.tools.all():
+        if tool.origin is Origin.MANIFEST and (None in lists or tool.id in served):
+            others = (("tool", tool.name),) if tool.name != tool.id else ()
+            yield Outside("tool", tool.id, others, asked=(tool.name, tool.id))
+    for server in agent.manifest.mcp_servers:
+        yield Outside("server", server.id)
+    called = {node.args.agent.id for node in graph.nodes if node.type == "call_agent"}
+    for sub in agent.sub_agents:
+        others = () if sub.url is None else (("http", ""),)
+        if sub.inside is None and not sub.is_python:
+            yield Outside("agent", sub.id, others, asked=() if sub.id in called else (sub.id,))
 
 
 def _open(agent: Agent) -> Iterator[tuple[str, str]]:

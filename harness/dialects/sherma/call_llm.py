@@ -27,6 +27,7 @@ from harness.expressions.cel import compile as compile_cel
 from harness.graph.effects import LLMCall, ToolSpec
 from harness.graph.messages import MessageLog, to_messages
 from harness.graph.model import State, Update
+from harness.graph.to_json import error_text
 from harness.source.models import describe
 
 _BASE_URLS: Final = ("base_url", "openai_api_base", "anthropic_api_url")
@@ -141,9 +142,11 @@ async def _handle_error(visit: Visit, error: Exception) -> Update:
             "attempt": on_error.retry.max_attempts if on_error.retry else 1,
         }
         internal = {**(visit.state.get(INTERNAL_STATE_KEY) or {}), "last_error": last_error}
+        visit.ctx.because(error, "fallback")
         return Update({INTERNAL_STATE_KEY: internal}, goto=on_error.fallback)
     seen = await visit.fire("on_node_error", node_type=visit.node.type, error=error)
     if seen.error is None:
+        visit.ctx.because(f"a hook took its error: {error_text(error)}", "skip")
         return Update()
     if seen.error is not error:
         raise seen.error from error

@@ -28,7 +28,7 @@ from harness.dialects.yagra.warnings import (
     version_warnings,
 )
 from harness.errors import ManifestError, Problem, Span
-from harness.graph.model import Graph, NestedGraph, Node, Vocabulary
+from harness.graph.model import Graph, NestedGraph, Node, Outside, Vocabulary
 from harness.source.display import nearest
 from harness.source.document import Document, real_path, shown_path
 from harness.source.models import describe, validate
@@ -98,6 +98,11 @@ def vocabulary(workflow: Workflow, params: Sequence[Params], inner: Mapping[str,
         inputs=workflow.state_schema or None,
         text_input=TEXT_INPUT,
         pauses=[*workflow.interrupt_before, *workflow.interrupt_after, *pausing],
+        outside=[
+            Outside("handler", node.handler, nodes=(node.id,))
+            for node in workflow.nodes
+            if node.handler not in (SUBGRAPH, *BUILT_IN)
+        ],
     )
 
 

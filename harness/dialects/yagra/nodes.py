@@ -158,6 +158,7 @@ async def with_resilience(
     except Exception as error:
         if node.fallback is None or ctx.is_fatal(error):
             raise
+        ctx.because(error, "fallback")
         return Update({**ctx.state, ERROR: error_text(error)}, goto=node.fallback)
 
 

@@ -283,6 +283,7 @@ _SIMPLE: Final = {
     "node_end": ("state", "what {node} changes of the state"),
     "node_pause": ("pause", "what {node} pauses with"),
     "node_error": ("error", "how {node} fails"),
+    "because": ("error", "why {node} ran again, or went another way"),
     "join_timeout": ("error", "what {node} waited for"),
     "warning": ("warning", "a warning"),
     "end": ("end", "how the run ends"),

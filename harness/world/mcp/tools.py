@@ -13,6 +13,9 @@ from harness.source.display import did_you_mean
 INVALID_PARAMS = -32602
 INTERNAL_ERROR = -32603
 
+REFUSED_ARGUMENTS = "Input validation error"
+"""The beginning of the tool error for arguments that do not fit the input schema, as in the servers of the SDK."""
+
 request_meta: ContextVar[Mapping[str, Any]] = ContextVar("request_meta")
 """The `_meta` of the tools/call being answered. It is only set in the `call` function of `build_server`."""
 
@@ -108,7 +111,7 @@ class ToolServer:
             hint = did_you_mean(name, self._tools) or "it has no tools"
             raise MCPFailure(f"Unknown tool: {name} of MCP server '{self._name}' ({hint})", INVALID_PARAMS)
         if not self._forwards and (refusal := self._refusal(name, args)):
-            return _text_error(f"Input validation error: {refusal}")
+            return _text_error(f"{REFUSED_ARGUMENTS}: {refusal}")
         token = request_meta.set(params.get("_meta") or {})
         try:
             return _result_to_wire(await self._call(name, args))
@@ -127,7 +130,10 @@ class ToolServer:
             error = best_match(self._validators[name].iter_errors(args))
         except Unresolvable as missing:
             return str(missing)
-        return str(error.message) if error is not None else ""
+        if error is None:
+            return ""
+        place = ".".join(map(str, error.absolute_path))
+        return f"{error.message} (argument '{place}')" if place else str(error.message)
 
 
 def _validator(tool: MCPTool) -> Any:

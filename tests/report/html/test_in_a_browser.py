@@ -101,6 +101,14 @@ def test_enter_opens_a_scenario_and_esc_leads_back(page: Any, report: Path) -> N
     assert page.get_by_role("link", name="✗ 2").get_attribute("aria-current") == "true"  # the run that failed
 
 
+def test_scenario_shows_why_a_node_ran_again_as_text(page: Any, tmp_path: Path) -> None:
+    why = f"classify ran again because it failed: {HOSTILE}"
+    report = write(tmp_path, [outcome("it may rain", "failed", checks=[wrong_path()], causes=[why])])
+    page.goto(report.as_uri() + "#scenario=triage.scenario.yaml%3A%3Ait%20may%20rain")
+    wait_for(page, "it may rain")
+    assert page.locator("#view p.note").all_text_contents() == [why]
+
+
 def test_scenario_shows_its_check_and_the_step_where_the_path_diverged(page: Any, report: Path) -> None:
     page.goto(report.as_uri() + "#scenario=triage.scenario.yaml%3A%3Aa%20double%20charge")
     assert page.locator(".diff .gone").inner_text().strip() == '-  "open_ticket"'

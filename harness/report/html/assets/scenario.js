@@ -120,6 +120,7 @@ function notes(found) {
   const said = [];
   if (found.reason) said.push(el("p", {class: "note"}, text(found.reason)));
   if (found.error) said.push(errorNote(found.error));
+  for (const each of found.causes || []) said.push(el("p", {class: "note"}, text(each)));
   if (found.warnings.length) {
     said.push(
       el(

@@ -121,6 +121,11 @@ const DESCRIBED = {
       : el("small", {}, " because ", el("code", {}, text(event.condition, 300))),
   ],
   reroute: () => [el("small", {}, "the previous routes are replaced")],
+  because: (event) => [
+    el("b", {class: "node"}, event.graph + event.node),
+    el("small", {}, ` (${event.then}) because `),
+    text(event.message),
+  ],
   warning: (event) => [el("span", {class: "badge error"}, "! warning"), " ", text(event.text)],
   call: (event, answers, seen) => [...asked(event, seen), ...answered(event, answers.get(event.call))],
   end: (event) => [

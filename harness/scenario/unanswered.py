@@ -1,0 +1,116 @@
+"""Finds what agents call and no scenario answers: MCP servers, tools, sub-agents, handlers.
+
+A call without an answer ends a run, so this is told before one. All scenarios that are checked together count: it is
+enough if one of them answers. What a model must ask for is reported only if a stub makes it ask, and what only some
+nodes call only if a scenario expects one of them in its path.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
+from typing import Final
+
+from harness.errors import Problem, Span
+from harness.graph.effects import EFFECTS, SERVER
+from harness.graph.model import Graph, Outside
+from harness.graph.names import inner_graphs
+from harness.graph.native import NativeGraph
+from harness.scenario.model import Scenario
+from harness.settings import RecordMode, Settings
+from harness.source.document import real_path
+from harness.world.entries import shortest_entry
+from harness.world.spec import WorldSpec
+
+_PATHS: Final = ("path", "path_includes")
+_NOUNS: Final = {SERVER: "the MCP server"}
+
+
+@dataclass
+class _Agent:
+    """An agent, and its scenarios: what they answer, as (kind, name), what their models ask for, where they lead."""
+
+    graph: Graph
+    span: Span
+    answered: set[tuple[str, str]] = field(default_factory=set)
+    asked: dict[str, Span] = field(default_factory=dict)
+    expected: dict[str, Span] = field(default_factory=dict)
+    is_open: bool = False
+
+
+class Unanswered:
+    """The agents of the scenarios that are checked together."""
+
+    def __init__(self) -> None:
+        self._agents: dict[object, _Agent] = {}
+
+    def add(self, scenario: Scenario, graph: Graph, settings: Settings) -> None:
+        """Add a scenario and the graph of its agent."""
+        if isinstance(graph, NativeGraph):  # its tools run for real
+            return
+        key = real_path(scenario.manifests[0]), graph.dialect, graph.name
+        agent = self._agents.setdefault(key, _Agent(graph, scenario.span))
+        is_real = settings.record or settings.record_mode is RecordMode.LIVE
+        agent.is_open |= is_real or scenario.cassette is not None or scenario.skip is not None
+        for mention in scenario.mentions:
+            if mention.key in _PATHS and mention.role == "node":
+                agent.expected.setdefault(mention.name, mention.span)
+        for world in scenario.worlds:
+            agent.is_open |= bool(world.hooks)
+            agent.answered.update(_answered(world))
+            for stub in world.stubs("llm"):
+                for call in stub.answer.get("tool_calls", ()):
+                    agent.asked.setdefault(call["name"], stub.span or scenario.span)
+
+    def problems(self) -> Iterator[Problem]:
+        """Yield a warning of each thing that no scenario answers, where it is asked for, or at the first scenario."""
+        for agent in self._agents.values():
+            if not agent.is_open:
+                yield from _problems(agent)
+
+
+def _answered(world: WorldSpec) -> Iterator[tuple[str, str]]:
+    for kind, effect in EFFECTS.items():
+        entries = getattr(world, effect.key)
+        if effect.stubs != "list":
+            yield from ((SERVER if effect.stubs == "server" else kind, name) for name in entries)
+        elif entries:
+            yield kind, ""
+    yield from ((fault.effect, "") for fault in world.faults if fault.error is not None)
+
+
+def _problems(agent: _Agent) -> Iterator[Problem]:
+    told: set[tuple[str, str]] = set()
+    for graph, each in _outside(agent):
+        if (each.kind, each.name) in told or _is_answered(each, agent):
+            continue
+        places = [agent.asked[name] for name in each.asked if name in agent.asked]
+        places += [agent.expected[name] for name in each.nodes if name in agent.expected]
+        if (each.asked or each.nodes) and not places:
+            continue
+        told.add((each.kind, each.name))
+        noun = _NOUNS.get(each.kind) or f"the {EFFECTS[each.kind].noun or EFFECTS[each.kind].target}"
+        text = f"no scenario answers {noun} '{each.name}' of '{graph.name}': a run that calls it ends with an error"
+        hint = f"the shortest stub: `{shortest_entry(each.kind, each.name, each.tools)}`"
+        yield Problem("unanswered", text, (places or [agent.span])[0], hint, "warning")
+
+
+def _outside(agent: _Agent) -> Iterator[tuple[Graph, Outside]]:
+    """Yield what the graph calls, and what models in the graphs inside it ask for.
+
+    Which of those run is not known, and a scenario may answer in place of one.
+    """
+    yield from ((agent.graph, each) for each in _listed(agent.graph))
+    if not any(kind == "agent" for kind, _ in agent.answered):
+        for inner in inner_graphs(agent.graph):
+            if isinstance(inner, Graph):
+                yield from ((inner, each) for each in _listed(inner) if each.asked)
+
+
+def _listed(graph: Graph) -> Sequence[Outside]:
+    return () if graph.vocabulary is None else graph.vocabulary().outside
+
+
+def _is_answered(each: Outside, agent: _Agent) -> bool:
+    by = [(each.kind, each.name), *each.others]
+    return any(one in agent.answered or (one[0], "") in agent.answered for one in by)
