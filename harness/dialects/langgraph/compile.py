@@ -9,6 +9,7 @@ from functools import cache, lru_cache, partial
 from pathlib import Path
 from typing import Any, Final
 
+from harness.chance import seeded_chance
 from harness.dialects.kit.manifest import BadInput
 from harness.dialects.langgraph.app import (
     enter,
@@ -191,8 +192,12 @@ def _breakpoints(names: Any, nodes: Sequence[Node]) -> frozenset[str]:
 
 @lru_cache(32)
 def _edges(compiled: Any) -> tuple[Edge, ...]:
-    """Return the edges of a graph. Drawing one takes as long as running some of its nodes."""
-    return tuple(_drawn(compiled))
+    """Return the edges of a graph. Drawing one takes as long as running some of its nodes, and draws ids, too.
+
+    They are not those of a run, which has the same ones whether its graph was drawn before it or in it.
+    """
+    with seeded_chance(0, "picture"):
+        return tuple(_drawn(compiled))
 
 
 def _drawn(compiled: Any) -> Iterator[Edge]:
