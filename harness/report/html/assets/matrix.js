@@ -149,7 +149,7 @@ function matrixTable(names, found) {
   );
   const made = el(
     "table",
-    {"aria-rowcount": found.length + 1, "aria-label": "Scenarios by variant"},
+    {"aria-rowcount": found.length + 1, "aria-label": "Scenarios by variant", class: heights(found.length)},
     el("thead", {}, head),
     body,
   );
