@@ -153,7 +153,7 @@ function matrixTable(names, found) {
     el("thead", {}, head),
     body,
   );
-  made.style.minWidth = 18 + 9 * names.length + "rem";
+  made.style.setProperty("--variants", names.length);
   drawRows(body, found.length, (at) => matrixRow(found[at], at, names));
   return el(
     "div",
