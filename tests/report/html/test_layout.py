@@ -131,3 +131,23 @@ def test_whole_cell_of_the_matrix_opens_its_conversations(laptop: Any, score_rep
     cell.click(position={"x": box["width"] - 5, "y": box["height"] - 5})
     laptop.locator(".beside h3").first.wait_for()
     assert "#pair=" in laptop.url
+
+
+SCROLLED = """y => new Promise(done => {
+    addEventListener('scroll', () => requestAnimationFrame(done), {once: true}); scrollTo(0, y)
+})"""
+PLACES = """() => Object.fromEntries([...document.querySelectorAll('#rows tr[data-at]')]
+    .map(each => [each.dataset.at, Math.round(each.getBoundingClientRect().top + scrollY)]))"""
+
+
+def test_rows_of_a_large_table_stay_where_they_are_while_it_scrolls(phone: Any, tmp_path: Path) -> None:
+    opened(
+        phone, write(tmp_path, [outcome(f"{NAME} {n}") for n in range(300)]), "#scenarios", "#rows .name a"
+    )
+    phone.evaluate(SCROLLED, 6000)
+    before = phone.evaluate(PLACES)
+    phone.evaluate(SCROLLED, 7000)
+    after = phone.evaluate(PLACES)
+    both = before.keys() & after.keys()
+    assert len(before) < 120
+    assert max(abs(before[at] - after[at]) for at in both) <= 1
