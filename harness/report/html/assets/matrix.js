@@ -149,11 +149,11 @@ function matrixTable(names, found) {
   );
   const made = el(
     "table",
-    {"aria-rowcount": found.length + 1, "aria-label": "Scenarios by variant"},
+    {"aria-rowcount": found.length + 1, "aria-label": "Scenarios by variant", class: heights(found.length)},
     el("thead", {}, head),
     body,
   );
-  made.style.minWidth = 18 + 9 * names.length + "rem";
+  made.style.setProperty("--variants", names.length);
   drawRows(body, found.length, (at) => matrixRow(found[at], at, names));
   return el(
     "div",

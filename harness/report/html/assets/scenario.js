@@ -443,7 +443,7 @@ function callsPane(found, note, chooser = null) {
   return pane;
 }
 
-// The nodes of a run in the order of their first visit, with location, latency, tokens and cost.
+// The nodes of a run in the order of their first visit, with their place in the manifest, latency, tokens and cost.
 function nodesPane(row, found, manifest) {
   const visited = [...new Set(found.path.flat())],
     others = [...Object.keys(found.latency.nodes), ...Object.keys(found.usage.by_node || {})];
@@ -461,30 +461,32 @@ function nodesPane(row, found, manifest) {
       usage ? (usage.input_tokens + usage.output_tokens).toLocaleString("en") : "–",
     ];
     if (priced) cells.push(usage ? price(usage.cost) : "–");
-    const place = (manifest && manifest.lines[name]) || "–",
+    const place = (manifest && manifest.lines[name]) || "",
       own = place.startsWith(row.manifest + ":");
     const start = el("button", {class: "link", type: "button", onclick: () => pick(name)}, name);
     return lightens(
       el(
         "tr",
         {},
-        el("th", {scope: "row"}, start),
-        ...cells.map((cell) => el("td", {class: "number"}, cell)),
         el(
-          "td",
-          {class: "place", title: place},
-          own ? "line " + place.slice(row.manifest.length + 1) : place,
+          "th",
+          {scope: "row"},
+          start,
+          place
+            ? el("small", {class: "place below"}, own ? "line " + place.slice(row.manifest.length + 1) : place)
+            : null,
         ),
+        ...cells.map((cell) => el("td", {class: "number"}, cell)),
       ),
       name,
     );
   });
-  const titles = ["node", "steps", "latency", "tokens", ...(priced ? ["cost"] : []), "manifest"];
+  const titles = ["node", "steps", "latency", "tokens", ...(priced ? ["cost"] : [])];
   return el(
     "section",
     {class: "card", "aria-label": "Nodes"},
     el("h3", {}, "Nodes of this run"),
-    table("Nodes", titles, rows, [0, titles.length - 1]),
+    table("Nodes", titles, rows),
   );
 }
 

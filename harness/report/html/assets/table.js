@@ -1,22 +1,36 @@
 // The table of scenarios. Only visible rows are in the document, so that ten thousand rows scroll smoothly.
 
-const ROW_HEIGHT = 47;
+const ROW_HEIGHT = 46;
 const ALL_AT_ONCE = 200;
 const VERDICT_ORDER = {error: 0, failed: 1, passed: 2, skipped: 3};
 const CHANGE_ORDER = {new: 0, still: 1, fixed: 2, added: 3, moved: 4};
+// `text` fills a cell, and the longest one makes the width of a column; the spaces are for the edges of the badges.
 const COLUMNS = [
   {
     name: "verdict",
     title: "verdict",
     by: (row) => [VERDICT_ORDER[row.verdict], CHANGE_ORDER[row.change] ?? 5, row.score],
+    text: (row) => `${MARKS[row.verdict]} ${row.verdict} ` + (row.change ? `   ${row.change}` : ""),
   },
-  {name: "name", title: "scenario", by: (row) => [row.name.toLowerCase()]},
-  {name: "score", title: "score", number: true, by: (row) => [row.score]},
-  {name: "latency", title: "latency", number: true, by: (row) => [row.latency]},
-  {name: "tokens", title: "tokens", number: true, by: (row) => [row.tokens]},
-  {name: "cost", title: "cost", number: true, by: (row) => [row.cost]},
-  {name: "tags", title: "tags", by: (row) => [row.tags.join(" ")]},
-  {name: "cause", title: "cause", by: (row) => [row.cause]},
+  {name: "name", title: "scenario", by: (row) => [row.name.toLowerCase()], text: heading},
+  {name: "score", title: "score", number: true, by: (row) => [row.score], text: (row) => score(row.score)},
+  {
+    name: "latency",
+    title: "latency",
+    number: true,
+    by: (row) => [row.latency],
+    text: (row) => seconds(row.latency),
+  },
+  {
+    name: "tokens",
+    title: "tokens",
+    number: true,
+    by: (row) => [row.tokens],
+    text: (row) => row.tokens.toLocaleString("en"),
+  },
+  {name: "cost", title: "cost", number: true, by: (row) => [row.cost], text: (row) => price(row.cost)},
+  {name: "tags", title: "tags", by: (row) => [row.tags.join(" ")], text: (row) => row.tags.join(", ")},
+  {name: "cause", title: "cause", by: (row) => [row.cause], text: (row) => row.cause},
 ];
 const FILTERS = [
   {name: "verdict", of: (row) => [row.verdict]},
@@ -144,13 +158,13 @@ function choice(filter, parts, change) {
 function rowsTable(parts, change) {
   const used = COLUMNS.filter((column) => column.name !== "cost" || ROWS.some((row) => row.cost))
     .filter((column) => column.name !== "tags" || ROWS.some((row) => row.tags.length))
-    .filter((column) => column.name !== "cause" || ROWS.some((row) => row.cause));
+    .filter((column) => column.name !== "cause" || listed.some((row) => row.cause));
   const sort = parts.get("sort") || "verdict";
   const head = el("tr", {"aria-rowindex": 1}, ...used.map((column) => sortable(column, sort, change)));
   const body = el("tbody", {});
   const table = el(
     "table",
-    {"aria-rowcount": listed.length + 1, "aria-label": "Scenarios"},
+    {"aria-rowcount": listed.length + 1, "aria-label": "Scenarios", class: heights(listed.length)},
     el("thead", {}, head),
     body,
   );
@@ -170,7 +184,7 @@ function sortable(column, sort, change) {
     column.title,
     own ? (down ? " ↓" : " ↑") : "",
   );
-  return el(
+  const head = el(
     "th",
     {
       scope: "col",
@@ -179,10 +193,18 @@ function sortable(column, sort, change) {
     },
     button,
   );
+  head.style.setProperty("--chars", Math.max(button.textContent.length, longest(column)));
+  return head;
+}
+
+// The length of the longest text of a column, in any row of the page: filters do not move the columns.
+function longest(column) {
+  column.longest ??= ROWS.reduce((most, row) => Math.max(most, column.text(row).length), 0);
+  return column.longest;
 }
 
 function tableRow(row, at, used) {
-  const cells = used.map((column) => CELLS[column.name](row));
+  const cells = used.map((column) => (CELLS[column.name] || textCell)(row, column));
   const element = el("tr", {"aria-rowindex": at + 2, "data-at": at}, ...cells);
   element.addEventListener("click", (event) => {
     if (!event.target.closest("a") && !String(getSelection())) location.hash = scenarioAddress(row);
@@ -205,13 +227,14 @@ const CELLS = {
       el("a", {href: scenarioAddress(row), title: heading(row)}, heading(row)),
       el("small", {}, runsOf(row) + row.suite),
     ),
-  score: (row) => el("td", {class: "score number"}, score(row.score)),
-  latency: (row) => el("td", {class: "latency number"}, seconds(row.latency)),
-  tokens: (row) => el("td", {class: "tokens number"}, row.tokens.toLocaleString("en")),
-  cost: (row) => el("td", {class: "cost number"}, price(row.cost)),
-  tags: (row) => el("td", {class: "tags", title: row.tags.join(", ")}, row.tags.join(", ")),
-  cause: (row) => el("td", {class: "cause", title: row.cause.slice(0, 500)}, row.cause.slice(0, 200)),
 };
+
+function textCell(row, {name, number, text}) {
+  const said = text(row);
+  return number
+    ? el("td", {class: name + " number"}, said)
+    : el("td", {class: name, title: said.slice(0, 500)}, said.slice(0, 200));
+}
 
 function runsOf(row) {
   if (row.runs.length === 1) return "";
@@ -221,6 +244,11 @@ function runsOf(row) {
 
 // The number of rows of the current table; most of them are not in the document.
 let rowCount = 0;
+
+// The class of a table: all rows of a large table have one height, so that those out of sight can be left out.
+function heights(count) {
+  return count > ALL_AT_ONCE ? "even" : null;
+}
 
 // Fills a table with rows. A large table gets only its visible rows, updated when the page is scrolled.
 function drawRows(body, count, made) {
@@ -234,7 +262,8 @@ function virtual(body, count, made) {
   const above = gap(),
     below = gap();
   let first = -1,
-    last = -1;
+    last = -1,
+    height = ROW_HEIGHT;
   const draw = () => {
     if (!body.isConnected) {
       removeEventListener("scroll", draw);
@@ -242,21 +271,27 @@ function virtual(body, count, made) {
       return;
     }
     const top = body.getBoundingClientRect().top;
-    const from = Math.max(0, Math.floor(-top / ROW_HEIGHT) - 20),
-      to = Math.min(count, Math.ceil((innerHeight - top) / ROW_HEIGHT) + 20);
+    const from = Math.max(0, Math.floor(-top / height) - 20),
+      to = Math.min(count, Math.ceil((innerHeight - top) / height) + 20);
     if (from === first && to === last) return;
     const focused = document.activeElement && document.activeElement.closest("tr[data-at]");
     const kept = focused && body.contains(focused) ? Number(focused.dataset.at) : null;
     first = from;
     last = to;
-    above.firstChild.style.height = from * ROW_HEIGHT + "px";
-    below.firstChild.style.height = Math.max(0, count - to) * ROW_HEIGHT + "px";
+    above.firstChild.style.height = from * height + "px";
+    below.firstChild.style.height = Math.max(0, count - to) * height + "px";
     body.replaceChildren(
       above,
       ...Array.from({length: Math.max(0, to - from)}, (_, at) => made(from + at)),
       below,
     );
     if (kept !== null && kept >= from && kept < to) focusRow(kept);
+    const row = body.querySelector("tr[data-at]"),
+      shown = row ? row.getBoundingClientRect().height : height;
+    if (Math.abs(shown - height) <= 1) return;
+    height = shown; // rows are higher on a narrow screen
+    first = -1;
+    draw();
   };
   addEventListener("scroll", draw, {passive: true});
   addEventListener("resize", draw, {passive: true});
