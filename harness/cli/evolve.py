@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any, Self
 import click
 
 from harness.budget import Budget
+from harness.cli import completion
 from harness.cli import output as exit_code
 from harness.cli.consent import may_call_models, yes_option
 from harness.cli.options import (
@@ -58,7 +59,7 @@ Exit codes, the first that applies:
 
 @click.command("evolve", epilog=_EXIT_CODES)
 @click.argument("manifest", type=PATH)
-@click.argument("paths", nargs=-1, metavar="[SCENARIOS]...")
+@click.argument("paths", nargs=-1, metavar="[SCENARIOS]...", shell_complete=completion.scenario_paths)
 @path_option(
     "--config",
     "file",
