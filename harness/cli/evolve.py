@@ -37,6 +37,7 @@ from harness.errors import FormatError, ManifestError, Problem
 from harness.report.console import ProgressReporter, open_console
 from harness.report.formatting import plural
 from harness.report.results import ResultsWriter
+from harness.scenario.app_process import is_app
 from harness.scenario.cassette import WRITING, cassette_name, check_cassettes, effective_record_mode
 from harness.scenario.manifest_scenarios import scenarios_of_manifest
 from harness.scenario.model import Scenario, load_request
@@ -126,7 +127,7 @@ def command(
     from harness.report.html.evolution import write_evolution
 
     projects = Projects(chosen={"traces": "none"}, record_mode=RecordMode(record_mode), given_env=env)
-    if not manifest.exists():
+    if not manifest.exists() and not is_app(manifest, None):
         text = f"{shown_path(manifest)}: no such file or folder"
         raise FormatError(Problem("missing-file", text, hint=hint_for_missing(manifest)))
     selection = select(paths or _own_scenarios(manifest, projects), projects, words=words, tags=tags)

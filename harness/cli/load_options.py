@@ -134,6 +134,6 @@ _OPTIONS: Final = (
         "passed",
         multiple=True,
         metavar="NAME",
-        help="Take ${NAME} from the environment. No other variable is read from there.",
+        help="Take ${NAME} from the environment; no other ${…} of the manifest is. Python code sees all variables.",
     ),
 )
