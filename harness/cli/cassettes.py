@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 import click
 
+from harness.cli import completion
 from harness.cli import output as exit_code
 from harness.cli.output import print_problems
 from harness.source.document import shown_path
@@ -24,7 +25,7 @@ Exit codes:
 
 
 @click.command("cassettes", epilog=_EXIT_CODES)
-@click.argument("paths", nargs=-1, metavar="[PATH...]")
+@click.argument("paths", nargs=-1, metavar="[PATH...]", shell_complete=completion.scenario_paths)
 @click.option("--prune", is_flag=True, help="Delete the cassettes that no scenario names.")
 @click.option("--json", "as_json", is_flag=True, help="Print the list as JSON.")
 def command(paths: tuple[str, ...], prune: bool, as_json: bool) -> int:

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 import click
 
+from harness.cli import completion
 from harness.cli.output import deliver_json, warnings_at_end
 from harness.errors import FormatError, Problem
 from harness.source.display import did_you_mean
@@ -38,8 +39,19 @@ Exit codes:
 
 
 @click.command("compare", epilog=_EXAMPLES)
-@click.argument("arguments", nargs=-1, required=True, metavar="A [B] [FILE::NAME]")
-@click.option("--scenario", metavar="FILE::NAME", help="Show this scenario in full, with both conversations.")
+@click.argument(
+    "arguments",
+    nargs=-1,
+    required=True,
+    metavar="A [B] [FILE::NAME]",
+    shell_complete=completion.scenario_paths,
+)
+@click.option(
+    "--scenario",
+    metavar="FILE::NAME",
+    shell_complete=completion.scenario_paths,
+    help="Show this scenario in full, with both conversations.",
+)
 @click.option("--json", "as_json", metavar="FILE", help="Write the comparison as JSON; - is stdout.")
 @click.option("-v", "--verbose", is_flag=True, help="Do not shorten long texts.")
 def command(arguments: tuple[str, ...], scenario: str | None, as_json: str | None, verbose: bool) -> None:

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any, Self
 import click
 
 from harness.budget import Budget
+from harness.cli import completion
 from harness.cli import output as exit_code
 from harness.cli.consent import may_call_models, yes_option
 from harness.cli.options import (
@@ -36,6 +37,7 @@ from harness.errors import FormatError, ManifestError, Problem
 from harness.report.console import ProgressReporter, open_console
 from harness.report.formatting import plural
 from harness.report.results import ResultsWriter
+from harness.scenario.app_process import is_app
 from harness.scenario.cassette import WRITING, cassette_name, check_cassettes, effective_record_mode
 from harness.scenario.manifest_scenarios import scenarios_of_manifest
 from harness.scenario.model import Scenario, load_request
@@ -58,7 +60,7 @@ Exit codes, the first that applies:
 
 @click.command("evolve", epilog=_EXIT_CODES)
 @click.argument("manifest", type=PATH)
-@click.argument("paths", nargs=-1, metavar="[SCENARIOS]...")
+@click.argument("paths", nargs=-1, metavar="[SCENARIOS]...", shell_complete=completion.scenario_paths)
 @path_option(
     "--config",
     "file",
@@ -125,7 +127,7 @@ def command(
     from harness.report.html.evolution import write_evolution
 
     projects = Projects(chosen={"traces": "none"}, record_mode=RecordMode(record_mode), given_env=env)
-    if not manifest.exists():
+    if not manifest.exists() and not is_app(manifest, None):
         text = f"{shown_path(manifest)}: no such file or folder"
         raise FormatError(Problem("missing-file", text, hint=hint_for_missing(manifest)))
     selection = select(paths or _own_scenarios(manifest, projects), projects, words=words, tags=tags)

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from harness.cli import completion
 from harness.cli import output as exit_code
 from harness.cli.consent import may_call_models, yes_option
 from harness.cli.options import PATH, path_option, record_mode_option
@@ -41,7 +42,12 @@ _SHARE = click.FloatRange(0, 1)
 
 @click.command("judge-check", epilog=_EXIT_CODES)
 @click.argument("file", type=PATH)
-@click.option("--metric", metavar="NAME", help="The built-in judge to measure (see `harness judges`).")
+@click.option(
+    "--metric",
+    metavar="NAME",
+    shell_complete=completion.judges,
+    help="The built-in judge to measure (see `harness judges`).",
+)
 @click.option("--rubric", metavar="TEXT", help="A rubric to measure, instead of a metric.")
 @click.option("--model", metavar="NAME", help="The judge's model (default: judge_model of the settings).")
 @path_option("--prompt", help="A file with a prompt that replaces the metric's.")

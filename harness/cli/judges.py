@@ -7,6 +7,7 @@ from pathlib import Path
 
 import click
 
+from harness.cli import completion
 from harness.cli.output import deliver, deliver_json
 from harness.errors import FormatError, Problem
 from harness.judges.library import METRICS, Prompt, library_prompt, project_prompts
@@ -22,7 +23,7 @@ or for one: judge: {metric: tone, prompt: {file: judges/tone.txt}}
 
 
 @click.command("judges", epilog=_OWN)
-@click.argument("name", required=False)
+@click.argument("name", required=False, shell_complete=completion.judges)
 @click.option("--library", is_flag=True, help="Ignore the project's own prompts.")
 @click.option(
     "--json", "json_", is_flag=True, help="Print a JSON list of {name, high, sees, needs, file, prompt}."

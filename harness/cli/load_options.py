@@ -11,6 +11,7 @@ from typing import Any, Final
 
 import click
 
+from harness.cli import completion
 from harness.cli.options import env_option, pairs, path_option
 from harness.cli.output import secrets_of
 from harness.dialects.request import LoadRequest
@@ -71,7 +72,12 @@ class LoadOptions:
         )
 
 
-agent_option = click.option("--agent", metavar="NAME", help="The agent inside the manifest (default: all).")
+agent_option = click.option(
+    "--agent",
+    metavar="NAME",
+    shell_complete=completion.agents,
+    help="The agent inside the manifest (default: all).",
+)
 
 
 def load_options(command: Callable[..., Any]) -> Callable[..., Any]:
@@ -108,7 +114,10 @@ def with_env_option(problem: Problem) -> Problem:
 
 _OPTIONS: Final = (
     click.option(
-        "--dialect", metavar="NAME", help="Dialect of the manifest (default: detected from its content)."
+        "--dialect",
+        metavar="NAME",
+        shell_complete=completion.dialects,
+        help="Dialect of the manifest (default: detected from its content).",
     ),
     path_option("--with", "parts", multiple=True, help="A document that the manifest takes components from."),
     click.option(
@@ -125,6 +134,6 @@ _OPTIONS: Final = (
         "passed",
         multiple=True,
         metavar="NAME",
-        help="Take ${NAME} from the environment. No other variable is read from there.",
+        help="Take ${NAME} from the environment; no other ${…} of the manifest is. Python code sees all variables.",
     ),
 )

@@ -105,6 +105,8 @@ def main() -> None:
         if hasattr(stream, "reconfigure"):
             stream.reconfigure(errors="replace")  # a terminal without UTF-8 is no error
     reduce_gc()
+    if "_HARNESS_COMPLETE" in os.environ:  # the shell asks
+        import_module("harness.cli.completion")
     signal.signal(signal.SIGTERM, signal.default_int_handler)  # both interrupts end a run the same way
     try:
         cli(prog_name="harness")

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any, Final
 import click
 
 from harness.budget import parse as parse_budget
+from harness.cli import completion
 from harness.errors import FormatError
 from harness.settings import RecordMode, parse_variables
 
@@ -69,7 +70,12 @@ _words = click.option(
     help="Only scenarios whose folder, file, name or tags match, such as 'slow and not (mail or fax)'.",
 )
 _tags = click.option(
-    "--tag", "tags", multiple=True, metavar="TAG", help="Only scenarios with this tag; may be repeated."
+    "--tag",
+    "tags",
+    multiple=True,
+    metavar="TAG",
+    shell_complete=completion.tags,
+    help="Only scenarios with this tag; may be repeated.",
 )
 
 

@@ -7,6 +7,7 @@ from pathlib import Path
 
 import click
 
+from harness.cli import completion
 from harness.cli import output as exit_code
 from harness.cli.options import (
     env_option,
@@ -34,7 +35,7 @@ has ended; if the run is cut off, it stays as it was.
 
 
 @click.command("record", epilog=_MODES)
-@click.argument("paths", nargs=-1, required=True, metavar="PATH...")
+@click.argument("paths", nargs=-1, required=True, metavar="PATH...", shell_complete=completion.scenario_paths)
 @selection_options
 @last_failed_option
 @click.option(

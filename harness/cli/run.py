@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 import click
 
+from harness.cli import completion
 from harness.cli import output as exit_code
 from harness.cli.options import (
     Parsed,
@@ -83,7 +84,7 @@ Exit codes, the first that applies:
 
 
 @click.command("run", epilog=_EXIT_CODES)
-@click.argument("paths", nargs=-1, metavar="PATH...")
+@click.argument("paths", nargs=-1, metavar="PATH...", shell_complete=completion.scenario_paths)
 @selection_options
 @changed_option
 @last_failed_option

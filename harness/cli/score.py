@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 import click
 
 from harness.budget import Budget
+from harness.cli import completion
 from harness.cli import output as exit_code
 from harness.cli.consent import may_call_models, yes_option
 from harness.cli.options import (
@@ -42,7 +43,7 @@ Exit codes, the first that applies:
 
 
 @click.command("score", epilog=_EXIT_CODES)
-@click.argument("paths", nargs=-1, required=True, metavar="PATH...")
+@click.argument("paths", nargs=-1, required=True, metavar="PATH...", shell_complete=completion.scenario_paths)
 @path_option("--variants", "file", required=True, help="The variants file.")
 @click.option("--variant", "names", multiple=True, metavar="NAME", help="Only this variant; may be repeated.")
 @click.option("--require", metavar="NAME", help="Exit with 1 unless this variant is better than all others.")

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 
 import click
 
+from harness.cli import completion
 from harness.errors import ExtraMissing, FormatError, Problem
 from harness.report.formatting import plural
 from harness.source.display import printable
@@ -20,7 +21,7 @@ if TYPE_CHECKING:
 
 
 @click.command("serve")
-@click.argument("target", metavar="FILE[::NAME]")
+@click.argument("target", metavar="FILE[::NAME]", shell_complete=completion.scenario_paths)
 @click.option("--host", default="127.0.0.1", show_default=True, help="Address to listen on.")
 @click.option(
     "--port", type=click.IntRange(0, 65535), default=0, show_default=True, help="Port; 0 is any free port."

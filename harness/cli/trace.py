@@ -9,6 +9,7 @@ from typing import Any
 
 import click
 
+from harness.cli import completion
 from harness.cli.options import PATH, flag
 from harness.errors import FormatError, Problem
 from harness.report.encoding import encode
@@ -24,7 +25,7 @@ Line = dict[str, Any]
 
 
 @click.command("trace")
-@click.argument("scenario", metavar="FILE::NAME")
+@click.argument("scenario", metavar="FILE::NAME", shell_complete=completion.scenario_paths)
 @click.argument("run", required=False, type=PATH, metavar="[RUN]")
 @click.option(
     "--repeat",

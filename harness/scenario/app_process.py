@@ -50,6 +50,8 @@ CANNOT_FORK: Final = (
     "this system cannot fork: what runs of an app leave in its modules reaches later runs in this process"
 )
 """The warning of a run of an app in the process of all scenarios."""
+PROMPTS_IN_CODE: Final = "the prompts of an app are in its code, and cannot be listed or varied yet"
+"""Why there is nothing to list, replace or search for in an app (`is_app`)."""
 _MOST_KEPT: Final = 4
 """The most processes of apps that are kept; each has imported LangGraph and more."""
 _PIPE: Final = 60_000

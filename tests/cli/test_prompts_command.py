@@ -90,3 +90,13 @@ def test_an_invalid_argument_or_manifest_is_an_error(
 def test_the_command_is_listed_and_has_help(invoke: Invoke) -> None:
     assert "List the prompts of a manifest, with file and line." in invoke("--help").stdout
     assert "Usage: harness prompts [OPTIONS] MANIFEST" in invoke("prompts", "--help").stdout
+
+
+def test_the_prompts_of_an_app_are_in_its_code(invoke: Invoke, write: WriteFile) -> None:
+    write("app.py", "def run(state):\n    return {}\n")
+    write("langgraph.json", '{"graphs": {"one": "./app.py:run"}}')
+    for manifest in ("langgraph.json", "app.py:run"):
+        assert invoke("prompts", manifest).stdout == (
+            "no prompts: the prompts of an app are in its code, and cannot be listed or varied yet\n"
+        )
+        assert json.loads(invoke("prompts", manifest, "--json").stdout) == []

@@ -6,6 +6,7 @@ Each document is executed in an empty folder, block by block:
     ```yaml append="a/b.yaml"    the block is appended to this file
     ```diff title="a/b.yaml"     in this file, the lines with `-` and ` ` are replaced by those with `+` and ` `
     ```yaml excerpt="a/b.yaml"   the lines occur in this file of the repository
+    ```sh serve="a.yaml"         from here on the stubs of this file answer clients of OpenAI, on a free port
     ```console                   each `$ harness …`, `$ pytest …`, `$ python …` runs and prints the lines below it
     <!-- copy: folder -->        the files of this folder of the repository are copied
 
@@ -24,6 +25,7 @@ import pytest
 from click.testing import CliRunner
 
 from harness.cli.main import cli
+from harness.serve import serving
 from tests import forked
 
 ROOT = Path(__file__).parents[2]
@@ -38,7 +40,7 @@ def blocks(document: str) -> Iterator[Block]:
         if found["copy"]:
             yield "copy", found["copy"], ""
         language, _, rest = (found["info"] or "").partition(" ")
-        option = re.fullmatch(r'(title|append|excerpt)="([^"]+)"', rest)
+        option = re.fullmatch(r'(title|append|excerpt|serve)="([^"]+)"', rest)
         if language == "console":
             yield "console", "", found["text"]
         elif option:
@@ -120,9 +122,17 @@ def pattern(shown: str) -> str:
 
 
 @pytest.mark.parametrize("document", DOCUMENTS, ids=lambda path: path.name)
-def test_the_examples_of_a_document_run(document: Path, tmp_path: Path) -> None:
-    for block in blocks(document.read_text(encoding="utf-8")):
-        carry_out(block, tmp_path)
+def test_the_examples_of_a_document_run(
+    document: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with contextlib.ExitStack() as servers:
+        for kind, file, text in blocks(document.read_text(encoding="utf-8")):
+            if kind == "serve":
+                server = servers.enter_context(serving(tmp_path / file))
+                monkeypatch.setenv("OPENAI_BASE_URL", server.openai_url)
+                monkeypatch.setenv("OPENAI_API_KEY", "none")
+            else:
+                carry_out((kind, file, text), tmp_path)
 
 
 def test_the_tutorial_on_variants_ends_with_the_files_of_its_folder(tmp_path: Path) -> None:

@@ -195,6 +195,15 @@ def test_what_no_manifest_has_is_refused(vary: Vary, keys: str, refusal: str) ->
     assert caught.value.problems[0].span is not None
 
 
+def test_a_prompt_of_an_app_cannot_be_replaced(vary: Vary) -> None:
+    app = load_file(TUTORIAL.parent / "langgraph/plain/plain.scenario.yaml").scenarios
+    refusal = (
+        r"has a prompt 'write'\s+the prompts of an app are in its code, and cannot be listed or varied yet"
+    )
+    with pytest.raises(FormatError, match=refusal):
+        vary(app, "prompts: {write: x}")
+
+
 def test_a_patch_that_applies_is_not_refused_for_what_it_makes_of_the_manifest(vary: Vary) -> None:
     both = [suite("triage")[0], suite("returns")[0]]
     (broken,) = vary(both, "edit: [{op: replace, path: /prompts/0/instructions, value: 3}]")
