@@ -66,6 +66,8 @@ class Turns:
         self._loop_waits = False
         self._closed = False
         self._found_waiting: tuple[object, float] = (None, 0.0)
+        self._goes_on: int | None = None
+        """The thread that has its turn and knows: on a busy machine, one may take long to be woken."""
         self.loop_watches = False
         self._own = threading.local()
         self._own.number = _LOOP
@@ -143,6 +145,7 @@ class Turns:
             with self._changed:
                 while not self._closed and self._current != number:
                     self._changed.wait()
+                self._goes_on = number
         self._own.number = number
 
     def _leave(self) -> None:
@@ -155,7 +158,7 @@ class Turns:
             if number == _LOOP:
                 self._loop_waits = True
             if self._current == number:
-                self._current = None
+                self._current = self._goes_on = None
             self._grant_if_loop_waits()
             self._changed.notify_all()
 
@@ -192,7 +195,7 @@ class Turns:
     def _wait(self) -> None:
         """Wait for the end of the current turn, or until its thread is found waiting."""
         current = self._current
-        if self._changed.wait(POLL_S):
+        if self._changed.wait(POLL_S) or self._goes_on != current:
             return
         ident, now = self._idents.get(current or 0), real.monotonic()
         waits = ident is not None and self._sleepers.all_wait({ident})
@@ -200,7 +203,7 @@ class Turns:
         if (not waits and place[2] is None) or self._found_waiting[0] != place:
             self._found_waiting = place, now
         elif now - self._found_waiting[1] > (_FOUND_S if waits else _ASLEEP_S):
-            self._current = None
+            self._current = self._goes_on = None
             self._grant_if_loop_waits()
             self._changed.notify_all()
 
