@@ -13,9 +13,11 @@ together with its process (`isolation = "process"`, `-j`).
 
 from __future__ import annotations
 
+import _weakrefset
 import asyncio
 import ctypes
 import threading
+import weakref
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -29,6 +31,8 @@ from harness.time.alarms import Alarm
 
 TICK_S: Final = 0.1
 """Real seconds between two ticks of the alarm after the time is up."""
+_FINALIZERS: Final = (_weakrefset.__file__, weakref.__file__)
+"""The files of callbacks of weak references."""
 STEP_TICKS: Final = 2
 """Ticks within which a step of the event loop should end by itself."""
 REPEAT_TICKS: Final = 10
@@ -97,7 +101,7 @@ def real_limit(seconds: float | None, running: Callable[[], tuple[str, str | Non
         elif exceeded.span is None:  # at the first tick no line of the user's code was running
             exceeded.span = _user_location(frame)
         ticks -= 1
-        if ticks < 0:
+        if ticks < -STEP_TICKS or (ticks < 0 and not _is_finalizer(frame)):
             leave()
 
     def leave() -> None:
@@ -124,6 +128,15 @@ def real_limit(seconds: float | None, running: Callable[[], tuple[str, str | Non
     if exceeded is not None:
         exceeded.left_behind = _abandon_threads(set(threading.enumerate()) - threads)
         raise exceeded
+
+
+def _is_finalizer(frame: FrameType | None) -> bool:
+    """True in code that runs while an object is freed: what it raises goes nowhere."""
+    while frame is not None:
+        if frame.f_code.co_name == "__del__" or frame.f_code.co_filename in _FINALIZERS:
+            return True
+        frame = frame.f_back
+    return False
 
 
 def _user_location(frame: FrameType | None) -> Span | None:
