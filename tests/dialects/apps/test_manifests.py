@@ -1,6 +1,7 @@
 """What a manifest of a LangGraph app may be, and the one located error for what it may not be."""
 
 from importlib.metadata import version
+from importlib.util import find_spec
 from pathlib import Path
 
 import pytest
@@ -223,6 +224,7 @@ SETTINGS = """
 """
 
 
+@pytest.mark.skipif(find_spec("pydantic_settings") is None, reason="pydantic-settings is not installed")
 def test_settings_of_pydantic_have_the_keys_that_they_require(run_app: RunApp) -> None:
     found = run_app(
         """
