@@ -13,7 +13,7 @@ from click.testing import CliRunner
 
 from harness.cli.main import cli
 from harness.scenario.load import load_file
-from harness.scenario.real_limit import progress
+from harness.scenario.real_limit import RealTimeExceeded, progress, real_limit
 from harness.scenario.run import run_scenario
 from harness.time import alarms
 from harness.time.alarms import Alarm
@@ -224,3 +224,20 @@ def test_pytest_continues_and_does_not_wait_for_a_thread_left_behind(project: An
     assert done.returncode == 1
     assert verdicts() == ["error", "error", "passed"]
     assert Path("reports/latest/summary.json").exists()
+
+
+@pytest.mark.filterwarnings("error::pytest.PytestUnraisableExceptionWarning")
+def test_a_run_is_not_left_in_a_finalizer_where_the_exception_would_be_lost() -> None:
+    class Slow:
+        def __del__(self) -> None:
+            end = real.monotonic() + 0.12
+            while real.monotonic() < end:
+                pass
+
+    def free_and_go_on() -> None:
+        Slow()
+        while True:
+            pass
+
+    with pytest.raises(RealTimeExceeded), real_limit(0.05, progress.doing):
+        free_and_go_on()
