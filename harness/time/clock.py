@@ -17,7 +17,7 @@ import math
 import os
 import selectors
 import threading
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator
 from concurrent.futures import Executor, ThreadPoolExecutor
 from contextlib import contextmanager, nullcontext
 from contextvars import ContextVar
@@ -30,6 +30,7 @@ from harness.time.idle import IdleWaiters
 from harness.time.real import real
 from harness.time.rebinding import USER, current_visit, origin
 from harness.time.sleepers import POLL_S, Sleepers
+from harness.time.sockets import RealSockets
 from harness.time.turns import Turns, taking_turns
 from harness.units import PRECISION
 
@@ -62,7 +63,7 @@ class Deadlock(RunError):
     code = "deadlock"
 
 
-class JumpingSelector(selectors.BaseSelector):
+class JumpingSelector(RealSockets):
     """A selector that moves the clock by its timeout instead of waiting for it.
 
     Attributes:
@@ -75,7 +76,7 @@ class JumpingSelector(selectors.BaseSelector):
     """
 
     def __init__(self) -> None:
-        self._real = selectors.DefaultSelector()
+        super().__init__()
         self.now = 0.0
         self.holders = 0
         self.no_timeout = 0
@@ -167,21 +168,6 @@ class JumpingSelector(selectors.BaseSelector):
         events = self._real.select(OUTSIDE_LIMIT_S if timeout is None else min(timeout, OUTSIDE_LIMIT_S))
         self.now = round(self.now + real.monotonic() - began, PRECISION)
         return events
-
-    def register(self, fileobj: Any, events: int, data: Any = None) -> selectors.SelectorKey:
-        return self._real.register(fileobj, events, data)
-
-    def unregister(self, fileobj: Any) -> selectors.SelectorKey:
-        return self._real.unregister(fileobj)
-
-    def modify(self, fileobj: Any, events: int, data: Any = None) -> selectors.SelectorKey:
-        return self._real.modify(fileobj, events, data)
-
-    def close(self) -> None:
-        self._real.close()
-
-    def get_map(self) -> Mapping[Any, selectors.SelectorKey]:
-        return self._real.get_map()
 
 
 class VirtualTimeLoop(asyncio.SelectorEventLoop):

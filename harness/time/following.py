@@ -9,8 +9,10 @@ from __future__ import annotations
 import asyncio
 import selectors
 import threading
-from collections.abc import Callable, Mapping
-from typing import Any, Final, Protocol
+from collections.abc import Callable
+from typing import Final, Protocol
+
+from harness.time.sockets import RealSockets
 
 _POLL_S: Final = 0.02
 """Real seconds between two looks at the sockets of a loop that has any."""
@@ -28,11 +30,11 @@ class Clock(Protocol):
         ...
 
 
-class _FollowingSelector(selectors.BaseSelector):
+class _FollowingSelector(RealSockets):
     """A selector that waits in virtual time, until it is woken."""
 
     def __init__(self, clock: Callable[[], Clock | None]) -> None:
-        self._real = selectors.DefaultSelector()
+        super().__init__()
         self._clock = clock
         self.woken = threading.Event()
 
@@ -53,21 +55,6 @@ class _FollowingSelector(selectors.BaseSelector):
                     break
         self.woken.clear()
         return self._real.select(0)
-
-    def register(self, fileobj: Any, events: int, data: Any = None) -> selectors.SelectorKey:
-        return self._real.register(fileobj, events, data)
-
-    def unregister(self, fileobj: Any) -> selectors.SelectorKey:
-        return self._real.unregister(fileobj)
-
-    def modify(self, fileobj: Any, events: int, data: Any = None) -> selectors.SelectorKey:
-        return self._real.modify(fileobj, events, data)
-
-    def close(self) -> None:
-        self._real.close()
-
-    def get_map(self) -> Mapping[Any, selectors.SelectorKey]:
-        return self._real.get_map()
 
 
 class FollowingLoop(asyncio.SelectorEventLoop):
