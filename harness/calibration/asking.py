@@ -20,7 +20,8 @@ from harness.recording.folder import CassetteFolder
 from harness.recording.interactions import Interaction, Recording, RecordingMetadata
 from harness.recording.matching import Matcher
 from harness.recording.scrubber import Scrubber
-from harness.scenario.cassette import WRITING, effective_record_mode
+from harness.recording.unfinished import UnfinishedRun
+from harness.scenario.cassette import ONLY_MISSING, WRITING, effective_record_mode
 from harness.scenario.judge import JUDGE_NODE
 from harness.scenario.recording import versions
 from harness.secrets import Secrets
@@ -47,16 +48,17 @@ class Cassette:
         self._known = folder.load() if self._mode is not RecordMode.REWRITE else None
         sends = self._mode in WRITING and not (self._mode is RecordMode.ONCE and self._known is not None)
         then = self._known.metadata.environment if self._known is not None and not sends else {}
+        scrubber = Scrubber(secrets)
         self.backend = RecordedBackend(
             BackendOptions(
-                recorded=self._known,
-                replays=self._mode in (RecordMode.NONE, RecordMode.ONCE, RecordMode.NEW_EPISODES),
+                recorded=self._known if self._mode in (RecordMode.NONE, *ONLY_MISSING) else None,
+                unfinished=UnfinishedRun(folder.unfinished(self._mode, 1), scrubber) if sends else None,
                 sends=sends,
                 cassette=folder.name,
                 folder=folder.path,
                 record_command=again,
                 matcher=self._matcher,
-                scrubber=Scrubber(secrets),
+                scrubber=scrubber,
                 environment={**then, **os.environ},
             )
         )
@@ -88,7 +90,9 @@ class Cassette:
         recording = Recording(
             tuple(replace(interaction, turn=None) for interaction in (*made, *rest)), metadata=metadata
         )
-        return self._folder.save({1: recording}) if recording.http else False
+        saved = self._folder.save({1: recording}) if recording.http else False
+        self._folder.discard_unfinished()
+        return saved
 
     @property
     def place(self) -> str:

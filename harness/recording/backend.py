@@ -24,14 +24,24 @@ from harness.interception.intercept import intercepted
 from harness.interception.interceptor import Interceptor
 from harness.interception.messages import Request
 from harness.recording.human import Ask, HumanRecorder
-from harness.recording.interactions import Interaction, Recording, RecordingMetadata, Traffic, traffic_of
+from harness.recording.interactions import (
+    Interaction,
+    Recording,
+    RecordingMetadata,
+    Traffic,
+    merged,
+    traffic_of,
+    without,
+)
 from harness.recording.matching import Matcher
 from harness.recording.mcp.proxy import MCPRecorder
 from harness.recording.mismatch import mismatch_error
 from harness.recording.recorder import HTTPRecorder, InteractionIndex
 from harness.recording.scrubber import Scrubber
 from harness.recording.spending import current_spending
+from harness.recording.unfinished import UnfinishedRun, only_answered
 from harness.source.document import shown_path
+from harness.time.real import real
 from harness.world.backend import LiveBackend
 from harness.world.mcp.tools import MCPSession
 
@@ -42,9 +52,10 @@ _CLIENTS: Final = r"(langchain_)?(openai|anthropic)\b"
 class BackendOptions:
     """The options of a `RecordedBackend`: which answers it may use in one run.
 
-    recorded     the existing recording; None if there is none
-    replays      True if `recorded` may answer
+    recorded     the existing recording that may answer; None if there is none
+    unfinished   the calls of an earlier recording that did not end, and those of this one; None if none are made
     sends        True if calls without a recorded answer are really made, and recorded
+    scenario     the id of the scenario
     cassette     name of the cassette, "" if there is none; `folder` holds its files
     number       number of this recording in the cassette, from 1
     record_command  shell command that records it again, shown in errors
@@ -54,8 +65,9 @@ class BackendOptions:
     """
 
     recorded: Recording | None = None
-    replays: bool = True
+    unfinished: UnfinishedRun | None = None
     sends: bool = False
+    scenario: str = ""
     cassette: str = ""
     folder: Path = Path()
     number: int = 1
@@ -72,7 +84,13 @@ class RecordedBackend:
     def __init__(self, options: BackendOptions) -> None:
         self._options = options
         self._spending = current_spending()
-        self._playable = (options.recorded if options.replays else None) or Recording()
+        self._recorded = options.recorded or Recording()
+        self.unfinished = options.unfinished
+        self._continued = (self.unfinished and self.unfinished.load()) or Recording()
+        first, second = (
+            (self._recorded, self._continued) if self._recorded else (self._continued, Recording())
+        )
+        self._playable = merged(first, second)
         self._http = HTTPRecorder(
             self._playable.http,
             InteractionIndex(self._playable.http, options.matcher, options.scrubber).find,
@@ -84,9 +102,14 @@ class RecordedBackend:
             budget_error=self._spending.refusal if self._spending is not None else lambda _: None,
         )
         self._human = HumanRecorder(
-            self._playable.human, options.ask if options.sends else None, options.scrubber.secrets.data
+            self._playable.human,
+            options.ask if options.sends else None,
+            options.scrubber.secrets.data,
+            on_reply=lambda reply: self._keep(human=(reply,)),
         )
         self._mcp: dict[str, MCPRecorder] = {}
+        self.now = self._playable.metadata.now
+        """The instant at which the run begins; set by it."""
         self._turn = 1
         self._limited: Callable[[Any], Any] | None = None
         self._live = LiveBackend(options.environment, replayed=not options.sends)
@@ -184,10 +207,11 @@ class RecordedBackend:
                 matcher=options.matcher,
                 comparable=options.scrubber.secrets.data,
                 learn=options.scrubber.learn,
+                on_answer=lambda exchange: self._keep(mcp={endpoint.id: (exchange,)}),
             )
             recorder.turn = self._turn
             self._mcp[endpoint.id] = recorder
-        return recorder.session(endpoint, replays=options.replays, sends=options.sends)
+        return recorder.session(endpoint, replays=bool(self._playable), sends=options.sends)
 
     def recording(self) -> Recording:
         """Return the calls of this run and their answers, without secrets."""
@@ -199,8 +223,13 @@ class RecordedBackend:
 
     @property
     def added(self) -> bool:
-        """True if a real system or a person was called."""
-        return self._human.asked > 0 or self._http.added or any(each.added for each in self._mcp.values())
+        """True if a real system or a person was called, now or for a recording that did not end."""
+        return (
+            bool(self._continued)
+            or self._human.asked > 0
+            or self._http.added
+            or any(each.added for each in self._mcp.values())
+        )
 
     def traffic(self) -> Traffic:
         """Return the counts of the calls that were really made, replayed ones excluded."""
@@ -208,11 +237,12 @@ class RecordedBackend:
         return traffic_of(self._http.asked(), exchanges, self._human.asked)
 
     def unused(self) -> Recording:
-        """Return the part of the recording that was not replayed."""
+        """Return the part of the recording that was not replayed, without what an unfinished one left."""
         mcp = {name: tuple(recorder.unused()) for name, recorder in self._mcp.items()}
         others = {name: of for name, of in self._playable.mcp.items() if name not in self._mcp}
         left = {name: of for name, of in {**others, **mcp}.items() if of}
-        return Recording(tuple(self._http.unused()), left, tuple(self._human.unused))
+        unused = Recording(tuple(self._http.unused()), left, tuple(self._human.unused))
+        return without(unused, self._continued) if self._continued else unused
 
     def unused_warnings(self, *, named: bool = True) -> list[str]:
         """Return a warning for the unused part of the recording; empty unless the run only replays.
@@ -262,6 +292,14 @@ class RecordedBackend:
         self._options.scrubber.interaction(interaction)
         if self._spending is not None:
             self._spending.add(interaction)
+        self._keep(http=(interaction,))
+
+    def _keep(self, **call: Any) -> None:
+        """Write a call that has ended, so that it need not be made again if this recording does not end."""
+        if self.unfinished is not None and (made := only_answered(Recording(**call))):
+            day = real.now().date().isoformat()
+            metadata = RecordingMetadata(self._options.scenario, recorded=day, now=self.now)
+            self.unfinished.add(replace(made, metadata=metadata))
 
     def _refusal(self, request: Request, used: set[int]) -> CassetteError:
         options = self._options

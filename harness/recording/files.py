@@ -187,6 +187,7 @@ def _meta(recording: Recording, servers: Mapping[str, list[Exchange]]) -> dict[s
         "scenario": metadata.scenario,
         "recorded": metadata.recorded,
         "now": metadata.now,
+        "imported": metadata.imported,
         "manifests": dict(sorted(metadata.manifests.items())),
         "versions": dict(sorted(metadata.versions.items())),
         "environment": dict(sorted(metadata.environment.items())),

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import os
 import re
+import shutil
 import stat
 import tempfile
 from collections.abc import Iterator, Mapping
@@ -19,10 +20,11 @@ from pathlib import Path
 from typing import Final
 
 from harness.errors import CassetteBroken, CassetteError, SourceError, Span
-from harness.recording import files, journal
+from harness.recording import files, journal, unfinished
 from harness.recording.interactions import Recording
 from harness.recording.names import name_error
 from harness.recording.reading import MAX_BYTES, broken, read
+from harness.settings import RecordMode
 from harness.source.display import clip, printable
 from harness.source.document import Document, shown_path
 from harness.source.document import read as read_document
@@ -70,6 +72,7 @@ def locked(path: Path, purpose: str, *, shared: bool = False, wait: bool = True)
                 file.unlink()
         except OSError:
             pass
+        fcntl.flock(handle, fcntl.LOCK_UN)  # a process that was forked meanwhile has it open, too
         os.close(handle)
 
 
@@ -161,6 +164,18 @@ class CassetteFolder:
         except OSError as error:
             raise CassetteError(f"the cassette '{self.name}' cannot be written: {_reason(error)}") from None
 
+    def unfinished(self, mode: RecordMode, number: int) -> Path:
+        """Return the folder for the calls of a recording that is being made; it need not exist.
+
+        What was made to replace a recording does not complete one, and the reverse.
+        """
+        kind = mode.value if mode in (RecordMode.ALL, RecordMode.REWRITE) else "missing"
+        return self.path / unfinished.FOLDER / kind / str(number)
+
+    def discard_unfinished(self) -> None:
+        """Remove what recordings that did not end have left."""
+        shutil.rmtree(self.path / unfinished.FOLDER, ignore_errors=True)
+
     def remove(self) -> None:
         """Delete all recordings, and the folders that become empty. Other files stay.
 
@@ -168,6 +183,7 @@ class CassetteFolder:
             CassetteError: the files cannot be deleted.
         """
         self.save({})
+        self.discard_unfinished()
         for folder in (self.path, *self.path.parents):
             if folder == self._root:
                 break

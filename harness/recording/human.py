@@ -34,11 +34,13 @@ class HumanRecorder:
         recorded: the replies of the existing recording.
         ask: asks a person a question without a recorded reply; None if nobody can be asked.
         comparable: converts the `args` of a question to the form in which questions are compared.
+        on_reply: called with each reply that a person gives.
     """
 
     recorded: InitVar[Sequence[HumanReply]]
     ask: Ask | None
     comparable: Callable[[Any], Any]
+    on_reply: Callable[[HumanReply], object] = lambda _: None
     turn: int = 1
     asks: bool = True
     """False in a turn whose missing replies come with the next input."""
@@ -84,6 +86,7 @@ class HumanRecorder:
                 raise UnscriptedCall(f"the question of node {effect.node!r}", None, hint) from None
             found = HumanReply(effect.node, to_json(effect.args), _read(typed), self.turn)
             self.comparable(found.reply)  # the scrubber behind it learns the secrets in the reply
+            self.on_reply(found)
         else:
             return None
         self.replies.append(found)

@@ -9,7 +9,7 @@ from __future__ import annotations
 import json
 import operator
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import astuple, dataclass, field
+from dataclasses import astuple, dataclass, field, replace
 from typing import Any, Final
 
 from harness.interception.messages import Request, Response
@@ -68,6 +68,7 @@ class RecordingMetadata:
     now          the instant at which the run began, such as 2026-01-31T12:00:00Z; "" if unknown
     environment  variables with provider addresses, which a replay takes from here, and variables that the manifest
                  reads, which a replay takes from here if they are not set; without secrets
+    imported     the instant at which the app was imported, if its import preceded the run; "" otherwise
     """
 
     scenario: str = ""
@@ -76,6 +77,7 @@ class RecordingMetadata:
     versions: Mapping[str, str] = field(default_factory=dict)
     environment: Mapping[str, str] = field(default_factory=dict)
     now: str = ""
+    imported: str = ""
 
 
 @dataclass(frozen=True)
@@ -89,6 +91,27 @@ class Recording:
 
     def __len__(self) -> int:
         return len(self.http) + sum(map(len, self.mcp.values())) + len(self.human)
+
+
+def merged(first: Recording, second: Recording) -> Recording:
+    """Return a recording with the calls of both, and the metadata of the first."""
+    mcp = {
+        name: (*first.mcp.get(name, ()), *second.mcp.get(name, ())) for name in {**first.mcp, **second.mcp}
+    }
+    return replace(first, http=(*first.http, *second.http), mcp=mcp, human=(*first.human, *second.human))
+
+
+def without(recording: Recording, other: Recording) -> Recording:
+    """Return a recording without the calls that are in another one."""
+    return replace(
+        recording,
+        http=tuple(each for each in recording.http if each not in other.http),
+        mcp={
+            name: tuple(each for each in of if each not in other.mcp.get(name, ()))
+            for name, of in recording.mcp.items()
+        },
+        human=tuple(each for each in recording.human if each not in other.human),
+    )
 
 
 _INPUT: Final = ("prompt_tokens", "input_tokens")
@@ -115,6 +138,22 @@ class Traffic:
     def requests(self) -> int:
         """The number of HTTP and MCP requests."""
         return self.http + self.mcp
+
+
+@dataclass(frozen=True)
+class RunRecording:
+    """What one run of a scenario adds to its cassette.
+
+    recording  None if there is nothing to write
+    traffic    the calls that were really made
+    unused     number of interactions recorded earlier that the run did not request
+    problem    the reason why the recording is not to be written; "" if there is none
+    """
+
+    recording: Recording | None = None
+    traffic: Traffic = field(default_factory=Traffic)
+    unused: int = 0
+    problem: str = ""
 
 
 def traffic_of(http: Iterable[Interaction], mcp: Iterable[Exchange], people: int) -> Traffic:

@@ -220,6 +220,7 @@ class MetaFile(_Entry, title="meta.yaml"):
     scenario: str = ""
     recorded: Annotated[str, AfterValidator(_day)] = ""
     now: Annotated[str, AfterValidator(_instant)] = ""
+    imported: Annotated[str, AfterValidator(_instant)] = ""
     manifests: dict[str, _Text] = {}
     versions: dict[str, _Text] = {}
     environment: dict[str, _Text] = {}
@@ -281,7 +282,13 @@ def read(files: Mapping[str, Document]) -> Recording:
         _timed_mcp(meta, files[META], servers),
         tuple(HumanReply(one.node, one.asked, one.reply, one.turn) for one in meta.human),
         RecordingMetadata(
-            meta.scenario, meta.recorded, meta.manifests, meta.versions, meta.environment, meta.now
+            meta.scenario,
+            meta.recorded,
+            meta.manifests,
+            meta.versions,
+            meta.environment,
+            meta.now,
+            meta.imported,
         ),
     )
 

@@ -4,7 +4,7 @@
                            (kept while its files are the same)
 
 What a run leaves in modules (rate limiters, caches, a checkpointer that was compiled in) reaches no other run, and
-two apps may both have a package `agent`. Runs that record fork from this process, since they may ask at the terminal.
+two apps may both have a package `agent`.
 """
 
 from __future__ import annotations
@@ -104,17 +104,6 @@ def outcomes_of_app(
 
     `make` makes runs with these numbers, in any process.
     """
-    if settings.record_mode is not RecordMode.NONE:  # one session writes all recordings
-        ours, theirs = Pipe(duplex=False)
-        numbers = range(scenario.repeat)
-        child = _fork(ours)
-        if not child:
-            _send_outcomes(theirs, lambda: make(scenario, settings, numbers))
-        theirs.close()
-        yield from _received(ours, child, scenario, numbers, None)
-        with suppress(ChildProcessError):
-            os.waitpid(child, 0)
-        return
     scenario = as_recorded(scenario, settings)
     for number in range(scenario.repeat):
         try:
@@ -128,7 +117,8 @@ def outcomes_of_app(
         except HarnessError as error:
             yield from dead_worker_outcomes(scenario, error, number)
             return
-        yield from _received(app.connection, child, scenario, [number], settings.real_timeout)
+        limit_s = settings.real_timeout if settings.record_mode is RecordMode.NONE else None
+        yield from _received(app.connection, child, scenario, [number], limit_s)
 
 
 @contextmanager
@@ -232,7 +222,14 @@ def _app_process(
     name, of_object, _ = request.path.name.partition(":")
     manifest = request.path.with_name(name) if of_object else request.path  # its objects share one import
     variables = tuple(sorted(request.env.items()))
-    key = (manifest, request.agent, variables, request.folders, scenario.now, os.getcwd())
+    key = (
+        manifest,
+        request.agent,
+        variables,
+        request.folders,
+        scenario.imported or scenario.now,
+        os.getcwd(),
+    )
     app = _apps.pop(key, None)
     if app is not None and app.is_stale():
         app.close()
@@ -316,6 +313,7 @@ def _serve_runs(
         gc.freeze()
         while True:
             given, its_settings, numbers = connection.recv()
+            given = given if imports else replace(given, imported=None)
             reading, writing = os.pipe()
             child = os.fork()
             if not child:
@@ -351,7 +349,7 @@ def _import_app(scenario: Scenario, settings: Settings) -> dict[Path, Stamp | No
     prepare_process()
     threads = set(threading.enumerate())
     request = load_request(scenario, settings)
-    start = scenario.now or settings.now or DEFAULT_NOW
+    start = scenario.imported or scenario.now or settings.now or DEFAULT_NOW
     wrap_mcp()  # before the app has functions of the SDK
     try:
         dialect = dialect_named(scenario.dialect) if scenario.dialect else dialect_of(request.path)

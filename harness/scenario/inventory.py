@@ -122,7 +122,8 @@ def _unused_in_replay(
     """Replay a scenario; return the unused interactions as (recording, file, line). Problems are set on `found`."""
     left: set[tuple[int, str, int]] = set()
     secrets = secrets_of(scenario, settings)
-    with redacted_output(secrets), recording_session(scenario, settings, secrets) as cassette:
+    with redacted_output(secrets):
+        cassette = recording_session(scenario, settings, secrets)
         assert cassette is not None
         for repeat in range(scenario.repeat):
             backend, _ = cassette.open(repeat)

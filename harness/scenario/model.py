@@ -121,6 +121,7 @@ class Scenario:
         turns: exactly one if `conversation` is False, which means that no `turns` are written.
         mentions: the names in the scenario and its turns, which must exist.
         warnings: those raised when the file was read.
+        imported: the instant at which its app is imported; None: that of `now`.
         pending: builds the rest of a scenario that is a row of `cases`, see `whole`.
         variation: the variant as which it runs.
     """
@@ -147,6 +148,7 @@ class Scenario:
     xfail: str | None = None
     seed: int = 0
     now: datetime | None = None
+    imported: datetime | None = None
     turns: tuple[Turn, ...] = field(default_factory=lambda: (Turn(),))
     conversation: bool = False
     world: WorldSpec = field(default_factory=_no_world)

@@ -18,7 +18,7 @@ from harness.settings import Price
 from harness.source.frames import frames, own_frames
 
 if TYPE_CHECKING:
-    from harness.recording.interactions import Traffic
+    from harness.recording.interactions import RunRecording, Traffic
 
 
 Status = Literal["completed", "interrupted", "failed", "timeout", "invalid", "skipped"]
@@ -165,6 +165,7 @@ class Outcome:
 
     recording  the number of the recording that was replayed
     recorded   the result of recording so far, if the scenario is being recorded
+    made       what this run adds to the cassette, until it has been collected
     varies     real services were called, or faults were drawn: a repeat may behave differently
     seeded     something was drawn from the seed, such as an id: a repeat may have another digest
     events     the trace as it is written to a file (`harness.graph.sharing`); empty if it is not to be kept
@@ -202,6 +203,7 @@ class Outcome:
     varies: bool = False
     seeded: bool = False
     recorded: RecordingResult | None = None
+    made: RunRecording | None = None
     events: list[dict[str, Any]] = field(default_factory=list, repr=False)
     traced: bool = False
     kinds: dict[str, str] = field(default_factory=dict)

@@ -1,8 +1,10 @@
 """Recording and replay of a scenario's cassette while it runs.
 
-    load the recordings ─▶ a backend for each repeat ─▶ keep what it recorded ─▶ save, once, without secrets
+    load the recordings ─▶ a backend for each repeat ─▶ `RunRecording` ─▶ CassetteWriter: save, once, without secrets
+                                    └─▶ .unfinished: each call as it ends, for the next recording
 
-Nothing is written while the scenario runs, nor if one of its repeats did not complete.
+A repeat may run in another process than the one that saves. The cassette is not touched while the scenario runs, nor
+if one of its repeats did not complete.
 """
 
 from __future__ import annotations
@@ -11,9 +13,9 @@ import hashlib
 import math
 import os
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import ExitStack, contextmanager, suppress
+from contextlib import contextmanager, suppress
 from dataclasses import replace
-from datetime import date
+from datetime import date, datetime
 from functools import cache
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
@@ -21,29 +23,32 @@ from typing import Final
 from urllib.parse import urlsplit
 
 from harness import DISTRIBUTION, __version__
-from harness.errors import CassetteBroken, CassetteTooOld
+from harness.errors import CassetteBroken, CassetteError, CassetteTooOld
 from harness.graph.model import Graph
 from harness.graph.native import NativeGraph
 from harness.recording.backend import BackendOptions, RecordedBackend
 from harness.recording.folder import CassetteFolder
 from harness.recording.human import Ask
-from harness.recording.interactions import Recording, RecordingMetadata, Traffic
+from harness.recording.interactions import Recording, RecordingMetadata, RunRecording, Traffic, merged
 from harness.recording.mcp.replay import message_key
 from harness.recording.scrubber import Scrubber
+from harness.recording.unfinished import UnfinishedRun
 from harness.scenario.cassette import (
+    ONLY_MISSING,
     WRITING,
     cassette_name,
     command_to_record,
     effective_record_mode,
     request_matcher,
 )
+from harness.scenario.evaluation import outcome_of
 from harness.scenario.model import Scenario
-from harness.scenario.outcome import Outcome, RecordingResult
+from harness.scenario.outcome import Outcome, RecordingResult, failed_result
 from harness.secrets import Secrets
 from harness.settings import RecordMode, Settings
 from harness.source.document import relative_path
 from harness.time.real import real
-from harness.units import parse_instant
+from harness.units import instant_text, parse_instant
 
 CLIENTS: Final = (
     "anthropic",
@@ -110,52 +115,119 @@ def age_warning(name: str, metadata: RecordingMetadata, settings: Settings, agai
 
 
 @contextmanager
-def recording_session(
-    scenario: Scenario, settings: Settings, secrets: Secrets, ask: Ask | None = None
-) -> Iterator[RecordingSession | None]:
-    """Open the cassette of a scenario. Yields None if it has none and the record mode is not `live`.
+def cassette_writer(scenario: Scenario, settings: Settings) -> Iterator[CassetteWriter | None]:
+    """Reserve the cassette of a scenario for recording. Yields None if it is not recorded.
 
     Raises:
         CassetteError: the cassette is damaged, or another process is recording it.
     """
-    mode = effective_record_mode(settings)
     name = cassette_name(scenario, settings)
-    if mode is not RecordMode.LIVE and name is None:
+    if name is None or effective_record_mode(settings) not in WRITING:
         yield None
         return
-    folder = None if mode is RecordMode.LIVE or name is None else CassetteFolder(settings.cassettes, name)
-    with ExitStack() as lock:
-        if folder is not None and mode in WRITING:
-            lock.enter_context(folder.reserved())
-        yield RecordingSession(scenario, settings, mode, folder, secrets, ask)
+    folder = CassetteFolder(settings.cassettes, name)
+    with folder.reserved():
+        yield CassetteWriter(scenario, folder, effective_record_mode(settings))
+
+
+class CassetteWriter:
+    """Collects the recordings that the repeats of a scenario made, and saves them after the last one."""
+
+    def __init__(self, scenario: Scenario, folder: CassetteFolder, mode: RecordMode) -> None:
+        self._scenario, self._folder, self._mode = scenario, folder, mode
+        self._made: dict[int, Recording] = {}
+        self._result = RecordingResult(folder.path, Traffic())
+
+    def add(self, outcome: Outcome) -> Outcome:
+        """Take the recording of a repeat from its outcome, and save all of them if it is the last.
+
+        Returns:
+            The outcome, with what was recorded so far, or with the error that prevented it from being saved.
+        """
+        run, outcome.made = outcome.made, None
+        why = run.problem if run is not None else (outcome.observed.error or {}).get("message", "")
+        result = self._result
+        if run is not None:
+            result = replace(result, traffic=result.traffic + run.traffic, unused=result.unused + run.unused)
+            if run.recording is not None:
+                self._made[outcome.repeat + 1] = run.recording
+        self._result = replace(result, problem=result.problem or why)
+        if outcome.repeat + 1 == self._scenario.repeat and not self._result.problem:
+            try:
+                self._save()
+            except CassetteError as error:
+                self._result = replace(self._result, problem=str(error))
+                outcome = outcome_of(self._scenario, outcome.repeat, failed_result(error), 0.0)
+        outcome.recorded = self._result
+        return outcome
+
+    def _save(self) -> None:
+        """Write the recordings that were made, beside those of other repeats.
+
+        Raises:
+            CassetteError: the cassette cannot be written.
+        """
+        others: dict[int, Recording] = {}
+        if self._made and self._mode is not RecordMode.REWRITE:
+            for number in self._folder.numbers():
+                recording = self._folder.load(number) if number not in self._made else None
+                if recording is not None:
+                    others[number] = recording
+        if self._made and self._folder.save({**others, **self._made}):
+            self._result = replace(self._result, files=tuple(self._folder.files()))
+        self._folder.discard_unfinished()
+
+
+@cache
+def _first_import() -> datetime:
+    """Return the instant at which the apps that this process records are imported: one for all, as they share it."""
+    return real.now().replace(microsecond=0)
 
 
 def as_recorded(scenario: Scenario, settings: Settings) -> Scenario:
-    """Return a scenario of an app that is replayed, with the addresses and the clock of its recording.
+    """Return a scenario of an app with the instant of its import; for a replay, also with its addresses and clock.
 
     The app is imported with them: it reads both itself, and a machine that only replays need not have the addresses.
     """
-    name = cassette_name(scenario, settings)
-    if name is None or effective_record_mode(settings) is not RecordMode.NONE:
-        return scenario
-    with suppress(CassetteBroken):  # the run tells that
-        if recorded := CassetteFolder(settings.cassettes, name).load():
-            kept = {
-                key: value
-                for key, value in recorded.metadata.environment.items()
-                if not (key in scenario.env_passthrough and key in os.environ)
-            }
-            then = recorded.metadata.now
-            now = scenario.now or settings.now or (parse_instant(then) if then else None)
-            return replace(scenario, env={**kept, **scenario.env}, now=now)
-    return scenario
+    name, mode = cassette_name(scenario, settings), effective_record_mode(settings)
+    recorded = None
+    if name is not None and mode in (RecordMode.NONE, *ONLY_MISSING):
+        with suppress(CassetteBroken):  # the run tells that
+            recorded = CassetteFolder(settings.cassettes, name).load()
+    if recorded is None:
+        return scenario if mode is RecordMode.NONE else replace(scenario, imported=_first_import())
+    then = recorded.metadata
+    imported = parse_instant(then.imported) if then.imported else None
+    if mode is not RecordMode.NONE:
+        return replace(scenario, imported=imported or (parse_instant(then.now) if then.now else None))
+    kept = {
+        key: value
+        for key, value in then.environment.items()
+        if not (key in scenario.env_passthrough and key in os.environ)
+    }
+    now = scenario.now or settings.now or (parse_instant(then.now) if then.now else None)
+    return replace(scenario, env={**kept, **scenario.env}, now=now, imported=imported)
+
+
+def recording_session(
+    scenario: Scenario, settings: Settings, secrets: Secrets, ask: Ask | None = None
+) -> RecordingSession | None:
+    """Return the session of a scenario; None if it has no cassette and the record mode is not `live`.
+
+    Raises:
+        CassetteError: the cassette is damaged.
+    """
+    mode, name = effective_record_mode(settings), cassette_name(scenario, settings)
+    if mode is RecordMode.LIVE:
+        return RecordingSession(scenario, settings, mode, None, secrets, ask)
+    if name is None:
+        return None
+    folder = CassetteFolder(settings.cassettes, name)
+    return RecordingSession(scenario, settings, mode, folder, secrets, ask)
 
 
 class RecordingSession:
-    """The cassette of a scenario, and the recordings that its repeats add to it.
-
-    Without `folder`, nothing is kept.
-    """
+    """Opens the cassette of a scenario for its repeats. Without `folder`, nothing is recorded."""
 
     def __init__(
         self,
@@ -171,12 +243,7 @@ class RecordingSession:
         self._environment = {**os.environ, **scenario.env}
         self._secrets = secrets
         self._known = folder.numbers() if folder is not None else []
-        self._made: dict[int, Recording] = {}
-        self._discarded = ""
-        self._traffic = Traffic()
         self._settings = settings
-        self._written: tuple[str, ...] = ()
-        self._unused = 0
 
     def open(self, repeat: int) -> tuple[RecordedBackend, list[str]]:
         """Return the backend that answers in this repeat (from 0) when no stub does, and warnings.
@@ -191,16 +258,21 @@ class RecordingSession:
         recorded = self._recorded(number)
         mode = self._mode
         sends = mode is not RecordMode.NONE and not (mode is RecordMode.ONCE and self._known)
+        scrubber = Scrubber(self._secrets)
+        unfinished = None
+        if sends and self._folder is not None:
+            unfinished = UnfinishedRun(self._folder.unfinished(mode, number), scrubber)
         source = BackendOptions(
-            recorded=recorded,
-            replays=mode in (RecordMode.NONE, RecordMode.ONCE, RecordMode.NEW_EPISODES),
+            recorded=recorded if mode in (RecordMode.NONE, *ONLY_MISSING) else None,
+            unfinished=unfinished,
+            scenario=self._scenario.id,
             sends=sends,
             cassette=self._folder.name if self._folder is not None else "",
             folder=self._folder.folder_of(number) if self._folder is not None else Path(),
             number=number,
             record_command=command_to_record(self._scenario),
             matcher=self._matcher,
-            scrubber=Scrubber(self._secrets),
+            scrubber=scrubber,
             environment=self._provider_variables(recorded, sends=sends),
             ask=self._ask,
         )
@@ -245,66 +317,43 @@ class RecordingSession:
         then = recorded.metadata.environment if recorded is not None else {}
         return {**then, **self._scenario.env}
 
-    def keep(self, repeat: int, backend: RecordedBackend, outcome: Outcome, graph: Graph | None) -> list[str]:
-        """Keep the recording of a completed repeat; return warnings.
+    def keep(self, backend: RecordedBackend, outcome: Outcome, graph: Graph | None) -> None:
+        """Give the outcome of a run what it adds to the cassette, and warnings.
 
         A run whose checks fail is kept, so that they can be corrected against the replay. A run that did not
-        complete is kept only if the scenario expects that.
+        complete is kept only if the scenario expects that. Its calls answer the next recording, but for the last.
         """
         if self._folder is None:
-            return []
-        self._traffic += backend.traffic()
+            return
+        number, traffic = outcome.repeat + 1, backend.traffic()
         broke_off = outcome.observed.status in ("failed", "timeout", "invalid")
         if outcome.verdict == "error" or (broke_off and not outcome.passed):
-            self.discard("the run did not come to its end")
-            return [f"cassette '{self._folder.name}' stays as it was: the run did not come to its end"]
-        made, day = backend.recording(), real.now().date().isoformat()
+            outcome.made = RunRecording(traffic=traffic, problem="the run did not come to its end")
+            kept = backend.unfinished.drop_last() if backend.unfinished is not None else 0
+            again = f"; the first {kept} of its calls will not be made again" if kept else ""
+            text = f"cassette '{self._folder.name}' stays as it was: the run did not come to its end{again}"
+            outcome.observed.warnings.append(text)
+            return
+        made, day, left = backend.recording(), real.now().date().isoformat(), 0
+        before = self._folder.load(number) if self._mode is not RecordMode.REWRITE else None
         if self._mode is RecordMode.NEW_EPISODES:
             unused = backend.unused()
-            self._unused += len(unused)
-            made = _merge(made, unused) if backend.added else Recording()
-            day = backend.metadata.recorded if self._folder.load(repeat + 1) else day
+            left = len(unused)
+            made = merged(made, unused) if backend.added else Recording()
+            day = before.metadata.recorded if before else day
         elif self._mode is RecordMode.ALL:
-            old = self._folder.load(repeat + 1) or Recording()
-            kept = self._not_replaced(old, made)
-            made, day = _merge(made, kept), old.metadata.recorded if kept else day
+            kept_calls = self._not_replaced(before or Recording(), made)
+            made, day = merged(made, kept_calls), before.metadata.recorded if before and kept_calls else day
+        recording = None
         if made or self._mode is RecordMode.REWRITE:
             metadata = self._metadata(graph, backend, outcome, day)
             if isinstance(graph, NativeGraph):  # the app reads its addresses itself
                 metadata = replace(metadata, environment={**metadata.environment, **self._addresses(made)})
-            self._made[repeat + 1] = replace(made, metadata=metadata)
+            recording = replace(made, metadata=metadata)
+        outcome.made = RunRecording(recording, traffic, left)
         if outcome.observed.status == "interrupted" and self._ask is None:
-            return [
-                "it was recorded as it paused: there is no terminal to ask at, and no `human` stub answers"
-            ]
-        return []
-
-    def discard(self, why: str) -> None:
-        """Prevent this scenario's recordings from being written."""
-        self._discarded = self._discarded or why
-
-    def recorded(self) -> RecordingResult | None:
-        """Return the result of recording so far, or None if the mode does not record."""
-        if self._folder is None or self._mode not in WRITING:
-            return None
-        return RecordingResult(self._folder.path, self._traffic, self._unused, self._written, self._discarded)
-
-    def save(self) -> None:
-        """Write the recordings that were kept, if all repeats completed.
-
-        Raises:
-            CassetteError: the cassette cannot be written.
-        """
-        if self._folder is None or self._discarded or not self._made:
-            return
-        others: dict[int, Recording] = {}
-        if self._mode is not RecordMode.REWRITE:
-            for number in self._known:
-                recording = self._folder.load(number) if number not in self._made else None
-                if recording is not None:
-                    others[number] = recording
-        if self._folder.save({**others, **self._made}):
-            self._written = tuple(self._folder.files())
+            text = "it was recorded as it paused: there is no terminal to ask at, and no `human` stub answers"
+            outcome.observed.warnings.append(text)
 
     def _not_replaced(self, old: Recording, new: Recording) -> Recording:
         """Return the interactions of the old recording that the new one does not replace."""
@@ -341,6 +390,7 @@ class RecordingSession:
             manifests=fingerprints(files, self._scenario.file.parent),
             versions=versions(),
             environment={**backend.address_variables, **self._passed_variables()},
+            imported=instant_text(self._scenario.imported) if self._scenario.imported else "",
         )
 
     def _addresses(self, made: Recording) -> dict[str, str]:
@@ -360,8 +410,3 @@ class RecordingSession:
             for name in sorted(names)
             if name in os.environ
         }
-
-
-def _merge(made: Recording, rest: Recording) -> Recording:
-    mcp = {name: (*made.mcp.get(name, ()), *rest.mcp.get(name, ())) for name in {**made.mcp, **rest.mcp}}
-    return replace(made, http=(*made.http, *rest.http), mcp=mcp, human=(*made.human, *rest.human))

@@ -71,7 +71,7 @@ def redacted(outcome: Outcome, secrets: Secrets) -> Outcome:
             observed.error = {**observed.error, **error}
         for check, parts in zip(outcome.checks, checks, strict=True):
             check.expected, check.actual, check.message = parts
-    if scrubbed is not free or outcome.recording is not None or outcome.recorded is not None:
+    if scrubbed is not free or outcome.recording is not None or outcome.made is not None:
         observed.warnings += map(_guess_warning, secrets.guessed_in(scrubbed))
     return outcome
 

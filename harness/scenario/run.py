@@ -62,7 +62,7 @@ from harness.world.tool_requests import ToolRequests
 if TYPE_CHECKING:
     from harness.recording.backend import RecordedBackend
     from harness.recording.human import Ask
-    from harness.scenario.recording import RecordingSession
+    from harness.scenario.recording import CassetteWriter, RecordingSession
 
 
 def run_scenario(
@@ -89,13 +89,17 @@ def outcomes(
     if scenario.skip is not None:
         yield skipped_outcome(scenario)
         return
-    if graph is None and app_process.concerns(scenario):
-        try:
-            yield from app_process.outcomes_of_app(scenario.whole(), settings, partial(_outcomes, ask=ask))
-            return
-        except FormatError:  # the row of a table does not fit: told below
-            pass
-    yield from _outcomes(scenario, settings, range(scenario.repeat), ask=ask, graph=graph)
+    try:
+        scenario = scenario.whole()
+        with _writer(scenario, settings) as cassette:
+            if graph is None and app_process.concerns(scenario):
+                made = app_process.outcomes_of_app(scenario, settings, partial(_outcomes, ask=ask))
+            else:
+                made = _outcomes(scenario, settings, range(scenario.repeat), ask=ask, graph=graph)
+            for outcome in made:
+                yield outcome if cassette is None else cassette.add(outcome)
+    except (CassetteError, FormatError) as error:  # raised before the first run: there is nothing to judge
+        yield _not_begun(scenario, settings, error)
 
 
 def _outcomes(
@@ -109,32 +113,48 @@ def _outcomes(
     """Make the runs of a scenario with these numbers; see `outcomes`."""
     secrets = secrets_of(scenario, settings)
     try:
-        scenario = scenario.whole()
-        with _recording(scenario, settings, secrets, ask) as cassette:
-            for repeat in repeats:
-                with redacted_output(secrets):
-                    outcome = _repeat(scenario, settings, repeat, cassette, graph)
-                if progress.trace is not None and settings.traces.keeps(outcome.verdict):
-                    outcome.events = redacted_events(progress.trace, secrets)
-                    outcome.traced = bool(outcome.events)
-                yield redacted(outcome, secrets)
-    except (CassetteError, FormatError) as error:  # raised before the first run: there is nothing to judge
-        outcome = outcome_of(scenario, 0, failed_result(error), 0.0)
-        if outcome.verdict != "skipped":
-            outcome.verdict, outcome.score = "error", 0.0
-        yield redacted(outcome, secrets)
+        cassette = _recording(scenario, settings, secrets, ask)
+        for repeat in repeats:
+            with redacted_output(secrets):
+                outcome = _repeat(scenario, settings, repeat, cassette, graph)
+            if progress.trace is not None and settings.traces.keeps(outcome.verdict):
+                outcome.events = redacted_events(progress.trace, secrets)
+                outcome.traced = bool(outcome.events)
+            yield redacted(outcome, secrets)
+    except (CassetteError, FormatError) as error:
+        yield _not_begun(scenario, settings, error)
+
+
+def _not_begun(scenario: Scenario, settings: Settings, error: HarnessError) -> Outcome:
+    outcome = outcome_of(scenario, 0, failed_result(error), 0.0)
+    if outcome.verdict != "skipped":
+        outcome.verdict, outcome.score = "error", 0.0
+    return redacted(outcome, secrets_of(scenario, settings))
+
+
+def _writer(scenario: Scenario, settings: Settings) -> AbstractContextManager[CassetteWriter | None]:
+    """Reserve the cassette that is recorded. Most scenarios have none, and skip the import."""
+    if not _may_have_cassette(scenario, settings):
+        return nullcontext()
+    from harness.scenario.recording import cassette_writer
+
+    return cassette_writer(scenario, settings)
 
 
 def _recording(
     scenario: Scenario, settings: Settings, secrets: Secrets, ask: Ask | None
-) -> AbstractContextManager[RecordingSession | None]:
-    """Open the cassette that answers after the stubs. Most scenarios have none, and skip the import."""
-    named = scenario.cassette is not None or settings.record or scenario.in_manifest
-    if not named and settings.record_mode is not RecordMode.LIVE:
-        return nullcontext()
+) -> RecordingSession | None:
+    """Open the cassette that answers after the stubs."""
+    if not _may_have_cassette(scenario, settings):
+        return None
     from harness.scenario.recording import recording_session
 
     return recording_session(scenario, settings, secrets, ask)
+
+
+def _may_have_cassette(scenario: Scenario, settings: Settings) -> bool:
+    named = scenario.cassette is not None or settings.record or scenario.in_manifest
+    return named or settings.record_mode is RecordMode.LIVE
 
 
 def _repeat(
@@ -158,8 +178,6 @@ def _repeat(
                 result = run_once(scenario, settings, seed=seed, readings=readings, graph=graph)
                 return outcome_of(scenario, repeat, result, real.perf_counter() - began)
         except RealTimeExceeded as error:
-            if cassette is not None:
-                cassette.discard(str(error))
             return unjudged_outcome(scenario, repeat, error, real.perf_counter() - began)
 
 
@@ -178,13 +196,14 @@ def start_of(scenario: Scenario, settings: Settings, backend: RecordedBackend | 
 def _with_cassette(
     scenario: Scenario, settings: Settings, repeat: int, cassette: RecordingSession, graph: Graph | None
 ) -> Outcome:
-    """Make one run with a cassette, which the last run saves. Only replays have a limit of real time."""
+    """Make one run with a cassette. Only replays have a limit of real time."""
     began = real.perf_counter()
     try:
         backend, warnings = cassette.open(repeat)
-        of_age = cassette.age_warnings(backend)
+        of_age, start = cassette.age_warnings(backend), start_of(scenario, settings, backend)
+        backend.now = instant_text(start)
         limit = real_limit(None if backend.is_real else settings.real_timeout, progress.doing)
-        with limit, clock_readings(start_of(scenario, settings, backend)) as readings:
+        with limit, clock_readings(start) as readings:
             seed = scenario.seed + repeat
             result = run_once(scenario, settings, seed=seed, readings=readings, backend=backend, graph=graph)
             result.observed.warnings += warnings
@@ -192,16 +211,10 @@ def _with_cassette(
         outcome.recording = backend.number
         outcome.observed.warnings += of_age
         if backend.is_real:
-            outcome.observed.warnings += cassette.keep(repeat, backend, outcome, result.graph)
-        if repeat + 1 == scenario.repeat:
-            cassette.save()
-        outcome.recorded = cassette.recorded()
+            cassette.keep(backend, outcome, result.graph)
         return outcome
     except CassetteError as error:
-        cassette.discard(str(error))
-        outcome = outcome_of(scenario, repeat, failed_result(error), 0.0)
-        outcome.recorded = cassette.recorded()
-        return outcome
+        return outcome_of(scenario, repeat, failed_result(error), 0.0)
 
 
 def run_once(

@@ -105,6 +105,11 @@ class Secrets:
         return duplicate
 
     @property
+    def known(self) -> int:
+        """The number of values that are replaced everywhere. It grows as secrets are found."""
+        return len(self._known)
+
+    @property
     def unprotected(self) -> Collection[str]:
         """The names of secret variables whose values are too short or too common to be searched for."""
         return self._variables.weak

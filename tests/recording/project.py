@@ -86,8 +86,8 @@ class Project:
         )
 
     def recorded_files(self) -> dict[str, bytes]:
-        """Return the files of the cassettes by their relative paths."""
-        files = sorted(path for path in self.cassettes.rglob("*.yaml"))
+        """Return the files of the cassettes by their relative paths, without those of unfinished recordings."""
+        files = sorted(path for path in self.cassettes.rglob("*.yaml") if ".unfinished" not in path.parts)
         return {path.relative_to(self.cassettes).as_posix(): path.read_bytes() for path in files}
 
     # ------------------------------------------------------------ models

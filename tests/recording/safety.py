@@ -157,9 +157,9 @@ class Project:
         return {name: line["verdict"] for name, line in self.results().items()}
 
     def cassettes(self) -> dict[str, bytes]:
-        """Return the files of all cassettes by path."""
+        """Return the files of all cassettes by path, without the calls of unfinished recordings."""
         root = self.folder / "cassettes"
-        found = sorted(path for path in root.rglob("*") if path.is_file())
+        found = sorted(path for path in root.rglob("*") if path.is_file() and ".unfinished" not in path.parts)
         return {path.relative_to(root).as_posix(): path.read_bytes() for path in found}
 
 

@@ -187,6 +187,7 @@ class Proxy:
     async def _answer(self, request: _PendingRequest) -> None:
         request.exchange.duration_s = await request.work.end()
         self._answering.remove(request)
+        self.recorder.on_answer(request.exchange.exchange())
         for message in request.held:
             self._deliver(message)
 
@@ -248,6 +249,7 @@ class MCPRecorder:
         comparable: converts a message to the form in which it is compared, without secrets. It is called with all
             messages in the order they arrive.
         learn: called with the name and value of a secret found at a placeholder of the recording.
+        on_answer: called with each exchange with the real server that has ended.
     """
 
     def __init__(
@@ -260,8 +262,10 @@ class MCPRecorder:
         matcher: Matcher | None = None,
         comparable: Callable[[Message], Message] = lambda message: message,
         learn: Callable[[str, str], None] = lambda name, value: None,
+        on_answer: Callable[[Exchange], None] = lambda exchange: None,
     ) -> None:
         self.turn = 1
+        self.on_answer = on_answer
         self._comparable = comparable
         self._learn = learn
         # Scrub again: a text that is a secret here need not have been one where it was recorded.
