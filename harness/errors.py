@@ -194,6 +194,15 @@ class BudgetSpent(CassetteError):
     code = "budget"
 
 
+class OwnerEnded(HarnessError):
+    """A call that is not made, because the command that began the recording has ended."""
+
+    code = "command-ended"
+
+    def __init__(self) -> None:
+        super().__init__("the command that began this recording has ended, so no more calls are made")
+
+
 class CassetteTooOld(CassetteError):
     """A recording that is older than `max_age_days`, if the settings make that an error."""
 

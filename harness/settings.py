@@ -187,6 +187,7 @@ class Settings:
         cassette_ignore: the parts in which requests may differ from recorded ones: `host`, `query.NAME`, `body.PATH`.
         max_age_days: the age in days from which a replayed recording is too old.
         stale_cassettes: the consequence of a recording that is too old: `warn` (a warning) or `fail` (an error).
+        max_connections: the most requests that one host gets at once while real systems are called.
         secrets: names of variables, as globs, whose values are secret if they have at least three characters.
         public_env: names of variables, as globs, whose values are not secret.
         real_timeout: the most real seconds of one run, checks included. Recorded and live runs have no such limit.
@@ -216,6 +217,7 @@ class Settings:
     cassette_ignore: Annotated[tuple[str, ...], _texts] = ()
     max_age_days: Annotated[float, _number("days")] = math.inf
     stale_cassettes: Annotated[str, _either("warn", "fail")] = "warn"
+    max_connections: Annotated[float, _number("connections")] = math.inf
     secrets: Annotated[tuple[str, ...], _texts] = ()
     public_env: Annotated[tuple[str, ...], _texts] = ()
     real_timeout: Annotated[float, _number("seconds")] = 60.0

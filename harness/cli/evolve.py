@@ -30,7 +30,7 @@ from harness.cli.options import (
 )
 from harness.cli.output import print_problems
 from harness.cli.selection import Selection, select
-from harness.cli.session import Session
+from harness.cli.session import Session, worker_pool
 from harness.dialects.load import load_evolution
 from harness.dialects.registry import dialect_of
 from harness.errors import FormatError, ManifestError, Problem
@@ -106,7 +106,7 @@ def command(
     words: str,
     tags: tuple[str, ...],
     env: dict[str, str],
-    jobs: int,
+    jobs: int | None,
     record_mode: str,
     yes: bool,
 ) -> int:
@@ -141,7 +141,8 @@ def command(
         if not may_call_models(yes):
             return exit_code.NOT_JUDGED
     folder = out or projects.common(selection.files).report.with_name("evolution")
-    with ScenarioRuns(projects, jobs) as run:
+    workers = worker_pool(jobs, projects, selection, one_by_one=True)
+    with ScenarioRuns(projects, workers) as run:
         report = Report(click.echo)
         study = Study(
             str(manifest),
@@ -253,21 +254,18 @@ def _most_runs(scenarios: Sequence[Scenario], config: Config, budget: Budget) ->
 
 @dataclass
 class ScenarioRuns:
-    """A callable that runs scenarios, in this process or in `jobs` others. Use it as a context manager."""
+    """A callable that runs scenarios, in this process or in workers. Use it as a context manager."""
 
     projects: Projects
-    jobs: int = 1
-    _workers: WorkerPool | None = None
+    workers: WorkerPool | None = None
     _folder: tempfile.TemporaryDirectory[str] = field(default_factory=tempfile.TemporaryDirectory)
 
     def __enter__(self) -> Self:
-        if self.jobs > 1 and self.projects.record_mode is RecordMode.NONE:
-            self._workers = WorkerPool(self.jobs, self.projects, one_by_one=True)
         return self
 
     def __exit__(self, *_: object) -> None:
-        if self._workers is not None:
-            self._workers.close()
+        if self.workers is not None:
+            self.workers.close()
         self._folder.cleanup()
 
     def __call__(self, scenarios: Sequence[Scenario], folder: Path | None) -> Sequence[dict[str, Any]]:
@@ -284,7 +282,7 @@ class ScenarioRuns:
             ProgressReporter(open_console()),  # shows nothing unless it is started
             lines,
             quiet=True,
-            workers=self._workers,
+            workers=self.workers,
         )
         files = tuple(dict.fromkeys(each.file for each in scenarios))
         session.run(Selection(tuple(scenarios), {}, files))

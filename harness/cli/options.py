@@ -129,9 +129,9 @@ jobs_option = click.option(
     "-j",
     "--jobs",
     type=Parsed("jobs", _jobs),
-    default="1",
     metavar="N|auto",
-    help="Run scenarios in N parallel processes; auto is one per processor.",
+    help="Run scenarios in N parallel processes; auto is one per processor (default: 1, or 8 where real models and "
+    "services are called, which are waited for).",
 )
 repeat_option = click.option(
     "--repeat", type=click.IntRange(min=1), metavar="N", help="Run each scenario N times."
@@ -157,9 +157,9 @@ env_option = click.option(
 report_option = path_option("--report", metavar="DIR", help="Folder for results.")
 
 
-def start_workers(jobs: int, mode: RecordMode) -> None:
+def start_workers(jobs: int | None, mode: RecordMode) -> None:
     """Start the process that workers are forked from, if runs are parallel, as it imports more than the command."""
-    if jobs > 1 and mode is RecordMode.NONE:
+    if jobs is not None and jobs > 1 and mode is RecordMode.NONE:
         from harness.workers import fork_server
 
         fork_server.start()

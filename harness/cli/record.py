@@ -13,6 +13,7 @@ from harness.cli.options import (
     env_option,
     exit_first_option,
     flag,
+    jobs_option,
     last_failed_option,
     quiet_option,
     report_option,
@@ -30,7 +31,8 @@ Record modes:
 
 \b
 Exit codes are those of `harness run`. A cassette is written when its scenario
-has ended; if the run is cut off, it stays as it was.
+has ended. If the run is cut off, even by `kill -9`, the calls that were made are
+kept beside it, and the same command goes on from there.
 """
 
 
@@ -45,6 +47,7 @@ has ended; if the run is cut off, it stays as it was.
     help="How to handle existing cassettes.",
 )
 @flag("--rewrite", help="Make every call again; the same as --record-mode rewrite.")
+@jobs_option
 @exit_first_option
 @env_option
 @report_option
@@ -56,6 +59,7 @@ def command(
     last_failed: bool,
     record_mode: str | None,
     rewrite: bool,
+    jobs: int | None,
     exit_first: bool,
     env: dict[str, str],
     report: Path | None,
@@ -70,7 +74,7 @@ def command(
     person and there is a terminal, you are asked. A summary at the end lists the calls made and the files written.
     """
     from harness.cli.selection import select
-    from harness.cli.session import run_selection
+    from harness.cli.session import run_selection, worker_pool
     from harness.report.formatting import plural
     from harness.scenario.cassette import cassette_name
 
@@ -97,4 +101,5 @@ def command(
         left = len(selection.scenarios) - len(kept)
         click.echo(f"{plural(left, 'scenario')} without a cassette left out", err=True)
     selection = replace(selection, scenarios=kept)
-    return run_selection(selection, projects, exit_first=exit_first, quiet=quiet).code
+    workers = worker_pool(jobs, projects, selection)
+    return run_selection(selection, projects, workers=workers, exit_first=exit_first, quiet=quiet).code

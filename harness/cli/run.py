@@ -135,7 +135,7 @@ def command(
     shard: Shard | None,
     watch: bool,
     repeat: int | None,
-    jobs: int,
+    jobs: int | None,
     fitness: float | None,
     exit_first: bool,
     env: dict[str, str],
@@ -157,7 +157,6 @@ def command(
     A LeafMesh mesh file runs its own test scenarios (evolution.test_scenarios).
     Results are written to reports/latest in the project of the scenarios, unless --report or
     [tool.harness] says otherwise. They are the same, and in the same order, for any number of jobs.
-    Scenarios that are recorded, or run live, run one at a time.
     With --json - everything but the results goes to stderr.
     """
     if live and record_mode != "none":
@@ -205,7 +204,7 @@ def command(
         from harness.workers.pool import WorkerPool
 
         def in_new_processes(selection: Selection, projects: Projects) -> Session:
-            return run(selection, projects, workers=WorkerPool(jobs, projects))
+            return run(selection, projects, workers=WorkerPool(jobs or 1, projects))
 
         try:
             return Watch(read_projects, choose, in_new_processes).loop()
@@ -216,7 +215,7 @@ def command(
     if last_failed and selection.is_empty:  # what failed is to be remembered
         click.echo(f"nothing to run: {selection.part}", err=True)
         return exit_code.OK
-    workers = worker_pool(jobs, projects, selection.files, to_stderr=lines == "-")
+    workers = worker_pool(jobs, projects, selection, to_stderr=lines == "-")
     finished = run(selection, projects, workers=workers)
     if fitness is None or finished.interrupted or not selection.scenarios:
         return finished.code

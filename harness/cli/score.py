@@ -76,7 +76,7 @@ def command(
     words: str,
     tags: tuple[str, ...],
     repeat: int | None,
-    jobs: int,
+    jobs: int | None,
     record_mode: str,
     budget: Budget | None,
     race: bool,
@@ -102,8 +102,7 @@ def command(
 
     from harness.cli.score_plan import conclude, plan
     from harness.cli.selection import select
-    from harness.cli.session import run_selection, worker_pool
-    from harness.recording.spending import count_spending
+    from harness.cli.session import counted, run_selection, worker_pool
     from harness.scenario.cassette import check_cassettes
     from harness.variants.application import apply_variants, unused_names
     from harness.variants.document import read_variants, select_variants
@@ -139,14 +138,11 @@ def command(
     if schedule.estimate.asks and not may_call_models(yes):
         return exit_code.NOT_JUDGED
     resume_state.begin()
-    with count_spending(schedule.spending):
+    selection = replace(selection, scenarios=tuple(scenarios))
+    workers = worker_pool(jobs, projects, selection, to_stderr=to_stderr, spending=schedule.spending)
+    with counted(schedule.spending, workers):
         finished = run_selection(
-            replace(selection, scenarios=tuple(scenarios)),
-            projects,
-            workers=worker_pool(jobs, projects, selection.files, to_stderr=to_stderr),
-            to_stderr=to_stderr,
-            scored=True,
-            schedule=schedule,
+            selection, projects, workers=workers, to_stderr=to_stderr, scored=True, schedule=schedule
         )
     if not finished.interrupted and not schedule.over_budget:
         resume_state.end()

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import os
 import sys
-from collections.abc import Generator, Mapping, Sequence
-from contextlib import ExitStack, closing, nullcontext, redirect_stdout, suppress
+from collections.abc import Generator, Iterator, Mapping, Sequence
+from contextlib import ExitStack, closing, contextmanager, nullcontext, redirect_stdout, suppress
 from dataclasses import dataclass, field
+from functools import partial
 from pathlib import Path
-from typing import IO, TYPE_CHECKING, Any
+from typing import IO, TYPE_CHECKING, Any, Final
 
 import click
 
@@ -31,10 +32,14 @@ from harness.source.document import shown_path
 from harness.time.real import real
 from harness.workers.result import ScenarioResult
 
+JOBS_WHILE_RECORDING: Final = 8
+"""The scenarios that run at once by default where real systems are called, whose answers are waited for."""
+
 if TYPE_CHECKING:
     from datetime import datetime
 
     from harness.recording.human import Ask
+    from harness.recording.spending import Spending
     from harness.report.repeatability import Unchanged
     from harness.variants.schedule import Schedule
     from harness.workers.pool import WorkerPool
@@ -84,11 +89,14 @@ class Session:
         Raises:
             FormatError: the results cannot be written.
         """
+        permits = self.workers.permits if self.workers is not None else None
+        if permits is not None:
+            permits.ask = self.ask
         with self.results:
             for file, error in selection.refused.items():
                 self._write(record(refused_file(file, error)), place=-1)
             if not self.quiet:
-                self.reporter.start(selection.runs)
+                self.reporter.start(selection.runs, permits.status if permits is not None else None)
             try:
                 self._run_all(selection)
             finally:
@@ -125,23 +133,31 @@ class Session:
         return True
 
     def _ended(self, selection: Selection) -> Generator[ScenarioResult]:
-        batches = self.schedule.batches() if self.schedule else [range(len(selection.scenarios))]
-        for numbers in batches:
-            some = [selection.scenarios[number] for number in numbers]
-            with closing(self._ended_of(some)) as ended:
+        """Yield the results of all scenarios, or of those that the schedule has begin."""
+        if self.schedule is None:
+            yield from self._ended_of(selection.scenarios, None)
+            return
+        for numbers in self.schedule.batches():
+            with closing(self._ended_of(selection.scenarios, numbers)) as ended:
                 for one in ended:
-                    yield one._replace(number=numbers[one.number])
+                    yield one
+                    if one.outcome is None:
+                        self.schedule.ended(one.number)
 
-    def _ended_of(self, scenarios: Sequence[Scenario]) -> Generator[ScenarioResult]:
+    def _ended_of(
+        self, scenarios: Sequence[Scenario], numbers: Iterator[int | None] | None
+    ) -> Generator[ScenarioResult]:
         if self.workers is not None:
             in_order = self.exit_first or self.lines is not None
-            yield from self.workers.run(scenarios, in_order=in_order)
+            yield from self.workers.run(scenarios, numbers, in_order=in_order)
             return
         from harness.scenario.process_state import refuse_os_exit
         from harness.scenario.run import outcomes
 
         with refuse_os_exit():
-            for number, scenario in enumerate(scenarios):
+            for number in numbers or range(len(scenarios)):
+                assert number is not None  # nothing runs that would have to end first
+                scenario = scenarios[number]
                 for outcome in outcomes(scenario, self.projects.of(scenario.file), ask=self.ask):
                     yield ScenarioResult(number, outcome, record(outcome))
                 yield ScenarioResult(number, None)
@@ -306,16 +322,63 @@ def run_selection(
 
 
 def worker_pool(
-    jobs: int, projects: Projects, files: Sequence[Path], *, to_stderr: bool
+    jobs: int | None,
+    projects: Projects,
+    selection: Selection,
+    *,
+    to_stderr: bool = False,
+    spending: Spending | None = None,
+    one_by_one: bool = False,
 ) -> WorkerPool | None:
-    """Return the worker processes, or None if this process runs the scenarios, as it must while recording."""
+    """Return the worker processes, or None if this process runs the scenarios.
+
+    jobs      the number of processes; None: one, or `JOBS_WHILE_RECORDING`
+    spending  counts the calls of real models, and has their budget
+    """
     if projects.record_mode is not RecordMode.NONE:
-        return None
-    if jobs == 1 and not any(map(projects.isolates, files)):
+        return _recording_pool(
+            jobs or JOBS_WHILE_RECORDING, projects, selection, spending, to_stderr, one_by_one
+        )
+    if (jobs or 1) == 1 and not any(map(projects.isolates, selection.files)):
         return None
     from harness.workers.pool import WorkerPool
 
-    return WorkerPool(jobs, projects, stdout_to_stderr=to_stderr)
+    return WorkerPool(jobs or 1, projects, stdout_to_stderr=to_stderr, one_by_one=one_by_one)
+
+
+@contextmanager
+def counted(spending: Spending, workers: WorkerPool | None) -> Iterator[None]:
+    """Count the calls of real models that this process makes, within the context. Workers have theirs counted."""
+    from harness.recording.permits import Permits, permits_from
+
+    if workers is not None:
+        yield
+        return
+    with Permits(spending) as source, permits_from(source):
+        yield
+
+
+def _recording_pool(
+    jobs: int,
+    projects: Projects,
+    selection: Selection,
+    spending: Spending | None,
+    to_stderr: bool,
+    one_by_one: bool,
+) -> WorkerPool | None:
+    """Return the processes that call real systems; None for one scenario at a time, which may use the terminal."""
+    if jobs == 1 or len(selection.scenarios) <= 1:
+        return None
+    from harness.recording.permits import Permits
+    from harness.recording.spending import Spending
+    from harness.scenario.outcome import PriceList
+    from harness.workers.pool import WorkerPool
+
+    settings = projects.common(selection.files)
+    spending = spending or Spending(PriceList(settings.prices).cost)
+    tell = partial(click.echo, err=True)
+    permits = Permits(spending, settings.max_connections, terminal_asker(), tell)
+    return WorkerPool(jobs, projects, stdout_to_stderr=to_stderr, one_by_one=one_by_one, permits=permits)
 
 
 def _input_digests(selection: Selection, projects: Projects) -> Mapping[str, str]:

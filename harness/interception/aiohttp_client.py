@@ -10,8 +10,8 @@ from dataclasses import replace
 from importlib import import_module
 from typing import Any, Final
 
-from harness.interception.interceptor import Interceptor, Place
-from harness.interception.messages import PreparedReply, Request, SendResult
+from harness.interception.interceptor import Interceptor, NoPermit, Permit, Place
+from harness.interception.messages import PreparedReply, Request, Response, SendResult
 from harness.interception.patches import failure_text, patched, to_exception
 from harness.interception.real_effects import not_intercepted
 from harness.interception.vcrpy_clients import from_vcr_request, from_vcr_response, to_vcr_response
@@ -38,9 +38,23 @@ def patched_aiohttp(interceptor: Interceptor) -> Iterator[None]:
         cassette = _Cassette(interceptor, session._base_url, timeout_s)
         work = RealWork()
         response, failure = None, None
+
+        async def send(*args: Any, **given: Any) -> Any:
+            """Send a request that nothing recorded answers, again if its host asks for that."""
+            nonlocal work
+            cassette.permit = interceptor.permit(cassette.message, patient=True)
+            while True:
+                work.abandon()
+                await interceptor.admitted(cassette.permit)
+                work = RealWork()
+                received = await request_really(*args, **given)
+                if not cassette.permit.answered(Response(received.status, headers=_headers(received))):
+                    return received
+                received.release()
+
         try:
             with real_timers():
-                response = await vcr_request(cassette, request_really)(session, method, url, **options)
+                response = await vcr_request(cassette, send)(session, method, url, **options)
         except _NoResponse as none:
             text = str(none)
             failure = to_exception(text, [aiohttp, builtins], failures, _OWN) if text else None
@@ -48,6 +62,7 @@ def patched_aiohttp(interceptor: Interceptor) -> Iterator[None]:
             failure = error
         except BaseException as error:
             work.abandon()
+            cassette.permit.close()
             cassette.abort(is_cancelled=isinstance(error, asyncio.CancelledError))
             raise
         if cassette.played:
@@ -55,6 +70,7 @@ def patched_aiohttp(interceptor: Interceptor) -> Iterator[None]:
             for played in cassette.played:
                 await interceptor.wait_for(played)
         else:
+            cassette.spent()
             cassette.end(await work.end(), failure)
         if failure is not None:
             raise failure
@@ -116,6 +132,10 @@ class _NoResponse(Exception):
     """No response arrived when the request was recorded. Its text is the failure, "" if nothing ever arrives."""
 
 
+def _headers(response: Any) -> tuple[tuple[str, str], ...]:
+    return tuple((name.lower(), value) for name, value in response.headers.items())
+
+
 class _Cassette:
     """A request and its redirects, in the form of a vcrpy cassette."""
 
@@ -124,6 +144,9 @@ class _Cassette:
     def __init__(self, interceptor: Interceptor, base_url: Any, timeout_s: float | None) -> None:
         self.interceptor, self.base_url, self.timeout_s = interceptor, base_url, timeout_s
         self.played: list[PreparedReply] = []
+        self.permit: Permit = NoPermit()
+        self.message = Request("GET", "")
+        """The request that is sent."""
         self._place: Place | None = None
         self._results: list[tuple[Request, SendResult]] = []
 
@@ -138,7 +161,7 @@ class _Cassette:
     def can_play_response_for(self, request: Any) -> bool:
         if self.base_url is not None:
             request.uri = str(self.base_url.join(type(self.base_url)(request.uri)))
-        message = replace(from_vcr_request(request), timeout_s=self.timeout_s)
+        self.message = message = replace(from_vcr_request(request), timeout_s=self.timeout_s)
         found = self.interceptor.claim(message)
         if found is not None:
             self.played.append(found)
@@ -156,6 +179,10 @@ class _Cassette:
         self._results.append((from_vcr_request(request), SendResult(from_vcr_response(response))))
 
     # ------------------------------------------------------------ how it ended
+
+    def spent(self) -> None:
+        """Tell what the request cost."""
+        self.permit.spent(self._results[0][1].response if self._results else None)
 
     def end(self, seconds: float, failure: Exception | None) -> None:
         """Report the results of the request and its redirects, after so many seconds."""

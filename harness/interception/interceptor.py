@@ -5,16 +5,56 @@ from __future__ import annotations
 import asyncio
 from abc import ABC, abstractmethod
 from collections.abc import Awaitable, Callable
+from contextlib import closing
 from functools import partial
 from typing import Any
 
-from harness.interception.messages import PreparedReply, Request, SendResult
-from harness.interception.real_effects import charge_since, current_effects, wait_blocking
-from harness.time.paced import RealWork, real_timers
+from harness.errors import HarnessError
+from harness.interception.messages import PreparedReply, Request, Response, SendResult
+from harness.interception.real_effects import charge_since, current_effects, raise_unanswerable, wait_blocking
+from harness.time.paced import RealWork, in_thread, real_timers
 from harness.time.real import real
 
 Place = Any
 """Identifies a request that was sent, between `begin` and `end`."""
+
+
+class Permit(ABC):
+    """Permission to send a request to a real system, which others share. The methods block the thread."""
+
+    @abstractmethod
+    def wait(self) -> None:
+        """Wait in real time until the request may be sent.
+
+        Raises:
+            HarnessError: it may not.
+        """
+
+    @abstractmethod
+    def answered(self, response: Response | None) -> bool:
+        """Tell of the response, or that none arrived. True if the request is to be sent again, after `wait`."""
+
+    @abstractmethod
+    def spent(self, response: Response | None) -> None:
+        """Tell of the body of the response, which says what it cost. It is the end of the permit."""
+
+    @abstractmethod
+    def close(self) -> None:
+        """Give the permit back: the request was not sent, or nobody knows its response."""
+
+
+class NoPermit(Permit):
+    """The permit of a request that needs none."""
+
+    def wait(self) -> None:
+        """See `Permit`, as of all methods."""
+
+    def answered(self, response: Response | None) -> bool:
+        return False
+
+    def spent(self, response: Response | None) -> None: ...
+
+    def close(self) -> None: ...
 
 
 class Interceptor(ABC):
@@ -46,6 +86,33 @@ class Interceptor(ABC):
     def drop(self, place: Place) -> None:
         """Handle a request that was not made after all, or whose result is unknown."""
 
+    def permit(self, request: Request, *, patient: bool) -> Permit:
+        """Return the permit for a request that is to be sent; see `harness.recording.permits`.
+
+        With `patient` false, it does not wait for other requests of this process to end.
+        """
+        return NoPermit()
+
+    async def admitted(self, permit: Permit) -> None:
+        """Wait for a permit in real time, while virtual time stands still.
+
+        Raises:
+            Unanswerable: the request may not be sent.
+        """
+        if isinstance(permit, NoPermit):
+            return
+        try:
+            await in_thread(permit.wait, "waits for a permit")
+        except HarnessError as error:
+            raise_unanswerable(error)
+
+    def admitted_blocking(self, permit: Permit) -> None:
+        """Do the same as `admitted` in code without an event loop."""
+        try:
+            permit.wait()
+        except HarnessError as error:
+            raise_unanswerable(error)
+
     async def answer(self, request: Request, send: Callable[[], Awaitable[SendResult]]) -> SendResult:
         """Return the answer to a request, when it is due. `send` sends the request.
 
@@ -56,21 +123,28 @@ class Interceptor(ABC):
         if found is not None:
             await self.wait_for(found)
             return SendResult(found.response, found.chunks_s, found.failure)
-        place = self.begin(request)
-        work = RealWork()
-        try:
-            with real_timers():
-                sent = await send()
-        except BaseException as error:
-            work.abandon()
-            if not isinstance(error, asyncio.CancelledError):
+        with closing(self.permit(request, patient=True)) as permit:
+            while True:
+                await self.admitted(permit)
+                place, work = self.begin(request), RealWork()
+                try:
+                    with real_timers():
+                        sent = await send()
+                except BaseException as error:
+                    work.abandon()
+                    if not isinstance(error, asyncio.CancelledError):
+                        self.drop(place)
+                    raise
+                if not permit.answered(sent.response):
+                    break
+                work.abandon()
                 self.drop(place)
-            raise
-        if sent.passed_through is not None:
-            sent.passed_through.stream.on_end = partial(self._on_end, place, work)
+            if sent.passed_through is not None:
+                sent.passed_through.stream.on_end = partial(self._on_end, place, work)
+                return sent
+            permit.spent(sent.response)  # now: others may wait for it, and the clock for them
+            self.end(place, sent, await work.end())
             return sent
-        self.end(place, sent, await work.end())
-        return sent
 
     async def _on_end(self, place: Place, work: RealWork, sent: SendResult) -> None:
         self.end(place, sent, await work.end())
@@ -80,15 +154,21 @@ class Interceptor(ABC):
         found = self.claim(request)
         if found is not None:
             return self.reply_blocking(found)
-        place = self.begin(request)
-        began, effects = real.monotonic(), current_effects()
-        try:
-            sent = send()
-        except BaseException:
-            self.drop(place)
-            raise
-        self.end(place, sent, charge_since(began, effects))
-        return sent
+        with closing(self.permit(request, patient=asyncio._get_running_loop() is None)) as permit:
+            while True:
+                self.admitted_blocking(permit)
+                place, began, effects = self.begin(request), real.monotonic(), current_effects()
+                try:
+                    sent = send()
+                except BaseException:
+                    self.drop(place)
+                    raise
+                if not permit.answered(sent.response):
+                    break
+                self.drop(place)
+            permit.spent(sent.response)
+            self.end(place, sent, charge_since(began, effects))
+            return sent
 
     def reply_blocking(self, reply: PreparedReply) -> SendResult:
         """Return a claimed answer to a client without an event loop."""

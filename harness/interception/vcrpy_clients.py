@@ -59,7 +59,10 @@ def _cassette(interceptor: Interceptor) -> Any:
             if not_intercepted.get():
                 return False
             if _found(request) is None:
-                request.harness_found = interceptor.claim(from_vcr_request(request))
+                request.harness_found = interceptor.claim(message := from_vcr_request(request))
+                if request.harness_found is None and not hasattr(request, "harness_permit"):
+                    request.harness_permit = interceptor.permit(message, patient=False)
+                    interceptor.admitted_blocking(request.harness_permit)
                 request.harness_began = real.monotonic(), current_effects()
             return _found(request) is not None
 
@@ -74,11 +77,14 @@ def _cassette(interceptor: Interceptor) -> Any:
 
         def append(self, request: Any, response: Any) -> None:
             if not not_intercepted.get():
+                received = from_vcr_response(response)
+                request.harness_permit.answered(received)
+                request.harness_permit.spent(received)
                 place, seconds = (
                     interceptor.begin(from_vcr_request(request)),
                     charge_since(*request.harness_began),
                 )
-                interceptor.end(place, SendResult(from_vcr_response(response)), seconds)
+                interceptor.end(place, SendResult(received), seconds)
 
     return Bridge(
         "",

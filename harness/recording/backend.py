@@ -36,9 +36,9 @@ from harness.recording.interactions import (
 from harness.recording.matching import Matcher
 from harness.recording.mcp.proxy import MCPRecorder
 from harness.recording.mismatch import mismatch_error
+from harness.recording.permits import current_source
 from harness.recording.recorder import HTTPRecorder, InteractionIndex
 from harness.recording.scrubber import Scrubber
-from harness.recording.spending import current_spending
 from harness.recording.unfinished import UnfinishedRun, only_answered
 from harness.source.document import shown_path
 from harness.time.real import real
@@ -83,7 +83,6 @@ class RecordedBackend:
 
     def __init__(self, options: BackendOptions) -> None:
         self._options = options
-        self._spending = current_spending()
         self._recorded = options.recorded or Recording()
         self.unfinished = options.unfinished
         self._continued = (self.unfinished and self.unfinished.load()) or Recording()
@@ -91,6 +90,10 @@ class RecordedBackend:
             (self._recorded, self._continued) if self._recorded else (self._continued, Recording())
         )
         self._playable = merged(first, second)
+        source = current_source()
+        ask = options.ask or (source.ask if source is not None and source.asks else None)
+        self.can_ask = ask is not None
+        """True if a person can be asked."""
         self._http = HTTPRecorder(
             self._playable.http,
             InteractionIndex(self._playable.http, options.matcher, options.scrubber).find,
@@ -99,11 +102,11 @@ class RecordedBackend:
             # Scrub at once: a secret gets the placeholder of the place where it was found first, as on replay.
             on_recorded=self._on_recorded,
             buffers_streams=bool(options.cassette),
-            budget_error=self._spending.refusal if self._spending is not None else lambda _: None,
+            source=source,
         )
         self._human = HumanRecorder(
             self._playable.human,
-            options.ask if options.sends else None,
+            ask if options.sends else None,
             options.scrubber.secrets.data,
             on_reply=lambda reply: self._keep(human=(reply,)),
         )
@@ -290,8 +293,6 @@ class RecordedBackend:
 
     def _on_recorded(self, interaction: Interaction) -> None:
         self._options.scrubber.interaction(interaction)
-        if self._spending is not None:
-            self._spending.add(interaction)
         self._keep(http=(interaction,))
 
     def _keep(self, **call: Any) -> None:

@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-import asyncio
 import json
 from collections.abc import Callable, Mapping, Sequence
-from concurrent.futures import Future
 from dataclasses import InitVar, dataclass, field
 from functools import partial
-from threading import Lock, Thread
+from threading import Lock
 from typing import Any
 
 from harness.errors import UnscriptedCall
@@ -16,7 +14,7 @@ from harness.graph.effects import Answer, Effect, HumanCall
 from harness.graph.to_json import to_json
 from harness.recording.interactions import HumanReply
 from harness.secrets.encodings import match_placeholders
-from harness.time.clock import real_wait
+from harness.time.paced import in_thread
 
 Ask = Callable[[str, Mapping[str, Any]], str]
 """A function that asks a person. It gets the node's name and the question's `args`, and returns the text typed.
@@ -80,7 +78,7 @@ class HumanRecorder:
         elif self.ask is not None and self.asks:
             self.asked += 1
             try:
-                typed = await self._ask_in_thread(partial(self.ask, effect.node, effect.args))
+                typed = await in_thread(partial(self._ask_person, effect), "asks a person")
             except EOFError:
                 hint = "nobody answered at the terminal"
                 raise UnscriptedCall(f"the question of node {effect.node!r}", None, hint) from None
@@ -92,20 +90,10 @@ class HumanRecorder:
         self.replies.append(found)
         return Answer(value=found.reply)
 
-    async def _ask_in_thread(self, ask: Callable[[], str]) -> str:
-        answered: Future[str] = Future()
-        answered.set_running_or_notify_cancel()  # the end of the run does not cancel the question
-
-        def work() -> None:
-            try:
-                with self._one_at_a_time:
-                    answered.set_result(ask())
-            except BaseException as error:
-                answered.set_exception(error)
-
-        with real_wait(no_timeout=True):
-            Thread(target=work, name="asks a person", daemon=True).start()
-            return await asyncio.wrap_future(answered)
+    def _ask_person(self, effect: HumanCall) -> str:
+        assert self.ask is not None
+        with self._one_at_a_time:
+            return self.ask(effect.node, effect.args)
 
     def _find(self, effect: Effect, replies: Sequence[HumanReply]) -> HumanReply | None:
         asked = self.comparable(to_json(effect.args))

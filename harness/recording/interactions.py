@@ -162,7 +162,7 @@ def traffic_of(http: Iterable[Interaction], mcp: Iterable[Exchange], people: int
     Notifications do not count as requests.
     """
     sent = [*http]
-    tokens = [tokens_of(interaction) for interaction in sent]
+    tokens = [tokens_of(interaction.response) for interaction in sent]
     return Traffic(
         http=len(sent),
         mcp=sum("id" in exchange.sent for exchange in mcp),
@@ -172,14 +172,14 @@ def traffic_of(http: Iterable[Interaction], mcp: Iterable[Exchange], people: int
     )
 
 
-def tokens_of(interaction: Interaction) -> tuple[int, int]:
+def tokens_of(response: Response | None) -> tuple[int, int]:
     """Return the input and output tokens that a response reports, of a stream the largest; 0 if it reports none."""
-    found = [_tokens(event) for event in _bodies(interaction)]
+    found = [_tokens(event) for event in _bodies(response)]
     return max((used for used, _ in found), default=0), max((used for _, used in found), default=0)
 
 
-def _bodies(interaction: Interaction) -> Iterator[Any]:
-    text = interaction.response.body.decode("utf-8", "replace") if interaction.response is not None else ""
+def _bodies(response: Response | None) -> Iterator[Any]:
+    text = response.body.decode("utf-8", "replace") if response is not None else ""
     data = [line.removeprefix("data:") for line in text.splitlines() if line.startswith("data:")]
     for body in data or [text]:
         try:

@@ -15,12 +15,13 @@ from threading import Lock
 from typing import Any
 from urllib.parse import urlsplit
 
-from harness.errors import CassetteError
-from harness.interception.interceptor import Interceptor
+from harness.errors import CassetteError, OwnerEnded
+from harness.interception.interceptor import Interceptor, NoPermit, Permit
 from harness.interception.messages import Request, SendResult
 from harness.interception.real_effects import current_effects, raise_unanswerable
 from harness.recording.interactions import Interaction
 from harness.recording.matching import Matcher
+from harness.recording.permits import PermitSource
 from harness.recording.scrubber import Scrubber
 from harness.secrets.encodings import has_placeholder, match_placeholders
 
@@ -40,7 +41,7 @@ class HTTPRecorder(Interceptor):
         mismatch_error: makes the error for such a request if it is not sent, from the request and the used indices.
         on_recorded: called with each recorded interaction as soon as it is complete.
         buffers_streams: read streamed bodies to their end, to save them; otherwise they are passed through.
-        budget_error: returns the error for a request that exceeds the budget; None if it may be sent.
+        source: the permits for requests that are sent; None if they need none.
     """
 
     recorded: Sequence[Interaction]
@@ -49,7 +50,7 @@ class HTTPRecorder(Interceptor):
     mismatch_error: Callable[[Request, set[int]], CassetteError]
     on_recorded: Callable[[Interaction], object] = lambda _: None
     buffers_streams: bool = True
-    budget_error: Callable[[Request], CassetteError | None] = lambda _: None
+    source: PermitSource | None = None
     turn: int = 1
     _used: set[int] = field(default_factory=set)
     _places: Iterator[int] = field(default_factory=count)
@@ -81,7 +82,7 @@ class HTTPRecorder(Interceptor):
         """Consume and return the recorded interaction that answers; None if the request is to be sent.
 
         Raises:
-            Unanswerable: no recorded interaction answers, and the request may not be sent or exceeds the budget.
+            Unanswerable: no recorded interaction answers, and the request may not be sent.
         """
         with self._lock:
             index = self.find(request, self.turn, self._used)
@@ -89,14 +90,27 @@ class HTTPRecorder(Interceptor):
                 self._used.add(index)
                 self._log[self._next_place()] = self.recorded[index]
                 return self.recorded[index]
-            error = self.budget_error(request) if self.sends else self.mismatch_error(request, self._used)
-            if error is None:
+            if self.sends:
                 return None
+            error = self.mismatch_error(request, self._used)
         raise_unanswerable(error)
 
     def _next_place(self) -> Place:
         effects = current_effects()
         return effects[-1].number if effects else 0, next(self._places)
+
+    def permit(self, request: Request, *, patient: bool) -> Permit:
+        """See `Interceptor`.
+
+        Raises:
+            Unanswerable: nobody gives permits any more.
+        """
+        if self.source is None:
+            return NoPermit()
+        try:
+            return self.source.permit(request, patient=patient)
+        except OwnerEnded as error:
+            raise_unanswerable(error)
 
     def begin(self, request: Request) -> Place:
         """Log a request that is being sent, and return its position.

@@ -44,6 +44,8 @@ _WINDOW_S: Final = 30.0
 _SAMPLE_S: Final = 0.5
 _RATE_AFTER_S: Final = 3.0
 _REDRAW_S: Final = 0.05
+_REDRAWS_PER_S: Final = 4
+"""How often the bar is redrawn while calls of real systems are under way, and no run ends."""
 _LINE_EVERY_S: Final = 30.0
 _BAR: Final = 20
 _WIDE: Final = 80
@@ -91,10 +93,20 @@ class Pace:
 
 
 class Progress:
-    """Shows the progress of a run. Call `add` for each run that has ended, and `stop` before other output."""
+    """Shows the progress of a run. Call `add` for each run that has ended, and `stop` before other output.
 
-    def __init__(self, console: Console, total: int, clock: Clock = real.monotonic) -> None:
-        self._console, self._clock = console, clock
+    `calls` returns a text about the calls of real systems.
+    """
+
+    def __init__(
+        self,
+        console: Console,
+        total: int,
+        clock: Clock = real.monotonic,
+        *,
+        calls: Callable[[], str] | None = None,
+    ) -> None:
+        self._console, self._clock, self._calls = console, clock, calls
         self._pace = Pace(total, clock)
         self._shown_at = clock()
         self._live: Live | None = None
@@ -102,7 +114,11 @@ class Progress:
             from rich.live import Live
 
             self._live = Live(
-                console=console, auto_refresh=False, transient=True, get_renderable=self._render
+                console=console,
+                auto_refresh=calls is not None,
+                refresh_per_second=_REDRAWS_PER_S,
+                transient=True,
+                get_renderable=self._render,
             )
             self._live.start(refresh=True)
 
@@ -119,10 +135,14 @@ class Progress:
         if self._live is not None and (since >= _REDRAW_S or ended):
             self._live.refresh()
         elif self._live is None and since >= _LINE_EVERY_S and not ended:
-            self._console.print(f"progress  {' · '.join(self._pace.facts.values())}", soft_wrap=True)
+            self._console.print(f"progress  {' · '.join(self._facts().values())}", soft_wrap=True)
         else:
             return
         self._shown_at = self._clock()
+
+    def _facts(self) -> dict[str, str]:
+        calls = self._calls() if self._calls is not None else ""
+        return self._pace.facts | ({"calls": calls} if calls else {})
 
     def stop(self) -> None:
         """Remove the bar."""
@@ -146,7 +166,7 @@ class Progress:
         """Return one line: the bar, and as many of the texts as fit."""
         from rich.text import Text
 
-        facts, width = self._pace.facts, self._console.width
+        facts, width = self._facts(), self._console.width
         bar = Text()
         if width >= _WIDE:
             full = _BAR * self._pace.ended // max(self._pace.total, 1)
@@ -261,9 +281,9 @@ class RunReporter:
         self._progress: Progress | None = None
         self._above = ""  # the fault shown on the previous line
 
-    def start(self, total: int) -> None:
-        """Begin a run with this total number of scenario runs."""
-        self._progress = Progress(self._console, total)
+    def start(self, total: int, calls: Callable[[], str] | None = None) -> None:
+        """Begin a run with this total number of scenario runs. `calls` tells of the calls of real systems."""
+        self._progress = Progress(self._console, total, calls=calls)
 
     def done(self, outcome: Outcome) -> None:
         """Show the result of a scenario run."""
@@ -380,13 +400,13 @@ def _clip_words(text: str, width: int) -> str:
     return cut if cut == text or " " not in cut else f"{cut.rpartition(' ')[0]} …"
 
 
-def terminal_asker(reporter: RunReporter) -> Callable[[str, Mapping[str, Any]], str] | None:
+def terminal_asker(reporter: RunReporter | None = None) -> Callable[[str, Mapping[str, Any]], str] | None:
     """Return a function that asks at the terminal and hides the progress bar meanwhile; None without a terminal."""
     if not sys.stdin.isatty():
         return None
 
     def ask(node: str, args: Mapping[str, Any]) -> str:
-        with reporter.suspended():
+        with reporter.suspended() if reporter is not None else nullcontext():
             return prompt(node, args)
 
     return ask

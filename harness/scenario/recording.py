@@ -351,7 +351,7 @@ class RecordingSession:
                 metadata = replace(metadata, environment={**metadata.environment, **self._addresses(made)})
             recording = replace(made, metadata=metadata)
         outcome.made = RunRecording(recording, traffic, left)
-        if outcome.observed.status == "interrupted" and self._ask is None:
+        if outcome.observed.status == "interrupted" and not backend.can_ask:
             text = "it was recorded as it paused: there is no terminal to ask at, and no `human` stub answers"
             outcome.observed.warnings.append(text)
 

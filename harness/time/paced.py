@@ -9,11 +9,14 @@ from __future__ import annotations
 import asyncio
 import math
 import selectors
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from concurrent.futures import Future
 from contextlib import contextmanager
 from contextvars import ContextVar
+from threading import Thread
+from typing import TypeVar
 
-from harness.time.clock import POLL_INTERVAL_S, JumpingSelector, VirtualTimeLoop
+from harness.time.clock import POLL_INTERVAL_S, JumpingSelector, VirtualTimeLoop, real_wait
 from harness.time.real import real
 from harness.units import MEASURED_PRECISION, PRECISION
 
@@ -167,3 +170,22 @@ class RealWork:
         if self._loop is not None and self._under_way:
             self._loop.end()
         self._under_way = False
+
+
+Result = TypeVar("Result")
+
+
+async def in_thread(work: Callable[[], Result], name: str) -> Result:
+    """Return the result of work that blocks, done in a daemon thread of this name. It takes no virtual time."""
+    done: Future[Result] = Future()
+    done.set_running_or_notify_cancel()  # the end of the run does not cancel the work
+
+    def do() -> None:
+        try:
+            done.set_result(work())
+        except BaseException as error:
+            done.set_exception(error)
+
+    with real_wait(no_timeout=True):
+        Thread(target=do, name=name, daemon=True).start()
+        return await asyncio.wrap_future(done)

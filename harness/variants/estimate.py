@@ -210,7 +210,7 @@ def _recordings(root: Path, name: str) -> Iterator[list[Call]]:
 
 def _calls(recording: Recording) -> list[Call]:
     return [
-        (model, *tokens_of(interaction))
+        (model, *tokens_of(interaction.response))
         for interaction in recording.http
         if (model := model_of(interaction.request)) is not None
     ]

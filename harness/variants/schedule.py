@@ -14,7 +14,7 @@ import json
 import os
 import shutil
 import warnings
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from math import ceil
@@ -257,6 +257,7 @@ class Schedule:
     on_taken_over: Callable[[], object] = lambda: None
     over_budget: bool = False
     """True if scenarios were not run because the budget is spent."""
+    _running: set[int] = field(default_factory=set)
     _scores: dict[int, list[float | None]] = field(default_factory=dict)
     """The scores of the runs of each scenario; None for those that could not be judged."""
 
@@ -269,25 +270,43 @@ class Schedule:
                 yield number, line, record
         self.on_taken_over()
 
-    def batches(self) -> Iterator[Sequence[int]]:
-        """Yield the numbers to run next. All runs of a batch must have ended before the next one is requested."""
+    def batches(self) -> Iterator[Iterator[int | None]]:
+        """Yield the numbers to run, in batches: all runs of one must have ended before the next one is requested.
+
+        Numbers are to be taken one by one, when there is room for another run: None says that one must end first.
+        """
         bounded = self.spending.budget.is_limited
         if self.race is None and not bounded:
-            yield [number for number in range(len(self.scenarios)) if number not in self.taken]
+            yield iter([number for number in range(len(self.scenarios)) if number not in self.taken])
             return
-        for block in random_blocks(self._by_scenario()):
-            running = set(self.race.running) if self.race is not None else None
-            numbers = [
-                n for each in block for n in each if running is None or self.scenarios[n].variant in running
-            ]
-            missing = [number for number in numbers if number not in self.taken]
-            for batch in [[number] for number in missing] if bounded else [missing]:
-                if bounded and not self._affords(batch[0]):
+        blocks = random_blocks(self._by_scenario())
+        if self.race is None:
+            yield self._affordable(n for block in blocks for each in block for n in each)
+            return
+        for block in blocks:
+            running = set(self.race.running)
+            numbers = (n for each in block for n in each if self.scenarios[n].variant in running)
+            yield self._affordable(numbers)
+            if self.over_budget:
+                return
+            self._run_race(block, self.race)
+
+    def _affordable(self, numbers: Iterable[int]) -> Iterator[int | None]:
+        """Yield the numbers that are not taken over, as long as the budget allows it."""
+        for number in numbers:
+            if number in self.taken:
+                continue
+            while self.spending.budget.is_limited and not self._affords(number):
+                if not self._running or self.spending.refused:
                     self.over_budget = True
                     return
-                yield batch
-            if self.race is not None:
-                self._run_race(block, self.race)
+                yield None
+            self._running.add(number)
+            yield number
+
+    def ended(self, number: int) -> None:
+        """Note that all runs of a scenario have ended."""
+        self._running.discard(number)
 
     def is_kept(self, outcome: Outcome) -> bool:
         """False for a run that was cut off because the budget is spent: it is treated as not started."""
@@ -309,14 +328,23 @@ class Schedule:
         return ""
 
     def _affords(self, number: int) -> bool:
-        spending, known = self.spending, self.estimate.expected(number)
+        """True if the budget allows a run beside those that are under way, as far as these are expected to go."""
+        spending = self.spending
         if spending.refused:
             return False
-        if known is None:  # unknown: start it while any budget is left
-            return not spending.is_spent
-        if known.calls and spending.is_spent:
+        known = self.estimate.expected(number)
+        if known is not None and not known.calls:
+            return True
+        if spending.is_spent:
             return False
-        return spending.allows(Expense(ceil(known.calls), known.cost))
+        running = [self.estimate.expected(each) for each in self._running]
+        # Of an unknown one, no more is known than that it makes a call.
+        expected = [Expense(1) if each is None else Expense(ceil(each.calls), each.cost) for each in running]
+        if known is not None:
+            expected.append(Expense(ceil(known.calls), known.cost))
+        elif expected:
+            expected.append(Expense(1))
+        return spending.allows(sum(expected, Expense()))
 
     def _by_scenario(self) -> list[list[int]]:
         """Return the numbers of each scenario, one for each variant that it runs with."""

@@ -10,6 +10,7 @@ import sys
 import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
+from importlib.util import find_spec
 from multiprocessing import forkserver, get_all_start_methods, get_context
 from typing import Final
 
@@ -23,15 +24,28 @@ PRELOADED: Final = (
 )
 """The modules that nearly every run imports, and that of the command, whose script each worker imports."""
 
+OF_RECORDINGS: Final = (
+    "harness.scenario.recording",
+    "harness.recording.permits",
+    "harness.interception.intercept",
+    "harness.world.providers.clients",
+    "vcr.stubs.aiohttp_stubs",
+)
+CLIENTS: Final = ("langchain_openai", "langchain_anthropic")
+
 _IS_THERE: Final = "forkserver" in get_all_start_methods()
 CONTEXT: Final = get_context("forkserver") if _IS_THERE else get_context("spawn")
 
 
-def start() -> None:
-    """Start the server and its imports, unless it runs already. Does not wait for it."""
+def start(*, records: bool = False) -> None:
+    """Start the server and its imports, unless it runs already. Does not wait for it.
+
+    With `records`, it also imports the clients of providers that are installed.
+    """
     if _IS_THERE:
         main = ["pytest"] if "pytest" in sys.modules else []
-        CONTEXT.set_forkserver_preload([*PRELOADED, *main])
+        clients = [name for name in CLIENTS if records and find_spec(name)]
+        CONTEXT.set_forkserver_preload([*PRELOADED, *(OF_RECORDINGS if records else ()), *clients, *main])
         with _ctrl_c_ignored():
             forkserver.ensure_running()
 

@@ -16,12 +16,12 @@ from __future__ import annotations
 import os
 from collections import deque
 from collections.abc import Generator, Iterator, Sequence
-from contextlib import suppress
+from contextlib import nullcontext, suppress
 from dataclasses import dataclass, field
 from multiprocessing.connection import Connection, wait
 from multiprocessing.process import BaseProcess
 from multiprocessing.reduction import ForkingPickler
-from typing import Any, Final
+from typing import TYPE_CHECKING, Any, Final
 
 from harness.errors import FormatError, WorkerDied, WorkerNotStarted
 from harness.scenario.model import Scenario
@@ -30,6 +30,9 @@ from harness.time.real import real
 from harness.workers import fork_server
 from harness.workers.result import ScenarioResult
 from harness.workers.worker import NOTE_SIZE, Task, worker_main
+
+if TYPE_CHECKING:
+    from harness.recording.permits import Permits
 
 AHEAD: Final = 2
 """The most scenarios that a worker holds at once. When few are left, each worker gets one at a time."""
@@ -79,6 +82,25 @@ class _Worker:
         self.process.join()
 
 
+class _Queue:
+    """The numbers of the scenarios that have not begun. At most `left` of them will."""
+
+    def __init__(self, numbers: Iterator[int | None], left: int) -> None:
+        self._numbers, self.left = numbers, left
+        self._back: deque[int] = deque()
+
+    def take(self) -> int | None:
+        """Return the next number; None if there is none, or not before another scenario has ended."""
+        number = self._back.popleft() if self._back else next(self._numbers, None)
+        self.left -= number is not None
+        return number
+
+    def put_back(self, numbers: Sequence[int]) -> None:
+        """Put numbers back to the beginning."""
+        self._back.extendleft(reversed(numbers))
+        self.left += len(numbers)
+
+
 class WorkerPool:
     """Runs scenarios in worker processes. Call `close` at the end.
 
@@ -89,49 +111,69 @@ class WorkerPool:
         projects: the settings of the scenarios.
         stdout_to_stderr: redirect the output of the scenarios' own code to standard error.
         one_by_one: `run` will be called repeatedly, so an isolated worker is kept ready for the next call.
+        permits: allows the calls of real systems. Runs that make them have no limit of real time.
     """
 
     def __init__(
-        self, jobs: int, projects: Projects, *, stdout_to_stderr: bool = False, one_by_one: bool = False
+        self,
+        jobs: int,
+        projects: Projects,
+        *,
+        stdout_to_stderr: bool = False,
+        one_by_one: bool = False,
+        permits: Permits | None = None,
     ) -> None:
         self._jobs, self._projects, self._stdout_to_stderr = jobs, projects, stdout_to_stderr
         self._one_by_one = one_by_one
+        self.permits = permits
+        self._source = permits.__enter__() if permits is not None else None
         self._isolated = False
         self._environment_and_folder: tuple[dict[str, str], str] = {}, ""
         self._workers: list[_Worker] = []
         self._has_started = False
         """True once a worker has started. A later one that does not is then treated as a crash."""
-        fork_server.start()
+        fork_server.start(records=permits is not None)
 
-    def run(self, scenarios: Sequence[Scenario], *, in_order: bool = False) -> Generator[ScenarioResult]:
+    def run(
+        self,
+        scenarios: Sequence[Scenario],
+        numbers: Iterator[int | None] | None = None,
+        *,
+        in_order: bool = False,
+    ) -> Generator[ScenarioResult]:
         """Yield results as they arrive, or in the order of the scenarios. Closing the iterator stops running ones.
 
-        If any of the scenarios requires isolation, each gets a process of its own.
+        `numbers` yields which scenario to begin next, when there is room for it; None if not before another one has
+        ended. If any of the scenarios requires isolation, each gets a process of its own.
 
         Raises:
             WorkerNotStarted: the first worker ended before it ran anything.
         """
         self._isolated = any(self._projects.isolates(scenario.file) for scenario in scenarios)
         self._environment_and_folder = dict(os.environ), os.getcwd()
-        results = self._results(scenarios)
+        count = len(scenarios)
+        results = self._results(scenarios, _Queue(numbers or iter(range(count)), count))
         try:
             yield from _in_order(results) if in_order else results
         finally:
             results.close()
-            self._stop([worker for worker in self._workers if worker.tasks])
+            busy = [worker for worker in self._workers if worker.tasks]
+            with self.permits.drained() if self.permits is not None and busy else nullcontext():
+                self._stop(busy)
 
     def close(self) -> None:
         """Stop all workers."""
         self._stop(self._workers[:])
+        if self.permits is not None:
+            self.permits.__exit__()
 
-    def _results(self, scenarios: Sequence[Scenario]) -> Generator[ScenarioResult]:
-        queue = deque(range(len(scenarios)))
+    def _results(self, scenarios: Sequence[Scenario], queue: _Queue) -> Generator[ScenarioResult]:
         while True:
             self._give_tasks(queue, scenarios)
             busy = [worker for worker in self._workers if worker.tasks]
             if not busy:
                 return
-            if self._isolated and (queue or self._one_by_one):
+            if self._isolated and (queue.left or self._one_by_one):
                 self._start(len(busy) + 1 - len(self._workers))  # ready for the next scenario
             ready = wait([worker.connection for worker in busy], POLL_INTERVAL_S)
             for worker in busy:
@@ -142,7 +184,7 @@ class WorkerPool:
                     result = worker.receive()
                 except (EOFError, OSError):
                     number, *others = worker.tasks
-                    queue.extendleft(reversed(others))
+                    queue.put_back(others)
                     self._workers.remove(worker)
                     yield from self._died(number, scenarios[number], worker)
                     continue
@@ -156,20 +198,23 @@ class WorkerPool:
                         self._stop([worker])
                 yield result
 
-    def _give_tasks(self, queue: deque[int], scenarios: Sequence[Scenario]) -> None:
-        ahead = 1 if self._isolated or len(queue) <= AHEAD * len(self._workers) else AHEAD
-        self._start(min(self._jobs, len(queue)) - len(self._workers))
+    def _give_tasks(self, queue: _Queue, scenarios: Sequence[Scenario]) -> None:
+        few = queue.left <= AHEAD * len(self._workers)
+        ahead = 1 if self._isolated or self.permits is not None or few else AHEAD
+        self._start(min(self._jobs, queue.left) - len(self._workers))
         for worker in self._workers:
             if not worker.tasks and sum(bool(one.tasks) for one in self._workers) >= self._jobs:
                 return
-            while queue and len(worker.tasks) < ahead and self._give(worker, queue[0], scenarios):
-                queue.popleft()
+            while len(worker.tasks) < ahead and (number := queue.take()) is not None:
+                if not self._give(worker, number, scenarios):
+                    queue.put_back([number])
+                    break
 
     def _start(self, count: int) -> None:
         for _ in range(count):
             ours, theirs = fork_server.CONTEXT.Pipe()
             note = fork_server.CONTEXT.RawArray("c", NOTE_SIZE)
-            args = (theirs, note, self._projects, self._stdout_to_stderr, self._isolated)
+            args = (theirs, note, self._projects, self._stdout_to_stderr, self._isolated, self._source)
             process = fork_server.CONTEXT.Process(target=worker_main, args=args)
             process.start()
             theirs.close()  # so that the pipe ends with the worker
@@ -191,7 +236,7 @@ class WorkerPool:
 
     def _kill_if_too_late(self, worker: _Worker, scenario: Scenario) -> None:
         limit_s = self._projects.of(scenario.file).real_timeout + OVERTIME_S
-        if worker.ready and real.monotonic() - worker.since > limit_s:
+        if self.permits is None and worker.ready and real.monotonic() - worker.since > limit_s:
             worker.too_late = True
             worker.process.kill()
 

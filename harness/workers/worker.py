@@ -8,11 +8,14 @@ import sys
 from contextlib import ExitStack, redirect_stdout, suppress
 from multiprocessing.connection import Connection
 from pathlib import Path
-from typing import Any, Final, NamedTuple
+from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 from harness.scenario.model import Scenario
 from harness.settings import Projects
 from harness.workers.garbage import reduce_gc
+
+if TYPE_CHECKING:
+    from harness.recording.permits import PermitSource
 
 NOTE_SIZE: Final = 400
 """Bytes of the shared memory in which a worker describes its current activity. It outlives the worker."""
@@ -28,7 +31,12 @@ class Task(NamedTuple):
 
 
 def worker_main(
-    connection: Connection, note: Any, projects: Projects, stdout_to_stderr: bool, only_one: bool
+    connection: Connection,
+    note: Any,
+    projects: Projects,
+    stdout_to_stderr: bool,
+    only_one: bool,
+    source: PermitSource | None,
 ) -> None:
     """Run scenarios until the parent closes the connection, or after the first with `only_one`.
 
@@ -41,7 +49,9 @@ def worker_main(
         projects: the settings of the scenarios.
         stdout_to_stderr: redirect standard output to standard error.
         only_one: end after one scenario.
+        source: the permits for calls of real systems; None if they need none.
     """
+    from harness.recording.permits import permits_from
     from harness.report.results import record
     from harness.scenario.app_process import close_apps
     from harness.scenario.real_limit import progress
@@ -65,6 +75,7 @@ def worker_main(
         ExitStack() as at_end,
     ):
         at_end.callback(close_apps)
+        at_end.enter_context(permits_from(source))
         connection.send((-1, None))
         while True:
             task = Task(*connection.recv())

@@ -26,7 +26,7 @@ from typing import TYPE_CHECKING, Any, Final, TypeVar
 from harness.errors import HarnessError, WorldError
 from harness.graph.effects import Answer, Effect, LLMCall, LLMReply
 from harness.graph.trace import Trace
-from harness.interception.interceptor import Interceptor, Place
+from harness.interception.interceptor import Interceptor, Permit, Place
 from harness.interception.messages import PreparedReply, Request, Response, SendResult
 from harness.interception.model_calls import NotOnWire, current_model_call
 from harness.interception.patches import scripted_failure
@@ -337,6 +337,12 @@ class ToolRequests(Interceptor):
         self._trace.record_answer(reply.call, at, latency_s, reply.answer.value, error)
 
     # ------------------------------------------------------------ requests that are really sent
+
+    def permit(self, request: Request, *, patient: bool) -> Permit:
+        """See `Interceptor`."""
+        if self._upstream is None:
+            return super().permit(request, patient=patient)
+        return self._upstream.permit(request, patient=patient)
 
     def begin(self, request: Request) -> Place:
         """See `Interceptor`."""

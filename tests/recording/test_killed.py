@@ -89,7 +89,7 @@ def test_killed_while_a_model_thinks_the_finished_ones_replay_and_the_others_are
 ) -> None:
     at = NAMES[7]
     with held(tmp_path, at) as (project, reached):
-        process = project.start("harness", "record", ".")
+        process = project.start("harness", "record", ".", "-j", "1")
         assert reached.wait(60)
         process.kill()
         assert ended(process).code == -signal.SIGKILL
@@ -109,7 +109,7 @@ def test_killed_while_it_writes_each_cassette_is_the_old_one_or_the_new_one(tmp_
         assert project.record().code == 0
         project.parrot(*names, manner=manners[1])
         dies = project.write("dies.py", DIES)
-        assert project.run(dies, "record", ".", "--rewrite").code == -signal.SIGKILL
+        assert project.run(dies, "record", ".", "--rewrite", "-j", "1").code == -signal.SIGKILL
     passed = []
     for manner in manners:
         project.parrot(*names, manner=manner)
@@ -128,7 +128,9 @@ def test_an_interrupted_recording_reports_its_results_and_keeps_the_other_files(
         assert project.record().code == 0
     before = project.cassettes()
     with held(tmp_path, NAMES[3]) as (project, reached):
-        process = project.start(project.write("impatient.py", IMPATIENT), "record", ".", "--rewrite")
+        process = project.start(
+            project.write("impatient.py", IMPATIENT), "record", ".", "--rewrite", "-j", "1"
+        )
         assert reached.wait(60)
         process.send_signal(signal.SIGINT)
         done = ended(process)
@@ -200,7 +202,7 @@ def test_an_unwritable_cassette_is_an_error_of_its_scenario(
         with monkeypatch.context() as patch:
             if what == "no room":
                 patch.setattr(os, "open", full)
-            done = project.record()
+            done = project.record(".", "-j", "1")
     assert done.code == 3
     assert "Traceback" not in done.all
     assert "harness broke" not in done.all

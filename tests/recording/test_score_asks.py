@@ -59,7 +59,19 @@ def score(project: Project, monkeypatch: pytest.MonkeyPatch, server: Serving) ->
         typed: str = "",
         yes: tuple[str, ...] = ("--yes",),
     ) -> Result:
-        arguments = ["score", *paths, "--variants", "variants.yaml", "--report", "out", *options, *yes]
+        # One after the other, as the answers of the server come in an order.
+        arguments = [
+            "score",
+            *paths,
+            "--variants",
+            "variants.yaml",
+            "--report",
+            "out",
+            "-j",
+            "1",
+            *options,
+            *yes,
+        ]
         return CliRunner().invoke(cli, arguments, input=typed)
 
     return run

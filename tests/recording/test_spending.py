@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from contextlib import contextmanager
+
 import pytest
 
-from harness.budget import Budget
-from harness.recording.spending import Spending, count_spending
+from harness.budget import Budget, Expense
+from harness.recording.permits import Permits, permits_from
+from harness.recording.spending import Spending
 from harness.settings import RecordMode
 from tests.recording.project import Project
 
@@ -20,9 +24,16 @@ def price(model: str, sent: int, received: int) -> float | None:
     return (sent + received) / 1000 if model.startswith("gpt") else None
 
 
+@contextmanager
+def counted(project: Project, spending: Spending) -> Iterator[None]:
+    """Serve models, whose calls are counted and held to the budget."""
+    with project.serving(SERVED), Permits(spending) as source, permits_from(source):
+        yield
+
+
 def test_calls_that_are_asked_anew_are_counted_with_their_cost(project: Project) -> None:
-    scenario = project.scenario("weather", ASKS_ONCE)
-    with project.serving(SERVED), count_spending(Spending(price)) as spending:
+    scenario, spending = project.scenario("weather", ASKS_ONCE), Spending(price)
+    with counted(project, spending):
         project.record(scenario)
         assert (spending.calls, spending.input_tokens, spending.output_tokens) == (1, 1000, 10)
         assert spending.cost == pytest.approx(1.01)
@@ -32,8 +43,8 @@ def test_calls_that_are_asked_anew_are_counted_with_their_cost(project: Project)
 
 @pytest.mark.parametrize("budget", [Budget(calls=0), Budget(cost=0)])
 def test_no_call_is_begun_beyond_the_budget(project: Project, budget: Budget) -> None:
-    scenario = project.scenario("weather", ASKS_ONCE)
-    with project.serving(SERVED), count_spending(Spending(price, budget)) as spending:
+    scenario, spending = project.scenario("weather", ASKS_ONCE), Spending(price, budget)
+    with counted(project, spending):
         outcome = project.record(scenario)
     assert (outcome.observed.error or {})["code"] == "budget"
     assert (outcome.verdict, spending.calls, spending.refused) == ("error", 0, True)
@@ -41,9 +52,29 @@ def test_no_call_is_begun_beyond_the_budget(project: Project, budget: Budget) ->
 
 
 def test_a_model_without_a_price_cannot_be_held_to_a_budget_of_dollars(project: Project) -> None:
-    scenario = project.scenario("weather", ASKS_ONCE)
-    spending = Spending(lambda *_: None, Budget(cost=5))
-    with project.serving(SERVED), count_spending(spending):
+    scenario, spending = project.scenario("weather", ASKS_ONCE), Spending(lambda *_: None, Budget(cost=5))
+    with counted(project, spending):
         outcome = project.record(scenario)
     assert "is not known" in (outcome.observed.error or {})["message"]
     assert spending.calls == 0
+
+
+def test_a_call_waits_while_those_under_way_may_cost_the_rest_of_the_budget() -> None:
+    spending = Spending(price, Budget(cost=5))
+    assert not spending.waits("gpt")
+    assert spending.refusal("gpt") == ""
+    assert spending.waits("gpt")  # nobody knows what the first one costs
+    spending.add("gpt", (1500, 500))
+    assert spending.refusal("gpt") == ""
+    assert spending.waits("gpt")  # 2 spent, 2 expected, and 2 more would be above 5
+    spending.add("gpt", (500, 500))
+    assert not spending.waits("gpt")
+    assert spending.allows(Expense(1, 2))
+
+
+def test_a_call_that_its_provider_did_not_take_is_not_counted() -> None:
+    spending = Spending(price, Budget(calls=1))
+    assert spending.refusal("gpt") == ""
+    spending.take_back("gpt")
+    assert spending.refusal("gpt") == ""
+    assert "is spent" in spending.refusal("gpt")

@@ -8,10 +8,13 @@ from __future__ import annotations
 
 import inspect
 import json
+import os
 import re
 import ssl
+import sys
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import cache
 from typing import Any, Final
 
 from langchain_core.language_models import BaseChatModel
@@ -238,7 +241,7 @@ class Clients:
     def _http_client(self, address: Address, package: Any) -> Any:
         key = address.protocol, address.endpoint
         if key not in self._http:
-            client = _offline_http_client(package) if self._offline else package.DefaultAsyncHttpxClient()
+            client = _offline_http_client(package) if self._offline else _http_client(package)
             if address.endpoint:
                 client.event_hooks = {"request": [_sent_to(address)]}
             self._http[key] = client
@@ -292,6 +295,19 @@ def _sent_to(address: Address) -> Callable[[Any], Awaitable[None]]:
             request.url = type(request.url)(address.endpoint)
 
     return send_to
+
+
+def _http_client(package: Any) -> Any:
+    """Return the package's own HTTP client."""
+    http = sys.modules[package.DefaultAsyncHttpxClient.__mro__[1].__module__.partition(".")[0]]
+    files = tuple(os.environ.get(name) for name in ("SSL_CERT_FILE", "SSL_CERT_DIR"))
+    return package.DefaultAsyncHttpxClient(verify=_trusted_certificates(http.create_ssl_context, files))
+
+
+@cache
+def _trusted_certificates(create: Callable[[], ssl.SSLContext], _files: object) -> ssl.SSLContext:
+    """Return the certificates that the HTTP library trusts. To read them takes as long as ten runs of an agent."""
+    return create()
 
 
 def _offline_http_client(package: Any) -> Any:
