@@ -234,7 +234,7 @@ def path_text(path: Sequence[Any]) -> str:
 
 
 def _step(step: Any) -> str:
-    return f"({' | '.join(map(short_name, step))})" if isinstance(step, list) else short_name(step)
+    return f"[{', '.join(map(short_name, step))}]" if isinstance(step, list) else short_name(step)
 
 
 _CARET: Final = re.compile(r"(\s*)(\^~*)")
