@@ -72,7 +72,7 @@ def test_a_scenario_whose_expectations_hold_passes(suite: RunSuite) -> None:
     ("expect", "llm", "says"),
     [
         ("{state: {tries: 11}}", "[hello]", "*tries: expected 11, was 10*"),
-        ("{state: {tries: ten}}", "[hello]", "*tries: expected ten, was 10*"),
+        ("{state: {tries: ten}}", "[hello]", "*tries: expected 'ten', was 10*"),
         ("{path: [answer]}", "[hello]", "*expected*answer*"),
         ("{path: [answer, answer, close]}", "[hello]", "*step 2: expected answer, was close*"),
         ("{}", "[hello, again]", "*never used: llm: reply: 'again'*"),

@@ -123,7 +123,7 @@ def test_the_scenarios_that_changed_are_named_with_the_check_that_did_it(score: 
         "verdicts": ["failed", "passed"],
         "checks": [changed[0]["checks"][0]],
     }
-    assert changed[0]["checks"][0].startswith("output: expected {$icontains: please}, was Nine.")
+    assert changed[0]["checks"][0].startswith("output: expected {$icontains: 'please'}, was 'Nine.'")
     assert "0.000 → 1.000  a.scenario.yaml::ask[q0]  (failed → passed)" in result.output
 
 
