@@ -94,6 +94,7 @@ def failure_text(
     if why.is_error:
         blocks.append("\n".join(_error(outcome, detail)) + consequences)
     blocks += [_check(check, detail) + (consequences if check is why.cause else "") for check in why.checks]
+    blocks += [_check(check, detail) for check in outcome.too_late]
     return "\n\n".join([*blocks, "\n".join(_facts(outcome, detail, why, same, report))])
 
 

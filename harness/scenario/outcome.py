@@ -163,6 +163,7 @@ class RecordingResult:
 class Outcome:
     """One line of results.jsonl, with `wall` (real seconds) and fields that are only shown on the console.
 
+    too_late   the bounds of `latency.total` that were exceeded, which cause the penalty; they are no checks
     recording  the number of the recording that was replayed
     recorded   the result of recording so far, if the scenario is being recorded
     varies     real services were called, or faults were drawn: a repeat may behave differently
@@ -185,6 +186,7 @@ class Outcome:
     weight: float = 1.0
     latency_penalty: float = 0.0
     checks: list[CheckResult] = field(default_factory=list)
+    too_late: list[CheckResult] = field(default_factory=list)
     variant: str | None = None
     tags: list[str] = field(default_factory=list)
     repeat: int = 0

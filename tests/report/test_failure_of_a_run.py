@@ -122,3 +122,10 @@ def test_exception_before_a_successful_retry_is_shown(failure_of: Any, tmp_path:
     shown = failure_of(RETRYING, "handlers: {look: mine.look}, expect: {never: [look]}")
     assert "  raised OSError: busy  " in shown
     assert "mine.py:6 in look: raise OSError('busy')\n" in shown
+
+
+def test_an_exceeded_bound_of_the_whole_latency_shows_both_values_and_its_line(failure_of: Any) -> None:
+    slow = "human: {ada: [{reply: 'yes', latency: 3}]}"
+    shown = failure_of(asking("ada"), f"input: hi, {slow}, expect: {{latency: {{total: 2.5}}}}")
+    assert "\n  latency.total (score 0.98)\n    expected at most 2.5 s, was 3 s\n" in shown
+    assert "{latency: {total: 2.5}}" in shown
