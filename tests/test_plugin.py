@@ -1,6 +1,7 @@
 """The pytest plugin, run through pytest's command line in a project folder."""
 
 import json
+import re
 from collections.abc import Sequence
 from typing import Any, Protocol
 
@@ -249,6 +250,38 @@ def test_the_tb_option_sets_how_much_of_a_failure_is_shown(
     result = suite(scenario(expect="{path: [answer], state: {tries: 10}}"), options=[f"--tb={style}", "-rN"])
     assert shown.replace("state: ", "") in result.stdout.str()
     assert hidden not in result.stdout.str()
+
+
+@pytest.mark.parametrize(
+    ("variable", "option", "colours"),
+    [
+        ("FORCE_COLOR", "--color=auto", True),
+        ("NO_COLOR", "--color=auto", False),
+        ("COLUMNS", "--color=auto", False),
+        ("COLUMNS", "--color=yes", True),
+    ],
+)
+def test_failures_are_emphasised_where_pytest_has_colours_and_never_in_files(
+    suite: RunSuite,
+    pytester: pytest.Pytester,
+    monkeypatch: pytest.MonkeyPatch,
+    variable: str,
+    option: str,
+    colours: bool,
+) -> None:
+    for name in ("FORCE_COLOR", "NO_COLOR", "PY_COLORS"):
+        monkeypatch.delenv(name, raising=False)
+    monkeypatch.setenv("GITHUB_ACTIONS", "true")
+    monkeypatch.setenv(variable, "200")
+    result = suite(scenario(expect="{state: {tries: '1'}}"), options=[option, "--junitxml=pytest.xml"])
+    shown = result.stdout.str()
+    assert ("\x1b[1mit answers — score 0.00, failed\x1b[0m\n" in shown) is colours
+    assert ("expected \x1b[32m'1'\x1b[0m, was \x1b[1m\x1b[31m10\x1b[0m\n" in shown) is colours
+    assert [line for line in shown.splitlines() if line.startswith("::error ")]
+    assert not [line for line in shown.splitlines() if "::error" in line and "\x1b" in line]
+    written = [path for path in pytester.path.rglob("*") if path.suffix in {".md", ".xml", ".json", ".jsonl"}]
+    assert {path.name for path in written} >= {"pytest.xml", "junit.xml", "summary.md", "results.jsonl"}
+    assert not [path for path in written if re.search(r"\x1b|\\u001b|\[32m", path.read_text())]
 
 
 @pytest.mark.parametrize("way", ["toml", "ini", "environment"])

@@ -14,7 +14,7 @@ import pytest
 
 from harness.plugin.options import projects_of, record_mode, settings_of
 from harness.report.junit import measured, properties
-from harness.source.display import escape_commands
+from harness.source.display import CommandEscaper, in_actions
 from harness.workers.garbage import reduce_gc, reduced_gc
 
 if TYPE_CHECKING:
@@ -99,12 +99,14 @@ class FailureText:
         """Write the text to pytest's terminal."""
         if self.hidden:
             return
-        from harness.report.formatting import wrapped
+        from harness.report.emphasis import emphasised
 
         isatty = getattr(getattr(out, "_file", None), "isatty", None)
         width = out.fullwidth if isatty is not None and isatty() else None
-        for line in wrapped(self.text, width).split("\n"):
-            out.line(escape_commands(line))
+        escaped = CommandEscaper(in_actions())
+        for parts in emphasised(self.text, width):
+            for part, style in (*parts, ("\n", "")):
+                out.write(escaped(part), **dict.fromkeys(style.split(), True))
 
     def __str__(self) -> str:
         return self.text

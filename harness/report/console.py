@@ -18,8 +18,9 @@ from typing import IO, TYPE_CHECKING, Any, Final
 import click
 
 from harness.report.cause import fault
+from harness.report.emphasis import emphasised
 from harness.report.failure import Detail, failed_checks, failure_text, lost_checks, title
-from harness.report.formatting import keep_end, seconds, wrapped
+from harness.report.formatting import keep_end, seconds
 from harness.report.repeats import NOT_PASSED
 from harness.report.summary import GROUPS
 from harness.report.summary_text import counts, figures, group_table, notes, suite_table
@@ -351,8 +352,8 @@ class RunReporter:
         for failure, same in self._failures.values():
             self._console.print(Rule(style="dim"))
             text = failure_text(failure, self._detail, same, self._report)
-            text = wrapped(text, terminal_width(self._console))
-            self._console.print(Text(text), soft_wrap=True)
+            for parts in emphasised(text, terminal_width(self._console)):
+                self._console.print(Text.assemble(*parts), soft_wrap=True)
         shown = sum(1 + len(same) for _, same in self._failures.values())
         if self._failures:
             self._console.print(Rule(style="dim"))

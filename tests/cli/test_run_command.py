@@ -51,6 +51,22 @@ def test_a_failure_is_shown_with_the_line_of_its_expectation(invoke: Invoke, sui
     assert "results: reports/latest" in told.replace("\\", "/")
 
 
+@pytest.mark.parametrize("env", [{"FORCE_COLOR": "1"}, {"FORCE_COLOR": "1", "NO_COLOR": "1"}, {}])
+def test_a_failure_is_emphasised_where_colours_are_wanted_and_never_in_files(
+    harness: RunCommand, suite: WriteSuite, env: dict[str, str]
+) -> None:
+    suite(FAILS)
+    told = harness("run", ".", GITHUB_ACTIONS="true", **env).stdout
+    emphasised = "count: expected \x1b[32m2\x1b[0m, was \x1b[1;31m1\x1b[0m\n"
+    assert (emphasised in told) is (env == {"FORCE_COLOR": "1"})
+    assert ("\x1b" in told) is (env == {"FORCE_COLOR": "1"})
+    assert not [line for line in told.splitlines() if "::error" in line and "\x1b" in line]
+    for name in ("summary.md", "summary.json", "junit.xml", "results.jsonl"):
+        written = Path("reports/latest", name).read_text(encoding="utf-8")
+        assert "\x1b" not in written
+        assert "u001b" not in written
+
+
 def test_an_invalid_file_does_not_stop_others_and_exits_with_2(
     invoke: Invoke, suite: WriteSuite, write: WriteFile
 ) -> None:

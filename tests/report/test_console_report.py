@@ -128,6 +128,16 @@ def test_terminal_lines_wrap_between_words_and_names_keep_their_end(
     assert words.count("another") == 20
 
 
+def test_failures_are_emphasised_on_a_terminal_with_colours(
+    outcome: MakeOutcome, failed_check: MakeCheck
+) -> None:
+    check = failed_check("state", "expected 'a', was 'b'")
+    console = _console(force_terminal=True, color_system="standard", _environ={"TERM": "xterm"})
+    shown = _report(console, [outcome("failed", checks=[check])])
+    assert "\x1b[1ma double charge — score 0.00, failed\x1b[0m" in shown
+    assert "    expected \x1b[32m'a'\x1b[0m, was \x1b[1;31m'b'\x1b[0m" in shown
+
+
 def test_no_escape_sequences_without_colours(outcome: MakeOutcome, monkeypatch: pytest.MonkeyPatch) -> None:
     class Terminal(io.StringIO):
         def isatty(self) -> bool:
