@@ -223,6 +223,7 @@ def run_selection(
     to_stderr: bool = False,
     scored: bool = False,
     schedule: Schedule | None = None,
+    command: str = "harness run",
 ) -> Session:
     """Run the selected scenarios and print progress and results.
 
@@ -231,6 +232,7 @@ def run_selection(
     to_stderr  print everything but the lines of results on standard error
     scored     print progress only; the caller prints the results
     schedule   the order in which scenarios run, and which are left out
+    command    the command that runs them, for the commands that run them again
 
     Raises:
         FormatError: results cannot be written, or two scenarios would write one cassette.
@@ -262,7 +264,11 @@ def run_selection(
             open_files.enter_context(redirect_stdout(sys.stderr))
         console = open_console(sys.stderr if to_stderr else sys.stdout)
         reporter = (ProgressReporter if scored else RunReporter)(
-            console, coverage=verbose, detail="full" if debug else "normal", report=settings.report
+            console,
+            coverage=verbose,
+            detail="full" if debug else "normal",
+            report=settings.report,
+            command=command,
         )
         results = ResultsWriter(
             settings.report,

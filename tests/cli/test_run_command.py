@@ -48,6 +48,7 @@ def test_a_failure_is_shown_with_the_line_of_its_expectation(invoke: Invoke, sui
     told = invoke("run", ".").output
     assert "a.scenario.yaml:4:" in told
     assert "count" in told
+    assert "  rerun  harness run 'a.scenario.yaml::counts to two'  # seed 0\n" in told
     assert "results: reports/latest" in told.replace("\\", "/")
 
 

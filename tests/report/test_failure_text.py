@@ -53,6 +53,22 @@ def test_failure_shows_checks_locations_path_and_rerun_command(
     )
 
 
+@pytest.mark.parametrize(
+    ("command", "code", "shown"),
+    [
+        ("pytest", None, "pytest 'triage.scenario.yaml::a double charge'"),
+        ("harness run --live", None, "harness run --live 'triage.scenario.yaml::a double charge'"),
+        ("harness record", "key-missing", "harness record 'triage.scenario.yaml::a double charge'"),
+        ("pytest", "cassette-missing", "harness record 'triage.scenario.yaml::a double charge'"),
+    ],
+)
+def test_the_command_that_runs_it_again_is_the_one_that_ran_it_or_that_records(
+    outcome: MakeOutcome, command: str, code: str | None, shown: str
+) -> None:
+    failed = outcome("error", error={"type": "Missing", "code": code, "message": "missing"})
+    assert f"\n  rerun  {shown}  # seed 0" in failure_text(failed, command=command)
+
+
 def test_check_without_a_message_shows_the_difference(outcome: MakeOutcome, failed_check: MakeCheck) -> None:
     check = failed_check("state", "", expected={"intent": "billing"}, actual={"intent": "refund"})
     assert "    intent: expected 'billing', was 'refund'\n" in failure_text(outcome("failed", checks=[check]))
