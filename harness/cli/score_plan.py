@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import json
 import shlex
+import sys
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from pathlib import Path
@@ -21,6 +22,7 @@ from harness.cli.output import deliver_json, stdout_to_stderr
 from harness.cli.session import Session
 from harness.errors import FormatError
 from harness.recording.spending import Spending
+from harness.report.console import open_console, terminal_width
 from harness.report.encoding import replace as replace_file
 from harness.report.failure import rerun_text
 from harness.report.formatting import cost, plural
@@ -164,7 +166,8 @@ def conclude(
     text = json.dumps(score_json(score), indent=2, ensure_ascii=False, allow_nan=False)
     replace_file(folder / SCORE, f"{text}\n".encode())
     write_page(folder)
-    for line in table(score):
+    width = terminal_width(open_console(sys.stderr if to_stderr else sys.stdout))
+    for line in table(score, width):
         click.echo(line, err=to_stderr)
     if json_ is not None:
         deliver_json(text, json_)

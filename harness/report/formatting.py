@@ -310,6 +310,16 @@ def keep_end(name: str, width: int) -> str:
     return "…" + tail[at:]
 
 
+def keep_ends(name: str, width: int) -> str:
+    """Return the beginning and the end of a name that is longer than `width`.
+
+    >>> keep_ends("terse-and-cheap", 9)
+    'ters…heap'
+    """
+    end = (width - 1) // 2
+    return name if len(name) <= width else f"{name[: width - 1 - end]}…{name[len(name) - end :]}"
+
+
 class Figure(NamedTuple):
     """A figure of a run.
 
