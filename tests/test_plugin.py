@@ -180,6 +180,25 @@ def test_an_invalid_file_is_one_error_with_all_its_problems_and_the_others_run(
     assert "Traceback" not in result.stdout.str()
 
 
+@pytest.mark.parametrize("options", [[], forked.workers(2)], ids=["alone", "with workers"])
+def test_the_scenarios_of_an_invalid_file_count_as_errors(
+    suite: RunSuite, pytester: pytest.Pytester, options: list[str]
+) -> None:
+    (pytester.path / "bad.scenario.yaml").write_text(
+        "harness: 1\nmanifest: x\nscenarios: [{name: a, inptu: b}, {name: b}]\n"
+    )
+    result = suite(scenario(), options=["--continue-on-collection-errors", *options])
+    result.assert_outcomes(passed=1, errors=1)
+    result.stdout.fnmatch_lines(
+        ["1 passed · 2 errors   (3 runs of 3 scenarios)", "not whole  bad.scenario.yaml *"]
+    )
+    assert sorted(line["id"] for line in results(pytester)) == [
+        "bad.scenario.yaml::a",
+        "bad.scenario.yaml::b",
+        "desk.scenario.yaml::it answers",
+    ]
+
+
 def test_a_report_has_a_line_per_result_and_a_summary(suite: RunSuite, pytester: pytest.Pytester) -> None:
     result = suite(scenario("a"), scenario("b", expect="{output: bye}"), options=["--harness-report=out"])
     assert [line["scenario"] for line in results(pytester, "out")] == ["a", "b"]
@@ -187,7 +206,7 @@ def test_a_report_has_a_line_per_result_and_a_summary(suite: RunSuite, pytester:
     assert summary["total"]["pass_rate"] == 0.5
     assert "desk.scenario.yaml::b" in (pytester.path / "out/summary.md").read_text()
     result.stdout.fnmatch_lines(
-        ["*1 passed*1 failed*", "*pass rate*50*", "*fitness*", "*p50*p95*", "results: *out"]
+        ["*1 passed*1 failed*", "*pass rate*50*", "*fitness*", "*real time*", "results: *out"]
     )
 
 

@@ -8,7 +8,7 @@ from collections.abc import Generator, Mapping, Sequence
 from contextlib import ExitStack, closing, nullcontext, redirect_stdout, suppress
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import IO, TYPE_CHECKING, Any
+from typing import IO, TYPE_CHECKING
 
 import click
 
@@ -22,12 +22,12 @@ from harness.report.formatting import plural
 from harness.report.repeats import NOT_PASSED
 from harness.report.results import Record, ResultsWriter, history_writer, record
 from harness.report.summary_text import recorded_lines, report_paths
+from harness.report.unread import unread_outcomes
 from harness.scenario.cassette import check_cassettes
 from harness.scenario.model import Scenario
-from harness.scenario.outcome import Observation, Outcome, RecordingResult
+from harness.scenario.outcome import Outcome, RecordingResult
 from harness.settings import Projects, RecordMode
 from harness.source.display import escape_json_commands, in_actions
-from harness.source.document import shown_path
 from harness.time.real import real
 from harness.workers.result import ScenarioResult
 
@@ -86,7 +86,8 @@ class Session:
         """
         with self.results:
             for file, error in selection.refused.items():
-                self._write(record(refused_file(file, error)), place=-1)
+                for outcome in unread_outcomes(file, error, selection.names.get(file, ())):
+                    self._write(record(outcome), place=-1)
             if not self.quiet:
                 self.reporter.start(selection.runs)
             try:
@@ -189,25 +190,6 @@ class Session:
         if self.interrupted or "error" in self.verdicts:
             return exit_code.NOT_JUDGED
         return exit_code.FAILED if "failed" in self.verdicts else exit_code.OK
-
-
-def refused_file(file: Path, error: FormatError) -> Outcome:
-    """Return the outcome by which results list a file that cannot be used."""
-    first = error.problems[0]
-    where = str(first.span) if first.span else None
-    named = {"type": type(error).__name__, "code": error.code, "message": str(error)}
-    shown: dict[str, Any] = {**named, "node": None, "where": where}
-    return Outcome(
-        suite=shown_path(file),
-        scenario="(file)",
-        manifest="",
-        dialect="",
-        agent="",
-        observed=Observation(status="invalid", error=shown),
-        verdict="error",
-        score=0.0,
-        span=first.span,
-    )
 
 
 def run_selection(

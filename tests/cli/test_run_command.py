@@ -80,13 +80,21 @@ def test_an_invalid_file_does_not_stop_others_and_exits_with_2(
     assert "1 passed" in result.stdout
     written = {line["id"]: line for line in lines(Path("reports/latest/results.jsonl").read_text())}
     assert written["a.scenario.yaml::counts to one"]["verdict"] == "passed"
-    broken = written["b.scenario.yaml::(file)"]
+    broken = written["b.scenario.yaml::x"]
     assert (broken["verdict"], broken["status"], broken["error"]["type"]) == (
         "error",
         "invalid",
         "FormatError",
     )
     assert broken["error"]["where"] == "b.scenario.yaml:4:15"
+
+
+def test_all_scenarios_of_an_invalid_file_count(invoke: Invoke, suite: WriteSuite, write: WriteFile) -> None:
+    suite(PASSES)
+    write("b.scenario.yaml", BROKEN + "  - {name: y}\n  - {name: z}\n")
+    write("c.scenario.yaml", "harness: [")
+    assert "1 passed · 4 errors   (5 runs of 5 scenarios)" in invoke("run", ".").stdout
+    assert "0 passed · 1 error   (1 run of 1 scenario)" in invoke("run", "b.scenario.yaml::y").stdout
 
 
 PRINTS = """
