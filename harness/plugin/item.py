@@ -62,7 +62,6 @@ def _uncaptured(config: pytest.Config) -> Iterator[None]:
 
 FAILURE: Final = "harness_failure"
 """The attribute of a report that holds a `FailureText` as JSON."""
-_MOST_NAMES: Final = 30
 
 
 @dataclass(frozen=True)
@@ -138,11 +137,10 @@ def merge_same_faults(reports: Sequence[Any], trace_command: Callable[[str, str]
                 report.longrepr = replace(text, text=f"{text.text}\n{line}")
     for first, *others in by_fault.values():
         if others:
-            names = [f"    {report.nodeid}" for report in others[:_MOST_NAMES]]
-            if len(others) > _MOST_NAMES:
-                names.append(f"    … and {len(others) - _MOST_NAMES} more")
-            more = [f"  the same in {len(others)} more:", *names]
-            first.longrepr = replace(first.longrepr, text="\n".join([first.longrepr.text, "", *more]))
+            from harness.report.failure import with_same
+
+            text = with_same(first.longrepr.text, [report.nodeid for report in others])
+            first.longrepr = replace(first.longrepr, text=text)
     return kept
 
 

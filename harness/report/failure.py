@@ -103,7 +103,8 @@ def failure_text(
         blocks.append("\n".join(_error(outcome, detail)) + consequences)
     blocks += [_check(check, detail) + (consequences if check is why.cause else "") for check in why.checks]
     blocks += [_check(check, detail) for check in outcome.too_late]
-    return "\n\n".join([*blocks, "\n".join(_facts(outcome, detail, why, same, report, command))])
+    facts = "\n".join(_facts(outcome, detail, why, report, command))
+    return with_same("\n\n".join([*blocks, facts]), same)
 
 
 def failed_checks(outcome: Outcome) -> str:
@@ -220,7 +221,7 @@ def _location(where: str) -> str:
 
 
 def _facts(
-    outcome: Outcome, detail: Detail, why: Reasons, same: Sequence[str], report: Path | None, command: str
+    outcome: Outcome, detail: Detail, why: Reasons, report: Path | None, command: str
 ) -> Iterator[str]:
     observed = outcome.observed
     facts: list[tuple[str, str]] = []
@@ -237,21 +238,27 @@ def _facts(
         shown = [str(error.get("message")) for error in (observed.error, *observed.raised) if error]
         facts += _last_items("why", observed.causes, _warning)
         facts += _last_items("calls", observed.calls, partial(_call, shown=shown))
-    facts += _same_failures(same)
     if (observed.error or {}).get("code") == CassetteMissing.code:
         command = "harness record"
     rerun = rerun_text(outcome.id, outcome.seed, outcome.repeat, outcome.variant, command)
     facts.append(("rerun", rerun))
     if report is not None and (command := trace_command(outcome)):
         facts.append(("trace", command + report_argument(Path(outcome.suite), report)))
-    return (f"  {label:<6} {text}".rstrip() for label, text in facts)
+    return map(_fact, facts)
 
 
-def _same_failures(ids: Sequence[str]) -> Iterator[tuple[str, str]]:
-    for i, name in enumerate(ids[:_MAX_SCENARIOS]):
-        yield "" if i else "same", printable(name)
-    if len(ids) > _MAX_SCENARIOS:
-        yield "", f"… and {len(ids) - _MAX_SCENARIOS} more"
+def _fact(fact: tuple[str, str]) -> str:
+    label, text = fact
+    return f"  {label:<6} {text}".rstrip()
+
+
+def with_same(text: str, ids: Sequence[str]) -> str:
+    """Insert the ids of other scenarios that failed for the same reason into a `failure_text`."""
+    names = [printable(name) for name in ids[:_MAX_SCENARIOS]]
+    names += [f"… and {len(ids) - _MAX_SCENARIOS} more"] if len(ids) > _MAX_SCENARIOS else []
+    before, rerun, after = text.rpartition("\n  rerun ")
+    same = [_fact(("" if i else "same", name)) for i, name in enumerate(names)]
+    return "\n".join([before, *same]) + rerun + after
 
 
 def _last_items(label: str, items: Sequence[Any], shown: Callable[[Any], str]) -> Iterator[tuple[str, str]]:

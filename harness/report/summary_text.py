@@ -70,7 +70,7 @@ def _not_passed(same: Sequence[Mapping[str, Any]]) -> str:
     others = f"  and {plural(len(names) - 1, 'more scenario')}" if len(names) > 1 else ""
     run = f"  in {printable(entry['run'])}" if "run" in entry and len(same) == 1 else ""
     name = _name({**entry, "repeat": 0} if times else entry)
-    return f"{entry['verdict']}  {name}{times}{others}{run}: {cause or 'could not be judged'}"
+    return f"{entry['verdict']}  {name}{times}{others}{run}  {cause or 'could not be judged'}"
 
 
 def counts(total: Mapping[str, Any]) -> tuple[list[tuple[str, str]], str]:
