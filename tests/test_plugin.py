@@ -244,7 +244,9 @@ def test_an_error_that_many_scenarios_share_is_shown_once(
     result = suite(*(scenario(name, more=broken) for name in names), options=options)
     shown = result.stdout.str()
     assert shown.count("did you mean 'close'?") == 1
-    others = "  same   desk.scenario.yaml::s1\n         desk.scenario.yaml::s2\n         desk.scenario.yaml::s3\n"
+    others = (
+        "  same   desk.scenario.yaml::s1\n         desk.scenario.yaml::s2\n         desk.scenario.yaml::s3\n"
+    )
     assert f"{others}  rerun  pytest desk.scenario.yaml::s0" in shown
     result.assert_outcomes(failed=4)
     assert len([line for line in result.outlines if line.startswith("FAILED")]) == 4
