@@ -50,7 +50,7 @@ class Observation:
     usage       {llm_calls, input_tokens, output_tokens, cost, by_model, by_node}, see `harness.graph.observe.usage`
     calls       [{kind, name, node, args, ok, latency}] in order; `reason`, `refused` if the call failed
     routes      [[from, to], …] transitions taken, in order (`__start__` and `__end__` included)
-    unused      one text for each left-over stub, with its location
+    unused      one text for each stub with uses left, with its location
     grades      (grade, reason) of judges, by their index as text; `ungraded`: the reason why one gave no grade
     custom_verdicts  the verdicts of custom checks, by index
     """
