@@ -1,6 +1,7 @@
 """The pytest plugin, run through pytest's command line in a project folder."""
 
 import json
+import re
 from collections.abc import Sequence
 from typing import Any, Protocol
 
@@ -72,7 +73,7 @@ def test_a_scenario_whose_expectations_hold_passes(suite: RunSuite) -> None:
     ("expect", "llm", "says"),
     [
         ("{state: {tries: 11}}", "[hello]", "*tries: expected 11, was 10*"),
-        ("{state: {tries: ten}}", "[hello]", "*tries: expected ten, was 10*"),
+        ("{state: {tries: ten}}", "[hello]", "*tries: expected 'ten', was 10*"),
         ("{path: [answer]}", "[hello]", "*expected*answer*"),
         ("{path: [answer, answer, close]}", "[hello]", "*step 2: expected answer, was close*"),
         ("{}", "[hello, again]", "*never used: llm: reply: 'again'*"),
@@ -179,6 +180,25 @@ def test_an_invalid_file_is_one_error_with_all_its_problems_and_the_others_run(
     assert "Traceback" not in result.stdout.str()
 
 
+@pytest.mark.parametrize("options", [[], forked.workers(2)], ids=["alone", "with workers"])
+def test_the_scenarios_of_an_invalid_file_count_as_errors(
+    suite: RunSuite, pytester: pytest.Pytester, options: list[str]
+) -> None:
+    (pytester.path / "bad.scenario.yaml").write_text(
+        "harness: 1\nmanifest: x\nscenarios: [{name: a, inptu: b}, {name: b}]\n"
+    )
+    result = suite(scenario(), options=["--continue-on-collection-errors", *options])
+    result.assert_outcomes(passed=1, errors=1)
+    result.stdout.fnmatch_lines(
+        ["1 passed · 2 errors   (3 runs of 3 scenarios)", "not whole  bad.scenario.yaml *"]
+    )
+    assert sorted(line["id"] for line in results(pytester)) == [
+        "bad.scenario.yaml::a",
+        "bad.scenario.yaml::b",
+        "desk.scenario.yaml::it answers",
+    ]
+
+
 def test_a_report_has_a_line_per_result_and_a_summary(suite: RunSuite, pytester: pytest.Pytester) -> None:
     result = suite(scenario("a"), scenario("b", expect="{output: bye}"), options=["--harness-report=out"])
     assert [line["scenario"] for line in results(pytester, "out")] == ["a", "b"]
@@ -186,7 +206,7 @@ def test_a_report_has_a_line_per_result_and_a_summary(suite: RunSuite, pytester:
     assert summary["total"]["pass_rate"] == 0.5
     assert "desk.scenario.yaml::b" in (pytester.path / "out/summary.md").read_text()
     result.stdout.fnmatch_lines(
-        ["*1 passed*1 failed*", "*pass rate*50*", "*fitness*", "*p50*p95*", "results: *out"]
+        ["*1 passed*1 failed*", "*pass rate*50*", "*fitness*", "*real time*", "results: *out"]
     )
 
 
@@ -224,7 +244,10 @@ def test_an_error_that_many_scenarios_share_is_shown_once(
     result = suite(*(scenario(name, more=broken) for name in names), options=options)
     shown = result.stdout.str()
     assert shown.count("did you mean 'close'?") == 1
-    assert "the same in 3 more:" in shown
+    others = (
+        "  same   desk.scenario.yaml::s1\n         desk.scenario.yaml::s2\n         desk.scenario.yaml::s3\n"
+    )
+    assert f"{others}  rerun  pytest desk.scenario.yaml::s0" in shown
     result.assert_outcomes(failed=4)
     assert len([line for line in result.outlines if line.startswith("FAILED")]) == 4
     assert (pytester.path / "junit.xml").read_text().count("did you mean") == 4
@@ -249,6 +272,38 @@ def test_the_tb_option_sets_how_much_of_a_failure_is_shown(
     result = suite(scenario(expect="{path: [answer], state: {tries: 10}}"), options=[f"--tb={style}", "-rN"])
     assert shown.replace("state: ", "") in result.stdout.str()
     assert hidden not in result.stdout.str()
+
+
+@pytest.mark.parametrize(
+    ("variable", "option", "colours"),
+    [
+        ("FORCE_COLOR", "--color=auto", True),
+        ("NO_COLOR", "--color=auto", False),
+        ("COLUMNS", "--color=auto", False),
+        ("COLUMNS", "--color=yes", True),
+    ],
+)
+def test_failures_are_emphasised_where_pytest_has_colours_and_never_in_files(
+    suite: RunSuite,
+    pytester: pytest.Pytester,
+    monkeypatch: pytest.MonkeyPatch,
+    variable: str,
+    option: str,
+    colours: bool,
+) -> None:
+    for name in ("FORCE_COLOR", "NO_COLOR", "PY_COLORS"):
+        monkeypatch.delenv(name, raising=False)
+    monkeypatch.setenv("GITHUB_ACTIONS", "true")
+    monkeypatch.setenv(variable, "200")
+    result = suite(scenario(expect="{state: {tries: '1'}}"), options=[option, "--junitxml=pytest.xml"])
+    shown = result.stdout.str()
+    assert ("\x1b[1mit answers — score 0.00, failed\x1b[0m\n" in shown) is colours
+    assert ("expected \x1b[32m'1'\x1b[0m, was \x1b[1m\x1b[31m10\x1b[0m\n" in shown) is colours
+    assert [line for line in shown.splitlines() if line.startswith("::error ")]
+    assert not [line for line in shown.splitlines() if "::error" in line and "\x1b" in line]
+    written = [path for path in pytester.path.rglob("*") if path.suffix in {".md", ".xml", ".json", ".jsonl"}]
+    assert {path.name for path in written} >= {"pytest.xml", "junit.xml", "summary.md", "results.jsonl"}
+    assert not [path for path in written if re.search(r"\x1b|\\u001b|\[32m", path.read_text())]
 
 
 @pytest.mark.parametrize("way", ["toml", "ini", "environment"])

@@ -133,7 +133,7 @@ class Answers:
 
     stopped  the reason why no further rows were asked for: a call cannot be answered
     cut      remarks on material that was shortened
-    unused   stubs that were not used
+    unused   a text for each stub with uses left
     """
 
     graded: list[GradedRow] = field(default_factory=list)

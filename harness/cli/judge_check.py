@@ -161,7 +161,7 @@ def _recording_command(file: Path, options: Mapping[str, Any]) -> str:
 def _show(figures: Figures, answers: Answers, secrets: Secrets, json_: str | None) -> None:
     from harness.calibration.text import lines
 
-    for text in (*answers.cut, *(f"never used: {stub}" for stub in answers.unused)):
+    for text in (*answers.cut, *answers.unused):
         click.echo(f"warning: {secrets.text(text)}", err=True)
     for line in lines(figures):
         click.echo(secrets.text(line), err=json_ == "-")

@@ -80,9 +80,10 @@ def command(
 
     if rewrite and record_mode not in (None, "rewrite"):
         raise click.UsageError("--rewrite and --record-mode are mutually exclusive")
+    mode = RecordMode("rewrite" if rewrite else record_mode or "new_episodes")
     projects = Projects(
         chosen={"report": str(report)} if report else None,
-        record_mode=RecordMode("rewrite" if rewrite else record_mode or "new_episodes"),
+        record_mode=mode,
         record_in_ci=True,
         given_env=env,
     )
@@ -101,5 +102,12 @@ def command(
         left = len(selection.scenarios) - len(kept)
         click.echo(f"{plural(left, 'scenario')} without a cassette left out", err=True)
     selection = replace(selection, scenarios=kept)
-    workers = worker_pool(jobs, projects, selection)
-    return run_selection(selection, projects, workers=workers, exit_first=exit_first, quiet=quiet).code
+    again = "harness record" + (f" --record-mode {mode.value}" if mode is not RecordMode.NEW_EPISODES else "")
+    return run_selection(
+        selection,
+        projects,
+        workers=worker_pool(jobs, projects, selection),
+        exit_first=exit_first,
+        quiet=quiet,
+        command=again,
+    ).code

@@ -162,6 +162,8 @@ def command(
     if live and record_mode != "none":
         raise click.UsageError("--live and --record-mode are mutually exclusive")
     mode = RecordMode.LIVE if live else RecordMode(record_mode)
+    again = "harness run --live" if live else "harness run"
+    again += "" if record_mode == "none" else f" --record-mode {record_mode}"
     if watch and (lines is not None or fitness is not None or last_failed or mode is not RecordMode.NONE):
         raise click.UsageError(
             "--watch cannot be combined with --json, --fail-under, --last-failed, --live or --record-mode"
@@ -183,6 +185,7 @@ def command(
         quiet=quiet,
         verbose=verbose,
         debug=debug or ctx.find_root().params.get("debug", False),
+        command=again,
     )
 
     print_problems(misnamed(path for path in map(Path, paths) if path.is_dir()))

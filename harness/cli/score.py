@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 from collections.abc import Container
 from dataclasses import replace
 from pathlib import Path
@@ -146,7 +147,9 @@ def command(
         )
     if not finished.interrupted and not schedule.over_budget:
         resume_state.end()
-    return conclude(finished, schedule, variants, projects, json_=json_, require=require)
+    again = f"harness score --variants {shlex.quote(str(file))}"
+    again += "" if record_mode == "none" else f" --record-mode {record_mode}"
+    return conclude(finished, schedule, variants, projects, json_=json_, require=require, command=again)
 
 
 def _applicable(

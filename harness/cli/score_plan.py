@@ -7,6 +7,8 @@
 from __future__ import annotations
 
 import json
+import shlex
+import sys
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from pathlib import Path
@@ -20,7 +22,9 @@ from harness.cli.output import deliver_json, stdout_to_stderr
 from harness.cli.session import Session
 from harness.errors import FormatError
 from harness.recording.spending import Spending
+from harness.report.console import open_console, terminal_width
 from harness.report.encoding import replace as replace_file
+from harness.report.failure import rerun_text
 from harness.report.formatting import cost, plural
 from harness.report.html.page import write_page
 from harness.report.reading import RESULTS, SCORE, read_lines
@@ -136,10 +140,11 @@ def conclude(
     *,
     json_: str | None,
     require: str | None,
+    command: str,
 ) -> int:
     """Write and print the score of a run that has ended, and return the exit code.
 
-    `json_` is another file for the score.
+    `json_` is another file for the score, `command` the command that scores.
 
     Raises:
         FormatError: a file cannot be written.
@@ -161,7 +166,8 @@ def conclude(
     text = json.dumps(score_json(score), indent=2, ensure_ascii=False, allow_nan=False)
     replace_file(folder / SCORE, f"{text}\n".encode())
     write_page(folder)
-    for line in table(score):
+    width = terminal_width(open_console(sys.stderr if to_stderr else sys.stdout))
+    for line in table(score, width):
         click.echo(line, err=to_stderr)
     if json_ is not None:
         deliver_json(text, json_)
@@ -171,7 +177,7 @@ def conclude(
         _print_left_out(schedule, {each.name: each.runs for each in score.variants})
         return exit_code.NOT_JUDGED
     if finished.code == exit_code.NOT_JUDGED:
-        _print_not_judged(folder)
+        _print_not_judged(folder, command)
         return finished.code
     if require is not None and not score.is_best(require):
         click.echo(f"'{require}' is not better than all others", err=True)
@@ -191,20 +197,30 @@ def _print_refusals(finished: Session, variants: Sequence[Variant]) -> None:
         click.echo(place, err=True)
 
 
-def _print_not_judged(folder: Path) -> None:
-    causes: dict[str, list[str]] = {}
+def _print_not_judged(folder: Path, command: str) -> None:
+    causes: dict[str, list[Any]] = {}
 
     def note(line: Any) -> None:
         if line["verdict"] == "error":
             message = str((line["error"] or {}).get("message") or "a check could not be evaluated")
-            causes.setdefault(message, []).append(f"{line['id']} as {line['variant']}")
+            causes.setdefault(message, []).append(line)
 
     read_run(folder, [note])
     click.echo("some runs could not be judged: see the results", err=True)
     for message, runs in list(causes.items())[:_MAX_REFUSALS]:
         text = "\n".join(message.splitlines()[:_MAX_LINES])
-        where = f"{plural(len(runs), 'run')}, such as {runs[0]}" if len(runs) > 1 else runs[0]
-        click.echo(printable(f"error: {text}\n    in {where}", keep_newlines=True), err=True)
+        first = runs[0]
+        where = f"{plural(len(runs), 'run')}, such as " if len(runs) > 1 else ""
+        where += f"{first['id']} as {first['variant']}"
+        again = rerun_text(
+            first["id"],
+            first["seed"],
+            first["repeat"],
+            None,
+            f"{command} --variant {shlex.quote(first['variant'])}",
+        )
+        told = f"error: {text}\n    in {where}\n    rerun  {again}"
+        click.echo(printable(told, keep_newlines=True), err=True)
 
 
 def _print_left_out(schedule: Schedule, made: dict[str, int]) -> None:

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import os
 import re
-from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Final, NamedTuple
 
@@ -140,6 +140,7 @@ class Selection:
     part      the options that left scenarios of these files out, as text; "" if none is left out
     reasons   why each scenario runs, if `--changed` was given
     left_out  the manifests of scenarios that are left out
+    names     the scenarios of each file that were asked for; none stands for all
     """
 
     scenarios: tuple[Scenario, ...]
@@ -148,6 +149,7 @@ class Selection:
     part: str = ""
     reasons: tuple[str, ...] = ()
     left_out: tuple[Path, ...] = ()
+    names: Mapping[Path, Collection[str]] = field(default_factory=dict)
 
     @property
     def runs(self) -> int:
@@ -225,7 +227,7 @@ def select(
         left_out = {each.manifests[0]: None for each in loaded if id(each) not in remaining}
         part = f"{len(kept)} of {plural(len(loaded), 'scenario')} selected ({', '.join(selectors)})"
     because = tuple(reasons[id(each)] for each in kept) if reasons else ()
-    return Selection(tuple(kept), refused, tuple(requested), part, because, tuple(left_out))
+    return Selection(tuple(kept), refused, tuple(requested), part, because, tuple(left_out), requested)
 
 
 def _shard(scenarios: Sequence[Scenario], shard: Shard, projects: Projects) -> list[Scenario]:

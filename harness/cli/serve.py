@@ -79,10 +79,10 @@ def _serve_stdio(responder: StubResponder, name: str) -> None:
 
 def _of_server(responder: StubResponder, name: str) -> list[str]:
     """Return the unused stubs of this MCP server; clients could not reach the others."""
-    return [text for text in responder.unused() if text.startswith(f"mcp.{name}.")]
+    return [text for text in responder.unused() if text.partition(": ")[2].startswith(f"mcp.{name}.")]
 
 
 def _print_unused(left: Sequence[str], *, to_stderr: bool) -> None:
-    click.echo(f"{plural(len(left), 'stub')} not used{':' if left else ''}", err=to_stderr)
+    click.echo(f"{plural(len(left), 'stub')} not used up{':' if left else ''}", err=to_stderr)
     for text in left:
         click.echo(f"  {printable(text)}", err=to_stderr)

@@ -9,7 +9,7 @@ from contextlib import ExitStack, closing, contextmanager, nullcontext, redirect
 from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
-from typing import IO, TYPE_CHECKING, Any, Final
+from typing import IO, TYPE_CHECKING, Final
 
 import click
 
@@ -23,12 +23,12 @@ from harness.report.formatting import plural
 from harness.report.repeats import NOT_PASSED
 from harness.report.results import Record, ResultsWriter, history_writer, record
 from harness.report.summary_text import recorded_lines, report_paths
+from harness.report.unread import unread_outcomes
 from harness.scenario.cassette import check_cassettes
 from harness.scenario.model import Scenario
-from harness.scenario.outcome import Observation, Outcome, RecordingResult
+from harness.scenario.outcome import Outcome, RecordingResult
 from harness.settings import Projects, RecordMode
 from harness.source.display import escape_json_commands, in_actions
-from harness.source.document import shown_path
 from harness.time.real import real
 from harness.workers.result import ScenarioResult
 
@@ -94,7 +94,8 @@ class Session:
             permits.ask = self.ask
         with self.results:
             for file, error in selection.refused.items():
-                self._write(record(refused_file(file, error)), place=-1)
+                for outcome in unread_outcomes(file, error, selection.names.get(file, ())):
+                    self._write(record(outcome), place=-1)
             if not self.quiet:
                 self.reporter.start(selection.runs, permits.status if permits is not None else None)
             try:
@@ -207,25 +208,6 @@ class Session:
         return exit_code.FAILED if "failed" in self.verdicts else exit_code.OK
 
 
-def refused_file(file: Path, error: FormatError) -> Outcome:
-    """Return the outcome by which results list a file that cannot be used."""
-    first = error.problems[0]
-    where = str(first.span) if first.span else None
-    named = {"type": type(error).__name__, "code": error.code, "message": str(error)}
-    shown: dict[str, Any] = {**named, "node": None, "where": where}
-    return Outcome(
-        suite=shown_path(file),
-        scenario="(file)",
-        manifest="",
-        dialect="",
-        agent="",
-        observed=Observation(status="invalid", error=shown),
-        verdict="error",
-        score=0.0,
-        span=first.span,
-    )
-
-
 def run_selection(
     selection: Selection,
     projects: Projects,
@@ -239,6 +221,7 @@ def run_selection(
     to_stderr: bool = False,
     scored: bool = False,
     schedule: Schedule | None = None,
+    command: str = "harness run",
 ) -> Session:
     """Run the selected scenarios and print progress and results.
 
@@ -247,6 +230,7 @@ def run_selection(
     to_stderr  print everything but the lines of results on standard error
     scored     print progress only; the caller prints the results
     schedule   the order in which scenarios run, and which are left out
+    command    the command that runs them, for the commands that run them again
 
     Raises:
         FormatError: results cannot be written, or two scenarios would write one cassette.
@@ -278,7 +262,11 @@ def run_selection(
             open_files.enter_context(redirect_stdout(sys.stderr))
         console = open_console(sys.stderr if to_stderr else sys.stdout)
         reporter = (ProgressReporter if scored else RunReporter)(
-            console, coverage=verbose, detail="full" if debug else "normal", report=settings.report
+            console,
+            coverage=verbose,
+            detail="full" if debug else "normal",
+            report=settings.report,
+            command=command,
         )
         results = ResultsWriter(
             settings.report,

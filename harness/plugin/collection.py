@@ -133,11 +133,20 @@ class ScenarioCollector(pytest.File):
         except SourceError as error:
             problems = [printable(render(problem), keep_newlines=True) for problem in error.problems]
             counts_of(self.config).faulty.append(self.path.name)
+            counts_of(self.config).unread += _unread(self.path, error)
             raise self.CollectError("\n\n".join(problems)) from None
         skip_gc_at_exit()
         counts_of(self.config).found += len(found)
         for name, scenario in found:
             yield ScenarioItem.from_parent(self, name=name, scenario=scenario)
+
+
+def _unread(path: Path, error: SourceError) -> list[tuple[str, bytes]]:
+    """Return the records of the scenarios of a file that cannot be used, as plain data."""
+    from harness.report.results import record
+    from harness.report.unread import unread_outcomes
+
+    return [(made.line, made.trace) for made in map(record, unread_outcomes(path, error))]
 
 
 @pytest.hookimpl(trylast=True)  # after the selection by -k and -m

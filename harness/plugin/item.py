@@ -14,7 +14,7 @@ import pytest
 
 from harness.plugin.options import projects_of, record_mode, settings_of
 from harness.report.junit import measured, properties
-from harness.source.display import escape_commands
+from harness.source.display import CommandEscaper, in_actions
 from harness.workers.garbage import reduce_gc, reduced_gc
 
 if TYPE_CHECKING:
@@ -62,7 +62,6 @@ def _uncaptured(config: pytest.Config) -> Iterator[None]:
 
 FAILURE: Final = "harness_failure"
 """The attribute of a report that holds a `FailureText` as JSON."""
-_MOST_NAMES: Final = 30
 
 
 @dataclass(frozen=True)
@@ -99,12 +98,14 @@ class FailureText:
         """Write the text to pytest's terminal."""
         if self.hidden:
             return
-        from harness.report.formatting import wrapped
+        from harness.report.emphasis import emphasised
 
         isatty = getattr(getattr(out, "_file", None), "isatty", None)
         width = out.fullwidth if isatty is not None and isatty() else None
-        for line in wrapped(self.text, width).split("\n"):
-            out.line(escape_commands(line))
+        escaped = CommandEscaper(in_actions())
+        for parts in emphasised(self.text, width):
+            for part, style in (*parts, ("\n", "")):
+                out.write(escaped(part), **dict.fromkeys(style.split(), True))
 
     def __str__(self) -> str:
         return self.text
@@ -136,11 +137,10 @@ def merge_same_faults(reports: Sequence[Any], trace_command: Callable[[str, str]
                 report.longrepr = replace(text, text=f"{text.text}\n{line}")
     for first, *others in by_fault.values():
         if others:
-            names = [f"    {report.nodeid}" for report in others[:_MOST_NAMES]]
-            if len(others) > _MOST_NAMES:
-                names.append(f"    … and {len(others) - _MOST_NAMES} more")
-            more = [f"  the same in {len(others)} more:", *names]
-            first.longrepr = replace(first.longrepr, text="\n".join([first.longrepr.text, "", *more]))
+            from harness.report.failure import with_same
+
+            text = with_same(first.longrepr.text, [report.nodeid for report in others])
+            first.longrepr = replace(first.longrepr, text=text)
     return kept
 
 

@@ -259,6 +259,10 @@ class Reporter:
         report_to_github(self._writer.path.parent, terminalreporter.write_line)
 
     def _finish(self, writer: ResultsWriter) -> dict[str, Any]:
+        from harness.report.results import Record
+
+        while self._counts.unread:
+            writer.add_record(Record(*self._counts.unread.pop(0)), -1)
         return writer.finish(why_incomplete(self._config, self._counts, len(self._ran)))
 
     def pytest_unconfigure(self) -> None:

@@ -134,12 +134,14 @@ class CollectionCounts:
         found: the number of scenarios in files that could be read.
         kept: the number of selected scenarios.
         faulty: the names of files that could not be read.
+        unread: the records of their scenarios, each as text and bytes.
         skips: True if whole files were left out before they were read (`--lf`).
     """
 
     found: int = 0
     kept: int = 0
     faulty: list[str] = field(default_factory=list)
+    unread: list[tuple[str, bytes]] = field(default_factory=list)
     skips: bool = False
 
 

@@ -18,8 +18,9 @@ from typing import IO, TYPE_CHECKING, Any, Final
 import click
 
 from harness.report.cause import fault
+from harness.report.emphasis import emphasised
 from harness.report.failure import Detail, failed_checks, failure_text, lost_checks, title
-from harness.report.formatting import keep_end, seconds, wrapped
+from harness.report.formatting import keep_end, seconds
 from harness.report.repeats import NOT_PASSED
 from harness.report.summary import GROUPS
 from harness.report.summary_text import counts, figures, group_table, notes, suite_table
@@ -264,7 +265,8 @@ class RunReporter:
     """Shows a run in progress: call `start`, `done` for each result, then `finish` (or `stop`).
 
     A terminal gets a progress bar, and above it a line for each scenario that did not pass, or passed below the full
-    score. Other outputs get a line for each scenario. `report` is the results folder.
+    score. Other outputs get a line for each scenario. `report` is the results folder, `command` the command that runs
+    the scenarios.
     """
 
     def __init__(
@@ -274,8 +276,10 @@ class RunReporter:
         coverage: bool = False,
         detail: Detail = "normal",
         report: Path | None = None,
+        command: str = "harness run",
     ) -> None:
         self._console, self._coverage, self._detail, self._report = console, coverage, detail, report
+        self._command = command
         self._not_passed = 0
         self._failures: dict[Any, tuple[Outcome, list[str]]] = {}
         self._progress: Progress | None = None
@@ -370,9 +374,9 @@ class RunReporter:
         self.stop()
         for failure, same in self._failures.values():
             self._console.print(Rule(style="dim"))
-            text = failure_text(failure, self._detail, same, self._report)
-            text = wrapped(text, terminal_width(self._console))
-            self._console.print(Text(text), soft_wrap=True)
+            text = failure_text(failure, self._detail, same, self._report, self._command)
+            for parts in emphasised(text, terminal_width(self._console)):
+                self._console.print(Text.assemble(*parts), soft_wrap=True)
         shown = sum(1 + len(same) for _, same in self._failures.values())
         if self._failures:
             self._console.print(Rule(style="dim"))

@@ -10,7 +10,7 @@ from itertools import groupby
 from pathlib import Path
 from typing import Any, Final, Literal
 
-from harness.errors import Span
+from harness.errors import CassetteMissing, Span
 from harness.report.cause import Reasons, reasons
 from harness.report.formatting import path_text, plural, seconds, short_name, short_words
 from harness.scenario.outcome import CheckResult, Outcome
@@ -18,15 +18,18 @@ from harness.source.display import clip, printable
 from harness.source.document import shown_path
 
 
-def rerun_text(scenario: str, seed: int, repeat: int, variant: str | None) -> str:
-    """Return the command that runs a scenario again, given by its id, with seed, repeat and variant as a comment."""
+def rerun_text(scenario: str, seed: int, repeat: int, variant: str | None, command: str = "pytest") -> str:
+    """Return the command that runs a scenario again, given by its id, with seed, repeat and variant as a comment.
+
+    `command` is what ran it, such as `harness run --live`.
+    """
     more = [f"seed {seed}"]
     more += [f"repeat {repeat}"] if repeat else []
     more += [f"variant {variant}"] if variant else []
-    # pytest gives `::` and `[` in a node id a meaning of its own.
     _, _, name = scenario.partition("::")
-    program = "harness run" if any(mark in name for mark in ("::", "[")) else "pytest"
-    return printable(f"{program} {shlex.quote(scenario)}  # {', '.join(more)}")
+    if command == "pytest" and any(mark in name for mark in ("::", "[")):
+        command = "harness run"  # pytest gives these marks in a node id a meaning of its own
+    return printable(f"{command} {shlex.quote(scenario)}  # {', '.join(more)}")
 
 
 def trace_command(outcome: Outcome) -> str:
@@ -72,7 +75,11 @@ _PLACE: Final = re.compile(r"(.+):(\d+):(\d+)")
 
 
 def failure_text(
-    outcome: Outcome, detail: Detail = "normal", same: Sequence[str] = (), report: Path | None = None
+    outcome: Outcome,
+    detail: Detail = "normal",
+    same: Sequence[str] = (),
+    report: Path | None = None,
+    command: str = "pytest",
 ) -> str:
     """Return plain text without a final line break: why the run did not pass, where, and how to run it again.
 
@@ -85,6 +92,7 @@ def failure_text(
         detail: the amount of detail.
         same: ids of other scenarios that failed for the same reason.
         report: the results folder, for the trace command; None leaves that out.
+        command: the command that ran it, for the command that runs it again.
     """
     why = reasons(outcome)
     if detail == "full":
@@ -94,7 +102,9 @@ def failure_text(
     if why.is_error:
         blocks.append("\n".join(_error(outcome, detail)) + consequences)
     blocks += [_check(check, detail) + (consequences if check is why.cause else "") for check in why.checks]
-    return "\n\n".join([*blocks, "\n".join(_facts(outcome, detail, why, same, report))])
+    blocks += [_check(check, detail) for check in outcome.too_late]
+    facts = "\n".join(_facts(outcome, detail, why, report, command))
+    return with_same("\n\n".join([*blocks, facts]), same)
 
 
 def failed_checks(outcome: Outcome) -> str:
@@ -211,7 +221,7 @@ def _location(where: str) -> str:
 
 
 def _facts(
-    outcome: Outcome, detail: Detail, why: Reasons, same: Sequence[str], report: Path | None
+    outcome: Outcome, detail: Detail, why: Reasons, report: Path | None, command: str
 ) -> Iterator[str]:
     observed = outcome.observed
     facts: list[tuple[str, str]] = []
@@ -228,19 +238,27 @@ def _facts(
         shown = [str(error.get("message")) for error in (observed.error, *observed.raised) if error]
         facts += _last_items("why", observed.causes, _warning)
         facts += _last_items("calls", observed.calls, partial(_call, shown=shown))
-    facts += _same_failures(same)
-    rerun = rerun_text(outcome.id, outcome.seed, outcome.repeat, outcome.variant)
+    if (observed.error or {}).get("code") == CassetteMissing.code:
+        command = "harness record"
+    rerun = rerun_text(outcome.id, outcome.seed, outcome.repeat, outcome.variant, command)
     facts.append(("rerun", rerun))
     if report is not None and (command := trace_command(outcome)):
         facts.append(("trace", command + report_argument(Path(outcome.suite), report)))
-    return (f"  {label:<6} {text}".rstrip() for label, text in facts)
+    return map(_fact, facts)
 
 
-def _same_failures(ids: Sequence[str]) -> Iterator[tuple[str, str]]:
-    for i, name in enumerate(ids[:_MAX_SCENARIOS]):
-        yield "" if i else "same", printable(name)
-    if len(ids) > _MAX_SCENARIOS:
-        yield "", f"… and {len(ids) - _MAX_SCENARIOS} more"
+def _fact(fact: tuple[str, str]) -> str:
+    label, text = fact
+    return f"  {label:<6} {text}".rstrip()
+
+
+def with_same(text: str, ids: Sequence[str]) -> str:
+    """Insert the ids of other scenarios that failed for the same reason into a `failure_text`."""
+    names = [printable(name) for name in ids[:_MAX_SCENARIOS]]
+    names += [f"… and {len(ids) - _MAX_SCENARIOS} more"] if len(ids) > _MAX_SCENARIOS else []
+    before, rerun, after = text.rpartition("\n  rerun ")
+    same = [_fact(("" if i else "same", name)) for i, name in enumerate(names)]
+    return "\n".join([before, *same]) + rerun + after
 
 
 def _last_items(label: str, items: Sequence[Any], shown: Callable[[Any], str]) -> Iterator[tuple[str, str]]:

@@ -234,7 +234,7 @@ def path_text(path: Sequence[Any]) -> str:
 
 
 def _step(step: Any) -> str:
-    return f"({' | '.join(map(short_name, step))})" if isinstance(step, list) else short_name(step)
+    return f"[{', '.join(map(short_name, step))}]" if isinstance(step, list) else short_name(step)
 
 
 _CARET: Final = re.compile(r"(\s*)(\^~*)")
@@ -250,28 +250,33 @@ def wrapped(text: str, width: int | None) -> str:
     Words are never broken: one that is too long exceeds the width. A source line with a caret below it is cut around
     the caret. Commands to be copied (`rerun`, `trace`) are left as they are.
     """
-    return text if width is None else "\n".join(_wrapped(text.split("\n"), width))
+    return "\n".join(line for _, pieces in wrapped_lines(text, width) for line in pieces)
 
 
-def _wrapped(lines: list[str], width: int) -> Iterator[str]:
+def wrapped_lines(text: str, width: int | None) -> Iterator[tuple[str, list[str]]]:
+    """Yield each line of the text, and the lines that `wrapped` makes of it."""
+    lines = text.split("\n")
+    if width is None:
+        yield from ((line, [line]) for line in lines)
+        return
     skip = False
     for line, following in zip(lines, [*lines[1:], ""], strict=True):
         caret = _CARET.fullmatch(following)
         if skip:
             skip = False
         elif (len(line) <= width and len(following if caret else "") <= width) or line.startswith(_COMMANDS):
-            yield line
+            yield line, [line]
         elif caret:
             indent = re.match(r" *", line)
             blanks = min(len(indent[0]) if indent else 0, 4)
             source, start, end = cut_around(
                 line[blanks:], len(caret[1]) - blanks, caret.end() - blanks, width - blanks - 1
             )
-            yield " " * blanks + source.rstrip()
-            yield " " * (blanks + start) + "^" + "~" * (end - start - 1)
+            shown = " " * blanks + source.rstrip()
+            yield line, [shown, " " * (blanks + start) + "^" + "~" * (end - start - 1)]
             skip = True
         else:
-            yield from hanging(line, width)
+            yield line, hanging(line, width)
 
 
 def hanging(line: str, width: int) -> list[str]:
@@ -303,6 +308,16 @@ def keep_end(name: str, width: int) -> str:
     begins = [found.start() for found in _LAST_PART.finditer(tail) if found.start() > 0]
     at = begins[0] if begins and begins[0] <= len(tail) // 2 else 0
     return "…" + tail[at:]
+
+
+def keep_ends(name: str, width: int) -> str:
+    """Return the beginning and the end of a name that is longer than `width`.
+
+    >>> keep_ends("terse-and-cheap", 9)
+    'ters…heap'
+    """
+    end = (width - 1) // 2
+    return name if len(name) <= width else f"{name[: width - 1 - end]}…{name[len(name) - end :]}"
 
 
 class Figure(NamedTuple):

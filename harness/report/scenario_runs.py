@@ -88,6 +88,11 @@ class ScenarioRuns:
         return self.id == f"{self.suite}::{FILE}" and self.verdict == "error"
 
     @property
+    def is_unread(self) -> bool:
+        """True for a scenario of a file that cannot be read, whose manifest is not known."""
+        return not self.manifest and self.verdict == "error"
+
+    @property
     def verdict(self) -> str:
         """The worst verdict of its runs; `skipped` only if all were."""
         return worst(repeat.verdict for repeat in self.repeats.values())
@@ -116,7 +121,8 @@ class Run:
     @property
     def unread(self) -> list[str]:
         """Scenario files that could not be read."""
-        return [scenario.suite for scenario in self.scenarios.values() if scenario.is_file]
+        found = (each for each in self.scenarios.values() if each.is_file or each.is_unread)
+        return [*dict.fromkeys(each.suite for each in found)]
 
 
 class ScenarioCollector:

@@ -190,6 +190,7 @@ class Summary:
 
         format     "harness-summary/1"
         complete   False if the run was ended early or only a part was selected; `reason` says why, else null
+        scripted   True if stubs alone answered, and nothing was random
         total      a group, see `harness.report.group.figures`
         suites     a group by name, and likewise `tags`, `dialects`, `manifests`, `variants` (a run counts in
                    the group of each of its tags; one without a variant is in no group of `variants`)
@@ -222,6 +223,7 @@ class Summary:
             "format": FORMAT,
             "complete": not incomplete,
             "reason": incomplete or None,
+            "scripted": all(each.is_constant for each in scenarios(strata) if each.judged),
             "total": figures(strata),
             **groups,
             **lists,

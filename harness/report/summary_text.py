@@ -18,6 +18,7 @@ from harness.report.formatting import (
     seconds,
     short_name,
     short_words,
+    unpriced,
     wrapped,
 )
 from harness.report.repeats import label
@@ -69,7 +70,7 @@ def _not_passed(same: Sequence[Mapping[str, Any]]) -> str:
     others = f"  and {plural(len(names) - 1, 'more scenario')}" if len(names) > 1 else ""
     run = f"  in {printable(entry['run'])}" if "run" in entry and len(same) == 1 else ""
     name = _name({**entry, "repeat": 0} if times else entry)
-    return f"{entry['verdict']}  {name}{times}{others}{run}: {cause or 'could not be judged'}"
+    return f"{entry['verdict']}  {name}{times}{others}{run}  {cause or 'could not be judged'}"
 
 
 def counts(total: Mapping[str, Any]) -> tuple[list[tuple[str, str]], str]:
@@ -88,7 +89,11 @@ def figures(summary: Mapping[str, Any], width: int | None = None, *, coverage: b
     """
     facts = [("runs", _runs(summary["runs"]))] if "runs" in summary else []
     facts += [("not whole", summary["reason"])] if summary["reason"] else []
-    facts += [*_totals(summary["total"]), *_scenarios(summary), *_traces(summary.get("traces") or {})]
+    facts += [
+        *_totals(summary["total"], bool(summary.get("scripted"))),
+        *_scenarios(summary),
+        *_traces(summary.get("traces") or {}),
+    ]
     facts += _coverage(summary["coverage"]) if coverage else []
     if width is None:
         return [f"{label}  {value}" for label, value in facts]
@@ -158,11 +163,18 @@ def _one_line(text: str) -> str:
     return printable(clip(" ".join(short_words(text).split()), _MESSAGE_LENGTH))
 
 
-def _totals(total: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
+_FEW_RUNS: Final = 10
+"""Below this number of distinct runs, the interval of a pass rate says nothing."""
+
+
+def _totals(total: Mapping[str, Any], scripted: bool) -> Iterator[tuple[str, str]]:
+    """Yield the figures that say something: not what is 0 because stubs report nothing else."""
     if total["pass_rate"] is None:
         return
     low, high = total["pass_rate_interval"]
-    yield "pass rate", f"{percent(total['pass_rate'])}  (95 % interval {percent(low)} to {percent(high)})"
+    few = total["distinct_runs"] - total["skipped"] < _FEW_RUNS
+    interval = "" if few else f"  (95 % interval {percent(low)} to {percent(high)})"
+    yield "pass rate", f"{percent(total['pass_rate'])}{interval}"
     yield "fitness", f"{total['fitness']:.3f}"
     if text := distinct(total):
         yield "distinct", text
@@ -171,11 +183,14 @@ def _totals(total: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
         at, hat = total["pass_at_k"][str(repeats)], total["pass_hat_k"][str(repeats)]
         yield "repeats", f"pass@{repeats} {percent(at)} · pass^{repeats} {percent(hat)}"
     latency = total["latency"]
-    if latency["p50"] is not None:
+    if latency["max"] is not None and (latency["max"] or not scripted):
         shown = " · ".join(f"{name} {seconds(latency[name])}" for name in ("p50", "p95", "max"))
         yield "latency", f"{shown}  (virtual)"
-    tokens = total["tokens"]
-    yield "tokens", f"{tokens['input']:,} in · {tokens['output']:,} out · cost {cost_of(total)}"
+    tokens, price = total["tokens"], f"cost {cost_of(total)}"
+    if tokens["total"] or not scripted:
+        shows_cost = total["cost"] or unpriced(total) or not scripted
+        used = [f"{tokens['input']:,} in", f"{tokens['output']:,} out", *([price] if shows_cost else [])]
+        yield "tokens", " · ".join(used)
     yield "real time", seconds(total["wall"])
 
 
@@ -247,8 +262,10 @@ def group_table(
     """
     ordered = sorted(groups.items(), key=worst_first)
     shown = ordered[:most]
-    rows = [_row(name, group) for name, group in shown]
-    lines = [_plain_row(row) for row in rows] if width is None else _columns([(word, *_HEAD), *rows], width)
+    timed = any(group["latency"]["p95"] for group in groups.values())
+    rows = [_row(name, group)[: None if timed else -1] for name, group in shown]
+    head = (word, *_HEAD)[: None if timed else -1]
+    lines = [_plain_row(row) for row in rows] if width is None else _columns([head, *rows], width)
     return [*lines, *_left_out(word, [group for _, group in ordered[len(shown) :]]), ""]
 
 
@@ -268,8 +285,8 @@ def _row(name: str, group: Mapping[str, Any]) -> tuple[str, ...]:
 
 
 def _plain_row(row: tuple[str, ...]) -> str:
-    name, passed, fitness, p95 = row
-    return _GAP.join((name, f"{passed} passed", f"fitness {fitness}", f"p95 {p95}"))
+    name, passed, fitness, *p95 = row
+    return _GAP.join((name, f"{passed} passed", f"fitness {fitness}", *(f"p95 {text}" for text in p95)))
 
 
 def _columns(rows: list[tuple[str, ...]], width: int) -> list[str]:

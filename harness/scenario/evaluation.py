@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 from functools import lru_cache
 from hashlib import sha256
@@ -20,7 +20,7 @@ from harness.graph.to_json import to_json
 from harness.scenario.checks.run import run_checks
 from harness.scenario.model import MISSING, Expectations, Scenario
 from harness.scenario.outcome import CheckResult, Observation, Outcome, RunResult, error_json
-from harness.scenario.score import judgement_of
+from harness.scenario.score import judgement_of, latency_penalty
 from harness.source.document import shown_path
 
 
@@ -141,6 +141,7 @@ def outcome_of(scenario: Scenario, repeat: int, result: RunResult, wall_s: float
         score=judgement.score,
         latency_penalty=judgement.latency_penalty,
         checks=checks,
+        too_late=_too_late(scenario, [(result.observed, scenario.expect), *of_turns]),
         wall=wall_s,
         expectations=expectations_digest(scenario, result.without_secrets),
         varies=result.varies,
@@ -158,6 +159,21 @@ def outcome_of(scenario: Scenario, repeat: int, result: RunResult, wall_s: float
     if scenario.xfail is not None:
         _apply_xfail(outcome, scenario.xfail, scenario.span)
     return outcome
+
+
+def _too_late(scenario: Scenario, parts: Sequence[tuple[Observation, Expectations]]) -> list[CheckResult]:
+    """Return the exceeded bounds of `latency.total`: that of the whole run, and those of its turns."""
+    found = []
+    for turn, (observed, expect) in enumerate(parts):
+        if penalty := latency_penalty(observed, expect, scenario.timeout_s):
+            name, span = (
+                f"turn {turn}: latency.total" if turn else "latency.total",
+                expect.spans.get("latency"),
+            )
+            bound, total = expect.values["latency"]["total"], observed.latency["total"]
+            message = f"expected at most {bound:.10g} s, was {total:.10g} s"
+            found.append(CheckResult(name, False, 1 - penalty, 0.0, bound, total, message, span))
+    return found
 
 
 def _apply_xfail(outcome: Outcome, reason: str, span: Span) -> None:

@@ -16,6 +16,7 @@ from typing import Any, Final
 
 from harness.errors import FormatError, ManifestError, Problem, SourceError, Span
 from harness.scenario import SUFFIXES
+from harness.scenario.case_table import load_cases
 from harness.scenario.cases import CASES, expand_cases, stray_references
 from harness.scenario.document import EXCLUDED, NO_DEFAULT, Head, ScenarioKeys
 from harness.scenario.manifest_scenarios import completed_by_manifest, scenarios_of_manifest
@@ -94,6 +95,27 @@ def _scenario(at: Document, path: Path, passthrough: Mapping[str, Span], setting
     if keys.test_scenario is None:
         return scenario
     return completed_by_manifest(scenario, keys.test_scenario, at.span(("test_scenario",)))
+
+
+def names_in(path: Path) -> list[str]:
+    """Return the names of the scenarios in a file that has problems; "" for those that cannot be told."""
+    found: list[str] = []
+    try:
+        with located_defects(path, error=FormatError):
+            merged = _merged(read(path, yaml="1.2", error=FormatError))
+    except SourceError:
+        return found
+    for part in merged:
+        name = part.value.get("name")
+        name = name if isinstance(name, str) and name not in found else ""
+        try:
+            rows = (
+                load_cases(part.value[CASES], part.at((CASES,)), path.parent) if CASES in part.value else []
+            )
+        except SourceError:
+            rows = []
+        found += [f"{name}[{row.name}]" for row in rows] if name and rows else [name]
+    return found
 
 
 def discover(paths: Iterable[Path]) -> list[Path]:

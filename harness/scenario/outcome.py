@@ -50,7 +50,7 @@ class Observation:
     usage       {llm_calls, input_tokens, output_tokens, cost, by_model, by_node}, see `harness.graph.observe.usage`
     calls       [{kind, name, node, args, ok, latency}] in order; `reason`, `refused` if the call failed
     routes      [[from, to], …] transitions taken, in order (`__start__` and `__end__` included)
-    unused      one text for each left-over stub, with its location
+    unused      one text for each stub with uses left, with its location
     grades      (grade, reason) of judges, by their index as text; `ungraded`: the reason why one gave no grade
     custom_verdicts  the verdicts of custom checks, by index
     """
@@ -163,6 +163,7 @@ class RecordingResult:
 class Outcome:
     """One line of results.jsonl, with `wall` (real seconds) and fields that are only shown on the console.
 
+    too_late   the bounds of `latency.total` that were exceeded, which cause the penalty; they are no checks
     recording  the number of the recording that was replayed
     recorded   the result of recording so far, if the scenario is being recorded
     made       what this run adds to the cassette, until it has been collected
@@ -186,6 +187,7 @@ class Outcome:
     weight: float = 1.0
     latency_penalty: float = 0.0
     checks: list[CheckResult] = field(default_factory=list)
+    too_late: list[CheckResult] = field(default_factory=list)
     variant: str | None = None
     tags: list[str] = field(default_factory=list)
     repeat: int = 0

@@ -177,7 +177,7 @@ class StubResponder:
         return not self.closing.is_set()
 
     def unused(self) -> list[str]:
-        """Return a description of each stub with uses left."""
+        """Return a text for each stub with uses left, such as `never used: llm: reply: 'hi'`."""
         return [*self._lists.unused(), *self.mcp.unused()]
 
     def _log(self, request: ServedRequest) -> None:

@@ -54,7 +54,7 @@ class Serving:
         return list(self.responder.requests)
 
     def unused(self) -> list[str]:
-        """Return a description of each stub with uses left."""
+        """Return a text for each stub with uses left, such as `never used: llm: reply: 'hi'`."""
         return self.responder.unused()
 
 

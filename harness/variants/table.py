@@ -7,7 +7,18 @@ from collections.abc import Iterator, Sequence
 from dataclasses import asdict
 from typing import Any, Final
 
-from harness.report.formatting import answers, cost, p_value, percent, plural, score, seconds, with_interval
+from harness.report.formatting import (
+    answers,
+    cost,
+    keep_ends,
+    p_value,
+    percent,
+    plural,
+    score,
+    seconds,
+    with_interval,
+    wrapped,
+)
 from harness.source.display import clip, printable
 from harness.variants.comparison import ScenarioChange, Score, VariantScore
 
@@ -29,21 +40,54 @@ _HEADS: Final = (
     "difference",
     "verdict",
 )
+_OF_MODELS: Final = {"p50": "0 s", "p95": "0 s", "tokens": "0", "cost": "0"}
+"""Columns that say nothing if only stubs answered, and all their figures are these."""
 _NO_FIGURE: Final = "–"
+_GAP: Final = "  "
+_MIN_NAME: Final = 14
+"""The least columns of a terminal for the name of a variant."""
 
 
-def table(score: Score) -> Iterator[str]:
-    """Yield the lines of the score."""
+def table(score: Score, width: int | None = None) -> Iterator[str]:
+    """Yield the lines of the score. They fit the width of a terminal; None neither cuts nor wraps them."""
     rows = [_HEADS, *(_row(each, each.name == score.baseline) for each in score.variants)]
-    shown = [at for at, head in enumerate(_HEADS) if head != _NOT_JUDGED or _has_errors(score)]
-    widths = {at: max(len(row[at]) for row in rows) for at in shown}
-    for row in rows:
+    columns = [column for column in zip(*rows, strict=True) if _says_something(column, score)]
+    yield from _fitted(columns[0], columns[1:], width)
+    text = "\n".join(["", *_remarks_and_changes(score)])
+    yield from wrapped(text, width).split("\n")
+
+
+def _says_something(column: Sequence[str], score: Score) -> bool:
+    head, *figures = column
+    if head == _NOT_JUDGED:
+        return any(each.not_judged for each in score.variants)
+    scripted = all(each.answers.keys() <= {"scripted"} for each in score.variants)
+    return not scripted or any(figure != _OF_MODELS.get(head) for figure in figures)
+
+
+def _fitted(names: Sequence[str], columns: Sequence[Sequence[str]], width: int | None) -> Iterator[str]:
+    """Yield the lines of a table. What does not fit the width beside shortened names follows as further tables."""
+    widths = [len(_GAP) + max(map(len, column)) for column in columns]
+    name, shown = max(map(len, names)), len(columns)
+    if width is not None:
+        least = min(name, _MIN_NAME)
+        while shown > 1 and least + sum(widths[:shown]) > width:
+            shown -= 1
+        name = min(name, max(width - sum(widths[:shown]), least))
+    for at, each in enumerate(names):
         cells = [
-            row[at].ljust(width) if at in (0, len(_HEADS) - 1) else row[at].rjust(width)
-            for at, width in widths.items()
+            column[at].ljust(room - len(_GAP))
+            if column[0] == _HEADS[-1]
+            else column[at].rjust(room - len(_GAP))
+            for column, room in zip(columns[:shown], widths, strict=False)
         ]
-        yield "  ".join(cells).rstrip()
-    yield ""
+        yield _GAP.join([keep_ends(each, name).ljust(name), *cells]).rstrip()
+    if columns[shown:]:
+        yield ""
+        yield from _fitted(names, columns[shown:], width)
+
+
+def _remarks_and_changes(score: Score) -> Iterator[str]:
     for each in score.variants:
         yield f"{printable(each.name)}: {answers(each.answers)}"
         yield from (f"  {line}" for line in _remarks(each))
@@ -52,10 +96,6 @@ def table(score: Score) -> Iterator[str]:
     yield ""
     front = ", ".join(printable(name) for name in score.pareto) or "none"
     yield f"on the Pareto front of fitness, latency (p50) and cost: {front}"
-
-
-def _has_errors(score: Score) -> bool:
-    return any(each.not_judged for each in score.variants)
 
 
 def _remarks(scored: VariantScore) -> Iterator[str]:

@@ -221,7 +221,7 @@ class Entries:
         return unscripted(effect, nearest, self._hint(effect))
 
     def unused(self) -> list[str]:
-        """Return a description of each stub with uses left."""
+        """Return a text for each stub with uses left, see `StubList.unused`."""
         return [
             text
             for layers in self._layers.values()
@@ -329,7 +329,7 @@ class StubLists:
         return unscripted(effect, stubs.nearest(effect, state), f"add a stub under `{effect.kind}:`")
 
     def unused(self) -> list[str]:
-        """Return a description of each stub with uses left."""
+        """Return a text for each stub with uses left, see `StubList.unused`."""
         return [text for stubs in self._lists.values() for text in stubs.unused()]
 
     def undecided(self) -> list[tuple[str, Span | None]]:

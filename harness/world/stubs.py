@@ -95,9 +95,10 @@ class StubList:
         self._left = self._with_uses_left()
 
     def unused(self) -> list[str]:
-        """Return a description of each stub with uses left: its answer, its uses, and its location."""
+        """Return a text for each stub with uses left: whether it was used, its answer, its uses, and its location."""
         return [
-            f"{item.stub.described(self.title)}{_times_left(item)}{f' ({item.stub.span})' if item.stub.span else ''}"
+            f"{'not used up' if item.used else 'never used'}: {item.stub.described(self.title)}{_times_left(item)}"
+            f"{f' ({item.stub.span})' if item.stub.span else ''}"
             for item in self._states
             if item.unused
         ]

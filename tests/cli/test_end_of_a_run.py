@@ -83,7 +83,7 @@ def test_pytest_prints_the_same_lines(invoke: Invoke, suite: WriteSuite, run_by_
     suite(PASSES, file="b.scenario.yaml")
     ran = invoke("run", ".").output.splitlines()
     told = run_by_pytest()
-    table = "a.scenario.yaml  1/2 passed  fitness 0.500  p95 0 s"
+    table = "a.scenario.yaml  1/2 passed  fitness 0.500"
     assert _from(told, table) == _from(ran, table)
     assert f"  trace  {TRACE}" in told
 

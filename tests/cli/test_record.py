@@ -202,7 +202,8 @@ def test_a_missing_recording_is_an_error_that_names_the_command(project: Project
     done = project.harness("run", ".")
     assert done.code == 3
     assert "cassette 'one' is not recorded" in done.out
-    assert "harness record 'p.scenario.yaml::one two'" in done.out
+    assert "record it: harness record 'p.scenario.yaml::one two'\n" in done.out
+    assert "  rerun  harness record 'p.scenario.yaml::one two'  # seed 0\n" in done.out
     assert str(project.folder) not in done.all
     assert model.heard == []
 
@@ -225,6 +226,7 @@ def test_a_missing_key_is_named(project: Project, model: Model, provider: str) -
     done = project.record(OPENAI_API_KEY=None, ANTHROPIC_API_KEY=None)
     assert done.code == 3
     assert f"set {provider.upper()}_API_KEY" in done.out
+    assert "  rerun  harness record p.scenario.yaml::one  # seed 0\n" in done.out
     assert project.results()["one"]["error"]["code"] == "key-missing"
     assert (model.heard, project.cassettes()) == ([], {})
 

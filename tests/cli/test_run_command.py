@@ -48,7 +48,24 @@ def test_a_failure_is_shown_with_the_line_of_its_expectation(invoke: Invoke, sui
     told = invoke("run", ".").output
     assert "a.scenario.yaml:4:" in told
     assert "count" in told
+    assert "  rerun  harness run 'a.scenario.yaml::counts to two'  # seed 0\n" in told
     assert "results: reports/latest" in told.replace("\\", "/")
+
+
+@pytest.mark.parametrize("env", [{"FORCE_COLOR": "1"}, {"FORCE_COLOR": "1", "NO_COLOR": "1"}, {}])
+def test_a_failure_is_emphasised_where_colours_are_wanted_and_never_in_files(
+    harness: RunCommand, suite: WriteSuite, env: dict[str, str]
+) -> None:
+    suite(FAILS)
+    told = harness("run", ".", GITHUB_ACTIONS="true", **env).stdout
+    emphasised = "count: expected \x1b[32m2\x1b[0m, was \x1b[1;31m1\x1b[0m\n"
+    assert (emphasised in told) is (env == {"FORCE_COLOR": "1"})
+    assert ("\x1b" in told) is (env == {"FORCE_COLOR": "1"})
+    assert not [line for line in told.splitlines() if "::error" in line and "\x1b" in line]
+    for name in ("summary.md", "summary.json", "junit.xml", "results.jsonl"):
+        written = Path("reports/latest", name).read_text(encoding="utf-8")
+        assert "\x1b" not in written
+        assert "u001b" not in written
 
 
 def test_an_invalid_file_does_not_stop_others_and_exits_with_2(
@@ -63,13 +80,21 @@ def test_an_invalid_file_does_not_stop_others_and_exits_with_2(
     assert "1 passed" in result.stdout
     written = {line["id"]: line for line in lines(Path("reports/latest/results.jsonl").read_text())}
     assert written["a.scenario.yaml::counts to one"]["verdict"] == "passed"
-    broken = written["b.scenario.yaml::(file)"]
+    broken = written["b.scenario.yaml::x"]
     assert (broken["verdict"], broken["status"], broken["error"]["type"]) == (
         "error",
         "invalid",
         "FormatError",
     )
     assert broken["error"]["where"] == "b.scenario.yaml:4:15"
+
+
+def test_all_scenarios_of_an_invalid_file_count(invoke: Invoke, suite: WriteSuite, write: WriteFile) -> None:
+    suite(PASSES)
+    write("b.scenario.yaml", BROKEN + "  - {name: y}\n  - {name: z}\n")
+    write("c.scenario.yaml", "harness: [")
+    assert "1 passed · 4 errors   (5 runs of 5 scenarios)" in invoke("run", ".").stdout
+    assert "0 passed · 1 error   (1 run of 1 scenario)" in invoke("run", "b.scenario.yaml::y").stdout
 
 
 PRINTS = """

@@ -58,7 +58,7 @@ def test_the_server_prints_its_addresses_and_requests_and_exits_with_0(
     process.send_signal(signal.SIGINT)
     out, err = process.communicate(timeout=60)
     assert (process.returncode, err) == (0, "")
-    assert out == "1 stub not used:\n  llm: reply: 'later' (a.scenario.yaml:4:59)\n"
+    assert out == "1 stub not used up:\n  never used: llm: reply: 'later' (a.scenario.yaml:4:59)\n"
 
 
 def test_sigterm_ends_the_server_with_exit_code_0(suite: WriteSuite, start_server: Any) -> None:
@@ -98,7 +98,10 @@ def test_a_stdio_server_can_be_interrupted(suite: WriteSuite) -> None:
         os.kill(process.pid, signal.SIGINT)
         _, err = process.communicate(timeout=60)
     assert process.returncode == 0
-    assert err == "1 stub not used:\n  mcp.shop.find: return: 'x', used 0 of 2 times (a.scenario.yaml:4:59)\n"
+    assert err == (
+        "1 stub not used up:\n"
+        "  never used: mcp.shop.find: return: 'x', used 0 of 2 times (a.scenario.yaml:4:59)\n"
+    )
 
 
 @pytest.mark.parametrize(

@@ -33,7 +33,7 @@ def test_the_summary_of_the_last_run_equals_its_own(invoke: Invoke, suite: Write
     invoke("run", "a.scenario.yaml")
     result = invoke("summary")
     assert result.exit_code == 0
-    assert "failed  a.scenario.yaml::it does not count: state\n" in result.stdout
+    assert "failed  a.scenario.yaml::it does not count  state\n" in result.stdout
     assert "1 passed · 1 failed   (2 runs of 2 scenarios)\n" in result.stdout
     assert _json(invoke) == json.loads(Path("reports/latest/summary.json").read_text(encoding="utf-8"))
 

@@ -111,7 +111,7 @@ def test_the_mutator_finds_a_better_prompt_and_it_is_confirmed(evolve: Evolve) -
 def test_the_mutator_is_shown_the_prompt_and_the_failures(evolve: Evolve) -> None:
     project(
         questions=6,
-        mutator='mutator: [{when: \'request.prompt.contains("Be brief") && request.prompt.contains("was Nine.") '
+        mutator='mutator: [{when: \'request.prompt.contains("Be brief") && request.prompt.contains("was \'\'Nine") '
         '&& request.prompt.contains("topic")\', reply: "Answer {{topic}} with a WAND.", times: any}, '
         "{reply: No., times: any}]",
     )

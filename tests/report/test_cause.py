@@ -83,7 +83,7 @@ def test_path_of_a_loop_is_a_consequence_and_its_cycle_is_shown_once(
         ([], "(no node ran)"),
         (["a", "a"], "a → a"),
         (["a", "b", "c", "b", "c", "b", "c", "d"], "a → (b → c → b) × 2 → c → d"),
-        ([["a", "b"], ["a", "b"], ["a", "b"], "c"], "(a | b) → (a | b) × 2 → c"),
+        ([["a", "b"], ["a", "b"], ["a", "b"], "c"], "[a, b] → [a, b] × 2 → c"),
         (["a", "a", "a", "b", "b", "b"], "a → a × 2 → b → b × 2"),
     ],
 )

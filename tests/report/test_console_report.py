@@ -63,7 +63,7 @@ def test_the_summary_is_one_block_of_figures(outcome: MakeOutcome) -> None:
         "    triage.scenario.yaml::a double charge",
         "",
         "1 passed · 1 failed · 1 skipped   (3 runs of 2 scenarios)",
-        "pass rate  50.0 %  (95 % interval 9.5 % to 90.5 %)",
+        "pass rate  50.0 %",
         "fitness    0.750",
         "repeats    pass@2 100 % · pass^2 0 %",
         "latency    p50 1.25 s · p95 1.92 s · max 2.00 s  (virtual)",
@@ -76,6 +76,45 @@ def test_the_summary_is_one_block_of_figures(outcome: MakeOutcome) -> None:
         "             not taken: edge a → b",
         "             not taken: branch a -> b [x]",
     ]
+
+
+def _labels(outcomes: Any) -> list[str]:
+    console = _console()
+    print_summary(_summary(outcomes), console)
+    return [line.partition("  ")[0] for line in _lines(console) if "  " in line]
+
+
+def test_figures_that_are_zero_because_stubs_answer_are_left_out(outcome: MakeOutcome) -> None:
+    quick = {"latency": {"total": 0.0, "nodes": {}}}
+    assert _labels([outcome(**quick)]) == ["1 passed", "pass rate", "fitness", "real time"]
+
+
+@pytest.mark.parametrize("real", [{"varies": True}, {"recording": 1}])
+def test_figures_that_are_zero_though_real_models_answer_are_shown(outcome: MakeOutcome, real: Any) -> None:
+    runs = [outcome(latency={"total": 0.0, "nodes": {}}, **real)]
+    assert _labels(runs) == ["1 passed", "pass rate", "fitness", "latency", "tokens", "real time"]
+    console = _console()
+    print_summary(_summary(runs), console)
+    assert "tokens  0 in · 0 out · cost 0" in _lines(console)
+
+
+@pytest.mark.parametrize(
+    ("cost", "shown"), [(0.0, "7 in · 2 out"), (0.5, "7 in · 2 out · cost 0.5"), (None, "(no price of ours)")]
+)
+def test_tokens_of_stubs_have_a_cost_if_there_is_one_or_a_price_is_missing(
+    outcome: MakeOutcome, cost: float | None, shown: str
+) -> None:
+    tokens = {"llm_calls": 1, "input_tokens": 7, "output_tokens": 2, "cost": cost}
+    console = _console()
+    print_summary(_summary([outcome(usage={**tokens, "by_model": {"ours": tokens}})]), console)
+    assert [line for line in _lines(console) if line.startswith("tokens") and line.endswith(shown)]
+
+
+@pytest.mark.parametrize(("runs", "interval"), [(9, ""), (10, "  (95 % interval 72.2 % to 100 %)")])
+def test_the_interval_of_a_few_runs_is_left_out(outcome: MakeOutcome, runs: int, interval: str) -> None:
+    console = _console()
+    print_summary(_summary(outcome(scenario=f"s{n}") for n in range(runs)), console)
+    assert f"pass rate  100 %{interval}" in _lines(console)
 
 
 def test_nothing_is_padded_if_output_is_no_terminal(outcome: MakeOutcome) -> None:
@@ -126,6 +165,16 @@ def test_terminal_lines_wrap_between_words_and_names_keep_their_end(
     words = " ".join(shown).split()
     assert "anoth" not in words
     assert words.count("another") == 20
+
+
+def test_failures_are_emphasised_on_a_terminal_with_colours(
+    outcome: MakeOutcome, failed_check: MakeCheck
+) -> None:
+    check = failed_check("state", "expected 'a', was 'b'")
+    console = _console(force_terminal=True, color_system="standard", _environ={"TERM": "xterm"})
+    shown = _report(console, [outcome("failed", checks=[check])])
+    assert "\x1b[1ma double charge — score 0.00, failed\x1b[0m" in shown
+    assert "    expected \x1b[32m'a'\x1b[0m, was \x1b[1;31m'b'\x1b[0m" in shown
 
 
 def test_no_escape_sequences_without_colours(outcome: MakeOutcome, monkeypatch: pytest.MonkeyPatch) -> None:

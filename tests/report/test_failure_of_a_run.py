@@ -72,21 +72,21 @@ def asking(*targets: str, more: str = "") -> str:
 def test_paused_run_names_the_node_its_question_and_how_to_answer(failure_of: Any) -> None:
     assert (
         "expected completed, was interrupted: paused in ada, asking: {question: 'Agreed?'}\n"
-        "      answer under `human: {ada: …}`, or in a turn with `resume`\n"
+        "      answer under `human: {ada: '…'}`, or in a turn with `resume`\n"
     ) in failure_of(asking("ada"), "input: hi")
 
 
 def test_paused_run_names_only_the_parallel_nodes_that_paused(failure_of: Any) -> None:
     shown = failure_of(asking("quick", "bob", "ada"), "input: hi")
     assert "paused in " in shown
-    assert "`human: {ada: …, bob: …}`" in shown or "`human: {bob: …, ada: …}`" in shown
+    assert "`human: {ada: '…', bob: '…'}`" in shown or "`human: {bob: '…', ada: '…'}`" in shown
     assert "quick" not in shown.partition("paused in ")[2].partition("\n")[0]
 
 
 def test_conversation_shows_the_pause_it_ended_with(failure_of: Any) -> None:
     loop = asking("ada", more=", {source: ada, target: bob}")
     shown = failure_of(loop, "turns: [{input: hi, expect: {status: interrupted}}, {resume: 'yes'}]")
-    assert "paused in bob, asking: Really?\n" in shown
+    assert "paused in bob, asking: 'Really?'\n" in shown
     assert "paused in ada" not in shown
 
 
@@ -122,3 +122,10 @@ def test_exception_before_a_successful_retry_is_shown(failure_of: Any, tmp_path:
     shown = failure_of(RETRYING, "handlers: {look: mine.look}, expect: {never: [look]}")
     assert "  raised OSError: busy  " in shown
     assert "mine.py:6 in look: raise OSError('busy')\n" in shown
+
+
+def test_an_exceeded_bound_of_the_whole_latency_shows_both_values_and_its_line(failure_of: Any) -> None:
+    slow = "human: {ada: [{reply: 'yes', latency: 3}]}"
+    shown = failure_of(asking("ada"), f"input: hi, {slow}, expect: {{latency: {{total: 2.5}}}}")
+    assert "\n  latency.total (score 0.98)\n    expected at most 2.5 s, was 3 s\n" in shown
+    assert "{latency: {total: 2.5}}" in shown

@@ -47,15 +47,31 @@ def test_failure_shows_checks_locations_path_and_rerun_command(
         "              path: [classify, billing]\n"
         "                    ^~~~~~~~~~~~~~~~~~~\n"
         "\n"
-        "  path   classify → (a | b) → tech\n"
+        "  path   classify → [a, b] → tech\n"
         "  calls  tool lookup  in tech  {id: 7}  250 ms  failed\n"
         "  rerun  pytest 'triage.scenario.yaml::a double charge'  # seed 3, repeat 1, variant terse"
     )
 
 
+@pytest.mark.parametrize(
+    ("command", "code", "shown"),
+    [
+        ("pytest", None, "pytest 'triage.scenario.yaml::a double charge'"),
+        ("harness run --live", None, "harness run --live 'triage.scenario.yaml::a double charge'"),
+        ("harness record", "key-missing", "harness record 'triage.scenario.yaml::a double charge'"),
+        ("pytest", "cassette-missing", "harness record 'triage.scenario.yaml::a double charge'"),
+    ],
+)
+def test_the_command_that_runs_it_again_is_the_one_that_ran_it_or_that_records(
+    outcome: MakeOutcome, command: str, code: str | None, shown: str
+) -> None:
+    failed = outcome("error", error={"type": "Missing", "code": code, "message": "missing"})
+    assert f"\n  rerun  {shown}  # seed 0" in failure_text(failed, command=command)
+
+
 def test_check_without_a_message_shows_the_difference(outcome: MakeOutcome, failed_check: MakeCheck) -> None:
     check = failed_check("state", "", expected={"intent": "billing"}, actual={"intent": "refund"})
-    assert "    intent: expected billing, was refund\n" in failure_text(outcome("failed", checks=[check]))
+    assert "    intent: expected 'billing', was 'refund'\n" in failure_text(outcome("failed", checks=[check]))
 
 
 def test_error_shows_code_node_and_location(outcome: MakeOutcome) -> None:
@@ -131,7 +147,7 @@ def test_long_names_are_cut(outcome: MakeOutcome, failed_check: MakeCheck) -> No
         failed = outcome(verdict, checks=checks, error=error, path=[node, [node, "b"]], calls=calls)
         shown = failure_text(failed)
         assert max(map(len, shown.splitlines())) < 300
-        assert f"path   {'n' * 59}… → ({'n' * 59}… | b)\n" in shown
+        assert f"path   {'n' * 59}… → [{'n' * 59}…, b]\n" in shown
         assert "… and then c\n" in shown
         assert len(failed_checks(failed)) < 300
 

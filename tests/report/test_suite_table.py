@@ -71,3 +71,12 @@ def test_lines_fit_and_names_keep_their_end(width: int) -> None:
 
 def test_control_characters_in_names_are_escaped() -> None:
     assert "\x1b" not in "".join(suite_table({"a\x1b[2J": _group(), "b": _group()}, 80))
+
+
+def test_latencies_of_zero_are_left_out() -> None:
+    quick = {"latency": {"p95": 0.0}}
+    assert suite_table({"a": _group(1) | quick, "b": _group(1) | quick}) == [
+        "a  1/1 passed  fitness 1.000",
+        "b  1/1 passed  fitness 1.000",
+        "",
+    ]

@@ -10,16 +10,20 @@ LONG = "Dear customer, thank you for writing. We looked at your order and at all
 
 GOLDEN = [
     ({"a": 1}, {"a": 1, "b": 2}, ""),
-    ("billing", "refund", "expected billing, was refund"),
-    ({"intent": "billing"}, {"intent": "refund"}, "intent: expected billing, was refund"),
+    ("billing", "refund", "expected 'billing', was 'refund'"),
+    ({"intent": "billing"}, {"intent": "refund"}, "intent: expected 'billing', was 'refund'"),
     ({"n": 1}, {"n": "1"}, "n: expected 1, was '1'"),
     ({"n": True}, {"n": 1}, "n: expected true, was 1"),
-    ({"a": {"contains": "x"}}, {"a": "x"}, "a: expected {contains: x}, was x (did you mean '$contains'?)"),
-    ({"a": {"contains": "x"}}, {"a": {}}, "a.contains: expected x, was nothing"),
+    (
+        {"a": {"contains": "x"}},
+        {"a": "x"},
+        "a: expected {contains: 'x'}, was 'x' (did you mean '$contains'?)",
+    ),
+    ({"a": {"contains": "x"}}, {"a": {}}, "a.contains: expected 'x', was nothing"),
     (
         {"n": "caf\u00e9"},
         {"n": "cafe\u0301"},
-        "n: expected caf\u00e9, was cafe\u0301 (the same letters, in another Unicode form)",
+        "n: expected 'caf\u00e9', was 'cafe\u0301' (the same letters, in another Unicode form)",
     ),
     ({"n": 1}, {"n": None}, "n: expected 1, was null"),
     ({"n": 1}, {}, "n: expected 1, was nothing"),
@@ -29,24 +33,53 @@ GOLDEN = [
         "order.total: expected {$gt: 10}, was 3 (is not > 10)",
     ),
     ({"a": {"b": 1}}, {"a": [1]}, "a: expected {b: 1}, was [1]"),
-    ({"tags": ["x"]}, {"tags": []}, "tags: expected [x], was [] (expected 1 item, was 0 items)"),
+    ({"tags": ["x"]}, {"tags": []}, "tags: expected ['x'], was [] (expected 1 item, was 0 items)"),
     ({"$exact": {"a": 1}}, {"a": 1, "b": 2}, "expected {$exact: {a: 1}}, was {a: 1, b: 2} (b: not expected)"),
-    ({"text": "one\ntwo"}, {"text": "one"}, 'text: expected "one\\ntwo", was one'),
+    ({"text": "one\ntwo"}, {"text": "one"}, """text: expected "one\\ntwo", was 'one'"""),
     (
         {"messages": [{"content": LONG + "your refund was issued today."}]},
         {"messages": [{"content": LONG + "we refuse to pay."}]},
         "messages[0].content:\n"
-        "  expected: … that came with it; your refund was issued today.\n"
-        "  actual:   … that came with it; we refuse to pay.",
+        "  expected: …' that came with it; your refund was issued today.'\n"
+        "  actual:   …' that came with it; we refuse to pay.'",
     ),
     (
         {"body": {"$contains": "refund"}},
         {"body": LONG * 2},
         "body:\n"
-        "  expected: {$contains: refund}\n"
+        "  expected: {$contains: 'refund'}\n"
         "  actual:   'Dear customer, thank you for writing. We looked at your order and at all that came with "
         "it; Dear c…\n"
         '  because:  does not contain "refund"',
+    ),
+    (  # texts are told from other values, and from each other
+        {"id": "1", "on": "true", "end": "yes ", "none": "", "is": {"plain": "it's"}},
+        {"id": 1, "on": True, "end": "yes", "none": " ", "is": {"plain": "its"}},
+        "id: expected '1', was 1\n"
+        "on: expected 'true', was true\n"
+        "end: expected 'yes ', was 'yes'\n"
+        "none: expected '', was ' '\n"
+        "is.plain: expected 'it''s', was 'its'",
+    ),
+    (  # the end of a long text
+        LONG * 2 + " ",
+        LONG * 2,
+        "expected: …' that came with it;  '\nactual:   …' that came with it; '",
+    ),
+    (  # all differences have the form of the longest
+        {"id": 1, "text": LONG, "refnd": 5},
+        {"id": 2, "text": "none", "refund": 5},
+        "id:\n"
+        "  expected: 1\n"
+        "  actual:   2\n"
+        "text:\n"
+        "  expected: 'Dear customer, thank you for writing. We looked at your order and at all that came with "
+        "it; '\n"
+        "  actual:   'none'\n"
+        "refnd:\n"
+        "  expected: 5\n"
+        "  actual:   nothing\n"
+        "  because:  did you mean 'refund'?",
     ),
 ]
 

@@ -51,12 +51,12 @@ def test_a_world_is_served_without_a_file() -> None:
 def test_the_stubs_of_all_turns_are_served_in_their_order(scenario: Callable[[str], Path]) -> None:
     with serving(scenario(TURNS)) as server:
         assert [text.partition(" (")[0] for text in server.unused()] == [
-            "llm: reply: 'first'",
-            "llm: reply: 'second'",
-            "llm: reply: 'last'",
-            "mcp.shop.find: return: 'first'",
-            "mcp.shop.find: return: 'last'",
-            "mcp.shop.buy: return: 'bought'",
+            "never used: llm: reply: 'first'",
+            "never used: llm: reply: 'second'",
+            "never used: llm: reply: 'last'",
+            "never used: mcp.shop.find: return: 'first'",
+            "never used: mcp.shop.find: return: 'last'",
+            "never used: mcp.shop.buy: return: 'bought'",
         ]
         assert [said(server) for _ in range(3)] == ["first", "second", "last"]
 

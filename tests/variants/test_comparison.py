@@ -121,6 +121,81 @@ def test_a_variant_of_the_same_mean_and_more_risk_is_named(tmp_path: Path) -> No
     assert any("riskier, for the same mean" in line for line in table(score))
 
 
+LONG = "the-model-with-the-long-prompt-and-the-low-temperature"
+
+
+def with_long_names(folder: Path, **group: Any) -> Score:
+    """Return a score with all columns, as the variants' runs called models."""
+    score = of_scenarios(folder, {f"s{n}": FAILS for n in range(10)}, {f"s{n}": PASSES for n in range(10)})
+    variants = [
+        replace(
+            each, name=f"{LONG}-{number}", answers={"asked": 10}, not_judged=1, group={**each.group, **group}
+        )
+        for number, each in enumerate(score.variants)
+    ]
+    return replace(score, variants=variants, changed=[])
+
+
+@pytest.mark.parametrize("width", [60, 100, 160])
+def test_the_table_fits_the_terminal_and_has_all_figures(tmp_path: Path, width: int) -> None:
+    score = with_long_names(tmp_path)
+    shown = list(table(score, width))
+    assert max(map(len, shown)) <= max(width, 57)  # longer is a name that is one word
+    figures = shown[: next(at for at, line in enumerate(shown) if line.startswith(f"{LONG}-0:"))]
+    assert max(map(len, figures)) <= width
+    told = " ".join(figures)
+    for text in (
+        "runs",
+        "not judged",
+        "100 %",
+        "1.000",
+        "p50",
+        "tokens",
+        "cost",
+        "+1.000 (+0.",
+        "the baseline",
+        "better (p ",
+    ):
+        assert text in told
+    assert [line for line in figures if line.startswith("the-mod") and "ure-0  " in line]
+
+
+def test_nothing_is_shortened_where_there_is_room(tmp_path: Path) -> None:
+    score = with_long_names(tmp_path)
+    assert [*table(score, 200)] == [*table(score)]
+    rows = [*table(score, 170)][:3]
+    assert [row.split("  ")[0] for row in rows[1:]] == [f"{LONG}-0", f"{LONG}-1"]
+
+
+def test_a_name_that_does_not_fit_loses_its_middle_before_columns_move_to_another_table(
+    tmp_path: Path,
+) -> None:
+    (
+        first,
+        second,
+        *_,
+    ) = table(with_long_names(tmp_path), 150)
+    assert first.startswith("variant ")
+    assert first.endswith("verdict")
+    assert second.startswith("the-model-with-")
+    assert "…" in second
+    assert "temperature-0  " in second
+
+
+@pytest.mark.parametrize(
+    ("answers", "shown"), [({"scripted": 20}, False), ({"scripted": 19, "asked": 1}, True)]
+)
+def test_figures_of_models_are_left_out_if_they_are_zero_and_stubs_answered(
+    tmp_path: Path, answers: dict[str, int], shown: bool
+) -> None:
+    quick = {"p50": 0.0, "p95": 0.0}
+    score = with_long_names(tmp_path, latency=quick, tokens={"total": 0}, cost=0.0)
+    score = replace(score, variants=[replace(each, answers=answers) for each in score.variants])
+    head = next(iter(table(score))).split()
+    assert [name in head for name in ("p50", "p95", "tokens", "cost")] == [shown] * 4
+    assert "fitness" in head
+
+
 @pytest.mark.parametrize(("varies", "front"), [(True, ["now"]), (False, ["now", "new"])])
 def test_a_latency_within_its_noise_puts_no_variant_on_the_front(
     tmp_path: Path, varies: bool, front: list[str]

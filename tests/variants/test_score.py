@@ -123,7 +123,7 @@ def test_the_scenarios_that_changed_are_named_with_the_check_that_did_it(score: 
         "verdicts": ["failed", "passed"],
         "checks": [changed[0]["checks"][0]],
     }
-    assert changed[0]["checks"][0].startswith("output: expected {$icontains: please}, was Nine.")
+    assert changed[0]["checks"][0].startswith("output: expected {$icontains: 'please'}, was 'Nine.'")
     assert "0.000 → 1.000  a.scenario.yaml::ask[q0]  (failed → passed)" in result.output
 
 
@@ -426,6 +426,8 @@ def test_a_run_that_cannot_be_judged_is_told(score: Score) -> None:
     assert "some runs could not be judged: see the results\nerror: " in result.output
     assert "'nowhere'" in result.output
     assert " as lost\n" in result.output
+    again = "harness score --variants variants.yaml --variant lost 'a.scenario.yaml::ask[q0]'  # seed 0"
+    assert f"    rerun  {again}\n" in result.output
     assert of("lost")["not_judged"] == of("lost")["runs"]
     assert of("lost")["fitness"] == 0
     assert of("lost")["difference"]["verdict"] == "no evidence"

@@ -424,7 +424,9 @@ def test_faults_strike_requests_of_tools(run: Run) -> None:
 
 def test_a_stub_that_no_tool_used_is_reported(run: Run) -> None:
     outcome = run('return {"found": "nothing"}', STUB)
-    assert [text.partition(" (")[0] for text in outcome.observed.unused] == ["http: text: '3 plums'"]
+    assert [text.partition(" (")[0] for text in outcome.observed.unused] == [
+        "never used: http: text: '3 plums'"
+    ]
 
 
 def test_headers_that_carry_keys_are_in_no_trace(run: Run) -> None:

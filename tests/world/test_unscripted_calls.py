@@ -45,8 +45,12 @@ def test_unused_stubs_are_reported_unless_they_may_be_used_any_number_of_times()
     ask(world, llm())
     ask(world, llm())
     (left,) = world.unused()
-    assert "'b'" in left
-    assert "used 1 of 3 times" in left
+    assert left == "not used up: llm: reply: 'b', used 1 of 3 times"
+
+
+def test_an_unused_stub_is_told_from_one_that_was_not_used_up() -> None:
+    (left,) = ScriptedWorld(replies(reply("a", times=2))).unused()
+    assert left == "never used: llm: reply: 'a', used 0 of 2 times"
 
 
 RATING = {

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
+from textwrap import indent
 from typing import Any, Final
 
 from harness.matchers.json_schema import schema_errors
@@ -46,7 +47,8 @@ def status(expected: Any, observed: Observation) -> Finding:
     """`completed` (default), `interrupted`, `failed`, `timeout` or `invalid`; else 0."""
     if matches(expected, observed.status):
         return Finding(1.0, observed.status)
-    message = f"expected {one_line(expected)}, was {observed.status}"
+    wanted = expected if isinstance(expected, str) else one_line(expected)
+    message = f"expected {wanted}, was {observed.status}"
     if observed.error:
         message += f": {_failure_text(observed.error)}"
     elif observed.status == "interrupted":
@@ -158,9 +160,7 @@ def _fits(text: str, wanted: Any) -> bool:
 @check(names=(), vacuous=(), untried=(), origin=Origin.PATH, gate=True)
 def unused(_: Any, observed: Observation) -> Finding:
     """No stub is left over; else 0."""
-    return pass_or_fail(
-        not observed.unused, observed.unused, "\n".join(f"never used: {text}" for text in observed.unused)
-    )
+    return pass_or_fail(not observed.unused, observed.unused, "\n".join(observed.unused))
 
 
 def _pause_fault(index: int, wanted: list[Any], paused: list[Any]) -> str | None:
@@ -168,6 +168,8 @@ def _pause_fault(index: int, wanted: list[Any], paused: list[Any]) -> str | None
     if not wanted:
         return f"pause {index + 1}: expected none, was {one_line(paused[0])}"
     difference = readable_diff(wanted[0], paused[0] if paused else ABSENT)
+    if "\n" in difference:
+        return f"pause {index + 1}:\n{indent(difference, '  ')}"
     return f"pause {index + 1}: {difference}" if difference else None
 
 

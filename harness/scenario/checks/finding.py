@@ -86,29 +86,38 @@ def readable_diff(expected: Any, actual: Any) -> str:
 
 def difference_text(compared: Comparison) -> str:
     """Return the first mismatches of a comparison as text, and the number of further ones; empty if there is none."""
-    blocks = [_block(mismatch) for mismatch in compared.mismatches[:MOST_MISMATCHES]]
+    shown = compared.mismatches[:MOST_MISMATCHES]
+    blocks = [_on_one_line(mismatch) for mismatch in shown]
+    if any(len(block) > WIDTH for block in blocks):  # all in the same form
+        blocks = [_on_several_lines(mismatch) for mismatch in shown]
     if compared.mismatch_count > MOST_MISMATCHES:
         blocks.append(f"… and {compared.mismatch_count - MOST_MISMATCHES} more")
     return "\n".join(blocks)
 
 
 def one_line(value: Any, width: int = WIDTH) -> str:
-    """Return a value as YAML on one line of at most `width` characters."""
+    """Return a value as YAML on one line of at most `width` characters, with each text in quotes."""
     return clip(_yaml(value), width)
 
 
-def _block(mismatch: Mismatch) -> str:
-    expected, actual = _pair(mismatch.expected, mismatch.actual)
-    needs_reason = is_matcher(mismatch.expected) or isinstance(mismatch.expected, list | tuple)
-    reason = f" ({mismatch.reason})" if needs_reason and mismatch.actual is not ABSENT else ""
+def _on_one_line(mismatch: Mismatch) -> str:
     label = f"{mismatch.path}: " if mismatch.path else ""
-    hint = f" ({mismatch.hint})" if mismatch.hint else ""
-    line = f"{label}expected {expected}, was {actual}{reason}{hint}"
-    if len(line) <= WIDTH:
-        return line
-    head = [f"{mismatch.path}:"] if mismatch.path else []
-    why = [f"  because:  {clip(mismatch.reason, WIDTH)}"] if reason else []
-    return "\n".join([*head, f"  expected: {expected}", f"  actual:   {actual}", *why])
+    why = f" ({reason})" if (reason := _reason(mismatch)) else ""
+    return f"{label}expected {_text(mismatch.expected)}, was {_text(mismatch.actual)}{why}"
+
+
+def _on_several_lines(mismatch: Mismatch) -> str:
+    expected, actual = _pair(mismatch.expected, mismatch.actual)
+    reason = _reason(mismatch)
+    lines = [f"expected: {expected}", f"actual:   {actual}"]
+    lines += [f"because:  {clip(reason, WIDTH)}"] if reason else []
+    return "\n  ".join([f"{mismatch.path}:", *lines]) if mismatch.path else "\n".join(lines)
+
+
+def _reason(mismatch: Mismatch) -> str:
+    needed = is_matcher(mismatch.expected) or isinstance(mismatch.expected, list | tuple)
+    reason = mismatch.reason if needed and mismatch.actual is not ABSENT else ""
+    return "; ".join(filter(None, (reason, mismatch.hint)))
 
 
 def _pair(expected: Any, actual: Any) -> tuple[str, str]:
@@ -117,10 +126,7 @@ def _pair(expected: Any, actual: Any) -> tuple[str, str]:
     if isinstance(expected, str) and isinstance(actual, str) and max(len(one), len(other)) > WIDTH:
         start = max(0, _common_prefix_length(expected, actual) - CONTEXT)
         lead = "…" if start else ""
-        one, other = (
-            lead + json.dumps(text[start : start + 2 * WIDTH], ensure_ascii=False)[1:-1]
-            for text in (expected, actual)
-        )
+        one, other = (lead + _text(text[start : start + 2 * WIDTH]) for text in (expected, actual))
     return clip(one, WIDTH), clip(other, WIDTH)
 
 
@@ -140,12 +146,29 @@ def _text(value: Any) -> str:
     return "nothing" if value is ABSENT else _yaml(value)
 
 
+class _Quoting(yaml.SafeDumper):
+    """Puts every text into quotes, but no key that does without."""
+
+    def represent_mapping(self, *args: Any, **kwargs: Any) -> yaml.MappingNode:
+        node = super().represent_mapping(*args, **kwargs)
+        for key, _ in node.value:
+            key.style = None
+        return node
+
+
+def _quoted_text(dumper: yaml.SafeDumper, text: str) -> yaml.ScalarNode:
+    return dumper.represent_scalar("tag:yaml.org,2002:str", text, style="'" if text.isprintable() else '"')
+
+
+_Quoting.add_representer(str, _quoted_text)
+
+
 def _yaml(value: Any) -> str:
     """Return the beginning of a value in YAML flow style, or in JSON if YAML needs several lines."""
     value = truncated(value, 10 * WIDTH)
     try:
-        text = yaml.safe_dump(
-            value, default_flow_style=True, allow_unicode=True, width=10**9, sort_keys=False
+        text = yaml.dump(
+            value, None, _Quoting, default_flow_style=True, allow_unicode=True, width=10**9, sort_keys=False
         )
     except yaml.YAMLError:
         return json.dumps(value, ensure_ascii=False, default=str)

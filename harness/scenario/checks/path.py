@@ -50,7 +50,7 @@ def path_includes(expected: Any, observed: Observation) -> Finding:
     missing = ", ".join(name for index, name in enumerate(wanted) if index not in found)
     score = len(pairs) / len(wanted) if wanted else 1.0
     message = (
-        f"not found in this order: {missing}\n  ran  {_steps_text(_steps(observed.path), 0)}"
+        f"not found in this order: {missing}\n  actual: {_steps_text(_steps(observed.path), 0)}"
         if missing
         else ""
     )
@@ -131,7 +131,7 @@ def _divergence(wanted: Sequence[Step], ran: Sequence[Step]) -> str:
     both = zip(wanted, ran, strict=False)
     at = next((index for index, (a, b) in enumerate(both) if a != b), min(len(wanted), len(ran)))
     here, there = (_step_text(steps[at]) if at < len(steps) else "the end" for steps in (wanted, ran))
-    ways = f"  expected  {_steps_text(wanted, at)}\n  ran       {_steps_text(ran, at)}"
+    ways = f"  expected: {_steps_text(wanted, at)}\n  actual:   {_steps_text(ran, at)}"
     return f"step {at + 1}: expected {here}, was {there}\n{ways}"
 
 
