@@ -1,6 +1,8 @@
 """`harness schema --kind …`: the schemas for editors say what the loaders say, as far as a schema can."""
 
 import json
+import re
+import tomllib
 import typing
 from collections.abc import Callable, Iterator
 from functools import cache
@@ -83,6 +85,33 @@ def test_the_variants_files_of_this_repository_are_valid(file: Path) -> None:
 def test_there_are_such_files() -> None:
     assert len(SCENARIO_FILES) > 100
     assert VARIANTS_FILES
+
+
+def files_in_documents() -> Iterator[tuple[str, str, Any]]:
+    """Yield the whole files that the documents show: the document, the kind of the file, and its content."""
+    for document_file in [ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md"))]:
+        text = document_file.read_text(encoding="utf-8")
+        for language, block in re.findall(r"^```(yaml|toml)(?: title=[^\n]*)?\n(.*?)^```$", text, re.M | re.S):
+            if language == "toml":
+                value = tomllib.loads(block).get("tool", {}).get("harness", {})
+                kinds = {"gate": {"gate": value["gate"]}} if "gate" in value else {}
+            else:
+                value = yaml(block) if re.search("^(harness|gate):", block, re.M) else {}
+                kinds = {"scenario": value} if "scenarios" in value else {}
+                kinds |= {kind: value for kind in ("variants", "gate") if kind in value}
+            yield from ((document_file.name, kind, content) for kind, content in kinds.items())
+
+
+IN_DOCUMENTS = [*files_in_documents()]
+
+
+@pytest.mark.parametrize(("name", "kind", "content"), IN_DOCUMENTS, ids=lambda part: str(part)[:12])
+def test_the_files_in_documents_are_valid(name: str, kind: str, content: Any) -> None:
+    assert is_valid(kind, content), name
+
+
+def test_documents_show_files_of_each_kind() -> None:
+    assert {kind for _, kind, _ in IN_DOCUMENTS} == set(KINDS)
 
 
 RIGHT = {
