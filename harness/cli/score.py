@@ -150,7 +150,7 @@ def command(
         )
     if not finished.interrupted and not schedule.over_budget:
         resume_state.end()
-    return conclude(finished, schedule, variants, projects, json_=json_, require=require)
+    return conclude(finished, schedule, scenarios, variants, projects, json_=json_, require=require)
 
 
 def _applicable(

@@ -91,7 +91,9 @@ def files_in_documents() -> Iterator[tuple[str, str, Any]]:
     """Yield the whole files that the documents show: the document, the kind of the file, and its content."""
     for document_file in [ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md"))]:
         text = document_file.read_text(encoding="utf-8")
-        for language, block in re.findall(r"^```(yaml|toml)(?: title=[^\n]*)?\n(.*?)^```$", text, re.M | re.S):
+        for language, block in re.findall(
+            r"^```(yaml|toml)(?: title=[^\n]*)?\n(.*?)^```$", text, re.M | re.S
+        ):
             if language == "toml":
                 value = tomllib.loads(block).get("tool", {}).get("harness", {})
                 kinds = {"gate": {"gate": value["gate"]}} if "gate" in value else {}
