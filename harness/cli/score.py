@@ -149,7 +149,9 @@ def command(
         resume_state.end()
     again = f"harness score --variants {shlex.quote(str(file))}"
     again += "" if record_mode == "none" else f" --record-mode {record_mode}"
-    return conclude(finished, schedule, variants, projects, json_=json_, require=require, command=again)
+    return conclude(
+        finished, schedule, scenarios, variants, projects, json_=json_, require=require, command=again
+    )
 
 
 def _applicable(

@@ -18,7 +18,7 @@ import click
 
 from harness.budget import Budget
 from harness.cli import output as exit_code
-from harness.cli.output import deliver_json, stdout_to_stderr
+from harness.cli.output import deliver_json, print_problems, stdout_to_stderr
 from harness.cli.session import Session
 from harness.errors import FormatError
 from harness.recording.spending import Spending
@@ -43,6 +43,7 @@ from harness.variants.independence import SAME_AS_BASELINE, no_difference_reason
 from harness.variants.race import Race
 from harness.variants.schedule import ResumeState, Schedule, run_key
 from harness.variants.table import score_json, table
+from harness.variants.uncalled import uncalled_models
 
 
 def plan(
@@ -135,6 +136,7 @@ _MAX_LINES: Final = 6
 def conclude(
     finished: Session,
     schedule: Schedule,
+    scenarios: Sequence[Scenario],
     variants: Sequence[Variant],
     projects: Projects,
     *,
@@ -169,6 +171,7 @@ def conclude(
     width = terminal_width(open_console(sys.stderr if to_stderr else sys.stdout))
     for line in table(score, width):
         click.echo(line, err=to_stderr)
+    print_problems(uncalled_models(variants, scenarios, read_lines(folder)))
     if json_ is not None:
         deliver_json(text, json_)
     for place in report_paths(folder):

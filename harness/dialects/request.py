@@ -20,7 +20,7 @@ from harness.source.location import Rewrite
 from harness.source.project import marked_root
 from harness.source.yaml import Version
 
-_OPERATIONS: Final = ("add", "remove", "replace", "move", "copy", "test")
+OPERATIONS: Final = ("add", "remove", "replace", "move", "copy", "test")
 _LONGEST: Final = 200
 
 
@@ -127,8 +127,8 @@ def _fault(operation: Mapping[str, Any]) -> str:
     from jsonpatch import JsonPatch, JsonPatchException, JsonPointerException
 
     op, pointers = operation.get("op"), [operation[key] for key in ("path", "from") if key in operation]
-    if op not in _OPERATIONS:
-        return f"{op!r} is not an operation; expected one of {', '.join(_OPERATIONS)}"
+    if op not in OPERATIONS:
+        return f"{op!r} is not an operation; expected one of {', '.join(OPERATIONS)}"
     for pointer in pointers:
         if isinstance(pointer, str) and pointer and pointer[0] != "/":
             return f"'{pointer}' is not a path: write '/{pointer}'"

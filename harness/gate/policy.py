@@ -9,8 +9,10 @@ from typing import Annotated, Any, ClassVar, Final, Literal, Self
 
 from pydantic import BeforeValidator, ConfigDict, Field, model_validator
 
+from harness import DISTRIBUTION
 from harness.errors import FormatError, Problem
 from harness.source.document import Document, DocumentPath, read, shown_path
+from harness.source.editor_schema import editor_schema
 from harness.source.models import Mistake, describe, mistaken, validate
 from harness.source.project import PYPROJECT, has_settings
 from harness.units import is_number
@@ -48,7 +50,7 @@ def _confidence(value: Any) -> Any:
     return value
 
 
-Share = Annotated[float, BeforeValidator(_share)]
+Share = Annotated[float, Field(ge=0, le=1), BeforeValidator(_share)]
 Amount = Annotated[float, Field(ge=0)]
 Count = Annotated[int, Field(ge=0)]
 
@@ -56,6 +58,7 @@ Count = Annotated[int, Field(ge=0)]
 class Shares(Strict):
     """A rule with several shares, at least one of which is set."""
 
+    model_config = ConfigDict(json_schema_extra={"minProperties": 1})
     without_any: ClassVar[str]
 
     @model_validator(mode="after")
@@ -76,9 +79,9 @@ class MinCoverage(Shares):
     model_config = ConfigDict(title="min_coverage")
     without_any = "min_coverage bounds nothing"
 
-    nodes: Share = LEFT_OUT
-    edges: Share = LEFT_OUT
-    branches: Share = LEFT_OUT
+    nodes: Share = Field(default=LEFT_OUT, description="The least share of nodes.")
+    edges: Share = Field(default=LEFT_OUT, description="The least share of edges.")
+    branches: Share = Field(default=LEFT_OUT, description="The least share of branches.")
 
 
 class ProvenNoWorse(Shares):
@@ -87,9 +90,9 @@ class ProvenNoWorse(Shares):
     model_config = ConfigDict(title="proven_no_worse")
     without_any = "proven_no_worse names no figure"
 
-    fitness: Share = LEFT_OUT
-    latency: Share = LEFT_OUT
-    cost: Share = LEFT_OUT
+    fitness: Share = Field(default=LEFT_OUT, description="The largest share by which it may be lower.")
+    latency: Share = Field(default=LEFT_OUT, description="The largest share by which it may be higher.")
+    cost: Share = Field(default=LEFT_OUT, description="The largest share by which it may be higher.")
 
 
 class Rules(Strict):
@@ -97,24 +100,58 @@ class Rules(Strict):
 
     model_config = ConfigDict(title="the gate")
 
-    min_pass_rate: Share = LEFT_OUT
-    min_fitness: Share = LEFT_OUT
-    max_p50_latency: Amount = LEFT_OUT
-    max_p95_latency: Amount = LEFT_OUT
-    max_cost: Amount = LEFT_OUT
-    max_tokens: Amount = LEFT_OUT
-    max_flaky: Count = LEFT_OUT
-    max_errors: Count = LEFT_OUT
-    min_coverage: MinCoverage = LEFT_OUT
-    no_drift: bool = LEFT_OUT
-    no_new_failures: bool = LEFT_OUT
-    allow_removed: bool = LEFT_OUT
-    max_fitness_drop: Share = LEFT_OUT
-    max_latency_increase: Share = LEFT_OUT
-    max_cost_increase: Share = LEFT_OUT
-    max_tokens_increase: Share = LEFT_OUT
-    proven_no_worse: ProvenNoWorse = LEFT_OUT
-    confidence: Annotated[float, BeforeValidator(_confidence)] = LEFT_OUT
+    min_pass_rate: Share = Field(default=LEFT_OUT, description="The least pass rate: 0.95 for 95 %.")
+    min_fitness: Share = Field(default=LEFT_OUT, description="The least fitness.")
+    max_p50_latency: Amount = Field(
+        default=LEFT_OUT, description="The largest median latency of a run, in virtual seconds."
+    )
+    max_p95_latency: Amount = Field(
+        default=LEFT_OUT, description="The largest 95th percentile of latency, in virtual seconds."
+    )
+    max_cost: Amount = Field(
+        default=LEFT_OUT, description="The largest cost of all runs together, in US dollars."
+    )
+    max_tokens: Amount = Field(
+        default=LEFT_OUT, description="The most tokens that all runs together send and receive."
+    )
+    max_flaky: Count = Field(
+        default=LEFT_OUT, description="The most scenarios whose repeats have different verdicts."
+    )
+    max_errors: Count = Field(
+        default=LEFT_OUT, description="The most scenarios that could not be judged; 0 unless given."
+    )
+    min_coverage: MinCoverage = Field(
+        default=LEFT_OUT, description="The least shares of each graph that all scenarios together cover."
+    )
+    no_drift: bool = Field(
+        default=LEFT_OUT, description="True: the fitness has not fallen over the runs of the history."
+    )
+    no_new_failures: bool = Field(
+        default=LEFT_OUT,
+        description="True: no scenario that passed in the baseline fails, errors, or is removed.",
+    )
+    allow_removed: bool = Field(
+        default=LEFT_OUT, description="True: scenarios of the baseline may be missing; false unless given."
+    )
+    max_fitness_drop: Share = Field(
+        default=LEFT_OUT, description="The largest share by which the fitness may be below the baseline's."
+    )
+    max_latency_increase: Share = Field(
+        default=LEFT_OUT, description="The largest share by which the latency may be above the baseline's."
+    )
+    max_cost_increase: Share = Field(
+        default=LEFT_OUT, description="The largest share by which the cost may be above the baseline's."
+    )
+    max_tokens_increase: Share = Field(
+        default=LEFT_OUT, description="The largest share by which the tokens may be above the baseline's."
+    )
+    proven_no_worse: ProvenNoWorse = Field(
+        default=LEFT_OUT,
+        description="Shares by which figures may be worse than the baseline's; the run has to prove it.",
+    )
+    confidence: Annotated[float, Field(ge=0.5, lt=1), BeforeValidator(_confidence)] = Field(
+        default=LEFT_OUT, description="The confidence of intervals and tests; 0.95 unless given."
+    )
 
     @property
     def rules(self) -> dict[str, Any]:
@@ -131,11 +168,14 @@ WITH_BASELINE: Final = RULES[RULES.index("no_new_failures") :]
 class PartRules(Rules):
     """The rules of a part of the scenarios."""
 
-    model_config = ConfigDict(title="a part of the gate")
+    model_config = ConfigDict(
+        title="a part of the gate",
+        json_schema_extra={"oneOf": [{"required": [scope]} for scope in SCOPES], "minProperties": 2},
+    )
 
-    tag: str = LEFT_OUT
-    suite: str = LEFT_OUT
-    manifest: str = LEFT_OUT
+    tag: str = Field(default=LEFT_OUT, description="The scenarios with this tag.")
+    suite: str = Field(default=LEFT_OUT, description="The scenarios of this file.")
+    manifest: str = Field(default=LEFT_OUT, description="The scenarios of this manifest.")
 
     @model_validator(mode="after")
     def _names_a_part(self) -> PartRules:
@@ -157,16 +197,23 @@ class PartRules(Rules):
 class _PolicyKeys(Rules):
     """A policy as written."""
 
-    by: list[PartRules] = LEFT_OUT
-    baseline: str = LEFT_OUT
+    by: list[PartRules] = Field(default=LEFT_OUT, description="Rules for parts of the scenarios.")
+    baseline: str = Field(
+        default=LEFT_OUT, description="The run or file to compare with, relative to this file."
+    )
 
 
-class _PolicyFile(Strict):
+class PolicyFile(Strict):
     """A policy file as written."""
 
     model_config = ConfigDict(title="a policy file")
 
-    gate: _PolicyKeys
+    gate: _PolicyKeys = Field(description="The rules, as under [tool.harness.gate].")
+
+
+def schema() -> dict[str, Any]:
+    """Return the JSON Schema of policy files."""
+    return editor_schema(PolicyFile, f"Policy of the gate of {DISTRIBUTION}")
 
 
 @dataclass(frozen=True)
@@ -224,7 +271,7 @@ def read_policy(file: Path | None, project: Path) -> Policy:
     written = (
         _read_toml(document)
         if file.suffix == ".toml"
-        else validate(_PolicyFile, document, error=FormatError).gate
+        else validate(PolicyFile, document, error=FormatError).gate
     )
     baseline = file.parent / written.baseline if written.baseline else None
     return Policy(written, tuple(written.by or ()), baseline, shown_path(file), (document, path))

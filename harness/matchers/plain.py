@@ -9,7 +9,7 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Callable, Mapping
-from typing import Any, Final
+from typing import Any, Final, NamedTuple
 
 from harness.errors import CannotEvaluate, ExpressionError, FormatError, Problem
 from harness.matchers.json_schema import schema_errors, schema_validator
@@ -21,6 +21,20 @@ _SHOWN: Final = 80
 
 Test = Callable[[Any], str | None]
 """A matcher with its argument bound: returns None if the value matches, otherwise the reason why not."""
+
+
+class Kind(NamedTuple):
+    """A matcher.
+
+    Attributes:
+        build: returns its test for an argument; raises `FormatError` if the argument is malformed.
+        argument: the JSON Schema of the argument; `build` checks what that cannot say, such as a pattern.
+        meaning: what it matches, as editors show it.
+    """
+
+    build: Callable[[Any], Test]
+    argument: Mapping[str, Any]
+    meaning: str
 
 
 class _Absent:

@@ -26,7 +26,7 @@ from unicodedata import normalize
 
 from harness.errors import CannotEvaluate, FormatError, Problem
 from harness.matchers import plain
-from harness.matchers.plain import ABSENT, Test, bad_argument, kind_of, shown
+from harness.matchers.plain import ABSENT, Kind, Test, bad_argument, kind_of, shown
 from harness.source.display import did_you_mean
 
 MISMATCHES_KEPT: Final = 100
@@ -128,7 +128,7 @@ def _flaws_of(name: str, argument: Any, path: tuple[str | int, ...]) -> Iterator
         yield MalformedMatcher(path, f"unknown matcher '{name}'", hint, code="unknown-matcher", on_name=True)
         return
     try:
-        MATCHERS[name](argument)
+        MATCHERS[name].build(argument)
     except FormatError as error:
         yield MalformedMatcher(path, error.problems[0].message)
 
@@ -305,7 +305,7 @@ def _test_of(expected: Mapping[str, Any]) -> Test:
         message = f"{path}: {flaw.message}" if path else flaw.message
         raise FormatError(Problem(flaw.code, message, hint=flaw.hint))
     ((name, argument),) = expected.items()
-    return MATCHERS[name](argument)
+    return MATCHERS[name].build(argument)
 
 
 def _reason(expected: Any, actual: Any) -> str | None:
@@ -422,28 +422,77 @@ def _is_count(value: Any) -> bool:
     return isinstance(value, int) and not isinstance(value, bool) and value >= 0
 
 
-MATCHERS: Final[Mapping[str, Callable[[Any], Test]]] = {
-    "$contains": _contains,
-    "$icontains": plain.icontains,
-    "$regex": plain.regex,
-    "$not": _not,
-    "$in": _in,
-    "$gt": plain.order("$gt", ">", lambda actual, bound: bool(actual > bound)),
-    "$gte": plain.order("$gte", "≥", lambda actual, bound: bool(actual >= bound)),
-    "$lt": plain.order("$lt", "<", lambda actual, bound: bool(actual < bound)),
-    "$lte": plain.order("$lte", "≤", lambda actual, bound: bool(actual <= bound)),
-    "$approx": plain.approx,
-    "$len": _len,
-    "$type": plain.type_,
-    "$any": plain.any_,
-    "$missing": plain.missing,
-    "$schema": plain.schema,
-    "$all": _all,
-    "$some": _some,
-    "$json": _json,
-    "$cel": plain.cel,
-    "$exact": _exact,
+VALUE_REF: Final = "#/$defs/ExpectedValue"
+"""The reference to an expected value, matchers included, in JSON Schemas of arguments."""
+
+_VALUE: Final = {"$ref": VALUE_REF}
+_VALUES: Final = {"type": "array", "items": _VALUE}
+_TEXT: Final = {"type": "string"}
+_ORDERED: Final = {"type": ["number", "string"]}
+_NUMBER: Final = {"type": "number"}
+_TOLERANCE: Final = {"type": "number", "minimum": 0}
+_COUNT: Final = {"type": "integer", "minimum": 0}
+_MATCHER: Final = {
+    "type": "object",
+    "minProperties": 1,
+    "maxProperties": 1,
+    "propertyNames": {"pattern": r"^\$"},
+    **_VALUE,
 }
 
-NESTING: Final = frozenset({"$contains", "$not", "$in", "$len", "$all", "$some", "$json", "$exact"})
+MATCHERS: Final[Mapping[str, Kind]] = {
+    "$contains": Kind(_contains, _VALUE, "A text, a list or a mapping that contains this text, item or key."),
+    "$icontains": Kind(plain.icontains, _TEXT, "The same for text, ignoring case."),
+    "$regex": Kind(plain.regex, _TEXT, "A text in which this pattern is found."),
+    "$not": Kind(_not, _VALUE, "A value that does not match this."),
+    "$in": Kind(_in, _VALUES, "A value that matches one of these."),
+    "$gt": Kind(
+        plain.order("$gt", ">", lambda actual, bound: bool(actual > bound)),
+        _ORDERED,
+        "A number or text greater than this.",
+    ),
+    "$gte": Kind(
+        plain.order("$gte", "≥", lambda actual, bound: bool(actual >= bound)),
+        _ORDERED,
+        "A number or text not less than this.",
+    ),
+    "$lt": Kind(
+        plain.order("$lt", "<", lambda actual, bound: bool(actual < bound)),
+        _ORDERED,
+        "A number or text less than this.",
+    ),
+    "$lte": Kind(
+        plain.order("$lte", "≤", lambda actual, bound: bool(actual <= bound)),
+        _ORDERED,
+        "A number or text not greater than this.",
+    ),
+    "$approx": Kind(
+        plain.approx,
+        {
+            "type": "object",
+            "properties": {"value": _NUMBER, "rel": _TOLERANCE, "abs": _TOLERANCE},
+            "required": ["value"],
+            "additionalProperties": False,
+        },
+        "A number close to `value`: within `abs`, or within the share `rel` of it.",
+    ),
+    "$len": Kind(_len, {"anyOf": [_COUNT, _MATCHER]}, "A text, list or mapping of this length."),
+    "$type": Kind(plain.type_, {"enum": [*plain.TYPES]}, "A value of this JSON type."),
+    "$any": Kind(plain.any_, {"const": True}, "Any value that exists."),
+    "$missing": Kind(plain.missing, {"type": "boolean"}, "True: the key does not exist. False: it does."),
+    "$schema": Kind(
+        plain.schema, {"type": ["object", "boolean"]}, "A value that is valid under this JSON Schema."
+    ),
+    "$all": Kind(_all, _VALUES, "A value that matches each of these."),
+    "$some": Kind(_some, _VALUE, "A list with an item that matches this."),
+    "$json": Kind(_json, _VALUE, "A text that is JSON for a value that matches this."),
+    "$cel": Kind(plain.cel, _TEXT, "A value for which this CEL expression of `value` is true."),
+    "$exact": Kind(
+        _exact,
+        {"type": ["object", "array"], **_VALUE},
+        "A mapping or list that equals this, without further keys.",
+    ),
+}
+
+NESTING: Final = frozenset(name for name, kind in MATCHERS.items() if VALUE_REF in str(kind.argument))
 """Matchers whose argument may contain matchers."""

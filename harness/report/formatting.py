@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 import textwrap
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from decimal import Decimal
 from math import isfinite
 from typing import Any, Final, NamedTuple
 
@@ -103,12 +104,12 @@ def seconds(value: float | None) -> str:
 def cost(value: float) -> str:
     """Return an amount in US dollars, with as many digits as needed.
 
-    >>> cost(0), cost(0.00042), cost(12.5)
-    ('0', '0.00042', '12.50')
+    >>> cost(0), cost(0.00042), cost(0.000035), cost(12.5)
+    ('0', '0.00042', '0.000035', '12.50')
     """
     if value == 0:
         return "0"
-    return f"{value:.2f}" if value >= 1 else f"{value:.2g}"
+    return f"{value:.2f}" if value >= 1 else f"{Decimal(f'{value:.2g}'):f}"
 
 
 def score(value: float | None) -> str:

@@ -73,9 +73,9 @@ def command_to_record(scenario: Scenario, *options: str) -> str:
     A variant is recorded by the command that ran it, with another `--record-mode`.
     """
     if scenario.variation is not None:
-        return (
-            f"the same command with --record-mode {'rewrite' if '--rewrite' in options else 'new_episodes'}"
-        )
+        mode = RecordMode.REWRITE if "--rewrite" in options else RecordMode.NEW_EPISODES
+        where = ", where CI is not set" if mode in ONLY_MISSING and is_ci_machine() else ""
+        return f"the same command with --record-mode {mode.value}{where}"
     return shlex.join(["harness", "record", *options, scenario.id])
 
 

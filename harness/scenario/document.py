@@ -62,12 +62,15 @@ NO_DEFAULT: Final = ("name", "test_scenario")
 _NOT_TAGS: Final = ("and", "or", "not", "True", "False", "None")
 
 
-def supported_version(value: int) -> int:
+def _supported_version(value: int) -> int:
     """Return the format version of a file, or raise a mistake if it is not supported."""
     if value != FORMAT_VERSION:
         message = f"this file is of format version {value}; version {FORMAT_VERSION} can be read"
         raise mistaken(Mistake(message, code="format-version"))
     return value
+
+
+Version = Annotated[int, AfterValidator(_supported_version), WithJsonSchema({"const": FORMAT_VERSION})]
 
 
 def _dialect(value: str) -> str:
@@ -359,9 +362,7 @@ class _Head(Strict):
 
     model_config = ConfigDict(title="a scenario file")
 
-    harness: Annotated[int, AfterValidator(supported_version)] = Field(
-        examples=["harness: 1"], description="The format's version: 1."
-    )
+    harness: Version = Field(examples=["harness: 1"], description="The format's version: 1.")
     manifest: Manifest = Field(
         LEFT_OUT,
         description="Path relative to this file; a list: the document, then those whose components it uses.",

@@ -25,6 +25,7 @@ from harness.source.display import did_you_mean
 from harness.source.document import Document
 from harness.source.models import Mistake, describe, mistaken
 from harness.world.field_types import (
+    EXPECTED_VALUE,
     LEFT_OUT,
     Count,
     Dotted,
@@ -99,7 +100,7 @@ def _count(value: Any) -> Any:
 Counted = Annotated[
     Matcher,
     AfterValidator(_count),
-    WithJsonSchema({"anyOf": [{"type": "integer", "minimum": 0}, {"type": "object"}]}),
+    WithJsonSchema({"anyOf": [{"type": "integer", "minimum": 0}, {"type": "object", EXPECTED_VALUE: True}]}),
 ]
 
 

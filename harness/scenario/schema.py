@@ -1,75 +1,77 @@
-"""The JSON Schema (2020-12) of scenario files, with which yaml-language-server completes and validates in editors.
-
-    # yaml-language-server: $schema=scenario.schema.json
-
-Rules that a schema cannot express (CEL, arguments of matchers, keys that exclude each other) are checked when a
-file is loaded.
-"""
+"""The JSON Schema of scenario files, derived from `harness.scenario.document` and the value matchers."""
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from copy import deepcopy
 from typing import Any, Final
 
-from harness import DISTRIBUTION
-from harness.scenario.document import FORMAT_VERSION, NO_DEFAULT, File
+from jsonschema import Draft202012Validator
 
-DIALECT: Final = "https://json-schema.org/draft/2020-12/schema"
+from harness import DISTRIBUTION
+from harness.matchers.value import VALUE_REF
+from harness.matchers.value_schema import expected_value_schema
+from harness.scenario.document import NO_DEFAULT, File
+from harness.source.editor_schema import editor_schema
+from harness.world.field_types import EXPECTED_VALUE
+
+_CASE: Final = {"$ref": "#/$defs/CaseValue"}
 
 
 def schema() -> dict[str, Any]:
-    """Return a new copy of the schema, derived from `harness.scenario.document`."""
-    derived = File.model_json_schema(by_alias=True)
+    """Return a new copy of the schema."""
+    derived = editor_schema(File, f"Scenario file of {DISTRIBUTION}")
     definitions = derived["$defs"]
+    definitions["ExpectedValue"] = expected_value_schema()
     definitions["Defaults"] = _defaults(definitions["ScenarioKeys"])
-    properties = derived["properties"]
-    properties["defaults"] = {
-        "$ref": "#/$defs/Defaults",
-        "description": properties["defaults"]["description"],
-    }
-    properties["harness"] = {"const": FORMAT_VERSION, "description": properties["harness"]["description"]}
-    _clean(derived)
+    described = derived["properties"]["defaults"]["description"]
+    derived["properties"]["defaults"] = {"$ref": "#/$defs/Defaults", "description": described}
+    _refer_to_values(derived)
     definitions["CaseValue"] = {
         "type": "string",
         "pattern": r"^\$\{case\.[^{}]+\}$",
         "description": "Replaced by a value from `cases`.",
     }
-    for name in definitions.keys() - {"CaseValue"}:
-        _allow_case_values(definitions[name])
-    return {"$schema": DIALECT, **derived, "title": f"Scenario file of {DISTRIBUTION}"}
+
+    def refuses_text(part: dict[str, Any]) -> bool:
+        return not Draft202012Validator({"$defs": definitions, **part}).is_valid("${case.x}")
+
+    for definition in definitions.values():
+        _allow_case_values(definition, refuses_text)
+    return derived
 
 
 def _defaults(scenario: dict[str, Any]) -> dict[str, Any]:
     """Return the schema of a scenario with no required keys, and without the keys that cannot have a default."""
-    properties = {key: value for key, value in scenario["properties"].items() if key not in NO_DEFAULT}
-    kept = {key: value for key, value in scenario.items() if key not in ("required", "properties")}
-    return {
-        **kept,
-        "properties": properties,
-        "description": "Default values for all scenarios.",
-    }
+    defaults = {**deepcopy(scenario), "description": "Default values for all scenarios."}
+    del defaults["required"]
+    for key in NO_DEFAULT:
+        del defaults["properties"][key]
+    return defaults
 
 
-def _clean(node: Any) -> None:
-    """Remove artefacts of pydantic: titles and examples of keys, and null as the default of optional keys."""
-    if isinstance(node, list):
-        for item in node:
-            _clean(item)
-    elif isinstance(node, dict):
-        if node.get("default", ...) is None:
-            del node["default"]
-        for key, value in node.items():
-            if key == "properties":
-                for entry in value.values():
-                    entry.pop("title", None)
-                    entry.pop("examples", None)
-            if key not in ("default", "enum", "const"):
-                _clean(value)
+def _refer_to_values(node: Any) -> None:
+    """Put the reference to `ExpectedValue` where a type is marked as one."""
+    for part in node.values() if isinstance(node, dict) else node if isinstance(node, list) else ():
+        _refer_to_values(part)
+    if isinstance(node, dict) and node.pop(EXPECTED_VALUE, False):
+        node["$ref"] = VALUE_REF
 
 
-def _allow_case_values(definition: dict[str, Any]) -> None:
-    """Allow `${case.x}` where text is not valid: it is replaced before validation."""
-    properties = definition.get("properties", {})
-    for key, value in properties.items():
-        if value.get("type") in ("integer", "number", "boolean", "array", "object"):
-            described = {"description": value["description"]} if "description" in value else {}
-            properties[key] = {**described, "anyOf": [value, {"$ref": "#/$defs/CaseValue"}]}
+def _allow_case_values(node: dict[str, Any], refuses_text: Callable[[dict[str, Any]], bool]) -> None:
+    """Allow `${case.x}` below a node wherever text is not valid: it is replaced before validation."""
+
+    def allowing(part: Any) -> Any:
+        if not isinstance(part, dict):
+            return part
+        _allow_case_values(part, refuses_text)
+        if not refuses_text(part):
+            return part
+        described = {"description": part.pop("description")} if "description" in part else {}
+        return {**described, "anyOf": [part, _CASE]}
+
+    for member in (*node.get("anyOf", ()), *node.get("oneOf", ())):
+        _allow_case_values(member, refuses_text)
+    node |= {key: allowing(node[key]) for key in ("items", "additionalProperties") if key in node}
+    if "properties" in node:
+        node["properties"] = {key: allowing(part) for key, part in node["properties"].items()}

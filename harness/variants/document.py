@@ -9,14 +9,16 @@ from itertools import product
 from pathlib import Path
 from typing import Annotated, Any, Final
 
-from pydantic import AfterValidator, Field, Tag
+from pydantic import AfterValidator, Field, Tag, WithJsonSchema
 
-from harness.dialects.request import faulty_operations
+from harness import DISTRIBUTION
+from harness.dialects.request import OPERATIONS, faulty_operations
 from harness.errors import FormatError, Problem, Span
 from harness.recording.names import name_error
-from harness.scenario.document import supported_version
+from harness.scenario.document import Version
 from harness.source.display import did_you_mean
 from harness.source.document import Document, hint_for_missing, read, shown_path
+from harness.source.editor_schema import editor_schema
 from harness.source.models import Mistake, in_file_order, mistaken, validate
 from harness.world.field_types import LEFT_OUT, EnvValue, Name, PromptFile, Strict, by_shape
 
@@ -75,31 +77,55 @@ def _check_patch(value: list[dict[str, Any]]) -> list[dict[str, Any]]:
     return value
 
 
+_POINTER: Final = {"type": "string", "pattern": "^(/|$)"}
+Operation = Annotated[
+    dict[str, Any],
+    WithJsonSchema(
+        {
+            "type": "object",
+            "properties": {"op": {"enum": OPERATIONS}, "path": _POINTER, "from": _POINTER, "value": {}},
+            "required": ["op", "path"],
+        }
+    ),
+]
+"""An operation of a JSON Patch."""
+
+
 class VariantKeys(Strict, title="a variant"):
     """A variant, as written in the file."""
 
-    name: Annotated[str, AfterValidator(_check_name)]
+    name: Annotated[str, AfterValidator(_check_name)] = Field(description="Unique in its file.")
     prompts: dict[
         str,
         Annotated[
             Annotated[str, Tag("text")] | Annotated[PromptFile, Tag("mapping")],
             by_shape("text, or {file: PATH}"),
         ],
-    ] = LEFT_OUT
-    models: dict[str, Name] = LEFT_OUT
-    params: dict[str, Any] = LEFT_OUT
-    env: dict[str, EnvValue] = LEFT_OUT
-    manifest: Name = LEFT_OUT
-    edit: Annotated[list[dict[str, Any]], AfterValidator(_check_patch)] = LEFT_OUT
-    only: list[str] = LEFT_OUT
+    ] = Field(LEFT_OUT, description="Prompts by id, as `harness prompts` lists them.")
+    models: dict[str, Name] = Field(LEFT_OUT, description="Models, by the name in calls.")
+    params: dict[str, Any] = Field(LEFT_OUT, description="Parameters of every model call.")
+    env: dict[str, EnvValue] = Field(LEFT_OUT, description="Values for ${VAR}, over the scenario's.")
+    manifest: Name = Field(LEFT_OUT, description="A manifest in place of the scenario's.")
+    edit: Annotated[list[Operation], AfterValidator(_check_patch)] = Field(
+        LEFT_OUT, description="A JSON Patch (RFC 6902) of the manifest."
+    )
+    only: list[str] = Field(LEFT_OUT, description="Globs: only manifests that one of them matches.")
 
 
 class VariantsFile(Strict, title="a variants file"):
     """A variants file, as written."""
 
-    harness: Annotated[int, AfterValidator(supported_version)]
-    variants: Annotated[list[VariantKeys], Field(min_length=1)]
-    matrix: dict[str, Annotated[list[str], Field(min_length=1)]] = LEFT_OUT
+    harness: Version = Field(description="The format's version: 1.")
+    variants: Annotated[list[VariantKeys], Field(min_length=1)] = Field(description="The variants.")
+    matrix: dict[str, Annotated[list[str], Field(min_length=1)]] = Field(
+        LEFT_OUT,
+        description="Names of variants by axis; every combination of one per axis is a variant, too.",
+    )
+
+
+def schema() -> dict[str, Any]:
+    """Return the JSON Schema of variants files."""
+    return editor_schema(VariantsFile, f"Variants file of {DISTRIBUTION}")
 
 
 def read_variants(path: Path) -> list[Variant]:

@@ -184,8 +184,13 @@ def _matcher(value: Any) -> Any:
     return value
 
 
-Matcher = Annotated[Any, AfterValidator(_matcher)]
+EXPECTED_VALUE: Final = "x-expected-value"
+"""Marks an expected value in a JSON Schema; `harness.scenario.schema` puts the schema of values in its place."""
+
+Matcher = Annotated[Any, AfterValidator(_matcher), WithJsonSchema({EXPECTED_VALUE: True})]
 """An expected value, which may contain matchers at any depth."""
 
-MatcherMapping = Annotated[dict[str, Any], AfterValidator(_matcher)]
+MatcherMapping = Annotated[
+    dict[str, Any], AfterValidator(_matcher), WithJsonSchema({"type": "object", EXPECTED_VALUE: True})
+]
 """A mapping that must be contained, or a matcher for a mapping."""

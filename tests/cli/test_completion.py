@@ -64,6 +64,7 @@ def test_finite_values_are_offered(write: WriteFile, two_agents: str) -> None:
     assert offered("show", "agents.yaml", "--format", "") == ["text", "mermaid", "svg"]
     assert offered("run", "--traces", "f") == ["failed"]
     assert "faithfulness" in offered("judges", "fa")
+    assert offered("schema", "--kind", "") == ["scenario", "variants", "gate"]
 
 
 def test_a_file_that_cannot_be_read_offers_nothing(

@@ -98,7 +98,7 @@ def test_a_misspelt_word_is_a_usage_error_with_a_suggestion(
 def test_a_defect_is_reported_in_one_line_and_exits_with_3(
     invoke: Invoke, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("harness.cli.schema.schema_text", lambda: 1 // 0)
+    monkeypatch.setattr("harness.cli.schema.schema_text", lambda _: 1 // 0)
     result = invoke("schema")
     assert result.exit_code == 3
     assert result.stderr == (
@@ -114,7 +114,9 @@ def test_ctrl_c_during_the_creation_of_a_class_is_an_interruption(
         def __set_name__(self, owner: type, name: str) -> None:
             raise KeyboardInterrupt
 
-    monkeypatch.setattr("harness.cli.schema.schema_text", lambda: type("Made", (), {"member": Interrupted()}))
+    monkeypatch.setattr(
+        "harness.cli.schema.schema_text", lambda _: type("Made", (), {"member": Interrupted()})
+    )
     result = invoke("schema")
     assert (result.exit_code, result.stderr) == (3, "interrupted\n")
 
@@ -123,7 +125,7 @@ def test_ctrl_c_during_the_creation_of_a_class_is_an_interruption(
 def test_the_traceback_of_a_defect_is_shown_on_request(
     invoke: Invoke, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str], asked: Any
 ) -> None:
-    monkeypatch.setattr("harness.cli.schema.schema_text", lambda: 1 // 0)
+    monkeypatch.setattr("harness.cli.schema.schema_text", lambda _: 1 // 0)
     if asked == "environment":
         monkeypatch.setenv("HARNESS_DEBUG", "1")
     result = invoke(*(["--debug"] if asked == "option" else []), "schema")

@@ -73,7 +73,7 @@ def test_a_closed_output_pipe_ends_the_run_silently(suite: WriteSuite, start_run
 def test_an_interrupt_before_the_first_scenario_prints_only_interrupted(
     invoke: Invoke, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    def interrupted() -> str:
+    def interrupted(_kind: str) -> str:
         raise KeyboardInterrupt
 
     monkeypatch.setattr("harness.cli.schema.schema_text", interrupted)

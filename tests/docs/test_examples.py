@@ -7,6 +7,8 @@ Each document is executed in an empty folder, block by block:
     ```diff title="a/b.yaml"     in this file, the lines with `-` and ` ` are replaced by those with `+` and ` `
     ```yaml excerpt="a/b.yaml"   the lines occur in this file of the repository
     ```sh serve="a.yaml"         from here on the stubs of this file answer clients of OpenAI, on a free port
+    ```sh unset="A B"            from here on nothing is served, and these variables are not set
+    ```diff local="a/b.yaml"     another way to go on, which a test of its own takes
     ```console                   each `$ harness …`, `$ pytest …`, `$ python …` runs and prints the lines below it
     <!-- copy: folder -->        the files of this folder of the repository are copied
 
@@ -40,7 +42,7 @@ def blocks(document: str) -> Iterator[Block]:
         if found["copy"]:
             yield "copy", found["copy"], ""
         language, _, rest = (found["info"] or "").partition(" ")
-        option = re.fullmatch(r'(title|append|excerpt|serve)="([^"]+)"', rest)
+        option = re.fullmatch(r'(title|append|excerpt|serve|unset|local)="([^"]+)"', rest)
         if language == "console":
             yield "console", "", found["text"]
         elif option:
@@ -125,22 +127,54 @@ def pattern(shown: str) -> str:
 def test_the_examples_of_a_document_run(
     document: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    monkeypatch.delenv("CI", raising=False)  # there, nothing would be recorded
     with contextlib.ExitStack() as servers:
         for kind, file, text in blocks(document.read_text(encoding="utf-8")):
             if kind == "serve":
                 server = servers.enter_context(serving(tmp_path / file))
                 monkeypatch.setenv("OPENAI_BASE_URL", server.openai_url)
                 monkeypatch.setenv("OPENAI_API_KEY", "none")
-            else:
+            elif kind == "unset":
+                servers.close()
+                for name in file.split():
+                    monkeypatch.delenv(name)
+            elif kind != "local":
                 carry_out((kind, file, text), tmp_path)
 
 
-def test_the_tutorial_on_variants_ends_with_the_files_of_its_folder(tmp_path: Path) -> None:
+VARIANTS = (ROOT / "docs/tutorial-variants.md").read_text(encoding="utf-8")
+SCRIPTED, _, REAL = VARIANTS.partition("\n## 8. ")
+
+
+def write_files(document: str, folder: Path) -> None:
+    for block in blocks(document):
+        if block[0] in ("title", "append", "edit"):
+            carry_out(block, folder)
+
+
+def test_seven_steps_of_the_tutorial_on_variants_end_with_the_files_of_its_folder(tmp_path: Path) -> None:
     finished = ROOT / "scenarios" / "tutorial_variants"
-    for block in blocks((ROOT / "docs" / "tutorial-variants.md").read_text(encoding="utf-8")):
-        if block[0] != "console":
-            carry_out(block, tmp_path)
+    write_files(SCRIPTED, tmp_path)
     files = [path.relative_to(finished) for path in finished.rglob("*.*") if path.suffix != ".pyc"]
     assert {file: (tmp_path / file).read_text(encoding="utf-8") for file in files} == {
         file: (finished / file).read_text(encoding="utf-8") for file in files
     }
+
+
+def test_the_eighth_step_asks_a_local_model(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    write_files(SCRIPTED, tmp_path)
+    for kind, file, text in blocks(REAL):
+        if kind in ("title", "local"):
+            carry_out(("edit" if kind == "local" else kind, file, text), tmp_path)
+    monkeypatch.delenv("CI", raising=False)
+    monkeypatch.setenv("OPENAI_API_KEY", "none")
+    with serving(tmp_path / "provider.yaml") as server:
+        monkeypatch.setenv("OPENAI_BASE_URL", server.openai_url)
+        said = run('harness record "complaints.scenario.yaml::complaint[music]" -q', tmp_path)
+        estimate = run(
+            "harness score complaints.scenario.yaml --variants shorter.yaml --record-mode once", tmp_path
+        )
+        assert [request.effect and request.effect.name for request in server.requests] == ["llama3.2"] * 3
+    assert "3 passed" in said
+    assert "recorded: 3 requests" in said
+    assert "no price is known of llama3.2" in estimate

@@ -36,6 +36,17 @@ RULES: tuple[tuple[str, str | Callable[[re.Match[str]], str], str], ...] = (
     (r"(?<= in )[0-9.]+s(?: \([0-9:]+\))?(?= ?=*$)", "0s", "real seconds of pytest"),
     (r'("time": ?")20\d\d-[^"]*', r"\g<1>2000-01-01T00:00:00Z", "the date of today, in a history"),
     (r"\b20\d\d-\d\d-\d\d \d\d:\d\d\b", "2000-01-01 00:00", "the date of today, on the terminal"),
+    (
+        r'(^  "(?:began|ended)": ")20\d\d-[^"]*',
+        r"\g<1>2000-01-01T00:00:00Z",
+        "when a run was made, in session.json",
+    ),
+    (
+        r'(^  "environment": ")[0-9a-f]{8}(?=")',
+        r"\g<1>00000000",
+        "a digest of the variables, in session.json",
+    ),
+    (r'(::[^"]*": ?")[0-9a-f]{64}(?=")', r"\g<1>0", "a digest of inputs and their folders, in scoring.json"),
     (r'("age_days": )\d+', r"\g<1>0", "days since a recording"),
     (
         r"^ *(?:ROOT/harness|VENV)/\S+:\d+ in .+\n",

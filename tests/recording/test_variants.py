@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import pytest
+
 from harness.scenario.load import load_file
 from harness.scenario.model import Scenario
 from harness.settings import Projects, RecordMode
@@ -51,3 +53,12 @@ def test_a_variant_that_was_never_recorded_cannot_be_judged(project: Project) ->
     assert outcome.verdict == "error"
     assert "rain/variants/curt" in str(outcome.observed.error)
     assert "record it: the same command with --record-mode new_episodes" in str(outcome.observed.error)
+
+
+def test_on_a_ci_machine_the_error_does_not_advise_what_records_nothing_there(
+    project: Project, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("CI", "true")
+    _, curt = both(project)
+    advised = "record it: the same command with --record-mode new_episodes, where CI is not set"
+    assert advised in str(project.replay(curt).observed.error)

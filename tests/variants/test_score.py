@@ -462,3 +462,33 @@ def test_a_name_that_only_a_variant_lacks_is_said_with_that_variant(score: Score
     assert result.exit_code == 2
     assert "b.scenario.yaml:5:91: never names 'open_ticket', but 'triage' has no such node" in result.output
     assert "    as 'direct'\nnothing is scored\nresults: " in result.output
+
+
+APP = """\
+from langchain_openai import ChatOpenAI
+
+
+def agent(question: str) -> str:
+    return ChatOpenAI(model="gpt-4o", api_key="none").invoke(question).text
+"""
+
+
+def test_a_misspelt_model_of_an_app_is_told_after_its_runs(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    Path("app.py").write_text(APP)
+    Path("a.scenario.yaml").write_text(
+        "harness: 1\nmanifest: app.py:agent\nscenarios: [{name: ask, input: When?, llm: [Nine.]}]"
+    )
+    Path("variants.yaml").write_text(
+        "harness: 1\nvariants:\n"
+        "  - {name: right, models: {gpt-4o: gpt-4o-mini}}\n"
+        "  - {name: wrong, models: {gpt-4p: gpt-4o-mini}}\n"
+    )
+    told = CliRunner().invoke(cli, ["score", "a.scenario.yaml", "--variants", "variants.yaml"])
+    assert told.exit_code == 0
+    warning = "no run of 'baseline' called a model 'gpt-4p', so 'wrong' does not replace it [unknown-model]"
+    assert f"variants.yaml:4:28: warning: {warning}" in told.stderr
+    assert "did you mean 'gpt-4o'?" in told.stderr
+    assert told.stderr.count("unknown-model") == 1
