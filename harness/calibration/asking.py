@@ -142,8 +142,12 @@ class Answers:
     unused: list[str] = field(default_factory=list)
 
 
-def ask(labels: LabelFile, cassette: Cassette, answers: Answers, on_row: Callable[[], object]) -> None:
+def ask(
+    labels: LabelFile, cassette: Cassette, answers: Answers, on_row: Callable[[], object], *, at_once: int = 1
+) -> None:
     """Ask the judge for each row and add the grades to `answers`; call `on_row` after each.
+
+    A real judge is asked for `at_once` rows at a time.
 
     Raises:
         KeyboardInterrupt: interrupted; `answers` has the grades so far.
@@ -159,22 +163,33 @@ def ask(labels: LabelFile, cassette: Cassette, answers: Answers, on_row: Callabl
         asyncio.Runner(loop_factory=PacedTimeLoop if is_real else VirtualTimeLoop) as runner,
     ):
         world = ScriptedWorld(WorldSpec(llm=[*labels.stubs]), backend=backend)
-        runner.run(_ask(labels, world, answers, on_row))
+        runner.run(_ask(labels, world, answers, on_row, asyncio.Semaphore(at_once if is_real else 1)))
 
 
 async def _ask(
-    labels: LabelFile, world: ScriptedWorld, answers: Answers, on_row: Callable[[], object]
+    labels: LabelFile,
+    world: ScriptedWorld,
+    answers: Answers,
+    on_row: Callable[[], object],
+    room: asyncio.Semaphore,
 ) -> None:
-    try:
-        for row in labels.rows:
+    async def grade(row: LabelledRow) -> None:
+        async with room:
+            if answers.stopped:
+                return
             try:
                 answers.graded.append(await _grade_row(labels, row, world, answers))
             except HarnessError as error:
-                answers.stopped = f"{row.span}: {error}"
-                return
-            on_row()
-        answers.unused = world.unused()
+                answers.stopped = answers.stopped or f"{row.span}: {error}"
+            else:
+                on_row()
+
+    order = {id(row): number for number, row in enumerate(labels.rows)}
+    try:
+        await asyncio.gather(*map(grade, labels.rows))
+        answers.unused = [] if answers.stopped else world.unused()
     finally:
+        answers.graded.sort(key=lambda graded: order[id(graded.row)])
         await world.close()
 
 

@@ -15,7 +15,7 @@ import click
 from harness.cli import completion
 from harness.cli import output as exit_code
 from harness.cli.consent import may_call_models, yes_option
-from harness.cli.options import PATH, path_option, record_mode_option
+from harness.cli.options import JOBS_WHILE_RECORDING, PATH, path_option, record_mode_option
 from harness.cli.output import check_writable, deliver_json
 from harness.errors import CassetteError
 from harness.report.formatting import plural
@@ -58,6 +58,15 @@ _SHARE = click.FloatRange(0, 1)
     help="Minimum grade to pass (default: 0.5).",
 )
 @record_mode_option("How to handle calls that the cassette beside FILE does not answer.")
+@click.option(
+    "-j",
+    "--jobs",
+    type=click.IntRange(min=1),
+    default=JOBS_WHILE_RECORDING,
+    show_default=True,
+    metavar="N",
+    help="Ask a real judge for N rows at once.",
+)
 @yes_option
 @click.option(
     "--require-agreement", type=_SHARE, metavar="X", help="Exit with 1 if the agreement is below X."
@@ -69,6 +78,7 @@ _SHARE = click.FloatRange(0, 1)
 def command(
     file: Path,
     record_mode: str,
+    jobs: int,
     yes: bool,
     require_agreement: float | None,
     require_kappa: float | None,
@@ -95,7 +105,7 @@ def command(
         click.echo(f"the judge {labels.question.model} will be called, for at most {rows}", err=True)
         if not may_call_models(yes):
             return exit_code.NOT_JUDGED
-    answers, figures = _ask_and_measure(labels, settings, secrets, again)
+    answers, figures = _ask_and_measure(labels, settings, secrets, again, jobs)
     if answers.stopped:
         click.echo(f"the judge cannot be called: {secrets.text(answers.stopped)}", err=True)
         return exit_code.NOT_JUDGED
@@ -123,15 +133,22 @@ def _will_ask(labels: LabelFile, settings: Settings, secrets: Secrets, again: st
 
 
 def _ask_and_measure(
-    labels: LabelFile, settings: Settings, secrets: Secrets, again: str
+    labels: LabelFile, settings: Settings, secrets: Secrets, again: str, jobs: int
 ) -> tuple[Answers, Figures]:
     """Ask the judge, with progress on standard error, and save its answers even if it is interrupted."""
     from harness.calibration.asking import Answers, ask, open_cassette
     from harness.calibration.measure import measure
+    from harness.recording.permits import Permits, permits_from
+    from harness.recording.spending import Spending
+    from harness.scenario.outcome import PriceList
 
-    answers = Answers()
+    answers, permits = Answers(), Permits(Spending(PriceList(settings.prices).cost), settings.max_connections)
     try:
-        with open_cassette(labels.file, settings, secrets, again) as cassette:
+        with (
+            permits as source,
+            permits_from(source),
+            open_cassette(labels.file, settings, secrets, again) as cassette,
+        ):
             whole = False
             try:
                 with click.progressbar(
@@ -140,7 +157,7 @@ def _ask_and_measure(
                     file=sys.stderr,
                     hidden=not sys.stderr.isatty(),
                 ) as bar:
-                    ask(labels, cassette, answers, lambda: bar.update(1))
+                    ask(labels, cassette, answers, lambda: bar.update(1), at_once=jobs)
                 whole = not answers.stopped
             finally:
                 if cassette.save(whole=whole):

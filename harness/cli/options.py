@@ -125,6 +125,9 @@ def paths_and_ref(paths: tuple[str, ...], changed: str | None) -> tuple[tuple[st
 
 # ---------------------------------------------------------------- how they run
 
+JOBS_WHILE_RECORDING: Final = 8
+"""The scenarios that run at once by default where real systems are called, whose answers are waited for."""
+
 jobs_option = click.option(
     "-j",
     "--jobs",

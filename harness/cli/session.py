@@ -9,12 +9,13 @@ from contextlib import ExitStack, closing, contextmanager, nullcontext, redirect
 from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
-from typing import IO, TYPE_CHECKING, Final
+from typing import IO, TYPE_CHECKING
 
 import click
 
 from harness.cli import output as exit_code
 from harness.cli.interruption import between_scenarios
+from harness.cli.options import JOBS_WHILE_RECORDING
 from harness.cli.output import print_problems, stdout_to_stderr, unwritable
 from harness.cli.selection import Selection
 from harness.errors import FormatError
@@ -31,9 +32,6 @@ from harness.settings import Projects, RecordMode
 from harness.source.display import escape_json_commands, in_actions
 from harness.time.real import real
 from harness.workers.result import ScenarioResult
-
-JOBS_WHILE_RECORDING: Final = 8
-"""The scenarios that run at once by default where real systems are called, whose answers are waited for."""
 
 if TYPE_CHECKING:
     from datetime import datetime

@@ -70,7 +70,7 @@ def patched_aiohttp(interceptor: Interceptor) -> Iterator[None]:
             for played in cassette.played:
                 await interceptor.wait_for(played)
         else:
-            cassette.spent()
+            cassette.spent(work.elapsed_s)
             cassette.end(await work.end(), failure)
         if failure is not None:
             raise failure
@@ -180,8 +180,10 @@ class _Cassette:
 
     # ------------------------------------------------------------ how it ended
 
-    def spent(self) -> None:
-        """Tell what the request cost."""
+    def spent(self, seconds: float) -> None:
+        """Keep the response, and tell what the request cost."""
+        if self._results and self._place is not None:
+            self.interceptor.received(self._place, self._results[0][1], seconds)
         self.permit.spent(self._results[0][1].response if self._results else None)
 
     def end(self, seconds: float, failure: Exception | None) -> None:

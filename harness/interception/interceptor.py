@@ -79,6 +79,10 @@ class Interceptor(ABC):
         """Handle the start of a request that is sent. Its client abandoned it if neither `end` nor `drop` follows."""
 
     @abstractmethod
+    def received(self, place: Place, sent: SendResult, seconds: float) -> None:
+        """Handle a response that has arrived after so many real seconds, before `end`, which may yet not come."""
+
+    @abstractmethod
     def end(self, place: Place, sent: SendResult, seconds: float) -> None:
         """Handle the end of a request that was sent, after so many real seconds."""
 
@@ -142,7 +146,9 @@ class Interceptor(ABC):
             if sent.passed_through is not None:
                 sent.passed_through.stream.on_end = partial(self._on_end, place, work)
                 return sent
-            permit.spent(sent.response)  # now: others may wait for it, and the clock for them
+            # At once, not when virtual time has passed: it stands still while other requests wait for their permits.
+            self.received(place, sent, work.elapsed_s)
+            permit.spent(sent.response)
             self.end(place, sent, await work.end())
             return sent
 
@@ -166,6 +172,7 @@ class Interceptor(ABC):
                 if not permit.answered(sent.response):
                     break
                 self.drop(place)
+            self.received(place, sent, real.monotonic() - began)
             permit.spent(sent.response)
             self.end(place, sent, charge_since(began, effects))
             return sent

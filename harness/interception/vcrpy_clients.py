@@ -79,11 +79,12 @@ def _cassette(interceptor: Interceptor) -> Any:
             if not not_intercepted.get():
                 received = from_vcr_response(response)
                 request.harness_permit.answered(received)
-                request.harness_permit.spent(received)
                 place, seconds = (
                     interceptor.begin(from_vcr_request(request)),
                     charge_since(*request.harness_began),
                 )
+                interceptor.received(place, SendResult(received), seconds)
+                request.harness_permit.spent(received)
                 interceptor.end(place, SendResult(received), seconds)
 
     return Bridge(

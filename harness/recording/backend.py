@@ -25,7 +25,6 @@ from harness.interception.interceptor import Interceptor
 from harness.interception.messages import Request
 from harness.recording.human import Ask, HumanRecorder
 from harness.recording.interactions import (
-    Interaction,
     Recording,
     RecordingMetadata,
     Traffic,
@@ -39,7 +38,7 @@ from harness.recording.mismatch import mismatch_error
 from harness.recording.permits import current_source
 from harness.recording.recorder import HTTPRecorder, InteractionIndex
 from harness.recording.scrubber import Scrubber
-from harness.recording.unfinished import UnfinishedRun, only_answered
+from harness.recording.unfinished import UnfinishedRun
 from harness.source.document import shown_path
 from harness.time.real import real
 from harness.world.backend import LiveBackend
@@ -100,7 +99,8 @@ class RecordedBackend:
             sends=options.sends,
             mismatch_error=self._refusal,
             # Scrub at once: a secret gets the placeholder of the place where it was found first, as on replay.
-            on_recorded=self._on_recorded,
+            on_recorded=options.scrubber.interaction,
+            on_received=lambda interaction: self._keep(http=(interaction,)),
             buffers_streams=bool(options.cassette),
             source=source,
         )
@@ -291,16 +291,12 @@ class RecordedBackend:
         """Close the clients. Sessions close themselves."""
         await self._live.close()
 
-    def _on_recorded(self, interaction: Interaction) -> None:
-        self._options.scrubber.interaction(interaction)
-        self._keep(http=(interaction,))
-
     def _keep(self, **call: Any) -> None:
         """Write a call that has ended, so that it need not be made again if this recording does not end."""
-        if self.unfinished is not None and (made := only_answered(Recording(**call))):
+        if self.unfinished is not None:
             day = real.now().date().isoformat()
             metadata = RecordingMetadata(self._options.scenario, recorded=day, now=self.now)
-            self.unfinished.add(replace(made, metadata=metadata))
+            self.unfinished.add(Recording(**call, metadata=metadata))
 
     def _refusal(self, request: Request, used: set[int]) -> CassetteError:
         options = self._options

@@ -14,7 +14,7 @@ import shutil
 import stat
 import tempfile
 from collections.abc import Iterator, Mapping
-from contextlib import ExitStack, contextmanager, suppress
+from contextlib import ExitStack, contextmanager, nullcontext, suppress
 from hashlib import sha256
 from pathlib import Path
 from typing import Final
@@ -28,6 +28,11 @@ from harness.settings import RecordMode
 from harness.source.display import clip, printable
 from harness.source.document import Document, shown_path
 from harness.source.document import read as read_document
+from harness.time.real import real
+
+PATIENCE_S: Final = 60.0
+"""Real seconds to wait for another process that records the same cassette."""
+_POLL_S: Final = 0.1
 
 
 @contextmanager
@@ -196,12 +201,19 @@ class CassetteFolder:
     def reserved(self) -> Iterator[None]:
         """Reserve the cassette for recording by this process, within the context.
 
+        The processes of a command that was killed still finish their calls: they are waited for.
+
         Raises:
             CassetteError: another process is recording it, or it cannot be locked.
         """
         with ExitStack() as held:
+            until = real.monotonic() + PATIENCE_S
             try:
-                held.enter_context(locked(self.path, "recording", wait=False))
+                while True:
+                    with suppress(BlockingIOError) if real.monotonic() < until else nullcontext():
+                        held.enter_context(locked(self.path, "recording", wait=False))
+                        break
+                    real.sleep(_POLL_S)
             except BlockingIOError:
                 raise CassetteError(
                     f"the cassette '{self.name}' is being recorded by another process"

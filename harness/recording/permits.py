@@ -52,7 +52,7 @@ class Permits:
     ) -> None:
         self.spending, self._tell = spending, tell
         self.in_flight = 0
-        """The number of requests under way."""
+        """The number of requests under way, whose responses nobody has kept yet."""
         self._throttle = Throttle(max_connections)
         self.ask, self._one_question = ask, Lock()
         self._changed = Condition()
@@ -141,6 +141,7 @@ class Permits:
             connection.send(False)
             used = connection.recv()
         with self._changed:
+            self.in_flight -= 1
             self.spending.add(asked.model, used)
             self._changed.notify_all()
 
@@ -165,9 +166,9 @@ class Permits:
 
     def _end(self, sent: Sent, asked: _Asked, status: int | None, headers: Mapping[str, str]) -> bool:
         with self._changed:
-            self.in_flight -= 1
             again = self._throttle.end(sent, status, headers)
             if again:
+                self.in_flight -= 1
                 self.spending.take_back(asked.model)
             self._changed.notify_all()
             return again

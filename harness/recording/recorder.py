@@ -40,6 +40,7 @@ class HTTPRecorder(Interceptor):
         sends: send a request that no recorded interaction answers.
         mismatch_error: makes the error for such a request if it is not sent, from the request and the used indices.
         on_recorded: called with each recorded interaction as soon as it is complete.
+        on_received: called before that, as soon as the response has arrived.
         buffers_streams: read streamed bodies to their end, to save them; otherwise they are passed through.
         source: the permits for requests that are sent; None if they need none.
     """
@@ -49,6 +50,7 @@ class HTTPRecorder(Interceptor):
     sends: bool
     mismatch_error: Callable[[Request, set[int]], CassetteError]
     on_recorded: Callable[[Interaction], object] = lambda _: None
+    on_received: Callable[[Interaction], object] = lambda _: None
     buffers_streams: bool = True
     source: PermitSource | None = None
     turn: int = 1
@@ -125,19 +127,27 @@ class HTTPRecorder(Interceptor):
     def end(self, place: Place, sent: SendResult, seconds: float) -> None:
         """Log the result of a request that was sent, after so many real seconds."""
         with self._lock:
-            self._log[place] = replace(
-                self._log[place],
-                response=sent.response,
-                duration_s=seconds,
-                chunks_s=sent.chunks_s,
-                failure=sent.failure,
-            )
+            self._log[place] = _completed(self._log[place], sent, seconds)
             self.on_recorded(self._log[place])
+
+    def received(self, place: Place, sent: SendResult, seconds: float) -> None:
+        """See `Interceptor`."""
+        self.on_received(_completed(self._log[place], sent, seconds))
 
     def drop(self, place: Place) -> None:
         """Remove a request from the log: it was not made, or its result is unknown."""
         with self._lock:
             del self._log[place]
+
+
+def _completed(begun: Interaction, sent: SendResult, seconds: float) -> Interaction:
+    return replace(
+        begun,
+        response=sent.response,
+        duration_s=seconds,
+        chunks_s=sent.chunks_s,
+        failure=sent.failure,
+    )
 
 
 class InteractionIndex:

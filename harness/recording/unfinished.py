@@ -39,6 +39,7 @@ class UnfinishedRun:
         self._folder, self._scrubber = folder, scrubber
         self._calls: list[Recording] = []
         """The calls as they are written."""
+        self._ends_with_error = False
         self._lock = Lock()  # tools make requests from threads
 
     def load(self) -> Recording | None:
@@ -66,8 +67,16 @@ class UnfinishedRun:
             return None
 
     def add(self, call: Recording) -> None:
-        """Write a call that has ended. A disk that is full must not end the run: then only this copy is missing."""
+        """Write a call that has ended, if it was answered: nothing was paid for one that ended with an error.
+
+        A disk that is full must not end the run: then only this copy is missing.
+        """
+        answered = [each for each in call.http if each.response is not None and each.response.status < 400]
+        call = replace(call, http=tuple(answered))
         with self._lock:
+            self._ends_with_error = not call
+            if not call:
+                return
             known = self._scrubber.secrets.known
             self._append(call)
             if self._scrubber.secrets.known > known:  # a secret that this call reveals may be in those before
@@ -81,12 +90,12 @@ class UnfinishedRun:
             self._write(self._folder / _name(len(self._calls)), self._calls[-1])
 
     def drop_last(self) -> int:
-        """Remove the last call: the run failed after it, and would fail again with the same answer.
+        """Remove the last answer: the run failed after it, and would fail again with the same one.
 
         Returns:
             The number of calls that are left.
         """
-        if self._calls:
+        if self._calls and not self._ends_with_error:
             shutil.rmtree(self._folder / _name(len(self._calls)), ignore_errors=True)
             self._calls.pop()
         if not self._calls:
@@ -118,10 +127,3 @@ class UnfinishedRun:
 
 def _name(number: int) -> str:
     return f"{number:06}"
-
-
-def only_answered(made: Recording) -> Recording:
-    """Return a call without the responses that tell of an error: nothing was paid for them."""
-    return replace(
-        made, http=tuple(each for each in made.http if each.response and each.response.status < 400)
-    )

@@ -150,9 +150,14 @@ class RealWork:
         self._began = real.monotonic() - passed
         self._under_way = True
 
+    @property
+    def elapsed_s(self) -> float:
+        """The real seconds since the work began."""
+        return round(real.monotonic() - self._began, MEASURED_PRECISION)
+
     async def end(self) -> float:
         """Advance virtual time to the end of the work, and return its duration in seconds."""
-        seconds = round(real.monotonic() - self._began, MEASURED_PRECISION)
+        seconds = self.elapsed_s
         if self._loop is None:
             return seconds
         end, seconds = self._loop.end_of_work(self._virtual, seconds)

@@ -356,6 +356,11 @@ class ToolRequests(Interceptor):
         call = self._trace.record_call(without_keys(effect), began)
         return _Sent(place, request.url, effect, call, began)
 
+    def received(self, place: Place, sent: SendResult, seconds: float) -> None:
+        """See `Interceptor`."""
+        if self._upstream is not None:
+            self._upstream.received(place.of_upstream, sent, seconds)
+
     def end(self, place: Place, sent: SendResult, seconds: float) -> None:
         """See `Interceptor`."""
         if self._upstream is None:

@@ -113,7 +113,7 @@ def test_recordings_completed_before_ctrl_c_are_kept(
     request.addfinalizer(lambda: signal.signal(signal.SIGINT, ours))
     with project.serving(JUDGE), monkeypatch.context() as patch:
         patch.setattr(asking, "read_grade", interrupted_at_the_third)
-        stopped = check(f"--record-mode={mode}", live=True)
+        stopped = check(f"--record-mode={mode}", "--jobs=1", live=True)
     assert stopped.exit_code == 3
     assert "of 4 rows were judged; --record-mode=new_episodes goes on\ninterrupted\n" in stopped.stderr
     assert "good two" in project.read(HTTP)

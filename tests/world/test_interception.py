@@ -24,6 +24,9 @@ class Closed(Interceptor):
     def begin(self, request: Request) -> Place:
         raise AssertionError(request)
 
+    def received(self, place: Place, sent: SendResult, seconds: float) -> None:
+        raise AssertionError(sent)
+
     def end(self, place: Place, sent: SendResult, seconds: float) -> None:
         raise AssertionError(sent)
 

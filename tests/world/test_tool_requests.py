@@ -334,6 +334,9 @@ class Upstream(Interceptor):
     def begin(self, request: Request) -> Place:
         raise AssertionError(request)
 
+    def received(self, place: Place, sent: SendResult, seconds: float) -> None:
+        raise AssertionError(sent)
+
     def end(self, place: Place, sent: SendResult, seconds: float) -> None:
         raise AssertionError(sent)
 

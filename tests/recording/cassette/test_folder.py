@@ -283,7 +283,10 @@ with CassetteFolder(Path(sys.argv[1]), "a").reserved():
 """
 
 
-def test_a_cassette_is_recorded_by_one_process_at_a_time(tmp_path: Path, temp: Any) -> None:
+def test_a_cassette_is_recorded_by_one_process_at_a_time(
+    tmp_path: Path, temp: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("harness.recording.folder.PATIENCE_S", 0.0)
     root = tmp_path / "cassettes"
     folder = CassetteFolder(root, "a")
     command = [sys.executable, "-c", HOLD, str(root)]
