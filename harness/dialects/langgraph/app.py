@@ -142,10 +142,10 @@ def import_target(target: Target, folders: tuple[str, ...], named_at: Span | Non
 def _module(target: Target, folders: tuple[str, ...]) -> ModuleType:
     if target.file is None:
         return importlib.import_module(target.module)
-    file = target.file.resolve()
+    file = Path(os.path.realpath(target.file))
     if name := module_name(file, folders):
         spec = importlib.util.find_spec(name)
-        if spec is not None and spec.origin and Path(spec.origin).resolve() == file:
+        if spec is not None and spec.origin and Path(os.path.realpath(spec.origin)) == file:
             return importlib.import_module(name)
     name = "_".join(file.with_suffix("").parts[-2:])
     spec = importlib.util.spec_from_file_location(name, file)
