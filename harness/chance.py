@@ -87,12 +87,11 @@ class Chance:
             self._drawn = True
         elif visit:
             self._used = True
-        stream = self._streams.get((kind, owner))
+        streams = self._streams
+        stream = streams.get((kind, owner)) or streams.get((kind, owner, visit))
         if stream is None:
             key, name = ((kind, owner), owner) if shared else ((kind, owner, visit), f"{visit}/{owner}")
-            stream = self._streams.get(key)
-            if stream is None:
-                stream = self._streams[key] = kind(f"{self._root}/{name}")
+            stream = streams[key] = kind(f"{self._root}/{name}")
         return stream
 
 

@@ -94,7 +94,8 @@ class NativeScheduler:
         saver = compiled.checkpointer
         if not isinstance(saver, InMemorySaver):
             saver = _Saver(serde=_ByCopy())
-        self._compiled = compiled.copy({"checkpointer": saver, "store": self.store})
+        self._compiled = copy.copy(compiled)  # its own `copy` validates the graph again
+        self._compiled.checkpointer, self._compiled.store = saver, self.store
         digest = hashlib.sha256(f"{given.thread}/{run.thread_id}".encode()).hexdigest()
         configurable = {"thread_id": f"thread-{digest[:16]}", **given.config.get("configurable", {})}
         self._config: Any = {

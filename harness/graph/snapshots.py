@@ -81,7 +81,12 @@ class Snapshots:
         self.count(_CONTAINER + len(value))
         inside = (*inside, id(value))
         if type(value) is dict:
-            return {key_text(key): self._of(item, inside) for key, item in value.items()}
+            return {
+                key_text(key): item
+                if item is None or (type(item) is str and len(item) < _PIECE)
+                else self._of(item, inside)
+                for key, item in value.items()
+            }
         return [
             item
             if (type(item) is str and len(item) < _PIECE) or (type(item) is int and -_SMALL < item < _SMALL)

@@ -250,9 +250,15 @@ def _invocation(scenario: Scenario, settings: Settings) -> Invocation:
         config=native.config,
         context=native.context,
         store=native.store,
-        thread=f"{relative_path(scenario.file, settings.project)}::{scenario.name}",
+        thread=place(scenario.file, scenario.name, settings.project),
         offline=settings.record_mode is RecordMode.NONE,
     )
+
+
+@lru_cache(1024)
+def place(file: Path, name: str, project: Path) -> str:
+    """Return the name of a scenario in its project, which is the same on every machine."""
+    return f"{relative_path(file, project)}::{name}"
 
 
 def problems_of_native_keys(scenario: Scenario, graph: Graph) -> Iterator[Problem]:

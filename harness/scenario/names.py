@@ -83,6 +83,8 @@ def names_unknown_in_run(
     the tools that it offered to its models, the MCP servers that it connected to, and the nodes of graphs that ran
     inside its own. Of a run that did not come to its end, only the nodes of the top graph are known.
     """
+    if not scenario.mentions:
+        return []
     calls = [event for event in trace.events if event["event"] == "call"]
     shown: dict[str, list[str]] = {kind: [] for kind in EFFECTS}
     for call in calls:
@@ -117,7 +119,7 @@ def _is_in_none(mention: Mention, nodes: Collection[str]) -> bool:
 
 
 def _unknown(scenario: Scenario, graph: Graph, settings: Settings) -> dict[Mention, Problem]:
-    if _expects_refusal(scenario):
+    if not scenario.mentions or _expects_refusal(scenario):
         return {}
     # Nested graphs may be files that are not loaded yet, so only names missing in the top graph are looked up there.
     found: list[Mention] = list(scenario.mentions)

@@ -17,8 +17,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from contextlib import AbstractContextManager, ExitStack, nullcontext
 from dataclasses import replace
 from datetime import datetime
-from functools import lru_cache, partial
-from pathlib import Path
+from functools import partial
 from typing import TYPE_CHECKING
 
 from harness.chance import seeded_chance
@@ -35,6 +34,7 @@ from harness.scenario.model import (
     absent_variables,
     import_folders,
     load_request,
+    place,
     problems_of_native_keys,
     without_mutator,
 )
@@ -46,7 +46,6 @@ from harness.scenario.redaction import redacted, redacted_events, redacted_outpu
 from harness.scenario.turns import run_turns
 from harness.secrets import Secrets
 from harness.settings import RecordMode, Settings
-from harness.source.document import relative_path
 from harness.source.frames import located_defects
 from harness.source.imports import bundled_data, repeat_environment
 from harness.time.alarms import marked_interrupts
@@ -246,7 +245,7 @@ def run_once(
         begun as readings,
         preserve_streams(),
         bundled_data(),
-        seeded_chance(seed, _place(scenario.file, scenario.name, settings.project)) as chance,
+        seeded_chance(seed, place(scenario.file, scenario.name, settings.project)) as chance,
         ExitStack() as stack,
     ):
         recorded = backend.metadata.environment if backend is not None and not is_real else {}
@@ -319,12 +318,6 @@ def run_once(
         if settings.narrate and result.trace is not None:
             result.narration = [*narration(result.trace.events, graph)]
         return result
-
-
-@lru_cache(1024)
-def _place(file: Path, name: str, project: Path) -> str:
-    """Return the name of a scenario in its project, which is the same on every machine."""
-    return f"{relative_path(file, project)}::{name}"
 
 
 def _intercepted(

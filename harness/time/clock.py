@@ -53,6 +53,9 @@ would not wake it."""
 _RESOLUTION = 10.0**-PRECISION
 """The resolution of virtual time in seconds (a nanosecond)."""
 
+_FINE_UNTIL = 2.0**23
+"""The virtual time in seconds (three months) until which floats are more precise than that."""
+
 POLL_EVERY_TURNS = 16
 """Turns of the loop after which it polls for events, while callbacks are ready and nobody holds the clock."""
 
@@ -92,6 +95,11 @@ class JumpingSelector(RealSockets):
         return self.holders > self.sleepers.yielded or self.sleepers.restless
 
     def select(self, timeout: float | None = None) -> list[tuple[selectors.SelectorKey, int]]:
+        sleepers = self.sleepers
+        if timeout == 0 and not (self.real_time or sleepers.active or self.holders > sleepers.yielded):
+            # A simulation rarely has events from outside, and polling for them is a system call.
+            self._turns = (self._turns + 1) % POLL_EVERY_TURNS
+            return [] if self._turns else self._real.select(0)
         turns = self.turns
         if timeout == 0 or turns is None:
             return self._select(timeout)
@@ -111,10 +119,6 @@ class JumpingSelector(RealSockets):
         if self.holders > self.sleepers.yielded:  # no thread is restless here
             # The clock stands still: timers must not fire, callbacks that are ready (timeout 0) may run.
             return self._select_outside(timeout)
-        if timeout == 0:
-            # A simulation rarely has events from outside, and polling for them is a system call.
-            self._turns = (self._turns + 1) % POLL_EVERY_TURNS
-            return [] if self._turns else self._real.select(0)
         events = self._real.select(0)
         if events:
             return events
@@ -243,7 +247,8 @@ class VirtualTimeLoop(asyncio.SelectorEventLoop):
     @property
     def _clock_resolution(self) -> float:
         """The tolerance within which asyncio considers a timer due: not less than the precision of floats."""
-        return max(_RESOLUTION, math.ulp(self._jumping.now))
+        now = self._jumping.now
+        return _RESOLUTION if now < _FINE_UNTIL else math.ulp(now)
 
     @_clock_resolution.setter
     def _clock_resolution(self, resolution: float) -> None:

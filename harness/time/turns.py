@@ -243,7 +243,6 @@ def in_turn(function: Callable[..., Any]) -> Callable[..., Any]:
     number = turns.number()
     carried = [(var, var.get()) for var in CARRIED]
 
-    @wraps(function)
     def run(*args: Any, **named: Any) -> Any:
         tokens = [(var, var.set(value)) for var, value in carried]
         try:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -85,9 +85,9 @@ class ScriptedWorld:
         """
         return any(responder.covers(effect) for responder in self._scripted)
 
-    def stubs_name_address(self, effect: HTTPCall, state: State) -> bool:
+    def stubs_name_address(self, effect: Callable[[], HTTPCall], state: State) -> bool:
         """True if an `http` stub that names an address would answer a request. Consumes nothing."""
-        return self._lists.names_address and self.stubs.can_answer([effect], state)
+        return self._lists.names_address and self.stubs.can_answer([effect()], state)
 
     def uses_backend(self, effect: Effect, state: State) -> bool:
         """True if no stub would answer this effect, and the backend could."""

@@ -17,14 +17,15 @@ from __future__ import annotations
 import asyncio
 import re
 import threading
-from collections.abc import Coroutine, Iterator, Mapping
+from collections.abc import Callable, Coroutine, Iterator, Mapping
 from dataclasses import dataclass, replace
+from functools import cache, partial
 from http import HTTPStatus
 from operator import attrgetter
 from typing import TYPE_CHECKING, Any, Final, TypeVar
 
 from harness.errors import HarnessError, WorldError
-from harness.graph.effects import Answer, Effect, LLMCall, LLMReply
+from harness.graph.effects import Answer, Effect, HTTPCall, LLMCall, LLMReply
 from harness.graph.trace import Trace
 from harness.interception.interceptor import Interceptor, Permit, Place
 from harness.interception.messages import PreparedReply, Request, Response, SendResult
@@ -47,6 +48,7 @@ from harness.world.wire.format import Refusal, ReplyFactory, WireFormat
 from harness.world.wire.http import (
     PATHS,
     WireResponse,
+    address_of,
     call_of,
     error_response,
     failure_of,
@@ -61,12 +63,11 @@ if TYPE_CHECKING:
     from harness.engine.standstill import Simulation
 
 
-def format_at(url: str, environment: Mapping[str, str]) -> WireFormat | None:
-    """Return the wire format of the models at a URL; None if it is not the URL of a model provider.
+def format_at(address: str, environment: Mapping[str, str]) -> WireFormat | None:
+    """Return the wire format of the models at an address; None if it is not that of a model provider.
 
     `environment` has the variables with addresses of providers, such as OPENAI_BASE_URL.
     """
-    address = url.partition("?")[0]
     return next((wire for known, wire in _addresses(environment) if known == address), None)
 
 
@@ -192,15 +193,12 @@ class ToolRequests(Interceptor):
     def _stub_reply(self, request: Request, owner: RealEffect) -> tuple[_StubReply | None, Effect]:
         """Return the reply of the first stub that matches, None if there is none, and the last effect tried."""
         node = owner.effect.node if owner.effect is not None else ""
-        plain = call_of(request.method, request.url, request.headers, request.body, node)
-        wire = format_at(plain.name, self._environment) if request.method == "POST" else None
-        if self._of_app and request.method == "POST":
-            wire = wire or format_of_path(plain.name)
-            if self._world.stubs_name_address(plain, owner.state):
-                wire = None
+        # Few model calls are asked for as plain requests, too.
+        plain = cache(partial(call_of, request.method, request.url, request.headers, request.body, node))
+        wire = self._wire(request, plain, owner)
         model = current_model_call()
         if wire is None:
-            reply, tried = self._http_reply(request, plain, owner)
+            reply, tried = self._http_reply(request, plain(), owner)
             if reply is None and model is not None and not model.requested and self._upstream is None:
                 raise NotOnWire
             if model is not None and reply is not None:
@@ -210,20 +208,23 @@ class ToolRequests(Interceptor):
             model.requested = True
         try:
             body = json_object(request.body)
-            if deployment := azure_deployment(plain.name):
+            if deployment := azure_deployment(address_of(request.url)):
                 body["model"] = deployment
-            call = self._ordered(replace(wire.read(body), node=node))
+            call = self._placed(wire.read(body), node)
         except Refusal as refusal:
-            reply, _ = self._http_reply(request, plain, owner)
+            reply, _ = self._http_reply(request, plain(), owner)
             if reply is None and self._upstream is None:  # a real provider may accept what stubs cannot read
                 refused = error_response(wire, refusal)
-                reply = self._reply(request, plain, owner, Answer(error=refusal), refused)
-            return reply, plain
+                reply = self._reply(request, plain(), owner, Answer(error=refusal), refused)
+            return reply, plain()
         answer = _run_without_waiting(self._world.stubs.answer(call, owner.state))
         if answer is None:
-            return self._http_reply(request, plain, owner)[0], call
-        if isinstance(answer.value, LLMReply):
-            answer = replace(answer, value=answer.value.as_forced_call(call))
+            return self._http_reply(request, plain(), owner)[0], call
+        if (
+            isinstance(answer.value, LLMReply)
+            and (forced := answer.value.as_forced_call(call)) is not answer.value
+        ):
+            answer = replace(answer, value=forced)
         response = model_response(wire, call, body, answer, self._replies) if _is_exchange(answer) else None
         return self._reply(request, call, owner, answer, response), call
 
@@ -247,9 +248,19 @@ class ToolRequests(Interceptor):
             call, began, answer, known.duration_s, known.response, known.failure, None, known.chunks_s
         )
 
-    def _ordered(self, call: LLMCall) -> LLMCall:
-        """Return a call of an app with its tools by name: a supervisor offers them in the order of a set."""
-        return replace(call, tools=sorted(call.tools, key=attrgetter("name"))) if self._of_app else call
+    def _wire(self, request: Request, plain: Callable[[], HTTPCall], owner: RealEffect) -> WireFormat | None:
+        """Return the wire format of a model call; None for any other request."""
+        if request.method != "POST":
+            return None
+        if not self._of_app:
+            return format_at(address_of(request.url), self._environment)
+        wire = format_of_path(request.url)
+        return None if wire is not None and self._world.stubs_name_address(plain, owner.state) else wire
+
+    def _placed(self, call: LLMCall, node: str) -> LLMCall:
+        """Return a call of a node. An app's has its tools by name: a supervisor offers them in the order of a set."""
+        tools = sorted(call.tools, key=attrgetter("name")) if self._of_app else call.tools
+        return replace(call, node=node, tools=tools)
 
     def _http_reply(
         self, request: Request, call: Effect, owner: RealEffect
@@ -275,19 +286,18 @@ class ToolRequests(Interceptor):
     ) -> _StubReply:
         """Return the reply for the client, and record the start of its call in the trace."""
         began = self._now(owner)
-        reply = _StubReply(
-            self._trace.record_call(without_keys(effect), began), began, answer, answer.latency_s
-        )
+        reply = partial(_StubReply, self._trace.record_call(without_keys(effect), began), began)
         failure = failure_of(answer)
         if request.timeout_s is not None and answer.latency_s > request.timeout_s:
             late = TimeoutError(f"timed out after {request.timeout_s:g} s")
-            reply = replace(reply, answer=Answer(error=late), duration_s=request.timeout_s)
-            return replace(reply, failure=scripted_failure("timeout", "timed out"))
+            timeout = scripted_failure("timeout", "timed out")
+            return reply(Answer(error=late), request.timeout_s, failure=timeout)
+        reply = partial(reply, answer, answer.latency_s)
         if response is not None:
-            return replace(reply, response=_response(response))
+            return reply(_response(response))
         if failure is not None and failure.kind in ("connection", "timeout"):
-            return replace(reply, failure=scripted_failure(failure.kind, str(answer.error)))
-        return replace(reply, failure=str(answer.error), error=answer.error)
+            return reply(failure=scripted_failure(failure.kind, str(answer.error)))
+        return reply(failure=str(answer.error), error=answer.error)
 
     def _record(self, effect: Effect, owner: RealEffect, answer: Answer) -> None:
         """Record a call that ends immediately."""

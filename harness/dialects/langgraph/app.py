@@ -139,14 +139,22 @@ def import_target(target: Target, folders: tuple[str, ...], named_at: Span | Non
     return found
 
 
+_by_name: Final[dict[tuple[Path, tuple[str, ...]], ModuleType]] = {}
+"""The modules that were imported by name, by their files and the folders that they are imported from."""
+
+
 def _module(target: Target, folders: tuple[str, ...]) -> ModuleType:
     if target.file is None:
         return importlib.import_module(target.module)
-    file = target.file.resolve()
+    known = _by_name.get((target.file, folders))
+    if known is not None and sys.modules.get(known.__name__) is known:
+        return known
+    file = Path(os.path.realpath(target.file))
     if name := module_name(file, folders):
         spec = importlib.util.find_spec(name)
-        if spec is not None and spec.origin and Path(spec.origin).resolve() == file:
-            return importlib.import_module(name)
+        if spec is not None and spec.origin and Path(os.path.realpath(spec.origin)) == file:
+            module = _by_name[target.file, folders] = importlib.import_module(name)
+            return module
     name = "_".join(file.with_suffix("").parts[-2:])
     spec = importlib.util.spec_from_file_location(name, file)
     assert spec is not None

@@ -19,7 +19,7 @@ from harness.dialects.langgraph.app import (
 )
 from harness.dialects.langgraph.callables import graph_of_callable
 from harness.dialects.langgraph.dialect import FILE
-from harness.dialects.langgraph.target import Target, import_folders, is_object, target_at
+from harness.dialects.langgraph.target import Target, forget_folders, import_folders, is_object, target_at
 from harness.dialects.request import LoadRequest
 from harness.engine.versions import CONTEXT_FLOORS, FLOORS, default_recursion_limit, too_old
 from harness.errors import ManifestError, Problem
@@ -58,6 +58,7 @@ def load_callable(request: LoadRequest) -> NativeGraph:
 
 def preload(request: LoadRequest) -> tuple[str, ...]:
     """Import an app, and return the folders of its modules."""
+    forget_folders()
     located = request.path / FILE if request.path.is_dir() else request.path
     app = _app(replace(request, paths=(located,)))
     enter(app.folders, app.environment, offline=request.invocation.offline)

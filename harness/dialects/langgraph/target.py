@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import os
 from dataclasses import dataclass
+from functools import lru_cache
 from pathlib import Path
 
 from harness.source.project import marked_root
@@ -41,6 +42,7 @@ def is_object(path: Path) -> bool:
     return bool(colon and where) and all(map(str.isidentifier, name.split("."))) and not os.path.lexists(path)
 
 
+@lru_cache(256)
 def target_at(written: str, base: Path) -> Target:
     """Return the object that a text names, relative to a folder."""
     where, _, name = written.rpartition(":")
@@ -55,7 +57,20 @@ def import_folders(target: Target, dependencies: tuple[Path, ...]) -> tuple[str,
 
     They are those that installing its `dependencies` makes importable; without any, those of the project of the
     object. A file that belongs to no package is imported from its own folder, as Python does with a script.
+
+    They are looked for once in a process, in which the modules are imported once, too; see `forget_folders`.
     """
+    return _folders(target, dependencies, os.getcwd())
+
+
+def forget_folders() -> None:
+    """Look for the folders anew in this process: it has them from the one that forked it, which imports nothing."""
+    _folders.cache_clear()
+
+
+@lru_cache(256)
+def _folders(target: Target, dependencies: tuple[Path, ...], _current: str) -> tuple[str, ...]:
+    """Look for these folders. `_current`, on which relative paths depend, is part of the cache key."""
     own = target.file.parent if target.file is not None else target.base
     roots = dependencies or tuple(filter(None, (marked_root(own),)))
     found = [folder for root in roots for folder in (root / "src", root) if folder.is_dir()]
@@ -65,6 +80,7 @@ def import_folders(target: Target, dependencies: tuple[Path, ...]) -> tuple[str,
     return tuple(dict.fromkeys(str(folder.resolve()) for folder in (*found, target.base, outermost)))
 
 
+@lru_cache(256)
 def module_name(file: Path, folders: tuple[str, ...]) -> str:
     """Return the name by which the modules of an app import this file; "" if they cannot."""
     inside = [file.relative_to(folder) for folder in folders if file.is_relative_to(folder)]

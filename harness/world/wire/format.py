@@ -7,6 +7,7 @@ import re
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from functools import cache
 from itertools import count
 from typing import TYPE_CHECKING, Any, Final, Literal, Protocol
 
@@ -252,14 +253,9 @@ def content_of(value: Any, param: str) -> str | list[Any]:
     return list(parts)
 
 
-def message(
-    kind: Literal["system", "user", "assistant", "tool"], param: str, /, **fields: Any
-) -> BaseMessage:
-    """Return a LangChain message with these fields.
-
-    Raises:
-        Refusal: LangChain does not accept them.
-    """
+@cache
+def _message_classes() -> tuple[dict[str, type[BaseMessage]], type[Any]]:
+    """Import LangChain's messages, by kind, and the error of those that are invalid, a ValueError."""
     from langchain_core import messages
     from pydantic import ValidationError
 
@@ -269,10 +265,22 @@ def message(
         "assistant": messages.AIMessage,
         "tool": messages.ToolMessage,
     }
+    return classes, ValidationError
+
+
+def message(
+    kind: Literal["system", "user", "assistant", "tool"], param: str, /, **fields: Any
+) -> BaseMessage:
+    """Return a LangChain message with these fields.
+
+    Raises:
+        Refusal: LangChain does not accept them.
+    """
+    classes, invalid = _message_classes()
     try:
         return classes[kind](**fields)
-    except (ValidationError, TypeError, ValueError) as error:
-        first = error.errors()[0]["msg"] if isinstance(error, ValidationError) else str(error)
+    except (TypeError, ValueError) as error:
+        first = error.errors()[0]["msg"] if isinstance(error, invalid) else str(error)
         raise Refusal("invalid_request", f"'{param}' is not a message: {first}", param=param) from None
 
 

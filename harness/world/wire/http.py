@@ -46,9 +46,14 @@ class WireResponse:
 
 def format_of_path(url: str) -> WireFormat | None:
     """Return the wire format that the path of a URL names, on any host."""
-    path = url.partition("?")[0]
-    formats = [item for of_protocol in PATHS.values() for item in of_protocol.items()]
-    return next((wire for ending, wire in formats if path.endswith(ending)), None)
+    address = address_of(url)
+    formats = (item for of_protocol in PATHS.values() for item in of_protocol.items())
+    return next((wire for ending, wire in formats if address.endswith(ending)), None)
+
+
+def address_of(url: str) -> str:
+    """Return a URL without its query and fragment."""
+    return url.partition("#")[0].partition("?")[0]
 
 
 def call_of(method: str, url: str, headers: Mapping[str, str], body: bytes, node: str = "") -> HTTPCall:

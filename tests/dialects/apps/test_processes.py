@@ -176,6 +176,17 @@ def test_an_app_whose_files_change_is_imported_again(run_app: RunApp, tmp_path: 
     assert [one.observed.output for one in (first["it"], other["it"])] == [1, 2]
 
 
+def test_a_folder_of_modules_is_found_that_is_made_after_an_app_was_looked_at(
+    run_app: RunApp, tmp_path: Path
+) -> None:
+    app = {"app.py": "from helper import agent\n"}
+    (tmp_path / "app.py").write_text(app["app.py"], "utf-8")
+    load_graph(LoadRequest(paths=(tmp_path / "app.py:agent",), imports=False))
+    later = {"pyproject.toml": "", "src/helper.py": "def agent(input): return 1\n"}
+    outcome = run_app("manifest: app.py:agent\nscenarios: [{name: it, input: hi}]", {**app, **later})["it"]
+    assert outcome.observed.output == 1
+
+
 def test_a_system_that_cannot_fork_is_told(run_app: RunApp, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(app_process, "is_available", lambda: False)
     scenario = "manifest: app.py:agent\nscenarios: [{name: it, input: hi, expect: {output: hi}}]"
