@@ -106,7 +106,7 @@ def command(
     return run_selection(
         selection,
         projects,
-        workers=worker_pool(jobs, projects, selection),
+        workers=worker_pool(jobs or (1 if exit_first else None), projects, selection),
         exit_first=exit_first,
         quiet=quiet,
         command=again,

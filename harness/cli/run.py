@@ -218,7 +218,7 @@ def command(
     if last_failed and selection.is_empty:  # what failed is to be remembered
         click.echo(f"nothing to run: {selection.part}", err=True)
         return exit_code.OK
-    workers = worker_pool(jobs, projects, selection, to_stderr=lines == "-")
+    workers = worker_pool(jobs or (1 if exit_first else None), projects, selection, to_stderr=lines == "-")
     finished = run(selection, projects, workers=workers)
     if fitness is None or finished.interrupted or not selection.scenarios:
         return finished.code

@@ -27,7 +27,7 @@ _TITLES: Final[Mapping[str, Callable[[str], str]]] = {
 
 
 def _as_for_a_run() -> AbstractContextManager[None]:
-    from harness.scenario.app_process import conditions_of_imports
+    from harness.scenario.app_server import conditions_of_imports
 
     return conditions_of_imports(DEFAULT_NOW)
 

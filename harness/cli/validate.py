@@ -24,7 +24,8 @@ from harness.graph.names import inner_graphs, nested_problems
 from harness.graph.native import NativeGraph
 from harness.report.formatting import plural
 from harness.scenario import SUFFIXES
-from harness.scenario.app_process import conditions_of_imports, in_own_process, is_app, is_available
+from harness.scenario.app_process import in_own_process, is_app, is_available
+from harness.scenario.app_server import conditions_of_imports
 from harness.scenario.cassette import shared_cassettes
 from harness.scenario.load import discover, load_file
 from harness.scenario.load_warnings import Subject, subject, warnings_alone, warnings_in

@@ -142,7 +142,7 @@ class Traffic:
 
 @dataclass(frozen=True)
 class RunRecording:
-    """What one run of a scenario adds to its cassette.
+    """The part of one run of a scenario in its cassette.
 
     recording  None if there is nothing to write
     traffic    the calls that were really made

@@ -15,6 +15,7 @@ import secrets
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
+from datetime import datetime
 from multiprocessing import AuthenticationError
 from multiprocessing.connection import Client, Connection, Listener
 from threading import Condition, Lock, Thread
@@ -28,6 +29,7 @@ from harness.recording.human import Ask
 from harness.recording.interactions import tokens_of
 from harness.recording.spending import Spending, model_of
 from harness.recording.throttle import RETRY, Sent, Throttle
+from harness.time.real import real
 
 _BACKLOG: Final = 64
 """The most processes that may wait to be accepted."""
@@ -58,12 +60,14 @@ class Permits:
         self._changed = Condition()
         self._draining = False
         self._ended = False
+        self._shared: dict[str, Any] = {}
+        """What processes share, by key; None while one of them makes it."""
 
     def __enter__(self) -> PermitSource:
         key = secrets.token_bytes(32)
         self._listener = Listener(authkey=key, backlog=_BACKLOG)
         Thread(target=self._accept, name="permits", daemon=True).start()
-        return PermitSource(self._listener.address, key, asks=self.ask is not None)
+        return PermitSource(self._listener.address, key, asks=self.ask is not None, began=real.now())
 
     def __exit__(self, *_: object) -> None:
         self._ended = True
@@ -113,6 +117,8 @@ class Permits:
             request = connection.recv()
             if isinstance(request, _Question):
                 connection.send(self._answer(request))
+            elif isinstance(request, _Wanted):
+                self._share(connection, request.key)
             else:
                 self._permit(connection, request)
 
@@ -122,6 +128,26 @@ class Permits:
                 return self.ask(question.node, question.args) if self.ask is not None else None
         except EOFError:
             return None
+
+    def _share(self, connection: Connection, key: str) -> None:
+        """Tell a process where something is that another one made, or let it make it: all others wait for that."""
+        with self._changed:
+            while key in self._shared and self._shared[key] is None:
+                self._changed.wait()
+            found = self._shared.setdefault(key, None)
+        connection.send(found)
+        if found is not None:
+            return
+        try:
+            made = connection.recv()
+            with self._changed:
+                self._shared[key] = made
+                self._changed.notify_all()
+            connection.recv()  # until its maker ends
+        finally:
+            with self._changed:
+                del self._shared[key]
+                self._changed.notify_all()
 
     def _permit(self, connection: Connection, asked: _Asked) -> None:
         sent, again = Sent(asked.host), True
@@ -185,6 +211,11 @@ class _Asked:
 
 
 @dataclass(frozen=True)
+class _Wanted:
+    key: str
+
+
+@dataclass(frozen=True)
 class _Question:
     node: str
     args: Mapping[str, Any]
@@ -192,14 +223,16 @@ class _Question:
 
 @dataclass(frozen=True)
 class PermitSource:
-    """Where permits come from, for any process: it can be sent to one, and is inherited by forks.
+    """The source of permits for any process: it can be sent to one, and is inherited by forks.
 
-    asks  there is a person at the terminal
+    asks   there is a person at the terminal
+    began  the instant at which the command began to call real systems
     """
 
     address: Any
     key: bytes
     asks: bool
+    began: datetime
 
     def permit(self, request: Request, *, patient: bool) -> Permit:
         """Ask for a permit; `Permit.wait` waits for it.
@@ -220,7 +253,20 @@ class PermitSource:
             raise EOFError
         return answer
 
-    def _asked(self, request: _Asked | _Question) -> Connection:
+    @contextmanager
+    def shared(self, key: str) -> Iterator[Connection]:
+        """Yield a connection that says where the other processes have what is called `key`.
+
+        If it says None, this process is to make it, and to send where it is: others are told so until the connection
+        is closed.
+
+        Raises:
+            OwnerEnded: the command has ended.
+        """
+        with self._asked(_Wanted(key)) as connection:
+            yield connection
+
+    def _asked(self, request: _Asked | _Question | _Wanted) -> Connection:
         try:
             connection = Client(self.address, authkey=self.key)
             connection.send(request)
@@ -261,7 +307,7 @@ _sources: list[PermitSource] = []
 
 
 def current_source() -> PermitSource | None:
-    """Return where the runs of this process get their permits; None if they need none."""
+    """Return the source of the permits of runs in this process; None if they need none."""
     return _sources[-1] if _sources else None
 
 

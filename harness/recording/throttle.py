@@ -1,4 +1,4 @@
-"""How many requests a provider gets at once, and how long all wait when it has had too many.
+"""The number of requests that a provider gets at once, and the pauses of all when it has had too many.
 
 Additive increase, multiplicative decrease, as TCP does it: a response that says "too many" halves the number of
 connections to its host, at most once per round trip, and each good one adds a part of one. All requests to the host

@@ -46,7 +46,7 @@ _SAMPLE_S: Final = 0.5
 _RATE_AFTER_S: Final = 3.0
 _REDRAW_S: Final = 0.05
 _REDRAWS_PER_S: Final = 4
-"""How often the bar is redrawn while calls of real systems are under way, and no run ends."""
+"""Redraws of the bar per second while calls of real systems are under way, and no run ends."""
 _LINE_EVERY_S: Final = 30.0
 _BAR: Final = 20
 _WIDE: Final = 80

@@ -9,42 +9,41 @@ two apps may both have a package `agent`.
 
 from __future__ import annotations
 
-import gc
 import importlib
 import os
+import shutil
 import signal
 import sys
-import threading
-import traceback
 import warnings
 from collections.abc import Callable, Iterable, Iterator
-from contextlib import contextmanager, suppress
+from contextlib import ExitStack, suppress
 from dataclasses import dataclass, replace
-from datetime import datetime
 from functools import lru_cache, partial
-from multiprocessing.connection import Connection, Pipe
+from multiprocessing.connection import Client, Connection, Pipe
 from pathlib import Path
-from types import ModuleType
+from tempfile import mkdtemp
 from typing import Any, Final, TypeVar
 
-from harness.chance import seeded_chance
 from harness.dialects.load import load_graph
 from harness.dialects.registry import dialect_named, dialect_of
-from harness.dialects.request import Stamp, stamp
+from harness.dialects.request import stamp
 from harness.errors import HarnessError, SourceError, WorkerDied
 from harness.graph.model import Graph
+from harness.recording.permits import PermitSource, current_source
+from harness.scenario.app_server import (
+    Files,
+    Make,
+    keep_warnings_warnings,
+    send_outcomes,
+    serve_runs,
+    serve_workers,
+)
 from harness.scenario.evaluation import dead_worker_outcomes
 from harness.scenario.model import Scenario, load_request
 from harness.scenario.outcome import Outcome
-from harness.scenario.process_state import prepare_process
 from harness.scenario.real_limit import RealTimeExceeded
 from harness.scenario.recording import as_recorded
 from harness.settings import RecordMode, Settings
-from harness.source.imports import bundled_data
-from harness.time.readings import clock_readings
-from harness.time.rebinding import USER, origin_of
-from harness.units import DEFAULT_NOW
-from harness.world.network import closed_network
 
 CANNOT_FORK: Final = (
     "this system cannot fork: what runs of an app leave in its modules reaches later runs in this process"
@@ -54,8 +53,6 @@ PROMPTS_IN_CODE: Final = "the prompts of an app are in its code, and cannot be l
 """Why there is nothing to list, replace or search for in an app (`is_app`)."""
 _MOST_KEPT: Final = 4
 """The most processes of apps that are kept; each has imported LangGraph and more."""
-_PIPE: Final = 60_000
-"""Bytes that a pipe takes without a reader."""
 _OVERTIME_S: Final = 5.0
 """Real seconds past its limit after which the process of a run is killed, if it did not stop the run itself."""
 
@@ -98,7 +95,7 @@ def graph_outside_runs(scenario: Scenario, settings: Settings) -> Graph:
 def outcomes_of_app(
     scenario: Scenario,
     settings: Settings,
-    make: Callable[[Scenario, Settings, Iterable[int]], Iterator[Outcome]],
+    make: Make,
 ) -> Iterator[Outcome]:
     """Yield the outcomes of a scenario, each run in a process that has just imported the app.
 
@@ -121,13 +118,6 @@ def outcomes_of_app(
         yield from _received(app.connection, child, scenario, [number], limit_s)
 
 
-@contextmanager
-def conditions_of_imports(start: datetime) -> Iterator[None]:
-    """Let modules that are imported inside read the clock and draw random numbers as they do for a run."""
-    with clock_readings(start), bundled_data(), seeded_chance(0, "import"):
-        yield
-
-
 def in_own_process(work: Callable[[], Result]) -> Result:
     """Return what `work` returns in a fork of this process, which then ends.
 
@@ -137,7 +127,7 @@ def in_own_process(work: Callable[[], Result]) -> Result:
     ours, theirs = Pipe(duplex=False)
     child = _fork(ours)
     if not child:
-        _send_outcomes(theirs, lambda: iter([work()]))
+        send_outcomes(theirs, lambda: iter([work()]))
     theirs.close()
     with ours:
         try:
@@ -189,7 +179,7 @@ class _AppProcess:
 
     process: int
     connection: Connection
-    files: dict[Path, Stamp | None]
+    files: Files
 
     def is_stale(self) -> bool:
         return any(stamp(path) != before for path, before in self.files.items())
@@ -203,6 +193,8 @@ class _AppProcess:
 
 
 _apps: Final[dict[Any, _AppProcess]] = {}
+_held: Final = ExitStack()
+"""What other workers use of this one: processes of apps, and what tells them where these are."""
 
 
 def close_apps() -> None:
@@ -210,12 +202,13 @@ def close_apps() -> None:
     for app in _apps.values():
         app.close()
     _apps.clear()
+    _held.close()
 
 
 def _app_process(
     scenario: Scenario,
     settings: Settings,
-    make: Callable[[Scenario, Settings, Iterable[int]], Iterator[Outcome]],
+    make: Make,
 ) -> _AppProcess:
     """Return a process that has imported the app of a scenario, and still has its current files."""
     request = load_request(scenario, settings)
@@ -237,34 +230,75 @@ def _app_process(
     if app is None:
         # Once for all apps, as each needs it.
         importlib.import_module("harness.engine.native")
+    source = current_source()
+    if app is None and source is not None:
+        app = _shared_app(source, repr(key), scenario, settings, make)
     for imports in (True, False):
-        if app is None:
-            ours, theirs = Pipe()
-            process = _fork(ours)
-            if not process:
-                _serve_runs(theirs, scenario, settings, make, imports=imports)
-            theirs.close()
-            app = _AppProcess(process, ours, {})
-            try:
-                if not ours.poll(settings.real_timeout + _OVERTIME_S):
-                    raise RealTimeExceeded(settings.real_timeout, "the import of the app")
-                files = ours.recv()
-            except (EOFError, OSError):
-                files = None
-            except BaseException:
-                app.close()
-                raise
-            if files is None:
-                app.close()
-                app = None
-            else:
-                app.files = files
+        app = app or _new_app(
+            scenario, settings, partial(serve_runs, scenario, settings, make, imports=imports)
+        )
     if app is None:
         raise WorkerDied(None)
     _apps[key] = app  # the last one used
     if len(_apps) > _MOST_KEPT:
         _apps.pop(next(iter(_apps))).close()
     return app
+
+
+def _new_app(
+    scenario: Scenario, settings: Settings, serve: Callable[[Connection], object]
+) -> _AppProcess | None:
+    """Fork a process that imports the app, and then serves; None if it cannot be imported beforehand."""
+    ours, theirs = Pipe()
+    process = _fork(ours)
+    if not process:
+        serve(theirs)
+    theirs.close()
+    app = _AppProcess(process, ours, {})
+    try:
+        if not ours.poll(settings.real_timeout + _OVERTIME_S):
+            raise RealTimeExceeded(settings.real_timeout, "the import of the app")
+        files = ours.recv()
+    except (EOFError, OSError):
+        files = None
+    except BaseException:
+        app.close()
+        raise
+    if files is None:
+        app.close()
+        return None
+    app.files = files
+    return app
+
+
+def _shared_app(
+    source: PermitSource,
+    key: str,
+    scenario: Scenario,
+    settings: Settings,
+    make: Make,
+) -> _AppProcess | None:
+    """Return a fork of the process that has imported the app for all workers; the first of them makes that one.
+
+    None if it cannot be imported beforehand.
+    """
+    known = _held.enter_context(source.shared(key))
+    address = known.recv()
+    if address is None:
+        folder = mkdtemp(prefix="harness-")
+        _held.callback(shutil.rmtree, folder, ignore_errors=True)
+        address = str(Path(folder, "app"))
+        app = _new_app(scenario, settings, partial(serve_workers, address, scenario, settings, make))
+        if app is None:
+            address = ""
+        else:
+            _held.callback(app.close)
+        known.send(address)
+    if not address:
+        return None
+    connection = Client(address)
+    process, files = connection.recv()
+    return _AppProcess(process, connection, files)
 
 
 def _fork(ours: Connection) -> int:
@@ -278,129 +312,10 @@ def _fork(ours: Connection) -> int:
         child = os.fork()
     if not child:
         _is_inside = True
-        _keep_warnings_warnings()
+        keep_warnings_warnings()
         ours.close()
         for app in _apps.values():
             app.connection.close()
         _apps.clear()
+        _held.pop_all()  # they are the parent's
     return child
-
-
-def _keep_warnings_warnings() -> None:
-    """Drop the filters that raise warnings as errors, such as pytest's: an app has only those that it sets itself."""
-    kept = [each for each in warnings.filters if each[0] != "error"]
-    warnings.resetwarnings()
-    warnings.filters[:] = kept  # type: ignore[index]
-
-
-def _serve_runs(
-    connection: Connection,
-    scenario: Scenario,
-    settings: Settings,
-    make: Callable[[Scenario, Settings, Iterable[int]], Iterator[Outcome]],
-    *,
-    imports: bool,
-) -> None:
-    """Import an app, then fork a process for each run that is asked for. Never returns.
-
-    Without `imports`, each run imports the app itself, and tells its problem, or answers its requests by stubs.
-    """
-    try:
-        signal.signal(signal.SIGINT, signal.SIG_IGN)
-        signal.signal(signal.SIGTERM, signal.SIG_DFL)
-        connection.send(_import_app(scenario, settings) if imports else {})
-        gc.collect()
-        gc.freeze()
-        while True:
-            given, its_settings, numbers = connection.recv()
-            given = given if imports else replace(given, imported=None)
-            reading, writing = os.pipe()
-            child = os.fork()
-            if not child:
-                signal.signal(signal.SIGINT, _left_to_parent)  # not ignored, as programs it starts would be
-                imported = partial(_tell_imports, writing, frozenset(sys.modules))
-                _send_outcomes(connection, partial(make, given, its_settings, numbers), at_end=imported)
-            os.close(writing)
-            connection.send(child)
-            _, status = os.waitpid(child, 0)
-            connection.send(os.waitstatus_to_exitcode(status))
-            with os.fdopen(reading) as names:
-                _import_for_later_runs(names.read().split())
-    except (EOFError, OSError):  # the parent has ended
-        pass
-    except BaseException:
-        traceback.print_exc()
-    finally:
-        os._exit(0)
-
-
-def _left_to_parent(_signal: int, _frame: object) -> None:
-    """Do nothing: after Ctrl-C, the command lets this run end, or kills it."""
-
-
-def _import_app(scenario: Scenario, settings: Settings) -> dict[Path, Stamp | None] | None:
-    """Import an app, and return its files. None if each run must import it itself.
-
-    That is so if it failed, reached for the network, or left a thread at work, such as one with a loop: a fork has
-    no threads but its own.
-    """
-    from harness.world.mcp.of_apps import wrap_mcp  # with LangGraph, which this process needs
-
-    prepare_process()
-    threads = set(threading.enumerate())
-    request = load_request(scenario, settings)
-    start = scenario.imported or scenario.now or settings.now or DEFAULT_NOW
-    wrap_mcp()  # before the app has functions of the SDK
-    try:
-        dialect = dialect_named(scenario.dialect) if scenario.dialect else dialect_of(request.path)
-        with closed_network() as refused, conditions_of_imports(start):
-            folders = dialect.preload(request)  # type: ignore[attr-defined]
-    except (SourceError, Exception):
-        return None
-    own = [Path(file) for each in list(sys.modules.values()) if (file := getattr(each, "__file__", None))]
-    files = {path: stamp(path) for path in own if any(path.is_relative_to(folder) for folder in folders)}
-    return None if refused or set(threading.enumerate()) - threads else files
-
-
-def _tell_imports(pipe: int, before: frozenset[str]) -> None:
-    """Write the names of the installed modules that a run imported to a pipe."""
-    found = [
-        name for name, module in list(sys.modules.items()) if name not in before and _is_installed(module)
-    ]
-    os.write(pipe, " ".join(found)[:_PIPE].encode())
-
-
-def _is_installed(module: object) -> bool:
-    return isinstance(module, ModuleType) and origin_of(module) is not USER
-
-
-def _import_for_later_runs(names: Iterable[str]) -> None:
-    """Import what a run imported besides modules of the app, which would take each run some tenths of a second."""
-    with closed_network(), conditions_of_imports(DEFAULT_NOW):
-        for name in names:
-            with suppress(Exception):
-                importlib.import_module(name)
-    gc.freeze()
-
-
-def _send_outcomes(
-    connection: Connection, runs: Callable[[], Iterator[object]], *, at_end: Callable[[], None] | None = None
-) -> None:
-    """Make runs, send their outcomes, and end this process."""
-    status = 1
-    try:
-        for outcome in runs():
-            connection.send(outcome)
-        if at_end is None:
-            connection.send(0)
-        else:
-            at_end()
-        status = 0
-    except (KeyboardInterrupt, OSError):
-        pass
-    except BaseException:
-        traceback.print_exc()
-    finally:
-        sys.stdout.flush()
-        sys.stderr.flush()
-        os._exit(status)

@@ -31,6 +31,7 @@ from harness.recording.folder import CassetteFolder
 from harness.recording.human import Ask
 from harness.recording.interactions import Recording, RecordingMetadata, RunRecording, Traffic, merged
 from harness.recording.mcp.replay import message_key
+from harness.recording.permits import current_source
 from harness.recording.scrubber import Scrubber
 from harness.recording.unfinished import UnfinishedRun
 from harness.scenario.cassette import (
@@ -180,8 +181,9 @@ class CassetteWriter:
 
 @cache
 def _first_import() -> datetime:
-    """Return the instant at which the apps that this process records are imported: one for all, as they share it."""
-    return real.now().replace(microsecond=0)
+    """Return the instant at which the apps that this command records are imported: one for all, as they share it."""
+    source = current_source()
+    return (source.began if source is not None else real.now()).replace(microsecond=0)
 
 
 def as_recorded(scenario: Scenario, settings: Settings) -> Scenario:

@@ -92,7 +92,7 @@ def test_arguments_select_the_scenarios_to_record(
     project.parrot("one", "two")
     project.parrot("three", file="q.scenario.yaml", more=", tags: [loud]")
     assert project.record(*args).code == 0
-    assert model.heard == heard
+    assert sorted(model.heard) == sorted(heard)
 
 
 @pytest.mark.parametrize(
@@ -152,7 +152,7 @@ def test_rewrite_records_everything_again(project: Project, model: Model) -> Non
     project.parrot("one", "two")
     project.record()
     shown = project.record(".", "--rewrite").out
-    assert model.heard == ["one", "two", "one", "two"]
+    assert sorted(model.heard) == ["one", "one", "two", "two"]
     assert "recorded: 2 requests, 6 tokens in, 4 out;" in shown
     refused = project.record(".", "--rewrite", "--record-mode", "once")
     assert (refused.code, "are mutually exclusive" in refused.err) == (2, True)
@@ -188,7 +188,7 @@ def test_live_calls_the_model_and_neither_reads_nor_writes_cassettes(project: Pr
     project.write("q.scenario.yaml", UNPLAYED.replace(", llm: [hello]", ""))
     done = project.harness("run", ".", "--live")
     assert done.code == 0, done.all
-    assert model.heard == ["one", "hi"]
+    assert sorted(model.heard) == ["hi", "one"]
     assert project.cassettes() == {}
     both = project.harness("run", ".", "--live", "--record-mode", "all")
     assert both.code == 2
