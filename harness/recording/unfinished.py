@@ -89,13 +89,12 @@ class UnfinishedRun:
         with suppress(OSError):
             self._write(self._folder / _name(len(self._calls)), self._calls[-1])
 
-    def drop_last(self) -> int:
-        """Remove the last answer: the run failed after it, and would fail again with the same one.
+    def kept(self, *, but_last: bool) -> int:
+        """Return the number of calls that answer the next recording.
 
-        Returns:
-            The number of calls that are left.
+        With `but_last`, the last answer is removed: the run failed after it, and would fail again with the same one.
         """
-        if self._calls and not self._ends_with_error:
+        if but_last and self._calls and not self._ends_with_error:
             shutil.rmtree(self._folder / _name(len(self._calls)), ignore_errors=True)
             self._calls.pop()
         if not self._calls:

@@ -23,7 +23,7 @@ from typing import Final
 from urllib.parse import urlsplit
 
 from harness import DISTRIBUTION, __version__
-from harness.errors import CassetteBroken, CassetteError, CassetteTooOld
+from harness.errors import BudgetSpent, CassetteBroken, CassetteError, CassetteTooOld, OwnerEnded
 from harness.graph.model import Graph
 from harness.graph.native import NativeGraph
 from harness.recording.backend import BackendOptions, RecordedBackend
@@ -331,7 +331,8 @@ class RecordingSession:
         broke_off = outcome.observed.status in ("failed", "timeout", "invalid")
         if outcome.verdict == "error" or (broke_off and not outcome.passed):
             outcome.made = RunRecording(traffic=traffic, problem="the run did not come to its end")
-            kept = backend.unfinished.drop_last() if backend.unfinished is not None else 0
+            not_made = (outcome.observed.error or {}).get("code") in (BudgetSpent.code, OwnerEnded.code)
+            kept = backend.unfinished.kept(but_last=not not_made) if backend.unfinished is not None else 0
             again = f"; the first {kept} of its calls will not be made again" if kept else ""
             text = f"cassette '{self._folder.name}' stays as it was: the run did not come to its end{again}"
             outcome.observed.warnings.append(text)

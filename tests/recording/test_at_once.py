@@ -30,6 +30,40 @@ scenarios:
 """
 
 
+# Its prompt has the instant of its import. The file that it writes then says how often that was.
+APP = """\
+from datetime import datetime
+from pathlib import Path
+from typing import TypedDict
+
+from langchain_openai import ChatOpenAI
+from langgraph.graph import END, START, StateGraph
+
+model, began = ChatOpenAI(model="gpt-4o-mini"), datetime.now()
+with open(Path(__file__).with_name("imports.txt"), "a") as file:
+    file.write("imported\\n")
+
+
+class State(TypedDict):
+    text: str
+
+
+async def ask(state: State) -> State:
+    return {"text": str((await model.ainvoke(f"{state['text']} at {began}")).content)}
+
+
+builder = StateGraph(State)
+builder.add_node("ask", ask)
+builder.add_edge(START, "ask")
+builder.add_edge("ask", END)
+graph = builder.compile()
+"""
+ROWS = "".join(
+    f"  - {{name: row {n}, cassette: row-{n}, input: {{text: x{n}}}, expect: {{path: [ask]}}}}\n"
+    for n in range(3)
+)
+
+
 class Crowded:
     """A model that answers at most `most` requests at once, and refuses the others until one has ended."""
 
@@ -191,6 +225,40 @@ def test_the_calls_of_a_run_that_was_killed_are_not_made_again(tmp_path: Path) -
         assert model.heard == ["first", "second", "second"]
     assert project.replay().code == 0
     assert not [*project.folder.rglob(".unfinished")]
+
+
+def test_a_run_that_ends_for_want_of_a_budget_keeps_all_its_answers(tmp_path: Path) -> None:
+    model = Model()
+    with parrots(tmp_path, model) as project:
+        project.parrot()
+        project.write("p.scenario.yaml", TWO_TURNS)
+        project.write("variants.yaml", "harness: 1\nvariants: [{name: nice, prompts: {manner: Be nice.}}]")
+        score = [
+            "score",
+            ".",
+            "--variants",
+            "variants.yaml",
+            "--record-mode",
+            "new_episodes",
+            "--yes",
+            "-j",
+            "1",
+        ]
+        assert project.harness(*score, "--budget", "1 call").code == 3
+        assert model.heard == ["first"]
+        assert project.harness(*score).code == 0
+    assert len(model.heard) == 4  # two turns of two variants
+
+
+def test_an_app_is_imported_once_for_all_processes_and_replayed_with_that_instant(tmp_path: Path) -> None:
+    with parrots(tmp_path, Model()) as project:
+        project.write("app.py", APP)
+        project.write("a.scenario.yaml", f"harness: 1\nmanifest: app.py:graph\nscenarios:\n{ROWS}")
+        done = project.run("harness", "record", "a.scenario.yaml", "-j", "3")
+        assert done.code == 0, done.all
+        assert len((tmp_path / "imports.txt").read_text().splitlines()) == 1
+    done = project.replay("a.scenario.yaml")
+    assert done.code == 0, done.all
 
 
 def test_what_was_made_to_replace_a_recording_does_not_complete_one(tmp_path: Path) -> None:
