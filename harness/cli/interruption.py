@@ -34,6 +34,9 @@ class Interruption:
             KeyboardInterrupt: the run has been asked to end.
         """
         if self._requested:
+            from harness.scenario.real_limit import progress
+
+            progress.stopped = True
             raise KeyboardInterrupt
 
     def on_signal(self, _signal: int, _frame: FrameType | None) -> None:

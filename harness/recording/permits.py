@@ -61,7 +61,7 @@ class Permits:
         self._draining = False
         self._ended = False
         self._shared: dict[str, Any] = {}
-        """What processes share, by key; None while one of them makes it."""
+        """That which processes share, by key; None while one of them makes it."""
 
     def __enter__(self) -> PermitSource:
         key = secrets.token_bytes(32)

@@ -194,7 +194,7 @@ class _AppProcess:
 
 _apps: Final[dict[Any, _AppProcess]] = {}
 _held: Final = ExitStack()
-"""What other workers use of this one: processes of apps, and what tells them where these are."""
+"""The processes of apps that other workers use, and the connections that tell them where these are."""
 
 
 def close_apps() -> None:

@@ -185,12 +185,14 @@ _SHOWN: Final = 3
 class Progress:
     """The current position of a run. `listener` is called with a text when a node, a call or a check begins.
 
-    `trace` is that of the run, complete or so far; None if no graph has run.
+    `trace` is that of the run, complete or so far; None if no graph has run. `stopped` is True once a
+    KeyboardInterrupt told the run to end, which code in between may turn into a failure.
     """
 
     def __init__(self) -> None:
         self.listener: Callable[[str], None] | None = None
         self.trace: Trace | None = None
+        self.stopped = False
         self._check = ""
 
     def begin(self) -> None:

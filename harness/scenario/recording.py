@@ -45,6 +45,7 @@ from harness.scenario.cassette import (
 from harness.scenario.evaluation import outcome_of
 from harness.scenario.model import Scenario
 from harness.scenario.outcome import Outcome, RecordingResult, failed_result
+from harness.scenario.real_limit import progress
 from harness.secrets import Secrets
 from harness.settings import RecordMode, Settings
 from harness.source.document import relative_path
@@ -331,8 +332,9 @@ class RecordingSession:
         broke_off = outcome.observed.status in ("failed", "timeout", "invalid")
         if outcome.verdict == "error" or (broke_off and not outcome.passed):
             outcome.made = RunRecording(traffic=traffic, problem="the run did not come to its end")
-            not_made = (outcome.observed.error or {}).get("code") in (BudgetSpent.code, OwnerEnded.code)
-            kept = backend.unfinished.kept(but_last=not not_made) if backend.unfinished is not None else 0
+            refused = (outcome.observed.error or {}).get("code") in (BudgetSpent.code, OwnerEnded.code)
+            last_is_at_fault = not (refused or progress.stopped)
+            kept = backend.unfinished.kept(but_last=last_is_at_fault) if backend.unfinished is not None else 0
             again = f"; the first {kept} of its calls will not be made again" if kept else ""
             text = f"cassette '{self._folder.name}' stays as it was: the run did not come to its end{again}"
             outcome.observed.warnings.append(text)

@@ -62,11 +62,15 @@ def worker_main(
     def take_note(text: str) -> None:
         note.value = text.encode("utf-8", "replace")[: NOTE_SIZE - 1]
 
+    def stop(_signal: int, _frame: object) -> None:
+        progress.stopped = True
+        raise KeyboardInterrupt
+
     if stdout_to_stderr:
         os.dup2(2, 1)  # redirects child processes, too
     reduce_gc()
     signal.signal(signal.SIGINT, signal.SIG_IGN)
-    signal.signal(signal.SIGTERM, signal.default_int_handler)
+    signal.signal(signal.SIGTERM, stop)
     progress.listener = take_note
     with (
         suppress(EOFError, OSError, KeyboardInterrupt),  # the parent stops the worker, or has ended
