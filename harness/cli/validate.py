@@ -26,6 +26,7 @@ from harness.report.formatting import plural
 from harness.scenario import SUFFIXES
 from harness.scenario.app_process import conditions_of_imports, in_own_process, is_app, is_available
 from harness.scenario.cassette import shared_cassettes
+from harness.scenario.idle_settings import idle_settings
 from harness.scenario.load import discover, load_file
 from harness.scenario.load_warnings import Subject, subject, warnings_alone, warnings_in
 from harness.scenario.manifest_scenarios import build_scenarios
@@ -122,6 +123,8 @@ def _all_problems(files: Files, options: LoadOptions) -> Iterator[tuple[Path | N
         yield from _located(path, manifest_problems(path, options, seen))
     yield from ((None, problem) for problem in seen.unanswered.problems())
     yield from ((None, problem) for problem in files.misnamed)
+    projects = {(found := options.projects.of(path)).project: found for path in (*files.scenarios, *files.manifests)}
+    yield from ((None, problem) for settings in projects.values() for problem in idle_settings(settings))
 
 
 def _located(path: Path, problems: Iterator[Problem]) -> Iterator[tuple[Path, Problem]]:
