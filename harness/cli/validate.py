@@ -123,7 +123,9 @@ def _all_problems(files: Files, options: LoadOptions) -> Iterator[tuple[Path | N
         yield from _located(path, manifest_problems(path, options, seen))
     yield from ((None, problem) for problem in seen.unanswered.problems())
     yield from ((None, problem) for problem in files.misnamed)
-    projects = {(found := options.projects.of(path)).project: found for path in (*files.scenarios, *files.manifests)}
+    projects = {
+        (found := options.projects.of(path)).project: found for path in (*files.scenarios, *files.manifests)
+    }
     yield from ((None, problem) for settings in projects.values() for problem in idle_settings(settings))
 
 

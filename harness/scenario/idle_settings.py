@@ -63,7 +63,10 @@ def _folders(key: str) -> Callable[[Settings], Iterator[Finding]]:
     def missing(settings: Settings) -> Iterator[Finding]:
         for folder in getattr(settings, key):
             if not folder.is_dir():
-                yield f"{shown_path(folder)} in '{key}' is not a folder", "paths are relative to pyproject.toml"
+                yield (
+                    f"{shown_path(folder)} in '{key}' is not a folder",
+                    "paths are relative to pyproject.toml",
+                )
 
     return missing
 
@@ -71,7 +74,10 @@ def _folders(key: str) -> Callable[[Settings], Iterator[Finding]]:
 def _public(settings: Settings) -> Iterator[Finding]:
     for glob in settings.public_env:
         if set(glob) == {"*"}:
-            yield f"'{glob}' in 'public_env' matches every variable, so none is secret", "name the public ones"
+            yield (
+                f"'{glob}' in 'public_env' matches every variable, so none is secret",
+                "name the public ones",
+            )
 
 
 def _stale(settings: Settings) -> Iterator[Finding]:
@@ -83,7 +89,9 @@ def _hidden(settings: Settings) -> Iterator[Finding]:
     for text in settings.cassette_ignore:
         part, *path = text.split(".")
         if part == "body" and (not path or (path[0] in _CONVERSATIONS and _ALL_OF_THEM.issuperset(path[1:]))):
-            message = f"'{text}' in 'cassette_ignore' hides what models are asked: any prompt is answered alike"
+            message = (
+                f"'{text}' in 'cassette_ignore' hides what models are asked: any prompt is answered alike"
+            )
             yield message, "name the value that differs, such as body.messages.0.content"
 
 

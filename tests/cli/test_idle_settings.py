@@ -12,7 +12,10 @@ PASSES = "{name: counts, input: go, expect: {state: {count: 1}}}"
     [
         ("[tool.harnes]\nrecord = true", "1:1: the settings in [tool.harnes] are not read"),
         ("[harness]\nrecord = true", "1:1: the settings in [harness] are not read"),
-        ('[tool.harness]\npublic_env = ["*"]', "2:1: '*' in 'public_env' matches every variable, so none is secret"),
+        (
+            '[tool.harness]\npublic_env = ["*"]',
+            "2:1: '*' in 'public_env' matches every variable, so none is secret",
+        ),
         (
             '[tool.harness]\nstale_cassettes = "fail"',
             "2:1: 'stale_cassettes' does nothing without 'max_age_days'",
