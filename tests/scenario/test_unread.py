@@ -1,4 +1,4 @@
-"""What a scenario file has and nothing reads is a warning: columns, references of another form, repeated scenarios."""
+"""What a scenario file has and nothing reads is a warning: columns, odd references, repeated scenarios."""
 
 from pathlib import Path
 
@@ -27,8 +27,8 @@ USES_CITY = "name: x, input: '${case.city}', expect: {path: []}"
 def test_a_column_that_nothing_uses_is_a_warning(tmp_path: Path) -> None:
     rows = "[{id: 1, city: Rome, degrees: 3}, {id: 2, city: Oslo, wind: 4}]"
     assert told(tmp_path, f"{{{USES_CITY}, cases: {rows}}}") == [
-        "4:58 columns 'degrees', 'wind' of these cases are not used (write ${case.degrees} where it is meant, or call "
-        "a remark _degrees)"
+        "4:58 columns 'degrees', 'wind' of these cases are not used (write ${case.degrees} where it is meant, or "
+        "call a remark _degrees)"
     ]
 
 
@@ -70,7 +70,7 @@ def test_a_scenario_that_repeats_another_is_a_warning(tmp_path: Path) -> None:
     other = "{name: four, input: stay, expect: {path: []}}"
     found = told(tmp_path, first, second.replace("input", "description: again, input"), third, other)
     assert [text.replace(f"{tmp_path}/", "") for text in found] == [
-        f"{line}:12 this scenario differs from 'one' (a.scenario.yaml:4:12) in its name only (for several runs of the "
-        "same, write `repeat`)"
+        f"{line}:12 this scenario differs from 'one' (a.scenario.yaml:4:12) in its name only (for several runs of "
+        "the same, write `repeat`)"
         for line in (5, 6)
     ]
