@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from collections import Counter
 from collections.abc import Callable, Hashable, Iterable, Iterator, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from functools import partial
 from itertools import chain
@@ -33,6 +34,7 @@ from harness.scenario.manifest_scenarios import build_scenarios
 from harness.scenario.model import Scenario, load_request, problems_of_native_keys
 from harness.scenario.names import unknown_names
 from harness.scenario.unanswered import Unanswered
+from harness.settings import Settings
 from harness.source.document import real_path, shown_path
 from harness.source.frames import located_defects
 from harness.source.imports import ImportProblem, import_object
@@ -123,10 +125,19 @@ def _all_problems(files: Files, options: LoadOptions) -> Iterator[tuple[Path | N
         yield from _located(path, manifest_problems(path, options, seen))
     yield from ((None, problem) for problem in seen.unanswered.problems())
     yield from ((None, problem) for problem in files.misnamed)
-    projects = {
-        (found := options.projects.of(path)).project: found for path in (*files.scenarios, *files.manifests)
-    }
-    yield from ((None, problem) for settings in projects.values() for problem in idle_settings(settings))
+    yield from (
+        (None, problem) for settings in _projects(files, options) for problem in idle_settings(settings)
+    )
+
+
+def _projects(files: Files, options: LoadOptions) -> Iterable[Settings]:
+    """Return the settings of each project of the files, once. Invalid ones are reported where they are used."""
+    found = {}
+    for path in (*files.scenarios, *files.manifests):
+        with suppress(FormatError):
+            settings = options.projects.of(path)
+            found[settings.project] = settings
+    return found.values()
 
 
 def _located(path: Path, problems: Iterator[Problem]) -> Iterator[tuple[Path, Problem]]:
