@@ -6,12 +6,13 @@ import math
 import os
 import re
 import tomllib
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterator, Mapping
 from fnmatch import fnmatchcase
 from pathlib import Path
 from typing import Any, Final
 
 from harness.errors import FormatError, Problem, Severity, Span
+from harness.scenario.outcome import PriceList
 from harness.settings import Settings, load_settings
 from harness.source.display import nearest
 from harness.source.document import shown_path
@@ -48,6 +49,17 @@ def idle_settings(settings: Settings, environment: Mapping[str, str] | None = No
             text = f"'{glob}' in 'secrets' matches no variable of this process"
             found.append(file.problem("secrets", text, _other_case(glob, variables), "note"))
     return found
+
+
+def misspelt_prices(settings: Settings, models: Collection[str]) -> Iterator[Problem]:
+    """Yield a warning for each price that is probably meant for one of these models, which has none."""
+    own = [price.model for price in settings.prices]
+    known = PriceList(settings.prices)
+    free = sorted(model for model in models if known.cost(model, 1, 1) is None) if own else []
+    for model in own:
+        if model not in models and (meant := nearest(model, free, cutoff=_NEAR)):
+            text = f"the price of '{model}' is of no model that was checked, and '{meant}' has none"
+            yield _File(settings).problem(f'"?{re.escape(model)}"?', text, f"did you mean '{meant}'?")
 
 
 def warnings_of_project(folder: Path) -> list[str]:

@@ -76,3 +76,14 @@ def test_a_secret_that_no_variable_has_is_a_note(
     assert "note: 'BERTH_CODES' in 'secrets' matches no variable of this process" in shown
     assert "did you mean 'BERTH_CODE'?" in shown
     assert ("'BERTH_*'" in shown, done.exit_code) == (False, 0)
+
+
+def test_a_price_of_a_misspelt_model_is_a_warning(
+    suite: WriteSuite, write: WriteFile, invoke: Invoke
+) -> None:
+    suite("{name: asks, manifest: asking.yaml, env: {MODEL: quill-2}, llm: [ok], expect: {path: [ask]}}")
+    for model, is_told in (("quil-2", True), ("quill-2", False), ("heron-9", False)):
+        write("pyproject.toml", f"[tool.harness.prices]\n{model} = {{input = 1, output = 2}}\n")
+        shown = " ".join(invoke("validate", "a.scenario.yaml").output.split())
+        text = "2:1: warning: the price of 'quil-2' is of no model that was checked, and 'quill-2' has none"
+        assert (text in shown, "idle-setting" in shown) == (is_told, is_told)
