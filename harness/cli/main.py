@@ -6,6 +6,7 @@ import os
 import signal
 import sys
 from importlib import import_module
+from pathlib import Path
 from typing import Any, TextIO
 
 import click
@@ -85,14 +86,20 @@ class LazyGroup(click.Group):
 @click.version_option(__version__, prog_name="harness", message="%(prog)s %(version)s")
 def cli(debug: bool) -> None:
     """Run declarative LLM agents for real, offline, in a simulated environment, and test what they do."""
-    click.get_current_context().call_on_close(_warn_of_misspelt_variables)
+    context = click.get_current_context()
+    context.call_on_close(lambda: _warn_of_settings(context.invoked_subcommand))
 
 
-def _warn_of_misspelt_variables() -> None:
-    """Warn of environment variables that look like misspelt settings, at the end of the output."""
+def _warn_of_settings(command: str | None) -> None:
+    """Warn of settings without effect, at the end of the output: misspelt variables and, of a run, those in files."""
     from harness.settings import misspelt_variables
 
-    for text in misspelt_variables(os.environ):
+    found = misspelt_variables(os.environ)
+    if command in ("run", "record"):
+        from harness.scenario.idle_settings import warnings_of_project
+
+        found += warnings_of_project(Path.cwd())
+    for text in found:
         click.echo(f"warning: {text}", err=True)
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from collections import Counter
 from collections.abc import Callable, Hashable, Iterable, Iterator, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from functools import partial
 from itertools import chain
@@ -20,19 +21,21 @@ from harness.cli.selection import agents_of, agents_to_load, manifests_below, mi
 from harness.dialects.load import load_graph, load_scenarios
 from harness.errors import FormatError, ManifestError, Problem, SourceError, Span, WorkerDied
 from harness.graph.model import Graph
-from harness.graph.names import inner_graphs, nested_problems
+from harness.graph.names import inner_graphs, names_of, nested_problems
 from harness.graph.native import NativeGraph
 from harness.report.formatting import plural
 from harness.scenario import SUFFIXES
 from harness.scenario.app_process import in_own_process, is_app, is_available
 from harness.scenario.app_server import conditions_of_imports
 from harness.scenario.cassette import shared_cassettes
+from harness.scenario.idle_settings import idle_settings, misspelt_prices
 from harness.scenario.load import discover, load_file
 from harness.scenario.load_warnings import Subject, subject, warnings_alone, warnings_in
 from harness.scenario.manifest_scenarios import build_scenarios
 from harness.scenario.model import Scenario, load_request, problems_of_native_keys
 from harness.scenario.names import unknown_names
 from harness.scenario.unanswered import Unanswered
+from harness.settings import Settings
 from harness.source.document import real_path, shown_path
 from harness.source.frames import located_defects
 from harness.source.imports import ImportProblem, import_object
@@ -61,11 +64,13 @@ class Seen:
     ruled_out   load warnings of manifests that do not apply in a scenario
     unanswered  what the agents call, and what the scenarios answer
     recorded    the scenarios that name a cassette
+    models      the models of the agents
     """
 
     ruled_out: set[Subject] = field(default_factory=set)
     unanswered: Unanswered = field(default_factory=Unanswered)
     recorded: list[Scenario] = field(default_factory=list)
+    models: set[str] = field(default_factory=set)
 
 
 def collect(paths: Sequence[Path], dialect: str | None) -> Files:
@@ -123,6 +128,19 @@ def _all_problems(files: Files, options: LoadOptions) -> Iterator[tuple[Path | N
         yield from _located(path, manifest_problems(path, options, seen))
     yield from ((None, problem) for problem in seen.unanswered.problems())
     yield from ((None, problem) for problem in files.misnamed)
+    for settings in _projects(files, options):
+        for problem in (*idle_settings(settings), *misspelt_prices(settings, seen.models)):
+            yield None, problem
+
+
+def _projects(files: Files, options: LoadOptions) -> Iterable[Settings]:
+    """Return the settings of each project of the files, once. Invalid ones are reported where they are used."""
+    found = {}
+    for path in (*files.scenarios, *files.manifests):
+        with suppress(FormatError):
+            settings = options.projects.of(path)
+            found[settings.project] = settings
+    return found.values()
 
 
 def _located(path: Path, problems: Iterator[Problem]) -> Iterator[tuple[Path, Problem]]:
@@ -209,6 +227,7 @@ def _scenario_problems(scenario: Scenario, options: LoadOptions, seen: Seen) -> 
         return
     yield from problems_of_native_keys(scenario, graph)
     settings = options.projects.of(scenario.file)
+    seen.models |= _models(graph)
     seen.unanswered.add(scenario, graph, settings)
     names = unknown_names(scenario, graph, settings, lambda other: _graph(other, options))
     if isinstance(graph, NativeGraph):  # what an app calls is known when it runs
@@ -230,6 +249,12 @@ def _tool_problems(graph: Graph, scenarios: Iterable[Scenario]) -> Iterator[Prob
     for inner in inner_graphs(graph):  # a scenario may answer in place of a nested graph
         if isinstance(inner, Graph):
             yield from (replace(each, severity="warning") for each in inner.tool_problems(functions))
+
+
+def _models(graph: Graph) -> set[str]:
+    """Return the names of the models of a graph and of those inside it, as far as they are known."""
+    names = names_of(graph)
+    return set(names.names.get("llm", ())) if names is not None else set()
 
 
 def _not_importable(scenario: Scenario, options: LoadOptions) -> Iterator[Problem]:
@@ -287,6 +312,7 @@ def _agent_problems(
         graph = load_graph(options.request(path, agent), dialect)
     except ManifestError as error:
         return [problem for problem in error.problems if problem.code != "not-runnable"]
+    seen.models |= _models(graph)
     of_tools = _tool_problems(graph, options.users.get(real_path(path), ()))
     return [
         *warnings_alone(graph, seen.ruled_out),

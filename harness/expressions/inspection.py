@@ -85,6 +85,25 @@ def _is_amount(node: Node) -> bool:
     return _path(node, {}) in _AMOUNTS
 
 
+@lru_cache(maxsize=1024)
+def universal_ranges(source: str) -> tuple[str, ...]:
+    """Return the lists of which an expression requires something of all items: `calls` in `calls.all(c, c.ok)`.
+
+    Raises:
+        ExpressionError: `source` is not a valid expression.
+    """
+    return tuple(source[node.meta.start_pos : node.meta.end_pos] for node in _universal(parse(source)))
+
+
+def _universal(node: Node) -> Iterator[Node]:
+    node = core(node)
+    if node.data == "conditionaland":
+        yield from _universal(child(node, 0))
+        yield from _universal(child(node, 1))
+    elif node.data == "member_dot_arg" and token(node, 1) == "all":
+        yield child(node, 0)
+
+
 # ---------------------------------------------------------------- walking
 
 

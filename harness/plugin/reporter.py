@@ -236,7 +236,7 @@ class Reporter:
             terminalreporter.write_line(f"ERROR: {self._refusal}", red=True)
         if self._writer is None:
             if self._counts.found or self._counts.faulty or self._refusal:
-                _warn_of_misspelt_variables(terminalreporter)
+                _warn_of_settings(terminalreporter)
             return
         from harness.report.github import report_to_github
         from harness.report.summary_text import counts, figures, notes, report_paths, suite_table
@@ -255,7 +255,7 @@ class Reporter:
             *report_paths(self._writer.folder),
         ]:
             terminalreporter.write_line(escape_commands(line))
-        _warn_of_misspelt_variables(terminalreporter)
+        _warn_of_settings(terminalreporter)
         report_to_github(self._writer.path.parent, terminalreporter.write_line)
 
     def _finish(self, writer: ResultsWriter) -> dict[str, Any]:
@@ -271,10 +271,11 @@ class Reporter:
             self._finish(self._writer)
 
 
-def _warn_of_misspelt_variables(terminalreporter: Any) -> None:
+def _warn_of_settings(terminalreporter: Any) -> None:
+    from harness.scenario.idle_settings import warnings_of_project
     from harness.settings import misspelt_variables
 
-    for text in misspelt_variables(os.environ):
+    for text in [*misspelt_variables(os.environ), *warnings_of_project(terminalreporter.config.rootpath)]:
         terminalreporter.write_line(f"warning: {text}", yellow=True)
 
 

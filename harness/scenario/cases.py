@@ -16,7 +16,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Collection, Iterator
 from dataclasses import dataclass, replace
-from functools import partial
+from functools import cached_property, partial
 from pathlib import Path
 from typing import Any, Final
 
@@ -24,11 +24,13 @@ from harness.errors import FormatError, Problem, Span
 from harness.scenario.case_table import Case, load_cases, unknown_column
 from harness.scenario.cassette import cassette_of_case
 from harness.scenario.model import Scenario
+from harness.scenario.unread import other_references, texts_with, unread_columns
 from harness.source.display import clip
 from harness.source.document import Document, DocumentPath
 from harness.world.spec import WorldSpec
 
 CASES: Final = "cases"
+_MARK: Final = "${case."
 _REFERENCE: Final = re.compile(r"\$\{case\.([^{}]+)\}")
 _LATE: Final = ("input", "turns", "expect", *WorldSpec.model_fields)
 """Keys that are read when a scenario runs; the others are needed to select and report it."""
@@ -52,10 +54,15 @@ def expand_cases(at: Document, build: Build, folder: Path) -> Iterator[Scenario]
     whole = _Template(at.without(CASES), build)
     early = _Template(at.without(CASES, *_LATE), build)
     first = whole.scenario(rows[0])
-    if len(rows) > 1 and not whole.refers:
+    told = list(other_references(whole.document, rows))
+    if whole.refers:
+        told += unread_columns(rows, whole.columns, at.key_span((CASES,)))
+    elif len(rows) > 1:
         text = "no column of these cases is used: each of them runs the same"
-        unused = Problem("cannot-fail", text, at.key_span((CASES,)), "`${case.NAME}` is filled", "warning")
-        first = replace(first, warnings=(*first.warnings, unused))
+        told.append(
+            Problem("cannot-fail", text, at.key_span((CASES,)), "`${case.NAME}` is filled", "warning")
+        )
+    first = replace(first, warnings=(*first.warnings, *told))
     yield first
     alike = replace(
         first,
@@ -73,7 +80,7 @@ def stray_references(at: Document) -> list[Problem]:
     hint = "the scenario needs `cases`: a table, or a list of rows"
     return [
         Problem("no-cases", f"there are no cases to take '{clip(found[0], 60)}' from", at.span(path), hint)
-        for path, text in _texts(at.value)
+        for path, text in texts_with(_MARK, at.value)
         if (found := _REFERENCE.search(text))
     ]
 
@@ -88,7 +95,16 @@ class _Template:
     @property
     def refers(self) -> bool:
         """True if the document contains a reference to the row."""
-        return any(_REFERENCE.search(text) for _, text in _texts(self.document.value))
+        return bool(self.columns)
+
+    @cached_property
+    def columns(self) -> frozenset[str]:
+        """The columns that the document refers to."""
+        return frozenset(
+            column
+            for _, text in texts_with(_MARK, self.document.value)
+            for column in _REFERENCE.findall(text)
+        )
 
     def scenario(self, case: Case) -> Scenario:
         """Return the scenario of a row.
@@ -157,7 +173,7 @@ class _RowFiller:
 
     def _value(self, value: Any, path: DocumentPath) -> Any:
         if isinstance(value, str):
-            return self._text(value, path) if "${case." in value else value
+            return self._text(value, path) if _MARK in value else value
         if isinstance(value, dict):
             return {self._key(key, path): self._value(item, (*path, key)) for key, item in value.items()}
         if isinstance(value, list):
@@ -180,13 +196,3 @@ class _RowFiller:
             message = "keys are not filled from cases, only values are"
             self.problems.append(Problem("bad-value", message, self.document.key_span((*path, key))))
         return key
-
-
-def _texts(value: Any, path: DocumentPath = ()) -> Iterator[tuple[DocumentPath, str]]:
-    """Yield each text that refers to a case, with its path."""
-    if isinstance(value, str):
-        if "${case." in value:
-            yield path, value
-    elif isinstance(value, dict | list):
-        for key, item in value.items() if isinstance(value, dict) else enumerate(value):
-            yield from _texts(item, (*path, key))

@@ -24,6 +24,7 @@ from harness.scenario import model
 from harness.scenario.document_expect import Expect, expectation_mentions
 from harness.scenario.idle_stubs import idle_stubs
 from harness.scenario.mentions import scenario_mentions
+from harness.scenario.unlikely_times import unlikely_times
 from harness.scenario.vacuous import vacuous_expectations
 from harness.source.display import did_you_mean
 from harness.source.document import Document
@@ -334,6 +335,7 @@ class ScenarioKeys(WorldSpec):
             warnings=(
                 *vacuous_expectations(at, self.timeout),
                 *(problem for part, own in parts for problem in idle_stubs(own, part)),
+                *(problem for part, own in parts for problem in unlikely_times(part, own)),
             ),
         )
 

@@ -21,6 +21,7 @@ from harness.scenario.cases import CASES, expand_cases, stray_references
 from harness.scenario.document import EXCLUDED, NO_DEFAULT, Head, ScenarioKeys
 from harness.scenario.manifest_scenarios import completed_by_manifest, scenarios_of_manifest
 from harness.scenario.model import Scenario, ScenarioFile
+from harness.scenario.unread import with_twins
 from harness.settings import Settings
 from harness.source.document import Document, DocumentPath, hint_for_missing, read, shown_path
 from harness.source.frames import located_defects
@@ -78,7 +79,8 @@ def _loaded(path: Path, settings: Settings) -> ScenarioFile:
     problems = _conflicting_keys(document) + _repeated_names(merged) + problems
     if problems:
         raise FormatError(in_file_order(problems))
-    return ScenarioFile(path, tuple(scenarios))
+    single = {part.value["name"]: part for part in merged if CASES not in part.value}
+    return ScenarioFile(path, tuple(with_twins(scenarios, single)))
 
 
 def _scenario(at: Document, path: Path, passthrough: Mapping[str, Span], settings: Settings) -> Scenario:

@@ -212,7 +212,7 @@ class _Run:
         worlds = [turn.world for turn in self.scenario.turns] + [self.scenario.world]
         stubs = [stub for world in worlds for stub in world.llm]
         if whole.error is None:
-            found = untried(expected, self.world.unused_faults(), stubs, self.world.undecided())
+            found = untried(expected, self.world.unused_faults(), stubs, self.world.unmet())
             whole.warnings += [problem.one_line for problem in found]
         for observed, expect in expected:
             await run_custom_checks(observed, expect, self.scenario, self.seed, self.world.folders)

@@ -28,7 +28,7 @@ def untried(
     expected: Sequence[tuple[Observation, Expectations]],
     faults: Iterable[tuple[Fault, int]],
     stubs: Iterable[AnyStub] = (),
-    undecided: Iterable[tuple[str, Span | None]] = (),
+    unmet: Iterable[tuple[str, Span | None]] = (),
 ) -> Iterator[Problem]:
     """Yield a warning for each part of a scenario that its run did not exercise.
 
@@ -36,11 +36,14 @@ def untried(
         expected: the observation and the expectations of each turn and, last, of the whole run.
         faults: the faults that never struck, each with the number of calls that matched it.
         stubs: those of models.
-        undecided: for each stub whose `when` never had a value, the reason and its location.
+        unmet: for each stub that calls were compared with and never met, the reason and its location.
     """
-    for why, span in undecided:
-        text = f"this stub never answers: its `when` has no value in any call: {why}"
-        yield _warning(text, span, "has(…) asks for what may be absent" if "no such key" in why else "")
+    for why, span in unmet:
+        yield _warning(
+            f"this stub never answers: {why}",
+            span,
+            "has(…) asks for what may be absent" if "no such key" in why else "",
+        )
     for fault, fitting in faults:
         if fault.rate is None or not fitting:
             yield _warning(f"this fault never struck: {_why(fault, fitting)}", fault.span)

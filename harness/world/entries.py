@@ -230,10 +230,10 @@ class Entries:
             for text in layer.unused()
         ]
 
-    def undecided(self) -> list[tuple[str, Span | None]]:
-        """Return the reason and the location of each stub whose `when` could never be evaluated."""
+    def unmet(self) -> list[tuple[str, Span | None]]:
+        """Return the reason and the location of each stub that calls were compared with and never met."""
         layers = (layer for layers in self._layers.values() for layer in layers)
-        return [found for layer in layers if isinstance(layer, StubList) for found in layer.undecided()]
+        return [found for layer in layers if isinstance(layer, StubList) for found in layer.unmet()]
 
     def _layers_of(self, effect: Effect) -> Sequence[Layer]:
         found = self._entry(effect)
@@ -332,6 +332,6 @@ class StubLists:
         """Return a text for each stub with uses left, see `StubList.unused`."""
         return [text for stubs in self._lists.values() for text in stubs.unused()]
 
-    def undecided(self) -> list[tuple[str, Span | None]]:
-        """Return the reason and the location of each stub whose `when` could never be evaluated."""
-        return [found for stubs in self._lists.values() for found in stubs.undecided()]
+    def unmet(self) -> list[tuple[str, Span | None]]:
+        """Return the reason and the location of each stub that calls were compared with and never met."""
+        return [found for stubs in self._lists.values() for found in stubs.unmet()]

@@ -64,8 +64,8 @@ class ScriptedResponder(Responder, Protocol):
         """Return a description of each stub with uses left."""
         ...
 
-    def undecided(self) -> list[tuple[str, Span | None]]:
-        """Return the reason and the location of each stub whose `when` could never be evaluated."""
+    def unmet(self) -> list[tuple[str, Span | None]]:
+        """Return the reason and the location of each stub that calls were compared with and never met."""
         ...
 
 

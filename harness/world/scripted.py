@@ -114,9 +114,9 @@ class ScriptedWorld:
         """Return a description of each stub with uses left."""
         return [text for responder in self._scripted for text in responder.unused()]
 
-    def undecided(self) -> list[tuple[str, Span | None]]:
-        """Return the reason and the location of each stub whose `when` could never be evaluated."""
-        return [found for responder in self._scripted for found in responder.undecided()]
+    def unmet(self) -> list[tuple[str, Span | None]]:
+        """Return the reason and the location of each stub that calls were compared with and never met."""
+        return [found for responder in self._scripted for found in responder.unmet()]
 
     def unused_faults(self) -> list[tuple[Fault, int]]:
         """Return the faults that hit nothing, each with the number of matching calls."""

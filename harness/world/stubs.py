@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import copy
+import json
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
@@ -21,19 +22,38 @@ _COMPARED: Final = (str, int, float)
 
 @dataclass(eq=False)
 class _StubState:
-    """A stub and its uses. `undecided` is the reason why its `when` could not be evaluated, "" once it could."""
+    """A stub and its uses.
+
+    `undecided` is the reason why its `when` could not be evaluated, "" once it could. `other_type` names an argument
+    that has another type in a call, which the stub would else answer.
+    """
 
     stub: AnyStub
     used: int = 0
     undecided: str | None = None
+    other_type: str = ""
 
     @property
     def has_uses_left(self) -> bool:
         return self.stub.uses == "any" or self.used < self.stub.uses
 
-    def note(self, undecided: str | None) -> None:
-        if undecided is not None and self.undecided != "":
-            self.undecided = undecided
+    def note(self, request: _Request) -> None:
+        """Remember why the call that was just compared did not meet the stub."""
+        if request.undecided is not None and self.undecided != "":
+            self.undecided = request.undecided
+        self.other_type = self.other_type or request.other_type
+
+    @property
+    def unmet(self) -> str:
+        """The reason why no call met the stub; empty if one did, or if the reason is not known."""
+        if self.used:
+            return ""
+        if self.undecided:
+            return f"its `when` has no value in any call: {self.undecided}"
+        if self.other_type:
+            return self.other_type
+        is_false = self.undecided == "" and self.stub.uses == "any"
+        return f"its `when` was false in every call: {self.stub.when}" if is_false else ""
 
     @property
     def unused(self) -> bool:
@@ -81,7 +101,7 @@ class StubList:
         with self._lock:
             for at, item in enumerate(self._left):
                 fits = request.matches(item.stub)
-                item.note(request.undecided)
+                item.note(request)
                 if fits:
                     item.used += 1
                     if not item.has_uses_left:
@@ -103,9 +123,9 @@ class StubList:
             if item.unused
         ]
 
-    def undecided(self) -> list[tuple[str, Span | None]]:
-        """Return the reason and the location of each stub whose `when` could not be evaluated for any call."""
-        return [(item.undecided, item.stub.span) for item in self._states if item.undecided]
+    def unmet(self) -> list[tuple[str, Span | None]]:
+        """Return the reason and the location of each stub that calls were compared with and never met."""
+        return [(item.unmet, item.stub.span) for item in self._states if item.unmet]
 
     def nearest(self, effect: Effect, state: State) -> Nearest | None:
         """Return the stub with the fewest mismatches, used-up stubs last; None if there are no stubs."""
@@ -135,6 +155,7 @@ class _Request:
         self.effect = effect
         self.state = state
         self.undecided: str | None = None
+        self.other_type = ""
 
     @cached_property
     def _bindings(self) -> dict[str, Any]:
@@ -144,9 +165,9 @@ class _Request:
         """True if all matchers of the stub match.
 
         Sets `undecided` to the reason why its `when` could not be evaluated, "" if it could, None if it was not
-        tried.
+        tried; and `other_type` to the argument that alone differs, and in its type only, "" if there is none.
         """
-        self.undecided = None
+        self.undecided, self.other_type = None, ""
         return (
             not self._has_other_argument(stub.arguments()) and next(self.reasons_against(stub), None) is None
         )
@@ -183,6 +204,8 @@ class _Request:
         except CannotEvaluate as error:
             yield f"args.{error}"
             return
+        if len(found) == 1:
+            self.other_type = _other_type(wanted, self.effect.args)
         for mismatch in found:
             yield f"args.{mismatch.path}: {mismatch.reason}"
 
@@ -198,6 +221,18 @@ class _Request:
         self.undecided = "" if isinstance(holds, bool) else f"{when} is {holds!r}, neither true nor false"
         if holds is not True:
             yield f"when: {when} is {holds!r}"
+
+
+def _other_type(wanted: Mapping[str, Any], given: Mapping[str, Any]) -> str:
+    """Tell of an argument that is written alike in a stub and a call, with another type: 5 and "5"."""
+    for key, value in wanted.items():
+        other = given.get(key)
+        both = isinstance(value, _COMPARED) and isinstance(other, _COMPARED)
+        if both and type(value) is not type(other) and str(value).lower() == str(other).lower():
+            return (
+                f"it asks for {key}: {json.dumps(value)}, and a call has {json.dumps(other)}, of another type"
+            )
+    return ""
 
 
 def can_answer(

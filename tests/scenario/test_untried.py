@@ -103,6 +103,26 @@ def test_a_when_that_has_no_value_in_any_call_is_a_warning(warned: Warned, when:
 
 
 @pytest.mark.parametrize(
+    "when", ["request.prompt == 'x'", "has(state.x) && state.x == 1"], ids=["request", "state"]
+)
+def test_a_when_that_no_call_met_is_a_warning(warned: Warned, when: str) -> None:
+    """A stub that may answer any number of times is not missed otherwise."""
+    assert warned(f'llm: [{{when: "{when}", reply: no, times: any}}, ok], expect: {{path: [ask]}}') == [
+        f"a.scenario.yaml:4:7: this stub never answers: its `when` was false in every call: {when}"
+    ]
+
+
+def test_an_argument_of_another_type_is_a_warning(warned: Warned) -> None:
+    asked = "llm: [{tool_calls: [{name: look, args: {at: 5, by: a}}]}, done], expect: {path: [ask, ask_tools, ask]}"
+    stubs = "stubs: [{args: {at: '5'}, return: x, times: any}, {return: y, times: any}]"
+    server = f"mcp: {{docs: {{tools: [{{name: look, {stubs}}}]}}}}"
+    (text,) = warned(f"{asked}, {server}", SERVED)
+    assert 'this stub never answers: it asks for at: "5", and a call has 5, of another type' in text
+    assert warned(f"{asked}, {server}".replace("'5'", "5"), SERVED) == []
+    assert warned(f"{asked}, {server}".replace("'5'", "'6'"), SERVED) == []
+
+
+@pytest.mark.parametrize(
     ("keys", "expected"),
     [
         ("expect: {path: [ask]}", "it was expected to fail (slow), and could not be judged: nothing answers"),
@@ -126,6 +146,15 @@ def test_a_run_that_could_not_be_judged_is_no_expected_failure_in_silence(
             "no model reported tokens, so the bound of input_tokens, cost was not checked",
         ),
         (
+            "checks: [{that: 'calls.filter(c, c.kind == \"mcp\").all(c, c.ok)'}]",
+            """all(c, c.ok)' holds for nothing, since calls.filter(c, c.kind == "mcp") is empty """
+            """(add `size(calls.filter(c, c.kind == "mcp")) > 0`)""",
+        ),
+        (
+            "checks: [{that: 'size(path) > 0 && calls.filter(c, !c.ok).all(c, c.ok)'}]",
+            "holds for nothing, since calls.filter(c, !c.ok) is empty",
+        ),
+        (
             "never_warnings: [is dropped]",
             "'is dropped' is only a part of a warning, but plain text must equal the whole warning",
         ),
@@ -147,12 +176,12 @@ def test_an_expectation_with_nothing_to_be_held_against(warned: Warned, expect: 
         "faults: [{effect: llm, rate: 1.0e-9, error: auth}], llm: [ok], expect: {path: [ask]}",
         "llm: [{reply: ok, usage: {input_tokens: 1}}], expect: {usage: {input_tokens: 5, output_tokens: 0}}",
         "llm: [ok], expect: {never_warnings: [is late], usage: {llm_calls: 1}}",
-        "llm: [{when: request.prompt == 'x', reply: no, times: any}, ok], expect: {path: [ask]}",
         "llm: [ok, {when: state.x == 1, reply: no, times: any}], expect: {path: [ask]}",
-        "llm: [{when: 'has(state.x) && state.x == 1', reply: no, times: any}, ok], expect: {path: [ask]}",
         "llm: [{when: 'state.x == 1 || request.node == \"ask\"', reply: ok}], expect: {path: [ask]}",
         "llm: [ok], expect: {output_schema: {minLength: 2, maximum: 3}, state_schema: {required: [messages]}}",
         "llm: [ok], expect: {output_schema: {properties: {}, type: string}}",
+        "llm: [ok], expect: {checks: [{that: 'calls.all(c, c.kind == \"llm\")'}], latency: {nodes: {ask: 2}}}",
+        "llm: [ok], expect: {checks: [{that: 'size(calls) == 1 || calls.filter(c, !c.ok).all(c, c.ok)'}]}",
         "cases: [{a: so}, {a: no}], llm: ['${case.a}'], expect: {path: [ask]}",
     ],
 )

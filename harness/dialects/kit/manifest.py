@@ -14,6 +14,7 @@ from harness.dialects.dialect import Tunable
 from harness.dialects.request import LoadRequest
 from harness.engine.context import RunContext
 from harness.errors import HarnessError, ManifestError, Problem, Span, WorldError
+from harness.graph.model import START
 from harness.source.display import did_you_mean
 from harness.source.document import Document, DocumentPath, parse, shown_path
 from harness.source.imports import ImportProblem, import_object
@@ -210,6 +211,16 @@ def reachable(start: Node, edges: Iterable[tuple[Node, Node]]) -> set[Node]:
         found |= new
         ahead += new
     return found
+
+
+def unreachable_nodes(
+    edges: Iterable[tuple[str, str]], nodes: Iterable[tuple[str, Span]]
+) -> Iterator[Problem]:
+    """Yield a warning for each node, with its location, to which no edges (source, target) lead from the start."""
+    reached = reachable(START, edges)
+    for name, span in nodes:
+        if name not in reached:
+            yield warning("unreachable-node", f"node '{name}' can never run: nothing leads to it", span)
 
 
 ToolName = Callable[[Any], str | None]

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from functools import partial
 from typing import Any
 
-from harness.dialects.kit.manifest import input_values, refuse_deep_nesting, warning
+from harness.dialects.kit.manifest import input_values, reachable, refuse_deep_nesting, warning
 from harness.dialects.leafmesh.agency import Agency, MeshParts, input_of
 from harness.dialects.leafmesh.agents import node_function
 from harness.dialects.leafmesh.conditions import parse_wait_for
@@ -53,7 +53,7 @@ def unused_parts(
 ) -> Iterator[Problem]:
     """Yield a warning for each unused part; `edges` are all edges of the mesh."""
     mesh, document = mesh_file.mesh, mesh_file.document
-    reached = {edge.target for edge in edges}
+    reached = reachable(START, ((edge.source, edge.target) for edge in edges))
     # After an agent with a narration, the Summarizer may call any agent.
     goes_anywhere = reads_narrations(mesh) and any(agent.narration for agent in mesh.agents.values())
     for name in mesh.agents if mesh.entry_points and not goes_anywhere else ():

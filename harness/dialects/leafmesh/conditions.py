@@ -132,6 +132,14 @@ _WORDS: Final[Mapping[str, Any]] = {"true": True, "false": False, "null": None, 
 _ORDERS: Final[Mapping[str, Callable[[Any, Any], bool]]] = {"<": lt, ">": gt, "<=": le, ">=": ge}
 
 
+class Comparison(NamedTuple):
+    """A comparison of the field at `path` with a value that is written in the condition."""
+
+    path: tuple[str, ...]
+    sign: str
+    value: Any
+
+
 @dataclass(frozen=True)
 class Condition:
     """A parsed condition.
@@ -139,11 +147,13 @@ class Condition:
     text   its source text; None if it always holds
     paths  the fields it reads, as keys
     words  single-word fields that another field is compared with, which may be texts without their quotes
+    tests  its comparisons of a field with a value
     """
 
     text: str | None
     paths: tuple[tuple[str, ...], ...]
     words: tuple[str, ...]
+    tests: tuple[Comparison, ...]
     _evaluate: Evaluate
 
     def holds(self, values: Mapping[str, Any]) -> bool:
@@ -167,9 +177,9 @@ def parse(written: str | bool, *, of_input: bool = False) -> Condition:
 @cache
 def _parse(text: str, of_input: bool) -> Condition:
     if text.lower() in ("true", "always"):
-        return Condition(None, (), (), lambda _values: True)
+        return Condition(None, (), (), (), lambda _values: True)
     part: _Part = _language(of_input).parse(text)
-    return Condition(text, tuple(dict.fromkeys(part.paths)), part.words, part.value)
+    return Condition(text, tuple(dict.fromkeys(part.paths)), part.words, part.tests, part.value)
 
 
 def compare(left: Any, sign: str, right: Any) -> bool:
@@ -197,12 +207,14 @@ class _Part(NamedTuple):
 
     paths  the fields it reads
     words  single-word fields that it compares with
+    tests  its comparisons of a field with a value
     word   the part itself, if it is such a field
     """
 
     value: Evaluate
     paths: tuple[tuple[str, ...], ...] = ()
     words: tuple[str, ...] = ()
+    tests: tuple[Comparison, ...] = ()
     word: str | None = None
 
 
@@ -240,14 +252,19 @@ class _Parts(Transformer[Any, Any]):
 
     def compared(self, left: _Part, sign: str, right: _Part) -> _Part:
         sign = str(sign)
+        tests = left.tests + right.tests
+        for field, other in ((left, right), (right, left)):
+            if len(field.paths) == 1 and not other.paths:
+                tests += (Comparison(field.paths[0], sign, other.value({})),)
         return _Part(
             lambda values: compare(left.value(values), sign, right.value(values)),
             left.paths + right.paths,
             (*left.words, *right.words, *([right.word] if right.word and left.paths else [])),
+            tests,
         )
 
     def negation(self, part: _Part) -> _Part:
-        return _Part(lambda values: not part.value(values), part.paths, part.words)
+        return _Part(lambda values: not part.value(values), part.paths, part.words, part.tests)
 
     def and_(self, *parts: _Part) -> _Part:
         return _Part(lambda values: all(part.value(values) for part in parts), *_merged_reads(parts))
@@ -256,9 +273,15 @@ class _Parts(Transformer[Any, Any]):
         return _Part(lambda values: any(part.value(values) for part in parts), *_merged_reads(parts))
 
 
-def _merged_reads(parts: tuple[_Part, ...]) -> tuple[tuple[tuple[str, ...], ...], tuple[str, ...]]:
-    """Concatenate the paths and the words of several parts."""
-    return tuple(chain(*(part.paths for part in parts))), tuple(chain(*(part.words for part in parts)))
+def _merged_reads(
+    parts: tuple[_Part, ...],
+) -> tuple[tuple[tuple[str, ...], ...], tuple[str, ...], tuple[Comparison, ...]]:
+    """Concatenate the paths, the words and the comparisons of several parts."""
+    return (
+        tuple(chain(*(part.paths for part in parts))),
+        tuple(chain(*(part.words for part in parts))),
+        tuple(chain(*(part.tests for part in parts))),
+    )
 
 
 @cache

@@ -6,6 +6,7 @@ spec: "connector_config fields per framework".
 
 from __future__ import annotations
 
+import re
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from functools import lru_cache
 from typing import Any, Final, get_args
@@ -294,10 +295,35 @@ def condition_warnings(mesh: Mesh, document: Document) -> Iterator[Problem]:
             condition = conditions.parse(call.condition)
             where = document.span(("agents", name, "can_call", at, "condition"))
             yield from _warnings_of(condition, (OUTPUT,), _declared_output(agent), where)
+            yield from _type_warnings(condition, agent.yields, where)
     for at, entry in enumerate(mesh.entry_points):
         condition = conditions.parse(entry.condition, of_input=True)
         where = document.span(("entry_points", at, "condition"))
-        yield from _warnings_of(condition, (OUTPUT, INPUT), mesh.agents[entry.target].inputs, where)
+        inputs = mesh.agents[entry.target].inputs
+        yield from _warnings_of(condition, (OUTPUT, INPUT), inputs, where)
+        yield from _type_warnings(condition, inputs, where)
+
+
+_TYPES_OF: Final = {str: "string", int: "number", float: "number", bool: "boolean"}
+_NUMBER: Final = re.compile(r"-?\d+(\.\d+)?")
+
+
+def _type_warnings(condition: Condition, declared: Mapping[str, Any], where: Span) -> Iterator[Problem]:
+    """Yield a warning for each comparison of a field with a value of another type, which is not converted."""
+    for (field, *rest), sign, value in condition.tests:
+        type_, found = declared.get(field), _TYPES_OF.get(type(value))
+        if rest or found is None:
+            continue
+        is_order = sign not in ("==", "!=")
+        if type_ in _TYPES_OF.values() and type_ != found:
+            always = "true" if sign == "!=" else "false"
+            text = f"the condition compares '{field}', a {type_}, with {value!r}, a {found}: it is always {always}"
+        elif type_ is None and is_order and found == "string" and _NUMBER.fullmatch(value):
+            text = f"the condition compares '{field}' with the text {value!r}: it is false for every number"
+        else:
+            continue
+        hint = f"write {value} without quotes" if found == "string" and _NUMBER.fullmatch(value) else ""
+        yield warning("other-type", text, where, hint)
 
 
 def _declared_output(agent: Agent) -> list[str]:

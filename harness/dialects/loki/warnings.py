@@ -120,6 +120,7 @@ _WHERE: Final = (
     "and in the values of state_updates"
 )
 _BRACES: Final = re.compile(r"\{\{([^{}\n]*)\}\}")
+_ONE_BRACE: Final = re.compile(r"(?<![{$])\{ *(\w+)[^{}\n]*\}(?!\})")
 _LIKE_A_PATH: Final = re.compile(r"\s*([^\W\d][\w.\[\]-]*)\s*(?:\|.*)?")
 _MAX_COMPARED_KEYS: Final = 20
 """The maximum number of unset keys that are checked for misspellings. If there are more, they come with the input."""
@@ -178,6 +179,12 @@ class TemplateRules:
             if flaw is not None:
                 span = self.document.span_in_text(site.path, found.start(), len(found[0]))
                 yield Problem(flaw.code, flaw.message, span, flaw.hint, "warning")
+        for found in _ONE_BRACE.finditer(site.text):
+            if found[1] in self.known or found[1] == (site.node.scoped if site.is_update else None):
+                text = f"{found[0]} is text: a template has two braces"
+                span = self.document.span_in_text(site.path, found.start(), len(found[0]))
+                hint = f"write {{{{{found[0].strip('{ }')}}}}}"
+                yield Problem("no-template", text, span, hint, "warning")
 
     def _flaw(self, found: re.Match[str], site: _TemplateText) -> Flaw | None:
         written, inner = found[0], found[1]

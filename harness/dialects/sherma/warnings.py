@@ -7,7 +7,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from typing import Any, Final
 
-from harness.dialects.kit.manifest import reachable, warning
+from harness.dialects.kit.manifest import unreachable_nodes, warning
 from harness.dialects.sherma import document as doc
 from harness.dialects.sherma.agent import Agent, cel_expressions
 from harness.dialects.sherma.document import INTERNAL_STATE_KEY, Ref
@@ -80,6 +80,7 @@ class AgentWarnings:
         yield from self.undeclared_skills()
         yield from self.parts_without_effect()
         yield from self.unreachable_nodes()
+        yield from self.unfollowed_edges()
         yield from self.refused_by_sherma()
         yield from self.custom_nodes()
 
@@ -242,11 +243,50 @@ class AgentWarnings:
 
     def unreachable_nodes(self) -> Iterator[Problem]:
         """Every node can be reached."""
-        reached = reachable(START, _transitions(self.definition.graph))
-        for node, path in self.nodes:
-            if node.name not in reached:
-                text = f"node '{node.name}' can never run: nothing leads to it"
-                yield warning("unreachable-node", text, self.graph.span((*path, "name")))
+        places = ((node.name, self.graph.span((*path, "name"))) for node, path in self.nodes)
+        yield from unreachable_nodes(_transitions(self.definition.graph), places)
+
+    def unfollowed_edges(self) -> Iterator[Problem]:
+        """The first branch that holds is followed, and every edge of a node is. spec: `branches`."""
+        edges = self.definition.graph.edges
+        plain: set[tuple[str, str | None]] = set()
+        branching = {edge.source for edge in edges if edge.branches}
+        for at, edge in enumerate(edges):
+            if edge.branches:
+                yield from self._dead_branches(edge, ("edges", at))
+                continue
+            end = edge.source, edge.target
+            if end in plain:
+                text = f"a second edge from '{edge.source}' to '{edge.target}' changes nothing"
+                yield warning("second-edge", text, self.graph.span(("edges", at)))
+            elif edge.source in branching:
+                text = f"this edge to '{edge.target}' is followed whatever branch of '{edge.source}' is taken"
+                hint = (
+                    f"for the case that no branch holds, write `default: {edge.target}` beside the branches"
+                )
+                yield warning("second-edge", text, self.graph.span(("edges", at)), hint)
+            plain.add(end)
+
+    def _dead_branches(self, edge: doc.Edge, path: DocumentPath) -> Iterator[Problem]:
+        first: dict[str, int] = {}
+        always: int | None = None
+        for number, branch in enumerate(edge.branches or ()):
+            span = self.graph.span((*path, "branches", number, "condition"))
+            value = _constant(branch.condition)
+            if always is not None:
+                why = f"the condition in line {always} always holds"
+            elif (line := first.get(branch.condition.strip())) is not None:
+                why = f"its condition is that of an earlier one, in line {line}"
+            else:
+                why = "its condition never holds" if value is False else ""
+            if why:
+                yield warning("dead-branch", f"the branch to '{branch.target}' is never taken: {why}", span)
+            elif value is True:
+                always = span.line
+            first.setdefault(branch.condition.strip(), span.line)
+        if always is not None and edge.default is not None:
+            text = f"'default' is never taken: the condition in line {always} always holds"
+            yield warning("dead-branch", text, self.graph.span((*path, "default")))
 
     def refused_by_sherma(self) -> Iterator[Problem]:
         """The graph is none that sherma's LangGraph refuses although the document allows it. Such graphs run here."""
@@ -273,6 +313,15 @@ class AgentWarnings:
             if node.type == "custom":
                 text = f"custom node '{node.name}' does nothing: {why}"
                 yield warning("no-hooks", text, self.graph.span((*path, "name")))
+
+
+def _constant(condition: str) -> object:
+    """Return the value of a condition that reads nothing; None if it reads something, or has no value."""
+    try:
+        expression = compile_cel(condition, null_as_false=True)
+        return None if expression.names else expression.evaluate({})
+    except ExpressionError:  # reported by `expressions`
+        return None
 
 
 def _quote_hint(text: str) -> str:

@@ -12,7 +12,13 @@ from functools import partial
 from pathlib import Path
 from typing import Final
 
-from harness.dialects.kit.manifest import Problems, only_document, refuse_deep_nesting, sexagesimals
+from harness.dialects.kit.manifest import (
+    Problems,
+    only_document,
+    refuse_deep_nesting,
+    sexagesimals,
+    unreachable_nodes,
+)
 from harness.dialects.request import LoadRequest
 from harness.dialects.yagra.document import SUBGRAPH, TEXT_INPUT, NodeSpec, Workflow
 from harness.dialects.yagra.nodes import BUILT_IN, StateKeys, handler_node, lifecycle, subgraph_node
@@ -155,6 +161,8 @@ def _load(request: LoadRequest, subgraphs: Subgraphs) -> Graph:
             of_subgraph = (w for w in inner[node.id].warnings if w.unless is None or w.unless.kind != "key")
             warnings += _with_subgraph(node, of_subgraph)
     edges, routers = edges_and_routers(workflow, document)
+    places = ((node.id, document.span(("nodes", index, "id"))) for index, node in enumerate(workflow.nodes))
+    warnings += unreachable_nodes(((edge.source, edge.target) for edge in edges), places)
     keys = StateKeys(workflow)
     name = request.path.name.removesuffix(request.path.suffix)
     if request.agent is not None and request.agent != name:

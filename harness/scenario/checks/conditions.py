@@ -51,7 +51,29 @@ def _always_true(key: str, expect: Mapping[str, Any], _: float) -> Iterator[Vacu
             yield VacuousPart((index, "that"), f"'{item['that']}' {why}, so it cannot fail")
 
 
-@check(names=(_looked_up,), vacuous=(empty, _always_true), untried=(), origin=Origin.RESULT, items=True)
+def _of_nothing(key: str, expect: Mapping[str, Any], observed: Observation) -> Iterator[tuple[str, str]]:
+    """Tell of conditions on all items of a list that is empty."""
+    from harness.expressions.cel import compile as compile_cel
+    from harness.expressions.inspection import universal_ranges
+
+    for item in expect[key]:
+        for source in universal_ranges(item["that"]):
+            try:
+                items = compile_cel(source).evaluate(bindings(observed))
+            except ExpressionError:  # the check itself reports it
+                continue
+            if not items:
+                text = f"'{item['that']}' holds for nothing, since {source} is empty"
+                yield text, f"add `size({source}) > 0`"
+
+
+@check(
+    names=(_looked_up,),
+    vacuous=(empty, _always_true),
+    untried=(_of_nothing,),
+    origin=Origin.RESULT,
+    items=True,
+)
 def condition(expected: Mapping[str, Any], observed: Observation, _: int) -> Finding:
     """One item of `checks`: the CEL expression `that` is true; else 0.
 

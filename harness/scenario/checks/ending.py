@@ -336,7 +336,14 @@ def _beyond_timeout(key: str, expect: Mapping[str, Any], timeout_s: float) -> It
         yield VacuousPart(("nodes",), "'latency.nodes' lists nothing, so it cannot fail", on_key=True)
 
 
-@check(names=(_timed,), vacuous=(empty, _beyond_timeout), untried=(), origin=Origin.EXCESS)
+def _not_run(key: str, expect: Mapping[str, Any], observed: Observation) -> Iterator[tuple[str, str]]:
+    """Tell of bounds of nodes that did not run."""
+    for node in expect[key].get("nodes", ()):
+        if node not in observed.latency.get("nodes", {}):
+            yield f"node '{node}' did not run, so its latency was not checked", "expect it in `path_includes`"
+
+
+@check(names=(_timed,), vacuous=(empty, _beyond_timeout), untried=(_not_run,), origin=Origin.EXCESS)
 def latency(expected: Mapping[str, Any], observed: Observation) -> Finding | None:
     """Upper bounds in virtual seconds by node; else the share that hold.
 

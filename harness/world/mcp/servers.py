@@ -89,9 +89,9 @@ class MCPStubs(Responder):
         """Return a description of each stub with uses left."""
         return [text for stubs in self._stubs.values() for text in stubs.unused()]
 
-    def undecided(self) -> list[tuple[str, Span | None]]:
-        """Return the reason and the location of each stub whose `when` could never be evaluated."""
-        return [found for stubs in self._stubs.values() for found in stubs.undecided()]
+    def unmet(self) -> list[tuple[str, Span | None]]:
+        """Return the reason and the location of each stub that calls were compared with and never met."""
+        return [found for stubs in self._stubs.values() for found in stubs.unmet()]
 
     def _stub_list(self, effect: Effect) -> StubList | None:
         if not isinstance(effect, MCPCall):
@@ -185,9 +185,9 @@ class MCPServers(Responder):
         """Return a description of each stub with uses left."""
         return self._stubs.unused()
 
-    def undecided(self) -> list[tuple[str, Span | None]]:
-        """Return the reason and the location of each stub whose `when` could never be evaluated."""
-        return self._stubs.undecided()
+    def unmet(self) -> list[tuple[str, Span | None]]:
+        """Return the reason and the location of each stub that calls were compared with and never met."""
+        return self._stubs.unmet()
 
     async def close(self) -> None:
         """Close all sessions, and refuse to open more. May be called from any task."""

@@ -91,3 +91,55 @@ def test_an_entry_point_reads_the_inputs_of_its_target(opener: Opener) -> None:
     assert hint == "did you mean 'order'?"
     ((_, hint),) = warnings(opener, "true", entry="input_dat.order == 'x'")
     assert hint == "did you mean 'input_data'?"
+
+
+@pytest.mark.parametrize(
+    ("condition", "message", "hint"),
+    [
+        (
+            "weight > '20'",
+            "the condition compares 'weight', a number, with '20', a string: it is always false",
+            "write 20 without quotes",
+        ),
+        (
+            "not (ready and '20' != calling_agent_response.weight)",
+            "the condition compares 'weight', a number, with '20', a string: it is always true",
+            "write 20 without quotes",
+        ),
+        (
+            "ready == 'yes'",
+            "the condition compares 'ready', a boolean, with 'yes', a string: it is always false",
+            "",
+        ),
+        (
+            "status == 3",
+            "the condition compares 'status', a string, with 3, a number: it is always false",
+            "",
+        ),
+        (
+            "other >= '2.5'",
+            "the condition compares 'other' with the text '2.5': it is false for every number",
+            "write 2.5 without quotes",
+        ),
+    ],
+)
+def test_a_comparison_of_two_types_is_a_warning(
+    opener: Opener, condition: str, message: str, hint: str
+) -> None:
+    """Nothing is converted."""
+    yields = "yields: {weight: number, status: string, ready: boolean}"
+    assert warnings(opener, condition, yields=yields) == [(message, hint)]
+
+
+@pytest.mark.parametrize(
+    "condition",
+    ["weight > 20", "status > '20'", "ready == true", "weight == null", "other == '3'", "day > '2026-01-01'"],
+)
+def test_a_comparison_of_one_type_is_none(opener: Opener, condition: str) -> None:
+    yields = "yields: {weight: number, status: string, ready: boolean, more: object}"
+    assert warnings(opener, condition, yields=yields) == []
+
+
+def test_a_comparison_with_an_input_of_another_type_is_a_warning(opener: Opener) -> None:
+    ((message, _),) = warnings(opener, "true", entry="input_data.order > 5")
+    assert message == "the condition compares 'order', a string, with 5, a number: it is always false"

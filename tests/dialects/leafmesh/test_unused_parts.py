@@ -56,6 +56,17 @@ def test_an_agent_that_nothing_leads_to(tmp_path: Path) -> None:
     )
 
 
+def test_agents_that_only_call_each_other(tmp_path: Path) -> None:
+    calls = "{agent_type: programmatic, can_call: [{agent: third}]}"
+    third = "  third: {agent_type: programmatic, can_call: [{agent: other}]}\n"
+    mesh = MESH.replace(", can_call: [{agent: other}]", "").replace(", wait_for: other", "")
+    found = warned(tmp_path, mesh.replace("{agent_type: programmatic}", calls) + third)
+    assert [text.partition(" run")[0] + " run" for text in found if "can never run" in text][:2] == [
+        "6:3 agent 'other' can never run",
+        "7:3 agent 'joined' can never run",
+    ]
+
+
 @pytest.mark.parametrize(
     ("wait_for", "is_told"),
     [

@@ -55,6 +55,20 @@ DOUBTS = {
     "two dots": ("PROMPT", "{{a..b}}", "no-path", "is not a path, so it is never set", ""),
     "no index": ("WRITE", "{{crew[]}}", "no-path", "users[0].name", ""),
     "an index that is a word": ("DONE", "{{crew[first]}}", "no-path", "is not a path", ""),
+    "one brace": (
+        "PROMPT",
+        "{place}",
+        "no-template",
+        "is text: a template has two braces",
+        "write {{place}}",
+    ),
+    "one brace around a variable": (
+        "READ",
+        "{output.depth}",
+        "no-template",
+        "two braces",
+        "write {{output.depth}}",
+    ),
     "a misspelt key": (
         "PROMPT",
         "{{plce}}",
@@ -132,7 +146,18 @@ def test_a_doubtful_template_is_located(which: str, loader: Loader) -> None:
 
 @pytest.mark.parametrize(
     "written",
-    ["{{}}", "{{#if x}}", '{{"a": 1}}', "{{a, b}}", "{place}", "{{place}", "{{of_the_input}}", "{{n.1}}"],
+    [
+        "{{}}",
+        "{{#if x}}",
+        '{{"a": 1}}',
+        "{{a, b}}",
+        "{town}",
+        "${place}",
+        '{"place": 1}',
+        "{{place}",
+        "{{of_the_input}}",
+        "{{n.1}}",
+    ],
 )
 def test_other_braces_and_keys_that_may_come_with_the_input_are_no_warnings(
     written: str, loader: Loader

@@ -222,6 +222,7 @@ def test_a_model_of_the_workflow_is_warned_about_once(loader: Loader) -> None:
         ("      model: {provider: openai, name: gpt-4o-mini, kwargs: {temperature: 0}}\n", ""),
         ("nodes:", "params: {model: {provider: openai, name: gpt-4o-mini, stop: x}}\nnodes:"),
         ("edges:", "  - {id: again, handler: llm, params: {prompt_ref: prompts.yaml#short}}\nedges:"),
+        ("handler: llm\n    timeout", "handler: llm\n    fallback: again\n    timeout"),
     )
     (warning,) = loader.graph(text, FILES).warnings
     assert loader.place(warning) == "stop"

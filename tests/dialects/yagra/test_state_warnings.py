@@ -15,7 +15,7 @@ state_schema:
   sums: {type: list, reducer: add}
   talk: {type: messages}
 nodes:
-  - {id: split, handler: split}
+  - {id: split, handler: split, fallback: judge}
   - {id: sum_up, handler: sum_up}
   - {id: judge, handler: judge}
   - {id: join, handler: join}

@@ -43,7 +43,10 @@ def test_a_workflow_that_contains_itself_is_refused(loader: Loader) -> None:
 
 def test_a_subgraph_may_be_used_several_times(loader: Loader) -> None:
     inner = 'version: "1"\nstart_at: a\nend_at: [a]\nnodes: [{id: a, handler: h}]\nedges: []\n'
-    twice = parent("a.yaml").replace(
-        "nodes: [", "nodes: [{id: two, handler: subgraph, params: {workflow_ref: a.yaml}}, "
+    twice = (
+        parent("a.yaml")
+        .replace("nodes: [", "nodes: [{id: two, handler: subgraph, params: {workflow_ref: a.yaml}}, ")
+        .replace("start_at: grow", "start_at: two")
+        .replace("edges: []", "edges: [{source: two, target: grow}]")
     )
     assert loader.graph(twice, {"flows/a.yaml": inner}).warnings == ()
