@@ -6,6 +6,7 @@ import re
 from base64 import b64decode
 from bisect import bisect_right
 from collections.abc import Callable, Collection, Iterator, Sequence
+from itertools import chain
 from typing import Any, Final
 from urllib.parse import quote_plus, unquote, unquote_plus
 
@@ -20,6 +21,7 @@ from harness.secrets.encodings import (
     quoted_placeholder,
     quoted_placeholders,
     unescaped,
+    unpacked,
     utf8,
 )
 from harness.secrets.policy import looks_random, secret_name, secret_parameter, words, worth_learning
@@ -108,7 +110,7 @@ class KnownValues:
         if self.name_of(value) is not None:
             return
         self._names[value] = name
-        for encoding in encodings(value):
+        for encoding in encodings(value, generated=looks_random(value)):
             self._index(encoding, name)
         if _NUMBER.fullmatch(value):
             self._numbers.append(value)
@@ -135,7 +137,7 @@ class KnownValues:
         """Return the values that may occur in a text, for searching it. The result is independent of this object."""
         known = KnownValues()
         candidates = {id(entry): entry for entry in self._candidates(text)}
-        for _, _, plain in unescaped(text):
+        for _, _, plain in chain(unescaped(text), unpacked(text)):
             candidates |= {id(entry): entry for entry in self._candidates(plain)}
         for layer in self._layers():
             known._numbers += layer._numbers
@@ -186,6 +188,8 @@ class KnownValues:
         for start, end, plain in unescaped(text):
             if inside := self._plain_edits(plain, write):
                 spans.append((start, end, apply_edits([plain], _merge(inside))[0]))
+        for start, end, plain in unpacked(text):
+            spans += [(start, end, mark) for _, _, mark in self._plain_edits(plain, write)[:1]]
         if not spans:
             return []
         kept = [mark.span() for mark in PLACEHOLDER.finditer(text) if self._is_own_name(mark.group(1))]

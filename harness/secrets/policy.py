@@ -15,12 +15,10 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping
 from fnmatch import translate
-from functools import cache, lru_cache
+from functools import lru_cache
 from itertools import pairwise
 from pathlib import Path
-from typing import Any, Final, Literal
-
-from harness.secrets.encodings import utf8
+from typing import Final, Literal
 
 
 def word_set(text: str) -> frozenset[str]:
@@ -97,6 +95,12 @@ def worth_learning(name: str, value: str) -> bool:
 _PHRASES: Final = frozenset(
     {(word,) for word in ("password", "passwd", "passphrase", "passcode", "pass", "pw", "pwd")}
 )
+
+
+def certain_name(name: str) -> bool:
+    """True if a name means a secret also in prose: `password`, `api_key`, `token`; not `auth`, `pass` or `cookie`."""
+    parts = words(name)
+    return secret_field(name) and (parts == ("token",) or _is_certain(parts))
 
 
 def _is_certain(parts: tuple[str, ...]) -> bool:
@@ -185,24 +189,10 @@ def secret_name(name: str) -> bool:
     return secret_parameter(name) or secret_header(name)
 
 
-_LAST_WORDS: Final = _SECRET | word_set(
+LAST_WORDS: Final = _SECRET | word_set(
     "key keys tokens auth hmac pin session.?id secret.?id key.?id connection.?string hash digest salt"
 )
-
-
-def may_name_secrets(text: str) -> bool:
-    """False if a text has no name of a secret followed by `=`, `:` or `,`; a fast test."""
-    return _sign_after_name().search(utf8(text)) is not None
-
-
-@cache
-def _sign_after_name() -> Any:
-    import re2  # type: ignore[import-untyped]
-
-    options = re2.Options()
-    options.case_sensitive, options.encoding = False, re2.Options.Encoding.LATIN1
-    source = rf"""(?:{"|".join(sorted(_LAST_WORDS))})[\d_.-]*\\*["']?[\s\x0b\x1c-\x1f\x80-\xff]*[=:,]"""
-    return re2.compile(source.encode("latin-1"), options)
+"""Regular expressions for the last words of all names of secrets."""
 
 
 # ---------------------------------------------------------------- strings and numbers of JSON

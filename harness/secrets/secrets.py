@@ -19,15 +19,13 @@ from harness.secrets.json_fields import (
     format_like,
     parse_json,
     rewrite,
-    secrets_in,
     strings,
-    without_cut_values,
 )
 from harness.secrets.known_values import WHOLE_URL, KnownValues, URLScrubber
+from harness.secrets.named import may_hold_secrets, secrets_in
 from harness.secrets.policy import (
     is_secret_variable,
     looks_random,
-    may_name_secrets,
     secret_field,
     secret_header,
     secret_parameter,
@@ -40,8 +38,6 @@ _URL_HEADERS: Final = frozenset({"location", "content-location", "referer"})
 _JSON_LINES: Final = frozenset(
     {"application/x-ndjson", "application/ndjson", "application/jsonl", "application/json-lines"}
 )
-# Any name before a value, in JSON or in prose.
-_NAMES: Final = re.compile(r"(?<![\w.-])([\w.-]{2,80}+)(?:\\*[\"'])?\s*[=:,]")
 
 
 class Secrets:
@@ -315,10 +311,8 @@ def _like(text: str, data: JSON) -> str:
 
 
 def _may_hold_secrets(text: str) -> bool:
-    """True if a text of JSON has the name of a secret, or a login."""
-    if "://" in text and "@" in text:
-        return True
-    return may_name_secrets(text) and any(map(secret_header, {*_NAMES.findall(text)}))
+    """True if a text of JSON has the name of a secret, a login, or the shape of a secret."""
+    return ("://" in text and "@" in text) or may_hold_secrets(text)
 
 
 def _encoded(value: JSON) -> str:
