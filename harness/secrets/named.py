@@ -14,11 +14,11 @@ Each way of writing a name before a value is one pattern:
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from functools import cache
 from typing import Any, Final
 
-from harness.secrets.encodings import PLACEHOLDER, Edit, placeholder, utf8
+from harness.secrets.encodings import PLACEHOLDER, Edit, placeholder
 from harness.secrets.policy import (
     LAST_WORDS,
     certain_name,
@@ -30,7 +30,7 @@ from harness.secrets.policy import (
     secret_header,
     secret_number,
 )
-from harness.secrets.shapes import SHAPES, shapes_in
+from harness.secrets.shapes import SHAPES, fast_pattern, shapes_in
 
 Found = tuple[str, int, int]
 """The name of a secret, and its start and end in the text."""
@@ -38,12 +38,14 @@ Found = tuple[str, int, int]
 _BLANK: Final = r"(?:\s|\\{1,9}[nrt])"
 """A blank or a line break, also one that is escaped for JSON or Python."""
 _BARE_CHAR: Final = r"""[^\s&;,"'<>()\[\]{}\\%]|%(?!(?:25)*(?:26|3[bB]|2[0cC27]|0[aAdD]|[57][dD]))"""
-# Patterns are only tried at the start of a word or after a name, so that the search is fast for any text.
-_NAME: Final = re.compile(
-    r"(?<![\w.-])(?:(?<=%)(?:25){0,9}+(?:26|3[fF]|2[02]|0[aA]))?"
-    rf"([\w.-]{{2,80}}+)(\\*[\"'])?{_BLANK}{{0,9}}+([=:,]|%(?:25){{0,9}}+3[aAdD]){_BLANK}{{0,9}}+"
+_AFTER: Final = re.compile(
+    r"(\\*[\"'])?\s{0,9}+(?:\\{1,9}[nrt]){0,9}+([=:,]|%(?:25){0,9}+3[aAdD])\s{0,9}+(?:\\{1,9}[nrt]\s{0,9}+){0,9}+"
     rf"(?:[bru]{{0,2}}(\\*)([\"'])|[|>][+-]?{_BLANK}{{1,40}}+)?"
 )
+"""What is between a name and its value: a quote that closes the name, a sign, a quote that opens the value."""
+_ESCAPED: Final = re.compile(r"(?<=\\)[nrt]|(?<=%)(?:25){0,9}+[0-9A-Fa-f]{2}")
+"""What belongs to an escape before the name, and not to the name: `\npassword=`, `%26password%3D`."""
+_LONGEST_NAME: Final = 80
 # Any name before a value: found faster, and most texts have few different ones.
 _NAMES: Final = re.compile(rf"(?<![\w.-])([\w.-]{{2,80}}+)(?:\\*[\"'])?{_BLANK}{{0,9}}+[=:,%]")
 _BARE: Final = re.compile(rf"(?:{_BARE_CHAR}){{1,512}}+(?!\()")
@@ -69,65 +71,86 @@ _USER: Final = re.compile(
 
 def may_hold_secrets(text: str) -> bool:
     """False if a text has neither the name of a secret before a value, nor the shape of one; a fast test."""
-    raw = utf8(text)
-    return _signs(assigned=True).search(raw) is not None and (
-        _signs().search(raw) is not None or _assigns_secret(text)
-    )
+    raw = _bytes(text)
+    return bool(_any().search(raw)) and (bool(_other_signs().search(raw)) or _assigns_secret(text))
 
 
 def _assigns_secret(text: str) -> bool:
-    """True if a name before a value is one for secrets. A name after `\\n` begins with a letter too many."""
+    """True if a name before a value is one for secrets."""
     names = {*_NAMES.findall(text)}
     return any(map(secret_header, names)) or any(
         secret_header(name[1:]) for name in names if name[0] in "nrt" or name[0].isdecimal()
     )
 
 
-@cache
-def _signs(*, assigned: bool = False) -> Any:
-    """Return a pattern for what is in each text with a secret: all of them, or those that are no assignments."""
-    import re2  # type: ignore[import-untyped]
+def _bytes(text: str) -> bytes:
+    """Return one byte for each character, so that places in both are the same. RE2 searches bytes the fastest."""
+    return text.encode("latin-1", "replace")
 
-    options = re2.Options()
-    options.case_sensitive, options.encoding = False, re2.Options.Encoding.LATIN1
-    names = "|".join(sorted(LAST_WORDS))
-    blank = r"(?:[\s\x0b\x1c-\x1f\x80-\xff]|\\+[nrt])"
-    others = [
-        rf"(?:<|&lt;|:)(?:[\w.-]*[^a-z])?(?:{names})(?:>|&gt;|\s[^<>]*>[^<>]*</)",
-        rf"-(?:{names}){blank}",
-        rf"passw(?:or)?d{blank}+\S",
+
+_SIGNS: Final = "|".join(sorted(LAST_WORDS))
+_SPACE: Final = r"(?:[\s\x0b\x1c-\x1f\x80-\xff?]|\\+[nrt])"
+_ASSIGNED: Final = rf"""([\w.-]*(?:{_SIGNS})[\d_.-]*)\\*(?:["']?{_SPACE}*[=:,]|%(?:25)*3[ad])"""
+_OTHERS: Final = "|".join(
+    [
+        rf"(?:<|&lt;|:)(?:[\w.-]*[^a-z])?(?:{_SIGNS})(?:>|&gt;|\s[^<>]*>[^<>]*</)",
+        rf"-(?:{_SIGNS}){_SPACE}",
+        rf"(?:machine|login|user|account){_SPACE}+\S+{_SPACE}+passw(?:or)?d{_SPACE}",
         r"""(?:-u|-user)[\s=,"'\\]+[^\s:"'\\]+:""",
         *(shape.sign for shape in SHAPES),
     ]
-    named = [rf"""(?:{names})[\d_.-]*\\*(?:["']?{blank}*[=:,]|%(?:25)*3[ad])"""] if assigned else []
-    return re2.compile("|".join(named + others).encode("latin-1"), options)
+)
+
+
+@cache
+def _any() -> Any:
+    return fast_pattern(f"{_ASSIGNED}|{_OTHERS}")
+
+
+@cache
+def _assigned_signs() -> Any:
+    return fast_pattern(_ASSIGNED)
+
+
+@cache
+def _other_signs() -> Any:
+    return fast_pattern(_OTHERS)
 
 
 def secrets_in(text: str) -> Iterator[tuple[str, str, Edit]]:
-    """Yield the name and value of each secret in a text, with the edit that replaces it. None overlap."""
+    """Yield the name and value of each secret after its name in a text, with the edit that replaces it."""
+    if "://" in text and "@" in text:
+        yield from _edits(text, (("userinfo", *login.span()) for login in _LOGIN.finditer(text)))
+    raw = _bytes(text)
+    if _any().search(raw):
+        found = [*_assigned(text, raw)]
+        if _other_signs().search(raw):
+            found += _elsewhere(text)
+        yield from _edits(text, sorted(found, key=lambda one: one[1:]))
+
+
+def shaped_in(text: str) -> Iterator[tuple[str, str, Edit]]:
+    """Yield the same for each secret in a text that shows by its own shape what it is."""
+    raw = _bytes(text)
+    if _other_signs().search(raw):
+        yield from _edits(text, sorted(shapes_in(text, raw), key=lambda one: one[1:]))
+
+
+def _edits(text: str, found: Iterable[Found]) -> Iterator[tuple[str, str, Edit]]:
+    """Yield what is found, in order, without what overlaps what is before, or is replaced already."""
     end = 0
-    for name, start, after in sorted(_found(text), key=lambda found: found[1:]):
+    for name, start, after in found:
         if start >= end and not PLACEHOLDER.fullmatch(text, start, after):
             end = after
             yield name, text[start:after], (start, after, placeholder(name))
 
 
-def _found(text: str) -> Iterator[Found]:
-    if "://" in text and "@" in text:
-        yield from (("userinfo", *login.span()) for login in _LOGIN.finditer(text))
-    if not may_hold_secrets(text):
-        return
-    yield from _assigned(text)
-    yield from shapes_in(text)
-    if "</" in text or "&lt;/" in text:
-        yield from _after_name(_ELEMENT, text)
-    if "-" in text:
-        yield from _after_name(_OPTION, text)
-        for user in _USER.finditer(text):
-            if _is_value("password", user[1]):
-                yield "userinfo", *user.span(1)
-    if "passw" in text:
-        yield from _after_name(_NETRC, text)
+def _elsewhere(text: str) -> Iterator[Found]:
+    for pattern in (_ELEMENT, _OPTION, _NETRC):
+        yield from _after_name(pattern, text)
+    for user in _USER.finditer(text):
+        if _is_value("password", user[1]):
+            yield "userinfo", *user.span(1)
 
 
 def _after_name(pattern: re.Pattern[str], text: str) -> Iterator[Found]:
@@ -137,18 +160,22 @@ def _after_name(pattern: re.Pattern[str], text: str) -> Iterator[Found]:
             yield found[1], *found.span(2)
 
 
-def _assigned(text: str) -> Iterator[Found]:
+def _assigned(text: str, raw: bytes) -> Iterator[Found]:
     at = 0
-    for head in _NAME.finditer(text):
-        if head.start() < at:  # inside a value
+    for found in _assigned_signs().finditer(raw):
+        start, end = found.span(1)
+        if start < at or end - start > _LONGEST_NAME:  # inside a value
             continue
-        name, closes, sign, escape, quote = head.groups()
-        name = _without_escape(text, head.start(1), name)
-        if name == "secret" and (mark := PLACEHOLDER.match(text, head.start(1) - 1)):
+        name = text[start:end]
+        if escaped := _ESCAPED.match(text, start):
+            name = text[escaped.end() : end] if escaped.end() - start > 1 or not secret_header(name) else name
+        if not secret_header(name) or (head := _AFTER.match(text, end)) is None:
+            continue
+        closes, sign, escape, quote = head.groups()
+        if name == "secret" and (mark := PLACEHOLDER.match(text, start - 1)):
             at = mark.end()
         elif sign == ",":
-            at = max(at, head.end(1))  # what follows may be a name, too
-            if closes and quote and (secret_field(name) or secret_header(name)):
+            if closes and quote:  # what follows may be a name, too
                 end = _end_of(text, head.end(), escape + quote)
                 value = text[head.end() : end]
                 if name[0] == "-" or (value and looks_random(value.split()[-1])):
@@ -169,12 +196,6 @@ def _assigned(text: str) -> Iterator[Found]:
             at = bare.end()
             if _is_bare(name, bare[0], is_json=bool(closes), sign=sign):
                 yield name, *bare.span()
-
-
-def _without_escape(text: str, start: int, name: str) -> str:
-    r"""Return a name without the `n` of `\\n` before it."""
-    escaped = name[0] in "nrt" and text[start - 1 : start] == "\\" and not secret_header(name)
-    return name[1:] if escaped else name
 
 
 def _in_header(name: str, text: str, start: int) -> Found | None:

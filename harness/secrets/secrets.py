@@ -12,7 +12,7 @@ from typing import Any, Final, TypeVar
 import orjson
 
 from harness.secrets.bodies import Part, decode_body, encode_body, parts, rewrite_events
-from harness.secrets.encodings import apply_edits, placeholder, placeholders_in
+from harness.secrets.encodings import Edit, apply_edits, placeholder, placeholders_in
 from harness.secrets.environment import Variables
 from harness.secrets.json_fields import (
     Location,
@@ -22,7 +22,7 @@ from harness.secrets.json_fields import (
     strings,
 )
 from harness.secrets.known_values import WHOLE_URL, KnownValues, URLScrubber
-from harness.secrets.named import may_hold_secrets, secrets_in
+from harness.secrets.named import may_hold_secrets, secrets_in, shaped_in
 from harness.secrets.policy import (
     is_secret_variable,
     looks_random,
@@ -135,10 +135,6 @@ class Secrets:
         """Scrub JSON data: strings, keys and secret fields, also inside of JSON and URLs in strings."""
         return self._until_stable(lambda: self._data(value))
 
-    def without_cut_values(self, value: JSON) -> JSON:
-        """Replace the parts of known secrets that cuts (`…`) have left in JSON data."""
-        return without_cut_values(value, self._known.by_value) if self._known else value
-
     def may_be_in(self, value: JSON) -> bool:
         """False if `data` would change nothing; a fast test that searches the text of the JSON."""
         return self._possible_in(value) is not None
@@ -191,13 +187,22 @@ class Secrets:
     # ---------------------------------------------------------------- text
 
     def _scrub_pieces(self, pieces: list[str], known: KnownValues) -> list[str]:
-        """Scrub a text that is split into pieces."""
+        """Scrub a text that is split into pieces.
+
+        A known value has the name of its variable, whatever its shape: a replay may have another key, or none.
+        """
+        pieces = self._learned(pieces, secrets_in)
+        pieces = apply_edits(pieces, known.edits("".join(pieces)))
+        return self._learned(pieces, shaped_in)
+
+    def _learned(
+        self, pieces: list[str], find: Callable[[str], Iterable[tuple[str, str, Edit]]]
+    ) -> list[str]:
         edits = []
-        for name, value, edit in secrets_in("".join(pieces)):
+        for name, value, edit in find("".join(pieces)):
             self.learn(name, value)
             edits.append(edit)
-        pieces = apply_edits(pieces, sorted(edits))
-        return apply_edits(pieces, known.edits("".join(pieces)))
+        return apply_edits(pieces, sorted(edits))
 
     def _string(self, text: str, known: KnownValues) -> str:
         if (data := parse_json(text)) is not None:
