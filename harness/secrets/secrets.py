@@ -22,7 +22,7 @@ from harness.secrets.json_fields import (
     strings,
 )
 from harness.secrets.known_values import WHOLE_URL, KnownValues, URLScrubber
-from harness.secrets.named import may_hold_secrets, secrets_in, shaped_in
+from harness.secrets.named import may_hold_secrets, secrets_in, shaped_in, signs_of_secrets
 from harness.secrets.policy import (
     is_secret_variable,
     looks_random,
@@ -191,9 +191,13 @@ class Secrets:
 
         A known value has the name of its variable, whatever its shape: a replay may have another key, or none.
         """
-        pieces = self._learned(pieces, secrets_in)
-        pieces = apply_edits(pieces, known.edits("".join(pieces)))
-        return self._learned(pieces, shaped_in)
+        text = "".join(pieces)
+        has_signs = signs_of_secrets(text)
+        if has_signs:
+            pieces = self._learned(pieces, secrets_in)
+            text = "".join(pieces)
+        pieces = apply_edits(pieces, known.edits(text))
+        return self._learned(pieces, shaped_in) if has_signs else pieces
 
     def _learned(
         self, pieces: list[str], find: Callable[[str], Iterable[tuple[str, str, Edit]]]
@@ -202,7 +206,7 @@ class Secrets:
         for name, value, edit in find("".join(pieces)):
             self.learn(name, value)
             edits.append(edit)
-        return apply_edits(pieces, sorted(edits))
+        return apply_edits(pieces, edits)
 
     def _string(self, text: str, known: KnownValues) -> str:
         if (data := parse_json(text)) is not None:
