@@ -130,8 +130,11 @@ class KnownValues:
         `read_as` is the name passed to `credentials`, if it differs from `name`.
         """
         for part in credentials(name if read_as is None else read_as, value):
-            if worth_learning(name, part) and not has_placeholder(part):
-                self.add(part, name)
+            if has_placeholder(part):
+                continue
+            for text in (part, *lines_of(part)):
+                if worth_learning(name, text):
+                    self.add(text, name)
 
     def within(self, text: str) -> KnownValues:
         """Return the values that may occur in a text, for searching it. The result is independent of this object."""
@@ -258,6 +261,12 @@ def credentials(name: str, value: str) -> list[str]:
         return [b64decode(scheme.group(2) + "==").decode().partition(":")[2]]
     except ValueError:
         return [scheme.group(2)]
+
+
+def lines_of(value: str) -> list[str]:
+    r"""Return the lines of a value that are secrets on their own, as in a key in PEM. `\n` may be written as such."""
+    lines = value.replace("\\n", "\n").splitlines()
+    return [line for line in lines if len(line) >= 16 and "--" not in line] if len(lines) > 1 else []
 
 
 URL: Final = re.compile(r"(?:([^:/?#]+):)?(?://([^/?#]*))?([^?#]*)(?:\?([^#]*))?(?:#(.*))?", re.DOTALL)

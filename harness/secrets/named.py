@@ -49,7 +49,7 @@ _LONGEST_NAME: Final = 80
 # Any name before a value: found faster, and most texts have few different ones.
 _NAMES: Final = re.compile(rf"(?<![\w.-])([\w.-]{{2,80}}+)(?:\\*[\"'])?{_BLANK}{{0,9}}+[=:,%]")
 _BARE: Final = re.compile(rf"(?:{_BARE_CHAR}){{1,512}}+(?!\()")
-_SCHEME: Final = re.compile(r"(?!\S*[=:;])[A-Za-z][\w-]{0,40}+\s+([^\s\"',;\\]{6,4096}+)")
+_SCHEME: Final = re.compile(r"[A-Za-z][\w-]{0,40}+\s+([^\s\"',;\\]{6,4096}+)")
 _COOKIES: Final = re.compile(r"[^\s\"'=;\\]{1,80}=[^\r\n\"'\\]{1,4096}")
 _LONGEST: Final = 4096
 _HEADERS: Final = ("authorization", "cookie")
