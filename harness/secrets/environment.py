@@ -95,10 +95,8 @@ def _parts(value: str, *, secret: bool) -> Iterator[str]:
     if secret:
         yield from credentials("", value)
         yield from lines_of(value)
-    for member in _members(value):
-        yield member
-        yield from lines_of(member)
-    yield from (found for _, found, _ in shaped_in(value) if found != value)
+    for part in (*_members(value), *(found for _, found, _ in shaped_in(value))):
+        yield from (part, *lines_of(part))
     listed = [part.strip() for part in re.split(r"[,;]", value)]
     if len(listed) > 1 and all(looks_random(part) for part in listed):
         yield from listed

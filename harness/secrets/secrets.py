@@ -127,6 +127,10 @@ class Secrets:
         """Return a text with all known values, in any encoding, and all values under secret names replaced."""
         return self._scrub_pieces([text], self._known)[0]
 
+    def pieces(self, pieces: list[str]) -> list[str]:
+        """Scrub a text that is split into pieces. A placeholder is in the piece in which the secret starts."""
+        return self._scrub_pieces(pieces, self._known)
+
     def string(self, text: str) -> str:
         """Scrub a text that may be JSON or a URL as a whole."""
         return self._string(text, self._known)
@@ -332,3 +336,8 @@ def _encoded(value: JSON) -> str:
 
 
 _encoded_slowly = json.JSONEncoder(default=str).encode
+
+
+def hidden(pieces: list[str]) -> list[str]:
+    """Scrub a text in pieces without knowledge of any value: only what is secret by a name or its shape."""
+    return Secrets({}).pieces(pieces)
