@@ -118,7 +118,7 @@ def rewrite(
             is_pair = isinstance(location.key, int) and len(elements) == 2 and not cover
             header = elements[0] if is_pair and _names_secret(elements[0]) else ""
             for number in reversed(range(len(elements))):
-                name = (header or option(elements[number - 1], elements[number])) if number else ""
+                name = (header or _option(elements[number - 1], elements[number])) if number else ""
                 todo.append((elements, number, Location(number, name, cover, _NOTHING, location.key)))
     return root[0]
 
@@ -145,12 +145,11 @@ def _names_secret(name: object) -> bool:
     )
 
 
-def option(before: object, value: object) -> str:
+def _option(before: object, value: object) -> str:
     """Return the name of a secret if `before` is an option of a command (`--api-key`) and `value` is its value."""
-    is_option = (
-        isinstance(before, str) and before.startswith("-") and isinstance(value, str) and value[:1] != "-"
-    )
-    return before.lstrip("-") if is_option and _HEADER.fullmatch(before) and secret_field(before) else ""
+    if not isinstance(before, str) or not before.startswith("-") or not isinstance(value, str):
+        return ""
+    return before.lstrip("-") if value[:1] != "-" and _names_secret(before) else ""
 
 
 def _is_schema(members: Mapping[Any, Any], around: str | int) -> bool:
