@@ -31,12 +31,14 @@ _MEMORY: Final = 256 << 20
 
 
 class Probes:
-    """A set of plain ASCII texts to search for. The last added are searched for one by one until they are many."""
+    """A set of plain ASCII texts to search for. The last added are searched for one by one until they are many.
+
+    The others are in automata of increasing sizes, so that a text that is added late does not make all of them anew.
+    """
 
     def __init__(self) -> None:
-        self._compiled: list[str] = []
         self._added: list[str] = []
-        self._set: Any = None
+        self._compiled: list[tuple[list[str], Any]] = []
 
     def add(self, probe: str) -> None:
         """Add a text to search for."""
@@ -44,11 +46,12 @@ class Probes:
 
     def found_in(self, text: str) -> Collection[str]:
         """Return the probes that occur in a text."""
-        if len(self._added) > _FEW + len(self._compiled) // 4:
+        if len(self._added) > _FEW:
             self._compile()
         found = [probe for probe in self._added if probe in text]
-        if self._set is not None:
-            found += [self._compiled[number] for number in self._set.Match(utf8(text)) or ()]
+        raw = utf8(text) if self._compiled else b""
+        for probes, automaton in self._compiled:
+            found += [probes[number] for number in automaton.Match(raw) or ()]
         return found
 
     def _compile(self) -> None:
@@ -58,11 +61,13 @@ class Probes:
         options.literal, options.max_mem = True, _MEMORY
         options.encoding = re2.Options.Encoding.LATIN1  # compare bytes
         automaton = re2.Set.SearchSet(options)
-        compiled = self._compiled + self._added
-        for probe in compiled:
+        probes, self._added = self._added, []
+        while self._compiled and len(self._compiled[-1][0]) <= 4 * len(probes):
+            probes = self._compiled.pop()[0] + probes
+        for probe in probes:
             automaton.Add(probe)
         automaton.Compile()
-        self._compiled, self._added, self._set = compiled, [], automaton
+        self._compiled.append((probes, automaton))
 
 
 _NUMBER: Final = re.compile(r"[-+.\deE]+")

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.recording.safety import Done, Project
+from tests.recording.safety import Done, Project, said
 from tests.secrets import attack
 from tests.world.loopback import CannedReply, ReceivedRequest, answering
 
@@ -21,8 +21,31 @@ COMMANDS = {
     "record": ("harness", "record", "recorded.scenario.yaml", "--report", "reports/record"),
     "replay": ("harness", "run", "recorded.scenario.yaml", "--report", "reports/replay"),
     "pytest": ("pytest", "scripted.scenario.yaml", "--harness-report=reports/pytest", *LOUD),
-    "pytest -s": ("pytest", "scripted.scenario.yaml", "-s", "-p", "no:cacheprovider"),
+    "pytest -s": (
+        "pytest",
+        "scripted.scenario.yaml",
+        "test_locals.py",
+        "-s",
+        "--showlocals",
+        "-vv",
+        "-p",
+        "no:cacheprovider",
+    ),
+    "validate": ("harness", "validate", "broken.scenario.yaml"),
+    "collect": ("pytest", "broken.scenario.yaml", "-p", "no:cacheprovider"),
+    "export": ("harness", "export", "reports/record", "--content", "--file", "spans.jsonl"),
+    "trace": ("harness", "trace", "recorded.scenario.yaml::say", "reports/record", "-v"),
+    "failure": ("harness", "trace", "scripted.scenario.yaml::tell", "reports/run", "--json"),
 }
+
+
+def calls(tool: str) -> CannedReply:
+    """Return a reply of a model that calls a tool."""
+    reply = said("")
+    call = {"id": "c1", "type": "function", "function": {"name": tool, "arguments": "{}"}}
+    message = reply.json["choices"][0]["message"] | {"tool_calls": [call]}
+    reply.json["choices"][0] |= {"message": message, "finish_reason": "tool_calls"}
+    return reply
 
 
 @dataclass
@@ -50,10 +73,19 @@ def result(tmp_path_factory: pytest.TempPathFactory) -> AttackResult:
 
     def echo(asked: ReceivedRequest) -> CannedReply:
         heard.append(asked.body)
+        if asked.path == "/say":
+            return CannedReply(text=asked.body.decode())
+        if asked.path.startswith("/v1"):
+            return said("done") if "tool_call_id" in asked.body.decode() else calls("open_vault")
         return CannedReply(text="thank you")
 
     with answering(echo) as url:
-        done = {name: project.run(*command, API_URL=url) for name, command in COMMANDS.items()}
+        done = {
+            name: project.run(
+                *command, API_URL=url, OPENAI_BASE_URL=f"{url}/v1", OPENAI_API_KEY="sk-none-4711"
+            )
+            for name, command in COMMANDS.items()
+        }
     files = {path.relative_to(project.folder).as_posix(): path for path in project.folder.rglob("*.*")}
     written = {
         name: path.read_bytes()
@@ -67,6 +99,7 @@ def test_all_commands_run_and_expose_the_secrets(result: AttackResult) -> None:
     done = result.done
     assert {name: each.code for name, each in done.items()} == {
         "run": 1, "record": 0, "replay": 0, "pytest": 1, "pytest -s": 1,
+        "validate": 2, "collect": 2, "export": 0, "trace": 0, "failure": 0,
     }, done["replay"].all  # fmt: skip
     said = {"warned of", "debug", "mapping", "stdout", "starting with", "Exception in thread"}
     assert {text for text in said if text not in done["pytest"].all} == set()
