@@ -5,10 +5,10 @@ encoding; the value of any field, header or parameter whose name is one for secr
 credential. The placeholder depends on the name alone, so that a request with another key, or none, is still the same
 request.
 
-    policy.py ──▶ environment.py: which variables ──▶ known_values.py: their values, in all encodings.py ─┐
-         ├──▶ json_fields.py, bodies.py: values under secret names, in data and bodies ──────────────────┼─▶ secrets.py
-         └──▶ named.py, shapes.py: values after secret names and of known shapes, in text ───────────────┘       │
-                                                  output.py: all output of this process ◀────────────────────────┘
+    policy.py ──▶ environment.py: which variables ──▶ known_values.py: in all encodings.py ─┐
+         ├──▶ json_fields.py, bodies.py: values under secret names, in data ────────────────┼─▶ secrets.py
+         └──▶ named.py, shapes.py: values after secret names and of known shapes, in text ──┘       │
+                                    output.py: all output of this process ◀─────────────────────────┘
 """
 
 from __future__ import annotations

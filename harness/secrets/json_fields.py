@@ -17,7 +17,6 @@ from harness.secrets.policy import (
     holds_secret,
     holds_secrets,
     numbers_below,
-    secret_field,
     secret_header,
     secret_key,
     secret_number,

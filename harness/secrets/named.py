@@ -170,45 +170,58 @@ def _assigned(text: str, raw: bytes) -> Iterator[Found]:
         start, end = found.span(1)
         if start < at or end - start > _LONGEST_NAME:  # inside a value
             continue
-        name = text[start:end]
-        if escaped := _ESCAPED.match(text, start):
-            name = text[escaped.end() : end] if escaped.end() - start > 1 or not secret_header(name) else name
-        if not secret_header(name) or (head := _AFTER.match(text, end)) is None:
+        name = _name_at(text, start, end)
+        if not secret_header(name) or (after := _AFTER.match(text, end)) is None:
             continue
-        closes, sign, escape, quote = head.groups()
         if name == "secret" and (mark := PLACEHOLDER.match(text, start - 1)):
             at = mark.end()
-        elif sign == ",":
-            if closes and quote:  # what follows may be a name, too
-                end = _end_of(text, head.end(), escape + quote)
-                value = text[head.end() : end]
-                if name[0] == "-" or (value and looks_random(value.split()[-1])):
-                    yield name, head.end(), end
-        elif (
-            not closes and not quote and secret_header(name) and (given := _in_header(name, text, head.end()))
-        ):
-            at = given[2]
-            yield given
-        elif not secret_field(name):
-            continue
-        elif quote:
-            at = end = _end_of(text, head.end(), escape + quote)
-            value = text[head.end() : end]
-            if value and (closes or not _is_word(value)) and holds_secret(name, value, {}):
-                yield name, head.end(), end
-        elif bare := _BARE.match(text, head.end()):
-            at = bare.end()
-            if _is_bare(name, bare[0], is_json=bool(closes), sign=sign):
-                yield name, *bare.span()
+        elif value := _value_after(name, after, text):
+            at, is_secret = value[1:]
+            if is_secret:
+                yield name, *value[:2]
+            elif after[2] == ",":  # the text after a comma may be a name, too
+                at = after.end()
 
 
-def _in_header(name: str, text: str, start: int) -> Found | None:
-    """Return the secret in the value of a header: X in `Bearer X`, all cookies."""
+def _name_at(text: str, start: int, end: int) -> str:
+    """Return a name without the escape before it."""
+    escape = _ESCAPED.match(text, start)
+    if escape is None or (len(escape[0]) == 1 and secret_header(text[start:end])):
+        return text[start:end]
+    return text[escape.end() : end]
+
+
+def _value_after(name: str, after: re.Match[str], text: str) -> tuple[int, int, bool] | None:
+    """Return the start and end of the value after a name, and whether it is a secret; None if there is no value."""
+    closes, sign, escape, quote = after.groups()
+    start = after.end()
+    if quote:
+        end = _end_of(text, start, escape + quote)
+        return start, end, _is_quoted(name, text[start:end], is_closed=bool(closes), sign=sign)
+    if sign == ",":
+        return None
+    if not closes and (given := _in_header(name, text, start)):
+        return *given, True
+    bare = _BARE.match(text, start) if secret_field(name) else None
+    return (*bare.span(), _is_bare(name, bare[0], is_json=bool(closes), sign=sign)) if bare else None
+
+
+def _is_quoted(name: str, value: str, *, is_closed: bool, sign: str) -> bool:
+    """True if a value in quotes is a secret. After a comma, it may also be the next item of a list."""
+    if not value or (sign == "," and not is_closed):
+        return False
+    if sign == ",":
+        return name[0] == "-" or any(map(looks_random, value.split()[-1:]))
+    return secret_field(name) and (is_closed or not _is_word(value)) and holds_secret(name, value, {})
+
+
+def _in_header(name: str, text: str, start: int) -> tuple[int, int] | None:
+    """Return the span of the secret in the value of a header: X in `Bearer X`, all cookies."""
     if name.lower().endswith("cookie"):
         cookies = _COOKIES.match(text, start)
-        return (name, *cookies.span()) if cookies else None
+        return cookies.span() if cookies else None
     given = _SCHEME.match(text, start)
-    return (name, *given.span(1)) if given and looks_random(given[1]) else None
+    return given.span(1) if given and looks_random(given[1]) else None
 
 
 def _end_of(text: str, start: int, quote: str) -> int:

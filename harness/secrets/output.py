@@ -56,13 +56,14 @@ class _Pieces:
         """Return the next piece, scrubbed. It is whole if it ends a line."""
         text = self._begun + text
         scrubbed = self._scrub(text) if is_whole else self._unfinished(text)
-        fresh = scrubbed[len(os.path.commonprefix([self._shown, scrubbed])) :]
+        pairs = enumerate(zip(self._shown, scrubbed, strict=False))
+        same = next((at for at, (old, new) in pairs if old != new), min(len(self._shown), len(scrubbed)))
         self._begun = self._shown = ""
         if key := _KEY_BEGINS.search(text) if "PRIVATE KEY-" in text else None:
             self._remember(text[key.start() :])
         elif not is_whole:
             self._remember(text)
-        return fresh
+        return scrubbed[same:]
 
     def _remember(self, text: str) -> None:
         if len(text) <= _REMEMBERED:

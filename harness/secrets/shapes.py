@@ -33,14 +33,16 @@ class Shape(NamedTuple):
 
 
 _BEGIN: Final = "-----BEGIN [A-Z ]{0,40}PRIVATE KEY(?: BLOCK)?-----"
+_ISSUER: Final = (
+    "(?:[spr]k|gh[a-z]|github_pat|gl[a-z]{1,5}|hf|npm|pypi|xox[a-z]|xapp|lsv2|pcsk|gsk|xai|whsec|dop_v1"
+    "|shp[a-z]{2})"
+)
 SHAPES: Final = (
-    # sk-…, sk-proj-…, sk_live_…, ghp_…, github_pat_…, glpat-…, hf_…, npm_…, xoxb-…: an issuer, `_` or `-`, and the key.
+    # sk-…, sk-proj-…, sk_live_…, ghp_…, github_pat_…, glpat-…, hf_…, npm_…, xoxb-…: an issuer, and the key.
     Shape(
         "api_key",
-        r"(?:[spr]k|gh[a-z]|github_pat|gl[a-z]{1,5}|hf|npm|pypi|xox[a-z]|xapp|lsv2|pcsk|gsk|xai|whsec|dop_v1|shp[a-z]{2})"
-        r"[_-](?:[a-z0-9]{1,8}[_-]){0,3}[A-Za-z0-9_-]{16,512}+",
-        r"(?:[spr]k|gh[a-z]|github_pat|gl[a-z]{1,5}|hf|npm|pypi|xox[a-z]|xapp|lsv2|pcsk|gsk|xai|whsec|dop_v1|shp[a-z]{2})"
-        r"[_-][a-z0-9_-]{16}",
+        rf"{_ISSUER}[_-](?:[a-z0-9]{{1,8}}[_-]){{0,3}}[A-Za-z0-9_-]{{16,512}}+",
+        rf"{_ISSUER}[_-][a-z0-9_-]{{16}}",
         sure=False,
     ),
     Shape("access_key", r"A[A-Z]{2}A[A-Z0-9]{16}(?![A-Za-z0-9])", "a[a-z]{2}a[a-z0-9]{16}", sure=False),

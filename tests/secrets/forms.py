@@ -1,6 +1,7 @@
 """Forms in which texts hold secrets: after a name, by their own shape, and encodings of values of the environment.
 
-`PLANTED` has three secrets of each form, each with the text that holds it. Variables of `ENVIRONMENT` have harmless names.
+`PLANTED` has three secrets of each form, each with the text that holds it. Variables of `ENVIRONMENT` have harmless
+names.
 """
 
 from __future__ import annotations

@@ -22,20 +22,16 @@ COMMANDS = {
     "replay": ("harness", "run", "recorded.scenario.yaml", "--report", "reports/replay"),
     "pytest": ("pytest", "scripted.scenario.yaml", "--harness-report=reports/pytest", *LOUD),
     "pytest -s": (
-        "pytest",
-        "scripted.scenario.yaml",
-        "test_locals.py",
-        "-s",
-        "--showlocals",
-        "-vv",
-        "-p",
-        "no:cacheprovider",
+        "pytest", "scripted.scenario.yaml", "test_locals.py", "-s", "--showlocals", "-vv", "-p", "no:cacheprovider",
     ),
-    "validate": ("harness", "validate", "broken.scenario.yaml"),
     "collect": ("pytest", "broken.scenario.yaml", "-p", "no:cacheprovider"),
-    "export": ("harness", "export", "reports/record", "--content", "--file", "spans.jsonl"),
-    "trace": ("harness", "trace", "recorded.scenario.yaml::say", "reports/record", "-v"),
-    "failure": ("harness", "trace", "scripted.scenario.yaml::tell", "reports/run", "--json"),
+}  # fmt: skip
+# They run nothing, and so need no process of their own.
+READERS = {
+    "validate": ("validate", "broken.scenario.yaml"),
+    "export": ("export", "reports/record", "--content", "--file", "spans.jsonl"),
+    "trace": ("trace", "recorded.scenario.yaml::say", "reports/record", "-v"),
+    "failure": ("trace", "scripted.scenario.yaml::tell", "reports/run", "--json"),
 }
 
 
@@ -80,12 +76,9 @@ def result(tmp_path_factory: pytest.TempPathFactory) -> AttackResult:
         return CannedReply(text="thank you")
 
     with answering(echo) as url:
-        done = {
-            name: project.run(
-                *command, API_URL=url, OPENAI_BASE_URL=f"{url}/v1", OPENAI_API_KEY="sk-none-4711"
-            )
-            for name, command in COMMANDS.items()
-        }
+        env = {"API_URL": url, "OPENAI_BASE_URL": f"{url}/v1", "OPENAI_API_KEY": "sk-none-4711"}
+        done = {name: project.run(*command, **env) for name, command in COMMANDS.items()}
+    done |= {name: project.harness(*args) for name, args in READERS.items()}
     files = {path.relative_to(project.folder).as_posix(): path for path in project.folder.rglob("*.*")}
     written = {
         name: path.read_bytes()
@@ -110,7 +103,7 @@ def test_all_commands_run_and_expose_the_secrets(result: AttackResult) -> None:
 
 
 def test_no_secret_is_in_any_output_or_file(result: AttackResult) -> None:
-    assert result.leaks() == {}
+    assert result.leaks() == {}, sorted(set().union(*result.leaks().values()))
 
 
 def test_harmless_values_are_kept(result: AttackResult) -> None:
