@@ -24,7 +24,7 @@ from harness.secrets.encodings import (
     unpacked,
     utf8,
 )
-from harness.secrets.policy import looks_random, secret_name, secret_parameter, words, worth_learning
+from harness.secrets.policy import SCHEMES, looks_random, secret_name, secret_parameter, words, worth_learning
 
 _FEW: Final = 16
 _MEMORY: Final = 256 << 20
@@ -72,7 +72,6 @@ class Probes:
 
 _NUMBER: Final = re.compile(r"[-+.\deE]+")
 _SCHEME: Final = re.compile(r"\s*([A-Za-z][\w-]*)\s+(\S+)\s*")
-_SCHEMES: Final = frozenset({"basic", "bearer", "token", "apikey", "api-key"})
 
 Write = Callable[[str], str]
 
@@ -258,7 +257,7 @@ def credentials(name: str, value: str) -> list[str]:
         pairs = value.partition(";")[:1] if words(name)[:1] == ("set",) else value.split(";")
         return [pair.partition("=")[2].strip() for pair in pairs]
     scheme = _SCHEME.fullmatch(value)
-    if scheme is None or (words(name)[-1:] != ("authorization",) and scheme.group(1).lower() not in _SCHEMES):
+    if scheme is None or (words(name)[-1:] != ("authorization",) and scheme.group(1).lower() not in SCHEMES):
         return [value]
     if scheme.group(1).lower() != "basic":
         return [scheme.group(2)]

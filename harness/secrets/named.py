@@ -21,6 +21,8 @@ from typing import Any, Final
 from harness.secrets.encodings import PLACEHOLDER, Edit, placeholder
 from harness.secrets.policy import (
     LAST_WORDS,
+    MIN_LENGTH,
+    SCHEMES,
     certain_name,
     holds_secret,
     is_common,
@@ -49,7 +51,7 @@ _LONGEST_NAME: Final = 80
 # Any name before a value: found faster, and most texts have few different ones.
 _NAMES: Final = re.compile(rf"(?<![\w.-])([\w.-]{{2,80}}+)(?:\\*[\"'])?{_BLANK}{{0,9}}+[=:,%]")
 _BARE: Final = re.compile(rf"(?:{_BARE_CHAR}){{1,512}}+(?!\()")
-_SCHEME: Final = re.compile(r"[A-Za-z][\w-]{0,40}+\s+([^\s\"',;\\]{6,4096}+)")
+_SCHEME: Final = re.compile(r"([A-Za-z][\w-]{0,40}+)\s+([^\s\"',;\\]{6,4096}+)")
 _COOKIES: Final = re.compile(r"[^\s\"'=;\\]{1,80}=[^\r\n\"'\\]{1,4096}")
 _LONGEST: Final = 4096
 _HEADERS: Final = ("authorization", "cookie")
@@ -197,22 +199,32 @@ def _value_after(name: str, after: re.Match[str], text: str) -> tuple[int, int, 
     start = after.end()
     if quote:
         end = _end_of(text, start, escape + quote)
-        return start, end, _is_quoted(name, text[start:end], is_closed=bool(closes), sign=sign)
+        if sign == ",":
+            is_item = bool(closes) and (name[0] == "-" or _PAIR_ENDS.match(text, end) is not None)
+            return start, end, is_item and _is_item(text[start:end])
+        return start, end, _is_quoted(name, text[start:end], is_closed=bool(closes))
     if sign == ",":
         return None
-    if not closes and (given := _in_header(name, text, start)):
+    if not closes and sign == ":" and (given := _in_header(name, text, start)):
         return *given, True
     bare = _BARE.match(text, start) if secret_field(name) else None
     return (*bare.span(), _is_bare(name, bare[0], is_json=bool(closes), sign=sign)) if bare else None
 
 
-def _is_quoted(name: str, value: str, *, is_closed: bool, sign: str) -> bool:
-    """True if a value in quotes is a secret. After a comma, it may also be the next item of a list."""
-    if not value or (sign == "," and not is_closed):
+_PAIR_ENDS: Final = re.compile(r"\\*[\"']\s{0,9}[)\]]")
+
+
+def _is_item(value: str) -> bool:
+    """True if the item after a name in a pair is a secret. In a list of names, it is one, too."""
+    last = value.split()[-1:]
+    return any(looks_random(one) and any(map(str.isdecimal, one)) for one in last)
+
+
+def _is_quoted(name: str, value: str, *, is_closed: bool) -> bool:
+    """True if a value in quotes is a secret."""
+    if not value or not secret_field(name):
         return False
-    if sign == ",":
-        return name[0] == "-" or any(map(looks_random, value.split()[-1:]))
-    return secret_field(name) and (is_closed or not _is_word(value)) and holds_secret(name, value, {})
+    return (is_closed or not _is_word(value)) and holds_secret(name, value, {})
 
 
 def _in_header(name: str, text: str, start: int) -> tuple[int, int] | None:
@@ -221,7 +233,9 @@ def _in_header(name: str, text: str, start: int) -> tuple[int, int] | None:
         cookies = _COOKIES.match(text, start)
         return cookies.span() if cookies else None
     given = _SCHEME.match(text, start)
-    return given.span(1) if given and looks_random(given[1]) else None
+    if given is None or (given[1].lower() not in SCHEMES and not name.lower().endswith("authorization")):
+        return None
+    return given.span(2) if looks_random(given[2]) or given[1].lower() in SCHEMES else None
 
 
 def _end_of(text: str, start: int, quote: str) -> int:
@@ -251,11 +265,13 @@ def _is_bare(name: str, value: str, *, is_json: bool, sign: str) -> bool:
         return False
     if sign == ":" and not certain_name(name):  # a word before a colon in prose
         return looks_random(value) and ("-" in name or name.lower() in _HEADERS) and not _is_word(value)
-    return _is_value(name, value) and holds_secret(name, value, {})
+    if not holds_secret(name, value, {}):
+        return False
+    return _is_value(name, value) or (sign == "=" and looks_random(value) and not _is_word(value))
 
 
 def _is_value(name: str, value: str) -> bool:
-    """True if a text after the name of a secret is its value, and not a word or a number."""
+    """True if a text after the name of a secret is its value, and not a word, a name of code or a number."""
     if (
         value.isdecimal()
         or (value.isalpha() and value.islower())
@@ -263,9 +279,6 @@ def _is_value(name: str, value: str) -> bool:
         or PLACEHOLDER.search(value)
     ):
         return False
-    has_digit = len(value) >= 6 and any(map(str.isdecimal, value))
-    return (
-        looks_random(value)
-        or has_digit
-        or (len(value) >= 6 and certain_name(name) and bool(_STRANGE.fullmatch(value)))
-    )
+    has_digit = len(value) >= MIN_LENGTH and any(map(str.isdecimal, value))
+    is_strange = len(value) >= MIN_LENGTH and _STRANGE.fullmatch(value) is not None
+    return has_digit or (is_strange and certain_name(name))

@@ -131,6 +131,8 @@ _HARMLESS_KEYS: Final = word_set("cache surrogate idempotency partition sort pri
 _DOOR_TOKENS: Final = word_set(
     "access refresh id api auth bearer session security secret csrf xsrf login bot personal client device jwt"
 )
+SCHEMES: Final = word_set("basic bearer token apikey api-key")
+"""Schemes of HTTP authentication that are followed by a secret."""
 # The last words of names that describe a secret or refer to one.
 ABOUT: Final = word_set(
     "mode type method url uri host port endpoint file path dir directory sock socket name names limit count ttl "
