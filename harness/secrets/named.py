@@ -44,9 +44,9 @@ _AFTER: Final = re.compile(
     r"(\\*[\"'])?\s{0,9}+(?:\\{1,9}[nrt]){0,9}+([=:,]|%(?:25){0,9}+3[aAdD])\s{0,9}+(?:\\{1,9}[nrt]\s{0,9}+){0,9}+"
     rf"(?:[bru]{{0,2}}(\\*)([\"'])|[|>][+-]?{_BLANK}{{1,40}}+)?"
 )
-"""What is between a name and its value: a quote that closes the name, a sign, a quote that opens the value."""
+"""The text between a name and its value: a quote that closes the name, a sign, a quote that opens the value."""
 _ESCAPED: Final = re.compile(r"(?<=\\)[nrt]|(?<=%)(?:25){0,9}+[0-9A-Fa-f]{2}")
-"""What belongs to an escape before the name, and not to the name: `\npassword=`, `%26password%3D`."""
+"""The part of an escape before a name that does not belong to the name: `\npassword=`, `%26password%3D`."""
 _LONGEST_NAME: Final = 80
 # Any name before a value: found faster, and most texts have few different ones.
 _NAMES: Final = re.compile(rf"(?<![\w.-])([\w.-]{{2,80}}+)(?:\\*[\"'])?{_BLANK}{{0,9}}+[=:,%]")
@@ -177,6 +177,8 @@ def _assigned(text: str, raw: bytes) -> Iterator[Found]:
             continue
         if name == "secret" and (mark := PLACEHOLDER.match(text, start - 1)):
             at = mark.end()
+        elif after[4] and not after[1] and text[start - 1 : start] == after[4]:
+            continue  # the quote ends a text, a prompt: "Password: "
         elif value := _value_after(name, after, text):
             at, is_secret = value[1:]
             if is_secret:

@@ -228,6 +228,10 @@ scenarios:
   - {name: say, manifest: say.yaml, cassette: say, handlers: {say: attack_tools.say}, input: {}, expect: {path: [say]}}
   - {name: open, manifest: open.yaml, cassette: open, input: Open it., expect: {call_counts: {mcp: 1}}}
 """
+SERVED = """\
+harness: 1
+scenarios: [{name: served, manifest: guide.yaml, env: {VAULT: v}, input: hi, llm: [{reply: fine}]}]
+"""
 LOCALS = """\
 import json
 
@@ -261,6 +265,7 @@ def files(folder: Path) -> dict[str, str]:
         "open.py": VAULT.replace('"opened with " + os.environ["VAULT_TOKEN"]', 'open("forms.json").read()'),
         "forms.json": json.dumps([one.text for one in forms.PLANTED]),
         "broken.scenario.yaml": broken(),
+        "served.scenario.yaml": SERVED,
         "test_locals.py": LOCALS.format(
             "\n    ".join(f"a{at} = FORMS[{at}]" for at in range(len(forms.PLANTED)))
         ),

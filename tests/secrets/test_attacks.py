@@ -4,14 +4,17 @@ from __future__ import annotations
 
 import gzip
 import json
+import signal
 from base64 import b64encode
 from dataclasses import dataclass
 from pathlib import Path
+from urllib.parse import quote
 
+import httpx
 import pytest
 
 from tests.recording.safety import Done, Project, said
-from tests.secrets import attack
+from tests.secrets import attack, forms
 from tests.world.loopback import CannedReply, ReceivedRequest, answering
 
 LOUD = ("-p", "no:cacheprovider", "--log-level=DEBUG", "-o", "log_cli=true", "--log-file=log.txt",
@@ -42,6 +45,21 @@ def calls(tool: str) -> CannedReply:
     message = reply.json["choices"][0]["message"] | {"tool_calls": [call]}
     reply.json["choices"][0] |= {"message": message, "finish_reason": "tool_calls"}
     return reply
+
+
+def served(project: Project) -> Done:
+    """Ask a server for all that is planted, in the addresses and bodies of requests."""
+    process = project.start("harness", "serve", "served.scenario.yaml")
+    assert process.stdout is not None
+    url = process.stdout.readline().strip().removeprefix("OPENAI_BASE_URL=")
+    with httpx.Client(trust_env=False) as client:
+        for one in forms.PLANTED:
+            body = {"model": "m", "messages": [{"role": "user", "content": one.text}]}
+            client.post(f"{url}/chat/completions", json=body, headers={"x-note": one.form})
+            client.get(f"{url}/none/{quote(one.secret)}", params={"token": one.secret})
+    process.send_signal(signal.SIGINT)
+    out, err = process.communicate(timeout=60)
+    return Done(process.returncode, out, err)
 
 
 @dataclass
@@ -78,6 +96,7 @@ def result(tmp_path_factory: pytest.TempPathFactory) -> AttackResult:
     with answering(echo) as url:
         env = {"API_URL": url, "OPENAI_BASE_URL": f"{url}/v1", "OPENAI_API_KEY": "sk-none-4711"}
         done = {name: project.run(*command, **env) for name, command in COMMANDS.items()}
+    done["serve"] = served(project)
     done |= {name: project.harness(*args) for name, args in READERS.items()}
     files = {path.relative_to(project.folder).as_posix(): path for path in project.folder.rglob("*.*")}
     written = {
@@ -92,7 +111,7 @@ def test_all_commands_run_and_expose_the_secrets(result: AttackResult) -> None:
     done = result.done
     assert {name: each.code for name, each in done.items()} == {
         "run": 1, "record": 0, "replay": 0, "pytest": 1, "pytest -s": 1,
-        "validate": 2, "collect": 2, "export": 0, "trace": 0, "failure": 0,
+        "validate": 2, "collect": 2, "export": 0, "trace": 0, "failure": 0, "serve": 0,
     }, done["replay"].all  # fmt: skip
     said = {"warned of", "debug", "mapping", "stdout", "starting with", "Exception in thread"}
     assert {text for text in said if text not in done["pytest"].all} == set()
