@@ -56,7 +56,8 @@ def served(project: Project) -> Done:
         for one in forms.PLANTED:
             body = {"model": "m", "messages": [{"role": "user", "content": one.text}]}
             client.post(f"{url}/chat/completions", json=body, headers={"x-note": one.form})
-            client.get(f"{url}/none/{quote(one.secret)}", params={"token": one.secret})
+            known = quote(one.secret) if one.variable else "none"
+            client.get(f"{url}/{known}", params={"token": one.secret})
     process.send_signal(signal.SIGINT)
     out, err = process.communicate(timeout=60)
     return Done(process.returncode, out, err)
