@@ -49,7 +49,7 @@ _ESCAPED: Final = re.compile(r"(?<=\\)[nrt]|(?<=%)(?:25){0,9}+[0-9A-Fa-f]{2}")
 """The part of an escape before a name that does not belong to the name: `\npassword=`, `%26password%3D`."""
 _LONGEST_NAME: Final = 80
 # Any name before a value: found faster, and most texts have few different ones.
-_NAMES: Final = re.compile(rf"(?<![\w.-])([\w.-]{{2,80}}+)(?:\\*[\"'])?{_BLANK}{{0,9}}+[=:,%]")
+_NAMES: Final = re.compile(r"(?<![\w.-])([\w.-]{2,80}+)(?:\\*[\"'])?\s*+(?:\\+[nrt])*+[=:,%]")
 _BARE: Final = re.compile(rf"(?:{_BARE_CHAR}){{1,512}}+(?!\()")
 _SCHEME: Final = re.compile(r"([A-Za-z][\w-]{0,40}+)\s+([^\s\"',;\\]{6,4096}+)")
 _COOKIES: Final = re.compile(r"[^\s\"'=;\\]{1,80}=[^\r\n\"'\\]{1,4096}")
