@@ -96,7 +96,7 @@ _ASSIGNED: Final = rf"""([\w.-]*(?:{_SIGNS})[\d_.-]*)\\*(?:["']?{_SPACE}*[=:,]|%
 _OTHERS: Final = "|".join(
     [
         rf"(?:<|&lt;|:)(?:[\w.-]*[^a-z])?(?:{_SIGNS})(?:>|&gt;|\s[^<>]*>[^<>]*</)",
-        rf"-(?:{_SIGNS}){_SPACE}",
+        rf"-[\w-]*(?:{_SIGNS}){_SPACE}",
         rf"(?:machine|login|user|account){_SPACE}+\S+{_SPACE}+passw(?:or)?d{_SPACE}",
         r"""(?:-u|-user)[\s=,"'\\]+[^\s:"'\\]+:""",
         *(shape.sign for shape in SHAPES),

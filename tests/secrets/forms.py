@@ -23,6 +23,7 @@ NAMED = {
     "token": "the server says token: {} and waits",
     "assignment": "api_key = {}",
     "option": "running app --token {} --verbose",
+    "option with _": "running app --access_token {}",
     "option with =": "running app --api-key={} --verbose",
     "option in a list": "['app', '--password', '{}', 'x']",
     "option in JSON": '["app", "--client-secret", "{}", "x"]',

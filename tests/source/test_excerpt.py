@@ -111,7 +111,7 @@ LONG = "x" * 150
     [
         ("password: hunter22xy", 1, 1, 8, "    password: <secret:password>\n    ^~~~~~~~"),
         ("password: hunter22xy", 1, 11, 10, "    password: <secret:password>\n              ^~~~~~~~~~~~~~~~~"),
-        (f'{{token: "{LONG} hunter22xy", other: 1}}', 1, 174, 5, '    {token: "<secret:token>", other: 1}\n' + " " * 30 + "^~~~~"),
+        (f'{{token: "{LONG} hunter22xy", n: 1}}', 1, 174, 1, f'    {{token: "<secret:token>", n: 1}}\n{" " * 30}^'),
         ("secret: |\n  hunter22xy and\nother: 1", 2, 3, 4, "      <secret:secret> and\n      ^~~~~~~~~~~~~~~"),
         ("a: -----BEGIN PRIVATE KEY-----\n  MIIEvQIBADAN\n  -----END PRIVATE KEY-----\n", 2, 3, 1, ""),
     ],
