@@ -56,7 +56,7 @@ def lower_escapes(quoted: str) -> str:
 def found_in(data: bytes | str, secret: str) -> list[str]:
     """Return the names of the encodings in which data contains the secret: `["raw", "base64"]`; `[]` if none."""
     data = data.encode("utf-8", "surrogatepass") if isinstance(data, str) else data
-    data += b"".join(_unpacked(data))
+    data += b"".join(unpacked(data))
     return [name for name, forms in encodings(secret).items() if any(form in data for form in forms)]
 
 
@@ -66,7 +66,7 @@ def files_with(folder: Path, secret: str) -> dict[str, list[str]]:
     return {name: found for name, data in sorted(files.items()) if (found := found_in(data, secret))}
 
 
-def _unpacked(data: bytes) -> Iterator[bytes]:
+def unpacked(data: bytes) -> Iterator[bytes]:
     """Yield the decoded contents of a gzip file, of traces in report.html, and of base64 bodies in cassettes."""
     if data.startswith(GZIP):
         yield zlib.decompress(data, 31)

@@ -224,8 +224,12 @@ def shown(problem: Problem) -> str:
 
     A note is one line.
     """
+    from harness.secrets import hidden
+
     titled = replace(problem, message=f"{problem.severity}: {problem.message} [{problem.code}]")
-    return printable(titled.one_line if problem.severity == "note" else render(titled), keep_newlines=True)
+    return printable(
+        titled.one_line if problem.severity == "note" else render(titled, hidden), keep_newlines=True
+    )
 
 
 def as_json(problem: Problem, file: str) -> dict[str, Any]:

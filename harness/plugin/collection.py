@@ -131,7 +131,11 @@ class ScenarioCollector(pytest.File):
         except pytest.UsageError as error:
             raise self.CollectError(str(error)) from None
         except SourceError as error:
-            problems = [printable(render(problem), keep_newlines=True) for problem in error.problems]
+            from harness.scenario.redaction import secrets_of_process
+
+            secrets = secrets_of_process(settings_of(self.config, self.path))
+            shown = (secrets.text(render(problem, secrets.pieces)) for problem in error.problems)
+            problems = [printable(text, keep_newlines=True) for text in shown]
             counts_of(self.config).faulty.append(self.path.name)
             counts_of(self.config).unread += _unread(self.path, error)
             raise self.CollectError("\n\n".join(problems)) from None

@@ -62,6 +62,7 @@ class Gate:
         from harness.gate.judge import judge
         from harness.gate.policy import read_policy
         from harness.gate.text import lines
+        from harness.secrets import hidden
 
         try:
             folder = self._reporter.finish()
@@ -70,7 +71,7 @@ class Gate:
             settings = self._reporter.settings
             verdict = judge(folder, read_policy(None, settings.project), history=settings.history)
         except FormatError as error:
-            refused = [printable(render(problem), keep_newlines=True) for problem in error.problems]
+            refused = [printable(render(problem, hidden), keep_newlines=True) for problem in error.problems]
             self._lines = [*refused, "gate failed: it could not be judged"]
             if session.exitstatus in _PASSED:
                 session.exitstatus = pytest.ExitCode.USAGE_ERROR

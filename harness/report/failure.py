@@ -172,9 +172,10 @@ def _consequences(checks: Sequence[CheckResult]) -> str:
 
 
 def _source(span: Span) -> str:
+    from harness.secrets import hidden
     from harness.source.display import excerpt
 
-    shown = excerpt(span)
+    shown = excerpt(span, hidden)
     return f"{span}\n{shown}" if shown else str(span)
 
 

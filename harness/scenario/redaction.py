@@ -59,9 +59,6 @@ def redacted(outcome: Outcome, secrets: Secrets) -> Outcome:
     ]  # fmt: skip
     free = [values, texts]
     scrubbed = secrets.data(free)
-    # Long texts for people were already cut, which may have cut a secret in two.
-    if (whole := secrets.without_cut_values(scrubbed[1])) is not scrubbed[1]:
-        scrubbed = [scrubbed[0], whole]
     if scrubbed is not free:
         values, texts = scrubbed
         observed.state, observed.output, observed.interrupts, calls = values

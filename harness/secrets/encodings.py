@@ -1,17 +1,20 @@
 """The encodings in which a value may occur in text, and the placeholders that replace values.
 
-A value may be plain, escaped for JSON or a URL, in base64, or in hex.
+A value may be plain, in upper or lower case, escaped for JSON, HTML or a URL, in base64 (also twice, or of compressed
+data), in hex, or cut by an ellipsis.
 """
 
 from __future__ import annotations
 
 import re
-from base64 import b64encode
+import zlib
+from base64 import b64decode, b64encode
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from functools import cached_property, lru_cache
+from html.entities import codepoint2name
 from typing import Any, Final
-from urllib.parse import quote
+from urllib.parse import quote, unquote
 
 Edit = tuple[int, int, str]
 """A replacement: start, end, and the new text for text[start:end]."""
@@ -23,8 +26,13 @@ _ESCAPE: Final = r"\\{1,63}"
 _BASE64: Final = r"[A-Za-z0-9+/_-]"
 _PADDING: Final = r"(?:=|%(?:25)*3[dD]|\\+u003[dD]){0,2}"
 # A word in which plain characters may be escaped, which only encoders that escape everything do.
-_ESCAPED_WORD: Final = re.compile(r"(?<![\w.~\\%-])(?:[\w.~-]|%[0-9A-Fa-f]{2}|\\{1,63}u[0-9A-Fa-f]{4}){6,}+")
-_ESCAPED_PLAIN: Final = re.compile(r"(?:%(?:25)*|\\{1,63}u00)(2[dDeE]|3\d|[46][1-9A-Fa-f]|[57][\dAa]|5[fF])")
+_ESCAPED_WORD: Final = re.compile(
+    r"(?<![\w.~\\%-])(?:[\w.~-]|%[0-9A-Fa-f]{2}|\\{1,63}u[0-9A-Fa-f]{4}|&#\d{2,3};){6,}+"
+)
+_ESCAPED_PLAIN: Final = re.compile(
+    r"(?:%(?:25)*|\\{1,63}u00)(2[dDeE]|3\d|[46][1-9A-Fa-f]|[57][\dAa]|5[fF])"
+    r"|&#0?(4[568]|49|5[0-7]|6[5-9]|[78]\d|9[05789]|1[01]\d|12[012]);"
+)
 
 
 @dataclass(frozen=True)
@@ -51,25 +59,79 @@ def utf8(text: str) -> bytes:
 
 
 @lru_cache(maxsize=1024)
-def encodings(value: str) -> tuple[Encoding, ...]:
-    """Return all encodings of a value, except those that escape plain characters (`unescaped`)."""
-    raw = utf8(value)
-    found = [Encoding(_probe(value), _escaped(value))]
-    for before in range(3):
-        found += _base64(raw, before)
-    if len(raw) >= 4:
-        for digits in (raw.hex(), raw.hex(":")):
-            found += [Encoding(probe, f"(?i:{digits})") for probe in sorted({digits, digits.upper()})]
+def encodings(value: str, *, generated: bool = False) -> tuple[Encoding, ...]:
+    """Return all encodings of a value, except those that must be undone to find it (`unescaped`, `unpacked`).
+
+    The case of letters, and a part beside a cut, only identify a value that looks `generated`.
+    """
+    lines = value.replace("\\n", "\n")  # as a program reads a key from a variable
+    found = [Encoding(_probe(text), _escaped(text)) for text in dict.fromkeys((value, lines))]
+    for raw in dict.fromkeys((utf8(value), utf8(lines))):
+        for once in _base64(raw):
+            found += [once.encoding, *(twice.encoding for twice in _base64(once.core.encode()))]
+        if len(raw) >= 4:
+            for digits in (raw.hex(), raw.hex(":")):
+                found += [Encoding(probe, f"(?i:{digits})") for probe in sorted({digits, digits.upper()})]
+    if generated:
+        other_cases = dict.fromkeys((value.upper(), value.lower())).keys() - {value}
+        found += [Encoding(_probe(text), _escaped(text)) for text in sorted(other_cases)]
+        found += _cut(value)
     return tuple(found)
+
+
+_CUT: Final = r"(?:…|\.\.\.|\\u2026)"
+_LEFT: Final = 6
+"""A part of a value that a cut has left is replaced if it has this length."""
+
+
+def _cut(value: str) -> Iterator[Encoding]:
+    """Yield the encodings of a value that ends or begins with an ellipsis."""
+    for size in range(_LEFT, min(len(value), 2 * _LEFT)):
+        if len(probe := _probe(head := value[:size])) >= 4:
+            yield Encoding(probe, rf"{_escaped(head)}[^\s…]{{0,{2 * len(value)}}}?(?={_CUT})")
+            break
+    for size in range(_LEFT, min(len(value), 2 * _LEFT)):
+        if len(probe := _probe(tail := value[-size:])) >= 4:
+            before = r"(?:(?<=…)|(?<=\.\.\.)|(?<=\\u2026))"
+            yield Encoding(probe, rf"{before}[^\s…]{{0,{2 * len(value)}}}?{_escaped(tail)}")
+            break
+
+
+def unpacked(text: str) -> Iterator[Edit]:
+    """Yield each part of a text that is compressed data in base64, with the text in it."""
+    # The longer sign is only sought if its rarest letter is there, which is much faster.
+    if ("H" in text and "H4sI" in text) or ("J" in text and "eJ" in text):
+        for packed in _PACKED.finditer(text):
+            if plain := _unpacked(packed[0]):
+                yield *packed.span(), plain
+
+
+_PACKED: Final = re.compile(r"(?<![A-Za-z0-9+/_-])(?:H4sI|eJ)(?:[A-Za-z0-9+/_-]|\\/|%2[BbFf]){16,}+={0,2}")
+"""Data that was compressed by gzip or zlib, in base64."""
+_LARGEST: Final = 16 << 20
+
+
+def _unpacked(text: str) -> str:
+    """Return the text in compressed data in base64; "" if it is something else."""
+    text = text.replace("\\/", "/").replace("-", "+").replace("_", "/")
+    try:
+        data = b64decode(unquote(text).rstrip("=") + "==")
+        return zlib.decompressobj(47).decompress(data, _LARGEST).decode("utf-8", "surrogateescape")
+    except (ValueError, zlib.error):
+        return ""
 
 
 def unescaped(text: str) -> Iterator[Edit]:
     """Yield each word of a text in which plain characters such as letters are escaped, with its unescaped form."""
-    if "%" in text or "\\u" in text:
+    if "%" in text or ("\\" in text and "\\u" in text) or ("&" in text and "&#" in text):
         for word in _ESCAPED_WORD.finditer(text):
-            plain = _ESCAPED_PLAIN.sub(lambda escape: chr(int(escape[1], 16)), word[0])
+            plain = _ESCAPED_PLAIN.sub(_char_of, word[0])
             if plain != word[0]:
                 yield word.start(), word.end(), plain
+
+
+def _char_of(escape: re.Match[str]) -> str:
+    return chr(int(escape[1], 16) if escape[1] else int(escape[2]))
 
 
 def _probe(text: str) -> str:
@@ -96,6 +158,9 @@ def _char(char: str) -> str:
         unicode,
         _percent(char),
     ]
+    if ord(char) < 128:
+        names = f"|{codepoint2name[ord(char)]}" if ord(char) in codepoint2name else ""
+        options.append(rf"&(?:amp;)?(?:\#0*{ord(char)}|\#[xX]0*(?i:{ord(char):x}){names});")
     if char in _SHORT_ESCAPES:
         options.append(rf"{_ESCAPE}{_SHORT_ESCAPES[char]}")
     if char == " ":
@@ -107,22 +172,32 @@ def _percent(text: str) -> str:
     return "".join(rf"%(?:25)*(?i:{byte:02x})" for byte in utf8(text))
 
 
-def _base64(raw: bytes, before: int) -> Iterator[Encoding]:
-    """Yield the encoding in base64 for a value that starts `before` bytes into a group of three.
+@dataclass(frozen=True)
+class _Base64:
+    """A value in base64: the characters that depend on it alone, and the pattern for them and those around."""
+
+    core: str
+    encoding: Encoding
+
+
+def _base64(raw: bytes) -> Iterator[_Base64]:
+    """Yield the encodings in base64 for a value that starts 0, 1 or 2 bytes into a group of three.
 
     A character that encodes only a part of the value is replaced as well, so that the length of the value does not
     show in the text.
     """
-    encoded = b64encode(bytes(before) + raw).decode().rstrip("=")
-    shared = (before + len(raw)) % 3 != 0
-    core = encoded[(0, 2, 3)[before] : len(encoded) - shared]
-    if len(core) < 6:
-        return
-    source = re.escape(core).replace(r"\+", r"(?:[+-]|%(?:25)*2[bB])")
-    source = source.replace("/", r"(?:\\*[/_]|%(?:25)*2[fF])")
-    head = rf"(?:(?<![\\%])(?<!%[0-9A-Fa-f]){_BASE64})?" if before else ""
-    tail = rf"{_BASE64}?{_PADDING}" if shared else ""
-    yield Encoding(max(re.findall(r"[A-Za-z0-9]+", core), key=len, default=""), head + source + tail)
+    for before in range(3):
+        encoded = b64encode(bytes(before) + raw).decode().rstrip("=")
+        shared = (before + len(raw)) % 3 != 0
+        core = encoded[(0, 2, 3)[before] : len(encoded) - shared]
+        if len(core) < 6:
+            continue
+        source = re.escape(core).replace(r"\+", r"(?:[+-]|%(?:25)*2[bB])")
+        source = source.replace("/", r"(?:\\*[/_]|%(?:25)*2[fF])")
+        head = rf"(?:(?<![\\%])(?<!%[0-9A-Fa-f]){_BASE64})?" if before else ""
+        tail = rf"{_BASE64}?{_PADDING}" if shared else ""
+        probe = max(re.findall(r"[A-Za-z0-9]+", core), key=len, default="")
+        yield _Base64(core, Encoding(probe, head + source + tail))
 
 
 def apply_edits(pieces: list[str], edits: Iterable[Edit]) -> list[str]:

@@ -16,8 +16,9 @@ from typing import Any, Final
 from urllib.parse import unquote
 
 from harness.secrets.json_fields import Location, parse_json, rewrite
-from harness.secrets.known_values import URL, WHOLE_URL, KnownValues, credentials
-from harness.secrets.policy import Kind, is_common, kind_of_variable, looks_random, secret_field
+from harness.secrets.known_values import URL, WHOLE_URL, KnownValues, credentials, lines_of
+from harness.secrets.named import shaped_in
+from harness.secrets.policy import Kind, is_common, kind_of_variable, looks_random, secret_field, words
 
 _LOGIN: Final = re.compile(r"[\w+.-]+://[^/?#@:]*:(?!\d+/)(.*)@[^@]*", re.DOTALL)
 _VERSION: Final = re.compile(r"(?<![^/])v\d+(?![^/])")
@@ -93,8 +94,9 @@ def _parts(value: str, *, secret: bool) -> Iterator[str]:
         yield from (unquote(setting) for name, setting in _SETTING.findall(value) if secret_field(name))
     if secret:
         yield from credentials("", value)
-        yield from (line for line in value.splitlines()[1:] if len(line) >= 16 and "--" not in line)
-    yield from _members(value)
+        yield from lines_of(value)
+    for part in (*_members(value), *(found for _, found, _ in shaped_in(value))):
+        yield from (part, *lines_of(part))
     listed = [part.strip() for part in re.split(r"[,;]", value)]
     if len(listed) > 1 and all(looks_random(part) for part in listed):
         yield from listed
@@ -104,16 +106,21 @@ def _parts(value: str, *, secret: bool) -> Iterator[str]:
 
 
 def _members(value: str) -> list[str]:
-    """Return the strings under secret names in a value that is JSON."""
+    """Return the strings under secret names in a value that is JSON, such as the file of a service account."""
     found: list[str] = []
 
     def note(item: Any, location: Location) -> Any:
-        if isinstance(item, str) and location.secret_string(item):
+        if isinstance(item, str) and (location.secret_string(item) or _identifies_key(location.key, item)):
             found.append(item)
         return item
 
     rewrite(parse_json(value), str, note)
     return found
+
+
+def _identifies_key(name: str | int, value: str) -> bool:
+    """True for the id of a key in a credential: elsewhere, other things have such ids."""
+    return words(str(name))[-2:] == ("key", "id") and looks_random(value)
 
 
 def _path_of(url: str) -> str:

@@ -1,6 +1,6 @@
-"""Finds secrets by names: in JSON by the key, or a name beside or around them; in other text by the name before.
+"""Finds secrets in JSON by names: the key, or a name beside or around them.
 
-Also what JSON needs for this: parsing and formatting, the strings of a stream, and texts that were cut.
+Also what JSON needs for this: parsing and formatting, and the strings of a stream.
 """
 
 from __future__ import annotations
@@ -11,18 +11,12 @@ from collections.abc import Callable, Iterator, Mapping
 from functools import lru_cache
 from typing import Any, Final, NamedTuple
 
-from harness.secrets.encodings import PLACEHOLDER, Edit, placeholder
+from harness.secrets.encodings import PLACEHOLDER
 from harness.secrets.policy import (
     ABOUT,
-    MIN_LENGTH,
     holds_secret,
     holds_secrets,
-    is_common,
-    is_reference,
-    looks_random,
-    may_name_secrets,
     numbers_below,
-    secret_field,
     secret_header,
     secret_key,
     secret_number,
@@ -123,7 +117,7 @@ def rewrite(
             is_pair = isinstance(location.key, int) and len(elements) == 2 and not cover
             header = elements[0] if is_pair and _names_secret(elements[0]) else ""
             for number in reversed(range(len(elements))):
-                name = header if number else ""
+                name = (header or _option(elements[number - 1], elements[number])) if number else ""
                 todo.append((elements, number, Location(number, name, cover, _NOTHING, location.key)))
     return root[0]
 
@@ -148,6 +142,13 @@ def _names_secret(name: object) -> bool:
     return (
         isinstance(name, str) and bool(_HEADER.fullmatch(name)) and (secret_header(name) or secret_key(name))
     )
+
+
+def _option(before: object, value: object) -> str:
+    """Return the name of a secret if `before` is an option of a command (`--api-key`) and `value` is its value."""
+    if not isinstance(before, str) or not before.startswith("-") or not isinstance(value, str):
+        return ""
+    return before.lstrip("-") if value[:1] != "-" and _names_secret(before) else ""
 
 
 def _is_schema(members: Mapping[Any, Any], around: str | int) -> bool:
@@ -215,120 +216,3 @@ def strings(value: JSON, path: tuple[Any, ...] = ()) -> Iterator[tuple[tuple[Any
             yield (*path, step), value, key
         elif isinstance(item, (dict, list)):
             yield from strings(item, (*path, step))
-
-
-# Patterns are only tried at the start of a word or after a name, so that the search is fast for any text.
-_NAME: Final = re.compile(
-    r"(?<![\w.-])([\w.-]{2,80}+)(\\*[\"'])?\s{0,9}+([=:])\s{0,9}+(?:[bru]{0,2}(\\*)([\"']))?"
-)
-_BARE: Final = re.compile(r"[^\s&;,\"'<>()\[\]{}\\]{1,512}+(?!\()")
-_SCHEME: Final = re.compile(r"(?:Bearer|Basic|Token)\s+([A-Za-z0-9._~+/=-]{6,4096}+)", re.IGNORECASE)
-_LOGIN: Final = re.compile(r"(?<=://)[^\s/?#@\"'<>:]*+:[^\s/?#@\"'<>]{1,400}+(?=@)")
-_LONGEST: Final = 4096
-_HEADERS: Final = ("authorization", "cookie")
-
-
-def secrets_in(text: str) -> Iterator[tuple[str, str, Edit]]:
-    """Yield the name and value of each secret after its name in a text, with the edit that replaces it."""
-    for found in _found(text):
-        name, start, end = found
-        if not PLACEHOLDER.fullmatch(text, start, end):
-            yield name, text[start:end], (start, end, placeholder(name))
-
-
-def _found(text: str) -> Iterator[tuple[str, int, int]]:
-    if "://" in text:
-        yield from (("userinfo", *login.span()) for login in _LOGIN.finditer(text))
-    if not may_name_secrets(text):
-        return
-    at = 0
-    for head in _NAME.finditer(text):
-        if head.start() < at:  # inside a value
-            continue
-        name, closes, sign, escape, quote = head.groups()
-        is_header = sign == ":" and not closes and not quote
-        if is_header and secret_header(name) and (given := _SCHEME.match(text, head.end())):
-            at = given.end()
-            yield name, *given.span(1)
-        elif not secret_field(name):
-            continue
-        elif quote:
-            at = end = _end_of(text, head.end(), escape + quote)
-            value = text[head.end() : end]
-            if value and (closes or not _is_word(value)) and holds_secret(name, value, {}):
-                yield name, head.end(), end
-        elif bare := _BARE.match(text, head.end()):
-            at = bare.end()
-            if _is_bare(name, bare[0], is_json=bool(closes), sign=sign):
-                yield name, *bare.span()
-
-
-def _end_of(text: str, start: int, quote: str) -> int:
-    """Return the end of a quoted value: the next quote with the same escapes, else the end of the line or text."""
-    at = start
-    while (at := text.find(quote, at, start + _LONGEST)) >= 0:
-        if text[at - 1] != "\\" or at == start:
-            return at
-        at += 1
-    end = text.find("\n", start, start + _LONGEST)
-    return end if end >= 0 else min(len(text), start + _LONGEST)
-
-
-def _is_word(value: str) -> bool:
-    return is_common(value) or is_reference(value)
-
-
-def _is_bare(name: str, value: str, *, is_json: bool, sign: str) -> bool:
-    """True if a value without quotes is a secret, and not a number, a call or a word of a sentence."""
-    if value.isdecimal():
-        return is_json and secret_number(name, value)
-    if is_json or _is_word(value):
-        return False
-    if sign == ":":
-        return looks_random(value) and ("-" in name or name.lower() in _HEADERS)
-    return looks_random(value) or (len(value) >= 6 and any(map(str.isdecimal, value)))
-
-
-_CUT: Final = "…"
-
-
-def without_cut_values(value: Any, names: Mapping[str, str]) -> Any:
-    """Return JSON data without parts of secrets beside cuts; the same object if nothing changes.
-
-    `names` maps each secret to its name.
-    """
-    if isinstance(value, str):
-        return _scrubbed(value, names) if _CUT in value else value
-    if isinstance(value, dict):
-        kept = {key: without_cut_values(item, names) for key, item in value.items()}
-        return kept if any(kept[key] is not item for key, item in value.items()) else value
-    if isinstance(value, list):
-        items = [without_cut_values(item, names) for item in value]
-        return items if any(new is not old for new, old in zip(items, value, strict=True)) else value
-    return value
-
-
-def _scrubbed(text: str, names: Mapping[str, str]) -> str:
-    pieces = text.split(_CUT)
-    for at, piece in enumerate(pieces):
-        kept = piece
-        if at < len(pieces) - 1:
-            size, name = max((_overlap(kept, secret), name) for secret, name in names.items())
-            kept = kept[: len(kept) - size] + placeholder(name) if size else kept
-        if at > 0:
-            size, name = max((_overlap(secret, kept), name) for secret, name in names.items())
-            kept = placeholder(name) + kept[size:] if size else kept
-        pieces[at] = kept
-    scrubbed = _CUT.join(pieces)
-    return text if scrubbed == text else scrubbed
-
-
-def _overlap(text: str, other: str) -> int:
-    """Return the length of the longest suffix of `text` that is a prefix of `other`; 0 if it is too short."""
-    start = other[:MIN_LENGTH]
-    at = text.find(start, max(len(text) - len(other), 0)) if len(start) == MIN_LENGTH else -1
-    while at >= 0:
-        if other.startswith(text[at:]):
-            return len(text) - at
-        at = text.find(start, at + 1)
-    return 0

@@ -6,6 +6,7 @@ import re
 from base64 import b64decode
 from bisect import bisect_right
 from collections.abc import Callable, Collection, Iterator, Sequence
+from itertools import chain
 from typing import Any, Final
 from urllib.parse import quote_plus, unquote, unquote_plus
 
@@ -20,21 +21,24 @@ from harness.secrets.encodings import (
     quoted_placeholder,
     quoted_placeholders,
     unescaped,
+    unpacked,
     utf8,
 )
-from harness.secrets.policy import looks_random, secret_name, secret_parameter, words, worth_learning
+from harness.secrets.policy import SCHEMES, looks_random, secret_name, secret_parameter, words, worth_learning
 
 _FEW: Final = 16
 _MEMORY: Final = 256 << 20
 
 
 class Probes:
-    """A set of plain ASCII texts to search for. The last added are searched for one by one until they are many."""
+    """A set of plain ASCII texts to search for. The last added are searched for one by one until they are many.
+
+    The others are in automata of increasing sizes, so that a text that is added late does not make all of them anew.
+    """
 
     def __init__(self) -> None:
-        self._compiled: list[str] = []
         self._added: list[str] = []
-        self._set: Any = None
+        self._compiled: list[tuple[list[str], Any]] = []
 
     def add(self, probe: str) -> None:
         """Add a text to search for."""
@@ -42,11 +46,12 @@ class Probes:
 
     def found_in(self, text: str) -> Collection[str]:
         """Return the probes that occur in a text."""
-        if len(self._added) > _FEW + len(self._compiled) // 4:
+        if len(self._added) > _FEW:
             self._compile()
         found = [probe for probe in self._added if probe in text]
-        if self._set is not None:
-            found += [self._compiled[number] for number in self._set.Match(utf8(text)) or ()]
+        raw = utf8(text) if self._compiled else b""
+        for probes, automaton in self._compiled:
+            found += [probes[number] for number in automaton.Match(raw) or ()]
         return found
 
     def _compile(self) -> None:
@@ -56,16 +61,17 @@ class Probes:
         options.literal, options.max_mem = True, _MEMORY
         options.encoding = re2.Options.Encoding.LATIN1  # compare bytes
         automaton = re2.Set.SearchSet(options)
-        compiled = self._compiled + self._added
-        for probe in compiled:
+        probes, self._added = self._added, []
+        while self._compiled and len(self._compiled[-1][0]) <= 4 * len(probes):
+            probes = self._compiled.pop()[0] + probes
+        for probe in probes:
             automaton.Add(probe)
         automaton.Compile()
-        self._compiled, self._added, self._set = compiled, [], automaton
+        self._compiled.append((probes, automaton))
 
 
 _NUMBER: Final = re.compile(r"[-+.\deE]+")
 _SCHEME: Final = re.compile(r"\s*([A-Za-z][\w-]*)\s+(\S+)\s*")
-_SCHEMES: Final = frozenset({"basic", "bearer", "token", "apikey", "api-key"})
 
 Write = Callable[[str], str]
 
@@ -108,7 +114,7 @@ class KnownValues:
         if self.name_of(value) is not None:
             return
         self._names[value] = name
-        for encoding in encodings(value):
+        for encoding in encodings(value, generated=looks_random(value)):
             self._index(encoding, name)
         if _NUMBER.fullmatch(value):
             self._numbers.append(value)
@@ -128,14 +134,17 @@ class KnownValues:
         `read_as` is the name passed to `credentials`, if it differs from `name`.
         """
         for part in credentials(name if read_as is None else read_as, value):
-            if worth_learning(name, part) and not has_placeholder(part):
-                self.add(part, name)
+            if has_placeholder(part):
+                continue
+            for text in (part, *lines_of(part)):
+                if worth_learning(name, text):
+                    self.add(text, name)
 
     def within(self, text: str) -> KnownValues:
         """Return the values that may occur in a text, for searching it. The result is independent of this object."""
         known = KnownValues()
         candidates = {id(entry): entry for entry in self._candidates(text)}
-        for _, _, plain in unescaped(text):
+        for _, _, plain in chain(unescaped(text), unpacked(text)):
             candidates |= {id(entry): entry for entry in self._candidates(plain)}
         for layer in self._layers():
             known._numbers += layer._numbers
@@ -186,6 +195,8 @@ class KnownValues:
         for start, end, plain in unescaped(text):
             if inside := self._plain_edits(plain, write):
                 spans.append((start, end, apply_edits([plain], _merge(inside))[0]))
+        for start, end, plain in unpacked(text):
+            spans += [(start, end, mark) for _, _, mark in self._plain_edits(plain, write)[:1]]
         if not spans:
             return []
         kept = [mark.span() for mark in PLACEHOLDER.finditer(text) if self._is_own_name(mark.group(1))]
@@ -246,7 +257,7 @@ def credentials(name: str, value: str) -> list[str]:
         pairs = value.partition(";")[:1] if words(name)[:1] == ("set",) else value.split(";")
         return [pair.partition("=")[2].strip() for pair in pairs]
     scheme = _SCHEME.fullmatch(value)
-    if scheme is None or (words(name)[-1:] != ("authorization",) and scheme.group(1).lower() not in _SCHEMES):
+    if scheme is None or (words(name)[-1:] != ("authorization",) and scheme.group(1).lower() not in SCHEMES):
         return [value]
     if scheme.group(1).lower() != "basic":
         return [scheme.group(2)]
@@ -254,6 +265,12 @@ def credentials(name: str, value: str) -> list[str]:
         return [b64decode(scheme.group(2) + "==").decode().partition(":")[2]]
     except ValueError:
         return [scheme.group(2)]
+
+
+def lines_of(value: str) -> list[str]:
+    r"""Return the lines of a value that are secrets on their own, as in a key in PEM. `\n` may be written as such."""
+    lines = value.replace("\\n", "\n").splitlines()
+    return [line for line in lines if len(line) >= 16 and "--" not in line] if len(lines) > 1 else []
 
 
 URL: Final = re.compile(r"(?:([^:/?#]+):)?(?://([^/?#]*))?([^?#]*)(?:\?([^#]*))?(?:#(.*))?", re.DOTALL)

@@ -13,6 +13,7 @@ import codecs
 import io
 import logging
 import os
+import re
 import sys
 import traceback
 from collections.abc import Callable, Iterator
@@ -35,11 +36,49 @@ _DRAIN_S: Final = 1.0
 """Real seconds to wait for the output of child processes that outlive this process."""
 
 
+_CUT: Final = "…"
+_REMEMBERED: Final = 4096
+_KEY_BEGINS: Final = re.compile(r"-----BEGIN [A-Z ]*PRIVATE KEY(?![\s\S]*-----END)")
+
+
+class _Pieces:
+    """Scrubs the text of a stream piece by piece, where a secret may begin in one piece and end in a later one.
+
+    An incomplete line, and a key in PEM that has not ended, are scrubbed again together with what follows them; what
+    was shown of them is not shown again.
+    """
+
+    def __init__(self, scrub: Scrub) -> None:
+        self._scrub = scrub
+        self._begun = self._shown = ""
+
+    def __call__(self, text: str, *, is_whole: bool) -> str:
+        """Return the next piece, scrubbed. It is whole if it ends a line."""
+        text = self._begun + text
+        scrubbed = self._scrub(text) if is_whole else self._unfinished(text)
+        pairs = enumerate(zip(self._shown, scrubbed, strict=False))
+        same = next((at for at, (old, new) in pairs if old != new), min(len(self._shown), len(scrubbed)))
+        self._begun = self._shown = ""
+        if key := _KEY_BEGINS.search(text) if "PRIVATE KEY-" in text else None:
+            self._remember(text[key.start() :])
+        elif not is_whole:
+            self._remember(text)
+        return scrubbed[same:]
+
+    def _remember(self, text: str) -> None:
+        if len(text) <= _REMEMBERED:
+            self._begun, self._shown = text, self._unfinished(text)
+
+    def _unfinished(self, text: str) -> str:
+        """Scrub a text that goes on: the beginning of a secret at its end is replaced as if it were cut."""
+        return self._scrub(self._scrub(text) + _CUT).removesuffix(_CUT)
+
+
 class RedactedStream(io.TextIOBase):
     """A text stream that writes whole lines, passed through `scrub`. `flush` also writes an incomplete line."""
 
     def __init__(self, stream: TextIO, scrub: Scrub) -> None:
-        self._stream, self._scrub = stream, scrub
+        self._stream, self._scrub = stream, _Pieces(scrub)
         self._held = ""
         self._inert = CommandEscaper(in_actions())
         self._decode = codecs.getincrementaldecoder(stream.encoding or "utf-8")("replace").decode
@@ -79,14 +118,14 @@ class RedactedStream(io.TextIOBase):
         end = held.rfind("\n") + 1 if len(held) < _LONGEST_LINE else len(held)
         self._held = held[end:]
         if end:
-            self._stream.write(self._inert(self._scrub(held[:end])))
+            self._stream.write(self._inert(self._scrub(held[:end], is_whole=True)))
         return len(text)
 
     def flush(self) -> None:
         """Write all text that is held."""
         held, self._held = self._held, ""
         if held:
-            self._stream.write(self._inert(self._scrub(held)))
+            self._stream.write(self._inert(self._scrub(held, is_whole=False)))
         self._stream.flush()
 
 
@@ -167,10 +206,10 @@ def _redacted_descriptor(name: str, descriptor: int, scrub: Scrub) -> Iterator[N
 
 
 def _pump(reading: int, kept: int, scrub: Scrub) -> None:
-    escaper = CommandEscaper(in_actions())
+    escaper, pieces = CommandEscaper(in_actions()), _Pieces(scrub)
     with open(reading, "rb") as pipe, suppress(OSError):
         for line in iter(lambda: pipe.readline(_LONGEST_LINE), b""):
-            text = escaper(scrub(line.decode("utf-8", "surrogateescape")))
+            text = escaper(pieces(line.decode("utf-8", "surrogateescape"), is_whole=line.endswith(b"\n")))
             data = text.encode("utf-8", "surrogateescape")
             while data:
                 data = data[os.write(kept, data) :]

@@ -15,12 +15,10 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping
 from fnmatch import translate
-from functools import cache, lru_cache
+from functools import lru_cache
 from itertools import pairwise
 from pathlib import Path
-from typing import Any, Final, Literal
-
-from harness.secrets.encodings import utf8
+from typing import Final, Literal
 
 
 def word_set(text: str) -> frozenset[str]:
@@ -99,6 +97,12 @@ _PHRASES: Final = frozenset(
 )
 
 
+def certain_name(name: str) -> bool:
+    """True if a name means a secret also in prose: `password`, `api_key`, `token`; not `auth`, `pass` or `cookie`."""
+    parts = words(name)
+    return secret_field(name) and (parts == ("token",) or _is_certain(parts))
+
+
 def _is_certain(parts: tuple[str, ...]) -> bool:
     if parts[-1:] == ("key",):
         return len(parts) > 1 and parts[-2] in SECRET_KEYS
@@ -127,6 +131,8 @@ _HARMLESS_KEYS: Final = word_set("cache surrogate idempotency partition sort pri
 _DOOR_TOKENS: Final = word_set(
     "access refresh id api auth bearer session security secret csrf xsrf login bot personal client device jwt"
 )
+SCHEMES: Final = word_set("basic bearer token apikey api-key")
+"""Schemes of HTTP authentication that are followed by a secret."""
 # The last words of names that describe a secret or refer to one.
 ABOUT: Final = word_set(
     "mode type method url uri host port endpoint file path dir directory sock socket name names limit count ttl "
@@ -185,24 +191,10 @@ def secret_name(name: str) -> bool:
     return secret_parameter(name) or secret_header(name)
 
 
-_LAST_WORDS: Final = _SECRET | word_set(
+LAST_WORDS: Final = _SECRET | word_set(
     "key keys tokens auth hmac pin session.?id secret.?id key.?id connection.?string hash digest salt"
 )
-
-
-def may_name_secrets(text: str) -> bool:
-    """False if a text has no name of a secret followed by `=`, `:` or `,`; a fast test."""
-    return _sign_after_name().search(utf8(text)) is not None
-
-
-@cache
-def _sign_after_name() -> Any:
-    import re2  # type: ignore[import-untyped]
-
-    options = re2.Options()
-    options.case_sensitive, options.encoding = False, re2.Options.Encoding.LATIN1
-    source = rf"""(?:{"|".join(sorted(_LAST_WORDS))})[\d_.-]*\\*["']?[\s\x0b\x1c-\x1f\x80-\xff]*[=:,]"""
-    return re2.compile(source.encode("latin-1"), options)
+"""Regular expressions for the last words of all names of secrets."""
 
 
 # ---------------------------------------------------------------- strings and numbers of JSON

@@ -12,22 +12,20 @@ from typing import Any, Final, TypeVar
 import orjson
 
 from harness.secrets.bodies import Part, decode_body, encode_body, parts, rewrite_events
-from harness.secrets.encodings import apply_edits, placeholder, placeholders_in
+from harness.secrets.encodings import Edit, apply_edits, placeholder, placeholders_in
 from harness.secrets.environment import Variables
 from harness.secrets.json_fields import (
     Location,
     format_like,
     parse_json,
     rewrite,
-    secrets_in,
     strings,
-    without_cut_values,
 )
 from harness.secrets.known_values import WHOLE_URL, KnownValues, URLScrubber
+from harness.secrets.named import may_hold_secrets, secrets_in, shaped_in, signs_of_secrets
 from harness.secrets.policy import (
     is_secret_variable,
     looks_random,
-    may_name_secrets,
     secret_field,
     secret_header,
     secret_parameter,
@@ -40,8 +38,6 @@ _URL_HEADERS: Final = frozenset({"location", "content-location", "referer"})
 _JSON_LINES: Final = frozenset(
     {"application/x-ndjson", "application/ndjson", "application/jsonl", "application/json-lines"}
 )
-# Any name before a value, in JSON or in prose.
-_NAMES: Final = re.compile(r"(?<![\w.-])([\w.-]{2,80}+)(?:\\*[\"'])?\s*[=:,]")
 
 
 class Secrets:
@@ -131,6 +127,10 @@ class Secrets:
         """Return a text with all known values, in any encoding, and all values under secret names replaced."""
         return self._scrub_pieces([text], self._known)[0]
 
+    def pieces(self, pieces: list[str]) -> list[str]:
+        """Scrub a text that is split into pieces. A placeholder is in the piece in which the secret starts."""
+        return self._scrub_pieces(pieces, self._known)
+
     def string(self, text: str) -> str:
         """Scrub a text that may be JSON or a URL as a whole."""
         return self._string(text, self._known)
@@ -138,10 +138,6 @@ class Secrets:
     def data(self, value: JSON) -> JSON:
         """Scrub JSON data: strings, keys and secret fields, also inside of JSON and URLs in strings."""
         return self._until_stable(lambda: self._data(value))
-
-    def without_cut_values(self, value: JSON) -> JSON:
-        """Replace the parts of known secrets that cuts (`…`) have left in JSON data."""
-        return without_cut_values(value, self._known.by_value) if self._known else value
 
     def may_be_in(self, value: JSON) -> bool:
         """False if `data` would change nothing; a fast test that searches the text of the JSON."""
@@ -195,13 +191,26 @@ class Secrets:
     # ---------------------------------------------------------------- text
 
     def _scrub_pieces(self, pieces: list[str], known: KnownValues) -> list[str]:
-        """Scrub a text that is split into pieces."""
+        """Scrub a text that is split into pieces.
+
+        A known value has the name of its variable, whatever its shape: a replay may have another key, or none.
+        """
+        text = "".join(pieces)
+        has_signs = signs_of_secrets(text)
+        if has_signs:
+            pieces = self._learned(pieces, secrets_in)
+            text = "".join(pieces)
+        pieces = apply_edits(pieces, known.edits(text))
+        return self._learned(pieces, shaped_in) if has_signs else pieces
+
+    def _learned(
+        self, pieces: list[str], find: Callable[[str], Iterable[tuple[str, str, Edit]]]
+    ) -> list[str]:
         edits = []
-        for name, value, edit in secrets_in("".join(pieces)):
+        for name, value, edit in find("".join(pieces)):
             self.learn(name, value)
             edits.append(edit)
-        pieces = apply_edits(pieces, sorted(edits))
-        return apply_edits(pieces, known.edits("".join(pieces)))
+        return apply_edits(pieces, edits)
 
     def _string(self, text: str, known: KnownValues) -> str:
         if (data := parse_json(text)) is not None:
@@ -315,10 +324,8 @@ def _like(text: str, data: JSON) -> str:
 
 
 def _may_hold_secrets(text: str) -> bool:
-    """True if a text of JSON has the name of a secret, or a login."""
-    if "://" in text and "@" in text:
-        return True
-    return may_name_secrets(text) and any(map(secret_header, {*_NAMES.findall(text)}))
+    """True if a text of JSON has the name of a secret, a login, or the shape of a secret."""
+    return ("://" in text and "@" in text) or may_hold_secrets(text)
 
 
 def _encoded(value: JSON) -> str:
@@ -329,3 +336,8 @@ def _encoded(value: JSON) -> str:
 
 
 _encoded_slowly = json.JSONEncoder(default=str).encode
+
+
+def hidden(pieces: list[str]) -> list[str]:
+    """Scrub a text in pieces without knowledge of any value: only what is secret by a name or its shape."""
+    return Secrets({}).pieces(pieces)

@@ -8,7 +8,7 @@ from __future__ import annotations
 import os
 import re
 import unicodedata
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from difflib import get_close_matches
 from functools import lru_cache
 from pathlib import Path
@@ -16,7 +16,7 @@ from stat import S_ISREG
 from typing import Any, Final
 
 from harness.errors import Problem, Span
-from harness.source.location import line, split_lines
+from harness.source.location import split_lines
 
 _BIDI = frozenset("\u061c\u200e\u200f\u202a\u202b\u202c\u202d\u202e\u2066\u2067\u2068\u2069")
 _UNSAFE_CATEGORIES = frozenset({"Cc", "Cs", "Cn", "Zl", "Zp"})
@@ -218,18 +218,24 @@ def _ends(line: str) -> str:
 _INDENT: Final = "    "
 _WIDTH: Final = 100
 _BEFORE: Final = 40
+_AROUND: Final = 60
+"""The lines before and after an excerpt that may tell what is secret in it: those of a key in PEM."""
 _LARGEST: Final = 20_000_000
 """The size in bytes of the largest file whose lines are shown."""
 
 
-def render(problem: Problem, text: str | None = None) -> str:
+Hide = Callable[[list[str]], list[str]]
+"""Replaces the secrets in a text that is given in pieces: each is replaced in the piece in which it starts."""
+
+
+def render(problem: Problem, hide: Hide, text: str | None = None) -> str:
     """Render a problem: `file:line:column: message`, the source line with its caret, and the hint.
 
     `text` is the text of the file. Without it the file is read; if that fails, the line is left out.
     """
     prefix = f"{problem.span}: " if problem.span else ""
     parts = [f"{prefix}{problem.message}"]
-    shown = excerpt(problem.span, text) if problem.span else ""
+    shown = excerpt(problem.span, hide, text) if problem.span else ""
     if shown:
         parts.append(shown)
     if problem.hint:
@@ -237,21 +243,35 @@ def render(problem: Problem, text: str | None = None) -> str:
     return "\n".join(parts)
 
 
-def excerpt(span: Span, text: str | None = None) -> str:
+def excerpt(span: Span, hide: Hide, text: str | None = None) -> str:
     """Return the line of `span`, indented, with `^~~~` under the span; "" if the line is empty or does not exist.
 
-    Long lines are cut around the span. Control characters are shown as `·`.
+    Long lines are cut around the span. Control characters are shown as `·`. Secrets are hidden before the line is
+    taken out of its file and cut, since what tells that a value is one may be before it.
     """
-    source = _line_of(span) if text is None else line(text, span.line)
-    if source is None or not source.strip():
+    lines = _lines_of(span) if text is None else split_lines(text)
+    if not 0 < span.line <= len(lines) or not lines[span.line - 1].strip():
         return ""
+    source = lines[span.line - 1]
     start = min(max(span.column - 1, 0), len(source))
     end = min(start + max(span.length, 1), max(len(source), start + 1))
+    source, start, end = _hidden(lines, span.line - 1, start, end, hide)
+    if not source.strip():
+        return ""
     source, start, end = cut_around(source, start, end)
     source = "".join(c if c.isprintable() or c == "\t" else "·" for c in source)
     before = "".join("\t" if c == "\t" else " " * columns(c) for c in source[:start])
     marked = columns(source[start:end]) or 1
     return f"{_INDENT}{source.rstrip()}\n{_INDENT}{before}^{'~' * (marked - 1)}"
+
+
+def _hidden(lines: Sequence[str], at: int, start: int, end: int, hide: Hide) -> tuple[str, int, int]:
+    """Return a line without secrets, and the new offsets of a part of it."""
+    before = "".join(f"{line}\n" for line in lines[max(0, at - _AROUND) : at])
+    after = "".join(f"\n{line}" for line in lines[at + 1 : at + _AROUND])
+    line = lines[at]
+    _, head, marked, tail, _ = hide([before, line[:start], line[start:end], line[end:], after])
+    return head + marked + tail, len(head), len(head) + len(marked)
 
 
 def cut_around(source: str, start: int, end: int, width: int = _WIDTH) -> tuple[str, int, int]:
@@ -266,19 +286,18 @@ def cut_around(source: str, start: int, end: int, width: int = _WIDTH) -> tuple[
     return head + source[first:last] + tail, start + shift, min(end, last) + shift
 
 
-def _line_of(span: Span) -> str | None:
+def _lines_of(span: Span) -> list[str]:
     try:
         path = Path(span.file)
         folder = os.path.join(os.path.realpath(path.parent), "")
         if path.is_symlink() and not os.path.realpath(path).startswith(folder):
-            return None  # a link in a stranger's project may lead to a private file
+            return []  # a link in a stranger's project may lead to a private file
         found = path.stat()
         if not S_ISREG(found.st_mode) or found.st_size > _LARGEST:
-            return None
-        lines = _lines(path.absolute(), found.st_mtime_ns, found.st_size)
+            return []
+        return _lines(path.absolute(), found.st_mtime_ns, found.st_size)
     except (OSError, ValueError):
-        return None
-    return lines[span.line - 1] if 0 < span.line <= len(lines) else None
+        return []
 
 
 @lru_cache(maxsize=8)

@@ -77,7 +77,7 @@ def read_or_refuse(file: Path, text: str) -> None:
     try:
         load_file(file)
     except FormatError as error:
-        texts = [render(problem, text) for problem in error.problems]
+        texts = [render(problem, list, text) for problem in error.problems]
     else:
         return
     assert texts

@@ -7,12 +7,14 @@ secret.
 
 from __future__ import annotations
 
+import json
 import sys
 from pathlib import Path
 
 from tests.manifests import USES_TOOLS
-from tests.planted import found_in
+from tests.planted import found_in, unpacked
 from tests.recording.planted.servers import VAULT
+from tests.secrets import forms
 
 VARIABLES = {
     "state": ("ACME_THING", "Tr0ub4dor&3-x"),
@@ -56,7 +58,7 @@ LITERALS = {
     "argument of a scripted tool": "arg-6626-Yhnuj",
     "env of a scenario": "scn-6627-Yhnuj",
 }
-ENVIRONMENT = dict(VARIABLES.values())
+ENVIRONMENT = {**dict(VARIABLES.values()), **forms.ENVIRONMENT}
 SECRETS = {
     **{how: value for how, (_, value) in VARIABLES.items()},
     **LITERALS,
@@ -97,6 +99,36 @@ def leak(state, params):
     print("late", E["LATE"], "dotenv", E["DOTENV"], "url", E["PLACE"])
     return {"told": [E["ACME_THING"], E["LATE"], E["DOTENV"], E["SIX"], E["PLACE"], E["LEGACY_CFG"]],
             "text": repr({"password": FIELD, "n": 1})}
+
+
+FORMS = json.load(open(os.path.join(os.path.dirname(os.path.abspath(__file__)), "forms.json")))
+
+
+def tell(state, params):
+    for text in FORMS:
+        print(text)
+        print(text, file=sys.stderr)
+        LOG.warning("logged %s", text)
+        warnings.warn(text)
+        print(text[:len(text) // 2], end="", flush=True)
+        print(text[len(text) // 2:], flush=True)
+    subprocess.run([sys.executable, "-c", "import json; print(*json.load(open('forms.json')), sep='\\n')"])
+    return {"told": FORMS, "text": repr(FORMS)}
+
+
+def shout(state, params):
+    raise RuntimeError(str(FORMS)) from ValueError("; ".join(FORMS))
+
+
+def say(state, params):
+    import httpx
+    kinds = ("text/plain", "application/json", "application/yaml", "application/xml")
+    url = E["API_URL"] + "/say"
+    with httpx.Client() as client:
+        told = [client.post(url, content=text, headers={"content-type": kinds[n % 4]}).text
+                for n, text in enumerate(FORMS)]
+        told.append(client.post(url, json={"all": FORMS, "text": str(FORMS)}).text)
+    return {"told": told}
 
 
 def fail(state, params):
@@ -167,6 +199,15 @@ scenarios:
     manifest: fail.yaml
     handlers: {fail: attack_tools.fail}
     input: {}
+  - name: tell
+    manifest: tell.yaml
+    handlers: {tell: attack_tools.tell}
+    input: {}
+    expect: {state: {told: [x], text: nothing}}
+  - name: shout
+    manifest: shout.yaml
+    handlers: {shout: attack_tools.shout}
+    input: {}
   - name: guide
     manifest: guide.yaml
     mcp: {vault: real}
@@ -180,10 +221,34 @@ scenarios:
 """
 RECORDED = """\
 harness: 1
+env_passthrough: [VAULT]
 scenarios:
   - {name: send, manifest: send.yaml, cassette: send, handlers: {send: attack_tools.send}, input: {},
      expect: {state: {told: {$len: 12}}}}
+  - {name: say, manifest: say.yaml, cassette: say, handlers: {say: attack_tools.say}, input: {}, expect: {path: [say]}}
+  - {name: open, manifest: open.yaml, cassette: open, input: Open it., expect: {call_counts: {mcp: 1}}}
 """
+SERVED = """\
+harness: 1
+scenarios: [{name: served, manifest: guide.yaml, env: {VAULT: v}, input: hi, llm: [{reply: fine}]}]
+"""
+LOCALS = """\
+import json
+
+FORMS = json.load(open("forms.json"))
+
+
+def test_locals():
+    first, second, third = (FORMS[at : at + 70] for at in (0, 70, 140))
+    {}
+    assert first == second == third
+"""
+
+
+def broken() -> str:
+    """Return a scenario file with an unknown key on each line that has a secret of a form."""
+    lines = [f"  - {{name: n{at}, repaly: {json.dumps(one.text)}}}" for at, one in enumerate(forms.PLANTED)]
+    return "\n".join(["harness: 1", "manifest: tell.yaml", "scenarios:", *lines, ""])
 
 
 def files(folder: Path) -> dict[str, str]:
@@ -196,12 +261,26 @@ def files(folder: Path) -> dict[str, str]:
         "attack_tools.py": tools + login,
         "vault.py": VAULT,
         "guide.yaml": AGENT.replace("PYTHON", sys.executable),
+        "open.yaml": AGENT.replace("PYTHON", sys.executable).replace("vault.py", "open.py"),
+        "open.py": VAULT.replace('"opened with " + os.environ["VAULT_TOKEN"]', 'open("forms.json").read()'),
+        "forms.json": json.dumps([one.text for one in forms.PLANTED]),
+        "broken.scenario.yaml": broken(),
+        "served.scenario.yaml": SERVED,
+        "test_locals.py": LOCALS.format(
+            "\n    ".join(f"a{at} = FORMS[{at}]" for at in range(len(forms.PLANTED)))
+        ),
         "scripted.scenario.yaml": SCRIPTED,
         "recorded.scenario.yaml": RECORDED,
-        **{f"{name}.yaml": NODE.format(name=name) for name in ("leak", "fail", "send")},
+        **{
+            f"{name}.yaml": NODE.format(name=name)
+            for name in ("leak", "fail", "send", "tell", "shout", "say")
+        },
     }
 
 
 def leaks(data: bytes | str) -> set[str]:
-    """Return the keys of the planted secrets that are in the data."""
-    return {how for how, value in SECRETS.items() if found_in(data, value)}
+    """Return the keys of the planted secrets that are in the data, and the forms whose secrets are in it."""
+    data = data.encode() if isinstance(data, str) else data
+    found = {how for how, value in SECRETS.items() if found_in(data, value)}
+    text = (data + b"".join(unpacked(data))).decode("utf-8", "replace")
+    return found | {one.form for one in forms.PLANTED if one.shown_in(text)}

@@ -4,14 +4,17 @@ from __future__ import annotations
 
 import gzip
 import json
+import signal
 from base64 import b64encode
 from dataclasses import dataclass
 from pathlib import Path
+from urllib.parse import quote
 
+import httpx
 import pytest
 
-from tests.recording.safety import Done, Project
-from tests.secrets import attack
+from tests.recording.safety import Done, Project, said
+from tests.secrets import attack, forms
 from tests.world.loopback import CannedReply, ReceivedRequest, answering
 
 LOUD = ("-p", "no:cacheprovider", "--log-level=DEBUG", "-o", "log_cli=true", "--log-file=log.txt",
@@ -21,8 +24,43 @@ COMMANDS = {
     "record": ("harness", "record", "recorded.scenario.yaml", "--report", "reports/record"),
     "replay": ("harness", "run", "recorded.scenario.yaml", "--report", "reports/replay"),
     "pytest": ("pytest", "scripted.scenario.yaml", "--harness-report=reports/pytest", *LOUD),
-    "pytest -s": ("pytest", "scripted.scenario.yaml", "-s", "-p", "no:cacheprovider"),
+    "pytest -s": (
+        "pytest", "scripted.scenario.yaml", "test_locals.py", "-s", "--showlocals", "-vv", "-p", "no:cacheprovider",
+    ),
+    "collect": ("pytest", "broken.scenario.yaml", "-p", "no:cacheprovider"),
+}  # fmt: skip
+# They run nothing, and so need no process of their own.
+READERS = {
+    "validate": ("validate", "broken.scenario.yaml"),
+    "export": ("export", "reports/record", "--content", "--file", "spans.jsonl"),
+    "trace": ("trace", "recorded.scenario.yaml::say", "reports/record", "-v"),
+    "failure": ("trace", "scripted.scenario.yaml::tell", "reports/run", "--json"),
 }
+
+
+def calls(tool: str) -> CannedReply:
+    """Return a reply of a model that calls a tool."""
+    reply = said("")
+    call = {"id": "c1", "type": "function", "function": {"name": tool, "arguments": "{}"}}
+    message = reply.json["choices"][0]["message"] | {"tool_calls": [call]}
+    reply.json["choices"][0] |= {"message": message, "finish_reason": "tool_calls"}
+    return reply
+
+
+def served(project: Project) -> Done:
+    """Ask a server for all that is planted, in the addresses and bodies of requests."""
+    process = project.start("harness", "serve", "served.scenario.yaml")
+    assert process.stdout is not None
+    url = process.stdout.readline().strip().removeprefix("OPENAI_BASE_URL=")
+    with httpx.Client(trust_env=False) as client:
+        for one in forms.PLANTED:
+            body = {"model": "m", "messages": [{"role": "user", "content": one.text}]}
+            client.post(f"{url}/chat/completions", json=body, headers={"x-note": one.form})
+            known = quote(one.secret) if one.variable else "none"
+            client.get(f"{url}/{known}", params={"token": one.secret})
+    process.send_signal(signal.SIGINT)
+    out, err = process.communicate(timeout=60)
+    return Done(process.returncode, out, err)
 
 
 @dataclass
@@ -50,10 +88,17 @@ def result(tmp_path_factory: pytest.TempPathFactory) -> AttackResult:
 
     def echo(asked: ReceivedRequest) -> CannedReply:
         heard.append(asked.body)
+        if asked.path == "/say":
+            return CannedReply(text=asked.body.decode())
+        if asked.path.startswith("/v1"):
+            return said("done") if "tool_call_id" in asked.body.decode() else calls("open_vault")
         return CannedReply(text="thank you")
 
     with answering(echo) as url:
-        done = {name: project.run(*command, API_URL=url) for name, command in COMMANDS.items()}
+        env = {"API_URL": url, "OPENAI_BASE_URL": f"{url}/v1", "OPENAI_API_KEY": "sk-none-4711"}
+        done = {name: project.run(*command, **env) for name, command in COMMANDS.items()}
+    done["serve"] = served(project)
+    done |= {name: project.harness(*args) for name, args in READERS.items()}
     files = {path.relative_to(project.folder).as_posix(): path for path in project.folder.rglob("*.*")}
     written = {
         name: path.read_bytes()
@@ -67,6 +112,7 @@ def test_all_commands_run_and_expose_the_secrets(result: AttackResult) -> None:
     done = result.done
     assert {name: each.code for name, each in done.items()} == {
         "run": 1, "record": 0, "replay": 0, "pytest": 1, "pytest -s": 1,
+        "validate": 2, "collect": 2, "export": 0, "trace": 0, "failure": 0, "serve": 0,
     }, done["replay"].all  # fmt: skip
     said = {"warned of", "debug", "mapping", "stdout", "starting with", "Exception in thread"}
     assert {text for text in said if text not in done["pytest"].all} == set()
@@ -77,7 +123,7 @@ def test_all_commands_run_and_expose_the_secrets(result: AttackResult) -> None:
 
 
 def test_no_secret_is_in_any_output_or_file(result: AttackResult) -> None:
-    assert result.leaks() == {}
+    assert result.leaks() == {}, sorted(set().union(*result.leaks().values()))
 
 
 def test_harmless_values_are_kept(result: AttackResult) -> None:

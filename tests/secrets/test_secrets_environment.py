@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import json
+from base64 import b64encode
 from pathlib import Path
 from typing import Any
 
@@ -95,3 +97,35 @@ def test_a_value_of_two_variables_gets_the_name_of_the_first() -> None:
     one = {"B_TOKEN": "q7Rt0-Lm2xP", "A_TOKEN": "q7Rt0-Lm2xP", "A_URL": "https://u:q7Rt0-Lm2xP@a.example"}
     assert Secrets(one).text("q7Rt0-Lm2xP") == "<secret:A_TOKEN>"
     assert Secrets(dict(reversed(one.items()))).text("q7Rt0-Lm2xP") == "<secret:A_TOKEN>"
+
+
+LINES = ("MIIEvQIBADANBgkqhkiG9w0BAQEFAASC", "7Rt0Lm2xPb4Yv6Hc9Sa3Fu5GiZq81kdj")
+PEM = f"-----BEGIN RSA PRIVATE KEY-----\n{LINES[0]}\n{LINES[1]}\n-----END RSA PRIVATE KEY-----\n"
+
+
+@pytest.mark.parametrize("stored", [PEM, PEM.replace("\n", "\\n")], ids=["lines", "escapes"])
+@pytest.mark.parametrize(
+    "shown", [PEM, PEM.replace("\n", "\\n"), PEM.replace("\n", "\\\\n"), b64encode(PEM.encode()).decode()]
+)
+@pytest.mark.parametrize("name", ["SIGNING_KEY", "NOTE"])
+def test_a_key_is_found_however_its_line_breaks_are_written(name: str, stored: str, shown: str) -> None:
+    scrubbed = Secrets({name: stored}).text(f"it is {shown} and {LINES[1]}")
+    assert not any(line in scrubbed for line in (*LINES, shown))
+
+
+def test_each_secret_of_a_credential_in_json_is_found_on_its_own() -> None:
+    account = {
+        "type": "service_account",
+        "project_id": "my-project-71",
+        "private_key_id": "3f0c2e91ab7744d8aa10",
+        "private_key": PEM,
+        "client_email": "me@my-project-71.iam.gserviceaccount.com",
+        "refresh_token": "1//0g-Zq81kdjEwpX",
+    }
+    shown = Secrets({"GOOGLE_CREDENTIALS": json.dumps(account)}).text(
+        f"{account!r} {LINES[0]} {account['refresh_token']}"
+    )
+    assert [
+        value for value in (account["private_key_id"], *LINES, account["refresh_token"]) if value in shown
+    ] == []
+    assert "my-project-71" in shown

@@ -8,6 +8,7 @@ from weakref import ref
 
 import pytest
 
+from harness.secrets import Secrets
 from harness.secrets.output import redacted_streams
 
 
@@ -48,3 +49,39 @@ def test_the_streams_are_freed_at_the_end_of_the_block(capsys: pytest.CaptureFix
     finally:
         gc.enable()
     assert capsys.readouterr().out == "a line\n"
+
+
+KEY = "sk-live-4f9a8b7c6d5e4f3a"
+KNOWN = Secrets({"MY_KEY": KEY})
+PEM = "-----BEGIN PRIVATE KEY-----\nMIIEvQIBADANBgkqhkiG\n9w0BAQEFAASCBKcwggSj\n-----END PRIVATE KEY-----\n"
+
+
+@pytest.mark.parametrize("at", range(1, len(KEY)))
+def test_a_secret_in_two_flushed_pieces_is_not_shown(at: int, capsys: pytest.CaptureFixture[str]) -> None:
+    with redacted_streams(KNOWN.text):
+        print("open", KEY[:at], end="", flush=True)
+        print(KEY[at:], "now", flush=True)
+    shown = capsys.readouterr().out
+    assert (KEY[:6] in shown, KEY[-6:] in shown, shown.endswith(" now\n")) == (False, False, True)
+
+
+def test_a_value_that_is_printed_after_its_name_is_not_shown(capsys: pytest.CaptureFixture[str]) -> None:
+    with redacted_streams(KNOWN.text):
+        for piece in ("password: ", "hunter22xy", "\n"):
+            print(piece, end="", flush=True)
+    assert capsys.readouterr().out == "password: <secret:password>\n"
+
+
+def test_a_key_that_is_printed_line_by_line_is_not_shown(capsys: pytest.CaptureFixture[str]) -> None:
+    with redacted_streams(KNOWN.text):
+        for line in ("before", *PEM.splitlines(), "after"):
+            print(line, flush=True)
+    assert capsys.readouterr().out == "before\n<secret:private_key>\nafter\n"
+
+
+def test_a_line_in_many_pieces_is_shown_once(capsys: pytest.CaptureFixture[str]) -> None:
+    with redacted_streams(KNOWN.text):
+        for _ in range(5000):
+            print(".", end="", flush=True)
+        print()
+    assert capsys.readouterr().out == "." * 5000 + "\n"

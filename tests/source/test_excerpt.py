@@ -2,12 +2,21 @@
 
 from __future__ import annotations
 
+from functools import partial
 from pathlib import Path
 
 import pytest
 
 from harness.errors import Problem, Span
-from harness.source.display import did_you_mean, excerpt, nearest, render
+from harness.secrets import hidden
+from harness.source import display
+from harness.source.display import did_you_mean, nearest
+
+excerpt = partial(display.excerpt, hide=hidden)
+
+
+def render(problem: Problem, text: str | None = None) -> str:
+    return display.render(problem, hidden, text)
 
 
 def test_a_problem_shows_its_line_a_caret_and_the_hint() -> None:
@@ -32,12 +41,12 @@ def test_the_line_is_read_from_the_file_if_no_text_is_given(tmp_path: Path) -> N
 def test_a_problem_without_a_location_or_a_readable_file_is_only_its_message() -> None:
     assert render(Problem("x", "no such file")) == "no such file"
     assert render(Problem("x", "broken", Span("/nowhere/x", 3, 1))) == "/nowhere/x:3:1: broken"
-    assert excerpt(Span("f", 9, 1), "one line") == ""
+    assert excerpt(Span("f", 9, 1), text="one line") == ""
 
 
 def test_a_blank_line_is_not_shown_and_no_line_ends_in_blanks() -> None:
-    assert excerpt(Span("f", 1, 1), "") == excerpt(Span("f", 1, 2), " \n") == ""
-    assert excerpt(Span("f", 1, 1), "a: 1  ") == "    a: 1\n    ^"
+    assert excerpt(Span("f", 1, 1), text="") == excerpt(Span("f", 1, 2), text=" \n") == ""
+    assert excerpt(Span("f", 1, 1), text="a: 1  ") == "    a: 1\n    ^"
 
 
 @pytest.mark.parametrize(
@@ -54,11 +63,11 @@ def test_a_blank_line_is_not_shown_and_no_line_ends_in_blanks() -> None:
     ],
 )
 def test_the_caret_is_under_the_span(line: str, column: int, length: int, expected: str) -> None:
-    assert excerpt(Span("f", 1, column, length), line) == expected
+    assert excerpt(Span("f", 1, column, length), text=line) == expected
 
 
 def test_long_lines_are_cut_around_the_span() -> None:
-    shown, caret = excerpt(Span("f", 1, 151, 3), "x" * 150 + "abc" + "y" * 150).split("\n")
+    shown, caret = excerpt(Span("f", 1, 151, 3), text="x" * 150 + "abc" + "y" * 150).split("\n")
     assert len(shown) < 110
     assert shown[caret.index("^") : caret.index("^") + 3] == "abc"
     assert shown.strip().startswith("…")
@@ -92,3 +101,22 @@ def test_an_excerpt_shows_the_present_text_of_a_changed_file(tmp_path: Path) -> 
     assert excerpt(Span(str(file), 1, 1, 6)) == "    second\n    ^~~~~~"
     file.unlink()
     assert excerpt(Span(str(file), 1, 1, 6)) == ""
+
+
+LONG = "x" * 150
+
+
+@pytest.mark.parametrize(
+    ("text", "line", "column", "length", "shown"),
+    [
+        ("password: hunter22xy", 1, 1, 8, "    password: <secret:password>\n    ^~~~~~~~"),
+        ("password: hunter22xy", 1, 11, 10, "    password: <secret:password>\n              ^~~~~~~~~~~~~~~~~"),
+        (f'{{token: "{LONG} hunter22xy", n: 1}}', 1, 174, 1, f'    {{token: "<secret:token>", n: 1}}\n{" " * 30}^'),
+        ("secret: |\n  hunter22xy and\nother: 1", 2, 3, 4, "      <secret:secret> and\n      ^~~~~~~~~~~~~~~"),
+        ("a: -----BEGIN PRIVATE KEY-----\n  MIIEvQIBADAN\n  -----END PRIVATE KEY-----\n", 2, 3, 1, ""),
+    ],
+)  # fmt: skip
+def test_a_secret_is_hidden_before_the_line_is_cut(
+    text: str, line: int, column: int, length: int, shown: str
+) -> None:
+    assert excerpt(Span("f", line, column, length), text=text) == shown
