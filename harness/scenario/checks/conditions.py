@@ -43,15 +43,15 @@ def _looked_up(key: str, at: Document) -> Iterator[Mention]:
                 yield Mention(key, role, lookup.name, at.span((key, index, "that")))
 
 
-def _always_true(key: str, expect: Mapping[str, Any], _: float) -> Iterator[VacuousPart]:
-    from harness.expressions.inspection import always_true_reason
-
-    for index, item in enumerate(expect[key]):
-        if why := always_true_reason(item["that"]):
-            yield VacuousPart((index, "that"), f"'{item['that']}' {why}, so it cannot fail")
-
-
-@check(names=(_looked_up,), vacuous=(empty, _always_true), untried=(), origin=Origin.RESULT, items=True)
+@check(
+    names=(_looked_up,),
+    vacuous=(empty,),
+    untried=(),
+    reads=("latency", "usage"),
+    apart=True,
+    origin=Origin.RESULT,
+    items=True,
+)
 def condition(expected: Mapping[str, Any], observed: Observation, _: int) -> Finding:
     """One item of `checks`: the CEL expression `that` is true; else 0.
 
@@ -74,7 +74,7 @@ def condition(expected: Mapping[str, Any], observed: Observation, _: int) -> Fin
     return pass_or_fail(result, result, f"{source} is false{values}")
 
 
-@check(names=(), vacuous=(empty,), untried=(), origin=Origin.RESULT, items=True)
+@check(names=(), vacuous=(empty,), untried=(), reads=(), origin=Origin.RESULT, items=True)
 def custom(expected: Mapping[str, Any], observed: Observation, index: int) -> Finding:
     """One item of `custom`: the score that the function returned.
 
@@ -87,7 +87,7 @@ def custom(expected: Mapping[str, Any], observed: Observation, index: int) -> Fi
     return Finding(found.score, found.score, reason, broken=found.broken)
 
 
-def _any_grade(key: str, expect: Mapping[str, Any], _: float) -> Iterator[VacuousPart]:
+def _any_grade(key: str, expect: Mapping[str, Any]) -> Iterator[VacuousPart]:
     one = isinstance(expect[key], Mapping)
     for index, item in enumerate([expect[key]] if one else expect[key]):
         if item.get("threshold") == 0:
@@ -95,7 +95,7 @@ def _any_grade(key: str, expect: Mapping[str, Any], _: float) -> Iterator[Vacuou
             yield VacuousPart(("threshold",) if one else (index, "threshold"), text)
 
 
-@check(names=(), vacuous=(empty, _any_grade), untried=(), origin=Origin.RESULT, items=True)
+@check(names=(), vacuous=(empty, _any_grade), untried=(), reads=(), origin=Origin.RESULT, items=True)
 def judge(expected: Mapping[str, Any], observed: Observation, index: int) -> Finding:
     """One item of `judge`: a model's grade is at least `threshold` (default 0.5); else its grade.
 
