@@ -61,15 +61,16 @@ def unfailing(
         expected: the observation and the expectations of each turn and, last, of the whole run.
     """
     for observed, expect in expected:
-        limits = _limits(scenario, graph, observed, expect)
-        for key, check in checks_in(expect.values):
-            for index, part in enumerate(_parts(key, expect.values[key], check) if check.reads else ()):
-                tried = _tried(key, check, part, expect, observed, limits)
-                if tried:
-                    span = expect.spans.get(f"{key}[{index}]", expect.spans.get(key))
-                    yield Problem(
-                        "cannot-fail", f"{part.name} cannot fail: {tried}", span, severity="warning"
-                    )
+        yield from unfailing_parts(expect, observed, _limits(scenario, graph, observed, expect))
+
+
+def unfailing_parts(expect: Expectations, observed: Observation, limits: Limits) -> Iterator[Problem]:
+    """Yield a warning for each part of a check that holds for a run, and for all others within the limits."""
+    for key, check in checks_in(expect.values):
+        for index, part in enumerate(_parts(key, expect.values[key], check) if check.reads else ()):
+            if tried := _tried(key, check, part, expect, observed, limits):
+                span = expect.spans.get(f"{key}[{index}]", expect.spans.get(key))
+                yield Problem("cannot-fail", f"{part.name} cannot fail: {tried}", span, severity="warning")
 
 
 def _tried(

@@ -255,9 +255,10 @@ def _calls(observed: Observation, _: Limits, expected: Any) -> Iterator[Perturba
         for args in _arguments(call, expected):
             change = f"{call['kind']} {call['name']} has the arguments {_shown(args)}"
             yield Perturbation(replace(observed, calls=[*others, {**call, "args": args}]), change)
+        made = {key: value for key, value in call.items() if key != "refused"}
         for count in _counts(expected):
             change = f"{call['kind']} {call['name']} is called {count} times"
-            yield Perturbation(replace(observed, calls=[*others, *[call] * count]), change)
+            yield Perturbation(replace(observed, calls=[*others, *[made] * count]), change)
 
 
 def _named_calls(observed: Observation, expected: Any) -> Iterator[dict[str, Any]]:
