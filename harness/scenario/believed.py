@@ -7,7 +7,8 @@ text of a scenario shows by itself is in `vacuous`. `custom` and `judge` are nev
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from dataclasses import replace
 from itertools import islice
 from typing import Any, Final, NamedTuple
 
@@ -20,7 +21,7 @@ from harness.scenario.checks.conditions import bindings
 from harness.scenario.document_expect import checks_in
 from harness.scenario.model import Expectations, Scenario
 from harness.scenario.outcome import Observation
-from harness.scenario.perturbation import Limits, Perturbation, perturb
+from harness.scenario.perturbation import Limits, Perturbation, literals, perturb
 from harness.scenario.score import latency_penalty
 
 _MOST_TRIED: Final = 2000
@@ -79,13 +80,14 @@ def _tried(
     """Return what a part was tried on in vain; "" if it can fail."""
     if key == "checks":
         return _tried_condition(part.expected["that"], observed, limits)
-    if _is_unclear(part.expected):
+    if _has_key(part.expected, _UNCLEAR):
         return ""
+    if _has_key(part.expected, ("$type", "type")):  # what a manifest declares may well be tested
+        limits = replace(limits, output_types={})
+    guide = _guide(part.expected) if key in ("state_schema", "output_schema") else part.expected
     more = [expect.values[check.option]] if check.option in expect.values else []
     changes: list[str] = []
-    for changed, change in islice(
-        perturb(observed, limits, fields=check.reads, expected=part.expected), _MOST_TRIED
-    ):
+    for changed, change in islice(perturb(observed, limits, fields=check.reads, expected=guide), _MOST_TRIED):
         if _fails(key, check, part, changed, limits, more):
             return ""
         changes.append(change)
@@ -154,10 +156,16 @@ def _leaves(name: str, value: Any) -> Iterator[_Part]:
         yield _Part(name, value)
 
 
-def _is_unclear(expected: Any) -> bool:
+def _has_key(expected: Any, keys: Collection[str]) -> bool:
     if isinstance(expected, Mapping):
-        return any(key in _UNCLEAR or _is_unclear(value) for key, value in expected.items())
-    return isinstance(expected, list | tuple) and any(map(_is_unclear, expected))
+        return any(key in keys or _has_key(value, keys) for key, value in expected.items())
+    return isinstance(expected, list | tuple) and any(_has_key(item, keys) for item in expected)
+
+
+def _guide(schema: Any) -> Any:
+    """Return the properties of a schema as keys that lead to values, with the literals to try there."""
+    properties = schema.get("properties") if isinstance(schema, Mapping) else None
+    return {name: _guide(each) for name, each in properties.items()} if properties else literals(schema)
 
 
 def _tried_condition(source: str, observed: Observation, limits: Limits) -> str:

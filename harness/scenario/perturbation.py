@@ -150,21 +150,21 @@ def _counts(expected: Any) -> list[int]:
 
 def _changed(actual: Any, expected: Any, types: Mapping[str, str], at: str) -> Iterator[tuple[Any, str]]:
     """Yield other values in place of `actual`: changed where a key of `expected` leads, or as a whole."""
-    if not types:
+    leads = isinstance(expected, Mapping) and not is_matcher(expected)
+    if not leads or not types:
         yield from ((value, f"{at} is {_shown(value)}") for value in _KINDS)
-    if isinstance(expected, Mapping) and not is_matcher(expected):
+    if leads:
         held = actual if isinstance(actual, Mapping) else {}
         for key, wanted in expected.items():
             place = f"{at}.{key}"
             if type_ := types.get(key):
-                inside: Iterator[tuple[Any, str]] = (
-                    (value, f"{place} is {_shown(value)}") for value in values_near(wanted, type_)
-                )
+                near = values_near(wanted, type_)
+                inside: Iterator[tuple[Any, str]] = ((value, f"{place} is {_shown(value)}") for value in near)
             else:
                 yield {name: value for name, value in held.items() if name != key}, f"{place} is missing"
                 inside = _changed(held.get(key, ABSENT), wanted, {}, place)
             yield from (({**held, key: value}, change) for value, change in inside)
-    elif not types:
+    else:
         yield from ((value, f"{at} is {_shown(value)}") for value in values_near(expected))
 
 
@@ -205,7 +205,7 @@ def _texts(expected: Any) -> Iterator[JSON]:
 
 def _stored(expected: Any) -> Iterator[JSON]:
     for item in as_list(expected):
-        for value in ({}, {"a": None}):
+        for value in ({}, {"a": None}) if isinstance(item, Mapping) and "namespace" in item else ():
             yield {"namespace": item["namespace"], "key": item.get("key", "a"), "value": value}
 
 
@@ -257,8 +257,8 @@ def _calls(observed: Observation, _: Limits, expected: Any) -> Iterator[Perturba
             yield Perturbation(replace(observed, calls=[*others, {**call, "args": args}]), change)
         made = {key: value for key, value in call.items() if key != "refused"}
         for count in _counts(expected):
-            change = f"{call['kind']} {call['name']} is called {count} times"
-            yield Perturbation(replace(observed, calls=[*others, *[made] * count]), change)
+            change = f"only {call['kind']} {call['name']} is called, {count} times"
+            yield Perturbation(replace(observed, calls=[made] * count), change)
 
 
 def _named_calls(observed: Observation, expected: Any) -> Iterator[dict[str, Any]]:

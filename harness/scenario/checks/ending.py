@@ -245,6 +245,38 @@ def _absent(value: Any, path: DocumentPath, *, negated: bool = False) -> Iterato
                 yield from _absent(item, (*path, key))
 
 
+def _silent_schema(key: str, expect: Mapping[str, Any], observed: Observation) -> Iterator[tuple[str, str]]:
+    """Tell of a schema whose keywords all apply to other types: any text is valid under `properties`."""
+    value = observed.state if key == "state_schema" else observed.output
+    yield from _silent_parts(key, expect[key], value)
+
+
+def _silent_matchers(key: str, expect: Mapping[str, Any], observed: Observation) -> Iterator[tuple[str, str]]:
+    yield from _silent_values(key, expect[key], observed.state if key == "state" else observed.output)
+
+
+def _silent_values(place: str, expected: Any, value: Any) -> Iterator[tuple[str, str]]:
+    if not isinstance(expected, Mapping):
+        return
+    if is_matcher(expected):
+        yield from _silent_parts(place, expected.get("$schema", {}), value)
+    elif isinstance(value, Mapping):
+        for name, wanted in expected.items():
+            if name in value:
+                yield from _silent_values(f"{place}.{name}", wanted, value[name])
+
+
+def _silent_parts(place: str, schema: Any, value: Any) -> Iterator[tuple[str, str]]:
+    """Tell of the schema and of those of its properties, each for the value that it is compared with."""
+    if keywords := keywords_of_other_types(schema, value):
+        what = f"{place} does not constrain {kind_of(value)}"
+        yield f"{what}: '{keywords[0]}' applies to values of another type", _TYPED
+    elif isinstance(schema, Mapping) and isinstance(value, Mapping):
+        for name, of_property in schema.get("properties", {}).items():
+            if name in value:
+                yield from _silent_parts(f"{place}.{name}", of_property, value[name])
+
+
 @check(
     names=(_missing_keys,),
     vacuous=(_vacuous_parts,),
@@ -302,38 +334,6 @@ def _optional(key: str, at: Document) -> Iterator[Mention]:
 
 def _vacuous_schema(key: str, expect: Mapping[str, Any]) -> Iterator[VacuousPart]:
     yield from vacuous_schema(expect[key])
-
-
-def _silent_schema(key: str, expect: Mapping[str, Any], observed: Observation) -> Iterator[tuple[str, str]]:
-    """Tell of a schema whose keywords all apply to other types: any text is valid under `properties`."""
-    value = observed.state if key == "state_schema" else observed.output
-    yield from _silent_parts(key, expect[key], value)
-
-
-def _silent_matchers(key: str, expect: Mapping[str, Any], observed: Observation) -> Iterator[tuple[str, str]]:
-    yield from _silent_values(key, expect[key], observed.state if key == "state" else observed.output)
-
-
-def _silent_values(place: str, expected: Any, value: Any) -> Iterator[tuple[str, str]]:
-    if not isinstance(expected, Mapping):
-        return
-    if is_matcher(expected):
-        yield from _silent_parts(place, expected.get("$schema", {}), value)
-    elif isinstance(value, Mapping):
-        for name, wanted in expected.items():
-            if name in value:
-                yield from _silent_values(f"{place}.{name}", wanted, value[name])
-
-
-def _silent_parts(place: str, schema: Any, value: Any) -> Iterator[tuple[str, str]]:
-    """Tell of the schema and of those of its properties, each for the value that it is compared with."""
-    if keywords := keywords_of_other_types(schema, value):
-        what = f"{place} does not constrain {kind_of(value)}"
-        yield f"{what}: '{keywords[0]}' applies to values of another type", _TYPED
-    elif isinstance(schema, Mapping) and isinstance(value, Mapping):
-        for name, of_property in schema.get("properties", {}).items():
-            if name in value:
-                yield from _silent_parts(f"{place}.{name}", of_property, value[name])
 
 
 @check(
