@@ -185,8 +185,14 @@ tests = st.one_of(
     st.just({"$any": True}),
     st.booleans().map(lambda missing: {"$missing": missing}),
 )
-matchers = st.one_of(tests, st.lists(tests, min_size=1, max_size=2).map(lambda each: {"$all": each}),
-                     tests.map(lambda each: {"$not": each}), st.lists(tests, max_size=2).map(lambda each: {"$in": each}))  # fmt: skip
+several = st.lists(tests, max_size=2)
+matchers = st.one_of(
+    tests,
+    tests.map(lambda each: {"$not": each}),
+    several.map(lambda each: {"$not": {"$all": each}}),  # the items of an outer one are parts of their own
+    several.map(lambda each: {"$in": each}),
+)
+kinds = st.sampled_from(["llm", "tool:more"])
 fields = st.dictionaries(st.sampled_from("ab"), values, max_size=2)
 counts = st.one_of(st.integers(0, 3), matchers.filter(lambda each: isinstance(each, dict)))
 names = st.sampled_from(["add", "more", "less"])
@@ -223,7 +229,7 @@ conditions = st.sampled_from(
 expectations = st.one_of(
     st.tuples(st.just("state"), st.dictionaries(st.sampled_from("ab"), matchers, min_size=1, max_size=1)),
     st.tuples(st.just("visits"), st.dictionaries(names, counts, min_size=1, max_size=1)),
-    st.tuples(st.just("call_counts"), st.dictionaries(st.sampled_from(["llm", "tool:more"]), counts, min_size=1, max_size=1)),
+    st.tuples(st.just("call_counts"), st.dictionaries(kinds, counts, min_size=1, max_size=1)),
     st.tuples(st.sampled_from(["path_includes", "never"]), st.lists(names, min_size=1, max_size=1)),
     st.tuples(st.just("never_calls"),
               st.builds(lambda name, n: [{"tool": name, "args": {"n": n}}], names, st.integers(0, 2))),
