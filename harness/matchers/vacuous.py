@@ -10,7 +10,7 @@ from harness.matchers.schema_flaws import accepts_everything, misspelt_keywords,
 from harness.matchers.value import is_matcher
 
 _LOOKS_AHEAD: Final = re.compile(r"\(\?(?!:)|\\[bBZz]|\$|[*+?}]\+")
-"""What may need a particular text behind a place where nothing has been consumed."""
+"""A part of a pattern that may need a particular text behind a place where nothing has been consumed."""
 _FORMATS: Final = frozenset(
     (
         *("date-time", "date", "time", "duration", "email", "idn-email", "hostname", "idn-hostname", "ipv4"),

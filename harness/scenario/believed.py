@@ -15,7 +15,7 @@ from typing import Any, Final, NamedTuple
 from harness.errors import ExpressionError, Problem
 from harness.graph.events import EventGraph
 from harness.graph.model import START, Graph
-from harness.matchers.value import is_matcher
+from harness.matchers.value import MATCHERS, is_matcher
 from harness.scenario.checks.check import Check
 from harness.scenario.checks.conditions import bindings
 from harness.scenario.document_expect import checks_in
@@ -54,15 +54,17 @@ class _Part(NamedTuple):
 def unfailing(
     scenario: Scenario, graph: Graph | None, expected: Sequence[tuple[Observation, Expectations]]
 ) -> Iterator[Problem]:
-    """Yield a warning for each part of a check that no change of its run fails.
+    """Yield a warning for each part of a check that no change of its run fails, unless its text told.
 
     Args:
         scenario: the scenario, which passed.
         graph: the graph that ran.
         expected: the observation and the expectations of each turn and, last, of the whole run.
     """
+    told = [warning.span for warning in scenario.warnings if warning.code == "cannot-fail"]
     for observed, expect in expected:
-        yield from unfailing_parts(expect, observed, _limits(scenario, graph, observed, expect))
+        found = unfailing_parts(expect, observed, _limits(scenario, graph, observed, expect))
+        yield from (each for each in found if each.span not in told)
 
 
 def unfailing_parts(expect: Expectations, observed: Observation, limits: Limits) -> Iterator[Problem]:
@@ -80,6 +82,8 @@ def _tried(
     """Return what a part was tried on in vain; "" if it can fail."""
     if key == "checks":
         return _tried_condition(part.expected["that"], observed, limits)
+    if key in ("state", "output") and not _has_key(part.expected, MATCHERS):
+        return ""  # any other value fails a plain one, which is not worth a trial
     if _has_key(part.expected, _UNCLEAR):
         return ""
     if _has_key(part.expected, ("$type", "type")):  # what a manifest declares may well be tested

@@ -38,6 +38,9 @@ TYPES: Final = frozenset(_TYPES)
 """The types that `Limits.output_types` may give."""
 
 
+_CALL: Final = {"kind": "tool", "name": "a", "node": "a", "args": {}, "ok": True, "latency": 0.0}
+
+
 class Perturbation(NamedTuple):
     """A changed observation, and the change in words: `state.count is "1"`."""
 
@@ -47,7 +50,7 @@ class Perturbation(NamedTuple):
 
 @dataclass(frozen=True)
 class Limits:
-    """What is the same in all runs.
+    """The facts that are the same in all runs.
 
     Attributes:
         seconds: the virtual time after which a run is cut off.
@@ -132,9 +135,9 @@ def _number(value: JSON) -> float | None:
     """Return a number, or the one that a text is."""
     try:
         number = json.loads(value) if isinstance(value, str) else value
-    except ValueError:
+        return number if is_number(number) and math.isfinite(number) else None
+    except (ValueError, OverflowError, RecursionError):
         return None
-    return number if is_number(number) and math.isfinite(number) else None
 
 
 def _counts(expected: Any) -> list[int]:
@@ -250,7 +253,7 @@ def _along(observed: Observation, path: Sequence[str], change: str) -> Perturbat
 def _calls(observed: Observation, _: Limits, expected: Any) -> Iterator[Perturbation]:
     """Change the calls: dropped, repeated, with other arguments."""
     yield Perturbation(replace(observed, calls=[]), "there are no calls")
-    for call in (*observed.calls, *_named_calls(observed, expected)):
+    for call in (*observed.calls, *_named_calls(observed, expected), _CALL):
         others = [each for each in observed.calls if each is not call]
         for args in _arguments(call, expected):
             change = f"{call['kind']} {call['name']} has the arguments {_shown(args)}"
@@ -268,10 +271,9 @@ def _named_calls(observed: Observation, expected: Any) -> Iterator[dict[str, Any
             kind, _, pattern = key.partition(":")
             if kind in EFFECTS:
                 name = (value if isinstance(value, str) else pattern) or "a"
-                asked = {kind: name, **{each: item[each] for each in ("node", "ok") if each in item}}
-                if not any(call_matches(asked, call) for call in observed.calls):
-                    ended = {"node": item.get("node", "a"), "ok": item.get("ok", True)}
-                    yield {"kind": kind, "name": name, "args": {}, "latency": 0.0, **ended}
+                given = {each: item[each] for each in ("node", "ok") if each in item}
+                if not any(call_matches({kind: name, **given}, call) for call in observed.calls):
+                    yield {**_CALL, "kind": kind, "name": name, **given}
 
 
 def _arguments(call: Mapping[str, Any], expected: Any) -> Iterator[dict[str, Any]]:
@@ -296,7 +298,7 @@ def _like(value: Any, seen: Any) -> Any:
 
 def amounts_near(expected: Any) -> list[float]:
     """Return amounts: none, one, and those around the numbers in an expected value."""
-    numbers = [float(each) for each in literals(expected) if is_number(each) and math.isfinite(each)]
+    numbers = [float(number) for each in literals(expected) if (number := _number(each)) is not None]
     near = {each + step for each in numbers for step in (-1, -1e-3, 0, 1e-3, 1)}
     middles = {(low + high) / 2 for low, high in pairwise(sorted(numbers))}
     return sorted({0.0, 1.0, *(each for each in near | middles if each >= 0)})

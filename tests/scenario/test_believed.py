@@ -36,9 +36,10 @@ RUN = ran(
 )
 
 
-def told(key: str, value: Any, run: Observation = RUN, limits: Limits = LIMITS) -> list[str]:
+def told(key: str, value: Any, run: Observation = RUN, limits: Limits = LIMITS, **options: Any) -> list[str]:
     """The parts of a check that no run could fail."""
-    found = [each.message for each in unfailing_parts(Expectations({key: value}), run, limits)]
+    expect = Expectations({key: value, **options})
+    found = [each.message for each in unfailing_parts(expect, run, limits)]
     assert all(" cannot fail: it " in each for each in found)
     return [each.partition(" cannot fail: ")[0] for each in found]
 
@@ -153,6 +154,16 @@ def test_several_visits_at_once_may_take_longer_than_the_run() -> None:
 def test_a_refused_call_could_have_been_made() -> None:
     refused = Observation(calls=[{**call("tool", "pay", ok=False), "refused": True}])
     assert told("call_counts", {"tool:pay": 0}, refused) == []
+
+
+def test_exactly_no_calls_may_be_expected_of_a_run_without_any() -> None:
+    assert told("calls", [], Observation(), calls_order="exact") == []
+
+
+@pytest.mark.parametrize("literal", [10**400, "[" * 100_000, float("nan"), float("inf"), "1e999"])
+def test_any_literal_can_be_tried(literal: Any) -> None:
+    assert told("state", {"count": {"$not": literal}}) == []
+    assert told("usage", {"cost": 10**400}) == []
 
 
 def test_it_is_told_what_was_tried() -> None:
@@ -292,6 +303,12 @@ def warned(tmp_path: Path) -> Warned:
 def test_a_run_that_passed_tells_it_with_its_location(warned: Warned) -> None:
     (text,) = warned("expect: {visits: {add: {$gte: 1}}}")
     assert text.startswith("4:18: visits.add cannot fail: it also holds where ")
+
+
+def test_it_is_told_once(warned: Warned) -> None:
+    assert warned("expect: {state_schema: true}") == [
+        "4:24: this schema accepts everything, so it cannot fail"
+    ]
 
 
 def test_a_run_that_failed_does_not(warned: Warned) -> None:
