@@ -252,13 +252,14 @@ expectations = st.one_of(
 def test_law_what_some_run_fails_is_never_said_to_be_unfailing(
     expected: Any, some: list[Observation]
 ) -> None:
-    expect = Expectations(dict([expected]))
+    key, value = expected
+    expect = Expectations({key: value})
 
     def fails(run: Observation) -> bool:
         return not all(each.passed for each in run_checks(expect, run, allow_unused=True))
 
     if any(map(fails, some)):
-        assert [told(*expected, run) for run in some if not fails(run)] == [
+        assert [told(key, value, run) for run in some if not fails(run)] == [
             [] for run in some if not fails(run)
         ]
 
