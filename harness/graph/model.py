@@ -322,6 +322,7 @@ class Graph:
         collision_hint: advice, in the words of the dialect, for nodes of one superstep that write one field.
         shares_answers: one value that resumes a run answers all its questions. If False, it answers a single
             question, as in LangGraph.
+        output_types: the JSON types of keys of the output that every completed run has: values are cast to them.
         sources: the files that the graph was compiled from.
         import_folders: folders that Python was imported from, besides those of the request.
         vocabulary: returns the names of its calls and of the graphs inside it. Without it, only the names of nodes in
@@ -354,6 +355,7 @@ class Graph:
     takes_hooks: bool = True
     collision_hint: str = ""
     shares_answers: bool = True
+    output_types: Mapping[str, str] = field(default_factory=dict)
     sources: tuple[Path, ...] = ()
     import_folders: tuple[Path, ...] = ()
     vocabulary: Callable[[], Vocabulary] | None = None

@@ -6,11 +6,19 @@ import re
 from collections.abc import Iterator, Mapping
 from typing import Any, Final, NamedTuple
 
-from harness.matchers.schema_flaws import accepts_everything, misspelt_keywords
+from harness.matchers.schema_flaws import accepts_everything, misspelt_keywords, schemas_inside
 from harness.matchers.value import is_matcher
 
-_PROBES: Final = ("", "a", "Z9 _-", "\n\t", "é∑", "{}[]")
-"""A pattern that is found in each of these is taken to be found in any text."""
+_LOOKS_AHEAD: Final = re.compile(r"\(\?(?!:)|\\[bBZz]|\$|[*+?}]\+")
+"""A part of a pattern that may need a particular text behind a place where nothing has been consumed."""
+_FORMATS: Final = frozenset(
+    (
+        *("date-time", "date", "time", "duration", "email", "idn-email", "hostname", "idn-hostname", "ipv4"),
+        *("ipv6", "uri", "uri-reference", "iri", "iri-reference", "uuid", "uri-template", "json-pointer"),
+        *("relative-json-pointer", "regex"),
+    )
+)
+"""The formats of texts that JSON Schema defines."""
 
 
 class VacuousPart(NamedTuple):
@@ -39,26 +47,17 @@ def vacuous_parts(expected: Any, path: tuple[str | int, ...] = ()) -> Iterator[V
                 yield from vacuous_parts(item, (*path, index))
 
 
-def matches_anything(expected: Any) -> bool:
-    """True if every existing value matches: `$any` and `$missing: false`."""
-    if not is_matcher(expected):
-        return False
-    ((name, argument),) = expected.items()
-    if name == "$all" and isinstance(argument, list):
-        return all(map(matches_anything, argument))
-    return name == "$any" or (name == "$missing" and argument is False)
-
-
-def matches_every_count(expected: Any) -> bool:
+def _matches_every_count(expected: Any) -> bool:
     """True if the expected value is a matcher that every count matches."""
     if not is_matcher(expected):
         return False
     ((name, argument),) = expected.items()
     if name == "$all" and isinstance(argument, list):
-        return all(map(matches_every_count, argument))
+        return all(map(_matches_every_count, argument))
     if name in ("$gte", "$gt") and isinstance(argument, int | float):
         return argument < 0 or (argument == 0 and name == "$gte")
-    return (name, argument) in (("$type", "integer"), ("$type", "number")) or matches_anything(expected)
+    known = (("$type", "integer"), ("$type", "number"), ("$any", True), ("$missing", False))
+    return (name, argument) in known
 
 
 def _of_matcher(name: str, argument: Any, path: tuple[str | int, ...]) -> Iterator[VacuousPart]:
@@ -74,7 +73,7 @@ def _of_matcher(name: str, argument: Any, path: tuple[str | int, ...]) -> Iterat
     elif name == "$regex" and _is_found_anywhere(argument):
         hint = "a pattern is found anywhere in a text; ^ and $ bind it to the ends"
         yield VacuousPart(path, f"the pattern '{argument}' is found in every text", hint)
-    elif name == "$len" and matches_every_count(argument):
+    elif name == "$len" and _matches_every_count(argument):
         yield VacuousPart(path, "every length matches, so '$len' cannot fail")
     elif name == "$not" and argument == {"$in": []}:
         yield VacuousPart(path, "nothing is in an empty list, so this cannot fail")
@@ -95,13 +94,26 @@ def vacuous_schema(schema: Any, path: tuple[str | int, ...] = ()) -> Iterator[Va
         yield VacuousPart(keyword.path, text, f"did you mean '{keyword.meant}'?", on_key=True)
     if not misspelt and accepts_everything(schema):
         yield VacuousPart(path, "this schema accepts everything, so it cannot fail")
+    yield from _unchecked_formats(schema, path)
+
+
+def _unchecked_formats(schema: Any, path: tuple[str | int, ...]) -> Iterator[VacuousPart]:
+    for at, inside in schemas_inside(schema, path):
+        format_ = inside.get("format")
+        if (
+            isinstance(format_, str)
+            and format_ in _FORMATS
+            and not {"pattern", "enum", "const"} & set(inside)
+        ):
+            text = f"'format: {format_}' is not checked: JSON Schema takes it as a remark, so it cannot fail"
+            yield VacuousPart((*at, "format"), text, "a `pattern` is checked")
 
 
 def _is_found_anywhere(pattern: Any) -> bool:
-    """True if the pattern is found in every text. Look-arounds and anchors are taken to require something."""
-    if not isinstance(pattern, str) or re.search(r"\(\?|\\[bBAZz]|\$|\^", pattern):
+    """True if the pattern is found in every text: without consuming anything, and whatever stands behind."""
+    if not isinstance(pattern, str) or _LOOKS_AHEAD.search(pattern):
         return False
     try:
-        return all(re.search(pattern, probe) for probe in _PROBES)
+        return re.search(pattern, "") is not None
     except re.error:
         return False

@@ -333,7 +333,7 @@ class ScenarioKeys(WorldSpec):
             expect=self.expect.spec(at.at(("expect",)), file.parent) if self.expect else model.Expectations(),
             mentions=tuple(scenario_mentions(parts, expectation_mentions)),
             warnings=(
-                *vacuous_expectations(at, self.timeout),
+                *vacuous_expectations(at),
                 *(problem for part, own in parts for problem in idle_stubs(own, part)),
                 *(problem for part, own in parts for problem in unlikely_times(part, own)),
             ),

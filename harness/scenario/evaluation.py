@@ -17,6 +17,7 @@ from harness.graph.flattened import flattened
 from harness.graph.model import ANY_NODE, GOTO, Graph
 from harness.graph.narration import kinds_of
 from harness.graph.to_json import to_json
+from harness.scenario.believed import unfailing
 from harness.scenario.checks.run import run_checks
 from harness.scenario.model import MISSING, Expectations, Scenario
 from harness.scenario.outcome import CheckResult, Observation, Outcome, RunResult, error_json
@@ -156,6 +157,9 @@ def outcome_of(scenario: Scenario, repeat: int, result: RunResult, wall_s: float
         nested = result.graph is not None and result.graph.draws_inside
         outcome.coverage = observe.coverage(result.trace.events, nested=nested)
         outcome.digest = result.trace.digest(result.without_secrets)
+    if outcome.passed:
+        of_run = [*of_turns, (result.observed, scenario.expect)]
+        outcome.observed.warnings += [each.one_line for each in unfailing(scenario, result.graph, of_run)]
     if scenario.xfail is not None:
         _apply_xfail(outcome, scenario.xfail, scenario.span)
     return outcome

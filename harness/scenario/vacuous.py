@@ -1,7 +1,7 @@
 """Detects expectations that hold for every run. Each is a warning, when the file is read and of every run.
 
 They are allowed, since a scenario may be under construction, but a test that cannot fail tests nothing. Stubs
-that never answer are in `harness.scenario.idle_stubs`, warnings that need a run in `harness.scenario.untried`.
+that never answer are in `harness.scenario.idle_stubs`, warnings that need a run in `believed` and `untried`.
 """
 
 from __future__ import annotations
@@ -16,8 +16,8 @@ from harness.source.document import Document
 _COUNTS_NOTHING: Final = "a check of weight 0 counts nothing: it cannot fail the scenario"
 
 
-def vacuous_expectations(at: Document, timeout_s: float) -> Iterator[Problem]:
-    """Yield a warning for each expectation of a scenario that cannot fail. Its runs end at `timeout_s`."""
+def vacuous_expectations(at: Document) -> Iterator[Problem]:
+    """Yield a warning for each expectation of a scenario that cannot fail."""
     if at.value.get("pass_score") == 0:
         yield _warning(
             "pass_score: 0 cannot fail: this scenario passes whatever its run does",
@@ -34,16 +34,16 @@ def vacuous_expectations(at: Document, timeout_s: float) -> Iterator[Problem]:
         )
     for part in (at, *(at.at(("turns", number)) for number in range(len(turns)))):
         if isinstance(part.value.get("expect"), dict):
-            yield from _in_expectations(part.at(("expect",)), timeout_s)
+            yield from _in_expectations(part.at(("expect",)))
 
 
-def _in_expectations(at: Document, timeout_s: float) -> Iterator[Problem]:
+def _in_expectations(at: Document) -> Iterator[Problem]:
     values = at.value
     if not values:
         text = "'expect' lists nothing: it has no effect"
         yield _warning(text, at.span())
     for key, check in checks_in(values):
-        for part in (part for rule in check.vacuous for part in rule(key, values, timeout_s)):
+        for part in (part for rule in check.vacuous for part in rule(key, values)):
             path = (key, *part.path)
             yield _warning(part.message, at.key_span(path) if part.on_key else at.span(path), part.hint)
         for item in check_items(at, key) if check.items and values[key] else ():

@@ -9,6 +9,7 @@ from harness.scenario.checks.finding import Finding
 from harness.scenario.document_expect import CHECKS, Expect, expectation_mentions
 from harness.scenario.mentions import nodes_listed
 from harness.scenario.outcome import Observation, Origin
+from harness.scenario.perturbation import FIELDS
 from harness.source.document import parse
 
 # key, a value of it, and the names in it with their roles; a check without names has a value full of words
@@ -52,9 +53,10 @@ def test_the_names_of_every_check_are_known_here() -> None:
 
 
 @pytest.mark.parametrize("key", CHECKS)
-def test_a_check_declares_names_vacuous_values_untried_values_and_the_origin_of_its_failure(key: str) -> None:
+def test_a_check_declares_its_names_its_rules_what_it_reads_and_the_origin_of_its_failure(key: str) -> None:
     found = CHECKS[key]
     assert all(isinstance(rules, tuple) for rules in (found.names, found.vacuous, found.untried))
+    assert FIELDS.issuperset(found.reads)
     assert isinstance(found.origin, Origin)
 
 
@@ -62,6 +64,7 @@ FACTS: dict[str, Any] = {
     "names": (nodes_listed,),
     "vacuous": (empty,),
     "untried": (),
+    "reads": ("path",),
     "origin": Origin.RESULT,
 }
 

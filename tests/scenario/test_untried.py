@@ -162,6 +162,14 @@ def test_a_run_that_could_not_be_judged_is_no_expected_failure_in_silence(
             "output_schema: {title: Answer, required: [x], properties: {x: {type: integer}}}",
             "output_schema does not constrain text: 'required' applies to values of another",
         ),
+        (
+            "state_schema: {properties: {messages: {minimum: 3}}}",
+            "state_schema.messages does not constrain a list: 'minimum' applies to values of another",
+        ),
+        (
+            "state: {messages: {$schema: {minimum: 3}}}",
+            "state.messages does not constrain a list: 'minimum' applies to values of another",
+        ),
     ],
 )
 def test_an_expectation_with_nothing_to_be_held_against(warned: Warned, expect: str, expected: str) -> None:

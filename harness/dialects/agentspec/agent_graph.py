@@ -31,7 +31,7 @@ from harness.dialects.agentspec.data_flow import (
     unique_name,
     user_message,
 )
-from harness.dialects.agentspec.properties import as_text, render
+from harness.dialects.agentspec.properties import as_text, render, scalar_types
 from harness.dialects.kit.tool_calls import BadArguments, answer_call, answer_calls, refuse_all, to_ai_message
 from harness.engine.callables import unknown_tool
 from harness.engine.context import NodeContext, RunContext
@@ -85,6 +85,7 @@ def agent_graph(agent: Agent) -> Graph:
         routers={name: route},
         lifecycle=Lifecycle(accept=functions.accept, finish=functions.finish),
         recursion_limit=RECURSION_LIMIT,
+        output_types=scalar_types(agent.outputs),
     )
 
 
@@ -250,6 +251,7 @@ def remote_agent_graph(agent: RemoteAgent) -> Graph:
         edges=(Edge(START, name, span=agent.span()), Edge(name, END)),
         channels=CHANNELS,
         lifecycle=Lifecycle(accept=functions.accept, finish=functions.finish),
+        output_types=scalar_types(agent.outputs),
     )
 
 

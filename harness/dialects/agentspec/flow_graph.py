@@ -26,6 +26,7 @@ from harness.dialects.agentspec.data_flow import (
 from harness.dialects.agentspec.flows import EndNode, Flow, Node
 from harness.dialects.agentspec.node_bodies import BODIES
 from harness.dialects.agentspec.plugins import Plugins
+from harness.dialects.agentspec.properties import scalar_types
 from harness.engine.context import NodeContext, RunContext
 from harness.errors import HarnessError
 from harness.graph.messages import MessageLog, append_messages
@@ -77,7 +78,18 @@ def flow_graph(flow: Flow, graph_of: GraphOf, plugins: Plugins) -> Graph:
         lifecycle=Lifecycle(accept=functions.accept, finish=functions.finish),
         recursion_limit=RECURSION_LIMIT,
         data_edges=lambda: tuple(data.edges(names)),
+        output_types=_output_types(flow),
     )
+
+
+def _output_types(flow: Flow) -> dict[str, str]:
+    """Return the types of the outputs that every EndNode casts to the same one."""
+    first, *others = [scalar_types(end.outputs) for end in flow.end_nodes] or [{}]
+    return {
+        title: type_
+        for title, type_ in first.items()
+        if title in flow.outputs and all(each.get(title) == type_ for each in others)
+    }
 
 
 def node_names(flow: Flow) -> dict[Node, str]:

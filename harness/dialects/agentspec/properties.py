@@ -259,6 +259,18 @@ class Property:
         return cast_value(value, self.type)
 
 
+def scalar_types(properties: Mapping[str, Property]) -> dict[str, str]:
+    """Return the JSON types that the values of properties are cast to, by title, if those are single and scalar.
+
+    A default is not cast, so that a property with one may have a value of any type.
+    """
+    only = {title: item.type.alternatives for title, item in properties.items() if not item.has_default}
+    names = {title: found[0].name for title, found in only.items() if len(found) == 1}
+    return {
+        title: name for title, name in names.items() if name in ("string", "boolean", "integer", "number")
+    }
+
+
 def normalize_null_types(schema: Any) -> Any:
     """Return the schema with 'null' for null in lists of types. spec: "an input of type `[number, null]`"."""
     if isinstance(schema, list):

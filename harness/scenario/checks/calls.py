@@ -10,7 +10,7 @@ from harness.graph.effects import EFFECTS, Effect
 from harness.matchers.regex import last_part_matches, name_matches
 from harness.matchers.vacuous import VacuousPart, vacuous_parts
 from harness.matchers.value import leaf_score, matches
-from harness.scenario.checks.check import check, empty, every_count
+from harness.scenario.checks.check import check, empty
 from harness.scenario.checks.finding import (
     Finding,
     as_list,
@@ -171,12 +171,12 @@ def _targets(key: str, at: Document) -> Iterator[Mention]:
                 yield from target_mentions(key, kind, name, at.span((key, index, kind)))
 
 
-def _no_calls(key: str, expect: Mapping[str, Any], timeout_s: float) -> Iterator[VacuousPart]:
+def _no_calls(key: str, expect: Mapping[str, Any]) -> Iterator[VacuousPart]:
     if expect.get("calls_order") != "exact":
-        yield from empty(key, expect, timeout_s)
+        yield from empty(key, expect)
 
 
-def _any_arguments(key: str, expect: Mapping[str, Any], _: float) -> Iterator[VacuousPart]:
+def _any_arguments(key: str, expect: Mapping[str, Any]) -> Iterator[VacuousPart]:
     """Tell of expected arguments that every call has."""
     for index, call in enumerate(expect[key]):
         if "args" in call:
@@ -187,6 +187,7 @@ def _any_arguments(key: str, expect: Mapping[str, Any], _: float) -> Iterator[Va
     names=(_targets,),
     vacuous=(_no_calls, _any_arguments),
     untried=(),
+    reads=("calls",),
     origin=Origin.RESULT,
     option="calls_order",
 )
@@ -229,7 +230,7 @@ def _arguments(key: str, at: Document) -> Iterator[Mention]:
             yield from argument_mentions(key, kind, call.get("args"), at, (key, index, "args"))
 
 
-def _arguments_of_no_call(key: str, expect: Mapping[str, Any], _: float) -> Iterator[VacuousPart]:
+def _arguments_of_no_call(key: str, expect: Mapping[str, Any]) -> Iterator[VacuousPart]:
     """Tell of arguments that no call of their kind has. `args: {}` forbids the call with any arguments."""
     for index, call in enumerate(expect[key]):
         kind = next(iter(call.keys() - set(OTHER_KEYS)), "")
@@ -238,7 +239,14 @@ def _arguments_of_no_call(key: str, expect: Mapping[str, Any], _: float) -> Iter
             yield VacuousPart((index, "args", name), text, hint, on_key=True)
 
 
-@check(names=(_targets, _arguments), vacuous=(empty, _arguments_of_no_call), untried=(), origin=Origin.EXCESS)
+@check(
+    names=(_targets, _arguments),
+    vacuous=(empty, _arguments_of_no_call),
+    untried=(),
+    reads=("calls",),
+    apart=True,
+    origin=Origin.EXCESS,
+)
 def never_calls(expected: Any, observed: Observation) -> Finding:
     """No call matches any of these, made or refused; else 0."""
     wrong = [call for call in observed.calls if any(call_matches(item, call) for item in as_list(expected))]
@@ -254,7 +262,14 @@ def _counted_targets(key: str, at: Document) -> Iterator[Mention]:
             yield from target_mentions(key, kind, pattern, at.key_span((key, name)))
 
 
-@check(names=(_counted_targets,), vacuous=(empty, every_count), untried=(), origin=Origin.RESULT)
+@check(
+    names=(_counted_targets,),
+    vacuous=(empty,),
+    untried=(),
+    reads=("calls",),
+    apart=True,
+    origin=Origin.RESULT,
+)
 def call_counts(expected: Mapping[str, Any], observed: Observation) -> Finding:
     """`{kind: count}` or `{"kind:name": count}`, the name a glob; else the share that hold.
 

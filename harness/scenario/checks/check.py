@@ -3,7 +3,7 @@
 A check is declared at its function, and registered by a field of `Expect` in `harness.scenario.document_expect`,
 which is the model of its value:
 
-    @check(names=(nodes_listed,), vacuous=(empty,), untried=(), origin=Origin.EXCESS)
+    @check(names=(nodes_listed,), vacuous=(empty,), untried=(), reads=("path",), origin=Origin.EXCESS)
     def never(expected, observed) -> Finding: …
 
 Nothing that it must declare has a default: a check that says nothing about its names would accept any misspelt one.
@@ -15,7 +15,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import KW_ONLY, dataclass
 from typing import Any, Final, Protocol
 
-from harness.matchers.vacuous import VacuousPart, matches_every_count
+from harness.matchers.vacuous import VacuousPart
 from harness.scenario.checks.finding import Finding
 from harness.scenario.mentions import Mention
 from harness.scenario.outcome import Observation, Origin
@@ -25,8 +25,8 @@ Function = Callable[..., Finding | None]
 """A function of (expected, observed), and for some of an index or an option; None if there is nothing to check."""
 Names = Callable[[str, Document], Iterable[Mention]]
 """Yields the names in the value of a key of the `expect` mapping."""
-Vacuous = Callable[[str, Mapping[str, Any], float], Iterable[VacuousPart]]
-"""Yields the parts of the value of a key of the `expect` mapping that cannot fail in a run of so many seconds."""
+Vacuous = Callable[[str, Mapping[str, Any]], Iterable[VacuousPart]]
+"""Yields the parts of the value of a key of the `expect` mapping that cannot fail."""
 Untried = Callable[[str, Mapping[str, Any], Observation], Iterable[tuple[str, str]]]
 """Yields what of the value of a key of the `expect` mapping a run has not exercised, each with a hint."""
 
@@ -42,7 +42,9 @@ class Check:
         names: rules for the names in its value, which are looked up (`harness.scenario.names`); () if it has none.
         vacuous: rules for values that cannot fail (`harness.scenario.vacuous`).
         untried: rules for values that a run compared with nothing (`harness.scenario.untried`).
+        reads: the fields of the observation that it is tried on (`harness.scenario.believed`), if any.
         origin: what its failure comes from (`harness.report.cause`).
+        apart: each item or value of its value can fail by itself.
         items: its value is a list of items, each of which is a check of its own. The function gets their index.
         gate: unless it has a weight, it sets the score to 0 if it fails, and does not count while it holds.
         option: another key of `expect`, whose value the function gets if it is written.
@@ -53,7 +55,9 @@ class Check:
     names: tuple[Names, ...]
     vacuous: tuple[Vacuous, ...]
     untried: tuple[Untried, ...]
+    reads: tuple[str, ...]
     origin: Origin
+    apart: bool = False
     items: bool = False
     gate: bool = False
     option: str = ""
@@ -68,11 +72,12 @@ def check(**facts: Any) -> Callable[[Function], Check]:
     """Return a decorator that makes a function a `Check`.
 
     Raises:
-        TypeError: one of the `facts` is missing: its names, its vacuous values, what it leaves untried, its origin.
+        TypeError: one of the `facts` is missing: its names, its vacuous values, what it leaves untried, what it
+            reads, its origin.
     """
 
     def declared(function: Function) -> Check:
-        missing = [fact for fact in (*_RULES, "origin") if fact not in facts]
+        missing = [fact for fact in (*_RULES, "reads", "origin") if fact not in facts]
         if missing:
             raise TypeError(f"check '{function.__name__}' does not declare its {', '.join(missing)}")
         return Check(function, **facts)
@@ -98,14 +103,7 @@ def checks_of(fields: Mapping[str, _Field], *, apart: Iterable[str]) -> Mapping[
     return found
 
 
-def empty(key: str, expect: Mapping[str, Any], _: float) -> Iterator[VacuousPart]:
+def empty(key: str, expect: Mapping[str, Any]) -> Iterator[VacuousPart]:
     """Tell of a list or mapping of expectations in which there is none."""
     if not expect[key]:
         yield VacuousPart((), f"'{key}' lists nothing, so it cannot fail", on_key=True)
-
-
-def every_count(key: str, expect: Mapping[str, Any], _: float) -> Iterator[VacuousPart]:
-    """Tell of counts, by name, that every count matches."""
-    for name, count in expect[key].items():
-        if matches_every_count(count):
-            yield VacuousPart((name,), "every count matches, so this cannot fail")

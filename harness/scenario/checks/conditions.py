@@ -43,14 +43,6 @@ def _looked_up(key: str, at: Document) -> Iterator[Mention]:
                 yield Mention(key, role, lookup.name, at.span((key, index, "that")))
 
 
-def _always_true(key: str, expect: Mapping[str, Any], _: float) -> Iterator[VacuousPart]:
-    from harness.expressions.inspection import always_true_reason
-
-    for index, item in enumerate(expect[key]):
-        if why := always_true_reason(item["that"]):
-            yield VacuousPart((index, "that"), f"'{item['that']}' {why}, so it cannot fail")
-
-
 def _of_nothing(key: str, expect: Mapping[str, Any], observed: Observation) -> Iterator[tuple[str, str]]:
     """Tell of conditions on all items of a list that is empty."""
     from harness.expressions.cel import compile as compile_cel
@@ -69,8 +61,10 @@ def _of_nothing(key: str, expect: Mapping[str, Any], observed: Observation) -> I
 
 @check(
     names=(_looked_up,),
-    vacuous=(empty, _always_true),
+    vacuous=(empty,),
     untried=(_of_nothing,),
+    reads=("latency", "usage"),
+    apart=True,
     origin=Origin.RESULT,
     items=True,
 )
@@ -96,7 +90,7 @@ def condition(expected: Mapping[str, Any], observed: Observation, _: int) -> Fin
     return pass_or_fail(result, result, f"{source} is false{values}")
 
 
-@check(names=(), vacuous=(empty,), untried=(), origin=Origin.RESULT, items=True)
+@check(names=(), vacuous=(empty,), untried=(), reads=(), origin=Origin.RESULT, items=True)
 def custom(expected: Mapping[str, Any], observed: Observation, index: int) -> Finding:
     """One item of `custom`: the score that the function returned.
 
@@ -109,7 +103,7 @@ def custom(expected: Mapping[str, Any], observed: Observation, index: int) -> Fi
     return Finding(found.score, found.score, reason, broken=found.broken)
 
 
-def _any_grade(key: str, expect: Mapping[str, Any], _: float) -> Iterator[VacuousPart]:
+def _any_grade(key: str, expect: Mapping[str, Any]) -> Iterator[VacuousPart]:
     one = isinstance(expect[key], Mapping)
     for index, item in enumerate([expect[key]] if one else expect[key]):
         if item.get("threshold") == 0:
@@ -117,7 +111,7 @@ def _any_grade(key: str, expect: Mapping[str, Any], _: float) -> Iterator[Vacuou
             yield VacuousPart(("threshold",) if one else (index, "threshold"), text)
 
 
-@check(names=(), vacuous=(empty, _any_grade), untried=(), origin=Origin.RESULT, items=True)
+@check(names=(), vacuous=(empty, _any_grade), untried=(), reads=(), origin=Origin.RESULT, items=True)
 def judge(expected: Mapping[str, Any], observed: Observation, index: int) -> Finding:
     """One item of `judge`: a model's grade is at least `threshold` (default 0.5); else its grade.
 

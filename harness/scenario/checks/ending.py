@@ -12,7 +12,7 @@ from harness.matchers.json_schema import schema_errors
 from harness.matchers.plain import ABSENT, kind_of
 from harness.matchers.regex import last_part_matches
 from harness.matchers.schema_flaws import keywords_of_other_types
-from harness.matchers.vacuous import VacuousPart, matches_anything, vacuous_parts, vacuous_schema
+from harness.matchers.vacuous import VacuousPart, vacuous_parts, vacuous_schema
 from harness.matchers.value import compare, is_matcher, matches
 from harness.scenario.checks.check import check, empty
 from harness.scenario.checks.finding import (
@@ -33,8 +33,6 @@ from harness.source.project import PYPROJECT
 
 _NAME_LENGTH: Final = 60
 _MOST_NAMED: Final = 5
-_MILLISECONDS: Final = 100
-"""A latency bound of at least this many seconds looks like milliseconds."""
 _TYPED: Final = "say which `type` it has to be; of JSON in a text: {$json: {$schema: …}}"
 _TOKENS: Final = ("input_tokens", "output_tokens", "cost")
 _OF_ONE: Final = ("$all", "$some", "$json", "$exact")
@@ -42,7 +40,7 @@ _OF_ONE: Final = ("$all", "$some", "$json", "$exact")
 _PLACE: Final = re.compile(r"\A[^\n]*?:\d+:\d+: ")
 
 
-@check(names=(), vacuous=(), untried=(), origin=Origin.RESULT, gate=True)
+@check(names=(), vacuous=(), untried=(), reads=("status",), origin=Origin.RESULT, gate=True)
 def status(expected: Any, observed: Observation) -> Finding:
     """`completed` (default), `interrupted`, `failed`, `timeout` or `invalid`; else 0."""
     if matches(expected, observed.status):
@@ -68,13 +66,7 @@ def _timeout_text(observed: Observation) -> str:
     return text + (f"; called and never started: {', '.join(list(waiting)[:_MOST_NAMED])}" if waiting else "")
 
 
-def _any_value(key: str, expect: Mapping[str, Any], _: float) -> Iterator[VacuousPart]:
-    """Tell of a matcher that every value matches, though it may be null."""
-    if matches_anything(expect[key]):
-        yield VacuousPart((), f"'{key}' is present in every run, so this cannot fail")
-
-
-def _vacuous_parts(key: str, expect: Mapping[str, Any], _: float) -> Iterator[VacuousPart]:
+def _vacuous_parts(key: str, expect: Mapping[str, Any]) -> Iterator[VacuousPart]:
     if expect[key] or key != "error":  # `error: {}`: there is one
         yield from vacuous_parts(expect[key])
 
@@ -85,7 +77,14 @@ def _failing_node(key: str, at: Document) -> Iterator[Mention]:
         yield Mention("error.node", "caller", node, at.span((key, "node")))
 
 
-@check(names=(_failing_node,), vacuous=(_vacuous_parts,), untried=(), origin=Origin.RESULT)
+@check(
+    names=(_failing_node,),
+    vacuous=(_vacuous_parts,),
+    untried=(),
+    reads=("error",),
+    apart=True,
+    origin=Origin.RESULT,
+)
 def error(expected: Any, observed: Observation) -> Finding:
     """`{type?, message?, node?}` of the failure; else the share that hold. `null`: there was none."""
     actual = observed.error
@@ -102,7 +101,7 @@ def _pauses(key: str, at: Document) -> Iterator[Mention]:
         yield Mention(key, "pause", name, at.span(path))
 
 
-@check(names=(_pauses,), vacuous=(_any_value, _vacuous_parts), untried=(), origin=Origin.RESULT)
+@check(names=(_pauses,), vacuous=(_vacuous_parts,), untried=(), reads=("interrupts",), origin=Origin.RESULT)
 def interrupt(expected: Any, observed: Observation) -> Finding:
     """The values with which the run paused, in order; else the share that match, of the longer of both lists.
 
@@ -120,7 +119,14 @@ def interrupt(expected: Any, observed: Observation) -> Finding:
     return partial_credit(faults, actual)
 
 
-@check(names=(), vacuous=(empty, _vacuous_parts), untried=(), origin=Origin.RESULT)
+@check(
+    names=(),
+    vacuous=(empty, _vacuous_parts),
+    untried=(),
+    reads=("warnings",),
+    apart=True,
+    origin=Origin.RESULT,
+)
 def warnings(expected: Any, observed: Observation) -> Finding:
     """Each of these is the text of a warning (a plain text must be equal); else the share found."""
     raised = "; ".join(map(one_line, observed.warnings)) or "none"
@@ -145,7 +151,9 @@ def _is_part(wanted: str, text: str) -> bool:
     return wanted != text and wanted.lower() in text.lower()
 
 
-@check(names=(), vacuous=(empty,), untried=(_near_misses,), origin=Origin.EXCESS)
+@check(
+    names=(), vacuous=(empty,), untried=(_near_misses,), reads=("warnings",), apart=True, origin=Origin.EXCESS
+)
 def never_warnings(expected: Any, observed: Observation) -> Finding:
     """None of these is the text of a warning; else 0."""
     raised = [text for text in observed.warnings if any(_fits(text, wanted) for wanted in as_list(expected))]
@@ -157,7 +165,7 @@ def _fits(text: str, wanted: Any) -> bool:
     return matches(wanted, text) or matches(wanted, _PLACE.sub("", text))
 
 
-@check(names=(), vacuous=(), untried=(), origin=Origin.PATH, gate=True)
+@check(names=(), vacuous=(), untried=(), reads=("unused",), origin=Origin.PATH, gate=True)
 def unused(_: Any, observed: Observation) -> Finding:
     """No stub is left over; else 0."""
     return pass_or_fail(not observed.unused, observed.unused, "\n".join(observed.unused))
@@ -237,19 +245,65 @@ def _absent(value: Any, path: DocumentPath, *, negated: bool = False) -> Iterato
                 yield from _absent(item, (*path, key))
 
 
-@check(names=(_missing_keys,), vacuous=(_any_value, _vacuous_parts), untried=(), origin=Origin.RESULT)
+def _silent_schema(key: str, expect: Mapping[str, Any], observed: Observation) -> Iterator[tuple[str, str]]:
+    """Tell of a schema whose keywords all apply to other types: any text is valid under `properties`."""
+    value = observed.state if key == "state_schema" else observed.output
+    yield from _silent_parts(key, expect[key], value)
+
+
+def _silent_matchers(key: str, expect: Mapping[str, Any], observed: Observation) -> Iterator[tuple[str, str]]:
+    yield from _silent_values(key, expect[key], observed.state if key == "state" else observed.output)
+
+
+def _silent_values(place: str, expected: Any, value: Any) -> Iterator[tuple[str, str]]:
+    if not isinstance(expected, Mapping):
+        return
+    if is_matcher(expected):
+        yield from _silent_parts(place, expected.get("$schema", {}), value)
+    elif isinstance(value, Mapping):
+        for name, wanted in expected.items():
+            if name in value:
+                yield from _silent_values(f"{place}.{name}", wanted, value[name])
+
+
+def _silent_parts(place: str, schema: Any, value: Any) -> Iterator[tuple[str, str]]:
+    """Tell of the schema and of those of its properties, each for the value that it is compared with."""
+    if keywords := keywords_of_other_types(schema, value):
+        what = f"{place} does not constrain {kind_of(value)}"
+        yield f"{what}: '{keywords[0]}' applies to values of another type", _TYPED
+    elif isinstance(schema, Mapping) and isinstance(value, Mapping):
+        for name, of_property in schema.get("properties", {}).items():
+            if name in value:
+                yield from _silent_parts(f"{place}.{name}", of_property, value[name])
+
+
+@check(
+    names=(_missing_keys,),
+    vacuous=(_vacuous_parts,),
+    untried=(_silent_matchers,),
+    reads=("state",),
+    apart=True,
+    origin=Origin.RESULT,
+)
 def state(expected: Any, observed: Observation) -> Finding:
     """The final state matches (mappings as subsets); else the share of leaf keys that match."""
     return _value(expected, observed.state)
 
 
-@check(names=(_missing_keys,), vacuous=(_any_value, _vacuous_parts), untried=(), origin=Origin.RESULT)
+@check(
+    names=(_missing_keys,),
+    vacuous=(_vacuous_parts,),
+    untried=(_silent_matchers,),
+    reads=("output",),
+    apart=True,
+    origin=Origin.RESULT,
+)
 def output(expected: Any, observed: Observation) -> Finding:
     """The result matches (mappings as subsets); else the share of leaf keys that match."""
     return _value(expected, observed.output)
 
 
-@check(names=(), vacuous=(empty,), untried=(), origin=Origin.RESULT)
+@check(names=(), vacuous=(empty,), untried=(), reads=("store",), origin=Origin.RESULT)
 def store(expected: Any, observed: Observation) -> Finding:
     """The store has these items, or not (`$missing`); else the share of leaf keys that match.
 
@@ -278,25 +332,25 @@ def _optional(key: str, at: Document) -> Iterator[Mention]:
                 yield Mention(key, "absent", name, at.key_span((key, "properties", name)))
 
 
-def _vacuous_schema(key: str, expect: Mapping[str, Any], _: float) -> Iterator[VacuousPart]:
+def _vacuous_schema(key: str, expect: Mapping[str, Any]) -> Iterator[VacuousPart]:
     yield from vacuous_schema(expect[key])
 
 
-def _silent_schema(key: str, expect: Mapping[str, Any], observed: Observation) -> Iterator[tuple[str, str]]:
-    """Tell of a schema whose keywords all apply to other types: any text is valid under `properties`."""
-    value = observed.state if key == "state_schema" else observed.output
-    if keywords := keywords_of_other_types(expect[key], value):
-        what = f"{key} does not constrain {kind_of(value)}"
-        yield f"{what}: '{keywords[0]}' applies to values of another type", _TYPED
-
-
-@check(names=(_optional,), vacuous=(_vacuous_schema,), untried=(_silent_schema,), origin=Origin.RESULT)
+@check(
+    names=(_optional,),
+    vacuous=(_vacuous_schema,),
+    untried=(_silent_schema,),
+    reads=("state",),
+    origin=Origin.RESULT,
+)
 def state_schema(expected: Any, observed: Observation) -> Finding:
     """The final state is valid under this JSON Schema (2020-12); else 0."""
     return _valid(expected, observed.state)
 
 
-@check(names=(), vacuous=(_vacuous_schema,), untried=(_silent_schema,), origin=Origin.RESULT)
+@check(
+    names=(), vacuous=(_vacuous_schema,), untried=(_silent_schema,), reads=("output",), origin=Origin.RESULT
+)
 def output_schema(expected: Any, observed: Observation) -> Finding:
     """The result is valid under this JSON Schema (2020-12); else 0."""
     return _valid(expected, observed.output)
@@ -324,15 +378,8 @@ def _timed(key: str, at: Document) -> Iterator[Mention]:
         yield Mention("latency.nodes", "timed", name, at.key_span((key, "nodes", name)))
 
 
-def _beyond_timeout(key: str, expect: Mapping[str, Any], timeout_s: float) -> Iterator[VacuousPart]:
-    bounds = expect[key]
-    nodes = bounds.get("nodes", {})
-    total = [(("total",), bounds["total"])] if "total" in bounds else []
-    for path, bound in (*total, *((("nodes", name), most) for name, most in nodes.items())):
-        if bound >= timeout_s:
-            text = f"this bound cannot be exceeded: a run ends at its timeout of {timeout_s:g} s"
-            yield VacuousPart(path, text, "it is in seconds" if bound >= _MILLISECONDS else "")
-    if "nodes" in bounds and not nodes:
+def _no_nodes(key: str, expect: Mapping[str, Any]) -> Iterator[VacuousPart]:
+    if "nodes" in expect[key] and not expect[key]["nodes"]:
         yield VacuousPart(("nodes",), "'latency.nodes' lists nothing, so it cannot fail", on_key=True)
 
 
@@ -343,7 +390,14 @@ def _not_run(key: str, expect: Mapping[str, Any], observed: Observation) -> Iter
             yield f"node '{node}' did not run, so its latency was not checked", "expect it in `path_includes`"
 
 
-@check(names=(_timed,), vacuous=(empty, _beyond_timeout), untried=(_not_run,), origin=Origin.EXCESS)
+@check(
+    names=(_timed,),
+    vacuous=(empty, _no_nodes),
+    untried=(_not_run,),
+    reads=("latency",),
+    apart=True,
+    origin=Origin.EXCESS,
+)
 def latency(expected: Mapping[str, Any], observed: Observation) -> Finding | None:
     """Upper bounds in virtual seconds by node; else the share that hold.
 
@@ -362,7 +416,14 @@ def _no_tokens(key: str, expect: Mapping[str, Any], observed: Observation) -> It
         yield text, "a stub reports them by `usage`"
 
 
-@check(names=(), vacuous=(empty,), untried=(_no_tokens,), origin=Origin.EXCESS | Origin.LOOP)
+@check(
+    names=(),
+    vacuous=(empty,),
+    untried=(_no_tokens,),
+    reads=("usage",),
+    apart=True,
+    origin=Origin.EXCESS | Origin.LOOP,
+)
 def usage(expected: Mapping[str, Any], observed: Observation) -> Finding:
     """Upper bounds: `{input_tokens, output_tokens, llm_calls, cost}`; else the share that hold.
 

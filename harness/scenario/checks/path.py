@@ -8,7 +8,7 @@ from typing import Any, Final
 
 from harness.matchers.value import matches
 from harness.scenario.checks.calls import common_subsequence
-from harness.scenario.checks.check import check, empty, every_count
+from harness.scenario.checks.check import check, empty
 from harness.scenario.checks.finding import Finding, as_list, one_line, partial_credit, pass_or_fail
 from harness.scenario.mentions import Mention, nodes_as_keys, nodes_listed
 from harness.scenario.outcome import Observation, Origin
@@ -21,7 +21,7 @@ Step = tuple[str, ...]
 """The nodes of one superstep, sorted: they have no order."""
 
 
-@check(names=(nodes_listed,), vacuous=(), untried=(), origin=Origin.LOOP)
+@check(names=(nodes_listed,), vacuous=(), untried=(), reads=("path",), origin=Origin.LOOP)
 def path(expected: Any, observed: Observation) -> Finding:
     """The nodes ran in exactly this order; else longest common subsequence / longer length.
 
@@ -38,7 +38,7 @@ def path(expected: Any, observed: Observation) -> Finding:
     return Finding(common / max(len(wanted), len(ran)), observed.path, _divergence(wanted, ran))
 
 
-@check(names=(nodes_listed,), vacuous=(empty,), untried=(), origin=Origin.PATH)
+@check(names=(nodes_listed,), vacuous=(empty,), untried=(), reads=("path",), origin=Origin.PATH)
 def path_includes(expected: Any, observed: Observation) -> Finding:
     """These nodes ran, in this order, whatever ran between; else longest common subsequence / expected length.
 
@@ -57,19 +57,26 @@ def path_includes(expected: Any, observed: Observation) -> Finding:
     return Finding(score, observed.path, message)
 
 
-@check(names=(nodes_as_keys,), vacuous=(empty, every_count), untried=(), origin=Origin.PATH)
+@check(names=(nodes_as_keys,), vacuous=(empty,), untried=(), reads=("path",), apart=True, origin=Origin.PATH)
 def visits(expected: Mapping[str, Any], observed: Observation) -> Finding:
     """`{node: count}`: how often each node ran; else the share that hold."""
     return _counted(expected, observed, lambda wanted, count: matches(wanted, count), "")
 
 
-@check(names=(nodes_as_keys,), vacuous=(empty,), untried=(), origin=Origin.EXCESS | Origin.LOOP)
+@check(
+    names=(nodes_as_keys,),
+    vacuous=(empty,),
+    untried=(),
+    reads=("path",),
+    apart=True,
+    origin=Origin.EXCESS | Origin.LOOP,
+)
 def max_visits(expected: Mapping[str, Any], observed: Observation) -> Finding:
     """`{node: count}`: how often each node ran at most; else the share that hold."""
     return _counted(expected, observed, lambda most, count: bool(count <= most), "at most ")
 
 
-@check(names=(nodes_listed,), vacuous=(empty,), untried=(), origin=Origin.EXCESS)
+@check(names=(nodes_listed,), vacuous=(empty,), untried=(), reads=("path",), apart=True, origin=Origin.EXCESS)
 def never(expected: Any, observed: Observation) -> Finding:
     """None of these nodes ran; else 0."""
     ran = _names(observed.path)
@@ -83,7 +90,9 @@ def _ends_of_routes(key: str, at: Document) -> Iterator[Mention]:
         yield Mention(key, "target", route["to"], at.span((key, index, "to")))
 
 
-@check(names=(_ends_of_routes,), vacuous=(empty,), untried=(), origin=Origin.PATH)
+@check(
+    names=(_ends_of_routes,), vacuous=(empty,), untried=(), reads=("path",), apart=True, origin=Origin.PATH
+)
 def routes(expected: Any, observed: Observation) -> Finding:
     """These `{from, to}` transitions were taken; else the share that hold."""
     faults = []
