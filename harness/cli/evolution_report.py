@@ -71,7 +71,7 @@ class Report:
         spent = search.spent
         self.echo(
             f"generation {last.number + 1}/{study.config.generations}  best {best.fitness:.3f} ({best.id})  "
-            f"mean {fitness['mean']:.3f}  {plural(spent.calls, 'call')}  {cost(spent.cost)}{self._left(study)}"
+            f"mean {fitness['mean']:.3f}  {plural(spent.calls, 'call')}  cost {cost(spent.cost)}{self._left(study)}"
         )
 
     def _left(self, study: Study) -> str:
@@ -111,7 +111,7 @@ def _summary(study: Study) -> Iterator[str]:
     else:
         yield from _of_winner(study, winner)
     spent = study.spent
-    yield f"spent: {plural(spent.calls, 'call')}, {cost(spent.cost)}"
+    yield f"spent: {plural(spent.calls, 'call')}, cost {cost(spent.cost)}"
     if winner is not None:
         for each in study.patch.left_out:
             yield f"not in the patch: {each}, which cannot be edited in the file"

@@ -25,7 +25,7 @@ from harness.report.repeats import NOT_PASSED
 from harness.report.results import Record, ResultsWriter, history_writer, record
 from harness.report.summary_text import recorded_lines, report_paths
 from harness.report.unread import unread_outcomes
-from harness.scenario.cassette import check_cassettes
+from harness.scenario.cassette import WRITING, check_cassettes, effective_record_mode
 from harness.scenario.model import Scenario
 from harness.scenario.outcome import Outcome, RecordingResult
 from harness.settings import Projects, RecordMode
@@ -296,7 +296,11 @@ def run_selection(
             why = "is too short, or too common a word, to be kept secret"
             click.echo(f"warning: the value of {name} {why}", err=True)
     if session.interrupted:
-        click.echo("interrupted: the results of finished runs are saved, the rest was not run", err=True)
+        recording = effective_record_mode(settings) in WRITING
+        again = "; the same command goes on from the answers so far" if recording else ""
+        click.echo(
+            f"interrupted: the results of finished runs are saved, the rest was not run{again}", err=True
+        )
     if not scored and (not quiet or session.code):
         for text in report_paths(settings.report):
             click.echo(text, err=to_stderr)

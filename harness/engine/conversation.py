@@ -176,7 +176,7 @@ class Conversation:
             run.simulation.raise_if_aborted()  # the graph may have caught the error
         except Exception as raised:
             error, node = run.failure or (raised, None)
-            return await self._failed(run.simulation.fatal or error, node)
+            return await self._failed(run.simulation.fatal or run.simulation.down or error, node)
         if self.pending:
             return Ending("interrupted", self.state, await self.graph.lifecycle.so_far(self.run))
         try:

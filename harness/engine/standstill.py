@@ -19,7 +19,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, Final, TypeVar
 
-from harness.errors import HarnessError, RunError, Span
+from harness.errors import HarnessError, ProviderDown, RunError, Span
 from harness.graph.effects import Effect, LLMCall
 from harness.graph.model import Edge, Graph
 from harness.graph.trace import Trace
@@ -182,6 +182,8 @@ class Simulation:
         visits_of: the number of visits of each node, by its path.
         fatal: the error that ends the run, even if the graph catches it.
         fatal_in: the node of the outermost graph in which that error arose.
+        down: why the last model call of an app did not reach a real provider; None if it did. A run that fails then
+            says nothing about the app, which may have caught the error, or tried again.
         remarks: warnings that are not in the trace.
         resources: what dialects keep for the whole run.
 
@@ -211,6 +213,7 @@ class Simulation:
         self.resources: dict[Any, Any] = {}
         self.fatal: HarnessError | None = None
         self.fatal_in = ""
+        self.down: ProviderDown | None = None
         self._time = asyncio.get_running_loop().time
         self._began = self._at = self._time()
         self._now = 0.0

@@ -33,6 +33,8 @@ from harness.time.real import real
 
 _BACKLOG: Final = 64
 """The most processes that may wait to be accepted."""
+_SHOWN_USD: Final = 0.00005
+"""The least cost that is shown: a smaller one would be $0.0000."""
 
 
 class Permits:
@@ -61,7 +63,7 @@ class Permits:
         self._draining = False
         self._ended = False
         self._shared: dict[str, Any] = {}
-        """That which processes share, by key; None while one of them makes it."""
+        """The values that processes share, by key; None while one of them makes it."""
 
     def __enter__(self) -> PermitSource:
         key = secrets.token_bytes(32)
@@ -78,7 +80,7 @@ class Permits:
         with self._changed:
             spent, pauses = self.spending, self._throttle.pauses()
             parts = [f"{self.in_flight} in flight"] if self.in_flight else []
-        if spent.cost:
+        if spent.cost >= _SHOWN_USD:
             parts.append(f"${spent.cost:.2f}" if spent.cost >= 1 else f"${spent.cost:.4f}")
         elif spent.calls:
             parts.append(f"{spent.calls:,} call{'s' * (spent.calls != 1)}")

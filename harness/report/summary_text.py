@@ -322,7 +322,8 @@ def recorded_lines(recorded: Sequence[RecordingResult], *, quiet: bool) -> Itera
         whole += each.traffic
     files = sum(len(each.files) for each in recorded)
     yield ""
-    yield f"recorded: {_described(whole)}; {plural(files, 'file')} written"
+    in_vain = whole and not files
+    yield f"{'nothing recorded' if in_vain else 'recorded'}: {_described(whole)}; {plural(files, 'file')} written"
     for each in () if quiet else recorded:
         yield f"  {shown_path(each.folder)}  {_cassette(each)}"
 

@@ -194,7 +194,7 @@ class _AppProcess:
 
 _apps: Final[dict[Any, _AppProcess]] = {}
 _held: Final = ExitStack()
-"""The processes of apps that other workers use, and the connections that tell them where these are."""
+"""The parts of this worker that others use: processes of apps, and what tells them where to find these."""
 
 
 def close_apps() -> None:

@@ -24,7 +24,7 @@ from http import HTTPStatus
 from operator import attrgetter
 from typing import TYPE_CHECKING, Any, Final, TypeVar
 
-from harness.errors import HarnessError, WorldError
+from harness.errors import HarnessError, ProviderDown, WorldError
 from harness.graph.effects import Answer, Effect, HTTPCall, LLMCall, LLMReply
 from harness.graph.trace import Trace
 from harness.interception.interceptor import Interceptor, Permit, Place
@@ -379,6 +379,8 @@ class ToolRequests(Interceptor):
         if place.effect is not None:
             answer = answer_to(place.effect, place.url, sent.response, sent.failure)
             self._record_sent(place, answer)
+            if self._simulation is not None and isinstance(place.effect, LLMCall):
+                self._simulation.down = _down(place.effect, sent)
 
     def drop(self, place: Place) -> None:
         """See `Interceptor`."""
@@ -392,6 +394,14 @@ class ToolRequests(Interceptor):
         at = max(self._now(RealEffect()), place.began)
         latency_s = round(at - place.began, PRECISION)
         self._trace.record_answer(place.call, at, latency_s, answer.value, answer.error)
+
+
+def _down(call: LLMCall, sent: SendResult) -> ProviderDown | None:
+    """Return the error for a provider that could not be reached. One whose answer takes too long was reached."""
+    kind = sent.failure.partition(":")[0]
+    if sent.response is not None or not kind or ("Timeout" in kind and "Connect" not in kind):
+        return None
+    return ProviderDown(f"the provider of model {call.name!r} cannot be reached: {sent.failure}")
 
 
 def _is_exchange(answer: Answer) -> bool:

@@ -252,6 +252,11 @@ def test_an_unreachable_provider_is_an_error(project: Project) -> None:
     done = project.record(OPENAI_BASE_URL="http://127.0.0.1:9/v1")
     assert done.code == 3
     assert "cannot be reached" in done.out
+    assert (
+        "  the cassette stays as it was: the run did not come to its end\n    2 scenarios, such as "
+        in done.out
+    )
+    assert "\nnothing recorded: 6 requests; 0 files written\n" in done.out
     assert "Traceback" not in done.all
     assert {line["error"]["code"] for line in project.results().values()} == {"provider-down"}
     assert project.cassettes() == {}

@@ -1,5 +1,7 @@
 """An app is recorded and replayed as agents of the declarative dialects are; its calls stand in both traces."""
 
+import pytest
+
 from harness.scenario.load import load_file
 from harness.scenario.outcome import Outcome
 from harness.settings import Projects, RecordMode
@@ -80,6 +82,44 @@ def test_variants_change_the_models_parameters_and_variables_of_an_app(project: 
     assert "gpt-4o-mini" not in large
     assert '"temperature": 0.5' in large
     assert not unused_names(read_variants(project.folder / "v.yaml"), varied, Projects())
+
+
+CALLS = """\
+from langchain_openai import ChatOpenAI
+from langgraph.graph import START, MessagesState, StateGraph
+
+far = ChatOpenAI(model="far", base_url="http://127.0.0.1:9/v1", max_retries=0)
+near = ChatOpenAI(model="near", max_retries=0)
+
+async def ask(state: MessagesState):
+    FLOW
+
+graph = StateGraph(MessagesState).add_node(ask).add_edge(START, "ask").compile()
+"""
+
+
+@pytest.mark.parametrize(
+    ("flow", "ending"),
+    [
+        ("return {'messages': [await far.ainvoke('hi')]}", ("error", "provider-down", "ask")),
+        ("return {'messages': [far.invoke('hi')]}", ("error", "provider-down", "ask")),
+        ("return {'messages': [await far.with_fallbacks([near]).ainvoke('hi')]}", ("passed", None, None)),
+        ("raise ValueError((await far.with_fallbacks([near]).ainvoke('hi')).text)", ("failed", None, "ask")),
+        ("return {'messages': [await near.ainvoke('401')]}", ("failed", None, "ask")),
+    ],
+)
+def test_a_run_that_fails_because_a_provider_is_down_says_nothing_about_the_app(
+    project: Project, flow: str, ending: tuple[str, str | None, str | None]
+) -> None:
+    project.write("calls.py", CALLS.replace("FLOW", flow))
+    keys = "scenarios: [{name: it, cassette: it, input: hi}]"
+    path = project.write("calls.scenario.yaml", f"harness: 1\nmanifest: calls.py:graph\n{keys}\n")
+    with project.serving("llm: [{when: request.prompt == '401', error: auth}, {reply: hello}]\n"):
+        (scenario,) = load_file(path).scenarios
+        outcome = project.record(scenario)
+    error = outcome.observed.error or {}
+    assert (outcome.verdict, error.get("code"), error.get("node")) == ending
+    assert ("'far' cannot be reached: Connect" in error.get("message", "")) is (ending[0] == "error")
 
 
 def problems(outcome: Outcome) -> list[str]:

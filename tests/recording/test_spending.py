@@ -31,6 +31,16 @@ def counted(project: Project, spending: Spending) -> Iterator[None]:
         yield
 
 
+def test_progress_shows_the_cost_or_the_calls_while_they_cost_next_to_nothing() -> None:
+    spending = Spending(price)
+    permits = Permits(spending)
+    assert permits.status() == ""
+    spending.calls, spending.cost = 2, 0.00004
+    assert permits.status() == "2 calls"
+    spending.cost = 0.00006
+    assert permits.status() == "$0.0001"
+
+
 def test_calls_that_are_asked_anew_are_counted_with_their_cost(project: Project) -> None:
     scenario, spending = project.scenario("weather", ASKS_ONCE), Spending(price)
     with counted(project, spending):
