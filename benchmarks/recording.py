@@ -66,16 +66,8 @@ def run() -> list[Figure]:
         Path(folder, "parrot.yaml").write_text(MANIFEST)
         Path(folder, "p.scenario.yaml").write_text(SCENARIOS.format(repeats=REPEATS, cases=cases))
         Path(folder, "v.yaml").write_text(VARIANTS)
-        command = [
-            sys.executable,
-            "-m",
-            "harness",
-            "score",
-            "p.scenario.yaml",
-            "--variants",
-            "v.yaml",
-            "--yes",
-        ]
+        harness = str(Path(sys.executable).with_name("harness"))
+        command = [harness, "score", "p.scenario.yaml", "--variants", "v.yaml", "--yes"]
         environment = {**os.environ, "OPENAI_API_KEY": "none", "OPENAI_BASE_URL": url, "CI": ""}
         began = time.monotonic()
         subprocess.run(
