@@ -7,9 +7,11 @@ from pathlib import Path
 
 import click
 
+from harness.budget import Budget
 from harness.cli import completion
 from harness.cli import output as exit_code
 from harness.cli.options import (
+    budget_option,
     env_option,
     exit_first_option,
     flag,
@@ -48,6 +50,9 @@ kept beside it, and the same command goes on from there.
 )
 @flag("--rewrite", help="Make every call again; the same as --record-mode rewrite.")
 @jobs_option
+@budget_option(
+    "on calls that are not replayed; a scenario that is cut off goes on from its answers the next time"
+)
 @exit_first_option
 @env_option
 @report_option
@@ -60,6 +65,7 @@ def command(
     record_mode: str | None,
     rewrite: bool,
     jobs: int | None,
+    budget: Budget | None,
     exit_first: bool,
     env: dict[str, str],
     report: Path | None,
@@ -74,9 +80,11 @@ def command(
     person and there is a terminal, you are asked. A summary at the end lists the calls made and the files written.
     """
     from harness.cli.selection import select
-    from harness.cli.session import run_selection, worker_pool
+    from harness.cli.session import counted, run_selection, worker_pool
+    from harness.recording.spending import Spending
     from harness.report.formatting import plural
     from harness.scenario.cassette import cassette_name
+    from harness.scenario.outcome import PriceList
 
     if rewrite and record_mode not in (None, "rewrite"):
         raise click.UsageError("--rewrite and --record-mode are mutually exclusive")
@@ -103,11 +111,12 @@ def command(
         click.echo(f"{plural(left, 'scenario')} without a cassette left out", err=True)
     selection = replace(selection, scenarios=kept)
     again = "harness record" + (f" --record-mode {mode.value}" if mode is not RecordMode.NEW_EPISODES else "")
-    return run_selection(
-        selection,
-        projects,
-        workers=worker_pool(jobs or (1 if exit_first else None), projects, selection),
-        exit_first=exit_first,
-        quiet=quiet,
-        command=again,
-    ).code
+    spending = Spending(PriceList(projects.common(selection.files).prices).cost, budget or Budget())
+    workers = worker_pool(jobs or (1 if exit_first else None), projects, selection, spending=spending)
+    with counted(spending, workers):
+        finished = run_selection(
+            selection, projects, workers=workers, exit_first=exit_first, quiet=quiet, command=again
+        )
+    if spending.refused:
+        click.echo(f"the budget of {spending.budget} is spent; the same command goes on from here", err=True)
+    return finished.code

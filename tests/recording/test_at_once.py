@@ -229,6 +229,17 @@ def test_the_calls_of_a_run_that_was_killed_are_not_made_again(tmp_path: Path) -
     assert not [*project.folder.rglob(".unfinished")]
 
 
+def test_a_recording_may_have_a_budget_too(tmp_path: Path) -> None:
+    model = Model()
+    with parrots(tmp_path, model) as project:
+        project.parrot(*FIVE)
+        done = project.record(".", "-j", "1", "--budget", "2")
+        assert (done.code, len(model.heard)) == (3, 2)
+        assert "the budget of 2 calls is spent; the same command goes on from here" in done.err
+        assert project.record(".", "-j", "1").code == 0
+    assert sorted(model.heard) == FIVE
+
+
 def test_a_run_that_ends_for_want_of_a_budget_keeps_all_its_answers(tmp_path: Path) -> None:
     model = Model()
     with parrots(tmp_path, model) as project:
